@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/** The memory that the library uses. */
+#ifndef TTDTRACE_ALLOCATOR_H
+#define TTDTRACE_ALLOCATOR_H
+
+#include <stddef.h>
+
+#include <ttdtrace/version.h>
+
+TTD_BEGIN_DECLS
+
+/**
+ * Table of memory functions. The library calls nothing else for memory. The table is copied at
+ * open; `context` must outlive the object. Both functions must be set.
+ */
+typedef struct ttd_allocator {
+    void *context;
+    /**
+     * Like realloc: resizes `block` (NULL for a new one) to `size` > 0 bytes, aligned for any
+     * type; NULL on failure, with `block` untouched.
+     */
+    void *(*resize)(void *context, void *block, size_t size);
+    /** Like free; `block` may be NULL. */
+    void (*release)(void *context, void *block);
+} ttd_allocator;
+
+/** The C library's realloc and free; used wherever an allocator argument is NULL. */
+TTD_API ttd_allocator ttd_allocator_default(void);
+
+TTD_END_DECLS
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/** Positions: where in a trace something is (spec, "Positions"). */
+#ifndef TTDTRACE_POSITION_H
+#define TTDTRACE_POSITION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ttdtrace/version.h>
+
+TTD_BEGIN_DECLS
+
+/** The sequence ID of the last sequence event of a thread, and the steps counted since. */
+typedef struct ttd_position {
+    uint64_t sequence;
+    uint64_t steps;
+} ttd_position;
+
+/** Sequence of the invalid position, which marks what never happened, and the largest valid one. */
+#define TTD_SEQUENCE_INVALID UINT64_MAX
+#define TTD_SEQUENCE_MAX     (UINT64_MAX - 1)
+
+/** Bytes that ttd_position_format() needs at most, with the final NUL. */
+#define TTD_POSITION_TEXT 34
+
+/** 0:0, before everything. */
+static inline ttd_position ttd_position_min(void)
+{
+    ttd_position position = {0, 0};
+    return position;
+}
+
+/** The largest valid position, after everything. */
+static inline ttd_position ttd_position_max(void)
+{
+    ttd_position position = {TTD_SEQUENCE_MAX, UINT64_MAX};
+    return position;
+}
+
+/** The position of what never happened, such as the end of a call that did not return. */
+static inline ttd_position ttd_position_invalid(void)
+{
+    ttd_position position = {TTD_SEQUENCE_INVALID, UINT64_MAX};
+    return position;
+}
+
+static inline bool ttd_position_is_valid(ttd_position position)
+{
+    return position.sequence != TTD_SEQUENCE_INVALID;
+}
+
+/** Less than, equal to or greater than 0, as `a` is before, at or after `b`. */
+static inline int ttd_position_compare(ttd_position a, ttd_position b)
+{
+    if (a.sequence != b.sequence)
+        return a.sequence < b.sequence ? -1 : 1;
+    if (a.steps != b.steps)
+        return a.steps < b.steps ? -1 : 1;
+    return 0;
+}
+
+/**
+ * Writes `SEQUENCE:STEPS` in upper-case hexadecimal without padding, such as "1A29:3F7", and a
+ * NUL to `text`. An invalid position gives "Invalid". Returns the length without the NUL.
+ */
+TTD_API size_t ttd_position_format(ttd_position position, char text[TTD_POSITION_TEXT]);
+
+/**
+ * Reads what ttd_position_format() writes, in either case. Returns true and sets `*position`
+ * when the whole NUL-terminated text is one valid position; else leaves it untouched.
+ */
+TTD_API bool ttd_position_parse(const char *text, ttd_position *position);
+
+TTD_END_DECLS
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/** Reading a trace. */
+#ifndef TTDTRACE_READER_H
+#define TTDTRACE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <ttdtrace/allocator.h>
+#include <ttdtrace/io.h>
+#include <ttdtrace/model.h>
+#include <ttdtrace/status.h>
+
+TTD_BEGIN_DECLS
+
+/**
+ * A reader goes through the records of a trace in file order, in batches. Its memory is bounded
+ * by a few chunks (of at most 16 MiB each), whatever the input says. One thread at a time may use
+ * a reader; different readers are independent.
+ */
+typedef struct ttd_reader ttd_reader;
+
+/** Kinds of records, one per kind of chunk. Values are those of the format. */
+typedef enum ttd_kind {
+    TTD_KIND_TRACE = 1,
+    TTD_KIND_STRINGS = 2,
+    TTD_KIND_STACKS = 3,
+    TTD_KIND_MODULES = 4,
+    TTD_KIND_SYMBOLS = 5,
+    TTD_KIND_THREADS = 6,
+    TTD_KIND_HEAPS = 7,
+    TTD_KIND_EVENTS = 8,
+    TTD_KIND_USER_EVENTS = 9,
+    TTD_KIND_LOSSES = 10,
+    TTD_KIND_LIVE_BLOCKS = 11,
+    TTD_KIND_PAGES = 12,
+    TTD_KIND_MEMORY_MAP = 13,
+    TTD_KIND_METADATA = 14,
+    TTD_KIND_INDEX = 15,
+    TTD_KIND_END = 16
+} ttd_kind;
+
+/** Kinds from here on are private: skipped unless critical. */
+#define TTD_KIND_PRIVATE 0x8000
+
+/** Name of a kind, such as "events"; "?" if unknown. Static. */
+TTD_API const char *ttd_kind_name(unsigned kind);
+
+/** A set of kinds, for ttd_reader_options. */
+#define TTD_KIND_BIT(kind) (UINT32_C(1) << (kind))
+#define TTD_KINDS_ALL      UINT32_MAX
+/** All that events refer to by id. */
+#define TTD_KINDS_DEFINITIONS                                                                      \
+    (TTD_KIND_BIT(TTD_KIND_STRINGS) | TTD_KIND_BIT(TTD_KIND_STACKS) |                              \
+     TTD_KIND_BIT(TTD_KIND_MODULES) | TTD_KIND_BIT(TTD_KIND_SYMBOLS) |                             \
+     TTD_KIND_BIT(TTD_KIND_THREADS) | TTD_KIND_BIT(TTD_KIND_HEAPS))
+
+/** A chunk as its header describes it (spec, "Chunks"). */
+typedef struct ttd_chunk {
+    uint64_t number;
+    /** In bytes, of the header, from the start of the file. */
+    uint64_t offset;
+    /** A ttd_kind, or unknown. */
+    unsigned kind;
+    /** A ttd_codec. */
+    unsigned codec;
+    unsigned flags;
+    unsigned minor_version;
+    /** Bytes of payload in the file, without padding, and decompressed. */
+    uint32_t stored_size;
+    uint32_t raw_size;
+    uint64_t first_item;
+    uint32_t item_count;
+    ttd_position first_position;
+    ttd_position last_position;
+} ttd_chunk;
+
+/**
+ * A batch of records of one chunk. `count` records are in the member that `kind` selects; they and
+ * all they point to are valid until the next call on the reader.
+ */
+typedef struct ttd_batch {
+    ttd_kind kind;
+    size_t count;
+    /** The chunk the batch comes from. For a loss that the reader made up: the one after the gap.
+     */
+    ttd_chunk chunk;
+    /** TTD_KIND_LOSSES: the reader made this up for damage, described by `error`. */
+    bool made_up;
+    union {
+        const ttd_trace *trace;
+        const ttd_string_definition *strings;
+        const ttd_stack *stacks;
+        const ttd_module *modules;
+        const ttd_symbol *symbols;
+        const ttd_thread *threads;
+        const ttd_heap *heaps;
+        const ttd_event *events;
+        const ttd_user_event *user_events;
+        const ttd_loss *losses;
+        const ttd_live_blocks *live_blocks;
+        const ttd_pages *pages;
+        const ttd_memory_map *memory_map;
+        const ttd_metadata *metadata;
+        const ttd_end *end;
+    } u;
+    ttd_error error;
+} ttd_batch;
+
+/** Options; start from ttd_reader_options_default(). */
+typedef struct ttd_reader_options {
+    /** sizeof of this struct, so that it can grow. */
+    size_t size;
+    /** Which kinds to return, as TTD_KIND_BITs; payloads of others are not even read. */
+    uint32_t kinds;
+    /**
+     * Go on after damage: find the next intact chunk, and return a loss made up for the gap. When
+     * false, damage ends the reading with its status.
+     */
+    bool tolerant;
+} ttd_reader_options;
+
+/** All kinds, not tolerant. */
+TTD_API ttd_reader_options ttd_reader_options_default(void);
+
+/**
+ * Opens a trace and reads its first chunk. In a tolerant reader a damaged first chunk is not an
+ * error as long as an intact chunk follows: ttd_reader_trace() then has only the trace_id.
+ *
+ * @param input      copied; the reader closes it, also when this call fails
+ * @param options    NULL for the defaults
+ * @param allocator  NULL for the default; copied
+ * @param reader     set on success; owned by the caller, see ttd_reader_close()
+ * @param error      detail on failure; may be NULL
+ * @return TTD_OK, TTD_ERROR_NOT_A_TRACE, TTD_ERROR_CORRUPT, TTD_ERROR_TRUNCATED,
+ *         TTD_ERROR_UNSUPPORTED, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_ARGUMENT.
+ */
+TTD_API ttd_status ttd_reader_open(const ttd_input *input, const ttd_reader_options *options,
+                                   const ttd_allocator *allocator, ttd_reader **reader,
+                                   ttd_error *error);
+
+/** Releases everything; NULL is allowed. */
+TTD_API void ttd_reader_close(ttd_reader *reader);
+
+/** What the first chunk says. Valid until the close. */
+TTD_API const ttd_trace *ttd_reader_trace(const ttd_reader *reader);
+
+/**
+ * The End chunk, if the file has one where it must be: at its very end.
+ *
+ * @param end  set on TTD_OK
+ * @return TTD_OK, TTD_END (not closed cleanly, or still growing), TTD_ERROR_CORRUPT, TTD_ERROR_IO.
+ */
+TTD_API ttd_status ttd_reader_end(ttd_reader *reader, ttd_end *end);
+
+/**
+ * The next batch, in file order. Chunks of unknown kind are skipped unless critical.
+ *
+ * @param batch  set on TTD_OK
+ * @param error  detail on failure; may be NULL
+ * @return TTD_OK; TTD_END at the end of what is there (call again when the file has grown);
+ *         TTD_ERROR_CORRUPT, TTD_ERROR_TRUNCATED (a last chunk incomplete, which in a growing file
+ *         may heal: call again; a tolerant reader returns it as well, once it has returned all that
+ *         is intact), TTD_ERROR_UNSUPPORTED, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
+ */
+TTD_API ttd_status ttd_reader_next(ttd_reader *reader, ttd_batch *batch, ttd_error *error);
+
+/**
+ * The next chunk header only, without its payload; the payload's checksum is not verified.
+ * Statuses as ttd_reader_next().
+ */
+TTD_API ttd_status ttd_reader_next_chunk(ttd_reader *reader, ttd_chunk *chunk, ttd_error *error);
+
+/**
+ * Goes to the chunk of events in which `position` lies: the next batch of events begins at or
+ * before the first event whose effect position is not before `position`, in the same chunk. Uses
+ * the index in O(log chunks), or without one hops from header to header. A position before the
+ * first event gives the first chunk, one after the last event the end.
+ *
+ * @return TTD_OK, TTD_ERROR_IO, TTD_ERROR_NO_MEMORY, and for damage on the way TTD_ERROR_CORRUPT
+ *         when not tolerant.
+ */
+TTD_API ttd_status ttd_reader_seek(ttd_reader *reader, ttd_position position, ttd_error *error);
+
+/** Goes to the chunk of events that has event `number`. Statuses as ttd_reader_seek(). */
+TTD_API ttd_status ttd_reader_seek_event(ttd_reader *reader, uint64_t number, ttd_error *error);
+
+/** Goes back to the first chunk, and sets which kinds are returned from there on. */
+TTD_API ttd_status ttd_reader_rewind(ttd_reader *reader, uint32_t kinds);
+
+/** Bytes from the start of the file to where the reader is; for progress. */
+TTD_API uint64_t ttd_reader_offset(const ttd_reader *reader);
+
+/** The input's size in bytes as last seen. */
+TTD_API uint64_t ttd_reader_size(const ttd_reader *reader);
+
+TTD_END_DECLS
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/** Everything. */
+#ifndef TTDTRACE_TTDTRACE_H
+#define TTDTRACE_TTDTRACE_H
+
+#include <ttdtrace/allocator.h>
+#include <ttdtrace/io.h>
+#include <ttdtrace/model.h>
+#include <ttdtrace/position.h>
+#include <ttdtrace/reader.h>
+#include <ttdtrace/status.h>
+#include <ttdtrace/verify.h>
+#include <ttdtrace/version.h>
+#include <ttdtrace/writer.h>
+
+#endif

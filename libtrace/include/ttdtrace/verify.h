@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/** Checking a trace completely, and saving what is intact of a damaged one. */
+#ifndef TTDTRACE_VERIFY_H
+#define TTDTRACE_VERIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <ttdtrace/allocator.h>
+#include <ttdtrace/io.h>
+#include <ttdtrace/model.h>
+#include <ttdtrace/status.h>
+
+TTD_BEGIN_DECLS
+
+/** One thing that is wrong. */
+typedef struct ttd_problem {
+    /** Status, offset, chunk and text. */
+    ttd_error error;
+    /** Bytes of the file that are unusable because of it; 0 if none. */
+    uint64_t bytes;
+    /** Chunks and events that are missing because of it; TTD_UNKNOWN if that cannot be said. */
+    uint64_t missing_chunks;
+    uint64_t missing_events;
+    /** Between which positions they are missing; both 0:0 if none are. */
+    ttd_position last_good;
+    ttd_position first_good;
+} ttd_problem;
+
+/** Called for each problem, in file order. Returning false stops. */
+typedef bool (*ttd_problem_function)(void *context, const ttd_problem *problem);
+
+/** What was found. */
+typedef struct ttd_verdict {
+    /** No problem at all, and closed cleanly. */
+    bool ok;
+    /** There is an End chunk where it must be. */
+    bool closed;
+    uint64_t problems;
+    uint64_t chunks;
+    uint64_t events;
+    /** Events that loss records tell of, and that are missing by damage; at least. */
+    uint64_t lost_events;
+    /** Size of the file, and how much of it belongs to intact chunks. */
+    uint64_t file_bytes;
+    uint64_t intact_bytes;
+} ttd_verdict;
+
+/**
+ * Checks everything: every checksum, identity and padding, that every chunk decodes, that every id
+ * is defined before its use, that positions do not decrease, that index and End agree with the
+ * chunks. A trace that was not closed cleanly is a problem (TTD_ERROR_TRUNCATED), but not damage.
+ *
+ * @param input     copied; closed by this call in any case
+ * @param function  may be NULL
+ * @param verdict   set on TTD_OK
+ * @return TTD_OK when the check was done, whatever it found; TTD_ERROR_NOT_A_TRACE when there is no
+ *         intact chunk at all; TTD_ERROR_UNSUPPORTED for another major version;
+ *         TTD_ERROR_NO_MEMORY; TTD_ERROR_IO; TTD_END when the function stopped it.
+ */
+TTD_API ttd_status ttd_verify(const ttd_input *input, const ttd_allocator *allocator,
+                              ttd_problem_function function, void *context, ttd_verdict *verdict,
+                              ttd_error *error);
+
+/**
+ * Copies every intact chunk of a damaged or unfinished trace into a new one, with a loss record
+ * for each gap, an index and an End. Chunks are renumbered; event numbers, positions and ids stay.
+ *
+ * Parameters and statuses as ttd_verify(); `output` is closed in any case.
+ */
+TTD_API ttd_status ttd_recover(const ttd_input *input, const ttd_output *output,
+                               const ttd_allocator *allocator, ttd_problem_function function,
+                               void *context, ttd_verdict *verdict, ttd_error *error);
+
+TTD_END_DECLS
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/** Writing a trace. */
+#ifndef TTDTRACE_WRITER_H
+#define TTDTRACE_WRITER_H
+
+#include <stddef.h>
+
+#include <ttdtrace/allocator.h>
+#include <ttdtrace/io.h>
+#include <ttdtrace/model.h>
+#include <ttdtrace/status.h>
+
+TTD_BEGIN_DECLS
+
+/**
+ * A streaming writer. It appends whole chunks and never goes back, so the output may be a pipe,
+ * and every chunk that was written survives. Its memory does not grow with the trace, but for
+ * some bytes per 1024 chunks (index). One thread at a time may use a writer; different writers
+ * are independent.
+ *
+ * After a failure of the allocator or of the output, every further call returns
+ * TTD_ERROR_MISUSE; ttd_writer_close() then only releases. TTD_ERROR_ARGUMENT changes nothing.
+ */
+typedef struct ttd_writer ttd_writer;
+
+/** Payload codecs (spec, "Chunks"). */
+typedef enum ttd_codec { TTD_CODEC_RAW = 0, TTD_CODEC_LZ4 = 1, TTD_CODEC_ZSTD = 2 } ttd_codec;
+
+/** Options; start from ttd_writer_options_default(). */
+typedef struct ttd_writer_options {
+    /** sizeof of this struct, so that it can grow. */
+    size_t size;
+    /** TTD_CODEC_LZ4 or TTD_CODEC_RAW. */
+    ttd_codec codec;
+    /** LZ4 level: 0 fast; 3 to 12 for smaller files at more time (LZ4HC). */
+    int level;
+    /** Events per chunk, 1 to 65536. */
+    uint32_t events_per_chunk;
+} ttd_writer_options;
+
+/** LZ4, level 0, 65536 events per chunk. */
+TTD_API ttd_writer_options ttd_writer_options_default(void);
+
+/**
+ * Begins a trace: writes its first chunk.
+ *
+ * @param output     copied; the writer closes it, also when this call fails
+ * @param trace      copied; trace_id and time_unit must not be 0
+ * @param options    NULL for the defaults
+ * @param allocator  NULL for the default; copied
+ * @param writer     set on success; owned by the caller, see ttd_writer_close()
+ * @param error      detail on failure; may be NULL
+ * @return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
+ */
+TTD_API ttd_status ttd_writer_open(const ttd_output *output, const ttd_trace *trace,
+                                   const ttd_writer_options *options,
+                                   const ttd_allocator *allocator, ttd_writer **writer,
+                                   ttd_error *error);
+
+/*
+ * Definitions. Each must come before what refers to it. They are copied; the writer does not look
+ * for duplicates. All return TTD_OK, TTD_ERROR_ARGUMENT (such as an id not yet defined),
+ * TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_MISUSE. On TTD_OK `*id` is the new
+ * identifier.
+ */
+
+/** Defines a string of at most 65536 bytes. */
+TTD_API ttd_status ttd_writer_string(ttd_writer *writer, const char *data, size_t size, ttd_id *id);
+
+/** Defines a stack: `offset` in `module`, called from `parent`. */
+TTD_API ttd_status ttd_writer_stack(ttd_writer *writer, ttd_id parent, ttd_id module,
+                                    uint64_t offset, ttd_id *id);
+
+/**
+ * Records a module's load (`module->id` is ignored and the new id returned) or unload (`*id` is
+ * module->id; `id` may be NULL).
+ */
+TTD_API ttd_status ttd_writer_module(ttd_writer *writer, const ttd_module *module, ttd_id *id);
+
+/** Records a thread's begin or end; ids as for modules. */
+TTD_API ttd_status ttd_writer_thread(ttd_writer *writer, const ttd_thread *thread, ttd_id *id);
+
+/** Defines a heap; heap->id is ignored. */
+TTD_API ttd_status ttd_writer_heap(ttd_writer *writer, const ttd_heap *heap, ttd_id *id);
+
+/** Gives the names of an address of a module. */
+TTD_API ttd_status ttd_writer_symbol(ttd_writer *writer, const ttd_symbol *symbol);
+
+/* Records. Same statuses. */
+
+/**
+ * Appends an event. `event->number` is ignored. Effect positions (see ttd_event) must not
+ * decrease; identifiers must be defined; properties that the action does not have must be 0.
+ */
+TTD_API ttd_status ttd_writer_event(ttd_writer *writer, const ttd_event *event);
+
+/** Says that events are missing. Their count goes into the End chunk. */
+TTD_API ttd_status ttd_writer_loss(ttd_writer *writer, const ttd_loss *loss);
+
+TTD_API ttd_status ttd_writer_user_event(ttd_writer *writer, const ttd_user_event *event);
+
+/** Writes a chunk of a list of blocks, sorted by address, at most 65536 at a time. */
+TTD_API ttd_status ttd_writer_live_blocks(ttd_writer *writer, const ttd_live_blocks *blocks);
+
+/** Writes pages; first_page is ignored and `*first_page` is the id of the first of them. */
+TTD_API ttd_status ttd_writer_pages(ttd_writer *writer, const ttd_pages *pages,
+                                    uint64_t *first_page);
+
+TTD_API ttd_status ttd_writer_memory_map(ttd_writer *writer, const ttd_memory_map *map);
+
+TTD_API ttd_status ttd_writer_metadata(ttd_writer *writer, const ttd_metadata *metadata);
+
+/**
+ * Writes out all that is buffered as complete chunks, so that a reader of the growing file, or
+ * of what a crash leaves, sees it. Same statuses.
+ */
+TTD_API ttd_status ttd_writer_flush(ttd_writer *writer);
+
+/**
+ * Flushes, writes the index and the End chunk, closes the output and releases the writer, whatever
+ * the outcome. Without this call the file counts as not closed cleanly.
+ *
+ * @param writer  NULL is allowed and does nothing
+ * @param end     reason, code and wall_time are used; NULL ends without an End chunk, as a death
+ *                of the writer would
+ * @param error   detail on failure; may be NULL
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_MISUSE.
+ */
+TTD_API ttd_status ttd_writer_close(ttd_writer *writer, const ttd_end *end, ttd_error *error);
+
+/** Detail of the last failure of this writer; all zero when there was none. */
+TTD_API ttd_error ttd_writer_error(const ttd_writer *writer);
+
+/** Bytes that were handed to the output so far. */
+TTD_API uint64_t ttd_writer_bytes(const ttd_writer *writer);
+
+TTD_END_DECLS
+
+#endif
