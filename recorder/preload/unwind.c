@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include "unwind.h"
+
+#include "unwind_state.h"
+
+/* The most that the main thread's stack is thought to grow between two captures. */
+#define GROWTH_MAX ((uintptr_t)64 << 20)
+
+void unwind_setup(void (*found)(const struct dl_find_object *))
+{
+    rules_setup(found);
+}
+
+void unwind_forget(uintptr_t start, uintptr_t end)
+{
+    rules_forget(start, end);
+}
+
+size_t unwinder_size(void)
+{
+    return (sizeof(struct unwinder) + UNWIND_PAGE - 1) & ~(size_t)(UNWIND_PAGE - 1);
+}
+
+void unwinder_init(struct unwinder *u, uintptr_t low, uintptr_t high, bool grows)
+{
+    u->low = low & ~(uintptr_t)7;
+    u->high = high & ~(uintptr_t)7;
+    u->grows = grows;
+    u->whole = true;
+    u->depth = 0;
+    u->limit = 0;
+    u->checks = 0;
+}
+
+void unwinder_reset(struct unwinder *u)
+{
+    u->whole = true;
+}
+
+/*
+ * Whether the thread runs on the stack that was given at the start. Other mappings keep their
+ * distance from the main thread's stack, so if everything from here to there can be read, it is
+ * that stack, grown.
+ */
+static bool on_own_stack(struct unwinder *u, uintptr_t sp)
+{
+    if (__builtin_expect(sp > u->low && sp < u->high, 1)) {
+        return true;
+    }
+    if (!u->grows || sp >= u->high || sp <= UNWIND_PAGE || u->low - sp > GROWTH_MAX) {
+        return false;
+    }
+    uintptr_t page = (sp - 8) & ~(uintptr_t)(UNWIND_PAGE - 1);
+    if (!unwind_range_readable(page, u->low - page)) {
+        return false;
+    }
+    u->low = page;
+    return true;
+}
+
+/* How many of the checked words, from the first, still are what they were. */
+static uint32_t valid_checks(const struct unwinder *u, uintptr_t sp)
+{
+    uint32_t i = 0;
+
+    while (i < u->checks && u->check[i].addr >= sp &&
+           *(const uintptr_t *)u->check[i].addr == u->check[i].value) {
+        i++;
+    }
+    return i;
+}
+
+/* The frames of the last capture that a walk from `sp` can meet: [0, result). */
+static uint32_t candidates(const struct unwinder *u, uintptr_t sp)
+{
+    uint32_t n = u->depth < u->limit ? u->depth : u->limit;
+
+    if (n == 0) {
+        return 0;
+    }
+    uint32_t valid = valid_checks(u, sp);
+    while (n > 0 && u->frame[n - 1].first_check > valid) {
+        n--;
+    }
+    return n;
+}
+
+/* Whether rbp is live at a frame with this rule, if it is (or not) at the caller. */
+static bool live_at(const struct new_frame *f, bool live_at_caller)
+{
+    if (!f->slow && rule_kind(f->rule) == RULE_SP) {
+        return rule_bp(f->rule) == 0 && live_at_caller;
+    }
+    return rule_kind(f->rule) != RULE_END;
+}
+
+static void add_check(struct unwinder *u, uintptr_t addr, uintptr_t value)
+{
+    if (u->checks == UNWIND_MAX_CHECKS) {
+        u->limit = 0; /* what is met must be checked */
+        return;
+    }
+    u->check[u->checks++] = (struct check){addr, value};
+}
+
+/* The words read in the step from `f` to its caller, which is in state (pc, sp, bp). */
+static void add_checks(struct unwinder *u, const struct new_frame *f, uintptr_t pc, uintptr_t sp,
+                       uintptr_t bp, bool live)
+{
+    if (f->slow) {
+        for (uint32_t i = 0; i < f->reads; i++) {
+            const struct step_read *r = &u->read[f->first_read + i];
+            add_check(u, r->addr, r->value);
+        }
+        return;
+    }
+    switch (rule_kind(f->rule)) {
+    case RULE_DRAP:
+        add_check(u, f->bp + rule_offset(f->rule), sp);
+        add_check(u, sp - 8, pc);
+        if (live) {
+            add_check(u, f->bp, bp);
+        }
+        break;
+    case RULE_NO_CFI:
+    case RULE_STRAY:
+        add_check(u, sp - 8, pc);
+        add_check(u, sp - 16, bp);
+        break;
+    default:
+        add_check(u, sp - 8, pc);
+        if (live && rule_bp(f->rule) != 0) {
+            add_check(u, sp - rule_bp(f->rule), bp);
+        }
+    }
+}
+
+/* Puts the frames found by `w` on top of frame[0 .. base); the last of these was met. */
+static void place(struct unwinder *u, const struct walk *w, uint32_t base, bool live)
+{
+    bool check = !w->mem.foreign;
+    uint32_t n = w->found;
+
+    u->checks = 0;
+    u->limit = check ? UINT32_MAX : base;
+    if (base > 0) {
+        struct known_frame *k = &u->frame[base - 1];
+        u->checks = k->first_check;
+        live = k->live;
+        k->bp = w->bp;
+        if (n > 0 && check) {
+            add_checks(u, &u->found[n - 1], w->pc, w->sp, w->bp, live);
+        }
+    }
+    u->depth = base + n;
+    for (uint32_t k = base; n > 0; k++) {
+        const struct new_frame *f = &u->found[--n];
+        live = live_at(f, live);
+        u->pc[k] = f->pc;
+        u->frame[k] = (struct known_frame){f->sp, f->bp, u->checks, live};
+        if (f->odd && k < u->limit) {
+            u->limit = k;
+        }
+        if (n > 0 && check) {
+            add_checks(u, &u->found[n - 1], f->pc, f->sp, f->bp, live);
+        }
+    }
+}
+
+static void walk_start(struct unwinder *u, struct walk *w, const struct unwind_regs *regs, bool own)
+{
+    w->mem.own_low = own ? regs->sp - 8 : u->low;
+    w->mem.own_high = u->high;
+    w->mem.ok_low = 0;
+    w->mem.ok_high = 0;
+    w->mem.foreign = !own;
+    w->pc = regs->pc;
+    w->sp = regs->sp;
+    w->bp = regs->bp;
+    w->found = 0;
+    w->links = 0;
+    w->others = NULL;
+    u->reads = 0;
+}
+
+/* Walks from `regs` until a frame below `can_meet` is met or the stack ends. */
+static enum walk_end walk_from(struct unwinder *u, struct walk *w, const struct unwind_regs *regs,
+                               bool own, uint32_t can_meet)
+{
+    struct step_regs others;
+
+    walk_start(u, w, regs, own);
+    w->candidates = can_meet;
+    enum walk_end end = walk_plain(u, w);
+    if (__builtin_expect(end == WALK_NEEDS_REGS, 0)) {
+        walk_start(u, w, regs, own);
+        w->candidates = can_meet;
+        walk_registers(regs, &w->mem, &others);
+        w->others = &others;
+        end = walk_tracked(u, w);
+        w->others = NULL;
+    }
+    return end;
+}
+
+/* How many frames of the last capture, from the outermost, the walk found again. */
+static uint32_t common(const struct unwinder *u, const struct walk *w)
+{
+    uint32_t n = w->found < u->depth ? w->found : u->depth;
+    uint32_t k = 0;
+
+    while (k < n && u->pc[k] == u->found[w->found - 1 - k].pc) {
+        k++;
+    }
+    return k;
+}
+
+void unwinder_capture(struct unwinder *u, const struct unwind_regs *regs,
+                      struct unwind_delta *delta)
+{
+    struct walk w;
+    uint32_t epoch = atomic_load_explicit(&rules_epoch, memory_order_acquire);
+    bool own = on_own_stack(u, regs->sp);
+
+    if (__builtin_expect(u->epoch != epoch, 0)) {
+        u->epoch = epoch;
+        u->depth = 0;
+    }
+    enum walk_end end = walk_from(u, &w, regs, own, own ? candidates(u, regs->sp) : 0);
+    if (end == WALK_MET && w.candidates + w.found > UNWIND_MAX_FRAMES) {
+        end = walk_from(u, &w, regs, own, 0);
+    }
+    uint32_t kept;
+    if (__builtin_expect(end == WALK_MET, 1)) {
+        kept = w.candidates;
+        place(u, &w, kept, false);
+    } else {
+        u->truncated = end == WALK_DEEP;
+        if (u->truncated) {
+            w.found = UNWIND_CUT_FRAMES;
+        }
+        kept = common(u, &w);
+        place(u, &w, 0, u->truncated);
+    }
+    delta->kept = u->whole ? 0 : kept;
+    delta->added = u->depth - delta->kept;
+    delta->frames = u->pc;
+    delta->truncated = u->truncated;
+    u->whole = false;
+}

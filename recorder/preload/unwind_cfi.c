@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* _dl_find_object */
+#endif
+#include "unwind_cfi.h"
+
+#include "unwind_mem.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+
+/* A record whose bytes are known to be there: a CIE or an FDE without its length. */
+struct record {
+    uintptr_t at; /* of the length */
+    struct cursor body;
+};
+
+static bool span_holds(const struct cfi_span *span, uintptr_t addr, size_t size)
+{
+    if (addr < span->low || addr > span->high || size > span->high - addr) {
+        return false;
+    }
+    return !span->probe || unwind_range_readable(addr, size);
+}
+
+static struct cursor span_cursor(const struct cfi_span *span, uintptr_t addr, size_t size)
+{
+    struct cursor c = {0};
+
+    if (!span_holds(span, addr, size)) {
+        c.bad = true;
+        return c;
+    }
+    c.p = (const uint8_t *)addr;
+    c.end = c.p + size;
+    return c;
+}
+
+/*
+ * The readable segment around `addr`. Where the program headers are not at the beginning (some
+ * tools that edit binaries move them), the whole mapping, whose holes are then probed.
+ */
+static struct cfi_span span_around(const struct dl_find_object *object, uintptr_t addr)
+{
+    uintptr_t start = (uintptr_t)object->dlfo_map_start;
+    uintptr_t end = (uintptr_t)object->dlfo_map_end;
+    struct cfi_span span = {start, end, true};
+    const ElfW(Ehdr) *ehdr = object->dlfo_map_start;
+
+    if (end - start < UNWIND_PAGE || memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0 ||
+        ehdr->e_phentsize != sizeof(ElfW(Phdr)) || ehdr->e_phoff > UNWIND_PAGE ||
+        ehdr->e_phnum > (UNWIND_PAGE - ehdr->e_phoff) / sizeof(ElfW(Phdr))) {
+        return span;
+    }
+    const ElfW(Phdr) *phdr = (const void *)(start + ehdr->e_phoff);
+    for (unsigned i = 0; i < ehdr->e_phnum; i++) {
+        uintptr_t low = object->dlfo_link_map->l_addr + phdr[i].p_vaddr;
+        if (phdr[i].p_type == PT_LOAD && (phdr[i].p_flags & PF_R) != 0 && low >= start &&
+            addr >= low && addr - low < phdr[i].p_filesz && low <= end &&
+            phdr[i].p_filesz <= end - low) {
+            return (struct cfi_span){low, low + phdr[i].p_filesz, false};
+        }
+    }
+    return span;
+}
+
+/* The record at `at`. `left` is 0 for the terminator. */
+static bool record_at(const struct cfi_span *span, uintptr_t at, struct record *r)
+{
+    struct cursor c = span_cursor(span, at, 4);
+    uint64_t size = cursor_uint(&c, 4);
+    uintptr_t body = at + 4;
+
+    if (size == 0xffffffff) {
+        c = span_cursor(span, body, 8);
+        size = cursor_uint(&c, 8);
+        body += 8;
+    }
+    if (c.bad || size == 0 || size > span->high - span->low) {
+        return false;
+    }
+    r->at = at;
+    r->body = span_cursor(span, body, size);
+    return !r->body.bad;
+}
+
+/* Reads a CIE's augmentation; `encoding` and `signal` come from there. */
+static void read_augmentation(struct cursor *c, const char *letters, struct cfi_function *f)
+{
+    if (letters[0] == '\0') {
+        return;
+    }
+    if (letters[0] != 'z') {
+        cursor_fail(c);
+        return;
+    }
+    f->augmented = true;
+    uint64_t size = cursor_uleb(c);
+    if (size > cursor_left(c)) {
+        cursor_fail(c);
+        return;
+    }
+    struct cursor data = {c->p, c->p + size, false};
+    cursor_skip(c, size);
+    for (letters++; *letters != '\0' && !data.bad; letters++) {
+        switch (*letters) {
+        case 'R':
+            f->encoding = cursor_u8(&data);
+            break;
+        case 'P': {
+            uint8_t encoding = cursor_u8(&data);
+            cursor_pointer(&data, encoding & 0x7f, 0);
+            break;
+        }
+        case 'L':
+            cursor_u8(&data);
+            break;
+        case 'S':
+            f->signal = true;
+            break;
+        default: /* the size tells where what we do not know ends */
+            return;
+        }
+    }
+    c->bad |= data.bad;
+}
+
+static bool read_cie(struct cfi_function *f, uintptr_t at)
+{
+    struct record r;
+
+    if (!record_at(&f->span, at, &r) || cursor_uint(&r.body, 4) != 0) {
+        return false;
+    }
+    struct cursor *c = &r.body;
+    uint8_t version = cursor_u8(c);
+    const char *letters = (const char *)c->p;
+    while (cursor_u8(c) != '\0') {
+    }
+    if (c->bad || (version != 1 && version != 3 && version != 4)) {
+        return false;
+    }
+    if (version == 4 && cursor_uint(c, 2) != 8) { /* address size 8, no segment selector */
+        return false;
+    }
+    f->code_align = cursor_uleb(c);
+    f->data_align = cursor_sleb(c);
+    f->ra_column = version == 1 ? cursor_u8(c) : cursor_uleb(c);
+    f->encoding = PE_ABSPTR;
+    f->signal = false;
+    f->augmented = false;
+    read_augmentation(c, letters, f);
+    f->common = *c;
+    return !c->bad && f->ra_column == CFI_RA;
+}
+
+/* Whether the record is a function (not a CIE) that contains `addr`; fills `f`. */
+static bool read_fde(struct cfi_function *f, struct record *r, uintptr_t addr)
+{
+    struct cursor *c = &r->body;
+    uintptr_t here = (uintptr_t)c->p;
+    uint64_t delta = cursor_uint(c, 4);
+
+    if (c->bad || delta == 0 || delta > here || !read_cie(f, here - delta)) {
+        return false;
+    }
+    f->start = cursor_pointer(c, f->encoding, 0);
+    f->size = cursor_pointer(c, f->encoding & 0x0f, 0);
+    if (c->bad || addr < f->start || addr - f->start >= f->size) {
+        return false;
+    }
+    if (f->augmented) {
+        cursor_skip(c, cursor_uleb(c));
+    }
+    f->specific = *c;
+    return !c->bad;
+}
+
+/* Without a table: all records from the first to the terminator. */
+static bool scan(struct cfi_function *f, uintptr_t eh_frame, uintptr_t addr)
+{
+    struct record r;
+    struct cfi_span span = span_holds(&f->span, eh_frame, 4) ? f->span : (struct cfi_span){0};
+
+    for (uintptr_t at = eh_frame; record_at(&span, at, &r);) {
+        at = (uintptr_t)r.body.end;
+        if (read_fde(f, &r, addr)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The table of .eh_frame_hdr: pairs of (code, FDE), relative to the header, sorted by code. */
+static bool search(struct cfi_function *f, uintptr_t hdr, uintptr_t table, uint64_t count,
+                   uintptr_t addr, const struct dl_find_object *object)
+{
+    uint64_t low = 0;
+    uint64_t high = count;
+    struct record r;
+
+    if (count == 0 || table > f->span.high || count > (f->span.high - table) / 8) {
+        return false;
+    }
+    while (high - low > 1) {
+        uint64_t mid = low + (high - low) / 2;
+        struct cursor c = span_cursor(&f->span, table + mid * 8, 4);
+        if (hdr + (uintptr_t)cursor_int(&c, 4) <= addr) {
+            low = mid;
+        } else {
+            high = mid;
+        }
+    }
+    struct cursor c = span_cursor(&f->span, table + low * 8, 8);
+    cursor_skip(&c, 4);
+    uintptr_t fde = hdr + (uintptr_t)cursor_int(&c, 4);
+    if (c.bad) {
+        return false;
+    }
+    if (fde < f->span.low || fde >= f->span.high) {
+        f->span = span_around(object, fde);
+    }
+    return record_at(&f->span, fde, &r) && read_fde(f, &r, addr);
+}
+
+bool cfi_find(const struct dl_find_object *object, uintptr_t addr, struct cfi_function *f)
+{
+    uintptr_t hdr = (uintptr_t)object->dlfo_eh_frame;
+
+    if (hdr == 0) {
+        return false;
+    }
+    f->span = span_around(object, hdr);
+    size_t size = f->span.high - hdr < 32 ? f->span.high - hdr : 32;
+    struct cursor c = span_cursor(&f->span, hdr, size);
+    uint8_t version = cursor_u8(&c);
+    uint8_t frame_encoding = cursor_u8(&c);
+    uint8_t count_encoding = cursor_u8(&c);
+    uint8_t table_encoding = cursor_u8(&c);
+    uintptr_t eh_frame = cursor_pointer(&c, frame_encoding, hdr);
+    if (c.bad || version != 1) {
+        return false;
+    }
+    if (count_encoding == PE_OMIT || table_encoding != (PE_DATAREL | PE_SDATA4)) {
+        return scan(f, eh_frame, addr);
+    }
+    uint64_t count = cursor_pointer(&c, count_encoding, hdr);
+    return !c.bad && search(f, hdr, (uintptr_t)c.p, count, addr, object);
+}
+
+struct cursor cfi_expression(const struct cfi_span *span, int32_t place)
+{
+    /* The length was checked when the row was made; reading it again is cheaper than a field. */
+    struct cursor c = {(const uint8_t *)(span->low + (uint32_t)place), (const uint8_t *)span->high,
+                       false};
+    uint64_t size = cursor_uleb(&c);
+
+    if (size > cursor_left(&c)) {
+        cursor_fail(&c);
+        return c;
+    }
+    c.end = c.p + size;
+    return c;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef UNWIND_CFI_H
+#define UNWIND_CFI_H
+
+/*
+ * Call frame information: from an address to the row of rules that holds there. Modules are
+ * untrusted: nothing outside of the segment that holds the information is read, whatever it says.
+ */
+
+#include "unwind_cursor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dl_find_object;
+
+#pragma GCC visibility push(hidden)
+
+/* DWARF register numbers. */
+enum {
+    CFI_RBX = 3,
+    CFI_RBP = 6,
+    CFI_RSP = 7,
+    CFI_R12 = 12,
+    CFI_R15 = 15,
+    CFI_RA = 16,
+    CFI_REGS = 17,
+};
+
+/* How to find what a register held in the caller. */
+enum cfi_how {
+    CFI_SAME,
+    CFI_UNDEFINED,
+    CFI_OFFSET,     /* in memory, at the CFA + value */
+    CFI_VAL_OFFSET, /* is the CFA + value */
+    CFI_EXPR,       /* in memory, at the address that the expression gives */
+    CFI_VAL_EXPR,   /* is what the expression gives */
+    CFI_REGISTER,   /* is in register `value` */
+};
+
+struct cfi_rule {
+    uint32_t how;
+    int32_t value; /* an offset, a register, or the place of an expression in the span */
+};
+
+/* Memory that CFI is read from. With `probe`, its pages may not all be there. */
+struct cfi_span {
+    uintptr_t low;
+    uintptr_t high;
+    bool probe;
+};
+
+/* The function around an address. */
+struct cfi_function {
+    struct cfi_span span;
+    struct cursor common;   /* instructions that every function of this kind starts with */
+    struct cursor specific; /* its own */
+    uintptr_t start;        /* of the code */
+    uintptr_t size;
+    uint64_t code_align;
+    int64_t data_align;
+    uint64_t ra_column;
+    uint8_t encoding; /* of code addresses */
+    bool signal;      /* a frame made by the kernel: the caller was interrupted, not calling */
+    bool augmented;
+};
+
+struct cfi_row {
+    bool cfa_is_expr;
+    uint32_t cfa_reg;
+    int32_t cfa_off; /* or the place of the expression */
+    struct cfi_rule reg[CFI_REGS];
+};
+
+/* Finds the function that contains `addr` in `object`. False if it has no valid information. */
+bool cfi_find(const struct dl_find_object *object, uintptr_t addr, struct cfi_function *f);
+
+/* The rules that hold at `addr` in `f`. False if the information is corrupt or unsupported. */
+bool cfi_row(const struct cfi_function *f, uintptr_t addr, struct cfi_row *row);
+
+/* A cursor over the expression at `place`. */
+struct cursor cfi_expression(const struct cfi_span *span, int32_t place);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef UNWIND_MEM_H
+#define UNWIND_MEM_H
+
+/* Reading memory that may not be there, and raw system calls, which leave errno alone. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+#define UNWIND_PAGE 4096u
+
+/* What one capture may read. */
+struct unwind_mem {
+    uintptr_t own_low; /* [own_low, own_high) is the thread's own stack: read without asking */
+    uintptr_t own_high;
+    uintptr_t ok_low; /* [ok_low, ok_high): other pages, found readable in this capture */
+    uintptr_t ok_high;
+    bool foreign; /* something else than the own stack was read */
+};
+
+/* Whether the page of `addr` can be read; asks the kernel, without a fault. */
+bool unwind_page_readable(uintptr_t addr);
+
+/* Whether all of [addr, addr + size) can be read. */
+bool unwind_range_readable(uintptr_t addr, size_t size);
+
+/* Fresh zeroed pages, or NULL. */
+void *unwind_pages(size_t size);
+void unwind_pages_free(void *pages, size_t size);
+
+bool unwind_read_elsewhere(struct unwind_mem *m, uintptr_t addr, uintptr_t *value);
+
+/* Reads the word at `addr` into `value`, or leaves it and returns false. */
+static inline bool unwind_read(struct unwind_mem *m, uintptr_t addr, uintptr_t *value)
+{
+    if (__builtin_expect(addr < m->own_low || addr > m->own_high - sizeof(*value), 0)) {
+        return unwind_read_elsewhere(m, addr, value);
+    }
+    *value = *(const uintptr_t *)addr; /* NOLINT: x86 reads unaligned words */
+    return true;
+}
+
+#pragma GCC visibility pop
+
+#endif

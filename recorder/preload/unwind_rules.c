@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* _dl_find_object */
+#endif
+#include "unwind_rules.h"
+
+#include "unwind_compile.h"
+#include "unwind_mem.h"
+
+#include <dlfcn.h>
+
+#define FIRST_BITS 12
+#define LAST_BITS  22
+#define GROW_BITS  2
+#define OBJECTS    512u /* announced objects that are remembered */
+
+struct rule_table *_Atomic rules_table;
+_Atomic uint32_t rules_epoch;
+
+static void (*_Atomic announce)(const struct dl_find_object *);
+static atomic_flag growing = ATOMIC_FLAG_INIT;
+
+/* Where the announced objects start; a hash table. When it is full, objects are announced again. */
+static _Atomic uintptr_t announced[OBJECTS];
+
+static size_t table_size(unsigned bits)
+{
+    return sizeof(struct rule_table) + (sizeof(struct rule_entry) << bits);
+}
+
+static struct rule_table *table_new(unsigned bits)
+{
+    struct rule_table *t = unwind_pages(table_size(bits));
+
+    if (t != NULL) {
+        t->shift = 64 - bits;
+        t->mask = ((size_t)1 << bits) - 1;
+    }
+    return t;
+}
+
+/* A place for `pc`: its own, or one that is now its own. NULL if there is none near. */
+static struct rule_entry *table_place(struct rule_table *t, uintptr_t pc)
+{
+    size_t i = rules_hash(t, pc);
+
+    for (unsigned probe = 0; probe < RULE_PROBES; probe++) {
+        struct rule_entry *e = &t->entry[(i + probe) & t->mask];
+        uintptr_t key = atomic_load_explicit(&e->pc, memory_order_relaxed);
+        if (key == 0 && atomic_compare_exchange_strong(&e->pc, &key, pc)) {
+            atomic_fetch_add_explicit(&t->used, 1, memory_order_relaxed);
+            return e;
+        }
+        if (key == pc) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+/* Clears [start, end) of `t`. Keys stay, so that other keys are still found behind them. */
+static void table_clear(struct rule_table *t, uintptr_t start, uintptr_t end)
+{
+    for (size_t i = 0; i <= t->mask; i++) {
+        uintptr_t pc = atomic_load_explicit(&t->entry[i].pc, memory_order_relaxed);
+        if (pc >= start && pc <= end) { /* the return address of a last call is the end */
+            atomic_store(&t->entry[i].rule, RULE_NONE);
+        }
+    }
+}
+
+static struct rule_table *table_grown(struct rule_table *old)
+{
+    unsigned bits = 64 - old->shift + GROW_BITS;
+
+    if (bits > LAST_BITS) {
+        return NULL;
+    }
+    struct rule_table *t = table_new(bits);
+    if (t == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i <= old->mask; i++) {
+        unwind_rule rule = atomic_load_explicit(&old->entry[i].rule, memory_order_acquire);
+        if (rule == RULE_NONE) {
+            continue;
+        }
+        struct rule_entry *e = table_place(t, atomic_load(&old->entry[i].pc));
+        if (e != NULL) {
+            atomic_store_explicit(&e->rule, rule, memory_order_relaxed);
+        }
+    }
+    return t;
+}
+
+/*
+ * Replaces `old` by a larger copy, unless another thread is at it. The old one stays mapped, since
+ * others may be reading it; what they add to it meanwhile is lost and found again. If there is no
+ * memory, the table stays as it is: what has no room is made anew each time.
+ */
+static void table_grow(struct rule_table *old)
+{
+    if (atomic_flag_test_and_set_explicit(&growing, memory_order_acquire)) {
+        return;
+    }
+    if (atomic_load(&rules_table) == old) {
+        uint32_t epoch = atomic_load(&rules_epoch);
+        struct rule_table *t = table_grown(old);
+        if (t != NULL) {
+            atomic_store(&rules_table, t);
+            if (atomic_load(&rules_epoch) != epoch) { /* we may have copied what was forgotten */
+                table_clear(t, 0, UINTPTR_MAX);
+            }
+        }
+    }
+    atomic_flag_clear_explicit(&growing, memory_order_release);
+}
+
+static void keep(uintptr_t pc, unwind_rule rule, uint32_t epoch)
+{
+    struct rule_table *t = atomic_load(&rules_table);
+
+    if (t == NULL || pc == 0) {
+        return;
+    }
+    struct rule_entry *e = table_place(t, pc);
+    if (e != NULL) {
+        atomic_store(&e->rule, rule);
+        if (atomic_load(&rules_epoch) != epoch) { /* made from what may be gone by now */
+            atomic_store(&e->rule, RULE_NONE);
+        }
+    }
+    if (e == NULL || atomic_load_explicit(&t->used, memory_order_relaxed) > t->mask / 2) {
+        table_grow(t);
+    }
+}
+
+static void announce_once(const struct dl_find_object *object)
+{
+    void (*found)(const struct dl_find_object *) = atomic_load(&announce);
+    uintptr_t start = (uintptr_t)object->dlfo_map_start;
+    size_t i = (size_t)(start * 0x9e3779b97f4a7c15u >> 40);
+
+    if (found == NULL) {
+        return;
+    }
+    for (unsigned probe = 0; probe < OBJECTS; probe++) {
+        uintptr_t known = atomic_load(&announced[(i + probe) % OBJECTS]);
+        if (known == start) {
+            return;
+        }
+        if (known == 0) {
+            found(object);
+            atomic_compare_exchange_strong(&announced[(i + probe) % OBJECTS], &known, start);
+            return;
+        }
+    }
+    found(object);
+}
+
+unwind_rule rules_make(uintptr_t pc)
+{
+    struct dl_find_object object;
+    uint32_t epoch = atomic_load(&rules_epoch);
+
+    if (_dl_find_object((void *)(pc - 1), &object) != 0) {
+        return RULE_STRAY; /* not kept: an object may be loaded there at any time */
+    }
+    announce_once(&object);
+    unwind_rule rule = rule_compile(&object, pc - 1);
+    keep(pc, rule, epoch);
+    return rule;
+}
+
+void rules_forget(uintptr_t start, uintptr_t end)
+{
+    struct rule_table *t;
+
+    atomic_fetch_add(&rules_epoch, 1);
+    do {
+        t = atomic_load(&rules_table);
+        if (t != NULL) {
+            table_clear(t, start, end);
+        }
+    } while (t != atomic_load(&rules_table));
+    for (unsigned i = 0; i < OBJECTS; i++) {
+        uintptr_t known = atomic_load(&announced[i]);
+        /* Not 0, which would hide those behind it: 1 is the start of no object. */
+        if (known >= start && known < end && known > 1) {
+            atomic_compare_exchange_strong(&announced[i], &known, 1);
+        }
+    }
+}
+
+void rules_setup(void (*found)(const struct dl_find_object *))
+{
+    atomic_store(&announce, found);
+    for (unsigned i = 0; i < OBJECTS; i++) {
+        atomic_store_explicit(&announced[i], 0, memory_order_relaxed);
+    }
+    atomic_flag_clear(&growing); /* in a fork's child: who held it is not here */
+    if (atomic_load(&rules_table) == NULL) {
+        atomic_store(&rules_table, table_new(FIRST_BITS));
+    } else {
+        rules_forget(0, UINTPTR_MAX); /* so that all objects are announced again */
+    }
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef UNWIND_RULES_H
+#define UNWIND_RULES_H
+
+/*
+ * Rules compiled from call frame information: one word per return address, in a hash table that
+ * all threads share. Readers never lock and never wait.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dl_find_object;
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * How to step from a frame to its caller, whose return address is at the CFA - 8:
+ *
+ *   bits 0-3    kind
+ *   bits 4-17   where rbp is saved, in words below the CFA; 0: it is not
+ *   bits 18-37  where rbx, r12, r13, r14, r15 are, 4 bits each: 0 not saved, 1 this does not say,
+ *               else saved that many words below the CFA
+ *   bits 38-63  offset, signed
+ */
+typedef uint64_t unwind_rule;
+
+enum {
+    RULE_NONE = 0,   /* not known yet: a table entry that is being filled, or was forgotten */
+    RULE_SP = 1,     /* CFA = rsp + offset */
+    RULE_BP = 2,     /* CFA = rbp + offset */
+    RULE_DRAP = 3,   /* CFA = *(rbp + offset), the caller's rbp = *rbp: a realigned frame */
+    RULE_END = 4,    /* the outermost frame */
+    RULE_NO_CFI = 5, /* code of an object, but nothing is known of it */
+    RULE_STRAY = 6,  /* not in any object: made at run time, perhaps, or not code at all */
+    RULE_SLOW = 7,   /* take unwind_step */
+};
+
+#define RULE_BP_SHIFT     4
+#define RULE_BP_MAX       0x3fffu
+#define RULE_OTHER_SHIFT  18
+#define RULE_OTHER_COUNT  5
+#define RULE_OFFSET_SHIFT 38
+
+static inline unsigned rule_kind(unwind_rule rule)
+{
+    return (unsigned)rule & 15;
+}
+
+static inline uintptr_t rule_offset(unwind_rule rule)
+{
+    return (uintptr_t)((int64_t)rule >> RULE_OFFSET_SHIFT);
+}
+
+/* In bytes below the CFA. */
+static inline uintptr_t rule_bp(unwind_rule rule)
+{
+    return (rule >> RULE_BP_SHIFT & RULE_BP_MAX) * 8;
+}
+
+/* The i-th of rbx, r12, r13, r14, r15. */
+static inline unsigned rule_other(unwind_rule rule, unsigned i)
+{
+    return rule >> (RULE_OTHER_SHIFT + 4 * i) & 15;
+}
+
+struct rule_entry {
+    _Atomic uintptr_t pc;
+    _Atomic unwind_rule rule;
+};
+
+struct rule_table {
+    unsigned shift; /* of the hash, to make it an index */
+    size_t mask;
+    _Atomic size_t used;
+    struct rule_entry entry[];
+};
+
+#define RULE_PROBES 8u
+
+/* Never unmapped once published. NULL until rules_setup. */
+extern struct rule_table *_Atomic rules_table;
+
+/* Changes whenever rules were forgotten. */
+extern _Atomic uint32_t rules_epoch;
+
+void rules_setup(void (*found)(const struct dl_find_object *));
+void rules_forget(uintptr_t start, uintptr_t end);
+
+/* Finds the rule for `pc` in the modules and keeps it, if there is room. */
+unwind_rule rules_make(uintptr_t pc);
+
+static inline size_t rules_hash(const struct rule_table *t, uintptr_t pc)
+{
+    return (size_t)(pc * 0x9e3779b97f4a7c15u >> t->shift);
+}
+
+/* The rule for the return address `pc`. */
+static inline unwind_rule rules_find(uintptr_t pc)
+{
+    struct rule_table *t = atomic_load_explicit(&rules_table, memory_order_acquire);
+
+    if (__builtin_expect(t == NULL, 0)) {
+        return rules_make(pc);
+    }
+    size_t i = rules_hash(t, pc);
+    for (unsigned probe = 0; probe < RULE_PROBES; probe++) {
+        struct rule_entry *e = &t->entry[(i + probe) & t->mask];
+        uintptr_t key = atomic_load_explicit(&e->pc, memory_order_relaxed);
+        if (__builtin_expect(key == pc, 1)) {
+            unwind_rule rule = atomic_load_explicit(&e->rule, memory_order_acquire);
+            return rule != RULE_NONE ? rule : rules_make(pc);
+        }
+        if (key == 0) {
+            break;
+        }
+    }
+    return rules_make(pc);
+}
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef UNWIND_STATE_H
+#define UNWIND_STATE_H
+
+/*
+ * What an unwinder remembers, and why it may trust it.
+ *
+ * A walk is a chain of states. The state at a frame is (pc, sp, rbp): the return address into the
+ * frame, the stack pointer there (the CFA of the next inner frame), and rbp. A step, which makes
+ * the state of the caller, depends on the state, on the rule for pc, and on words of the stack: on
+ * nothing else. So, if a walk arrives at the very state that the last walk had at some frame k, and
+ * every word that the last walk read to get from frame k to the outermost frame still holds the
+ * same value, then this walk would go on exactly as the last one did, and may stop at k. It does
+ * not matter what happened to the words in between: equal addresses in equal slots are no
+ * evidence in themselves, equal states and words are a proof.
+ *
+ * Hence `check`: all words read, outermost first, with the values found. frame[k].first_check
+ * counts those that the steps from frame k outwards depend on. A capture compares the words in
+ * order up to the first difference; then the frames whose first_check is not beyond it can be met.
+ *
+ * Three refinements:
+ * - rbp is mostly just a register with some value. It is `live` at a frame if a frame further out
+ *   uses it before it is loaded from the stack. Where it is not, rbp is not part of the state,
+ *   and the words it was loaded from are not checked.
+ * - The words through which a walk *arrives* at frame k matter to the frames inside of k. If this
+ * walk came another way than the last one (its inner frame saved rbp in another place), they are
+ *   replaced by those of this walk, although frame k is kept.
+ * - Frames whose rule uses another register than rsp and rbp (`odd`) would need that register in
+ *   the state. They are never met, nor are those inside of them: `limit` excludes both.
+ *
+ * Captures that read other memory than the thread's own stack leave nothing to be met (limit = 0).
+ * Rules change only with the epoch, which discards everything. One thing is taken on trust: where
+ * code without information ended the stack, it is assumed to do so again in the same state.
+ */
+
+#include "unwind.h"
+#include "unwind_rules.h"
+#include "unwind_step.h"
+
+#define UNWIND_MAX_CHECKS (3 * UNWIND_MAX_FRAMES + 512)
+#define UNWIND_MAX_READS  256u
+
+/* A frame of the last capture. Its return address is in unwinder.pc. */
+struct known_frame {
+    uintptr_t sp;
+    uintptr_t bp;
+    uint32_t first_check;
+    bool live;
+};
+
+struct check {
+    uintptr_t addr;
+    uintptr_t value;
+};
+
+/* A frame of the walk under way, innermost first. */
+struct new_frame {
+    uintptr_t pc;
+    uintptr_t sp;
+    uintptr_t bp;
+    unwind_rule rule;
+    uint32_t first_read; /* of the step to the caller, in unwinder.read, if `slow` */
+    uint16_t reads;
+    bool slow;
+    bool odd;
+};
+
+struct unwinder {
+    uintptr_t low;
+    uintptr_t high;
+    bool grows;
+    bool whole; /* the next delta must be the whole stack */
+    bool truncated;
+    uint32_t epoch;
+    uint32_t depth;
+    uint32_t limit; /* only frames below it can be met */
+    uint32_t checks;
+    uint32_t reads;
+    uintptr_t pc[UNWIND_MAX_FRAMES];
+    struct known_frame frame[UNWIND_MAX_FRAMES];
+    struct check check[UNWIND_MAX_CHECKS];
+    struct step_read read[UNWIND_MAX_READS];
+    struct new_frame found[UNWIND_MAX_FRAMES];
+};
+
+enum walk_end {
+    WALK_MET,        /* arrived at frame[candidates - 1] */
+    WALK_ENDED,      /* found the outermost frame */
+    WALK_DEEP,       /* found UNWIND_MAX_FRAMES frames and no end */
+    WALK_NEEDS_REGS, /* came to a rule for other registers */
+};
+
+/* A walk: where it is, and what it may meet. */
+struct walk {
+    struct unwind_mem mem;
+    uintptr_t pc;
+    uintptr_t sp;
+    uintptr_t bp;
+    uint32_t found;           /* in unwinder.found */
+    uint32_t candidates;      /* frame[0 .. candidates) can be met */
+    unsigned links;           /* of a chain of frame pointers, already known to lead somewhere */
+    struct step_regs *others; /* the other registers, or NULL if they are not followed */
+};
+
+#pragma GCC visibility push(hidden)
+
+enum walk_end walk_plain(struct unwinder *u, struct walk *w);
+
+/* Follows all callee-saved registers. w->others must hold those of the first frame. */
+enum walk_end walk_tracked(struct unwinder *u, struct walk *w);
+
+/* The callee-saved registers of the frame in `regs`, found by unwinding this library itself. What
+   cannot be found is not `known`. */
+void walk_registers(const struct unwind_regs *regs, const struct unwind_mem *mem,
+                    struct step_regs *others);
+
+#pragma GCC visibility pop
+
+#endif

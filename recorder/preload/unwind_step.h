@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef UNWIND_STEP_H
+#define UNWIND_STEP_H
+
+/* The slow path: one step outwards by the full rules, with all registers. */
+
+#include "unwind_cfi.h"
+#include "unwind_mem.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+#define UNWIND_STEP_READS 12
+
+/* The registers of a frame. reg[CFI_RA] is the address as it is reported: one more than that of
+   the instruction, if the frame was interrupted. */
+struct step_regs {
+    uintptr_t reg[CFI_REGS];
+    uint32_t known; /* a bit for each register whose value is known */
+};
+
+struct step_read {
+    uintptr_t addr;
+    uintptr_t value;
+};
+
+/* What the result of a step depends on, as far as pc, sp and rbp go. */
+struct step_log {
+    uint32_t count; /* words read; more than UNWIND_STEP_READS: some are missing */
+    struct step_read read[UNWIND_STEP_READS];
+    uint32_t used; /* registers used */
+};
+
+enum step_result {
+    STEP_DONE,
+    STEP_END,     /* the outermost frame */
+    STEP_UNKNOWN, /* needs a register that is not known */
+    STEP_BAD,     /* no or corrupt information, or memory that cannot be read */
+};
+
+/* Steps from the frame in `r` to its caller. `r` is undefined unless it returns STEP_DONE. */
+enum step_result unwind_step(struct step_regs *r, struct unwind_mem *mem, struct step_log *log);
+
+#pragma GCC visibility pop
+
+#endif

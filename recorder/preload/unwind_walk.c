@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+#include "unwind_state.h"
+
+#define STATE_REGS   (1u << CFI_RSP | 1u << CFI_RBP | 1u << CFI_RA)
+#define CALLEE_SAVED (STATE_REGS | 1u << CFI_RBX | 0xf000u)
+#define LINKS_MAX    128u
+#define OWN_FRAMES   8
+
+#define always_inline inline __attribute__((always_inline))
+
+static const uint8_t other_regs[RULE_OTHER_COUNT] = {CFI_RBX, 12, 13, 14, 15};
+
+enum progress { STEPPED, STOPPED, LACKING };
+
+/* The other registers in the caller, by a rule that says where they are. */
+static bool track(struct walk *w, unwind_rule rule, uintptr_t cfa)
+{
+    struct step_regs *r = w->others;
+
+    r->known &= CALLEE_SAVED;
+    for (unsigned i = 0; i < RULE_OTHER_COUNT; i++) {
+        unsigned words = rule_other(rule, i);
+        if (words != 0) {
+            r->known |= 1u << other_regs[i];
+            if (!unwind_read(&w->mem, cfa - 8 * words, &r->reg[other_regs[i]])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool rule_says_others(unwind_rule rule)
+{
+    for (unsigned i = 0; i < RULE_OTHER_COUNT; i++) {
+        if (rule_other(rule, i) == 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Notes what the step depended on. If there is no room, the frame can never be met again. */
+static void note_reads(struct unwinder *u, struct walk *w, struct new_frame *f,
+                       const struct step_log *log)
+{
+    f->slow = true;
+    f->first_read = u->reads;
+    if (log->count > UNWIND_STEP_READS || log->count > UNWIND_MAX_READS - u->reads) {
+        w->mem.foreign = true;
+        return;
+    }
+    f->reads = (uint16_t)log->count;
+    for (uint32_t i = 0; i < log->count; i++) {
+        u->read[u->reads++] = log->read[i];
+    }
+}
+
+static enum progress step_slow(struct unwinder *u, struct walk *w, struct new_frame *f)
+{
+    struct step_regs local = {.known = STATE_REGS};
+    struct step_regs *r = w->others != NULL ? w->others : &local;
+    struct step_log log;
+
+    r->reg[CFI_RSP] = w->sp;
+    r->reg[CFI_RBP] = w->bp;
+    r->reg[CFI_RA] = w->pc;
+    enum step_result result = unwind_step(r, &w->mem, &log);
+    if (result == STEP_UNKNOWN && w->others == NULL) {
+        return LACKING;
+    }
+    if (result != STEP_DONE) {
+        return STOPPED;
+    }
+    note_reads(u, w, f, &log);
+    f->odd = (log.used & ~STATE_REGS) != 0;
+    if (r->reg[CFI_RSP] <= w->sp) { /* back from another stack: frames are not in order */
+        w->mem.foreign = true;
+    }
+    w->pc = r->reg[CFI_RA];
+    w->sp = r->reg[CFI_RSP];
+    w->bp = (r->known >> CFI_RBP & 1) != 0 ? r->reg[CFI_RBP] : 0;
+    r->known |= STATE_REGS;
+    return STEPPED;
+}
+
+/* Whether the chain of frame pointers leads to code that is known; counts the links to there. */
+static bool chain_leads_home(struct walk *w)
+{
+    uintptr_t bp = w->bp;
+    uintptr_t last = w->sp;
+
+    for (unsigned links = 1; links <= LINKS_MAX; links++) {
+        uintptr_t pc;
+        uintptr_t next;
+        if (bp < last || bp % 8 != 0 || !unwind_read(&w->mem, bp, &next) ||
+            !unwind_read(&w->mem, bp + 8, &pc)) {
+            return false;
+        }
+        unsigned kind = rule_kind(rules_find(pc));
+        if (kind != RULE_STRAY && kind != RULE_NO_CFI) {
+            w->links = links;
+            return true;
+        }
+        last = bp + 16;
+        bp = next;
+    }
+    return false;
+}
+
+/*
+ * Code that nothing is known of: run-time compilers and hand-written assembly. If rbp looks like a
+ * frame pointer, believe it, provided that its chain comes to known code in the end.
+ */
+static enum progress step_chain(struct walk *w)
+{
+    if (w->links == 0 && !chain_leads_home(w)) {
+        return STOPPED;
+    }
+    uintptr_t bp = w->bp;
+    w->links--;
+    w->sp = bp + 16;
+    if (!unwind_read(&w->mem, bp + 8, &w->pc) || !unwind_read(&w->mem, bp, &w->bp)) {
+        return STOPPED;
+    }
+    if (w->others != NULL) {
+        w->others->known = 0; /* nobody knows what such code keeps */
+    }
+    return STEPPED;
+}
+
+static enum progress step_drap(struct walk *w, unwind_rule rule)
+{
+    uintptr_t cfa;
+    uintptr_t pc;
+
+    if (!unwind_read(&w->mem, w->bp + rule_offset(rule), &cfa) || cfa <= w->sp || cfa % 8 != 0 ||
+        !unwind_read(&w->mem, cfa - 8, &pc) || !unwind_read(&w->mem, w->bp, &w->bp)) {
+        return STOPPED;
+    }
+    w->pc = pc;
+    w->sp = cfa;
+    return STEPPED;
+}
+
+static enum progress step_rare(struct unwinder *u, struct walk *w, struct new_frame *f, bool slow)
+{
+    if (slow) {
+        return step_slow(u, w, f);
+    }
+    switch (rule_kind(f->rule)) {
+    case RULE_SLOW:
+        return step_slow(u, w, f);
+    case RULE_DRAP:
+        return w->others != NULL ? step_slow(u, w, f) : step_drap(w, f->rule);
+    case RULE_NO_CFI:
+    case RULE_STRAY:
+        return step_chain(w);
+    case RULE_END:
+    default:
+        return STOPPED;
+    }
+}
+
+static always_inline enum progress step_common(struct walk *w, unwind_rule rule, uintptr_t base,
+                                               bool tracked)
+{
+    uintptr_t cfa = base + rule_offset(rule);
+    uintptr_t pc;
+
+    /* Each frame is further out than the one before, so the walk ends whatever the stack holds. */
+    if (cfa <= w->sp || cfa % 8 != 0 || !unwind_read(&w->mem, cfa - 8, &pc)) {
+        return STOPPED;
+    }
+    uintptr_t saved = rule_bp(rule);
+    if (saved != 0 && !unwind_read(&w->mem, cfa - saved, &w->bp)) {
+        return STOPPED;
+    }
+    if (tracked && !track(w, rule, cfa)) {
+        return STOPPED;
+    }
+    w->pc = pc;
+    w->sp = cfa;
+    return STEPPED;
+}
+
+static always_inline bool met(const struct unwinder *u, struct walk *w)
+{
+    while (w->candidates > 0 && u->frame[w->candidates - 1].sp < w->sp) {
+        w->candidates--;
+    }
+    if (w->candidates == 0) {
+        return false;
+    }
+    const struct known_frame *k = &u->frame[w->candidates - 1];
+    return k->sp == w->sp && u->pc[w->candidates - 1] == w->pc && (!k->live || k->bp == w->bp);
+}
+
+static always_inline enum walk_end walk(struct unwinder *u, struct walk *w, bool tracked)
+{
+    for (;;) {
+        if (met(u, w)) {
+            return WALK_MET;
+        }
+        if (w->found == UNWIND_MAX_FRAMES) {
+            return WALK_DEEP;
+        }
+        unwind_rule rule = rules_find(w->pc);
+        struct new_frame *f = &u->found[w->found++];
+        *f = (struct new_frame){.pc = w->pc, .sp = w->sp, .bp = w->bp, .rule = rule};
+        unsigned kind = rule_kind(rule);
+        enum progress progress;
+        if (tracked && !rule_says_others(rule)) {
+            progress = step_rare(u, w, f, kind <= RULE_DRAP);
+        } else if (kind == RULE_SP) {
+            progress = step_common(w, rule, w->sp, tracked);
+        } else if (kind == RULE_BP) {
+            progress = step_common(w, rule, w->bp, tracked);
+        } else {
+            progress = step_rare(u, w, f, false);
+        }
+        if (progress != STEPPED || w->pc == 0) {
+            return progress == LACKING ? WALK_NEEDS_REGS : WALK_ENDED;
+        }
+    }
+}
+
+enum walk_end walk_plain(struct unwinder *u, struct walk *w)
+{
+    return walk(u, w, false);
+}
+
+enum walk_end walk_tracked(struct unwinder *u, struct walk *w)
+{
+    return walk(u, w, true);
+}
+
+__attribute__((noinline)) void walk_registers(const struct unwind_regs *regs,
+                                              const struct unwind_mem *mem,
+                                              struct step_regs *others)
+{
+    struct step_regs r = {.known = CALLEE_SAVED};
+    struct unwind_mem own = *mem;
+    struct step_log log;
+
+    __asm__ volatile("movq %%rbx, %c[rbx](%[r])\n\t"
+                     "movq %%rbp, %c[rbp](%[r])\n\t"
+                     "movq %%rsp, %c[rsp](%[r])\n\t"
+                     "movq %%r12, %c[r12](%[r])\n\t"
+                     "movq %%r13, %c[r13](%[r])\n\t"
+                     "movq %%r14, %c[r14](%[r])\n\t"
+                     "movq %%r15, %c[r15](%[r])\n\t"
+                     "leaq 1f(%%rip), %%rax\n"
+                     "1:\tmovq %%rax, %c[ra](%[r])"
+                     :
+                     : [r] "r"(&r.reg[0]), [rbx] "i"(8 * CFI_RBX), [rbp] "i"(8 * CFI_RBP),
+                       [rsp] "i"(8 * CFI_RSP), [r12] "i"(8 * 12), [r13] "i"(8 * 13),
+                       [r14] "i"(8 * 14), [r15] "i"(8 * 15), [ra] "i"(8 * CFI_RA)
+                     : "rax", "memory");
+    others->known = 0;
+    if (own.own_low <= regs->sp && regs->sp < own.own_high) {
+        own.own_low = r.reg[CFI_RSP] < own.own_low ? r.reg[CFI_RSP] : own.own_low;
+    }
+    for (int i = 0; i < OWN_FRAMES && r.reg[CFI_RSP] < regs->sp; i++) {
+        if (unwind_step(&r, &own, &log) != STEP_DONE) {
+            return;
+        }
+    }
+    if (r.reg[CFI_RSP] == regs->sp && r.reg[CFI_RA] == regs->pc) {
+        *others = r;
+    }
+}
