@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "image.h"
+
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "grow.h"
+
+static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                       char **path, Elf **elf)
+{
+    (void)module, (void)data, (void)name, (void)base, (void)path, (void)elf;
+    return -1;
+}
+
+static int find_no_debug(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                         const char *path, const char *link, GElf_Word crc, char **found)
+{
+    (void)module, (void)data, (void)name, (void)base, (void)path, (void)link, (void)crc;
+    (void)found;
+    return -1;
+}
+
+static const Dwfl_Callbacks callbacks = {
+    .find_elf = find_no_elf,
+    .find_debuginfo = dwfl_standard_find_debuginfo,
+    .section_address = dwfl_offline_section_address,
+};
+
+static const Dwfl_Callbacks callbacks_without_debug = {
+    .find_elf = find_no_elf,
+    .find_debuginfo = find_no_debug,
+    .section_address = dwfl_offline_section_address,
+};
+
+/* A regular file only: opening others may block, or do things. */
+static int open_regular(const char *path)
+{
+    if (path == NULL || path[0] != '/')
+        return -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+    if (fd >= 0 && (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static bool is_same_build(Dwfl_Module *opened, const struct symbolize_module *module)
+{
+    const unsigned char *id;
+    GElf_Addr address;
+    int size = dwfl_module_build_id(opened, &id, &address);
+    size_t actual = size > 0 ? (size_t)size : 0;
+    return actual == module->build_id_size &&
+           (actual == 0 || memcmp(id, module->build_id, actual) == 0);
+}
+
+static void add_code(struct image *image, size_t *capacity, uint64_t begin, uint64_t size)
+{
+    if (size == 0 || begin > UINT64_MAX - size)
+        return;
+    image->code = grow_by_one(image->code, capacity, image->code_count, sizeof *image->code);
+    image->code[image->code_count++] = (struct span){begin, begin + size, 0};
+}
+
+static void find_code(struct image *image, Elf *elf)
+{
+    size_t capacity = 0;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
+        GElf_Shdr header;
+        if (gelf_getshdr(section, &header) != NULL && header.sh_flags & SHF_ALLOC &&
+            header.sh_flags & SHF_EXECINSTR)
+            add_code(image, &capacity, header.sh_addr, header.sh_size);
+    }
+    size_t segments = 0;
+    if (image->code_count == 0)
+        (void)elf_getphdrnum(elf, &segments);
+    for (size_t i = 0; i < segments; i++) {
+        GElf_Phdr header;
+        if (gelf_getphdr(elf, (int)i, &header) != NULL && header.p_type == PT_LOAD &&
+            header.p_flags & PF_X)
+            add_code(image, &capacity, header.p_vaddr, header.p_memsz);
+    }
+    spans_sort(image->code, image->code_count);
+}
+
+/* Addresses are those of the file: it is loaded at its own ones. */
+static bool load(struct image *image, const char *path, int fd)
+{
+    image->module = dwfl_report_elf(image->dwfl, path, path, fd, 0, true);
+    if (image->module == NULL) {
+        close(fd);
+        return false;
+    }
+    GElf_Addr bias;
+    GElf_Ehdr header;
+    Elf *elf = dwfl_module_getelf(image->module, &bias);
+    if (dwfl_report_end(image->dwfl, NULL, NULL) != 0 || elf == NULL || bias != 0 ||
+        gelf_getehdr(elf, &header) == NULL || (header.e_type != ET_EXEC && header.e_type != ET_DYN))
+        return false;
+    find_code(image, elf);
+    return true;
+}
+
+enum image_result image_open(struct image *image, const struct symbolize_module *module,
+                             bool with_debug)
+{
+    *image = (struct image){0};
+    int fd = open_regular(module->path);
+    if (fd < 0)
+        return IMAGE_ABSENT;
+    image->dwfl = dwfl_begin(with_debug ? &callbacks : &callbacks_without_debug);
+    if (image->dwfl == NULL) {
+        close(fd);
+        return IMAGE_UNREADABLE;
+    }
+    enum image_result result = IMAGE_UNREADABLE;
+    if (load(image, module->path, fd))
+        result = is_same_build(image->module, module) ? IMAGE_OPEN : IMAGE_ABSENT;
+    if (result != IMAGE_OPEN)
+        image_close(image);
+    return result;
+}
+
+void image_close(struct image *image)
+{
+    dwfl_end(image->dwfl);
+    free(image->code);
+    *image = (struct image){0};
+}
+
+uint64_t image_code_end(const struct image *image, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = image->code_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (image->code[middle].begin <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && address < image->code[low - 1].end ? image->code[low - 1].end : 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/** The file of a module, opened only if it is the right one. */
+#ifndef TTD_SYMBOLIZE_IMAGE_H
+#define TTD_SYMBOLIZE_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <elfutils/libdwfl.h>
+
+#include "spans.h"
+#include "symbolize.h"
+
+struct image {
+    Dwfl *dwfl;
+    Dwfl_Module *module;
+    /** Where code is: executable sections, or segments if there are no sections. Sorted. */
+    struct span *code;
+    size_t code_count;
+};
+
+enum image_result { IMAGE_OPEN, IMAGE_ABSENT, IMAGE_UNREADABLE };
+
+/**
+ * Opens the file if its build-id is that of the module (none is equal to none).
+ *
+ * @param with_debug  also look for a separate debug file when it is needed.
+ * @param image       to be closed with image_close() if IMAGE_OPEN is returned.
+ */
+enum image_result image_open(struct image *image, const struct symbolize_module *module,
+                             bool with_debug);
+
+void image_close(struct image *image);
+
+/** End of the piece of code that holds the address; 0 if it is not in code. */
+uint64_t image_code_end(const struct image *image, uint64_t address);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "names.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grow.h"
+#include "image.h"
+#include "lines.h"
+#include "scopes.h"
+#include "symbols.h"
+#include "units.h"
+
+/* What to name, by address; the arrays are parallel. */
+struct targets {
+    uint64_t *addresses;
+    uint32_t *indexes; /* of the module's offsets */
+    const struct symbol **symbols;
+    size_t count;
+};
+
+/* A part of the targets that is in one unit. */
+struct group {
+    const uint32_t *positions; /* in targets */
+    uint64_t *addresses;
+    size_t count;
+};
+
+struct naming {
+    struct outbox *box;
+    struct image image;
+    struct targets targets;
+    struct units units;
+};
+
+static void load_targets(struct naming *naming, const struct symbolize_module *module,
+                         const uint8_t *answered)
+{
+    struct span *sorted = grow_new(module->offset_count, sizeof *sorted);
+    size_t count = 0;
+    for (size_t i = 0; i < module->offset_count; i++) {
+        uint64_t address = module->offsets[i] - 1;
+        if ((answered == NULL || !answered[i]) && image_code_end(&naming->image, address) != 0)
+            sorted[count++] = (struct span){address, 0, (uint32_t)i};
+    }
+    spans_sort(sorted, count);
+    struct targets *targets = &naming->targets;
+    targets->count = count;
+    targets->addresses = grow_new(count, sizeof *targets->addresses);
+    targets->indexes = grow_new(count, sizeof *targets->indexes);
+    targets->symbols = grow_new(count, sizeof *targets->symbols);
+    for (size_t i = 0; i < count; i++) {
+        targets->addresses[i] = sorted[i].begin;
+        targets->indexes[i] = sorted[i].item;
+    }
+    free(sorted);
+}
+
+static void free_targets(struct targets *targets)
+{
+    free(targets->addresses);
+    free(targets->indexes);
+    free(targets->symbols);
+}
+
+static void set_function(struct symbolize_frame *frame, const char *name, size_t size)
+{
+    frame->function = size > 0 ? name : NULL;
+    frame->function_size = size;
+}
+
+static void set_place(struct symbolize_frame *frame, struct place place)
+{
+    frame->file = place.file;
+    frame->file_size = place.file != NULL ? strlen(place.file) : 0;
+    frame->line = place.line;
+}
+
+static const char *linkage_name(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
+    if (name == NULL)
+        name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
+    return name;
+}
+
+/* Languages whose names are those of the symbols. */
+static bool is_plain(int language)
+{
+    switch (language) {
+    case DW_LANG_C:
+    case DW_LANG_C89:
+    case DW_LANG_C99:
+    case DW_LANG_C11:
+    case DW_LANG_Mips_Assembler:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The symbol is the fallback: it may be an alias or a clone such as f.part.0. */
+static void name_function(struct symbolize_frame *frame, struct scope *scope,
+                          const struct symbol *symbol, bool plain)
+{
+    const char *name = scope != NULL ? linkage_name(&scope->die) : NULL;
+    bool own_symbol = scope == NULL || !scope->inlined;
+    if (name == NULL && scope != NULL && (plain || !own_symbol || symbol == NULL))
+        name = dwarf_diename(&scope->die);
+    if (name != NULL)
+        set_function(frame, name, strlen(name));
+    else if (own_symbol && symbol != NULL)
+        set_function(frame, symbol->name, symbol->name_size);
+}
+
+static void answer_symbol(struct naming *naming, size_t position)
+{
+    const struct symbol *symbol = naming->targets.symbols[position];
+    if (symbol == NULL)
+        return;
+    struct symbolize_frame frame = {.function = symbol->name, .function_size = symbol->name_size};
+    outbox_answer(naming->box, naming->targets.indexes[position], &frame, 1);
+}
+
+/* Innermost first: each frame's place is where the one before it was called. */
+static void answer_scope(struct naming *naming, struct lines *lines, struct scopes *scopes,
+                         uint32_t innermost, size_t position, bool plain)
+{
+    const struct symbol *symbol = naming->targets.symbols[position];
+    struct place place = lines_at(lines, naming->targets.addresses[position]);
+    struct symbolize_frame frames[SYMBOLIZE_FRAMES_MAX] = {0};
+    size_t count = 0;
+    bool inlined = true;
+    for (uint32_t at = innermost; inlined && count < SYMBOLIZE_FRAMES_MAX;) {
+        struct scope *scope = at != SCOPE_NONE ? &scopes->scopes[at] : NULL;
+        inlined = scope != NULL && scope->inlined;
+        name_function(&frames[count], scope, symbol, plain);
+        set_place(&frames[count++], place);
+        if (inlined) {
+            place = lines_of_call(lines, &scope->die);
+            at = scope->parent;
+        }
+    }
+    if (count > 1 || frames[0].function != NULL || frames[0].file != NULL)
+        outbox_answer(naming->box, naming->targets.indexes[position], frames, count);
+}
+
+static void answer_unit(struct naming *naming, uint32_t unit, const struct group *group)
+{
+    Dwarf_Die die = naming->units.dies[unit];
+    Dwarf_Die content = units_content(&naming->units, unit);
+    for (size_t i = 0; i < group->count; i++)
+        group->addresses[i] = naming->targets.addresses[group->positions[i]];
+    uint32_t *innermost = grow_new(group->count, sizeof *innermost);
+    struct scopes scopes;
+    struct lines lines;
+    scopes_find(&scopes, &naming->image, &content, group->addresses, group->count, innermost);
+    lines_load(&lines, &die, &content);
+    bool plain = is_plain(dwarf_srclang(&content));
+    for (size_t i = 0; i < group->count; i++)
+        answer_scope(naming, &lines, &scopes, innermost[i], group->positions[i], plain);
+    lines_free(&lines);
+    scopes_free(&scopes);
+    free(innermost);
+}
+
+/* Sorted by unit, SPAN_NONE last, then by position. */
+static struct span *by_unit(const struct naming *naming)
+{
+    size_t count = naming->targets.count;
+    uint32_t *found = grow_new(count, sizeof *found);
+    struct span *sorted = grow_new(count, sizeof *sorted);
+    spans_find(naming->units.spans, naming->units.span_count, naming->targets.addresses, count,
+               found);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t unit = found[i] != SPAN_NONE ? naming->units.spans[found[i]].item : SPAN_NONE;
+        sorted[i] = (struct span){unit, 0, (uint32_t)i};
+    }
+    spans_sort(sorted, count);
+    free(found);
+    return sorted;
+}
+
+static void answer_units(struct naming *naming)
+{
+    struct span *sorted = by_unit(naming);
+    size_t count = naming->targets.count;
+    uint32_t *positions = grow_new(count, sizeof *positions);
+    uint64_t *addresses = grow_new(count, sizeof *addresses);
+    for (size_t i = 0; i < count; i++)
+        positions[i] = sorted[i].item;
+    for (size_t begin = 0; begin < count;) {
+        size_t end = begin;
+        while (end < count && sorted[end].begin == sorted[begin].begin)
+            end++;
+        struct group group = {positions + begin, addresses, end - begin};
+        if (sorted[begin].begin != SPAN_NONE)
+            answer_unit(naming, (uint32_t)sorted[begin].begin, &group);
+        for (; begin < end; begin++) {
+            if (sorted[begin].begin == SPAN_NONE)
+                answer_symbol(naming, positions[begin]);
+        }
+    }
+    free(sorted);
+    free(positions);
+    free(addresses);
+}
+
+enum wire_result names_tell(struct outbox *box, const struct symbolize_module *module,
+                            const uint8_t *answered, bool reduced)
+{
+    struct naming naming = {.box = box};
+    enum image_result opened = image_open(&naming.image, module, !reduced);
+    if (opened != IMAGE_OPEN)
+        return opened == IMAGE_ABSENT ? WIRE_ABSENT : WIRE_FAILED;
+    struct symbols symbols;
+    load_targets(&naming, module, answered);
+    symbols_load(&symbols, &naming.image);
+    symbols_find(&symbols, &naming.image, naming.targets.addresses, naming.targets.count,
+                 naming.targets.symbols);
+    if (!reduced && units_load(&naming.units, &naming.image)) {
+        answer_units(&naming);
+    } else {
+        for (size_t i = 0; i < naming.targets.count; i++)
+            answer_symbol(&naming, i);
+    }
+    units_free(&naming.units);
+    symbols_free(&symbols);
+    free_targets(&naming.targets);
+    image_close(&naming.image);
+    return WIRE_READ;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/** Address ranges, and which of them hold which addresses. */
+#ifndef TTD_SYMBOLIZE_SPANS_H
+#define TTD_SYMBOLIZE_SPANS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SPAN_NONE UINT32_MAX
+
+/** From `begin` up to, not including, `end`. */
+struct span {
+    uint64_t begin;
+    uint64_t end;
+    uint32_t item;
+};
+
+/** Sorts by begin; of those with the same begin, the longest comes first. */
+void spans_sort(struct span *spans, size_t count);
+
+/**
+ * Finds the index of the last span that holds each address, or SPAN_NONE.
+ *
+ * @param spans      ascending by begin; they may overlap.
+ * @param addresses  ascending.
+ * @param found      one for each address.
+ */
+void spans_find(const struct span *spans, size_t count, const uint64_t *addresses,
+                size_t address_count, uint32_t *found);
+
+/** Index of the first of ascending addresses that is not below `address`; `count` if none. */
+size_t addresses_from(const uint64_t *addresses, size_t count, uint64_t address);
+
+#endif

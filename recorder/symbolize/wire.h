@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * What the child says on the pipe. All numbers are 32-bit in the machine's byte order: both ends
+ * are the same program.
+ *
+ *     message    kind, size of the body, body
+ *     MODULE     index of the module that is begun; indexes increase
+ *     ANSWER     index of the offset, number of frames, frames
+ *     frame      line, size of function, size of file, bytes of function, bytes of file
+ *     END        enum wire_result of the module
+ *     FINISHED   nothing: all modules are done
+ *
+ * Only MODULE and FINISHED stand outside of a MODULE and its END. A size of 0 means unknown.
+ */
+#ifndef TTD_SYMBOLIZE_WIRE_H
+#define TTD_SYMBOLIZE_WIRE_H
+
+enum wire_kind { WIRE_MODULE = 1, WIRE_ANSWER, WIRE_END, WIRE_FINISHED };
+
+enum wire_result { WIRE_READ, WIRE_ABSENT, WIRE_FAILED, WIRE_RESULTS };
+
+enum {
+    WIRE_NUMBER = 4,
+    WIRE_HEADER = 2 * WIRE_NUMBER,
+    WIRE_FRAME = 3 * WIRE_NUMBER,
+    WIRE_BODY_MAX = 1024 * 1024,
+};
+
+#endif

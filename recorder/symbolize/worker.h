@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/** What runs in the child. */
+#ifndef TTD_SYMBOLIZE_WORKER_H
+#define TTD_SYMBOLIZE_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "symbolize.h"
+
+struct work {
+    const struct symbolize_module *modules;
+    size_t count;
+    /** Where to begin, and whether only the symbol table of that module is to be read. */
+    size_t first;
+    bool reduced;
+    /** For each offset of `first`: whether it is to be passed over. */
+    const uint8_t *answered;
+    /** Bytes of address space on top of what there is, and seconds of processor time. */
+    uint64_t memory;
+    unsigned seconds;
+    /** Write end of the pipe, and the process at the other end. */
+    int fd;
+    pid_t parent;
+};
+
+/** Does all of it, with every signal blocked at first; then ends the process. */
+_Noreturn void worker_run(const struct work *work);
+
+#endif
