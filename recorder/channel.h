@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shared memory between the recorded processes and the collector.
+ *
+ * One sealed memfd serves a whole recording. It holds a table of processes, a table of threads and
+ * a pool of chunks. A thread appends records to a chain of chunks of its own: single producer,
+ * single consumer, published by a release store of the chunk's `committed`. The memory outlives
+ * the processes, so whatever was published before a SIGKILL is collected.
+ *
+ * Positions. `sequence` is the number of the newest fragment. A thread whose own fragment is the
+ * newest just counts a step; otherwise it takes the next number. Whatever happens after another
+ * thread's stamp, in the sense of the memory model, finds `sequence` moved and so gets a larger
+ * position: a free is always ordered before the allocation that gets its address again. A release
+ * is stamped before the allocator runs, an acquisition after it, a reallocation both times. The
+ * other end of a call is only counted: it is the thread's next step. See position_* below.
+ *
+ * Completeness. A thread sets `pending` before it stamps and clears it after it has published. The
+ * collector reads `sequence`, then makes every thread execute a memory barrier, then reads each
+ * `pending`: no record below the smaller of these can still appear.
+ *
+ * The collector trusts nothing in here: a recorded program may overwrite it.
+ */
+#ifndef TTD_RECORDER_CHANNEL_H
+#define TTD_RECORDER_CHANNEL_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ttdtrace/model.h>
+
+#define CHANNEL_MAGIC   UINT64_C(0x314c4e4843445454) /* "TTDCHNL1" */
+#define CHANNEL_VERSION 1u
+
+/* Names the channel to processes that start: a path that opens the memfd. */
+#define CHANNEL_ENV "TTDRECORD_CHANNEL"
+
+enum {
+    CHANNEL_PROCESSES = 1024,
+    CHANNEL_THREADS = 8192,
+    CHANNEL_CHUNK_SIZE = 64 * 1024,
+    CHANNEL_NONE = 0, /* indexes of chunks and processes in fields count from 1 */
+};
+
+enum channel_flags {
+    CHANNEL_NO_CHILDREN = 1, /* only the first process records */
+};
+
+/*
+ * A slot goes FREE -> CLAIMED -> READY by the target, and back to FREE by the collector once its
+ * process or thread is gone. A thread's state has its process in the bits from SLOT_PROCESS on.
+ */
+enum slot_state { SLOT_FREE, SLOT_CLAIMED, SLOT_READY, SLOT_STATE = 0xff, SLOT_PROCESS = 8 };
+
+struct channel {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t flags;
+    uint64_t size;
+    uint64_t processes_offset;
+    uint64_t threads_offset;
+    uint64_t chunks_offset;
+    uint32_t chunk_count;
+    uint32_t collector_pid;
+    uint32_t launched_pid;
+    uint64_t pid_namespace; /* inode: process ids mean the same only within */
+
+    alignas(64) _Atomic uint64_t sequence; /* number of the newest fragment */
+    _Atomic uint64_t clock; /* nanoseconds since the start, ticked by the collector */
+
+    alignas(64) _Atomic uint64_t free_chunks; /* stack of free chunks: tag << 32 | index */
+    _Atomic uint32_t freed;                   /* futex: moves whenever a chunk is freed */
+    _Atomic uint32_t waiters;                 /* threads that wait for it */
+
+    alignas(64) _Atomic uint32_t attention; /* futex: the collector sleeps on it */
+    _Atomic uint32_t stopped;               /* the collector has let go: nobody records any more */
+    _Atomic uint32_t refused;               /* processes that could not be recorded */
+};
+
+enum process_flags {
+    PROCESS_FORKED = 1,  /* began as a copy of its parent, with the parent's live blocks */
+    PROCESS_RUNTIME = 2, /* a clone that only tells which blocks the runtimes would release */
+};
+
+enum process_notes {
+    NOTE_FOREIGN_MALLOC = 1, /* the program brings its own malloc: its calls are not seen */
+};
+
+struct process_slot {
+    alignas(64) _Atomic uint32_t state;
+    uint32_t pid;
+    uint32_t parent_pid;
+    uint32_t parent; /* slot of the parent when forked; CHANNEL_NONE otherwise */
+    uint32_t flags;
+    _Atomic uint32_t notes;
+    uint64_t sequence;        /* taken when the slot was claimed */
+    uint64_t parent_sequence; /* where in the parent's thread it was forked */
+    uint64_t parent_steps;
+    _Atomic uint32_t log; /* first chunk of the process's log */
+};
+
+enum loss_counter { LOSS_OVERFLOW, LOSS_REENTRANT, LOSS_COUNTERS };
+
+struct thread_slot {
+    alignas(64) _Atomic uint32_t state;
+    uint32_t tid;
+    _Atomic uint32_t first; /* first chunk */
+    uint64_t sequence;      /* its first fragment */
+
+    alignas(64) _Atomic uint64_t pending; /* 0, or 1 + the least sequence it may yet publish */
+    _Atomic uint32_t in_release;          /* a published release has not returned yet */
+    _Atomic uint64_t lost[LOSS_COUNTERS];
+};
+
+struct chunk {
+    alignas(64) _Atomic uint32_t committed; /* bytes of data that are complete */
+    _Atomic uint32_t next;                  /* set once nothing more will be committed here */
+    uint32_t free_next;                     /* in the stack of free chunks */
+    alignas(64) uint64_t data[(CHANNEL_CHUNK_SIZE - 64) / 8];
+};
+
+enum { CHUNK_WORDS = (CHANNEL_CHUNK_SIZE - 64) / 8 };
+
+_Static_assert(sizeof(struct chunk) == CHANNEL_CHUNK_SIZE, "chunks tile the pool");
+
+/*
+ * Records are whole words. The first one is
+ *
+ *     bits  0..7   operation: a ttd_api_function or one of enum operation
+ *     bits  8..15  enum record_flags
+ *     bits 16..31  frames kept of the thread's last stack, counted from the outermost
+ *     bits 32..47  frames added
+ *     bits 48..63  words of the record, this one included
+ *
+ * then, in this order: the new sequence if RECORD_SEQUENCE, the clock if RECORD_CLOCK, the
+ * operation's arguments and results (see enum operation), the added frames, outermost first.
+ */
+enum record_flags {
+    RECORD_SEQUENCE = 1, /* the synchronised end of the call began a new fragment */
+    RECORD_CLOCK = 2,    /* the clock moved since the thread's last record */
+};
+
+/*
+ * Calls of the C library and of C++ are recorded under their ttd_api_function, arguments as they
+ * were passed, then the result (none for releases; posix_memalign: its status, then the address).
+ * Reallocations are recorded without a result when they begin, and then:
+ */
+enum operation {
+    OP_REALLOC_END = 0xe0, /* result */
+    /* In a process's log; there is no stack: */
+    OP_MODULE_LOAD = 0xe1,   /* sequence, steps, bias, begin, end, build-id bytes, path bytes, both
+                                padded to words */
+    OP_MODULE_UNLOAD = 0xe2, /* sequence, steps, begin */
+};
+
+/* Arguments and results of a record, or -1 if there is no such operation. */
+static inline int record_operands(unsigned operation)
+{
+    static const signed char operands[256] = {
+        [TTD_API_MALLOC] = 2,       /* malloc: size, address */
+        [TTD_API_CALLOC] = 3,       /* calloc: count, size, address */
+        [TTD_API_REALLOC] = 2,      /* realloc: base, size */
+        [TTD_API_REALLOCARRAY] = 3, /* reallocarray: base, count, size */
+        [TTD_API_FREE] = 1,         /* free: base */
+        [TTD_API_CFREE] = 1,        /* cfree: base */
+        [TTD_API_MEMALIGN] = 3,     /* memalign: alignment, size, address */
+        [TTD_API_POSIX_MEMALIGN] =
+            5, /* posix_memalign: result pointer, alignment, size, status, address */
+        [TTD_API_ALIGNED_ALLOC] = 3,       /* aligned_alloc: alignment, size, address */
+        [TTD_API_VALLOC] = 2,              /* valloc: size, address */
+        [TTD_API_PVALLOC] = 2,             /* pvalloc: size, address */
+        [TTD_API_FREE_SIZED] = 2,          /* free_sized: base, size */
+        [TTD_API_FREE_ALIGNED_SIZED] = 3,  /* free_aligned_sized: base, alignment, size */
+        [TTD_API_NEW] = 2,                 /* new: size, address */
+        [TTD_API_NEW_NOTHROW] = 3,         /* new nothrow: size, tag, address */
+        [TTD_API_NEW_ALIGNED] = 3,         /* new aligned: size, alignment, address */
+        [TTD_API_NEW_ALIGNED_NOTHROW] = 4, /* new aligned nothrow: size, alignment, tag, address */
+        [TTD_API_NEW_ARRAY] = 2,           /* new[], likewise */
+        [TTD_API_NEW_ARRAY_NOTHROW] = 3,
+        [TTD_API_NEW_ARRAY_ALIGNED] = 3,
+        [TTD_API_NEW_ARRAY_ALIGNED_NOTHROW] = 4,
+        [TTD_API_DELETE] = 1,                 /* delete: base */
+        [TTD_API_DELETE_NOTHROW] = 2,         /* delete nothrow: base, tag */
+        [TTD_API_DELETE_SIZED] = 2,           /* delete sized: base, size */
+        [TTD_API_DELETE_ALIGNED] = 2,         /* delete aligned: base, alignment */
+        [TTD_API_DELETE_ALIGNED_NOTHROW] = 3, /* delete aligned nothrow: base, alignment, tag */
+        [TTD_API_DELETE_SIZED_ALIGNED] = 3,   /* delete sized aligned: base, size, alignment */
+        [TTD_API_DELETE_ARRAY] = 1,           /* delete[], likewise */
+        [TTD_API_DELETE_ARRAY_NOTHROW] = 2,
+        [TTD_API_DELETE_ARRAY_SIZED] = 2,
+        [TTD_API_DELETE_ARRAY_ALIGNED] = 2,
+        [TTD_API_DELETE_ARRAY_ALIGNED_NOTHROW] = 3,
+        [TTD_API_DELETE_ARRAY_SIZED_ALIGNED] = 3,
+        [OP_REALLOC_END] = 1,
+    };
+    return operation < 256 && operands[operation] != 0 ? operands[operation] : -1;
+}
+
+static inline uint64_t record_head(unsigned operation, unsigned flags, unsigned kept,
+                                   unsigned added, unsigned words)
+{
+    return (uint64_t)operation | (uint64_t)flags << 8 | (uint64_t)kept << 16 |
+           (uint64_t)added << 32 | (uint64_t)words << 48;
+}
+
+static inline unsigned record_operation(uint64_t head)
+{
+    return head & 0xff;
+}
+
+static inline unsigned record_flags(uint64_t head)
+{
+    return head >> 8 & 0xff;
+}
+
+static inline unsigned record_kept(uint64_t head)
+{
+    return head >> 16 & 0xffff;
+}
+
+static inline unsigned record_added(uint64_t head)
+{
+    return head >> 32 & 0xffff;
+}
+
+static inline unsigned record_words(uint64_t head)
+{
+    return (unsigned)(head >> 48);
+}
+
+static inline struct process_slot *channel_process(struct channel *channel, uint32_t index)
+{
+    return (struct process_slot *)((char *)channel + channel->processes_offset) + (index - 1);
+}
+
+static inline struct thread_slot *channel_thread(struct channel *channel, uint32_t index)
+{
+    return (struct thread_slot *)((char *)channel + channel->threads_offset) + (index - 1);
+}
+
+static inline struct chunk *channel_chunk(struct channel *channel, uint32_t index)
+{
+    return (struct chunk *)((char *)channel + channel->chunks_offset) + (index - 1);
+}
+
+/* Takes a free chunk; CHANNEL_NONE if there is none. The tag keeps a stale head from matching. */
+static inline uint32_t channel_take_chunk(struct channel *channel)
+{
+    uint64_t head = atomic_load_explicit(&channel->free_chunks, memory_order_acquire);
+    for (;;) {
+        uint32_t index = (uint32_t)head;
+        if (index == CHANNEL_NONE || index > channel->chunk_count)
+            return CHANNEL_NONE;
+        uint32_t next = channel_chunk(channel, index)->free_next;
+        uint64_t wanted = ((head >> 32) + 1) << 32 | next;
+        if (atomic_compare_exchange_weak_explicit(&channel->free_chunks, &head, wanted,
+                                                  memory_order_acquire, memory_order_acquire))
+            return index;
+    }
+}
+
+static inline void channel_put_chunk(struct channel *channel, uint32_t index)
+{
+    struct chunk *chunk = channel_chunk(channel, index);
+    atomic_store_explicit(&chunk->committed, 0, memory_order_relaxed);
+    atomic_store_explicit(&chunk->next, CHANNEL_NONE, memory_order_relaxed);
+    uint64_t head = atomic_load_explicit(&channel->free_chunks, memory_order_relaxed);
+    uint64_t wanted;
+    do {
+        chunk->free_next = (uint32_t)head;
+        wanted = ((head >> 32) + 1) << 32 | index;
+    } while (!atomic_compare_exchange_weak_explicit(&channel->free_chunks, &head, wanted,
+                                                    memory_order_release, memory_order_relaxed));
+}
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "messages.h"
+#include "origin.h"
+
+#define FLUSH_NS UINT64_C(1000000000)
+#define REAP_NS  UINT64_C(500000000)
+
+enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20, FINISHERS_AT_ONCE = 4 };
+
+static void fill_random(void *bytes, size_t size)
+{
+    if (getrandom(bytes, size, 0) != (ssize_t)size)
+        message("no random numbers: ids of traces may not be unique");
+}
+
+static ttd_trace new_trace_info(const struct collector *collector)
+{
+    struct timespec now;
+    ttd_trace info = {
+        .group = collector->group,
+        .time_unit = CLOCK_UNIT_NS,
+        .architecture = TTD_ARCH_X86_64,
+        .pointer_size = 8,
+    };
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t elapsed = atomic_load_explicit(&collector->host.channel->clock, memory_order_relaxed);
+    info.start_time = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)elapsed;
+    while (info.trace_id == 0)
+        fill_random(&info.trace_id, sizeof info.trace_id);
+    return info;
+}
+
+bool collector_open(struct collector *collector, ttd_error *error)
+{
+    fill_random(&collector->group, sizeof collector->group);
+    ttd_trace info = new_trace_info(collector);
+    info.parent_process_id = (uint64_t)getpid();
+    collector->first = trace_open(collector->output, &info, error);
+    return collector->first != NULL;
+}
+
+static struct process *find_by_pid(const struct collector *collector, uint32_t pid)
+{
+    for (size_t i = 0; i < collector->process_count; i++)
+        if (collector->processes[i]->pid == pid)
+            return collector->processes[i];
+    return NULL;
+}
+
+static const struct process *find_parent(const struct collector *collector,
+                                         const struct process_slot *slot)
+{
+    for (size_t i = 0; i < collector->process_count; i++) {
+        const struct process *process = collector->processes[i];
+        if (slot->flags & PROCESS_FORKED ? process->slot == slot->parent
+                                         : process->pid == slot->parent_pid)
+            return process;
+    }
+    return NULL;
+}
+
+/* A file for a child, beside that of the launched program. */
+static struct trace *open_child_trace(struct collector *collector, const struct process_slot *slot)
+{
+    char path[4096];
+    ttd_error error;
+    const struct process *parent = find_parent(collector, slot);
+    ttd_trace info = new_trace_info(collector);
+    info.process_id = slot->pid;
+    info.parent_process_id = slot->parent_pid;
+    info.parent_position = (ttd_position){slot->sequence, 0};
+    if (parent != NULL)
+        info.parent_trace_id = parent->trace->info.trace_id;
+    if (slot->flags & PROCESS_FORKED) {
+        info.flags |= TTD_TRACE_INHERITS;
+        info.parent_position = (ttd_position){slot->parent_sequence, slot->parent_steps};
+    }
+    int size = snprintf(path, sizeof path, "%s.%u", collector->output, slot->pid);
+    if (size < 0 || (size_t)size >= sizeof path)
+        return NULL;
+    struct trace *trace = trace_open(path, &info, &error);
+    if (trace == NULL)
+        message_error(path, &error);
+    return trace;
+}
+
+static void reject(struct collector *collector, struct process_slot *slot)
+{
+    collector->failures++;
+    atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+}
+
+static bool make_room(struct collector *collector)
+{
+    if (collector->process_count < collector->process_capacity)
+        return true;
+    size_t capacity = collector->process_capacity * 2 + 8;
+    void *grown = reallocarray(collector->processes, capacity, sizeof *collector->processes);
+    if (grown == NULL)
+        return false;
+    collector->processes = grown;
+    collector->process_capacity = capacity;
+    return true;
+}
+
+static void add_process(struct collector *collector, uint32_t index)
+{
+    struct process_slot *slot = channel_process(collector->host.channel, index);
+    bool launched = collector->first != NULL && slot->pid == (uint32_t)collector->launched;
+    struct trace *trace = launched ? collector->first : open_child_trace(collector, slot);
+    struct process *process = NULL;
+    if (trace != NULL && make_room(collector))
+        process = process_new(&collector->host, index, trace);
+    if (process == NULL) {
+        reject(collector, slot);
+        return;
+    }
+    collector->processes[collector->process_count++] = process;
+    if (launched) {
+        collector->first = NULL;
+        collector->first_attached = true;
+    } else {
+        collector->children++;
+    }
+    origin_describe(trace, slot->pid, launched ? collector->command : NULL);
+}
+
+static void reap_launched(struct collector *collector)
+{
+    if (!collector->launched_done &&
+        waitpid(collector->launched, &collector->launched_status, WNOHANG) == collector->launched)
+        *collector->done = collector->launched_done = true;
+}
+
+static bool has_exited(struct collector *collector, const struct process *process)
+{
+    struct pollfd wanted = {.fd = process->pidfd, .events = POLLIN};
+    if (process->pid == (uint32_t)collector->launched) {
+        reap_launched(collector);
+        return collector->launched_done;
+    }
+    return process->pidfd < 0 /* it was gone when we first looked */ || poll(&wanted, 1, 0) == 1;
+}
+
+static void forget_finisher(struct collector *collector, pid_t pid, int status)
+{
+    for (size_t i = 0; i < collector->finisher_count; i++)
+        if (collector->finishers[i] == pid) {
+            collector->finishers[i] = collector->finishers[--collector->finisher_count];
+            collector->failures += status != 0;
+            return;
+        }
+}
+
+static void wait_for_finishers(struct collector *collector, size_t allowed)
+{
+    while (collector->finisher_count > allowed) {
+        int status = 0;
+        pid_t pid = collector->finishers[0];
+        if (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            continue;
+        forget_finisher(collector, pid, status);
+    }
+}
+
+/* Names take a while: another process adds them and closes the file, while we go on collecting. */
+static void finish_trace(struct collector *collector, struct trace *trace, const ttd_end *end)
+{
+    collector->events += trace->events;
+    collector->acquisitions += trace->acquisitions;
+    collector->releases += trace->releases;
+    collector->lost += trace->lost;
+    wait_for_finishers(collector, FINISHERS_AT_ONCE - 1);
+    if (collector->finisher_capacity == 0)
+        collector->finishers = calloc(FINISHERS_AT_ONCE, sizeof *collector->finishers);
+    pid_t pid = collector->finishers != NULL ? fork() : -1;
+    if (pid <= 0) {
+        bool whole = trace_finish(trace, end);
+        if (!whole)
+            message_error(trace->path, &trace->error);
+        if (pid == 0)
+            _exit(whole ? 0 : 1);
+        collector->failures += !whole;
+    } else {
+        collector->finisher_capacity = FINISHERS_AT_ONCE;
+        collector->finishers[collector->finisher_count++] = pid;
+    }
+    trace_free(trace);
+}
+
+static ttd_end end_of(const struct collector *collector, const struct process *process)
+{
+    ttd_end end = {.reason = TTD_END_UNKNOWN};
+    int status = 0;
+    end.wall_time = atomic_load_explicit(&collector->host.channel->clock, memory_order_relaxed);
+    if (process->pid == (uint32_t)collector->launched && collector->launched_done)
+        status = collector->launched_status;
+    else if (!origin_exit_status(process->pid, &status))
+        return end;
+    end.reason = WIFSIGNALED(status) ? TTD_END_SIGNALED : TTD_END_EXITED;
+    end.code = (uint32_t)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    return end;
+}
+
+static void end_process(struct collector *collector, size_t index, const ttd_end *end)
+{
+    struct process *process = collector->processes[index];
+    if (process->pid == (uint32_t)collector->launched)
+        collector->notes |=
+            atomic_load(&channel_process(collector->host.channel, process->slot)->notes);
+    process_drain(process, &collector->host);
+    finish_trace(collector, process->trace, end);
+    process_free(process);
+    collector->processes[index] = collector->processes[--collector->process_count];
+}
+
+static struct process *find_by_slot(const struct collector *collector, uint32_t slot)
+{
+    for (size_t i = 0; i < collector->process_count; i++)
+        if (collector->processes[i]->slot == slot)
+            return collector->processes[i];
+    return NULL;
+}
+
+static bool knows_thread(const struct process *process, uint32_t slot)
+{
+    for (size_t i = 0; i < process->reader_count; i++)
+        if (process->readers[i]->slot == slot)
+            return true;
+    return false;
+}
+
+/* Looks for new threads. False when one is just coming: what it publishes is not known yet. */
+static bool find_threads(struct collector *collector)
+{
+    bool complete = true;
+    for (uint32_t index = 1; index <= CHANNEL_THREADS; index++) {
+        struct thread_slot *slot = channel_thread(collector->host.channel, index);
+        uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
+        if ((state & SLOT_STATE) == SLOT_FREE)
+            continue;
+        struct process *process = find_by_slot(collector, state >> SLOT_PROCESS);
+        if (process == NULL)
+            continue;
+        if ((state & SLOT_STATE) == SLOT_CLAIMED)
+            complete = false;
+        else if (!knows_thread(process, index) &&
+                 !process_add_thread(process, &collector->host, index))
+            complete = false;
+    }
+    return complete;
+}
+
+/* Looks for new processes: really new ones, or new images of known ones. */
+static void find_processes(struct collector *collector)
+{
+    for (uint32_t index = 1; index <= CHANNEL_PROCESSES; index++) {
+        struct process_slot *slot = channel_process(collector->host.channel, index);
+        if (atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_READY)
+            continue;
+        struct process *known = find_by_pid(collector, slot->pid);
+        if (known == NULL)
+            add_process(collector, index);
+        else if (known->slot != index)
+            process_exec(known, &collector->host, index);
+    }
+}
+
+/* Ends the processes that have exited, once all is known that they were. */
+static void reap_processes(struct collector *collector)
+{
+    bool looked = false;
+    for (size_t i = collector->process_count; i-- > 0;) {
+        struct process *process = collector->processes[i];
+        if (process->exited || !has_exited(collector, process))
+            continue;
+        process->exited = true;
+        process->end = end_of(collector, process);
+        looked = true;
+    }
+    if (!looked)
+        return;
+    find_processes(collector);
+    find_threads(collector);
+    for (size_t i = collector->process_count; i-- > 0;)
+        if (collector->processes[i]->exited)
+            end_process(collector, i, &collector->processes[i]->end);
+}
+
+/* One round: how many records were written. */
+static size_t collect(struct collector *collector)
+{
+    struct host *host = &collector->host;
+    size_t taken = 0;
+    uint64_t bound = atomic_load(&host->channel->sequence);
+    host_barrier(host);
+    uint32_t attention = atomic_load(&host->channel->attention);
+    if (attention != collector->attention) {
+        find_processes(collector);
+        if (find_threads(collector))
+            collector->attention = attention;
+        else
+            return 0;
+    }
+    for (size_t i = 0; i < collector->process_count; i++) {
+        struct process *process = collector->processes[i];
+        uint64_t pending = process_pending(process, host);
+        taken += process_merge(process, host, pending < bound ? pending : bound);
+    }
+    return taken;
+}
+
+static void maintain(struct collector *collector, uint64_t now)
+{
+    if (now >= collector->next_flush) {
+        for (size_t i = 0; i < collector->process_count; i++)
+            trace_flush(collector->processes[i]->trace);
+        collector->next_flush = now + FLUSH_NS;
+    }
+    if (now >= collector->next_reap) {
+        for (size_t i = 0; i < collector->process_count; i++)
+            process_reap_threads(collector->processes[i], &collector->host);
+        collector->next_reap = now + REAP_NS;
+    }
+}
+
+static void detach_all(struct collector *collector)
+{
+    ttd_end end = {.reason = TTD_END_DETACHED};
+    host_stop(&collector->host);
+    end.wall_time = host_tick(&collector->host);
+    while (collector->process_count > 0)
+        end_process(collector, collector->process_count - 1, &end);
+}
+
+void collector_run(struct collector *collector, const volatile sig_atomic_t *detach)
+{
+    unsigned idle = 0;
+    while (!*detach) {
+        uint64_t now = host_tick(&collector->host);
+        uint32_t attention = atomic_load(&collector->host.channel->attention);
+        size_t taken = collect(collector);
+        maintain(collector, now);
+        reap_processes(collector);
+        if (collector->launched_done && collector->process_count == 0)
+            break;
+        idle = taken != 0 ? 0 : idle + 1;
+        host_sleep(&collector->host, attention, idle < IDLE_ROUNDS ? SLEEP_BUSY_MS : SLEEP_IDLE_MS);
+    }
+    detach_all(collector);
+    wait_for_finishers(collector, 0);
+}
+
+void collector_close(struct collector *collector)
+{
+    if (collector->first != NULL) {
+        ttd_writer_close(collector->first->writer, NULL, NULL);
+        unlink(collector->first->path);
+        trace_free(collector->first);
+    }
+    free(collector->processes);
+    free(collector->finishers);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* The collector: everything that the launched program and its children publish, into traces. */
+#ifndef TTD_COLLECT_COLLECTOR_H
+#define TTD_COLLECT_COLLECTOR_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "host.h"
+#include "process.h"
+
+struct collector {
+    struct host host;
+    pid_t launched;
+    int launched_status; /* as from waitpid(), once `launched_done` */
+    bool launched_done;
+    volatile sig_atomic_t *done; /* set once the launched program has ended */
+    const char *output;
+    const char *command; /* of the launched program, for people */
+    ttd_group group;
+    struct process **processes;
+    size_t process_count, process_capacity;
+    uint32_t attention; /* the channel's, when it was last looked at */
+    uint64_t next_flush;
+    uint64_t next_reap;
+    pid_t *finishers; /* processes that add names to finished traces */
+    size_t finisher_count, finisher_capacity;
+    /* For the summary. */
+    struct trace *first; /* opened before the program starts; NULL once it has a process */
+    bool first_attached;
+    uint64_t events, acquisitions, releases, lost;
+    unsigned children;
+    unsigned failures; /* traces that are not whole */
+    uint32_t notes;    /* enum process_notes of the launched process */
+};
+
+/*
+ * Opens the launched program's trace. False, with the reason in `error`, if that is impossible;
+ * nothing is left behind then.
+ */
+bool collector_open(struct collector *collector, ttd_error *error);
+
+/* Collects until all recorded processes are gone, or `*detach` becomes non-zero. */
+void collector_run(struct collector *collector, const volatile sig_atomic_t *detach);
+
+/* Releases everything; a trace without a process is removed. */
+void collector_close(struct collector *collector);
+
+#endif

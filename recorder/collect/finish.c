@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* The end of a trace: names for all addresses that occur in its stacks. */
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../symbolize/symbolize.h"
+#include "trace.h"
+
+/* Files and functions repeat from name to name; each is defined once. */
+struct interned {
+    ttd_id id;
+    size_t size;
+    char text[];
+};
+
+struct naming {
+    struct trace *trace;
+    void *strings; /* tree of struct interned */
+};
+
+static int compare_interned(const void *left, const void *right)
+{
+    const struct interned *a = left, *b = right;
+    if (a->size != b->size)
+        return a->size < b->size ? -1 : 1;
+    return memcmp(a->text, b->text, a->size);
+}
+
+static ttd_id intern(struct naming *naming, const char *text, size_t size)
+{
+    if (text == NULL || size == 0)
+        return TTD_NONE;
+    struct interned *wanted = malloc(sizeof *wanted + size);
+    if (wanted == NULL)
+        return TTD_NONE;
+    wanted->size = size;
+    memcpy(wanted->text, text, size);
+    struct interned **found = tsearch(wanted, &naming->strings, compare_interned);
+    if (found == NULL || *found != wanted) {
+        free(wanted);
+        return found != NULL ? (*found)->id : TTD_NONE;
+    }
+    return wanted->id = trace_string(naming->trace, text, size);
+}
+
+static void add_names(void *context, size_t module, uint64_t offset,
+                      const struct symbolize_frame *frames, size_t count)
+{
+    struct naming *naming = context;
+    ttd_symbol_frame named[SYMBOLIZE_FRAMES_MAX];
+    for (size_t i = 0; i < count; i++)
+        named[i] = (ttd_symbol_frame){
+            .function = intern(naming, frames[i].function, frames[i].function_size),
+            .file = intern(naming, frames[i].file, frames[i].file_size),
+            .line = frames[i].line,
+        };
+    ttd_symbol symbol = {.module = (ttd_id)(module + 1),
+                         .offset = offset,
+                         .frames = named,
+                         .frame_count = (uint32_t)count};
+    if (naming->trace->writer != NULL)
+        ttd_writer_symbol(naming->trace->writer, &symbol);
+}
+
+static int compare_frames(const void *left, const void *right)
+{
+    const struct trace_frame *a = left, *b = right;
+    if (a->module != b->module)
+        return a->module < b->module ? -1 : 1;
+    return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+/* Sorts the frames of all stacks and drops repeated ones. This ends their use by stack id. */
+static void unique_frames(struct trace *trace)
+{
+    size_t kept = 0;
+    if (trace->frame_count > 0)
+        qsort(trace->frames, trace->frame_count, sizeof *trace->frames, compare_frames);
+    for (size_t i = 0; i < trace->frame_count; i++)
+        if (kept == 0 || compare_frames(&trace->frames[kept - 1], &trace->frames[i]) != 0)
+            trace->frames[kept++] = trace->frames[i];
+    trace->frame_count = kept;
+}
+
+static void name_addresses(struct trace *trace)
+{
+    struct naming naming = {trace, NULL};
+    struct symbolize_module *modules = calloc(trace->module_count + 1, sizeof *modules);
+    uint64_t *offsets = calloc(trace->frame_count + 1, sizeof *offsets);
+    if (modules == NULL || offsets == NULL)
+        goto done;
+    for (size_t i = 0; i < trace->module_count; i++) {
+        modules[i].path = trace->modules[i].path;
+        modules[i].build_id = trace->modules[i].build_id;
+        modules[i].build_id_size = trace->modules[i].build_id_size;
+    }
+    for (size_t i = 0; i < trace->frame_count; i++) {
+        offsets[i] = trace->frames[i].offset;
+        if (trace->frames[i].module == TTD_NONE)
+            continue;
+        struct symbolize_module *module = &modules[trace->frames[i].module - 1];
+        if (module->offset_count++ == 0)
+            module->offsets = &offsets[i];
+    }
+    symbolize(modules, trace->module_count, add_names, &naming, NULL);
+    tdestroy(naming.strings, free);
+done:
+    free(modules);
+    free(offsets);
+}
+
+bool trace_finish(struct trace *trace, const ttd_end *end)
+{
+    if (trace->writer == NULL)
+        return false;
+    trace_flush(trace); /* whatever happens to us while we look names up */
+    unique_frames(trace);
+    name_addresses(trace);
+    if (trace->writer == NULL)
+        return false;
+    ttd_status status = ttd_writer_close(trace->writer, end, &trace->error);
+    trace->writer = NULL;
+    return status == TTD_OK;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* 64 MiB: half a second of the busiest program, and it is only touched if it is needed. */
+enum { POOL_CHUNKS = 1024 };
+
+static uint64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void layout(struct channel *channel, uint32_t flags)
+{
+    struct stat namespace;
+    uint64_t at = (sizeof *channel + 4095) & ~UINT64_C(4095);
+    channel->processes_offset = at;
+    at += CHANNEL_PROCESSES * sizeof(struct process_slot);
+    channel->threads_offset = at;
+    at += CHANNEL_THREADS * sizeof(struct thread_slot);
+    at = (at + CHANNEL_CHUNK_SIZE - 1) / CHANNEL_CHUNK_SIZE * CHANNEL_CHUNK_SIZE;
+    channel->chunks_offset = at;
+    channel->chunk_count = POOL_CHUNKS;
+    channel->size = at + (uint64_t)POOL_CHUNKS * CHANNEL_CHUNK_SIZE;
+    channel->magic = CHANNEL_MAGIC;
+    channel->version = CHANNEL_VERSION;
+    channel->flags = flags;
+    channel->collector_pid = (uint32_t)getpid();
+    if (stat("/proc/self/ns/pid", &namespace) == 0)
+        channel->pid_namespace = namespace.st_ino;
+}
+
+int host_open(struct host *host, uint32_t flags)
+{
+    struct channel plan = {0};
+    memset(host, 0, sizeof *host);
+    layout(&plan, flags);
+    host->memfd = memfd_create("ttdrecord", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (host->memfd < 0)
+        return errno;
+    if (ftruncate(host->memfd, (off_t)plan.size) != 0 ||
+        fcntl(host->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        goto failed;
+    host->channel = mmap(NULL, plan.size, PROT_READ | PROT_WRITE, MAP_SHARED, host->memfd, 0);
+    if (host->channel == MAP_FAILED)
+        goto failed;
+    *host->channel = plan;
+    /* Low indexes on top, so that few chunks are touched while few are needed. */
+    for (uint32_t index = POOL_CHUNKS; index > 0; index--)
+        channel_put_chunk(host->channel, index);
+    snprintf(host->path, sizeof host->path, "/proc/%d/fd/%d", (int)getpid(), host->memfd);
+    host->barriers = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) > 0;
+    host->start_ns = monotonic_ns();
+    return 0;
+failed:;
+    int reason = errno;
+    close(host->memfd);
+    return reason;
+}
+
+static void wake(_Atomic uint32_t *word)
+{
+    atomic_fetch_add(word, 1);
+    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void host_stop(struct host *host)
+{
+    atomic_store(&host->channel->stopped, 1);
+    wake(&host->channel->freed);
+}
+
+uint64_t host_tick(struct host *host)
+{
+    uint64_t now = monotonic_ns() - host->start_ns;
+    now -= now % CLOCK_UNIT_NS;
+    atomic_store_explicit(&host->channel->clock, now, memory_order_relaxed);
+    return now;
+}
+
+void host_barrier(struct host *host)
+{
+    if (host->barriers)
+        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+void host_free_chunk(struct host *host, uint32_t index)
+{
+    channel_put_chunk(host->channel, index);
+    atomic_fetch_add(&host->channel->freed, 1);
+    if (atomic_load(&host->channel->waiters) != 0)
+        syscall(SYS_futex, &host->channel->freed, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void host_sleep(struct host *host, uint32_t attention, int milliseconds)
+{
+    struct timespec time = {.tv_nsec = milliseconds * 1000000L};
+    syscall(SYS_futex, &host->channel->attention, FUTEX_WAIT, attention, &time, NULL, 0);
+}

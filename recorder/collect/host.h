@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* The collector's end of the channel. */
+#ifndef TTD_COLLECT_HOST_H
+#define TTD_COLLECT_HOST_H
+
+#include "../channel.h"
+
+struct host {
+    struct channel *channel;
+    int memfd;
+    uint64_t start_ns; /* CLOCK_MONOTONIC at clock 0 */
+    bool barriers;     /* the system makes other processes execute a barrier when asked to */
+    char path[64];     /* opens the channel, from any process that may see this one */
+};
+
+/* All wall times are multiples of this: the clock only ticks about once a millisecond anyway. */
+enum { CLOCK_UNIT_NS = 1000 };
+
+/* Creates the channel. Returns 0 or an errno value. */
+int host_open(struct host *host, uint32_t flags);
+
+/* Nobody records any more, and those who wait are told. */
+void host_stop(struct host *host);
+
+/* Moves the clock on, and returns it. */
+uint64_t host_tick(struct host *host);
+
+/* Makes every recording thread execute a memory barrier. */
+void host_barrier(struct host *host);
+
+/* Gives a chunk back to the pool, and wakes who waits for one. */
+void host_free_chunk(struct host *host, uint32_t index);
+
+/* Sleeps until somebody wants attention, or for at most `milliseconds`. */
+void host_sleep(struct host *host, uint32_t attention, int milliseconds);
+
+#endif

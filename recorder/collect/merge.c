@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* Merging the threads of a process: fragments in the order of their sequences. */
+#include <stdio.h>
+#include <string.h>
+
+#include "process.h"
+
+enum { RECORDS_PER_TICK = 4096 };
+
+/* The operands and frames of a record, checked. */
+struct parsed {
+    unsigned operation;
+    bool new_sequence;
+    uint64_t sequence;
+    const volatile uint64_t *operands;
+    unsigned operand_count;
+    const volatile uint64_t *frames;
+};
+
+static bool parse(struct reader *reader, const struct record *record, struct parsed *parsed)
+{
+    unsigned flags = record_flags(record->head);
+    int operands = record_operands(record_operation(record->head));
+    unsigned added = record_added(record->head);
+    const volatile uint64_t *word = record->words + 1;
+    parsed->operation = record_operation(record->head);
+    parsed->new_sequence = (flags & RECORD_SEQUENCE) != 0;
+    unsigned extra = parsed->new_sequence + ((flags & RECORD_CLOCK) != 0);
+    if (operands < 0 || operands > CALL_OPERANDS_MAX ||
+        record->count != 1 + extra + (unsigned)operands + added ||
+        record_kept(record->head) > reader->depth ||
+        record_kept(record->head) + added > STACK_DEPTH_MAX)
+        return false;
+    parsed->sequence = parsed->new_sequence ? *word++ : reader->sequence;
+    if (flags & RECORD_CLOCK)
+        reader->clock = *word++;
+    parsed->operands = word;
+    parsed->operand_count = (unsigned)operands;
+    parsed->frames = word + operands;
+    return parsed->sequence >= reader->sequence && parsed->sequence <= TTD_SEQUENCE_MAX;
+}
+
+/* A step that the thread only counted. */
+static ttd_position count_step(struct reader *reader)
+{
+    return (ttd_position){reader->sequence, ++reader->steps};
+}
+
+/* The step that the record's stamp stands for. */
+static ttd_position stamped_step(struct reader *reader, const struct parsed *parsed)
+{
+    if (!parsed->new_sequence)
+        return count_step(reader);
+    reader->sequence = parsed->sequence;
+    reader->steps = 0;
+    return (ttd_position){reader->sequence, 0};
+}
+
+static ttd_id update_stack(struct process *process, struct reader *reader,
+                           const struct record *record, const struct parsed *parsed)
+{
+    uint32_t depth = record_kept(record->head);
+    uint32_t added = record_added(record->head);
+    ttd_id stack = depth != 0 ? reader->path[depth - 1] : TTD_NONE;
+    for (uint32_t i = 0; i < added; i++)
+        reader->path[depth++] = stack = trace_stack(process->trace, stack, parsed->frames[i]);
+    reader->depth = depth;
+    return stack;
+}
+
+static void peek(struct reader *reader, struct host *host)
+{
+    if (!reader->has_next)
+        reader->has_next =
+            stream_peek(&reader->stream, host, &channel_thread(host->channel, reader->slot)->first,
+                        &reader->next);
+}
+
+static void consume(struct reader *reader)
+{
+    stream_consume(&reader->stream, &reader->next);
+    reader->has_next = false;
+}
+
+/* Whatever is in the stream now makes no sense: the program has written over it. */
+static void give_up(struct process *process, struct reader *reader)
+{
+    reader->stream.broken = true;
+    reader->has_next = false;
+    reader->holds = false;
+    trace_loss(process->trace, TTD_LOSS_DAMAGE, reader->thread, TTD_UNKNOWN, ttd_position_max());
+}
+
+static void begin_call(struct process *process, struct reader *reader, const struct parsed *parsed)
+{
+    ttd_event *event = &reader->held;
+    memset(event, 0, sizeof *event);
+    for (unsigned i = 0; i < parsed->operand_count; i++)
+        reader->operands[i] = parsed->operands[i];
+    translate_call(parsed->operation, reader->operands, event);
+    event->thread = reader->thread;
+    event->heap = process->trace->heap;
+    event->time_end = ttd_position_invalid();
+}
+
+/* Writes a call that is over, or that never will be. */
+static void release_held(struct process *process, struct reader *reader)
+{
+    if (!ttd_event_returned(&reader->held))
+        reader->held.result = 0;
+    reader->held.wall_time = reader->clock;
+    reader->holds = false;
+    trace_event(process->trace, &reader->held);
+}
+
+/* Whether the call that is held can be written; else it is still under way. */
+static bool resolve_held(struct process *process, struct reader *reader, struct host *host)
+{
+    ttd_event *event = &reader->held;
+    struct parsed parsed;
+    peek(reader, host);
+    if (event->action == TTD_ACTION_FREE) {
+        const struct thread_slot *slot = channel_thread(host->channel, reader->slot);
+        bool running = !reader->has_next && atomic_load(&slot->in_release) != 0;
+        if (running && !process->dead)
+            return false;
+        if (!running)
+            event->time_end = count_step(reader);
+    } else if (reader->has_next && record_operation(reader->next.head) == OP_REALLOC_END) {
+        if (!parse(reader, &reader->next, &parsed)) {
+            give_up(process, reader);
+            return true;
+        }
+        event->time_end = stamped_step(reader, &parsed);
+        translate_reallocation_end(parsed.operands[0], event);
+        consume(reader);
+    } else if (!reader->has_next && !process->dead) {
+        return false;
+    }
+    release_held(process, reader);
+    return true;
+}
+
+static void define_thread(struct process *process, struct reader *reader, struct host *host)
+{
+    char path[64], name[32] = "";
+    snprintf(path, sizeof path, "/proc/%u/task/%u/comm", process->pid, reader->tid);
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        if (fgets(name, sizeof name, file) != NULL)
+            name[strcspn(name, "\n")] = '\0';
+        fclose(file);
+    }
+    ttd_position position = {channel_thread(host->channel, reader->slot)->sequence, 0};
+    reader->thread = trace_thread_begin(process->trace, position, reader->tid, name);
+}
+
+/* Takes the reader's next record. False when that cannot be done yet. */
+static bool take(struct process *process, struct reader *reader, struct host *host)
+{
+    struct parsed parsed;
+    if (reader->holds)
+        return resolve_held(process, reader, host);
+    if (!parse(reader, &reader->next, &parsed)) {
+        give_up(process, reader);
+        return true;
+    }
+    if (reader->thread == TTD_NONE)
+        define_thread(process, reader, host);
+    enum call_kind kind = translate_kind(parsed.operation);
+    if (kind == CALL_UNKNOWN) { /* the end of a reallocation whose beginning was lost */
+        stamped_step(reader, &parsed);
+        consume(reader);
+        return true;
+    }
+    begin_call(process, reader, &parsed);
+    if (kind == CALL_ACQUISITION) {
+        reader->held.time_start = count_step(reader);
+        reader->held.time_end = stamped_step(reader, &parsed);
+    } else {
+        reader->held.time_start = stamped_step(reader, &parsed);
+    }
+    reader->held.stack = update_stack(process, reader, &reader->next, &parsed);
+    consume(reader);
+    if (kind == CALL_ACQUISITION) {
+        reader->held.wall_time = reader->clock;
+        trace_event(process->trace, &reader->held);
+        return true;
+    }
+    reader->holds = true;
+    return resolve_held(process, reader, host);
+}
+
+/* The sequence of what the reader has next; UINT64_MAX if it has nothing. */
+static uint64_t next_sequence(struct reader *reader, struct host *host)
+{
+    if (reader->holds)
+        return reader->held.time_start.sequence;
+    peek(reader, host);
+    if (!reader->has_next)
+        return UINT64_MAX;
+    if (record_flags(reader->next.head) & RECORD_SEQUENCE && reader->next.count > 1)
+        return reader->next.words[1];
+    return reader->sequence;
+}
+
+/* A heap of readers by the sequence of what they have next. */
+struct queue {
+    struct queued *items;
+    size_t count;
+};
+
+static void sift_down(struct queue *queue, size_t at)
+{
+    for (;;) {
+        size_t least = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < queue->count; child++)
+            if (queue->items[child].sequence < queue->items[least].sequence)
+                least = child;
+        if (least == at)
+            return;
+        struct queued swap = queue->items[at];
+        queue->items[at] = queue->items[least];
+        queue->items[least] = swap;
+        at = least;
+    }
+}
+
+static void fill_queue(struct queue *queue, struct process *process, struct host *host)
+{
+    for (size_t i = 0; i < process->reader_count; i++) {
+        uint64_t sequence = next_sequence(process->readers[i], host);
+        if (sequence != UINT64_MAX)
+            queue->items[queue->count++] = (struct queued){sequence, process->readers[i]};
+    }
+    for (size_t i = queue->count / 2; i-- > 0;)
+        sift_down(queue, i);
+}
+
+static void report_losses(struct process *process, struct reader *reader, struct host *host,
+                          uint64_t bound)
+{
+    static const ttd_loss_reason reasons[LOSS_COUNTERS] = {
+        [LOSS_OVERFLOW] = TTD_LOSS_OVERFLOW,
+        [LOSS_REENTRANT] = TTD_LOSS_REENTRANT,
+    };
+    struct thread_slot *slot = channel_thread(host->channel, reader->slot);
+    for (int i = 0; i < LOSS_COUNTERS; i++) {
+        uint64_t lost = atomic_load_explicit(&slot->lost[i], memory_order_relaxed);
+        if (lost == reader->lost[i])
+            continue;
+        ttd_position good = {bound < TTD_SEQUENCE_MAX ? bound : TTD_SEQUENCE_MAX, 0};
+        trace_loss(process->trace, reasons[i], reader->thread, lost - reader->lost[i], good);
+        reader->lost[i] = lost;
+    }
+}
+
+static void copy_bytes(void *to, const volatile uint64_t *words, size_t size)
+{
+    uint64_t word;
+    for (size_t i = 0; i < size; i += 8) {
+        word = words[i / 8];
+        memcpy((char *)to + i, &word, size - i < 8 ? size - i : 8);
+    }
+}
+
+static void apply_load(struct process *process, const struct record *record, ttd_position position)
+{
+    enum { FACTS = 8, PATH_MAX_BYTES = 4096 };
+    char path[PATH_MAX_BYTES + 1];
+    if (record->count < FACTS)
+        return;
+    uint64_t id_size = record->words[6], path_size = record->words[7];
+    if (id_size > TTD_BUILD_ID_MAX || path_size > PATH_MAX_BYTES ||
+        FACTS + (id_size + 7) / 8 + (path_size + 7) / 8 > record->count)
+        return;
+    struct trace_module module = {
+        .path = path,
+        .bias = record->words[3],
+        .begin = record->words[4],
+        .end = record->words[5],
+        .build_id_size = (uint32_t)id_size,
+    };
+    copy_bytes(module.build_id, record->words + FACTS, id_size);
+    copy_bytes(path, record->words + FACTS + (id_size + 7) / 8, path_size);
+    path[path_size] = '\0';
+    trace_module_load(process->trace, position, &module);
+}
+
+/* Modules that came and went before `sequence`: what has an address in them comes after. */
+static void apply_log(struct process *process, struct host *host, uint64_t sequence)
+{
+    for (;;) {
+        if (!process->has_log_next)
+            process->has_log_next = stream_peek(&process->log, host,
+                                                &channel_process(host->channel, process->slot)->log,
+                                                &process->log_next);
+        const struct record *record = &process->log_next;
+        if (!process->has_log_next || record->count < 4 || record->words[1] > sequence)
+            return;
+        ttd_position position = {record->words[1], record->words[2]};
+        if (record_operation(record->head) == OP_MODULE_LOAD)
+            apply_load(process, record, position);
+        else if (record_operation(record->head) == OP_MODULE_UNLOAD)
+            trace_module_unload(process->trace, position, record->words[3]);
+        stream_consume(&process->log, record);
+        process->has_log_next = false;
+    }
+}
+
+size_t process_merge(struct process *process, struct host *host, uint64_t bound)
+{
+    size_t taken = 0;
+    struct queue queue = {process->queue, 0};
+    for (size_t i = 0; i < process->reader_count; i++)
+        report_losses(process, process->readers[i], host, bound);
+    fill_queue(&queue, process, host);
+    while (queue.count > 0 && queue.items[0].sequence <= bound) {
+        struct queued *first = &queue.items[0];
+        apply_log(process, host, first->sequence);
+        if (!take(process, first->reader, host))
+            break;
+        if (++taken % RECORDS_PER_TICK == 0)
+            host_tick(host);
+        uint64_t sequence = next_sequence(first->reader, host);
+        if (sequence == first->sequence)
+            continue;
+        first->sequence = sequence;
+        if (sequence == UINT64_MAX)
+            *first = queue.items[--queue.count];
+        sift_down(&queue, 0);
+    }
+    apply_log(process, host, bound);
+    return taken;
+}

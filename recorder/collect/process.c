@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int open_pidfd(uint32_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+struct process *process_new(struct host *host, uint32_t slot, struct trace *trace)
+{
+    const struct process_slot *shared = channel_process(host->channel, slot);
+    struct process *process = calloc(1, sizeof *process);
+    if (process == NULL)
+        return NULL;
+    process->slot = slot;
+    process->pid = shared->pid;
+    process->pidfd = open_pidfd(shared->pid);
+    process->trace = trace;
+    trace_new_heap(trace, (ttd_position){shared->sequence, 0}, TTD_NONE);
+    return process;
+}
+
+void process_free(struct process *process)
+{
+    if (process->pidfd >= 0)
+        close(process->pidfd);
+    free(process->readers);
+    free(process->queue);
+    free(process);
+}
+
+bool process_add_thread(struct process *process, struct host *host, uint32_t slot)
+{
+    struct reader *reader = calloc(1, sizeof *reader);
+    if (reader == NULL)
+        return false;
+    if (process->reader_count == process->reader_capacity) {
+        size_t capacity = process->reader_capacity * 2 + 8;
+        void *readers = reallocarray(process->readers, capacity, sizeof *process->readers);
+        if (readers != NULL)
+            process->readers = readers;
+        void *queue = reallocarray(process->queue, capacity, sizeof *process->queue);
+        if (queue != NULL)
+            process->queue = queue;
+        if (readers == NULL || queue == NULL) {
+            free(reader);
+            return false;
+        }
+        process->reader_capacity = capacity;
+    }
+    const struct thread_slot *shared = channel_thread(host->channel, slot);
+    reader->slot = slot;
+    reader->tid = shared->tid;
+    reader->sequence = shared->sequence;
+    process->readers[process->reader_count++] = reader;
+    return true;
+}
+
+static ttd_position reader_position(const struct reader *reader)
+{
+    return (ttd_position){reader->sequence, reader->steps};
+}
+
+/* The thread is gone, and all it published has been read. */
+static void remove_reader(struct process *process, struct host *host, size_t index)
+{
+    struct reader *reader = process->readers[index];
+    struct thread_slot *slot = channel_thread(host->channel, reader->slot);
+    if (reader->thread != TTD_NONE)
+        trace_thread_end(process->trace, reader_position(reader), reader->thread);
+    stream_close(&reader->stream, host, &slot->first);
+    atomic_store(&slot->pending, 0);
+    atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+    free(reader);
+    process->readers[index] = process->readers[--process->reader_count];
+}
+
+static bool thread_exists(const struct process *process, const struct reader *reader)
+{
+    return syscall(SYS_tgkill, process->pid, reader->tid, 0) == 0 || errno != ESRCH;
+}
+
+void process_reap_threads(struct process *process, struct host *host)
+{
+    for (size_t i = process->reader_count; i-- > 0;) {
+        struct reader *reader = process->readers[i];
+        if (reader->holds || reader->has_next || thread_exists(process, reader))
+            continue;
+        /* Gone: so what is published now is all there will be. */
+        reader->has_next =
+            stream_peek(&reader->stream, host, &channel_thread(host->channel, reader->slot)->first,
+                        &reader->next);
+        if (!reader->has_next)
+            remove_reader(process, host, i);
+    }
+}
+
+uint64_t process_pending(const struct process *process, const struct host *host)
+{
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < process->reader_count && !process->dead; i++) {
+        const struct thread_slot *slot = channel_thread(host->channel, process->readers[i]->slot);
+        uint64_t pending = atomic_load_explicit(&slot->pending, memory_order_acquire);
+        if (pending != 0 && pending - 1 < least)
+            least = pending - 1;
+    }
+    return least;
+}
+
+void process_drain(struct process *process, struct host *host)
+{
+    process->dead = true;
+    while (process_merge(process, host, UINT64_MAX - 1) != 0)
+        host_tick(host);
+    while (process->reader_count > 0)
+        remove_reader(process, host, process->reader_count - 1);
+    struct process_slot *slot = channel_process(host->channel, process->slot);
+    stream_close(&process->log, host, &slot->log);
+    atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+}
+
+void process_exec(struct process *process, struct host *host, uint32_t slot)
+{
+    process_drain(process, host);
+    ttd_position position = {channel_process(host->channel, slot)->sequence, 0};
+    trace_unload_all(process->trace, position);
+    process->dead = false;
+    process->slot = slot;
+    process->log = (struct stream){0};
+    process->has_log_next = false;
+    trace_new_heap(process->trace, position, TTD_NONE);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* One recorded process: its threads' streams, merged into its trace. */
+#ifndef TTD_COLLECT_PROCESS_H
+#define TTD_COLLECT_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "host.h"
+#include "stream.h"
+#include "trace.h"
+#include "translate.h"
+
+enum { STACK_DEPTH_MAX = 4096 };
+
+/* What is known of one of its threads. */
+struct reader {
+    uint32_t slot;
+    uint32_t tid;
+    ttd_id thread; /* in the trace; TTD_NONE before its first event */
+    struct stream stream;
+    struct record next; /* valid while `has_next` */
+    bool has_next;
+    /* As they were after the last record, by the same rules as in the thread itself. */
+    uint64_t sequence;
+    uint64_t steps;
+    uint64_t clock;
+    /* A call that is under way: it cannot be written, nor anything after it, before it returns. */
+    bool holds;
+    ttd_event held;
+    uint64_t operands[CALL_OPERANDS_MAX];
+    uint64_t lost[LOSS_COUNTERS];
+    /* Ids of the stack and of all stacks below, outermost first. */
+    uint32_t depth;
+    ttd_id path[STACK_DEPTH_MAX];
+};
+
+/* A reader in the queue of a merge. */
+struct queued {
+    uint64_t sequence;
+    struct reader *reader;
+};
+
+struct process {
+    uint32_t slot;
+    uint32_t pid;
+    int pidfd;
+    bool exited; /* as `end` says */
+    bool dead;   /* nothing more will be published */
+    ttd_end end;
+    struct trace *trace;
+    struct stream log;
+    struct record log_next; /* valid while `has_log_next` */
+    bool has_log_next;
+    struct reader **readers;
+    size_t reader_count, reader_capacity;
+    struct queued *queue; /* scratch space of the merge, as large as the readers */
+};
+
+/* A process that has claimed a slot; NULL when there is no memory. `trace` becomes its own. */
+struct process *process_new(struct host *host, uint32_t slot, struct trace *trace);
+void process_free(struct process *process);
+
+/*
+ * The process has a new image, in another slot: the old one's heap, modules and threads end.
+ */
+void process_exec(struct process *process, struct host *host, uint32_t slot);
+
+/* Writes all that is left of a dead process. */
+void process_drain(struct process *process, struct host *host);
+
+/* Adds the thread of a slot. False when there is no memory. */
+bool process_add_thread(struct process *process, struct host *host, uint32_t slot);
+
+/*
+ * Writes all that can be put in order by now, which is what has a sequence of at most `bound`.
+ * Returns the number of records.
+ */
+size_t process_merge(struct process *process, struct host *host, uint64_t bound);
+
+/* Forgets threads that are gone; their slots are free again. */
+void process_reap_threads(struct process *process, struct host *host);
+
+/* The least sequence that the process may still publish, or UINT64_MAX. */
+uint64_t process_pending(const struct process *process, const struct host *host);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The stacks of one trace, interned: (caller's stack, return address) to an id of the trace. */
+#ifndef TTD_COLLECT_STACKS_H
+#define TTD_COLLECT_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ttdtrace/model.h>
+
+struct stack_entry {
+    uint64_t pc;
+    ttd_id parent;
+    ttd_id id; /* TTD_NONE in a free entry */
+};
+
+struct stacks {
+    struct stack_entry *entries;
+    size_t capacity; /* a power of two */
+    size_t count;
+    uint64_t key; /* random: addresses come from an untrusted process */
+};
+
+/* False when there is no memory. */
+bool stacks_init(struct stacks *stacks);
+void stacks_free(struct stacks *stacks);
+
+/*
+ * The entry of a frame; its id is TTD_NONE if it is new, and then the caller sets it at once.
+ * NULL when there is no memory. Valid until the next call.
+ */
+struct stack_entry *stacks_find(struct stacks *stacks, ttd_id parent, uint64_t pc);
+
+/* Forgets what was interned for addresses in [begin, end): other code will be there. */
+void stacks_forget(struct stacks *stacks, uint64_t begin, uint64_t end);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "stream.h"
+
+static bool stream_break(struct stream *stream)
+{
+    stream->broken = true;
+    return false;
+}
+
+/* Goes to the first chunk, or on to the next. False when there is none (yet). */
+static bool stream_advance(struct stream *stream, struct host *host, uint32_t next)
+{
+    if (next == CHANNEL_NONE)
+        return false;
+    if (next > host->channel->chunk_count)
+        return stream_break(stream);
+    if (stream->chunk != CHANNEL_NONE)
+        host_free_chunk(host, stream->chunk);
+    stream->chunk = next;
+    stream->word = 0;
+    return true;
+}
+
+bool stream_peek(struct stream *stream, struct host *host, _Atomic uint32_t *first,
+                 struct record *record)
+{
+    if (stream->broken)
+        return false;
+    if (stream->chunk == CHANNEL_NONE &&
+        !stream_advance(stream, host, atomic_load_explicit(first, memory_order_acquire)))
+        return false;
+    for (;;) {
+        struct chunk *chunk = channel_chunk(host->channel, stream->chunk);
+        /* `next` before `committed`: once it is set, no more is committed here. */
+        uint32_t next = atomic_load_explicit(&chunk->next, memory_order_acquire);
+        uint32_t committed = atomic_load_explicit(&chunk->committed, memory_order_acquire) / 8;
+        if (committed > CHUNK_WORDS || committed < stream->word)
+            return stream_break(stream);
+        if (committed > stream->word) {
+            record->words = chunk->data + stream->word;
+            record->head = record->words[0];
+            record->count = record_words(record->head);
+            if (record->count == 0 || record->count > committed - stream->word)
+                return stream_break(stream);
+            return true;
+        }
+        if (!stream_advance(stream, host, next))
+            return false;
+    }
+}
+
+void stream_close(struct stream *stream, struct host *host, _Atomic uint32_t *first)
+{
+    uint32_t limit = host->channel->chunk_count;
+    uint32_t index = stream->chunk;
+    if (index == CHANNEL_NONE)
+        index = atomic_load_explicit(first, memory_order_acquire);
+    /* A chain that was tampered with might be a ring. */
+    for (uint32_t i = 0; i < limit && index != CHANNEL_NONE && index <= limit; i++) {
+        uint32_t next =
+            atomic_load_explicit(&channel_chunk(host->channel, index)->next, memory_order_acquire);
+        host_free_chunk(host, index);
+        index = next;
+    }
+    stream->chunk = CHANNEL_NONE;
+    atomic_store_explicit(first, CHANNEL_NONE, memory_order_relaxed);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Remembers why the file could not be continued. What is in it stays. */
+static bool trace_check(struct trace *trace, ttd_status status)
+{
+    if (status == TTD_OK)
+        return true;
+    trace->error = ttd_writer_error(trace->writer);
+    trace->error.status = status;
+    ttd_writer_close(trace->writer, NULL, NULL);
+    trace->writer = NULL;
+    return false;
+}
+
+static void *grow(void *array, size_t *capacity, size_t size)
+{
+    size_t wanted = *capacity != 0 ? *capacity * 2 : 256;
+    void *grown = reallocarray(array, wanted, size);
+    if (grown != NULL)
+        *capacity = wanted;
+    return grown;
+}
+
+static void out_of_memory(struct trace *trace)
+{
+    if (trace->writer == NULL)
+        return;
+    ttd_writer_close(trace->writer, NULL, NULL);
+    trace->writer = NULL;
+    trace->error = (ttd_error){.status = TTD_ERROR_NO_MEMORY,
+                               .offset = TTD_NOWHERE,
+                               .chunk = TTD_NOWHERE,
+                               .what = "no memory for stacks or modules"};
+}
+
+/* A device or a pipe is written to as it is; a file is replaced, never written through a link. */
+static ttd_status open_output(const char *path, ttd_output *output, ttd_error *error)
+{
+    struct stat status;
+    bool exists = lstat(path, &status) == 0;
+    if (exists && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode) &&
+        !S_ISDIR(status.st_mode)) {
+        int descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        if (descriptor >= 0)
+            return ttd_output_descriptor(descriptor, 1, NULL, output);
+        *error = (ttd_error){TTD_ERROR_IO, errno, TTD_NOWHERE, TTD_NOWHERE, "cannot open"};
+        return TTD_ERROR_IO;
+    }
+    if (exists && !S_ISDIR(status.st_mode))
+        unlink(path);
+    return ttd_output_file(path, NULL, output, error);
+}
+
+struct trace *trace_open(const char *path, const ttd_trace *info, ttd_error *error)
+{
+    ttd_output output;
+    struct trace *trace = calloc(1, sizeof *trace);
+    *error = (ttd_error){TTD_ERROR_NO_MEMORY, 0, TTD_NOWHERE, TTD_NOWHERE, "no memory"};
+    if (trace == NULL)
+        return NULL;
+    trace->info = *info;
+    trace->path = strdup(path);
+    if (trace->path == NULL || !stacks_init(&trace->stacks) ||
+        open_output(path, &output, error) != TTD_OK)
+        goto failed;
+    if (ttd_writer_open(&output, info, NULL, NULL, &trace->writer, error) == TTD_OK)
+        return trace;
+    unlink(path);
+failed:
+    trace_free(trace);
+    return NULL;
+}
+
+void trace_free(struct trace *trace)
+{
+    for (size_t i = 0; i < trace->module_count; i++)
+        free(trace->modules[i].path);
+    stacks_free(&trace->stacks);
+    free(trace->modules);
+    free(trace->frames);
+    free(trace->path);
+    free(trace);
+}
+
+void trace_metadata(struct trace *trace, const char *key, const char *value)
+{
+    ttd_metadata metadata = {{key, strlen(key)}, {value, strlen(value)}};
+    if (trace->writer != NULL)
+        trace_check(trace, ttd_writer_metadata(trace->writer, &metadata));
+}
+
+ttd_id trace_string(struct trace *trace, const char *text, size_t size)
+{
+    ttd_id id = TTD_NONE;
+    if (trace->writer != NULL && text != NULL && size > 0)
+        trace_check(trace, ttd_writer_string(trace->writer, text, size, &id));
+    return id;
+}
+
+ttd_id trace_thread_begin(struct trace *trace, ttd_position position, uint64_t tid,
+                          const char *name)
+{
+    ttd_id id = TTD_NONE;
+    ttd_thread thread = {
+        .action = TTD_THREAD_BEGIN,
+        .position = position,
+        .os_id = tid,
+        .name = trace_string(trace, name, strlen(name)),
+    };
+    if (trace->writer != NULL)
+        trace_check(trace, ttd_writer_thread(trace->writer, &thread, &id));
+    return id;
+}
+
+void trace_thread_end(struct trace *trace, ttd_position position, ttd_id id)
+{
+    ttd_thread thread = {.action = TTD_THREAD_END, .id = id, .position = position};
+    if (trace->writer != NULL)
+        trace_check(trace, ttd_writer_thread(trace->writer, &thread, NULL));
+}
+
+void trace_new_heap(struct trace *trace, ttd_position position, ttd_id thread)
+{
+    if (trace->heap != TTD_NONE) {
+        ttd_event event = {
+            .action = TTD_ACTION_DESTROY,
+            .api = TTD_API_OTHER,
+            .heap = trace->heap,
+            .thread = thread,
+            .result = 1,
+            .wall_time = trace->clock,
+            .time_start = position,
+            .time_end = {position.sequence, position.steps + 1},
+        };
+        trace_event(trace, &event);
+    }
+    ttd_heap heap = {.name = trace_string(trace, "malloc", 6)};
+    if (trace->writer != NULL)
+        trace_check(trace, ttd_writer_heap(trace->writer, &heap, &trace->heap));
+}
+
+void trace_module_load(struct trace *trace, ttd_position position,
+                       const struct trace_module *module)
+{
+    if (trace->module_count == trace->module_capacity) {
+        void *grown = grow(trace->modules, &trace->module_capacity, sizeof *trace->modules);
+        if (grown == NULL) {
+            out_of_memory(trace);
+            return;
+        }
+        trace->modules = grown;
+    }
+    ttd_module load = {
+        .action = TTD_MODULE_LOAD,
+        .position = position,
+        .path = trace_string(trace, module->path, strlen(module->path)),
+        .bias = module->bias,
+        .begin = module->begin,
+        .end = module->end,
+        .build_id_size = module->build_id_size,
+    };
+    memcpy(load.build_id, module->build_id, module->build_id_size);
+    ttd_id id;
+    if (trace->writer == NULL || !trace_check(trace, ttd_writer_module(trace->writer, &load, &id)))
+        return;
+    struct trace_module *added = &trace->modules[trace->module_count++];
+    *added = *module;
+    added->path = strdup(module->path);
+    added->loaded = true;
+    if (added->path == NULL)
+        out_of_memory(trace);
+}
+
+static void unload(struct trace *trace, ttd_position position, size_t index)
+{
+    struct trace_module *module = &trace->modules[index];
+    ttd_module record = {
+        .action = TTD_MODULE_UNLOAD, .id = (ttd_id)(index + 1), .position = position};
+    module->loaded = false;
+    stacks_forget(&trace->stacks, module->begin, module->end);
+    if (trace->writer != NULL)
+        trace_check(trace, ttd_writer_module(trace->writer, &record, NULL));
+}
+
+void trace_module_unload(struct trace *trace, ttd_position position, uint64_t begin)
+{
+    for (size_t i = trace->module_count; i-- > 0;)
+        if (trace->modules[i].loaded && trace->modules[i].begin == begin) {
+            unload(trace, position, i);
+            return;
+        }
+}
+
+void trace_unload_all(struct trace *trace, ttd_position position)
+{
+    for (size_t i = 0; i < trace->module_count; i++)
+        if (trace->modules[i].loaded)
+            unload(trace, position, i);
+    stacks_forget(&trace->stacks, 0, UINT64_MAX);
+}
+
+/* Return addresses may be just behind the end of their function, and so of their module. */
+static bool module_has(const struct trace_module *module, uint64_t pc)
+{
+    return module->loaded && pc > module->begin && pc <= module->end;
+}
+
+static struct trace_frame locate(struct trace *trace, uint64_t pc)
+{
+    size_t found = trace->module_hint;
+    if (found >= trace->module_count || !module_has(&trace->modules[found], pc)) {
+        found = trace->module_count;
+        while (found-- > 0 && !module_has(&trace->modules[found], pc))
+            ;
+        if (found == SIZE_MAX)
+            return (struct trace_frame){TTD_NONE, pc};
+        trace->module_hint = found;
+    }
+    return (struct trace_frame){(ttd_id)(found + 1), pc - trace->modules[found].bias};
+}
+
+ttd_id trace_stack(struct trace *trace, ttd_id parent, uint64_t pc)
+{
+    struct stack_entry *entry = stacks_find(&trace->stacks, parent, pc);
+    if (entry == NULL) {
+        out_of_memory(trace);
+        return TTD_NONE;
+    }
+    if (entry->id != TTD_NONE)
+        return entry->id;
+    if (trace->frame_count == trace->frame_capacity) {
+        void *grown = grow(trace->frames, &trace->frame_capacity, sizeof *trace->frames);
+        if (grown == NULL) {
+            out_of_memory(trace);
+            return TTD_NONE;
+        }
+        trace->frames = grown;
+    }
+    struct trace_frame frame = locate(trace, pc);
+    ttd_id id;
+    if (trace->writer == NULL ||
+        !trace_check(trace,
+                     ttd_writer_stack(trace->writer, parent, frame.module, frame.offset, &id)))
+        return TTD_NONE;
+    trace->frames[trace->frame_count++] = frame;
+    entry->id = id;
+    return id;
+}
+
+void trace_event(struct trace *trace, const ttd_event *event)
+{
+    ttd_position position = ttd_event_position(event);
+    if (ttd_position_compare(position, trace->last) < 0) {
+        trace_loss(trace, TTD_LOSS_LATE, event->thread, 1, trace->last);
+        return;
+    }
+    if (trace->writer == NULL || !trace_check(trace, ttd_writer_event(trace->writer, event)))
+        return;
+    trace->last = position;
+    trace->clock = event->wall_time;
+    trace->events++;
+    trace->acquisitions += event->address != 0;
+    trace->releases += event->action == TTD_ACTION_FREE;
+}
+
+void trace_loss(struct trace *trace, ttd_loss_reason reason, ttd_id thread, uint64_t count,
+                ttd_position first_good)
+{
+    ttd_loss loss = {.reason = reason,
+                     .thread = thread,
+                     .count = count,
+                     .last_good = trace->last,
+                     .first_good = first_good};
+    if (trace->writer != NULL)
+        trace_check(trace, ttd_writer_loss(trace->writer, &loss));
+    if (count != TTD_UNKNOWN)
+        trace->lost += count;
+}
+
+void trace_flush(struct trace *trace)
+{
+    if (trace->writer != NULL)
+        trace_check(trace, ttd_writer_flush(trace->writer));
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* The trace of one process: its file, and all that was defined in it. */
+#ifndef TTD_COLLECT_TRACE_H
+#define TTD_COLLECT_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <ttdtrace/ttdtrace.h>
+
+#include "stacks.h"
+
+/* A module of the process, by id - 1; what is needed to find names later. */
+struct trace_module {
+    char *path;
+    uint8_t build_id[TTD_BUILD_ID_MAX];
+    uint32_t build_id_size;
+    uint64_t bias, begin, end;
+    bool loaded;
+};
+
+/* Where a stack's frame is, by stack id - 1. */
+struct trace_frame {
+    ttd_id module;
+    uint64_t offset;
+};
+
+struct trace {
+    ttd_writer *writer; /* NULL once it has failed; all calls are then ignored */
+    ttd_error error;    /* why */
+    char *path;
+    ttd_trace info;
+    ttd_id heap;
+    ttd_position last; /* position of the last event */
+    uint64_t clock;    /* wall time of the last event */
+    uint64_t events, acquisitions, releases, lost;
+
+    struct stacks stacks;
+    struct trace_frame *frames;
+    size_t frame_count, frame_capacity;
+    struct trace_module *modules;
+    size_t module_count, module_capacity;
+    size_t module_hint; /* index of the module that was found last */
+};
+
+/*
+ * Creates the file, which only its owner can read, in place of any regular file of that name.
+ * Returns NULL with the reason in `error`. `path` is copied.
+ */
+struct trace *trace_open(const char *path, const ttd_trace *info, ttd_error *error);
+
+/* Releases the memory. The writer must have been closed, or is abandoned to another process. */
+void trace_free(struct trace *trace);
+
+void trace_metadata(struct trace *trace, const char *key, const char *value);
+ttd_id trace_string(struct trace *trace, const char *text, size_t size);
+ttd_id trace_thread_begin(struct trace *trace, ttd_position position, uint64_t tid,
+                          const char *name);
+void trace_thread_end(struct trace *trace, ttd_position position, ttd_id thread);
+
+/* The heap of a new process image; the one before, if any, is destroyed at `position`. */
+void trace_new_heap(struct trace *trace, ttd_position position, ttd_id thread);
+
+/* `module->path` is copied. */
+void trace_module_load(struct trace *trace, ttd_position position,
+                       const struct trace_module *module);
+void trace_module_unload(struct trace *trace, ttd_position position, uint64_t begin);
+/* All modules: the process image is gone. */
+void trace_unload_all(struct trace *trace, ttd_position position);
+
+/* The stack with the return address `pc` on top of `parent`. TTD_NONE if it cannot be had. */
+ttd_id trace_stack(struct trace *trace, ttd_id parent, uint64_t pc);
+
+/* Appends an event, or counts it as lost if it comes too late to be put in order. */
+void trace_event(struct trace *trace, const ttd_event *event);
+void trace_loss(struct trace *trace, ttd_loss_reason reason, ttd_id thread, uint64_t count,
+                ttd_position first_good);
+void trace_flush(struct trace *trace);
+
+/*
+ * Adds the names of all addresses, and closes the file. In a process of its own when `writer` is
+ * still needed nowhere else. Returns false, with trace->error, when the file is not whole.
+ */
+bool trace_finish(struct trace *trace, const ttd_end *end);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "collect/messages.h"
+
+enum { INTERPRETERS_MAX = 4, SEGMENTS_MAX = 512 };
+
+static int not_executable(const char *path, const char *reason)
+{
+    message("cannot run '%s': %s", path, reason);
+    return EXIT_CANNOT_RUN;
+}
+
+/* 1 if the file has an interpreter, 0 if it is static, -1 if it cannot be read. */
+static int has_interpreter(int file, const Elf64_Ehdr *header)
+{
+    Elf64_Phdr segment;
+    for (unsigned i = 0; i < header->e_phnum && i < SEGMENTS_MAX; i++) {
+        off_t offset = (off_t)(header->e_phoff + i * sizeof segment);
+        if (pread(file, &segment, sizeof segment, offset) != sizeof segment)
+            return -1;
+        if (segment.p_type == PT_INTERP)
+            return 1;
+    }
+    return 0;
+}
+
+static int check_elf(const char *path, int file, const Elf64_Ehdr *header)
+{
+    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64)
+        return not_executable(path, "it is for another architecture than x86-64");
+    switch (has_interpreter(file, header)) {
+    case 1:
+        return 0;
+    case 0:
+        message("cannot record '%s': it is statically linked, so the recorder cannot be loaded "
+                "into it; link it dynamically to record it",
+                path);
+        return EXIT_STATIC;
+    default:
+        return not_executable(path, "its program headers cannot be read");
+    }
+}
+
+/* Loaders ignore LD_PRELOAD where a program gains privileges. */
+static int check_privileges(const char *path, const struct stat *status)
+{
+    const char *what = status->st_mode & S_ISUID ? "setuid" : "setgid";
+    if (!(status->st_mode & (S_ISUID | S_ISGID))) {
+        if (getxattr(path, "security.capability", NULL, 0) <= 0)
+            return 0;
+        what = "given file capabilities";
+    }
+    message("cannot record '%s': it is %s, and the loader of such a program ignores the recorder; "
+            "record a copy without that",
+            path, what);
+    return EXIT_SETUID;
+}
+
+static int check_program(const char *path, int interpreters);
+
+/* A script is as recordable as its interpreter. */
+static int check_script(const char *path, char *line, int interpreters)
+{
+    line[strcspn(line, "\n")] = '\0';
+    char *interpreter = line + 2 + strspn(line + 2, " \t");
+    interpreter[strcspn(interpreter, " \t")] = '\0';
+    if (interpreters == INTERPRETERS_MAX)
+        return not_executable(path, "too many interpreters");
+    return check_program(interpreter, interpreters + 1);
+}
+
+static int check_program(const char *path, int interpreters)
+{
+    union {
+        Elf64_Ehdr header;
+        char line[256];
+    } start = {.line = ""};
+    struct stat status;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return not_executable(path, strerror(errno));
+    ssize_t got = pread(file, &start, sizeof start - 1, 0);
+    int result;
+    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
+        result = not_executable(path, "not a regular file");
+    else if ((result = check_privileges(path, &status)) != 0)
+        ;
+    else if (got >= 2 && memcmp(start.line, "#!", 2) == 0)
+        result = check_script(path, start.line, interpreters);
+    else if (got >= (ssize_t)sizeof start.header &&
+             memcmp(start.header.e_ident, ELFMAG, SELFMAG) == 0)
+        result = check_elf(path, file, &start.header);
+    else
+        result = not_executable(path, "neither an ELF file nor a script with an interpreter");
+    close(file);
+    return result;
+}
+
+static bool is_runnable(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+static bool search(const char *program, char path[LAUNCH_PATH_MAX])
+{
+    const char *at = getenv("PATH");
+    if (at == NULL)
+        at = "/usr/local/bin:/usr/bin:/bin";
+    for (;;) {
+        int length = (int)strcspn(at, ":");
+        int size = length == 0 ? snprintf(path, LAUNCH_PATH_MAX, "%s", program)
+                               : snprintf(path, LAUNCH_PATH_MAX, "%.*s/%s", length, at, program);
+        if (size > 0 && size < LAUNCH_PATH_MAX && is_runnable(path))
+            return true;
+        if (at[length] == '\0')
+            return false;
+        at += length + 1;
+    }
+}
+
+int launch_find(const char *program, char path[LAUNCH_PATH_MAX])
+{
+    if (strchr(program, '/') == NULL) {
+        if (!search(program, path)) {
+            message("cannot find '%s' in PATH", program);
+            return EXIT_NOT_FOUND;
+        }
+    } else {
+        if (snprintf(path, LAUNCH_PATH_MAX, "%s", program) >= LAUNCH_PATH_MAX)
+            return not_executable(program, strerror(ENAMETOOLONG));
+        if (access(path, F_OK) != 0) {
+            message("cannot find '%s': %s", program, strerror(errno));
+            return EXIT_NOT_FOUND;
+        }
+        if (!is_runnable(path))
+            return not_executable(path, "it is not an executable file");
+    }
+    return check_program(path, 0);
+}
+
+bool launch_find_preload(char path[LAUNCH_PATH_MAX])
+{
+    static const char *const places[] = {"preload/" PRELOAD_NAME, PRELOAD_FROM_BINDIR};
+    char self[LAUNCH_PATH_MAX], place[LAUNCH_PATH_MAX + 256];
+    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (size <= 0) {
+        message("cannot find my own path: %s", strerror(errno));
+        return false;
+    }
+    self[size] = '\0';
+    *strrchr(self, '/') = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(place, sizeof place, "%s/%s", self, places[i]);
+        char *found = realpath(place, NULL);
+        if (found == NULL)
+            continue;
+        snprintf(path, LAUNCH_PATH_MAX, "%s", found);
+        free(found);
+        if (strpbrk(path, ": ") == NULL)
+            return true;
+        message("'%s' cannot be preloaded: its path has a colon or a space in it", path);
+        return false;
+    }
+    message("cannot find " PRELOAD_NAME " beside '%s'; is the installation complete?", self);
+    return false;
+}
+
+static bool set_environment(const char *preload, const struct host *host)
+{
+    const char *others = getenv("LD_PRELOAD");
+    char *joined = NULL;
+    if (others != NULL && others[0] != '\0') {
+        if (asprintf(&joined, "%s:%s", preload, others) < 0)
+            return false;
+        preload = joined;
+    }
+    bool done = setenv("LD_PRELOAD", preload, 1) == 0 && setenv(CHANNEL_ENV, host->path, 1) == 0;
+    free(joined);
+    return done;
+}
+
+/* In the child: becomes the program, or tells why it cannot. */
+static void become(const char *path, char *const *arguments, const char *preload, struct host *host,
+                   int report)
+{
+    host->channel->launched_pid = (uint32_t)getpid();
+    if (set_environment(preload, host))
+        execv(path, arguments);
+    int reason = errno;
+    ssize_t written = write(report, &reason, sizeof reason);
+    _exit(written == sizeof reason ? EXIT_CANNOT_RUN : EXIT_RECORDER);
+}
+
+pid_t launch_start(const char *path, char *const *arguments, const char *preload, struct host *host)
+{
+    int report[2], reason;
+    if (pipe2(report, O_CLOEXEC) != 0) {
+        message("cannot start '%s': %s", path, strerror(errno));
+        return -1;
+    }
+    pid_t child = fork();
+    if (child == 0)
+        become(path, arguments, preload, host, report[1]);
+    if (child < 0)
+        message("cannot start '%s': %s", path, strerror(errno));
+    close(report[1]);
+    /* The pipe closes without a word when the program has started. */
+    if (child > 0 && read(report[0], &reason, sizeof reason) == sizeof reason) {
+        message("cannot run '%s': %s", path, strerror(reason));
+        waitpid(child, NULL, 0);
+        child = -1;
+    }
+    close(report[0]);
+    return child;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* The C library's allocation functions. */
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hooks.h"
+
+/* While the real functions are being looked up, every call comes from that and gets arena memory.
+ */
+
+EXPORT void *malloc(size_t size)
+{
+    if (UNLIKELY(!real_ready()))
+        return arena_alloc(size, 0);
+    struct thread *thread = target_enter();
+    if (UNLIKELY(thread == NULL))
+        return real.malloc(size);
+    acquisition_begin(thread);
+    void *block = real.malloc(size);
+    ACQUISITION_END(thread, TTD_API_MALLOC, size, (uintptr_t)block);
+    return block;
+}
+
+EXPORT void *calloc(size_t count, size_t size)
+{
+    if (UNLIKELY(!real_ready())) {
+        size_t bytes;
+        return __builtin_mul_overflow(count, size, &bytes) ? NULL : arena_alloc(bytes, 0);
+    }
+    struct thread *thread = target_enter();
+    if (UNLIKELY(thread == NULL))
+        return real.calloc(count, size);
+    acquisition_begin(thread);
+    void *block = real.calloc(count, size);
+    ACQUISITION_END(thread, TTD_API_CALLOC, count, size, (uintptr_t)block);
+    return block;
+}
+
+/* A block of the arena moves out of it; what it held is at most what the arena has behind it. */
+static void *realloc_arena(void *block, size_t size)
+{
+    void *moved = malloc(size);
+    size_t held = arena_size(block);
+    if (moved != NULL)
+        memcpy(moved, block, held < size ? held : size);
+    return moved;
+}
+
+/* A reallocation's second record: it has its block. */
+static void reallocation_end(struct thread *thread, bool begun, void *block)
+{
+    uint64_t result = (uintptr_t)block;
+    if (begun)
+        thread_append(thread, OP_REALLOC_END, &(const struct unwind_delta){0}, &result, 1);
+    target_leave(thread);
+}
+
+#define REALLOCATION_BEGIN(thread, begun, operation, ...)                                          \
+    do {                                                                                           \
+        struct unwind_regs caller_;                                                                \
+        unwind_here(&caller_);                                                                     \
+        const uint64_t operands_[] = {__VA_ARGS__};                                                \
+        begun = thread_record(thread, operation, &caller_, operands_,                              \
+                              sizeof operands_ / sizeof *operands_);                               \
+    } while (0)
+
+EXPORT void *realloc(void *base, size_t size)
+{
+    if (UNLIKELY(arena_owns(base)))
+        return realloc_arena(base, size);
+    if (UNLIKELY(!real_ready()))
+        return arena_alloc(size, 0);
+    struct thread *thread = target_enter();
+    if (UNLIKELY(thread == NULL))
+        return real.realloc(base, size);
+    bool begun;
+    REALLOCATION_BEGIN(thread, begun, TTD_API_REALLOC, (uintptr_t)base, size);
+    void *block = real.realloc(base, size);
+    reallocation_end(thread, begun, block);
+    return block;
+}
+
+EXPORT void *reallocarray(void *base, size_t count, size_t size)
+{
+    size_t bytes;
+    if (UNLIKELY(arena_owns(base)))
+        return __builtin_mul_overflow(count, size, &bytes) ? NULL : realloc_arena(base, bytes);
+    if (UNLIKELY(!real_ready()))
+        return NULL;
+    struct thread *thread = target_enter();
+    if (UNLIKELY(thread == NULL))
+        return real.reallocarray(base, count, size);
+    bool begun;
+    REALLOCATION_BEGIN(thread, begun, TTD_API_REALLOCARRAY, (uintptr_t)base, count, size);
+    void *block = real.reallocarray(base, count, size);
+    reallocation_end(thread, begun, block);
+    return block;
+}
+
+EXPORT void free(void *base)
+{
+    if (UNLIKELY(arena_owns(base) || !real_ready()))
+        return;
+    struct thread *thread = base != NULL ? target_enter() : NULL;
+    if (thread == NULL) {
+        real.free(base);
+        return;
+    }
+    RELEASE_BEGIN(thread, TTD_API_FREE, (uintptr_t)base);
+    real.free(base);
+    release_end(thread);
+}
+
+/* Functions that few C libraries have yet, or have no more. */
+void cfree(void *base);
+void free_sized(void *base, size_t size);
+void free_aligned_sized(void *base, size_t alignment, size_t size);
+
+EXPORT void cfree(void *base)
+{
+    struct thread *thread;
+    if (UNLIKELY(arena_owns(base) || !real_ready()))
+        return;
+    void (*function)(void *) = real.cfree != NULL ? real.cfree : real.free;
+    if (base == NULL || (thread = target_enter()) == NULL) {
+        function(base);
+        return;
+    }
+    RELEASE_BEGIN(thread, TTD_API_CFREE, (uintptr_t)base);
+    function(base);
+    release_end(thread);
+}
+
+static void real_free_sized(void *base, size_t size)
+{
+    if (real.free_sized != NULL)
+        real.free_sized(base, size);
+    else
+        real.free(base);
+}
+
+EXPORT void free_sized(void *base, size_t size)
+{
+    struct thread *thread;
+    if (UNLIKELY(arena_owns(base) || !real_ready()))
+        return;
+    if (base == NULL || (thread = target_enter()) == NULL) {
+        real_free_sized(base, size);
+        return;
+    }
+    RELEASE_BEGIN(thread, TTD_API_FREE_SIZED, (uintptr_t)base, size);
+    real_free_sized(base, size);
+    release_end(thread);
+}
+
+static void real_free_aligned_sized(void *base, size_t alignment, size_t size)
+{
+    if (real.free_aligned_sized != NULL)
+        real.free_aligned_sized(base, alignment, size);
+    else
+        real.free(base);
+}
+
+EXPORT void free_aligned_sized(void *base, size_t alignment, size_t size)
+{
+    struct thread *thread;
+    if (UNLIKELY(arena_owns(base) || !real_ready()))
+        return;
+    if (base == NULL || (thread = target_enter()) == NULL) {
+        real_free_aligned_sized(base, alignment, size);
+        return;
+    }
+    RELEASE_BEGIN(thread, TTD_API_FREE_ALIGNED_SIZED, (uintptr_t)base, alignment, size);
+    real_free_aligned_sized(base, alignment, size);
+    release_end(thread);
+}
+
+EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
+{
+    if (UNLIKELY(!real_ready()))
+        return (*result = arena_alloc(size, alignment)) != NULL ? 0 : ENOMEM;
+    struct thread *thread = target_enter();
+    if (UNLIKELY(thread == NULL))
+        return real.posix_memalign(result, alignment, size);
+    acquisition_begin(thread);
+    int status = real.posix_memalign(result, alignment, size);
+    ACQUISITION_END(thread, TTD_API_POSIX_MEMALIGN, (uintptr_t)result, alignment, size,
+                    (uint64_t)status, status == 0 ? (uintptr_t)*result : 0);
+    return status;
+}
+
+/* void *NAME(size_t alignment, size_t size) */
+#define HOOK_ALIGNED(name, operation)                                                              \
+    EXPORT void *name(size_t alignment, size_t size)                                               \
+    {                                                                                              \
+        if (UNLIKELY(!real_ready()))                                                               \
+            return arena_alloc(size, alignment);                                                   \
+        struct thread *thread = target_enter();                                                    \
+        if (UNLIKELY(thread == NULL))                                                              \
+            return real.name(alignment, size);                                                     \
+        acquisition_begin(thread);                                                                 \
+        void *block = real.name(alignment, size);                                                  \
+        ACQUISITION_END(thread, operation, alignment, size, (uintptr_t)block);                     \
+        return block;                                                                              \
+    }
+
+/* void *NAME(size_t size), page aligned */
+#define HOOK_PAGES(name, operation)                                                                \
+    EXPORT void *name(size_t size)                                                                 \
+    {                                                                                              \
+        if (UNLIKELY(!real_ready()))                                                               \
+            return NULL;                                                                           \
+        struct thread *thread = target_enter();                                                    \
+        if (UNLIKELY(thread == NULL))                                                              \
+            return real.name(size);                                                                \
+        acquisition_begin(thread);                                                                 \
+        void *block = real.name(size);                                                             \
+        ACQUISITION_END(thread, operation, size, (uintptr_t)block);                                \
+        return block;                                                                              \
+    }
+
+HOOK_ALIGNED(memalign, TTD_API_MEMALIGN)
+HOOK_ALIGNED(aligned_alloc, TTD_API_ALIGNED_ALLOC)
+HOOK_PAGES(valloc, TTD_API_VALLOC)
+HOOK_PAGES(pvalloc, TTD_API_PVALLOC)
+
+EXPORT size_t malloc_usable_size(void *block)
+{
+    if (UNLIKELY(arena_owns(block) || !real_ready()))
+        return 0;
+    return real.malloc_usable_size(block);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every operator new and delete, as one event each: what the C++ runtime's own calls malloc for is
+ * its affair. The throwing forms may be left by std::bad_alloc. No code of ours runs then; the next
+ * hook of the thread finds the guard stale, and records the failure.
+ */
+#include <stdlib.h>
+
+#include "hooks.h"
+
+/* The runtime's operator, looked up when first needed. */
+#define FIND(function, name)                                                                       \
+    do {                                                                                           \
+        void *found_ = __atomic_load_n((void **)&function, __ATOMIC_RELAXED);                      \
+        if (UNLIKELY(found_ == NULL)) {                                                            \
+            found_ = real_find(name);                                                              \
+            __atomic_store_n((void **)&function, found_, __ATOMIC_RELAXED);                        \
+        }                                                                                          \
+    } while (0)
+
+/*
+ * Without a C++ runtime to be found, the program brought its own operators of other forms than
+ * these: a plain allocation does what the standard wants of them but for new handlers.
+ */
+static void *plain_new(size_t size, size_t alignment)
+{
+    void *block = NULL;
+    if (alignment <= sizeof(void *) * 2)
+        block = real.malloc(size != 0 ? size : 1);
+    else if (real.posix_memalign(&block, alignment, size) != 0)
+        block = NULL;
+    return block;
+}
+
+/* Before a form that may throw: all that is needed to record it, should it not come back. */
+static void expect_exception(struct thread *thread, const struct unwind_regs *caller,
+                             unsigned operation, const uint64_t *operands, unsigned count)
+{
+    struct throwing_call *call = &thread->throwing;
+    thread_capture(thread, caller, &call->stack);
+    for (unsigned i = 0; i < count; i++)
+        call->operands[i] = operands[i];
+    call->operands[count] = 0;
+    call->count = count + 1;
+    call->operation = operation;
+}
+
+static void acquired(struct thread *thread, void *block)
+{
+    struct throwing_call *call = &thread->throwing;
+    unsigned operation = call->operation;
+    call->operation = 0;
+    call->operands[call->count - 1] = (uintptr_t)block;
+    thread_append(thread, operation, &call->stack, call->operands, call->count);
+    target_leave(thread);
+}
+
+/*
+ * NAME is the mangled operator; PARAMETERS and ARGUMENTS its parameter list and the names in it;
+ * then its alignment, and its arguments as operands.
+ */
+#define HOOK_NEW(name, operation, parameters, arguments, alignment, ...)                           \
+    void *name parameters;                                                                         \
+    EXPORT void *name parameters                                                                   \
+    {                                                                                              \
+        static void *(*function)parameters;                                                        \
+        if (UNLIKELY(!real_ready()))                                                               \
+            return arena_alloc(size, alignment);                                                   \
+        struct thread *thread = target_enter();                                                    \
+        FIND(function, #name);                                                                     \
+        if (thread != NULL) {                                                                      \
+            struct unwind_regs caller;                                                             \
+            unwind_here(&caller);                                                                  \
+            const uint64_t operands[] = {__VA_ARGS__};                                             \
+            acquisition_begin(thread);                                                             \
+            expect_exception(thread, &caller, operation, operands,                                 \
+                             sizeof operands / sizeof *operands);                                  \
+        }                                                                                          \
+        void *block = function != NULL ? function arguments : plain_new(size, alignment);          \
+        if (thread != NULL)                                                                        \
+            acquired(thread, block);                                                               \
+        return block;                                                                              \
+    }
+
+#define HOOK_DELETE(name, operation, parameters, arguments, ...)                                   \
+    void name parameters;                                                                          \
+    EXPORT void name parameters                                                                    \
+    {                                                                                              \
+        static void(*function) parameters;                                                         \
+        if (UNLIKELY(arena_owns(base) || !real_ready()))                                           \
+            return;                                                                                \
+        struct thread *thread = base != NULL ? target_enter() : NULL;                              \
+        FIND(function, #name);                                                                     \
+        if (thread != NULL)                                                                        \
+            RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
+        if (function != NULL)                                                                      \
+            function arguments;                                                                    \
+        else                                                                                       \
+            real.free(base);                                                                       \
+        if (thread != NULL)                                                                        \
+            release_end(thread);                                                                   \
+    }
+
+#define NEW_FORMS(letter, form)                                                                    \
+    HOOK_NEW(_Zn##letter##m, form, (size_t size), (size), 0, size)                                 \
+    HOOK_NEW(_Zn##letter##mRKSt9nothrow_t, form##_NOTHROW, (size_t size, const void *tag),         \
+             (size, tag), 0, size, (uintptr_t)tag)                                                 \
+    HOOK_NEW(_Zn##letter##mSt11align_val_t, form##_ALIGNED, (size_t size, size_t alignment),       \
+             (size, alignment), alignment, size, alignment)                                        \
+    HOOK_NEW(_Zn##letter##mSt11align_val_tRKSt9nothrow_t, form##_ALIGNED_NOTHROW,                  \
+             (size_t size, size_t alignment, const void *tag), (size, alignment, tag), alignment,  \
+             size, alignment, (uintptr_t)tag)
+
+#define DELETE_FORMS(letter, form)                                                                 \
+    HOOK_DELETE(_Zd##letter##Pv, form, (void *base), (base), (uintptr_t)base)                      \
+    HOOK_DELETE(_Zd##letter##PvRKSt9nothrow_t, form##_NOTHROW, (void *base, const void *tag),      \
+                (base, tag), (uintptr_t)base, (uintptr_t)tag)                                      \
+    HOOK_DELETE(_Zd##letter##Pvm, form##_SIZED, (void *base, size_t size), (base, size),           \
+                (uintptr_t)base, size)                                                             \
+    HOOK_DELETE(_Zd##letter##PvSt11align_val_t, form##_ALIGNED, (void *base, size_t alignment),    \
+                (base, alignment), (uintptr_t)base, alignment)                                     \
+    HOOK_DELETE(_Zd##letter##PvSt11align_val_tRKSt9nothrow_t, form##_ALIGNED_NOTHROW,              \
+                (void *base, size_t alignment, const void *tag), (base, alignment, tag),           \
+                (uintptr_t)base, alignment, (uintptr_t)tag)                                        \
+    HOOK_DELETE(_Zd##letter##PvmSt11align_val_t, form##_SIZED_ALIGNED,                             \
+                (void *base, size_t size, size_t alignment), (base, size, alignment),              \
+                (uintptr_t)base, size, alignment)
+
+NEW_FORMS(w, TTD_API_NEW)
+NEW_FORMS(a, TTD_API_NEW_ARRAY)
+DELETE_FORMS(l, TTD_API_DELETE)
+DELETE_FORMS(a, TTD_API_DELETE_ARRAY)

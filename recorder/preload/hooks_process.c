@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * New process images: whatever environment the program gives them, they are to be recorded too.
+ * Here may run a vfork's child, in its parent's memory: everything new lives on the stack.
+ */
+#include <alloca.h>
+#include <dlfcn.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hooks.h"
+
+enum { VARIABLES_MAX = 1 << 16 };
+
+static const char preload_name[] = "LD_PRELOAD=";
+
+static size_t count_strings(char *const *list)
+{
+    size_t count = 0;
+    while (list != NULL && list[count] != NULL)
+        count++;
+    return count;
+}
+
+static const char *find_variable(char *const *environment, const char *name, size_t size)
+{
+    for (; environment != NULL && *environment != NULL; environment++)
+        if (strncmp(*environment, name, size) == 0)
+            return *environment;
+    return NULL;
+}
+
+/* Whether the new image finds us with this environment; true as well when we do not record. */
+static bool environment_is_ours(char *const *environment)
+{
+    const char *preload = process_preload(), *channel = process_channel();
+    if (preload == NULL || channel == NULL)
+        return true;
+    const char *there = find_variable(environment, preload_name, sizeof preload_name - 1);
+    return there != NULL && strstr(there, preload + sizeof preload_name - 1) != NULL &&
+           find_variable(environment, channel, strlen(channel)) != NULL;
+}
+
+/* Bytes for environment_extend()'s `joined`. */
+static size_t joined_size(char *const *environment)
+{
+    const char *there = find_variable(environment, preload_name, sizeof preload_name - 1);
+    return strlen(process_preload()) + 2 + (there != NULL ? strlen(there) : 0);
+}
+
+/* Copies the environment, with our variables; `copy` has room for two more and the NULL. */
+static void environment_extend(char *const *environment, char **copy, char *joined)
+{
+    static const char channel_name[] = CHANNEL_ENV "=";
+    union {
+        const char *from;
+        char *to;
+    } channel = {.from = process_channel()};
+    strcpy(joined, process_preload());
+    for (; environment != NULL && *environment != NULL; environment++) {
+        if (strncmp(*environment, channel_name, sizeof channel_name - 1) == 0)
+            continue;
+        if (strncmp(*environment, preload_name, sizeof preload_name - 1) == 0) {
+            strcat(strcat(joined, ":"), *environment + sizeof preload_name - 1);
+            continue;
+        }
+        *copy++ = *environment;
+    }
+    *copy++ = joined;
+    *copy++ = channel.to;
+    *copy = NULL;
+}
+
+/* Replaces `environment` by one that lives as long as the function that this is expanded in. */
+#define ENVIRONMENT(environment)                                                                   \
+    do {                                                                                           \
+        size_t count_ = count_strings(environment);                                                \
+        if (!environment_is_ours(environment) && count_ < VARIABLES_MAX) {                         \
+            char **copy_ = alloca((count_ + 3) * sizeof *copy_);                                   \
+            environment_extend(environment, copy_, alloca(joined_size(environment)));              \
+            environment = copy_;                                                                   \
+        }                                                                                          \
+    } while (0)
+
+/* The function behind ours. */
+#define REAL(type, name)                                                                           \
+    static type *real_##name;                                                                      \
+    if (real_##name == NULL)                                                                       \
+    *(void **)&real_##name = dlsym(RTLD_NEXT, #name)
+
+typedef int exec_function(const char *, char *const[], char *const[]);
+typedef int fexecve_function(int, char *const[], char *const[]);
+typedef int execveat_function(int, const char *, char *const[], char *const[], int);
+typedef int dlclose_function(void *);
+typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *,
+                           const posix_spawnattr_t *, char *const[], char *const[]);
+
+EXPORT int execve(const char *path, char *const argv[], char *const envp[])
+{
+    REAL(exec_function, execve);
+    ENVIRONMENT(envp);
+    return real_execve(path, argv, envp);
+}
+
+EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+    REAL(exec_function, execvpe);
+    ENVIRONMENT(envp);
+    return real_execvpe(file, argv, envp);
+}
+
+EXPORT int execv(const char *path, char *const argv[])
+{
+    return execve(path, argv, environ);
+}
+
+EXPORT int execvp(const char *file, char *const argv[])
+{
+    return execvpe(file, argv, environ);
+}
+
+EXPORT int fexecve(int descriptor, char *const argv[], char *const envp[])
+{
+    REAL(fexecve_function, fexecve);
+    ENVIRONMENT(envp);
+    return real_fexecve(descriptor, argv, envp);
+}
+
+EXPORT int execveat(int descriptor, const char *path, char *const argv[], char *const envp[],
+                    int flags)
+{
+    REAL(execveat_function, execveat);
+    ENVIRONMENT(envp);
+    return real_execveat(descriptor, path, argv, envp, flags);
+}
+
+/* Collects the arguments of execl and its like into `argv`; what follows them is left in `list`. */
+#define COLLECT(argv, first, list)                                                                 \
+    do {                                                                                           \
+        size_t count_ = 1;                                                                         \
+        va_start(list, first);                                                                     \
+        while (va_arg(list, char *) != NULL)                                                       \
+            count_++;                                                                              \
+        va_end(list);                                                                              \
+        argv = alloca((count_ + 1) * sizeof *argv);                                                \
+        memcpy(argv, &first, sizeof first);                                                        \
+        va_start(list, first);                                                                     \
+        for (size_t i_ = 1; (argv[i_] = va_arg(list, char *)) != NULL;)                            \
+            i_++;                                                                                  \
+    } while (0)
+
+EXPORT int execl(const char *path, const char *argument, ...)
+{
+    char **argv;
+    va_list list;
+    COLLECT(argv, argument, list);
+    va_end(list);
+    return execve(path, argv, environ);
+}
+
+EXPORT int execlp(const char *file, const char *argument, ...)
+{
+    char **argv;
+    va_list list;
+    COLLECT(argv, argument, list);
+    va_end(list);
+    return execvpe(file, argv, environ);
+}
+
+EXPORT int execle(const char *path, const char *argument, ...)
+{
+    char **argv;
+    va_list list;
+    COLLECT(argv, argument, list);
+    char *const *envp = va_arg(list, char *const *);
+    va_end(list);
+    return execve(path, argv, envp);
+}
+
+EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                       const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+    REAL(spawn_function, posix_spawn);
+    ENVIRONMENT(envp);
+    return real_posix_spawn(pid, path, actions, attributes, argv, envp);
+}
+
+EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+    REAL(spawn_function, posix_spawnp);
+    ENVIRONMENT(envp);
+    return real_posix_spawnp(pid, file, actions, attributes, argv, envp);
+}
+
+/* Not a process, but the same kind of hook: dlopen must not be wrapped, dlclose may be. */
+EXPORT int dlclose(void *handle)
+{
+    REAL(dlclose_function, dlclose);
+    int result = real_dlclose(handle);
+    struct thread *thread = target_enter();
+    if (thread != NULL) {
+        thread->phase = PHASE_RECORD;
+        modules_closed();
+        target_leave(thread);
+    }
+    return result;
+}

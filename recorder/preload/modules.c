@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* The process's log: which modules were loaded and unloaded, and when. */
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+
+#include "sys.h"
+#include "target.h"
+
+enum { MODULES_MAX = 16384, PATH_BYTES_MAX = 4096 };
+
+struct module {
+    uintptr_t begin;
+    uintptr_t end;
+    const struct link_map *map;
+    bool gone;
+};
+
+static struct module *modules;
+static size_t module_count;
+
+/* Held by one thread at a time, never while the program's code runs. */
+static _Atomic int lock;
+
+static struct {
+    struct chunk *chunk;
+    uint64_t *write;
+    uint64_t *limit;
+    bool starving;
+} process_log;
+
+static void lock_modules(void)
+{
+    while (atomic_exchange_explicit(&lock, 1, memory_order_acquire) != 0)
+        sys_call3(SYS_sched_yield, 0, 0, 0);
+}
+
+static void unlock_modules(void)
+{
+    atomic_store_explicit(&lock, 0, memory_order_release);
+}
+
+/* Room for a record of the log; NULL if there is none, and then the module has no name. */
+static uint64_t *log_room(size_t words)
+{
+    if (process_log.limit - process_log.write >= (ptrdiff_t)words)
+        return process_log.write;
+    uint32_t index = chunk_wait(&process_log.starving);
+    if (index == CHANNEL_NONE)
+        return NULL;
+    struct chunk *chunk = channel_chunk(target_channel, index);
+    process_log.write = chunk->data;
+    process_log.limit = chunk->data + CHUNK_WORDS;
+    if (process_log.chunk != NULL)
+        atomic_store_explicit(&process_log.chunk->next, index, memory_order_release);
+    else
+        atomic_store_explicit(&channel_process(target_channel, process_index())->log, index,
+                              memory_order_release);
+    process_log.chunk = chunk;
+    return process_log.write;
+}
+
+static void log_commit(uint64_t *end)
+{
+    process_log.write = end;
+    atomic_store_explicit(&process_log.chunk->committed,
+                          (uint32_t)((char *)end - (char *)process_log.chunk->data),
+                          memory_order_release);
+}
+
+/* A note of the given type in a loaded module; NULL if there is none. */
+static const ElfW(Nhdr) * find_note(const ElfW(Ehdr) * header, uintptr_t bias, uint32_t type)
+{
+    const ElfW(Phdr) *segment = (const ElfW(Phdr) *)((const char *)header + header->e_phoff);
+    for (unsigned i = 0; i < header->e_phnum; i++) {
+        if (segment[i].p_type != PT_NOTE)
+            continue;
+        const char *at = (const char *)(bias + segment[i].p_vaddr);
+        const char *end = at + segment[i].p_memsz;
+        while (end - at >= (ptrdiff_t)sizeof(ElfW(Nhdr))) {
+            const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
+            size_t size =
+                sizeof *note + ((note->n_namesz + 3u) & ~3u) + ((note->n_descsz + 3u) & ~3u);
+            if (size > (size_t)(end - at))
+                break;
+            if (note->n_type == type && note->n_namesz == 4 && memcmp(note + 1, "GNU", 4) == 0)
+                return note;
+            at += size;
+        }
+    }
+    return NULL;
+}
+
+static uint64_t *put_bytes(uint64_t *word, const void *bytes, size_t size)
+{
+    size_t words = (size + 7) / 8;
+    if (words != 0)
+        word[words - 1] = 0;
+    memcpy(word, bytes, size);
+    return word + words;
+}
+
+static void log_load(const struct module *module, uint64_t sequence, uint64_t steps)
+{
+    const struct link_map *map = module->map;
+    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->begin;
+    const ElfW(Nhdr) *note = NULL;
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) == 0)
+        note = find_note(header, map->l_addr, NT_GNU_BUILD_ID);
+    const char *id = note != NULL ? (const char *)(note + 1) + ((note->n_namesz + 3u) & ~3u) : "";
+    size_t id_size = note != NULL && note->n_descsz <= TTD_BUILD_ID_MAX ? note->n_descsz : 0;
+
+    /* The program itself has an empty name. */
+    char own[PATH_BYTES_MAX];
+    const char *path = map->l_name;
+    long path_size = (long)strlen(path);
+    if (path_size == 0) {
+        path = own;
+        path_size = sys_call3(SYS_readlink, (long)"/proc/self/exe", (long)own, sizeof own);
+    }
+    if (path_size < 0 || path_size > PATH_BYTES_MAX)
+        path_size = 0;
+
+    uint64_t *room = log_room(8 + (id_size + 7) / 8 + ((size_t)path_size + 7) / 8);
+    if (room == NULL)
+        return;
+    const uint64_t facts[] = {sequence,    steps,   map->l_addr,        module->begin,
+                              module->end, id_size, (uint64_t)path_size};
+    uint64_t *word = room + 1;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        *word++ = facts[i];
+    word = put_bytes(word, id, id_size);
+    word = put_bytes(word, path, (size_t)path_size);
+    *room = record_head(OP_MODULE_LOAD, 0, 0, 0, (unsigned)(word - room));
+    log_commit(word);
+}
+
+static void module_add(uintptr_t begin, uintptr_t end, const struct link_map *map,
+                       uint64_t sequence, uint64_t steps)
+{
+    lock_modules();
+    bool known = false;
+    for (size_t i = 0; i < module_count && !known; i++)
+        known = !modules[i].gone && modules[i].begin == begin && modules[i].map == map;
+    if (!known && module_count < MODULES_MAX) {
+        modules[module_count] = (struct module){begin, end, map, false};
+        log_load(&modules[module_count++], sequence, steps);
+    }
+    unlock_modules();
+}
+
+/* The unwinder met a module for the first time. */
+static void module_found(const struct dl_find_object *object)
+{
+    const struct thread *thread = target_self;
+    module_add((uintptr_t)object->dlfo_map_start, (uintptr_t)object->dlfo_map_end,
+               object->dlfo_link_map, thread != NULL ? thread->sequence : 0,
+               thread != NULL ? thread->steps : 0);
+}
+
+static int module_listed(struct dl_phdr_info *info, size_t size, void *sequence)
+{
+    (void)size;
+    struct dl_find_object object;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type != PT_LOAD)
+            continue;
+        if (_dl_find_object((void *)(info->dlpi_addr + segment->p_vaddr), &object) == 0)
+            module_add((uintptr_t)object.dlfo_map_start, (uintptr_t)object.dlfo_map_end,
+                       object.dlfo_link_map, *(const uint64_t *)sequence, 0);
+        break;
+    }
+    return 0;
+}
+
+/* The child of a fork has its parent's modules, and a log of its own. */
+static void modules_again(uint64_t sequence)
+{
+    atomic_store(&lock, 0);
+    memset(&process_log, 0, sizeof process_log);
+    for (size_t i = 0; i < module_count; i++)
+        if (!modules[i].gone)
+            log_load(&modules[i], sequence, 0);
+}
+
+void modules_begin(uint64_t sequence)
+{
+    unwind_setup(module_found);
+    if (modules != NULL) {
+        modules_again(sequence);
+        return;
+    }
+    modules = sys_map(MODULES_MAX * sizeof *modules);
+    if (modules == NULL)
+        return;
+    dl_iterate_phdr(module_listed, &sequence);
+}
+
+static bool module_is_gone(const struct module *module)
+{
+    struct dl_find_object object;
+    return _dl_find_object((void *)module->begin, &object) != 0 ||
+           (uintptr_t)object.dlfo_map_start != module->begin || object.dlfo_link_map != module->map;
+}
+
+void modules_closed(void)
+{
+    lock_modules();
+    for (size_t i = 0; i < module_count; i++) {
+        struct module *module = &modules[i];
+        if (module->gone || !module_is_gone(module))
+            continue;
+        module->gone = true;
+        unwind_forget(module->begin, module->end);
+        uint64_t *room = log_room(4);
+        if (room == NULL)
+            continue;
+        room[0] = record_head(OP_MODULE_UNLOAD, 0, 0, 0, 4);
+        room[1] = atomic_fetch_add(&target_channel->sequence, 1) + 1; /* a fragment of its own */
+        room[2] = 0;
+        room[3] = module->begin;
+        log_commit(room + 4);
+    }
+    unlock_modules();
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* Attaching the process to the channel, and noticing what becomes of it: fork, longjmp, the end. */
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "real.h"
+#include "sys.h"
+#include "target.h"
+
+struct channel *target_channel;
+static struct on_page nothing_on;
+struct on_page *target_on = &nothing_on;
+bool target_fences;
+
+enum { UNSTARTED, STARTING, RECORDING, OFF };
+static _Atomic int mode;
+static uint32_t slot_index;
+
+/* NAME=VALUE, for the processes that this one starts. */
+static char preload_variable[4200];
+static char channel_variable[96];
+
+uint32_t process_index(void)
+{
+    return slot_index;
+}
+
+const char *process_preload(void)
+{
+    return preload_variable[0] ? preload_variable : NULL;
+}
+
+const char *process_channel(void)
+{
+    return channel_variable[0] ? channel_variable : NULL;
+}
+
+/* Before the C library has set `environ`, the kernel's copy has to do. */
+static const char *environment_from_kernel(const char *name, char *buffer, size_t size)
+{
+    size_t used = 0, length = strlen(name);
+    long file =
+        sys_call6(SYS_openat, AT_FDCWD, (long)"/proc/self/environ", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (file < 0)
+        return NULL;
+    /* One variable after the other; one that is longer than the buffer is not ours. */
+    char c;
+    const char *found = NULL;
+    while (found == NULL && sys_call3(SYS_read, file, (long)&c, 1) == 1) {
+        if (used < size)
+            buffer[used++] = c;
+        if (c != '\0')
+            continue;
+        if (used > length && used < size && buffer[length] == '=' &&
+            memcmp(buffer, name, length) == 0)
+            found = buffer + length + 1;
+        used = 0;
+    }
+    sys_call3(SYS_close, file, 0, 0);
+    return found;
+}
+
+static struct channel *channel_map(const char *path)
+{
+    struct stat status;
+    struct channel *channel = NULL;
+    long file = sys_call6(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
+    if (file < 0)
+        return NULL;
+    if (sys_call3(SYS_fstat, file, (long)&status, 0) == 0 &&
+        status.st_size >= (off_t)sizeof *channel) {
+        long address =
+            sys_call6(SYS_mmap, 0, status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        if (address > 0 || address < -4095)
+            channel = (struct channel *)address;
+    }
+    sys_call3(SYS_close, file, 0, 0);
+    if (channel == NULL ||
+        (channel->magic == CHANNEL_MAGIC && channel->version == CHANNEL_VERSION &&
+         channel->size == (uint64_t)status.st_size))
+        return channel;
+    sys_call3(SYS_munmap, (long)channel, status.st_size, 0);
+    return NULL;
+}
+
+/* Whether process ids here are those of the collector. */
+static bool same_pid_namespace(const struct channel *channel)
+{
+    struct stat status;
+    return sys_call6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&status, 0, 0, 0) ==
+               0 &&
+           status.st_ino == channel->pid_namespace;
+}
+
+/* A page that a fork wipes. Without it a child would write into its parent's chunks. */
+static struct on_page *map_on_page(void)
+{
+    struct on_page *page = sys_map(4096);
+    if (page == NULL || sys_call3(SYS_madvise, (long)page, 4096, MADV_WIPEONFORK) != 0)
+        return NULL;
+    return page;
+}
+
+static void claim_process(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
+{
+    slot_index = CHANNEL_NONE;
+    for (uint32_t index = 1; index <= CHANNEL_PROCESSES; index++) {
+        struct process_slot *slot = channel_process(target_channel, index);
+        uint32_t expected = SLOT_FREE;
+        if (!atomic_compare_exchange_strong(&slot->state, &expected, SLOT_CLAIMED))
+            continue;
+        slot->pid = (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
+        slot->parent_pid = (uint32_t)sys_call3(SYS_getppid, 0, 0, 0);
+        slot->parent = parent;
+        slot->flags = parent != CHANNEL_NONE ? PROCESS_FORKED : 0;
+        slot->parent_sequence = parent_sequence;
+        slot->parent_steps = parent_steps;
+        slot->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
+        atomic_store(&slot->notes, 0);
+        atomic_store(&slot->log, CHANNEL_NONE);
+        atomic_store_explicit(&slot->state, SLOT_READY, memory_order_release);
+        slot_index = index;
+        return;
+    }
+}
+
+/* Makes this process, new or forked, one that records. */
+static bool begin_recording(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
+{
+    uint32_t pid = (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
+    if (atomic_load(&target_channel->stopped) ||
+        ((target_channel->flags & CHANNEL_NO_CHILDREN) && pid != target_channel->launched_pid))
+        return false;
+    if (same_pid_namespace(target_channel))
+        claim_process(parent, parent_sequence, parent_steps);
+    else
+        slot_index = CHANNEL_NONE;
+    if (slot_index == CHANNEL_NONE) {
+        atomic_fetch_add(&target_channel->refused, 1);
+        return false;
+    }
+    target_fences = sys_call3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0;
+    modules_begin(channel_process(target_channel, slot_index)->sequence);
+    atomic_fetch_add(&target_channel->attention, 1);
+    target_on->on = 1;
+    return true;
+}
+
+static void remember_environment(const char *channel_path, const char *preload)
+{
+    static const char channel_name[] = CHANNEL_ENV "=", preload_name[] = "LD_PRELOAD=";
+    if (strlen(channel_path) + sizeof channel_name > sizeof channel_variable)
+        return;
+    strcat(strcpy(channel_variable, channel_name), channel_path);
+    if (preload != NULL && strlen(preload) + sizeof preload_name <= sizeof preload_variable)
+        strcat(strcpy(preload_variable, preload_name), preload);
+}
+
+static bool attach(void)
+{
+    static char kernel_channel[96], kernel_preload[4200];
+    bool early = environ == NULL;
+    const char *path =
+        early ? environment_from_kernel(CHANNEL_ENV, kernel_channel, sizeof kernel_channel)
+              : getenv(CHANNEL_ENV);
+    if (path == NULL || (target_channel = channel_map(path)) == NULL)
+        return false;
+    struct on_page *page = map_on_page();
+    if (page == NULL)
+        return false;
+    target_on = page;
+    remember_environment(
+        path, early ? environment_from_kernel("LD_PRELOAD", kernel_preload, sizeof kernel_preload)
+                    : getenv("LD_PRELOAD"));
+    return begin_recording(CHANNEL_NONE, 0, 0);
+}
+
+/* The parent's thread is now ours, as it was in the fork: that says where in its trace we began. */
+static bool attach_forked(void)
+{
+    const struct thread *parent = target_self;
+    uint64_t sequence = parent != NULL ? parent->sequence : 0;
+    uint64_t steps = parent != NULL ? parent->steps : 0;
+    target_self = NULL;
+    return begin_recording(slot_index, sequence, steps);
+}
+
+static bool process_records(void)
+{
+    int seen = atomic_load(&mode);
+    if (seen == RECORDING && target_on->on != 0)
+        return true;
+    if (seen == OFF || seen == STARTING || !atomic_compare_exchange_strong(&mode, &seen, STARTING))
+        return false;
+    /* A page that reads 0 while we record is that of a fork's child, or the collector is gone. */
+    bool records = seen == UNSTARTED ? attach() : attach_forked();
+    atomic_store(&mode, records ? RECORDING : OFF);
+    return records;
+}
+
+static bool on_own_stack(const struct thread *thread, uintptr_t pointer)
+{
+    /* The kernel keeps at least this much free below a stack that grows. */
+    const uintptr_t growth = thread->stack.grows ? UINT64_C(128) << 20 : 0;
+    return pointer >= thread->stack.low - growth && pointer < thread->stack.high;
+}
+
+/* Whether the hook that set the guard is gone: it was left by a longjmp or an exception. */
+static bool guard_is_stale(const struct thread *thread, uintptr_t stack_pointer)
+{
+    bool guard_own = on_own_stack(thread, thread->guard);
+    bool now_own = on_own_stack(thread, stack_pointer);
+    if (guard_own != now_own)
+        return now_own; /* otherwise a signal handler on a stack of its own */
+    return stack_pointer >= thread->guard;
+}
+
+static void leave_stale(struct thread *thread)
+{
+    struct throwing_call *call = &thread->throwing;
+    thread_not_pending(thread);
+    atomic_store_explicit(&thread->slot->in_release, 0, memory_order_relaxed);
+    if (thread->phase == PHASE_RECORD) {
+        /* Half a record may be written, but it was not published. What we keep may be torn. */
+        unwinder_reset(thread->unwinder);
+        atomic_fetch_add_explicit(&thread->slot->lost[LOSS_REENTRANT], 1, memory_order_relaxed);
+    } else if (call->operation != 0) {
+        thread_append(thread, call->operation, &call->stack, call->operands, call->count);
+    }
+    /* The collector cannot know how many steps that was: the next one begins a fragment. */
+    thread->sequence = 0;
+    call->operation = 0;
+    thread->guard = 0;
+}
+
+struct thread *target_enter_slow(uintptr_t stack_pointer)
+{
+    struct thread *thread = target_self;
+    if (!process_records())
+        return NULL;
+    thread = target_self; /* a fork's child has just lost its parent's */
+    if (thread == NULL)
+        return thread_attach(stack_pointer);
+    if (thread->guard == 0)
+        return thread;
+    if (guard_is_stale(thread, stack_pointer)) {
+        leave_stale(thread);
+        return thread;
+    }
+    if (thread->phase == PHASE_RECORD)
+        atomic_fetch_add_explicit(&thread->slot->lost[LOSS_REENTRANT], 1, memory_order_relaxed);
+    return NULL;
+}
+
+/* An allocator inside of the program itself comes before ours, and its calls pass us by. */
+static void note_foreign_malloc(void)
+{
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    void *first = dlsym(RTLD_DEFAULT, "malloc");
+    if (first == NULL || first == (void *)(uintptr_t)malloc)
+        return;
+    /* Not just the address by which an executable calls a function that is not its own. */
+    if (dladdr1(first, &info, (void **)&symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL &&
+        symbol->st_shndx != SHN_UNDEF)
+        atomic_fetch_or(&channel_process(target_channel, slot_index)->notes, NOTE_FOREIGN_MALLOC);
+}
+
+/* A program that never allocates is recorded as well. */
+__attribute__((constructor)) static void start(void)
+{
+    if (real_ready() && process_records())
+        note_foreign_malloc();
+}

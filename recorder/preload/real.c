@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "real.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "sys.h"
+
+struct real_functions real;
+
+enum { UNKNOWN, SEARCHING, KNOWN };
+static _Atomic int state;
+
+static struct {
+    _Alignas(64) char bytes[64 * 1024];
+} arena;
+static _Atomic size_t arena_used;
+
+void *arena_alloc(size_t size, size_t alignment)
+{
+    if (alignment < 16)
+        alignment = 16;
+    if (size > sizeof arena.bytes || alignment > 64)
+        return NULL;
+    size_t room = ((size ? size : 1) + alignment - 1) / alignment * alignment;
+    size_t used = atomic_load(&arena_used);
+    size_t begin;
+    do {
+        begin = (used + alignment - 1) / alignment * alignment;
+        if (begin > sizeof arena.bytes || room > sizeof arena.bytes - begin)
+            return NULL;
+    } while (!atomic_compare_exchange_weak(&arena_used, &used, begin + room));
+    return arena.bytes + begin;
+}
+
+bool arena_owns(const void *block)
+{
+    return (uintptr_t)block - (uintptr_t)arena.bytes < sizeof arena.bytes;
+}
+
+size_t arena_size(const void *block)
+{
+    return atomic_load(&arena_used) - ((uintptr_t)block - (uintptr_t)arena.bytes);
+}
+
+/* POSIX lets dlsym return functions; ISO C has no cast for it. */
+#define FIND(name) (*(void **)&real.name = dlsym(RTLD_NEXT, #name))
+
+static void find_all(void)
+{
+    FIND(malloc);
+    FIND(calloc);
+    FIND(realloc);
+    FIND(reallocarray);
+    FIND(free);
+    FIND(memalign);
+    FIND(posix_memalign);
+    FIND(aligned_alloc);
+    FIND(valloc);
+    FIND(pvalloc);
+    FIND(malloc_usable_size);
+    FIND(cfree);
+    FIND(free_sized);
+    FIND(free_aligned_sized);
+    dlerror(); /* what is absent is no error that the program should find */
+}
+
+bool real_ready(void)
+{
+    int seen = atomic_load_explicit(&state, memory_order_acquire);
+    if (__builtin_expect(seen == KNOWN, 1))
+        return true;
+    int expected = UNKNOWN;
+    if (!atomic_compare_exchange_strong(&state, &expected, SEARCHING))
+        return expected == KNOWN;
+    find_all();
+    atomic_store_explicit(&state, KNOWN, memory_order_release);
+    return true;
+}
+
+void *real_find(const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    /* A C++ runtime that a plugin brought along is not behind us in the search order. */
+    static const char *const runtimes[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};
+    for (size_t i = 0; found == NULL && i < sizeof runtimes / sizeof *runtimes; i++) {
+        void *handle = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (handle == NULL)
+            continue;
+        found = dlsym(handle, name);
+        dlclose(handle);
+    }
+    if (found == NULL)
+        dlerror();
+    return found;
+}
+
+void *sys_map(size_t size)
+{
+    long address = sys_call6(SYS_mmap, 0, (long)size, 0x3 /* read, write */,
+                             0x22 /* private, anonymous */, -1, 0);
+    return address < 0 && address > -4096 ? NULL : (void *)address;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions that ours stand in front of. */
+#ifndef TTD_PRELOAD_REAL_H
+#define TTD_PRELOAD_REAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct real_functions {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void *(*reallocarray)(void *, size_t, size_t);
+    void (*free)(void *);
+    void *(*memalign)(size_t, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+    size_t (*malloc_usable_size)(void *);
+    /* Absent from many C libraries; then NULL, and free serves. */
+    void (*cfree)(void *);
+    void (*free_sized)(void *, size_t);
+    void (*free_aligned_sized)(void *, size_t, size_t);
+};
+
+/* Valid once real_ready() has returned true. */
+extern struct real_functions real;
+
+/*
+ * Looks the functions up at the first call. False while that is going on: dlsym may allocate, and
+ * its calls are served by the arena.
+ */
+bool real_ready(void);
+
+/* Finds one function behind ours, also in a library opened with RTLD_LOCAL; NULL if there is none.
+ */
+void *real_find(const char *name);
+
+/* A bump arena for the calls that come before the real functions are known; never freed. */
+void *arena_alloc(size_t size, size_t alignment);
+bool arena_owns(const void *block);
+/* Bytes from `block` to the end of the arena's used part: what may be copied from it. */
+size_t arena_size(const void *block);
+
+#endif

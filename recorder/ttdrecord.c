@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdrecord: records the heap events of a program. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collect/collector.h"
+#include "collect/messages.h"
+#include "launch.h"
+
+static const char help[] =
+    "Usage: ttdrecord [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+    "Run PROGRAM and record every heap call that it makes into a trace.\n"
+    "\n"
+    "  -o, --output=FILE   write the trace to FILE instead of trace.bin; an existing\n"
+    "                      file is replaced. Child processes that allocate get\n"
+    "                      files of their own beside it: FILE.PID\n"
+    "      --no-children   record PROGRAM itself only\n"
+    "  -q, --quiet         no summary at the end\n"
+    "      --help          print this and exit\n"
+    "      --version       print the version and exit\n"
+    "\n"
+    "The exit status is that of PROGRAM; if it is killed by a signal, ttdrecord dies\n"
+    "by the same. Statuses of ttdrecord itself:\n"
+    "  122  the trace cannot be written       125  wrong usage, or an internal failure\n"
+    "  123  PROGRAM is setuid or alike        126  PROGRAM cannot be executed\n"
+    "  124  PROGRAM is statically linked      127  PROGRAM is not found\n"
+    "\n"
+    "Then ask the trace:  ttdanalyze leaks trace.bin\n";
+
+struct options {
+    const char *output;
+    bool no_children;
+    bool quiet;
+};
+
+enum { OPTION_NO_CHILDREN = 256, OPTION_HELP, OPTION_VERSION };
+
+static void parse_options(int argc, char **argv, struct options *options)
+{
+    static const struct option known[] = {
+        {"output", required_argument, NULL, 'o'},
+        {"no-children", no_argument, NULL, OPTION_NO_CHILDREN},
+        {"quiet", no_argument, NULL, 'q'},
+        {"help", no_argument, NULL, OPTION_HELP},
+        {"version", no_argument, NULL, OPTION_VERSION},
+        {0},
+    };
+    int option;
+    while ((option = getopt_long(argc, argv, "+o:q", known, NULL)) != -1) {
+        switch (option) {
+        case 'o':
+            options->output = optarg;
+            break;
+        case 'q':
+            options->quiet = true;
+            break;
+        case OPTION_NO_CHILDREN:
+            options->no_children = true;
+            break;
+        case OPTION_HELP:
+            fputs(help, stdout);
+            exit(EXIT_SUCCESS);
+        case OPTION_VERSION:
+            puts("ttdrecord " TTD_VERSION_STRING);
+            exit(EXIT_SUCCESS);
+        default:
+            fputs("Try 'ttdrecord --help'.\n", stderr);
+            exit(EXIT_RECORDER);
+        }
+    }
+    if (optind == argc) {
+        message("no program given\nTry 'ttdrecord --help'.");
+        exit(EXIT_RECORDER);
+    }
+}
+
+static volatile sig_atomic_t launched_pid;
+static volatile sig_atomic_t launched_done;
+static volatile sig_atomic_t detach;
+
+/* What a terminal sends reaches the program as well; what is sent to us alone is passed on. */
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (launched_done)
+        detach = 1;
+    else if (info->si_code <= 0 && launched_pid > 0)
+        kill(launched_pid, number);
+}
+
+static void catch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+    struct sigaction old, action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* The command, for people, in the trace's metadata. */
+static char *join(char *const *arguments)
+{
+    size_t size = 1;
+    for (char *const *at = arguments; *at != NULL; at++)
+        size += strlen(*at) + 1;
+    char *joined = calloc(size, 1);
+    if (joined == NULL)
+        return NULL;
+    char *end = joined;
+    for (char *const *at = arguments; *at != NULL; at++)
+        end += sprintf(end, "%s%s", at == arguments ? "" : " ", *at);
+    return joined;
+}
+
+static void print_ending(const struct collector *collector)
+{
+    int status = collector->launched_status;
+    if (WIFSIGNALED(status))
+        message("the program was killed by signal %d (%s)", WTERMSIG(status),
+                strsignal(WTERMSIG(status)));
+}
+
+static void print_summary(const struct collector *collector, const struct options *options)
+{
+    struct stat status;
+    bool file = stat(options->output, &status) == 0 && S_ISREG(status.st_mode);
+    print_ending(collector);
+    message("%" PRIu64 " events (%" PRIu64 " allocations, %" PRIu64 " frees), %" PRIu64 " lost%s",
+            collector->events, collector->acquisitions, collector->releases, collector->lost,
+            collector->lost != 0 ? "; findings will say so" : "");
+    if (collector->children != 0)
+        message("%u child process%s recorded, in '%s.PID'", collector->children,
+                collector->children == 1 ? "" : "es", options->output);
+    if (file)
+        message("'%s', %.1f MB; see 'ttdanalyze leaks %s'", options->output,
+                (double)status.st_size / 1e6, options->output);
+}
+
+/* What makes the trace less than people expect is said even when there is no summary. */
+static void print_warnings(struct collector *collector)
+{
+    if (!collector->first_attached)
+        message("the program was not recorded: its loader did not load the recorder, or it is in "
+                "another PID namespace; there is no trace");
+    if (collector->notes & NOTE_FOREIGN_MALLOC)
+        message("warning: the program has a malloc of its own, whose calls are not seen");
+    unsigned refused = atomic_load(&collector->host.channel->refused);
+    if (refused != 0)
+        message("warning: %u child processes could not be recorded", refused);
+    if (collector->failures != 0)
+        message("warning: %u traces are not whole", collector->failures);
+}
+
+/* Ends as the program did. */
+static int pass_on(int status)
+{
+    if (!WIFSIGNALED(status))
+        return WEXITSTATUS(status);
+    /* One core file is enough. */
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    signal(WTERMSIG(status), SIG_DFL);
+    raise(WTERMSIG(status));
+    return 128 + WTERMSIG(status);
+}
+
+static int record(const struct options *options, const char *path, const char *preload,
+                  char *const *arguments)
+{
+    struct collector collector = {.output = options->output, .command = join(arguments)};
+    ttd_error error;
+    int reason = host_open(&collector.host, options->no_children ? CHANNEL_NO_CHILDREN : 0);
+    if (reason != 0) {
+        message("cannot create shared memory: %s", strerror(reason));
+        return EXIT_RECORDER;
+    }
+    if (!collector_open(&collector, &error)) {
+        message_error(options->output, &error);
+        return EXIT_OUTPUT;
+    }
+    collector.launched = launch_start(path, arguments, preload, &collector.host);
+    if (collector.launched < 0) {
+        collector_close(&collector);
+        return EXIT_CANNOT_RUN;
+    }
+    launched_pid = collector.launched;
+    catch_signals();
+    collector.done = &launched_done;
+    collector_run(&collector, &detach);
+    print_warnings(&collector);
+    if (!options->quiet && collector.first_attached)
+        print_summary(&collector, options);
+    collector_close(&collector);
+    return pass_on(collector.launched_status);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.output = "trace.bin"};
+    char path[LAUNCH_PATH_MAX], preload[LAUNCH_PATH_MAX];
+    parse_options(argc, argv, &options);
+    int refused = launch_find(argv[optind], path);
+    if (refused != 0)
+        return refused;
+    if (!launch_find_preload(preload))
+        return EXIT_RECORDER;
+    return record(&options, path, preload, argv + optind);
+}

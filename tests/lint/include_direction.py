@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Who may include whom. Prints each include that goes the wrong way; exits 1 if there is one."""
+
+import pathlib
+import re
+import sys
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+
+# A part of the tree and the parts that its quoted includes may lead to. Public headers are
+# included as <ttdtrace/...>, which everyone may.
+ALLOWED = {
+    'libtrace/src/base': ['libtrace/src/base', 'libtrace/src/layout.h'],
+    'libtrace/src/io': ['libtrace/src/base', 'libtrace/src/io'],
+    'libtrace/src/codec': ['libtrace/src/base', 'libtrace/src/codec', 'libtrace/src/layout.h'],
+    'libtrace/src/write': ['libtrace/src/base', 'libtrace/src/codec', 'libtrace/src/write',
+                           'libtrace/src/layout.h'],
+    'libtrace/src/read': ['libtrace/src/base', 'libtrace/src/codec', 'libtrace/src/read',
+                          'libtrace/src/layout.h'],
+    'libtrace/include': [],
+    'analyzer/heap': ['analyzer/heap', 'analyzer/base'],
+    'analyzer': ['analyzer'],
+    'recorder/preload': ['recorder/preload', 'recorder/channel.h'],
+    'recorder/symbolize': ['recorder/symbolize'],
+    'recorder/collect': ['recorder/collect', 'recorder/symbolize', 'recorder/channel.h'],
+    'recorder': ['recorder'],
+    'bench': ['bench'],
+    'tests': ['tests', 'libtrace/src', 'analyzer', 'recorder'],
+    'fuzz': ['fuzz', 'tests/support'],
+}
+
+
+def part_of(path):
+    parts = [part for part in ALLOWED if path.is_relative_to(part)]
+    return max(parts, key=len, default=None)
+
+
+def resolve(root, source, name):
+    """The included file, relative to the root: beside the source, or below its part's root."""
+    for base in (source.parent, *source.parents):
+        candidate = (root / base / name).resolve()
+        if candidate.is_file() and candidate.is_relative_to(root):
+            return candidate.relative_to(root)
+    for base in ('libtrace/src', 'analyzer', 'recorder', 'recorder/preload', 'recorder/symbolize',
+                 'tests'):
+        candidate = (root / base / name).resolve()
+        if candidate.is_file():
+            return candidate.relative_to(root)
+    return None
+
+
+def main():
+    root = pathlib.Path(sys.argv[1]).resolve()
+    checked = wrong = 0
+    for part in ('libtrace', 'analyzer', 'recorder', 'bench', 'tests', 'fuzz'):
+        for path in sorted((root / part).rglob('*.[ch]')):
+            source = path.relative_to(root)
+            allowed = ALLOWED.get(part_of(source))
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                match = INCLUDE.match(line)
+                if not match or allowed is None:
+                    continue
+                checked += 1
+                target = resolve(root, source, match[1])
+                if target is None or not any(target.is_relative_to(at) for at in allowed):
+                    print(f'{source}:{number}: {part_of(source)} must not include {match[1]}')
+                    wrong += 1
+    print(f'{checked} includes checked, {wrong} wrong')
+    return 1 if wrong or not checked else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Formatting, and the few rules that no compiler checks. Exits 1 and says where if one is broken."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+CODE = {'.c', '.h'}
+SCRIPTS = {'.py', '.sh', '.build'}
+# The library takes memory from the caller's table only, and says nothing.
+LIBRARY_BANS = re.compile(
+    r'\b(malloc|calloc|realloc|free|printf|fprintf|puts|exit|abort)\s*\(')
+LIBRARY_EXEMPT = {'libtrace/src/base/memory.c'}
+COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+
+
+def blank(match):
+    return re.sub(r'[^\n]', ' ', match[0])
+
+
+def check_bans(source, text):
+    if not source.startswith('libtrace/src/') or source in LIBRARY_EXEMPT:
+        return
+    code = COMMENT_OR_STRING.sub(blank, text)
+    for number, line in enumerate(code.splitlines(), 1):
+        found = LIBRARY_BANS.search(line)
+        if found:
+            yield f'{source}:{number}: the library must not call {found[1]}'
+
+
+def check_text(source, text):
+    if 'SPDX-License-Identifier: MIT' not in '\n'.join(text.splitlines()[:3]):
+        yield f'{source}:1: no SPDX line'
+    for number, line in enumerate(text.splitlines(), 1):
+        if line != line.rstrip():
+            yield f'{source}:{number}: blank at the end of the line'
+    if text and not text.endswith('\n'):
+        yield f'{source}: no newline at the end'
+
+
+def main():
+    root = pathlib.Path(sys.argv[1]).resolve()
+    clang_format = sys.argv[2]
+    problems = []
+    code = []
+    for part in ('libtrace', 'analyzer', 'recorder', 'bench', 'tests', 'fuzz', 'tools'):
+        for path in sorted((root / part).rglob('*')):
+            if not path.is_file() or path.suffix not in CODE | SCRIPTS:
+                continue
+            source = str(path.relative_to(root))
+            text = path.read_text()
+            problems += check_text(source, text)
+            if path.suffix in CODE:
+                code.append(str(path))
+                problems += check_bans(source, text)
+    formatted = subprocess.run([clang_format, '--dry-run', '-Werror', '--style=file', *code],
+                               capture_output=True, text=True)
+    problems += [line for line in formatted.stderr.splitlines() if 'error:' in line]
+    print(*problems, sep='\n')
+    print(f'{len(code)} files checked, {len(problems)} problems')
+    return 1 if problems or not code else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
