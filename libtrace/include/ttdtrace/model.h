@@ -18,6 +18,9 @@ TTD_BEGIN_DECLS
 typedef uint32_t ttd_id;
 #define TTD_NONE ((ttd_id)0)
 
+/** Payload codecs (spec, "Payload"). */
+typedef enum ttd_codec { TTD_CODEC_RAW = 0, TTD_CODEC_LZ4 = 1, TTD_CODEC_ZSTD = 2 } ttd_codec;
+
 /** A count that is not known. */
 #define TTD_UNKNOWN UINT64_MAX
 
@@ -326,7 +329,8 @@ typedef struct ttd_live_blocks {
     size_t count;
 } ttd_live_blocks;
 
-/** Pages of memory content: `count` pages with the ids first_page, first_page + 1, … from 1. */
+/** Pages of memory content: `count` pages with the ids first_page, first_page + 1, …; the first of
+ * a trace is TTD_PAGE_FIRST. */
 typedef struct ttd_pages {
     uint64_t first_page;
     /** A power of two from 512 to 65536. */

@@ -23,9 +23,6 @@ TTD_BEGIN_DECLS
  */
 typedef struct ttd_writer ttd_writer;
 
-/** Payload codecs (spec, "Chunks"). */
-typedef enum ttd_codec { TTD_CODEC_RAW = 0, TTD_CODEC_LZ4 = 1, TTD_CODEC_ZSTD = 2 } ttd_codec;
-
 /** Options; start from ttd_writer_options_default(). */
 typedef struct ttd_writer_options {
     /** sizeof of this struct, so that it can grow. */

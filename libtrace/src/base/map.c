@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/map.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+void ttd_map_init(ttd_map *map, const ttd_allocator *allocator)
+{
+    *map = (ttd_map){.allocator = allocator};
+}
+
+void ttd_map_free(ttd_map *map)
+{
+    if (map->allocator)
+        ttd_release(map->allocator, map->slots);
+    *map = (ttd_map){.allocator = map->allocator};
+}
+
+void ttd_map_clear(ttd_map *map)
+{
+    if (map->count != 0)
+        memset(map->slots, 0, map->capacity * sizeof *map->slots);
+    map->count = 0;
+}
+
+static void insert(ttd_map *map, uint64_t key, uint64_t value)
+{
+    size_t mask = map->capacity - 1;
+    size_t i = (size_t)ttd_map_hash(key) & mask;
+    while (map->slots[i].value != 0)
+        i = (i + 1) & mask;
+    map->slots[i] = (ttd_map_slot){key, value};
+    map->count++;
+}
+
+static bool grow(ttd_map *map)
+{
+    ttd_map larger = {.capacity = map->capacity ? map->capacity * 2 : 64,
+                      .allocator = map->allocator};
+    larger.slots = ttd_allocate_zeroed(map->allocator, larger.capacity * sizeof *larger.slots);
+    if (!larger.slots)
+        return false;
+    for (size_t i = 0; i < map->capacity; i++)
+        if (map->slots[i].value != 0)
+            insert(&larger, map->slots[i].key, map->slots[i].value);
+    ttd_release(map->allocator, map->slots);
+    *map = larger;
+    return true;
+}
+
+bool ttd_map_add(ttd_map *map, uint64_t key, uint32_t value)
+{
+    if (map->count >= map->capacity / 2 && !grow(map))
+        return false;
+    insert(map, key, (uint64_t)value + 1);
+    return true;
+}

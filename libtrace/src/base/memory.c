@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/memory.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *default_resize(void *context, void *block, size_t size)
+{
+    (void)context;
+    return realloc(block, size);
+}
+
+static void default_release(void *context, void *block)
+{
+    (void)context;
+    free(block);
+}
+
+ttd_allocator ttd_allocator_default(void)
+{
+    ttd_allocator allocator = {NULL, default_resize, default_release};
+    return allocator;
+}
+
+ttd_allocator ttd_allocator_or_default(const ttd_allocator *allocator)
+{
+    return allocator ? *allocator : ttd_allocator_default();
+}
+
+int ttd_allocator_is_valid(const ttd_allocator *allocator)
+{
+    return !allocator || (allocator->resize && allocator->release);
+}
+
+void *ttd_allocate_zeroed(const ttd_allocator *allocator, size_t size)
+{
+    void *block = allocator->resize(allocator->context, NULL, size);
+    if (block)
+        memset(block, 0, size);
+    return block;
+}
+
+int ttd_grow_array(const ttd_allocator *allocator, void **array, size_t *capacity, size_t count,
+                   size_t element)
+{
+    if (count <= *capacity)
+        return 0;
+    size_t wanted = *capacity + *capacity / 2;
+    if (wanted < count)
+        wanted = count;
+    if (wanted < 16)
+        wanted = 16;
+    if (wanted > SIZE_MAX / element)
+        return -1;
+    void *block = allocator->resize(allocator->context, *array, wanted * element);
+    if (!block)
+        return -1;
+    *array = block;
+    *capacity = wanted;
+    return 0;
+}

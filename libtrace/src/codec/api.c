@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "codec/api.h"
+
+#include <string.h>
+
+typedef struct api {
+    const char *name;
+    const char *items;
+} api;
+
+static const api apis[TTD_API_COUNT] = {
+    [TTD_API_OTHER] = {"other", NULL},
+    [TTD_API_MALLOC] = {"malloc", "S"},
+    [TTD_API_CALLOC] = {"calloc", "XQ"},
+    [TTD_API_REALLOC] = {"realloc", "BS"},
+    [TTD_API_REALLOCARRAY] = {"reallocarray", "BXQ"},
+    [TTD_API_FREE] = {"free", "B"},
+    [TTD_API_CFREE] = {"cfree", "B"},
+    [TTD_API_MEMALIGN] = {"memalign", "XS"},
+    [TTD_API_POSIX_MEMALIGN] = {"posix_memalign", "XXS"},
+    [TTD_API_ALIGNED_ALLOC] = {"aligned_alloc", "XS"},
+    [TTD_API_VALLOC] = {"valloc", "S"},
+    [TTD_API_PVALLOC] = {"pvalloc", "S"},
+    [TTD_API_FREE_SIZED] = {"free_sized", "BS"},
+    [TTD_API_FREE_ALIGNED_SIZED] = {"free_aligned_sized", "BXS"},
+    [TTD_API_NEW] = {"operator new", "S"},
+    [TTD_API_NEW_NOTHROW] = {"operator new(nothrow)", "S"},
+    [TTD_API_NEW_ALIGNED] = {"operator new(align)", "SX"},
+    [TTD_API_NEW_ALIGNED_NOTHROW] = {"operator new(align, nothrow)", "SX"},
+    [TTD_API_NEW_ARRAY] = {"operator new[]", "S"},
+    [TTD_API_NEW_ARRAY_NOTHROW] = {"operator new[](nothrow)", "S"},
+    [TTD_API_NEW_ARRAY_ALIGNED] = {"operator new[](align)", "SX"},
+    [TTD_API_NEW_ARRAY_ALIGNED_NOTHROW] = {"operator new[](align, nothrow)", "SX"},
+    [TTD_API_DELETE] = {"operator delete", "B"},
+    [TTD_API_DELETE_NOTHROW] = {"operator delete(nothrow)", "B"},
+    [TTD_API_DELETE_SIZED] = {"operator delete(size)", "BS"},
+    [TTD_API_DELETE_ALIGNED] = {"operator delete(align)", "BX"},
+    [TTD_API_DELETE_ALIGNED_NOTHROW] = {"operator delete(align, nothrow)", "BX"},
+    [TTD_API_DELETE_SIZED_ALIGNED] = {"operator delete(size, align)", "BSX"},
+    [TTD_API_DELETE_ARRAY] = {"operator delete[]", "B"},
+    [TTD_API_DELETE_ARRAY_NOTHROW] = {"operator delete[](nothrow)", "B"},
+    [TTD_API_DELETE_ARRAY_SIZED] = {"operator delete[](size)", "BS"},
+    [TTD_API_DELETE_ARRAY_ALIGNED] = {"operator delete[](align)", "BX"},
+    [TTD_API_DELETE_ARRAY_ALIGNED_NOTHROW] = {"operator delete[](align, nothrow)", "BX"},
+    [TTD_API_DELETE_ARRAY_SIZED_ALIGNED] = {"operator delete[](size, align)", "BSX"},
+    [TTD_API_HEAP_ALLOC] = {"HeapAlloc", "XFS"},
+    [TTD_API_HEAP_REALLOC] = {"HeapReAlloc", "XFBS"},
+    [TTD_API_HEAP_FREE] = {"HeapFree", "XFB"},
+    [TTD_API_HEAP_CREATE] = {"HeapCreate", "FCR"},
+    [TTD_API_HEAP_PROTECT] = {"RtlProtectHeap", "XP"},
+    [TTD_API_HEAP_LOCK] = {"HeapLock", "X"},
+    [TTD_API_HEAP_UNLOCK] = {"HeapUnlock", "X"},
+    [TTD_API_HEAP_DESTROY] = {"HeapDestroy", "X"},
+};
+
+const char *ttd_api_name(unsigned value)
+{
+    return value < TTD_API_COUNT && apis[value].name ? apis[value].name : "?";
+}
+
+const char *ttd_api_template(unsigned value)
+{
+    return value < TTD_API_COUNT ? apis[value].items : NULL;
+}
+
+size_t ttd_template_stored(const char *items)
+{
+    size_t count = 0;
+    for (; *items; items++)
+        count += *items == 'X';
+    return count;
+}
+
+/** The value of a letter other than X; false if there is none. */
+static bool item_value(char item, const ttd_event *event, uint64_t before, uint64_t *value)
+{
+    switch (item) {
+    case 'S':
+        *value = event->size;
+        return true;
+    case 'B':
+        *value = event->base_address;
+        return true;
+    case 'F':
+        *value = event->flags;
+        return true;
+    case 'R':
+        *value = event->reserve_size;
+        return true;
+    case 'C':
+        *value = event->commit_size;
+        return true;
+    case 'P':
+        *value = event->make_read_only;
+        return true;
+    default:
+        if (before == 0 || event->size % before != 0)
+            return false;
+        *value = event->size / before;
+        return true;
+    }
+}
+
+bool ttd_template_apply(const char *items, const ttd_event *event, const uint64_t *stored,
+                        uint64_t *parameters)
+{
+    for (size_t i = 0; items[i]; i++) {
+        if (items[i] == 'X')
+            parameters[i] = *stored++;
+        else if (!item_value(items[i], event, i ? parameters[i - 1] : 0, &parameters[i]))
+            return false;
+    }
+    return true;
+}
+
+bool ttd_template_matches(const char *items, const ttd_event *event)
+{
+    if (strlen(items) != event->parameter_count)
+        return false;
+    for (size_t i = 0; items[i]; i++) {
+        uint64_t value;
+        if (items[i] == 'X')
+            continue;
+        if (!item_value(items[i], event, i ? event->parameters[i - 1] : 0, &value) ||
+            value != event->parameters[i])
+            return false;
+    }
+    return true;
+}
+
+size_t ttd_event_parameters(const ttd_event *event, uint64_t parameters[TTD_PARAMETERS_MAX])
+{
+    if (event->parameters) {
+        memcpy(parameters, event->parameters, event->parameter_count * sizeof *parameters);
+        return event->parameter_count;
+    }
+    const char *items = ttd_api_template(event->api);
+    if (!items || ttd_template_stored(items) != 0 ||
+        !ttd_template_apply(items, event, NULL, parameters))
+        return 0;
+    return strlen(items);
+}

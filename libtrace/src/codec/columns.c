@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "codec/columns.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+void ttd_split_columns(ttd_cursor *in, ttd_cursor *columns, size_t count)
+{
+    ttd_cursor lengths = ttd_cursor_split(in, 4 * count);
+    for (size_t i = 0; i < count; i++)
+        columns[i] = ttd_cursor_split(in, ttd_cursor_get32(&lengths));
+    ttd_cursor_finish(in);
+}
+
+static void put_columns(ttd_buffer *out, const ttd_buffer *columns, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        out->failed |= columns[i].failed;
+        ttd_buffer_put32(out, (uint32_t)columns[i].size);
+    }
+    for (size_t i = 0; i < count; i++)
+        ttd_buffer_put(out, columns[i].data, columns[i].size);
+}
+
+void ttd_encode_live_blocks(ttd_buffer *out, const ttd_live_blocks *blocks,
+                            ttd_buffer work[TTD_BLOCK_COLUMN_COUNT])
+{
+    ttd_buffer_put32(out, blocks->list);
+    ttd_buffer_put32(out, blocks->list_id);
+    ttd_buffer_put32(out, blocks->last ? TTD_BLOCKS_LAST : 0);
+    ttd_buffer_put32(out, 0);
+    ttd_buffer_put64(out, blocks->position.sequence);
+    ttd_buffer_put64(out, blocks->position.steps);
+    for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++)
+        ttd_buffer_clear(&work[i]);
+    ttd_block last = {.event = TTD_UNKNOWN};
+    for (size_t i = 0; i < blocks->count; i++) {
+        const ttd_block *block = &blocks->blocks[i];
+        uint64_t address = ttd_rotate_right(block->address, TTD_ADDRESS_ROTATION) -
+                           ttd_rotate_right(last.address, TTD_ADDRESS_ROTATION);
+        ttd_buffer_put_varint(&work[TTD_BLOCK_ADDRESSES], ttd_zigzag(address));
+        ttd_buffer_put_varint(&work[TTD_BLOCK_SIZES], block->size);
+        ttd_buffer_put_varint(&work[TTD_BLOCK_EVENTS], ttd_zigzag(block->event - last.event));
+        ttd_buffer_put_varint(&work[TTD_BLOCK_SEQUENCES],
+                              ttd_zigzag(block->allocated.sequence - last.allocated.sequence));
+        ttd_buffer_put_varint(&work[TTD_BLOCK_STEPS],
+                              ttd_zigzag(block->allocated.steps - last.allocated.steps));
+        ttd_buffer_put_varint(&work[TTD_BLOCK_THREADS], block->thread);
+        ttd_buffer_put_varint(&work[TTD_BLOCK_HEAPS], block->heap);
+        ttd_buffer_put_varint(&work[TTD_BLOCK_STACKS],
+                              ttd_zigzag((uint64_t)block->stack - last.stack));
+        ttd_buffer_put8(&work[TTD_BLOCK_APIS], block->api);
+        last = *block;
+    }
+    put_columns(out, work, TTD_BLOCK_COLUMN_COUNT);
+}
+
+static ttd_id get_stack(ttd_cursor *in, ttd_id last)
+{
+    uint64_t stack = last + ttd_unzigzag(ttd_cursor_varint(in));
+    if (stack > UINT32_MAX)
+        ttd_cursor_fail(in, "id of a stack");
+    return (ttd_id)stack;
+}
+
+static void get_block(ttd_cursor *columns, const ttd_block *last, ttd_block *block)
+{
+    uint64_t address = ttd_rotate_right(last->address, TTD_ADDRESS_ROTATION) +
+                       ttd_unzigzag(ttd_cursor_varint(&columns[TTD_BLOCK_ADDRESSES]));
+    block->address = ttd_rotate_left(address, TTD_ADDRESS_ROTATION);
+    if (block->address <= last->address)
+        ttd_cursor_fail(&columns[TTD_BLOCK_ADDRESSES], "blocks not in order of address");
+    block->size = ttd_cursor_varint(&columns[TTD_BLOCK_SIZES]);
+    block->event = last->event + ttd_unzigzag(ttd_cursor_varint(&columns[TTD_BLOCK_EVENTS]));
+    block->allocated.sequence =
+        last->allocated.sequence + ttd_unzigzag(ttd_cursor_varint(&columns[TTD_BLOCK_SEQUENCES]));
+    block->allocated.steps =
+        last->allocated.steps + ttd_unzigzag(ttd_cursor_varint(&columns[TTD_BLOCK_STEPS]));
+    block->thread = ttd_cursor_varint32(&columns[TTD_BLOCK_THREADS]);
+    block->heap = ttd_cursor_varint32(&columns[TTD_BLOCK_HEAPS]);
+    block->stack = get_stack(&columns[TTD_BLOCK_STACKS], last->stack);
+    block->api = ttd_cursor_get8(&columns[TTD_BLOCK_APIS]);
+}
+
+void ttd_decode_live_blocks(ttd_cursor *in, ttd_live_blocks *list, ttd_block *blocks)
+{
+    uint32_t kind = ttd_cursor_get32(in);
+    if (kind < TTD_BLOCKS_KEYFRAME || kind > TTD_BLOCKS_RUNTIME)
+        ttd_cursor_fail(in, "list of blocks");
+    list->list = (ttd_block_list)kind;
+    list->list_id = ttd_cursor_get32(in);
+    uint32_t flags = ttd_cursor_get32(in);
+    if (flags & ~TTD_BLOCKS_LAST)
+        ttd_cursor_fail(in, "unknown flags of a list of blocks");
+    list->last = flags & TTD_BLOCKS_LAST;
+    ttd_cursor_reserved32(in);
+    list->position.sequence = ttd_cursor_get64(in);
+    list->position.steps = ttd_cursor_get64(in);
+    list->blocks = blocks;
+    ttd_cursor columns[TTD_BLOCK_COLUMN_COUNT];
+    ttd_split_columns(in, columns, TTD_BLOCK_COLUMN_COUNT);
+    ttd_block last = {.event = TTD_UNKNOWN};
+    for (size_t i = 0; i < list->count; i++) {
+        get_block(columns, &last, &blocks[i]);
+        last = blocks[i];
+    }
+    for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++) {
+        ttd_cursor_finish(&columns[i]);
+        if (columns[i].error)
+            ttd_cursor_fail(in, columns[i].error);
+    }
+}
+
+void ttd_encode_memory_map(ttd_buffer *out, const ttd_memory_map *map)
+{
+    ttd_buffer_put32(out, map->snapshot);
+    ttd_buffer_put32(out, map->last ? TTD_MAP_LAST : 0);
+    ttd_buffer_put64(out, map->position.sequence);
+    ttd_buffer_put64(out, map->position.steps);
+    ttd_buffer_put32(out, map->page_size);
+    ttd_buffer_put32(out, 0);
+    uint64_t next = 0;
+    for (size_t i = 0; i < map->count; i++) {
+        const ttd_memory_run *run = &map->runs[i];
+        ttd_buffer_put_varint(out, (run->address - next) / map->page_size);
+        ttd_buffer_put_varint(out, run->page_count);
+        ttd_buffer_put_varint(out, run->protection);
+        ttd_buffer_put_varint(out, run->page);
+        next = run->address + run->page_count * map->page_size;
+    }
+}
+
+/** One run; `*next` is the page number after the run before. */
+static void get_run(ttd_cursor *in, uint32_t page_size, uint64_t *next, ttd_memory_run *run)
+{
+    uint64_t pages = UINT64_MAX / page_size + (page_size > 1);
+    uint64_t page = *next + ttd_cursor_varint_max(in, pages - *next);
+    run->page_count = ttd_cursor_varint_max(in, pages - page);
+    if (run->page_count == 0)
+        ttd_cursor_fail(in, "run without pages");
+    run->address = page * page_size;
+    run->protection = (uint32_t)ttd_cursor_varint_max(in, TTD_MEMORY_MASK);
+    run->page = ttd_cursor_varint(in);
+    *next = page + run->page_count;
+}
+
+void ttd_decode_memory_map(ttd_cursor *in, ttd_memory_map *map, ttd_memory_run *runs)
+{
+    map->snapshot = ttd_cursor_get32(in);
+    uint32_t flags = ttd_cursor_get32(in);
+    if (flags & ~TTD_MAP_LAST)
+        ttd_cursor_fail(in, "unknown flags of a memory map");
+    map->last = flags & TTD_MAP_LAST;
+    map->position.sequence = ttd_cursor_get64(in);
+    map->position.steps = ttd_cursor_get64(in);
+    map->page_size = ttd_cursor_get32(in);
+    ttd_cursor_reserved32(in);
+    if (!ttd_page_size_is_valid(map->page_size)) {
+        ttd_cursor_fail(in, "page size");
+        return;
+    }
+    map->runs = runs;
+    uint64_t next = 0;
+    for (size_t i = 0; i < map->count; i++)
+        get_run(in, map->page_size, &next, &runs[i]);
+    ttd_cursor_finish(in);
+}
+
+bool ttd_page_size_is_valid(uint64_t size)
+{
+    return size >= TTD_PAGE_SIZE_MIN && size <= TTD_PAGE_SIZE_MAX && (size & (size - 1)) == 0;
+}
+
+void ttd_encode_pages(ttd_buffer *out, const ttd_pages *pages)
+{
+    ttd_buffer_put32(out, pages->page_size);
+    ttd_buffer_put32(out, 0);
+    ttd_buffer_put(out, pages->data, (size_t)pages->count * pages->page_size);
+}
+
+void ttd_decode_pages(ttd_cursor *in, ttd_pages *pages)
+{
+    pages->page_size = ttd_cursor_get32(in);
+    ttd_cursor_reserved32(in);
+    if (!ttd_page_size_is_valid(pages->page_size))
+        ttd_cursor_fail(in, "page size");
+    if (pages->first_page < TTD_PAGE_FIRST)
+        ttd_cursor_fail(in, "id of the first page");
+    pages->data = in->at;
+    if (ttd_cursor_left(in) != (uint64_t)pages->count * pages->page_size)
+        ttd_cursor_fail(in, "size of the pages");
+    in->at = in->end;
+}

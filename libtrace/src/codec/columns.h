@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/** Kinds whose payload is in columns, but for events: stacks, live blocks, memory maps, pages. */
+#ifndef TTD_CODEC_COLUMNS_H
+#define TTD_CODEC_COLUMNS_H
+
+#include <ttdtrace/model.h>
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+#include "base/map.h"
+#include "layout.h"
+
+/** Collects the stacks of one chunk (spec, "Stacks"). */
+typedef struct ttd_stacks_encoder {
+    ttd_buffer columns[TTD_STACK_COLUMN_COUNT];
+    ttd_map frames;
+    /** Module and offset of each frame of the table. */
+    ttd_id *modules;
+    uint64_t *offsets;
+    size_t frame_count;
+    size_t modules_capacity;
+    size_t offsets_capacity;
+    uint64_t last_offset;
+    const ttd_allocator *allocator;
+} ttd_stacks_encoder;
+
+void ttd_stacks_encoder_init(ttd_stacks_encoder *encoder, const ttd_allocator *allocator);
+void ttd_stacks_encoder_free(ttd_stacks_encoder *encoder);
+void ttd_stacks_encoder_clear(ttd_stacks_encoder *encoder);
+/** Adds a stack. False without memory. */
+bool ttd_stacks_encoder_add(ttd_stacks_encoder *encoder, const ttd_stack *stack);
+/** Bytes of payload so far. */
+size_t ttd_stacks_encoder_size(const ttd_stacks_encoder *encoder);
+/** Appends the payload. */
+void ttd_stacks_encoder_finish(ttd_stacks_encoder *encoder, ttd_buffer *out);
+
+/** Goes through the stacks of one chunk. */
+typedef struct ttd_stacks_decoder {
+    ttd_cursor columns[TTD_STACK_COLUMN_COUNT];
+    ttd_id *modules;
+    uint64_t *offsets;
+    size_t frame_count;
+    size_t modules_capacity;
+    size_t offsets_capacity;
+    uint64_t last_offset;
+    ttd_id next_id;
+    const ttd_allocator *allocator;
+} ttd_stacks_decoder;
+
+void ttd_stacks_decoder_init(ttd_stacks_decoder *decoder, const ttd_allocator *allocator);
+void ttd_stacks_decoder_free(ttd_stacks_decoder *decoder);
+/** Begins a chunk; errors are in the cursor. */
+void ttd_stacks_decoder_begin(ttd_stacks_decoder *decoder, ttd_cursor *payload, ttd_id first_id);
+/** The next stack; NULL or what is wrong. False without memory. */
+bool ttd_stacks_decoder_next(ttd_stacks_decoder *decoder, ttd_stack *stack, const char **what);
+/** What is wrong at the end; NULL if nothing. */
+const char *ttd_stacks_decoder_finish(ttd_stacks_decoder *decoder);
+
+/** Appends the payload (spec, "Live blocks"); `work` has one buffer per column. */
+void ttd_encode_live_blocks(ttd_buffer *out, const ttd_live_blocks *blocks,
+                            ttd_buffer work[TTD_BLOCK_COLUMN_COUNT]);
+/** Reads all: `blocks` has room for list->count blocks, which is set before the call. */
+void ttd_decode_live_blocks(ttd_cursor *in, ttd_live_blocks *list, ttd_block *blocks);
+
+/* spec, "Memory map"; as for live blocks. */
+void ttd_encode_memory_map(ttd_buffer *out, const ttd_memory_map *map);
+void ttd_decode_memory_map(ttd_cursor *in, ttd_memory_map *map, ttd_memory_run *runs);
+
+/* spec, "Pages"; count and first_page are in the header. */
+void ttd_encode_pages(ttd_buffer *out, const ttd_pages *pages);
+void ttd_decode_pages(ttd_cursor *in, ttd_pages *pages);
+/** Whether the format allows pages of this size. */
+bool ttd_page_size_is_valid(uint64_t size);
+
+/** Splits a cursor that stands at `count` 32-bit lengths into as many columns, and finishes it. */
+void ttd_split_columns(ttd_cursor *in, ttd_cursor *columns, size_t count);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/** Chunks of events (spec, "Events"). */
+#ifndef TTD_CODEC_EVENTS_H
+#define TTD_CODEC_EVENTS_H
+
+#include <ttdtrace/model.h>
+#include <ttdtrace/status.h>
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+#include "base/map.h"
+#include "layout.h"
+
+/** What many shapes have in common. */
+typedef struct ttd_event_class {
+    uint8_t action;
+    uint8_t api;
+    uint8_t form;
+    uint8_t parameter_count;
+    ttd_id heap;
+    uint64_t flags;
+} ttd_event_class;
+
+/** What call sites have in common, and what is predicted from the last event of the shape. */
+typedef struct ttd_event_shape {
+    uint32_t class_index;
+    ttd_id stack;
+    uint64_t size;
+    /** The shape that came after this one last time; 0 for none. */
+    uint32_t next;
+    /** Where in the array of stored parameters its last ones are. */
+    uint32_t stored;
+} ttd_event_shape;
+
+/** Addresses in order of use, newest last. */
+typedef struct ttd_address_list {
+    uint64_t *items;
+    size_t count;
+    size_t capacity;
+} ttd_address_list;
+
+/** A thread that the chunk mentions, and where its last call ended. */
+typedef struct ttd_event_thread {
+    ttd_id id;
+    ttd_position end;
+} ttd_event_thread;
+
+/** What encoder and decoder keep alike while they go through a chunk. */
+typedef struct ttd_event_state {
+    const ttd_allocator *allocator;
+    uint64_t time_unit;
+    ttd_event_class *classes;
+    size_t class_count;
+    size_t class_capacity;
+    /** Numbered from 1; number 0 stands before the first event. */
+    ttd_event_shape *shapes;
+    size_t shape_count;
+    size_t shape_capacity;
+    uint64_t *stored;
+    size_t stored_count;
+    size_t stored_capacity;
+    uint32_t shape;
+    ttd_address_list freed;
+    ttd_address_list allocated;
+    uint64_t released;
+    uint64_t acquired;
+    ttd_event_thread *threads;
+    size_t thread_count;
+    size_t thread_capacity;
+    uint32_t thread;
+    /** Effect position of the event before. */
+    ttd_position effect;
+    /** In time units. */
+    uint64_t clock;
+} ttd_event_state;
+
+void ttd_event_state_init(ttd_event_state *state, const ttd_allocator *allocator);
+void ttd_event_state_free(ttd_event_state *state);
+/** Begins a chunk. */
+void ttd_event_state_clear(ttd_event_state *state);
+/** Makes room for `count` addresses in both lists. False without memory. */
+bool ttd_event_state_reserve_addresses(ttd_event_state *state, size_t count);
+/** Adds a thread; its last end is 0 steps into the current sequence. False without memory. */
+bool ttd_event_state_add_thread(ttd_event_state *state, ttd_id id);
+
+/** Whether the event gives back the block at its base_address (spec, "Addresses"). */
+static inline bool ttd_form_releases(unsigned action, unsigned form)
+{
+    unsigned outcome = form & TTD_FORM_OUTCOME;
+    if (!(form & TTD_FORM_BASE) || outcome == TTD_OUTCOME_FAILED)
+        return false;
+    return action == TTD_ACTION_FREE || outcome != TTD_OUTCOME_NEVER;
+}
+
+/** Takes out the item at `place`, counted from 1 for the newest. */
+static inline uint64_t ttd_address_take(ttd_address_list *list, size_t place)
+{
+    uint64_t *item = list->items + list->count - place;
+    uint64_t address = *item;
+    for (; place > 1; place--, item++)
+        item[0] = item[1];
+    list->count--;
+    return address;
+}
+
+static inline void ttd_address_push(ttd_address_list *list, uint64_t address)
+{
+    list->items[list->count++] = address;
+}
+
+/** Encoder of one chunk at a time; it encodes event by event. */
+typedef struct ttd_events_encoder {
+    ttd_event_state state;
+    ttd_buffer columns[TTD_COLUMN_COUNT];
+    ttd_map class_map;
+    ttd_map shape_map;
+    ttd_map thread_map;
+    uint32_t count;
+    /** Events for which every column has room. */
+    uint32_t room;
+    uint32_t since_exception;
+    uint32_t since_clock;
+    ttd_position first;
+} ttd_events_encoder;
+
+void ttd_events_encoder_init(ttd_events_encoder *encoder, const ttd_allocator *allocator,
+                             uint64_t time_unit);
+void ttd_events_encoder_free(ttd_events_encoder *encoder);
+void ttd_events_encoder_clear(ttd_events_encoder *encoder);
+
+/**
+ * Adds an event, which is valid: its effect position is not before that of the event before.
+ *
+ * @return false without memory; the encoder is then of no further use
+ */
+bool ttd_events_encoder_add(ttd_events_encoder *encoder, const ttd_event *event);
+
+/** Appends the payload to `out`, which keeps a failure. */
+void ttd_events_encoder_finish(ttd_events_encoder *encoder, ttd_buffer *out);
+
+/** Events that a decoder gives at a time at most; so few that they stay in the cache. */
+#define TTD_EVENT_BATCH 128
+
+/** Decoder of one chunk at a time. */
+typedef struct ttd_events_decoder {
+    ttd_event_state state;
+    ttd_cursor columns[TTD_COLUMN_COUNT];
+    uint64_t number;
+    uint32_t left;
+    /** Effect positions that the first and the last event must have. */
+    ttd_position first;
+    ttd_position last;
+    bool first_batch;
+    /** Events until the next exception, and until the clock changes. */
+    uint64_t until_exception;
+    uint64_t until_clock;
+    /** What is wrong, static. */
+    const char *error;
+    bool no_memory;
+    ttd_event events[TTD_EVENT_BATCH];
+    uint64_t parameters[TTD_EVENT_BATCH][TTD_PARAMETERS_MAX];
+} ttd_events_decoder;
+
+void ttd_events_decoder_init(ttd_events_decoder *decoder, const ttd_allocator *allocator);
+void ttd_events_decoder_free(ttd_events_decoder *decoder);
+
+/**
+ * Begins a chunk of `count` > 0 events, the first of which has `number`. `payload` must stay valid.
+ *
+ * @return TTD_OK, TTD_ERROR_CORRUPT (decoder->error says why), TTD_ERROR_NO_MEMORY.
+ */
+ttd_status ttd_events_decoder_begin(ttd_events_decoder *decoder, ttd_cursor payload,
+                                    uint64_t time_unit, uint64_t number, uint32_t count,
+                                    ttd_position first, ttd_position last);
+
+/**
+ * Decodes the next up to TTD_EVENT_BATCH events into decoder->events.
+ *
+ * @param count  set on TTD_OK
+ * @return TTD_OK, TTD_END after the last event, TTD_ERROR_CORRUPT, TTD_ERROR_NO_MEMORY.
+ */
+ttd_status ttd_events_decoder_next(ttd_events_decoder *decoder, size_t *count);
+
+#endif

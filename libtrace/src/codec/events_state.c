@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "codec/events.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+void ttd_event_state_init(ttd_event_state *state, const ttd_allocator *allocator)
+{
+    memset(state, 0, sizeof *state);
+    state->allocator = allocator;
+}
+
+void ttd_event_state_free(ttd_event_state *state)
+{
+    if (!state->allocator)
+        return;
+    ttd_release(state->allocator, state->classes);
+    ttd_release(state->allocator, state->shapes);
+    ttd_release(state->allocator, state->stored);
+    ttd_release(state->allocator, state->freed.items);
+    ttd_release(state->allocator, state->allocated.items);
+    ttd_release(state->allocator, state->threads);
+}
+
+void ttd_event_state_clear(ttd_event_state *state)
+{
+    state->class_count = 0;
+    state->shape_count = 0;
+    state->stored_count = 0;
+    state->shape = 0;
+    state->freed.count = 0;
+    state->allocated.count = 0;
+    state->released = 0;
+    state->acquired = 0;
+    state->thread_count = 0;
+    state->thread = UINT32_MAX;
+    state->effect = ttd_position_min();
+    state->clock = 0;
+}
+
+static bool reserve_addresses(const ttd_allocator *allocator, ttd_address_list *list, size_t count)
+{
+    void *items = list->items;
+    if (ttd_grow_array(allocator, &items, &list->capacity, count, sizeof *list->items))
+        return false;
+    list->items = items;
+    return true;
+}
+
+bool ttd_event_state_reserve_addresses(ttd_event_state *state, size_t count)
+{
+    return reserve_addresses(state->allocator, &state->freed, count) &&
+           reserve_addresses(state->allocator, &state->allocated, count);
+}
+
+bool ttd_event_state_add_thread(ttd_event_state *state, ttd_id id)
+{
+    void *threads = state->threads;
+    if (ttd_grow_array(state->allocator, &threads, &state->thread_capacity, state->thread_count + 1,
+                       sizeof *state->threads))
+        return false;
+    state->threads = threads;
+    state->threads[state->thread_count++] = (ttd_event_thread){id, {state->effect.sequence, 0}};
+    return true;
+}

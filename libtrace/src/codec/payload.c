@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "codec/payload.h"
+
+#include <lz4.h>
+#include <lz4hc.h>
+#include <string.h>
+
+#include "layout.h"
+
+/** From this level on LZ4HC is used. */
+#define FIRST_HC_LEVEL 3
+
+ttd_status ttd_payload_compress(const uint8_t *raw, size_t raw_size, int level, ttd_codec *codec,
+                                ttd_buffer *stored)
+{
+    ttd_buffer_clear(stored);
+    if (*codec != TTD_CODEC_LZ4 || raw_size == 0) {
+        *codec = TTD_CODEC_RAW;
+        return TTD_OK;
+    }
+    int bound = LZ4_compressBound((int)raw_size);
+    if (!ttd_buffer_reserve(stored, (size_t)bound))
+        return TTD_ERROR_NO_MEMORY;
+    const char *source = (const char *)raw;
+    char *target = (char *)stored->data;
+    int size = 0;
+    if (level < FIRST_HC_LEVEL) {
+        size = LZ4_compress_default(source, target, (int)raw_size, bound);
+    } else {
+        ttd_buffer state;
+        ttd_buffer_init(&state, stored->allocator);
+        if (!ttd_buffer_reserve(&state, (size_t)LZ4_sizeofStateHC()))
+            return TTD_ERROR_NO_MEMORY;
+        size = LZ4_compress_HC_extStateHC(state.data, source, target, (int)raw_size, bound, level);
+        ttd_buffer_free(&state);
+    }
+    if (size <= 0 || (size_t)size >= raw_size)
+        *codec = TTD_CODEC_RAW;
+    else
+        stored->size = (size_t)size;
+    return TTD_OK;
+}
+
+ttd_status ttd_payload_decompress(unsigned codec, const uint8_t *stored, size_t stored_size,
+                                  uint8_t *raw, size_t raw_size, const char **what)
+{
+    switch (codec) {
+    case TTD_CODEC_RAW:
+        if (raw_size != 0)
+            memcpy(raw, stored, raw_size);
+        return TTD_OK;
+    case TTD_CODEC_LZ4:
+        if (LZ4_decompress_safe((const char *)stored, (char *)raw, (int)stored_size,
+                                (int)raw_size) == (int)raw_size)
+            return TTD_OK;
+        *what = "compressed payload";
+        return TTD_ERROR_CORRUPT;
+    default:
+        *what = "codec";
+        return TTD_ERROR_UNSUPPORTED;
+    }
+}

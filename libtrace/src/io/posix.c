@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include <ttdtrace/io.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+typedef struct file {
+    int descriptor;
+    int own;
+    ttd_allocator allocator;
+} file;
+
+static ttd_status new_file(int descriptor, int own, const ttd_allocator *allocator, file **result)
+{
+    file *handle = ttd_allocate_zeroed(allocator, sizeof *handle);
+    if (!handle)
+        return TTD_ERROR_NO_MEMORY;
+    *handle = (file){descriptor, own, *allocator};
+    *result = handle;
+    return TTD_OK;
+}
+
+static int file_read_at(void *context, uint64_t offset, void *data, size_t size, size_t *got)
+{
+    const file *handle = context;
+    *got = 0;
+    while (*got < size) {
+        if (offset > INT64_MAX - *got)
+            return EOVERFLOW;
+        size_t left = size - *got;
+        ssize_t n = pread(handle->descriptor, (char *)data + *got,
+                          left < SSIZE_MAX ? left : SSIZE_MAX, (off_t)(offset + *got));
+        if (n == 0)
+            break;
+        if (n > 0)
+            *got += (size_t)n;
+        else if (errno != EINTR)
+            return errno;
+    }
+    return 0;
+}
+
+static int file_size(void *context, uint64_t *size)
+{
+    const file *handle = context;
+    struct stat status;
+    if (fstat(handle->descriptor, &status) != 0)
+        return errno;
+    if (S_ISREG(status.st_mode)) {
+        *size = (uint64_t)status.st_size;
+        return 0;
+    }
+    off_t end = lseek(handle->descriptor, 0, SEEK_END);
+    if (end < 0)
+        return errno;
+    *size = (uint64_t)end;
+    return 0;
+}
+
+static int file_write(void *context, const void *data, size_t size)
+{
+    const file *handle = context;
+    const char *bytes = data;
+    while (size > 0) {
+        ssize_t n = write(handle->descriptor, bytes, size < SSIZE_MAX ? size : SSIZE_MAX);
+        if (n > 0) {
+            bytes += n;
+            size -= (size_t)n;
+        } else if (n == 0) {
+            return EIO;
+        } else if (errno != EINTR) {
+            return errno;
+        }
+    }
+    return 0;
+}
+
+static int file_close(void *context)
+{
+    file *handle = context;
+    ttd_allocator allocator = handle->allocator;
+    int result = 0;
+    if (handle->own && close(handle->descriptor) != 0 && errno != EINTR)
+        result = errno;
+    ttd_release(&allocator, handle);
+    return result;
+}
+
+static void file_close_input(void *context)
+{
+    (void)file_close(context);
+}
+
+/** Refuses what cannot be read at an offset. */
+static int check_seekable(int descriptor)
+{
+    struct stat status;
+    if (fstat(descriptor, &status) != 0)
+        return errno;
+    if (S_ISDIR(status.st_mode))
+        return EISDIR;
+    if (lseek(descriptor, 0, SEEK_CUR) < 0)
+        return errno;
+    return 0;
+}
+
+ttd_status ttd_input_file(const char *path, const ttd_allocator *allocator, ttd_input *input,
+                          ttd_error *error)
+{
+    if (!path || !input || !ttd_allocator_is_valid(allocator))
+        return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
+    ttd_allocator table = ttd_allocator_or_default(allocator);
+    /* Not to hang on a FIFO without a writer; it is refused below. */
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (descriptor < 0)
+        return ttd_fail_system(error, errno, "open", TTD_NOWHERE);
+    int refused = check_seekable(descriptor);
+    if (refused) {
+        close(descriptor);
+        return ttd_fail_system(error, refused, "open", TTD_NOWHERE);
+    }
+    file *handle;
+    if (new_file(descriptor, 1, &table, &handle) != TTD_OK) {
+        close(descriptor);
+        return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
+    }
+    *input = (ttd_input){handle, file_read_at, file_size, file_close_input};
+    return TTD_OK;
+}
+
+ttd_status ttd_output_file(const char *path, const ttd_allocator *allocator, ttd_output *output,
+                           ttd_error *error)
+{
+    if (!path || !output || !ttd_allocator_is_valid(allocator))
+        return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
+    ttd_allocator table = ttd_allocator_or_default(allocator);
+    file *handle;
+    if (new_file(-1, 1, &table, &handle) != TTD_OK)
+        return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
+    handle->descriptor =
+        open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    if (handle->descriptor < 0) {
+        int reason = errno;
+        ttd_release(&table, handle);
+        return ttd_fail_system(error, reason, "create", TTD_NOWHERE);
+    }
+    *output = (ttd_output){handle, file_write, file_close};
+    return TTD_OK;
+}
+
+ttd_status ttd_output_descriptor(int descriptor, int own, const ttd_allocator *allocator,
+                                 ttd_output *output)
+{
+    if (descriptor < 0 || !output || !ttd_allocator_is_valid(allocator))
+        return TTD_ERROR_ARGUMENT;
+    ttd_allocator table = ttd_allocator_or_default(allocator);
+    file *handle;
+    ttd_status status = new_file(descriptor, own, &table, &handle);
+    if (status == TTD_OK)
+        *output = (ttd_output){handle, file_write, file_close};
+    return status;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include <ttdtrace/io.h>
+
+#include <errno.h>
+#include <io.h>
+#include <limits.h>
+
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+typedef struct file {
+    HANDLE handle;
+    int descriptor;
+    int own;
+    ttd_allocator allocator;
+} file;
+
+static int last_error(void)
+{
+    switch (GetLastError()) {
+    case ERROR_FILE_NOT_FOUND:
+    case ERROR_PATH_NOT_FOUND:
+        return ENOENT;
+    case ERROR_FILE_EXISTS:
+    case ERROR_ALREADY_EXISTS:
+        return EEXIST;
+    case ERROR_ACCESS_DENIED:
+    case ERROR_SHARING_VIOLATION:
+        return EACCES;
+    case ERROR_DISK_FULL:
+    case ERROR_HANDLE_DISK_FULL:
+        return ENOSPC;
+    case ERROR_NOT_ENOUGH_MEMORY:
+    case ERROR_OUTOFMEMORY:
+        return ENOMEM;
+    default:
+        return EIO;
+    }
+}
+
+static int file_read_at(void *context, uint64_t offset, void *data, size_t size, size_t *got)
+{
+    const file *f = context;
+    *got = 0;
+    while (*got < size) {
+        uint64_t at = offset + *got;
+        OVERLAPPED place = {0};
+        place.Offset = (DWORD)at;
+        place.OffsetHigh = (DWORD)(at >> 32);
+        size_t left = size - *got;
+        DWORD n = 0;
+        if (!ReadFile(f->handle, (char *)data + *got, left < INT_MAX ? (DWORD)left : INT_MAX, &n,
+                      &place))
+            return GetLastError() == ERROR_HANDLE_EOF ? 0 : last_error();
+        if (n == 0)
+            break;
+        *got += n;
+    }
+    return 0;
+}
+
+static int file_size(void *context, uint64_t *size)
+{
+    const file *f = context;
+    LARGE_INTEGER length;
+    if (!GetFileSizeEx(f->handle, &length))
+        return last_error();
+    *size = (uint64_t)length.QuadPart;
+    return 0;
+}
+
+static int file_write(void *context, const void *data, size_t size)
+{
+    const file *f = context;
+    const char *bytes = data;
+    while (size > 0) {
+        DWORD n = 0;
+        if (!WriteFile(f->handle, bytes, size < INT_MAX ? (DWORD)size : INT_MAX, &n, NULL))
+            return last_error();
+        if (n == 0)
+            return EIO;
+        bytes += n;
+        size -= n;
+    }
+    return 0;
+}
+
+static int file_close(void *context)
+{
+    file *f = context;
+    ttd_allocator allocator = f->allocator;
+    int result = 0;
+    if (f->own && f->descriptor >= 0)
+        result = _close(f->descriptor) != 0 ? errno : 0;
+    else if (f->own)
+        result = CloseHandle(f->handle) ? 0 : last_error();
+    ttd_release(&allocator, f);
+    return result;
+}
+
+static void file_close_input(void *context)
+{
+    (void)file_close(context);
+}
+
+/** Opens a file whose name is in UTF-8. */
+static ttd_status open_path(const char *path, DWORD access, DWORD share, DWORD disposition,
+                            const ttd_allocator *allocator, file **result, ttd_error *error)
+{
+    int length = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, NULL, 0);
+    if (length <= 0)
+        return ttd_fail(error, TTD_ERROR_ARGUMENT, "file name", TTD_NOWHERE, TTD_NOWHERE);
+    wchar_t *wide = ttd_allocate_zeroed(allocator, (size_t)length * sizeof *wide);
+    file *f = ttd_allocate_zeroed(allocator, sizeof *f);
+    if (!wide || !f) {
+        ttd_release(allocator, wide);
+        ttd_release(allocator, f);
+        return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
+    }
+    MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, wide, length);
+    HANDLE handle =
+        CreateFileW(wide, access, share, NULL, disposition, FILE_ATTRIBUTE_NORMAL, NULL);
+    int reason = handle == INVALID_HANDLE_VALUE ? last_error() : 0;
+    ttd_release(allocator, wide);
+    if (reason) {
+        ttd_release(allocator, f);
+        return ttd_fail_system(error, reason, "open", TTD_NOWHERE);
+    }
+    *f = (file){handle, -1, 1, *allocator};
+    *result = f;
+    return TTD_OK;
+}
+
+ttd_status ttd_input_file(const char *path, const ttd_allocator *allocator, ttd_input *input,
+                          ttd_error *error)
+{
+    if (!path || !input || !ttd_allocator_is_valid(allocator))
+        return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
+    ttd_allocator table = ttd_allocator_or_default(allocator);
+    file *f;
+    ttd_status status = open_path(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE,
+                                  OPEN_EXISTING, &table, &f, error);
+    if (status == TTD_OK)
+        *input = (ttd_input){f, file_read_at, file_size, file_close_input};
+    return status;
+}
+
+ttd_status ttd_output_file(const char *path, const ttd_allocator *allocator, ttd_output *output,
+                           ttd_error *error)
+{
+    if (!path || !output || !ttd_allocator_is_valid(allocator))
+        return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
+    ttd_allocator table = ttd_allocator_or_default(allocator);
+    file *f;
+    ttd_status status =
+        open_path(path, GENERIC_WRITE, FILE_SHARE_READ, CREATE_NEW, &table, &f, error);
+    if (status == TTD_OK)
+        *output = (ttd_output){f, file_write, file_close};
+    return status;
+}
+
+ttd_status ttd_output_descriptor(int descriptor, int own, const ttd_allocator *allocator,
+                                 ttd_output *output)
+{
+    if (descriptor < 0 || !output || !ttd_allocator_is_valid(allocator))
+        return TTD_ERROR_ARGUMENT;
+    ttd_allocator table = ttd_allocator_or_default(allocator);
+    file *f = ttd_allocate_zeroed(&table, sizeof *f);
+    if (!f)
+        return TTD_ERROR_NO_MEMORY;
+    *f = (file){(HANDLE)_get_osfhandle(descriptor), descriptor, own, table};
+    *output = (ttd_output){f, file_write, file_close};
+    return TTD_OK;
+}

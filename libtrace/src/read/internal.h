@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/** What the parts of the reader share. */
+#ifndef TTD_READ_INTERNAL_H
+#define TTD_READ_INTERNAL_H
+
+#include <ttdtrace/reader.h>
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+#include "codec/columns.h"
+#include "codec/events.h"
+#include "codec/header.h"
+#include "codec/index.h"
+
+/** Records of kinds other than events that are decoded at a time at most. */
+#define TTD_ROW_BATCH 128
+
+/** Where chunks come from, and what is known of the file. */
+typedef struct ttd_source {
+    ttd_input input;
+    /** As last seen; a file may grow. */
+    uint64_t size;
+    /** 0 as long as it is not known. */
+    uint64_t trace_id;
+    /** Stored payload with its padding, and decompressed. */
+    ttd_buffer stored;
+    ttd_buffer raw;
+} ttd_source;
+
+void ttd_source_init(ttd_source *source, const ttd_input *input, const ttd_allocator *allocator);
+void ttd_source_free(ttd_source *source);
+
+/** Reads exactly `size` bytes; TTD_ERROR_TRUNCATED if there are fewer, TTD_ERROR_IO. */
+ttd_status ttd_source_read(ttd_source *source, uint64_t offset, void *data, size_t size,
+                           ttd_error *error);
+
+/** Asks for the input's size anew. */
+ttd_status ttd_source_refresh(ttd_source *source, ttd_error *error);
+
+/**
+ * Reads the header at `offset` and checks that it belongs there and that the chunk is complete.
+ *
+ * @param header  set on TTD_OK
+ * @return TTD_OK, TTD_END (nothing there), TTD_ERROR_TRUNCATED, TTD_ERROR_CORRUPT,
+ *         TTD_ERROR_UNSUPPORTED, TTD_ERROR_IO.
+ */
+ttd_status ttd_source_header(ttd_source *source, uint64_t offset, ttd_header *header,
+                             ttd_error *error);
+
+/**
+ * Reads, checks and decompresses the payload of a chunk whose header is good. It is valid until
+ * the next call.
+ *
+ * @return TTD_OK, TTD_ERROR_TRUNCATED, TTD_ERROR_CORRUPT, TTD_ERROR_UNSUPPORTED,
+ *         TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
+ */
+ttd_status ttd_source_payload(ttd_source *source, const ttd_header *header, ttd_cursor *payload,
+                              ttd_error *error);
+
+/**
+ * Finds the next good header at or after `offset` (spec, "Resynchronisation") whose chunk number
+ * is at least `number`.
+ *
+ * @param found  set on TTD_OK to its offset
+ * @return TTD_OK, TTD_END (none; `*found` is where to go on when the file has grown),
+ *         TTD_ERROR_IO.
+ */
+ttd_status ttd_source_resync(ttd_source *source, uint64_t offset, uint64_t number, uint64_t *found,
+                             ttd_error *error);
+
+/** Damage of which no loss record was made yet. */
+typedef struct ttd_gap {
+    bool pending;
+    ttd_error error;
+    ttd_position last_good;
+} ttd_gap;
+
+struct ttd_reader {
+    ttd_allocator allocator;
+    ttd_reader_options options;
+    ttd_source source;
+    ttd_trace trace;
+    /** A failure that ends the reading for good. */
+    bool failed;
+    ttd_error error;
+
+    /** Where the next chunk is, and the number it must have. */
+    uint64_t offset;
+    uint64_t next_number;
+    /** The event that must come next, and the effect position of the one before. */
+    uint64_t next_event;
+    ttd_position position;
+    /** The End chunk was passed. */
+    bool ended;
+    ttd_gap gap;
+
+    /** The chunk that is being decoded, as long as records of it are left. */
+    ttd_header header;
+    ttd_cursor payload;
+    uint64_t next_item;
+    uint32_t left;
+
+    ttd_events_decoder events;
+    ttd_stacks_decoder stacks;
+    uint64_t symbol_offset;
+    ttd_symbol_frame *frames;
+    size_t frames_capacity;
+    ttd_block *blocks;
+    size_t blocks_capacity;
+    ttd_memory_run *runs;
+    size_t runs_capacity;
+    ttd_loss made_up;
+    union {
+        ttd_string_definition strings[TTD_ROW_BATCH];
+        ttd_stack stacks[TTD_ROW_BATCH];
+        ttd_module modules[TTD_ROW_BATCH];
+        ttd_symbol symbols[TTD_ROW_BATCH];
+        ttd_thread threads[TTD_ROW_BATCH];
+        ttd_heap heaps[TTD_ROW_BATCH];
+        ttd_user_event user_events[TTD_ROW_BATCH];
+        ttd_loss losses[TTD_ROW_BATCH];
+        ttd_metadata metadata[TTD_ROW_BATCH];
+        ttd_live_blocks live_blocks;
+        ttd_pages pages;
+        ttd_memory_map memory_map;
+        ttd_trace trace;
+        ttd_end end;
+    } rows;
+};
+
+/** Describes a header to users. */
+ttd_chunk ttd_chunk_of(const ttd_header *header);
+
+/**
+ * Finds the next chunk at or after reader->offset. A tolerant reader passes over damage and notes
+ * it in reader->gap.
+ *
+ * @return TTD_OK; TTD_END, TTD_ERROR_TRUNCATED, TTD_ERROR_CORRUPT, TTD_ERROR_UNSUPPORTED,
+ *         TTD_ERROR_IO.
+ */
+ttd_status ttd_reader_find(ttd_reader *reader, ttd_header *header, ttd_error *error);
+
+/** Moves behind a chunk; its events count as seen when `counted`. */
+void ttd_reader_pass(ttd_reader *reader, const ttd_header *header, bool counted);
+
+/** Notes damage in a tolerant reader and returns TTD_OK; else ends the reading. */
+ttd_status ttd_reader_damage(ttd_reader *reader, const ttd_error *damage, ttd_error *error);
+
+/** Reads the payload of a chunk and gets ready to decode it; fails as the source does. */
+ttd_status ttd_reader_begin(ttd_reader *reader, const ttd_header *header, ttd_error *error);
+
+/** Decodes the next records of the chunk; there are some left. */
+ttd_status ttd_reader_decode(ttd_reader *reader, ttd_batch *batch, ttd_error *error);
+
+#endif

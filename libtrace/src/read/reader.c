@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include <ttdtrace/reader.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "codec/rows.h"
+#include "read/internal.h"
+
+ttd_reader_options ttd_reader_options_default(void)
+{
+    return (ttd_reader_options){sizeof(ttd_reader_options), TTD_KINDS_ALL, false};
+}
+
+static const char *check_open(const ttd_input *input, const ttd_reader_options *options,
+                              const ttd_allocator *allocator)
+{
+    if (!input->read_at || !input->size)
+        return "input";
+    if (options && options->size != sizeof *options)
+        return "size of the options";
+    return ttd_allocator_is_valid(allocator) ? NULL : "allocator";
+}
+
+void ttd_reader_close(ttd_reader *reader)
+{
+    if (!reader)
+        return;
+    ttd_allocator allocator = reader->allocator;
+    ttd_source_free(&reader->source);
+    ttd_events_decoder_free(&reader->events);
+    ttd_stacks_decoder_free(&reader->stacks);
+    ttd_release(&allocator, reader->frames);
+    ttd_release(&allocator, reader->blocks);
+    ttd_release(&allocator, reader->runs);
+    ttd_release(&allocator, reader);
+}
+
+/** Reads the first chunk. */
+static ttd_status read_first(ttd_reader *reader, ttd_error *error)
+{
+    uint8_t magic[TTD_MAGIC_SIZE];
+    ttd_status status = ttd_source_read(&reader->source, 0, magic, sizeof magic, error);
+    if (status == TTD_ERROR_TRUNCATED || (status == TTD_OK && !ttd_is_magic(magic, sizeof magic)))
+        return ttd_fail(error, TTD_ERROR_NOT_A_TRACE, "magic", 0, TTD_NOWHERE);
+    if (status != TTD_OK)
+        return status;
+    ttd_header header;
+    status = ttd_source_header(&reader->source, 0, &header, error);
+    if (status != TTD_OK)
+        return status;
+    if (header.number != 0 || header.kind != TTD_KIND_TRACE)
+        return ttd_fail(error, TTD_ERROR_CORRUPT, "first chunk", 0, header.number);
+    ttd_batch batch;
+    status = ttd_reader_begin(reader, &header, error);
+    if (status == TTD_OK)
+        status = ttd_reader_decode(reader, &batch, error);
+    if (status != TTD_OK)
+        return status;
+    reader->trace = *batch.u.trace;
+    reader->source.trace_id = header.trace_id;
+    return TTD_OK;
+}
+
+/** Goes on without the first chunk if there is any other. */
+static ttd_status open_damaged(ttd_reader *reader, ttd_error *error)
+{
+    uint64_t found;
+    ttd_status status = ttd_source_resync(&reader->source, 0, 0, &found, error);
+    if (status == TTD_END)
+        return ttd_fail(error, TTD_ERROR_NOT_A_TRACE, "no intact chunk", 0, TTD_NOWHERE);
+    ttd_header header;
+    if (status == TTD_OK)
+        status = ttd_source_header(&reader->source, found, &header, error);
+    if (status != TTD_OK)
+        return status;
+    reader->source.trace_id = header.trace_id;
+    reader->trace = (ttd_trace){.trace_id = header.trace_id, .time_unit = 1};
+    return TTD_OK;
+}
+
+static ttd_status open_reader(ttd_reader *reader, ttd_error *error)
+{
+    ttd_status status = ttd_source_refresh(&reader->source, error);
+    if (status != TTD_OK)
+        return status;
+    status = read_first(reader, error);
+    if (reader->options.tolerant &&
+        (status == TTD_ERROR_NOT_A_TRACE || status == TTD_ERROR_CORRUPT))
+        status = open_damaged(reader, error);
+    if (status != TTD_OK)
+        return status;
+    return ttd_reader_rewind(reader, reader->options.kinds);
+}
+
+ttd_status ttd_reader_open(const ttd_input *input, const ttd_reader_options *options,
+                           const ttd_allocator *allocator, ttd_reader **reader, ttd_error *error)
+{
+    if (!input)
+        return ttd_fail(error, TTD_ERROR_ARGUMENT, "input", TTD_NOWHERE, TTD_NOWHERE);
+    const char *wrong = reader ? check_open(input, options, allocator) : "reader";
+    ttd_allocator table = ttd_allocator_or_default(wrong ? NULL : allocator);
+    ttd_reader *result = wrong ? NULL : ttd_allocate_zeroed(&table, sizeof *result);
+    if (!result) {
+        if (input->close)
+            input->close(input->context);
+        return ttd_fail(error, wrong ? TTD_ERROR_ARGUMENT : TTD_ERROR_NO_MEMORY,
+                        wrong ? wrong : "memory", TTD_NOWHERE, TTD_NOWHERE);
+    }
+    result->allocator = table;
+    result->options = options ? *options : ttd_reader_options_default();
+    ttd_source_init(&result->source, input, &result->allocator);
+    ttd_events_decoder_init(&result->events, &result->allocator);
+    ttd_stacks_decoder_init(&result->stacks, &result->allocator);
+    ttd_status status = open_reader(result, error);
+    if (status != TTD_OK) {
+        ttd_reader_close(result);
+        return status;
+    }
+    *reader = result;
+    return TTD_OK;
+}
+
+const ttd_trace *ttd_reader_trace(const ttd_reader *reader)
+{
+    return &reader->trace;
+}
+
+uint64_t ttd_reader_offset(const ttd_reader *reader)
+{
+    return reader->offset;
+}
+
+uint64_t ttd_reader_size(const ttd_reader *reader)
+{
+    return reader->source.size;
+}
+
+ttd_status ttd_reader_rewind(ttd_reader *reader, uint32_t kinds)
+{
+    reader->options.kinds = kinds;
+    reader->failed = false;
+    reader->offset = 0;
+    reader->next_number = 0;
+    reader->next_event = 0;
+    reader->position = ttd_position_min();
+    reader->ended = false;
+    reader->gap.pending = false;
+    reader->left = 0;
+    return TTD_OK;
+}
+
+ttd_status ttd_reader_end(ttd_reader *reader, ttd_end *end)
+{
+    ttd_error error;
+    ttd_status status = ttd_source_refresh(&reader->source, &error);
+    if (status != TTD_OK)
+        return status;
+    uint64_t size = reader->source.size;
+    if (size < TTD_END_CHUNK_SIZE)
+        return TTD_END;
+    uint8_t bytes[TTD_END_CHUNK_SIZE];
+    uint64_t offset = size - sizeof bytes;
+    status = ttd_source_read(&reader->source, offset, bytes, sizeof bytes, &error);
+    if (status != TTD_OK)
+        return status == TTD_ERROR_TRUNCATED ? TTD_END : status;
+    ttd_header header;
+    const char *what;
+    status = ttd_header_decode(bytes, &header, &what);
+    if (status == TTD_ERROR_NOT_A_TRACE)
+        return TTD_END;
+    if (status != TTD_OK || header.trace_id != reader->source.trace_id || header.offset != offset)
+        return TTD_ERROR_CORRUPT;
+    if (header.kind != TTD_KIND_END)
+        return TTD_END;
+    if (header.codec != TTD_CODEC_RAW || header.stored_size != TTD_END_SIZE ||
+        ttd_hash(bytes + TTD_HEADER_SIZE, TTD_END_SIZE) != header.payload_hash)
+        return TTD_ERROR_CORRUPT;
+    ttd_cursor in = ttd_cursor_of(bytes + TTD_HEADER_SIZE, TTD_END_SIZE);
+    ttd_end result;
+    ttd_decode_end(&in, &result);
+    if (in.error)
+        return TTD_ERROR_CORRUPT;
+    *end = result;
+    return TTD_OK;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#include "read/internal.h"
+
+#include <string.h>
+
+#include "base/status.h"
+#include "codec/payload.h"
+
+void ttd_source_init(ttd_source *source, const ttd_input *input, const ttd_allocator *allocator)
+{
+    *source = (ttd_source){.input = *input};
+    ttd_buffer_init(&source->stored, allocator);
+    ttd_buffer_init(&source->raw, allocator);
+}
+
+void ttd_source_free(ttd_source *source)
+{
+    ttd_buffer_free(&source->stored);
+    ttd_buffer_free(&source->raw);
+    if (source->input.close)
+        source->input.close(source->input.context);
+}
+
+ttd_status ttd_source_refresh(ttd_source *source, ttd_error *error)
+{
+    int reason = source->input.size(source->input.context, &source->size);
+    return reason ? ttd_fail_system(error, reason, "size", TTD_NOWHERE) : TTD_OK;
+}
+
+/** Reads up to `size` bytes, going on after short reads. */
+static ttd_status read_some(ttd_source *source, uint64_t offset, void *data, size_t size,
+                            size_t *got, ttd_error *error)
+{
+    *got = 0;
+    while (*got < size) {
+        size_t n = 0;
+        int reason = source->input.read_at(source->input.context, offset + *got,
+                                           (uint8_t *)data + *got, size - *got, &n);
+        if (reason != 0)
+            return ttd_fail_system(error, reason, "read", offset);
+        if (n == 0 || n > size - *got)
+            break;
+        *got += n;
+    }
+    return TTD_OK;
+}
+
+ttd_status ttd_source_read(ttd_source *source, uint64_t offset, void *data, size_t size,
+                           ttd_error *error)
+{
+    size_t got;
+    ttd_status status = read_some(source, offset, data, size, &got, error);
+    if (status == TTD_OK && got != size)
+        return ttd_fail(error, TTD_ERROR_TRUNCATED, "end of the file", offset, TTD_NOWHERE);
+    return status;
+}
+
+/** Makes sure that `size` bytes at `offset` were there when the size was last asked for. */
+static ttd_status ensure(ttd_source *source, uint64_t offset, uint64_t size, ttd_error *error)
+{
+    for (int i = 0; i < 2; i++) {
+        if (offset <= source->size && size <= source->size - offset)
+            return TTD_OK;
+        ttd_status status = i == 0 ? ttd_source_refresh(source, error) : TTD_OK;
+        if (status != TTD_OK)
+            return status;
+    }
+    return ttd_fail(error, TTD_ERROR_TRUNCATED, "incomplete chunk", offset, TTD_NOWHERE);
+}
+
+/** Fewer bytes than a header are left: nothing, a piece of a header, or something else. */
+static ttd_status check_remainder(ttd_source *source, uint64_t offset, ttd_error *error)
+{
+    if (offset >= source->size)
+        return TTD_END;
+    size_t left = (size_t)(source->size - offset);
+    uint8_t bytes[TTD_MAGIC_SIZE];
+    if (left > sizeof bytes)
+        left = sizeof bytes;
+    ttd_status status = ttd_source_read(source, offset, bytes, left, error);
+    if (status != TTD_OK)
+        return status;
+    if (!ttd_is_magic(bytes, left))
+        return ttd_fail(error, TTD_ERROR_CORRUPT, "magic", offset, TTD_NOWHERE);
+    return ttd_fail(error, TTD_ERROR_TRUNCATED, "incomplete header", offset, TTD_NOWHERE);
+}
+
+ttd_status ttd_source_header(ttd_source *source, uint64_t offset, ttd_header *header,
+                             ttd_error *error)
+{
+    uint8_t bytes[TTD_HEADER_SIZE];
+    ttd_status status = ensure(source, offset, sizeof bytes, error);
+    if (status == TTD_ERROR_TRUNCATED)
+        return check_remainder(source, offset, error);
+    if (status == TTD_OK)
+        status = ttd_source_read(source, offset, bytes, sizeof bytes, error);
+    if (status != TTD_OK)
+        return status;
+    ttd_header result;
+    const char *what;
+    status = ttd_header_decode(bytes, &result, &what);
+    if (status == TTD_OK && source->trace_id != 0 && result.trace_id != source->trace_id)
+        what = "chunk of another trace";
+    else if (status == TTD_OK && result.offset != offset)
+        what = "offset of a chunk";
+    else if (status == TTD_OK)
+        what = NULL;
+    if (what) {
+        if (status != TTD_ERROR_UNSUPPORTED)
+            status = TTD_ERROR_CORRUPT;
+        return ttd_fail(error, status, what, offset, TTD_NOWHERE);
+    }
+    status = ensure(source, offset, ttd_chunk_size(&result), error);
+    if (status == TTD_ERROR_TRUNCATED && error)
+        error->chunk = result.number;
+    if (status == TTD_OK)
+        *header = result;
+    return status;
+}
+
+/** What is wrong with the stored payload and its padding; NULL if nothing. */
+static const char *check_stored(const ttd_header *header, const uint8_t *stored)
+{
+    size_t size = (size_t)(ttd_chunk_size(header) - TTD_HEADER_SIZE);
+    if (ttd_hash(stored, header->stored_size) != header->payload_hash)
+        return "payload checksum";
+    for (size_t i = header->stored_size; i < size; i++)
+        if (stored[i] != 0)
+            return "padding is not zero";
+    return NULL;
+}
+
+ttd_status ttd_source_payload(ttd_source *source, const ttd_header *header, ttd_cursor *payload,
+                              ttd_error *error)
+{
+    size_t size = (size_t)(ttd_chunk_size(header) - TTD_HEADER_SIZE);
+    ttd_buffer_clear(&source->stored);
+    ttd_buffer_clear(&source->raw);
+    source->stored.failed = false;
+    source->raw.failed = false;
+    if (!ttd_buffer_reserve(&source->stored, size + 1))
+        return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", header->offset, header->number);
+    ttd_status status =
+        ttd_source_read(source, header->offset + TTD_HEADER_SIZE, source->stored.data, size, error);
+    if (status != TTD_OK)
+        return status;
+    const char *what = check_stored(header, source->stored.data);
+    if (what)
+        return ttd_fail(error, TTD_ERROR_CORRUPT, what, header->offset, header->number);
+    if (header->codec == TTD_CODEC_RAW) {
+        *payload = ttd_cursor_of(source->stored.data, header->stored_size);
+        return TTD_OK;
+    }
+    if (header->codec == TTD_CODEC_LZ4 && !ttd_buffer_reserve(&source->raw, header->raw_size + 1u))
+        return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", header->offset, header->number);
+    status = ttd_payload_decompress(header->codec, source->stored.data, header->stored_size,
+                                    source->raw.data, header->raw_size, &what);
+    if (status != TTD_OK)
+        return ttd_fail(error, status, what, header->offset, header->number);
+    *payload = ttd_cursor_of(source->raw.data, header->raw_size);
+    return TTD_OK;
+}
+
+/** Whether a good header that belongs there is at `offset`. */
+static bool is_header(ttd_source *source, const uint8_t *bytes, uint64_t offset, uint64_t number)
+{
+    ttd_header header;
+    const char *what;
+    return ttd_header_decode(bytes, &header, &what) == TTD_OK && header.offset == offset &&
+           header.number >= number &&
+           (source->trace_id == 0 || header.trace_id == source->trace_id);
+}
+
+ttd_status ttd_source_resync(ttd_source *source, uint64_t offset, uint64_t number, uint64_t *found,
+                             ttd_error *error)
+{
+    uint8_t block[16384];
+    offset = (offset + (TTD_ALIGNMENT - 1)) & ~(uint64_t)(TTD_ALIGNMENT - 1);
+    for (;;) {
+        size_t got;
+        ttd_status status = read_some(source, offset, block, sizeof block, &got, error);
+        if (status != TTD_OK)
+            return status;
+        size_t at = 0;
+        for (; at + TTD_HEADER_SIZE <= got; at += TTD_ALIGNMENT) {
+            if (ttd_is_magic(block + at, TTD_MAGIC_SIZE) &&
+                is_header(source, block + at, offset + at, number)) {
+                *found = offset + at;
+                return TTD_OK;
+            }
+        }
+        offset += at;
+        if (got < sizeof block) {
+            *found = offset;
+            return TTD_END;
+        }
+    }
+}

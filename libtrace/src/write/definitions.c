@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include "write/internal.h"
+
+#include "codec/rows.h"
+
+/** Checks that one more id can be defined, and makes room for it. */
+static ttd_status begin_definition(ttd_writer *writer, ttd_kind kind, ttd_id count)
+{
+    if (!writer->failed && count == UINT32_MAX) {
+        ttd_writer_refuse(writer, "number of identifiers");
+        return writer->error.status = TTD_ERROR_LIMIT;
+    }
+    return ttd_writer_begin_row(writer, kind);
+}
+
+ttd_status ttd_writer_string(ttd_writer *writer, const char *data, size_t size, ttd_id *id)
+{
+    if ((!data && size != 0) || !id)
+        return ttd_writer_refuse(writer, "string");
+    if (size > TTD_STRING_MAX) {
+        ttd_writer_refuse(writer, "size of a string");
+        return writer->error.status = TTD_ERROR_LIMIT;
+    }
+    ttd_status status = begin_definition(writer, TTD_KIND_STRINGS, writer->strings);
+    if (status != TTD_OK)
+        return status;
+    ttd_encode_string(&writer->rows[TTD_KIND_STRINGS].payload, (ttd_string){data, size});
+    status = ttd_writer_end_row(writer, TTD_KIND_STRINGS);
+    if (status == TTD_OK)
+        *id = ++writer->strings;
+    return status;
+}
+
+ttd_status ttd_writer_stack(ttd_writer *writer, ttd_id parent, ttd_id module, uint64_t offset,
+                            ttd_id *id)
+{
+    if (!id || parent > writer->stack_count || !ttd_writer_knows(writer, module, writer->modules))
+        return ttd_writer_refuse(writer, "stack");
+    ttd_status status = begin_definition(writer, TTD_KIND_STACKS, writer->stack_count);
+    if (status != TTD_OK)
+        return status;
+    ttd_stack stack = {writer->stack_count + 1, parent, module, offset};
+    if (!ttd_stacks_encoder_add(&writer->stacks, &stack))
+        return ttd_writer_break(writer, TTD_ERROR_NO_MEMORY, "memory");
+    status = ttd_writer_end_row(writer, TTD_KIND_STACKS);
+    if (status == TTD_OK)
+        *id = ++writer->stack_count;
+    return status;
+}
+
+static const char *check_module(const ttd_writer *writer, const ttd_module *module)
+{
+    if (!ttd_position_is_valid(module->position))
+        return "position of a module";
+    if (module->action == TTD_MODULE_UNLOAD)
+        return module->id == TTD_NONE || !ttd_writer_knows(writer, module->id, writer->modules)
+                   ? "id of a module"
+                   : NULL;
+    if (module->action != TTD_MODULE_LOAD)
+        return "action of a module";
+    if (!ttd_writer_knows(writer, module->path, writer->strings))
+        return "path of a module";
+    return module->build_id_size > TTD_BUILD_ID_MAX ? "build_id_size" : NULL;
+}
+
+ttd_status ttd_writer_module(ttd_writer *writer, const ttd_module *module, ttd_id *id)
+{
+    bool load = module->action == TTD_MODULE_LOAD;
+    const char *wrong = check_module(writer, module);
+    if (wrong || (load && !id))
+        return ttd_writer_refuse(writer, wrong ? wrong : "id");
+    ttd_status status = begin_definition(writer, TTD_KIND_MODULES, writer->modules);
+    if (status != TTD_OK)
+        return status;
+    ttd_module copy = *module;
+    if (load)
+        copy.id = writer->modules + 1;
+    ttd_encode_module(&writer->rows[TTD_KIND_MODULES].payload, &copy);
+    ttd_writer_touch(writer, TTD_KIND_MODULES, copy.position);
+    status = ttd_writer_end_row(writer, TTD_KIND_MODULES);
+    if (status != TTD_OK)
+        return status;
+    if (load)
+        writer->modules = copy.id;
+    if (id)
+        *id = copy.id;
+    return TTD_OK;
+}
+
+static const char *check_thread(const ttd_writer *writer, const ttd_thread *thread)
+{
+    if (!ttd_position_is_valid(thread->position))
+        return "position of a thread";
+    if (!ttd_writer_knows(writer, thread->name, writer->strings))
+        return "name of a thread";
+    if (thread->action == TTD_THREAD_BEGIN)
+        return NULL;
+    if (thread->action != TTD_THREAD_END)
+        return "action of a thread";
+    return thread->id == TTD_NONE || !ttd_writer_knows(writer, thread->id, writer->threads)
+               ? "id of a thread"
+               : NULL;
+}
+
+ttd_status ttd_writer_thread(ttd_writer *writer, const ttd_thread *thread, ttd_id *id)
+{
+    bool begin = thread->action == TTD_THREAD_BEGIN;
+    const char *wrong = check_thread(writer, thread);
+    if (wrong || (begin && !id))
+        return ttd_writer_refuse(writer, wrong ? wrong : "id");
+    ttd_status status = begin_definition(writer, TTD_KIND_THREADS, writer->threads);
+    if (status != TTD_OK)
+        return status;
+    ttd_thread copy = *thread;
+    if (begin)
+        copy.id = writer->threads + 1;
+    ttd_encode_thread(&writer->rows[TTD_KIND_THREADS].payload, &copy);
+    ttd_writer_touch(writer, TTD_KIND_THREADS, copy.position);
+    status = ttd_writer_end_row(writer, TTD_KIND_THREADS);
+    if (status != TTD_OK)
+        return status;
+    if (begin)
+        writer->threads = copy.id;
+    if (id)
+        *id = copy.id;
+    return TTD_OK;
+}
+
+ttd_status ttd_writer_heap(ttd_writer *writer, const ttd_heap *heap, ttd_id *id)
+{
+    if (!id || !ttd_writer_knows(writer, heap->name, writer->strings))
+        return ttd_writer_refuse(writer, "heap");
+    ttd_status status = begin_definition(writer, TTD_KIND_HEAPS, writer->heaps);
+    if (status != TTD_OK)
+        return status;
+    ttd_encode_heap(&writer->rows[TTD_KIND_HEAPS].payload, heap);
+    status = ttd_writer_end_row(writer, TTD_KIND_HEAPS);
+    if (status == TTD_OK)
+        *id = ++writer->heaps;
+    return status;
+}
+
+static const char *check_symbol(const ttd_writer *writer, const ttd_symbol *symbol)
+{
+    if (!ttd_writer_knows(writer, symbol->module, writer->modules))
+        return "module of a symbol";
+    if (!symbol->frames && symbol->frame_count != 0)
+        return "frames of a symbol";
+    if (symbol->frame_count > TTD_SYMBOL_FRAME_MAX)
+        return "number of frames of a symbol";
+    for (uint32_t i = 0; i < symbol->frame_count; i++)
+        if (!ttd_writer_knows(writer, symbol->frames[i].function, writer->strings) ||
+            !ttd_writer_knows(writer, symbol->frames[i].file, writer->strings))
+            return "name in a symbol";
+    return NULL;
+}
+
+ttd_status ttd_writer_symbol(ttd_writer *writer, const ttd_symbol *symbol)
+{
+    const char *wrong = check_symbol(writer, symbol);
+    if (wrong)
+        return ttd_writer_refuse(writer, wrong);
+    ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_SYMBOLS);
+    if (status != TTD_OK)
+        return status;
+    ttd_rows *rows = &writer->rows[TTD_KIND_SYMBOLS];
+    if (rows->count == 0)
+        writer->symbol_offset = 0;
+    ttd_encode_symbol(&rows->payload, symbol, &writer->symbol_offset);
+    return ttd_writer_end_row(writer, TTD_KIND_SYMBOLS);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include "write/internal.h"
+
+#include "codec/rows.h"
+
+/** Raw bytes of a chunk of pages at most, but for one page. */
+#define PAGES_SIZE (UINT32_C(1) << 20)
+
+static ttd_status limit(ttd_writer *writer, const char *what)
+{
+    ttd_writer_refuse(writer, what);
+    return writer->error.status = TTD_ERROR_LIMIT;
+}
+
+ttd_status ttd_writer_loss(ttd_writer *writer, const ttd_loss *loss)
+{
+    if (loss->reason < 0 || !ttd_writer_knows(writer, loss->thread, writer->threads))
+        return ttd_writer_refuse(writer, "loss");
+    ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_LOSSES);
+    if (status != TTD_OK)
+        return status;
+    ttd_encode_loss(&writer->rows[TTD_KIND_LOSSES].payload, loss);
+    ttd_writer_touch(writer, TTD_KIND_LOSSES, loss->last_good);
+    ttd_writer_touch(writer, TTD_KIND_LOSSES, loss->first_good);
+    uint64_t count = loss->count == TTD_UNKNOWN ? 0 : loss->count;
+    if (count > UINT64_MAX - writer->lost_events)
+        count = UINT64_MAX - writer->lost_events;
+    writer->lost_events += count;
+    return ttd_writer_end_row(writer, TTD_KIND_LOSSES);
+}
+
+ttd_status ttd_writer_user_event(ttd_writer *writer, const ttd_user_event *event)
+{
+    if (!ttd_position_is_valid(event->position) || (!event->data && event->size != 0) ||
+        !ttd_writer_knows(writer, event->thread, writer->threads))
+        return ttd_writer_refuse(writer, "user event");
+    if (event->size > TTD_STRING_MAX)
+        return limit(writer, "size of a user event");
+    ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_USER_EVENTS);
+    if (status != TTD_OK)
+        return status;
+    ttd_encode_user_event(&writer->rows[TTD_KIND_USER_EVENTS].payload, event);
+    ttd_writer_touch(writer, TTD_KIND_USER_EVENTS, event->position);
+    return ttd_writer_end_row(writer, TTD_KIND_USER_EVENTS);
+}
+
+ttd_status ttd_writer_metadata(ttd_writer *writer, const ttd_metadata *metadata)
+{
+    if ((!metadata->key.data && metadata->key.size != 0) ||
+        (!metadata->value.data && metadata->value.size != 0))
+        return ttd_writer_refuse(writer, "metadata");
+    if (metadata->key.size > TTD_STRING_MAX || metadata->value.size > TTD_STRING_MAX)
+        return limit(writer, "size of a string");
+    ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_METADATA);
+    if (status != TTD_OK)
+        return status;
+    ttd_encode_metadata(&writer->rows[TTD_KIND_METADATA].payload, metadata);
+    return ttd_writer_end_row(writer, TTD_KIND_METADATA);
+}
+
+static const char *check_blocks(const ttd_writer *writer, const ttd_live_blocks *blocks)
+{
+    if (blocks->list < TTD_BLOCKS_KEYFRAME || blocks->list > TTD_BLOCKS_RUNTIME)
+        return "list of blocks";
+    if (!ttd_position_is_valid(blocks->position))
+        return "position of a list of blocks";
+    if ((!blocks->blocks && blocks->count != 0) || blocks->count > TTD_ITEMS_MAX)
+        return "number of blocks";
+    uint64_t last = 0;
+    for (size_t i = 0; i < blocks->count; i++) {
+        const ttd_block *block = &blocks->blocks[i];
+        if (block->address <= last)
+            return "order of blocks";
+        last = block->address;
+        if (!ttd_writer_knows(writer, block->thread, writer->threads) ||
+            !ttd_writer_knows(writer, block->heap, writer->heaps) ||
+            !ttd_writer_knows(writer, block->stack, writer->stack_count))
+            return "identifier in a block";
+    }
+    return NULL;
+}
+
+/** Writes writer->payload as a chunk of `count` items and counts them. */
+static ttd_status put_items(ttd_writer *writer, ttd_kind kind, size_t count, ttd_position position)
+{
+    ttd_rows *rows = &writer->rows[kind];
+    ttd_status status =
+        ttd_writer_put_payload(writer, kind, rows->next_item, (uint32_t)count, position);
+    if (status == TTD_OK)
+        rows->next_item += count;
+    return status;
+}
+
+ttd_status ttd_writer_live_blocks(ttd_writer *writer, const ttd_live_blocks *blocks)
+{
+    if (writer->failed)
+        return TTD_ERROR_MISUSE;
+    const char *wrong = check_blocks(writer, blocks);
+    if (wrong)
+        return ttd_writer_refuse(writer, wrong);
+    ttd_status status = ttd_writer_flush(writer);
+    if (status != TTD_OK)
+        return status;
+    ttd_encode_live_blocks(&writer->payload, blocks, writer->block_columns);
+    return put_items(writer, TTD_KIND_LIVE_BLOCKS, blocks->count, blocks->position);
+}
+
+ttd_status ttd_writer_pages(ttd_writer *writer, const ttd_pages *pages, uint64_t *first_page)
+{
+    if (writer->failed)
+        return TTD_ERROR_MISUSE;
+    if (!ttd_page_size_is_valid(pages->page_size) || !first_page ||
+        (!pages->data && pages->count != 0))
+        return ttd_writer_refuse(writer, "pages");
+    uint64_t first = writer->rows[TTD_KIND_PAGES].next_item;
+    uint32_t most = PAGES_SIZE / pages->page_size;
+    for (uint32_t i = 0; i < pages->count;) {
+        uint32_t left = pages->count - i;
+        ttd_pages part = *pages;
+        part.count = left < most ? left : most;
+        part.data = pages->data + (size_t)i * pages->page_size;
+        ttd_encode_pages(&writer->payload, &part);
+        ttd_status status = put_items(writer, TTD_KIND_PAGES, part.count, writer->position);
+        if (status != TTD_OK)
+            return status;
+        i += part.count;
+    }
+    *first_page = first;
+    return TTD_OK;
+}
+
+static const char *check_map(const ttd_writer *writer, const ttd_memory_map *map)
+{
+    if (!ttd_page_size_is_valid(map->page_size))
+        return "page size";
+    if (!ttd_position_is_valid(map->position))
+        return "position of a memory map";
+    if ((!map->runs && map->count != 0) || map->count > TTD_ITEMS_MAX)
+        return "number of runs";
+    /* In pages, so that the end of the address space is a number. */
+    uint64_t end = UINT64_MAX / map->page_size + 1;
+    uint64_t next = 0;
+    uint64_t pages = writer->rows[TTD_KIND_PAGES].next_item;
+    for (size_t i = 0; i < map->count; i++) {
+        const ttd_memory_run *run = &map->runs[i];
+        uint64_t page = run->address / map->page_size;
+        if (run->address % map->page_size != 0 || page < next || run->page_count == 0 ||
+            run->page_count > end - page)
+            return "order of runs";
+        if (run->protection & ~TTD_MEMORY_MASK)
+            return "protection of a run";
+        if (run->page >= TTD_PAGE_FIRST &&
+            (run->page >= pages || run->page_count > pages - run->page))
+            return "page of a run";
+        next = page + run->page_count;
+    }
+    return NULL;
+}
+
+ttd_status ttd_writer_memory_map(ttd_writer *writer, const ttd_memory_map *map)
+{
+    if (writer->failed)
+        return TTD_ERROR_MISUSE;
+    const char *wrong = check_map(writer, map);
+    if (wrong)
+        return ttd_writer_refuse(writer, wrong);
+    ttd_status status = ttd_writer_flush(writer);
+    if (status != TTD_OK)
+        return status;
+    ttd_encode_memory_map(&writer->payload, map);
+    return put_items(writer, TTD_KIND_MEMORY_MAP, map->count, map->position);
+}

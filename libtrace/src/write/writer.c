@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include <ttdtrace/writer.h>
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "codec/rows.h"
+#include "write/internal.h"
+
+#define LEVEL_MAX 12
+
+ttd_writer_options ttd_writer_options_default(void)
+{
+    return (ttd_writer_options){sizeof(ttd_writer_options), TTD_CODEC_LZ4, 0, TTD_ITEMS_MAX};
+}
+
+/** What is wrong with the arguments of an open; NULL if nothing. */
+static const char *check_open(const ttd_trace *trace, const ttd_writer_options *options,
+                              const ttd_allocator *allocator)
+{
+    if (!trace)
+        return "trace";
+    if (!ttd_allocator_is_valid(allocator))
+        return "allocator";
+    if (options) {
+        if (options->size != sizeof *options)
+            return "size of the options";
+        if (options->codec != TTD_CODEC_RAW && options->codec != TTD_CODEC_LZ4)
+            return "codec";
+        if (options->level < 0 || options->level > LEVEL_MAX)
+            return "level";
+        if (options->events_per_chunk == 0 || options->events_per_chunk > TTD_ITEMS_MAX)
+            return "events_per_chunk";
+    }
+    return ttd_check_trace(trace);
+}
+
+static int emit(void *context, const void *data, size_t size)
+{
+    ttd_writer *writer = context;
+    return writer->output.write(writer->output.context, data, size);
+}
+
+static void init(ttd_writer *writer, const ttd_trace *trace)
+{
+    const ttd_allocator *allocator = &writer->allocator;
+    writer->time_unit = trace->time_unit;
+    writer->derived = (trace->flags & TTD_TRACE_DERIVED) != 0;
+    ttd_emitter_init(&writer->emitter, allocator, trace->trace_id, writer->options.codec,
+                     writer->options.level, emit, writer);
+    for (size_t i = 0; i < TTD_ROW_KINDS; i++)
+        ttd_buffer_init(&writer->rows[i].payload, allocator);
+    writer->rows[TTD_KIND_STRINGS].next_item = 1;
+    writer->rows[TTD_KIND_STACKS].next_item = 1;
+    writer->rows[TTD_KIND_HEAPS].next_item = 1;
+    writer->rows[TTD_KIND_PAGES].next_item = TTD_PAGE_FIRST;
+    ttd_stacks_encoder_init(&writer->stacks, allocator);
+    ttd_events_encoder_init(&writer->events, allocator, trace->time_unit);
+    ttd_buffer_init(&writer->payload, allocator);
+    for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++)
+        ttd_buffer_init(&writer->block_columns[i], allocator);
+}
+
+static void release(ttd_writer *writer)
+{
+    ttd_emitter_free(&writer->emitter);
+    for (size_t i = 0; i < TTD_ROW_KINDS; i++)
+        ttd_buffer_free(&writer->rows[i].payload);
+    ttd_stacks_encoder_free(&writer->stacks);
+    ttd_events_encoder_free(&writer->events);
+    ttd_buffer_free(&writer->payload);
+    for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++)
+        ttd_buffer_free(&writer->block_columns[i]);
+    ttd_allocator allocator = writer->allocator;
+    ttd_release(&allocator, writer);
+}
+
+static int close_output(const ttd_output *output)
+{
+    return output->close ? output->close(output->context) : 0;
+}
+
+ttd_status ttd_writer_open(const ttd_output *output, const ttd_trace *trace,
+                           const ttd_writer_options *options, const ttd_allocator *allocator,
+                           ttd_writer **writer, ttd_error *error)
+{
+    if (!output || !output->write)
+        return ttd_fail(error, TTD_ERROR_ARGUMENT, "output", TTD_NOWHERE, TTD_NOWHERE);
+    const char *wrong = writer ? check_open(trace, options, allocator) : "writer";
+    if (wrong) {
+        close_output(output);
+        return ttd_fail(error, TTD_ERROR_ARGUMENT, wrong, TTD_NOWHERE, TTD_NOWHERE);
+    }
+    ttd_allocator table = ttd_allocator_or_default(allocator);
+    ttd_writer *result = ttd_allocate_zeroed(&table, sizeof *result);
+    if (!result) {
+        close_output(output);
+        return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
+    }
+    result->allocator = table;
+    result->output = *output;
+    result->options = options ? *options : ttd_writer_options_default();
+    init(result, trace);
+    ttd_encode_trace(&result->payload, trace);
+    ttd_status status = ttd_writer_put_payload(result, TTD_KIND_TRACE, 0, 1, ttd_position_min());
+    if (status != TTD_OK) {
+        if (error)
+            *error = result->error;
+        close_output(output);
+        release(result);
+        return status;
+    }
+    *writer = result;
+    return TTD_OK;
+}
+
+ttd_status ttd_writer_flush(ttd_writer *writer)
+{
+    if (writer->failed)
+        return TTD_ERROR_MISUSE;
+    ttd_status status = ttd_writer_flush_rows(writer);
+    return status == TTD_OK ? ttd_writer_flush_events(writer) : status;
+}
+
+ttd_status ttd_writer_close(ttd_writer *writer, const ttd_end *end, ttd_error *error)
+{
+    if (!writer)
+        return TTD_OK;
+    ttd_status status = ttd_writer_flush(writer);
+    if (status == TTD_OK && end) {
+        status = ttd_emitter_end(&writer->emitter, end, writer->lost_events);
+        if (status != TTD_OK)
+            writer->error = writer->emitter.error;
+    }
+    if (status != TTD_OK && error)
+        *error = writer->error;
+    int reason = close_output(&writer->output);
+    if (reason != 0 && status == TTD_OK)
+        status = ttd_fail_system(error, reason, "close", TTD_NOWHERE);
+    release(writer);
+    return status;
+}
+
+ttd_error ttd_writer_error(const ttd_writer *writer)
+{
+    return writer->error;
+}
+
+uint64_t ttd_writer_bytes(const ttd_writer *writer)
+{
+    return writer->emitter.offset;
+}
