@@ -80,8 +80,8 @@ struct channel {
 };
 
 enum process_flags {
-    PROCESS_FORKED = 1,  /* began as a copy of its parent, with the parent's live blocks */
-    PROCESS_RUNTIME = 2, /* a clone that only tells which blocks the runtimes would release */
+    PROCESS_FORKED = 1, /* began as a copy of its parent, with the parent's live blocks */
+    PROCESS_COPY = 2,   /* only tells which of its parent's blocks the runtimes would release */
 };
 
 enum process_notes {

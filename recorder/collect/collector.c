@@ -13,6 +13,7 @@
 
 #include "messages.h"
 #include "origin.h"
+#include "runtime.h"
 
 #define FLUSH_NS UINT64_C(1000000000)
 #define REAP_NS  UINT64_C(500000000)
@@ -207,7 +208,7 @@ static ttd_end end_of(const struct collector *collector, const struct process *p
     end.wall_time = atomic_load_explicit(&collector->host.channel->clock, memory_order_relaxed);
     if (process->pid == (uint32_t)collector->launched && collector->launched_done)
         status = collector->launched_status;
-    else if (!origin_exit_status(process->pid, &status))
+    else if (!origin_exit_status(process->pid, process->pidfd, &status))
         return end;
     end.reason = WIFSIGNALED(status) ? TTD_END_SIGNALED : TTD_END_EXITED;
     end.code = (uint32_t)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
@@ -220,7 +221,9 @@ static void end_process(struct collector *collector, size_t index, const ttd_end
     if (process->pid == (uint32_t)collector->launched)
         collector->notes |=
             atomic_load(&channel_process(collector->host.channel, process->slot)->notes);
+    uint32_t slot = process->slot;
     process_drain(process, &collector->host);
+    runtime_collect(process->trace, &collector->host, slot);
     finish_trace(collector, process->trace, end);
     process_free(process);
     collector->processes[index] = collector->processes[--collector->process_count];
@@ -268,7 +271,8 @@ static void find_processes(struct collector *collector)
 {
     for (uint32_t index = 1; index <= CHANNEL_PROCESSES; index++) {
         struct process_slot *slot = channel_process(collector->host.channel, index);
-        if (atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_READY)
+        if (atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_READY ||
+            slot->flags & PROCESS_COPY)
             continue;
         struct process *known = find_by_pid(collector, slot->pid);
         if (known == NULL)

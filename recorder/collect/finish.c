@@ -71,18 +71,6 @@ static int compare_frames(const void *left, const void *right)
     return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-/* Sorts the frames of all stacks and drops repeated ones. This ends their use by stack id. */
-static void unique_frames(struct trace *trace)
-{
-    size_t kept = 0;
-    if (trace->frame_count > 0)
-        qsort(trace->frames, trace->frame_count, sizeof *trace->frames, compare_frames);
-    for (size_t i = 0; i < trace->frame_count; i++)
-        if (kept == 0 || compare_frames(&trace->frames[kept - 1], &trace->frames[i]) != 0)
-            trace->frames[kept++] = trace->frames[i];
-    trace->frame_count = kept;
-}
-
 static void name_addresses(struct trace *trace)
 {
     struct naming naming = {trace, NULL};
@@ -95,6 +83,8 @@ static void name_addresses(struct trace *trace)
         modules[i].build_id = trace->modules[i].build_id;
         modules[i].build_id_size = trace->modules[i].build_id_size;
     }
+    if (trace->frame_count > 0)
+        qsort(trace->frames, trace->frame_count, sizeof *trace->frames, compare_frames);
     for (size_t i = 0; i < trace->frame_count; i++) {
         offsets[i] = trace->frames[i].offset;
         if (trace->frames[i].module == TTD_NONE)
@@ -115,7 +105,6 @@ bool trace_finish(struct trace *trace, const ttd_end *end)
     if (trace->writer == NULL)
         return false;
     trace_flush(trace); /* whatever happens to us while we look names up */
-    unique_frames(trace);
     name_addresses(trace);
     if (trace->writer == NULL)
         return false;

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -47,9 +48,29 @@ void origin_describe(struct trace *trace, uint32_t pid, const char *command)
     trace_metadata(trace, "writer", "ttdrecord " TTD_VERSION_STRING);
 }
 
-bool origin_exit_status(uint32_t pid, int *status)
+/* As Linux 6.15 has it; older headers do not. */
+struct exit_info {
+    uint64_t mask;
+    uint64_t cgroup;
+    uint32_t ids[11];
+    int32_t exit_code;
+};
+
+#define EXIT_INFO     _IOWR(0xff, 11, struct exit_info)
+#define EXIT_INFO_BIT (UINT64_C(1) << 3)
+
+static bool status_of_reaped(int pidfd, int *status)
 {
-    enum { FIELDS_BEFORE_EXIT_CODE = 49 }; /* after the state, which follows the name */
+    struct exit_info info = {.mask = EXIT_INFO_BIT};
+    if (pidfd < 0 || ioctl(pidfd, EXIT_INFO, &info) != 0 || !(info.mask & EXIT_INFO_BIT))
+        return false;
+    *status = info.exit_code;
+    return true;
+}
+
+static bool status_of_zombie(uint32_t pid, int *status)
+{
+    enum { FIELDS_BEFORE_EXIT_CODE = 48 }; /* after the state, which follows the name */
     char path[64], line[2048];
     snprintf(path, sizeof path, "/proc/%u/stat", pid);
     FILE *file = fopen(path, "re");
@@ -66,4 +87,9 @@ bool origin_exit_status(uint32_t pid, int *status)
     for (int i = 0; i < FIELDS_BEFORE_EXIT_CODE && at != NULL; i++)
         at = strchr(at + 1, ' ');
     return at != NULL && sscanf(at, "%d", status) == 1;
+}
+
+bool origin_exit_status(uint32_t pid, int pidfd, int *status)
+{
+    return status_of_zombie(pid, status) || status_of_reaped(pidfd, status);
 }

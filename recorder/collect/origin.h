@@ -12,9 +12,10 @@
 void origin_describe(struct trace *trace, uint32_t pid, const char *command);
 
 /*
- * The exit status, as from waitpid(), of a process that is not our child, as long as its parent
- * has not waited for it. False if it cannot be known.
+ * The exit status, as from waitpid(), of a process that has ended and is not our child: from the
+ * kernel's record of it as long as its parent has not waited for it, or from its pidfd (Linux
+ * 6.15). False if it cannot be known.
  */
-bool origin_exit_status(uint32_t pid, int *status);
+bool origin_exit_status(uint32_t pid, int pidfd, int *status);
 
 #endif

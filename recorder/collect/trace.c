@@ -68,7 +68,7 @@ struct trace *trace_open(const char *path, const ttd_trace *info, ttd_error *err
         return NULL;
     trace->info = *info;
     trace->path = strdup(path);
-    if (trace->path == NULL || !stacks_init(&trace->stacks) ||
+    if (trace->path == NULL || !stacks_init(&trace->stacks) || !stacks_init(&trace->addresses) ||
         open_output(path, &output, error) != TTD_OK)
         goto failed;
     if (ttd_writer_open(&output, info, NULL, NULL, &trace->writer, error) == TTD_OK)
@@ -84,6 +84,7 @@ void trace_free(struct trace *trace)
     for (size_t i = 0; i < trace->module_count; i++)
         free(trace->modules[i].path);
     stacks_free(&trace->stacks);
+    stacks_free(&trace->addresses);
     free(trace->modules);
     free(trace->frames);
     free(trace->path);
@@ -186,6 +187,7 @@ static void unload(struct trace *trace, ttd_position position, size_t index)
         .action = TTD_MODULE_UNLOAD, .id = (ttd_id)(index + 1), .position = position};
     module->loaded = false;
     stacks_forget(&trace->stacks, module->begin, module->end);
+    stacks_forget(&trace->addresses, module->begin, module->end);
     if (trace->writer != NULL)
         trace_check(trace, ttd_writer_module(trace->writer, &record, NULL));
 }
@@ -205,6 +207,7 @@ void trace_unload_all(struct trace *trace, ttd_position position)
         if (trace->modules[i].loaded)
             unload(trace, position, i);
     stacks_forget(&trace->stacks, 0, UINT64_MAX);
+    stacks_forget(&trace->addresses, 0, UINT64_MAX);
 }
 
 /* Return addresses may be just behind the end of their function, and so of their module. */
@@ -227,32 +230,39 @@ static struct trace_frame locate(struct trace *trace, uint64_t pc)
     return (struct trace_frame){(ttd_id)(found + 1), pc - trace->modules[found].bias};
 }
 
+/* Where an address is; NULL when there is no memory. */
+static const struct trace_frame *find_frame(struct trace *trace, uint64_t pc)
+{
+    struct stack_entry *entry = stacks_find(&trace->addresses, TTD_NONE, pc);
+    if (entry == NULL)
+        return NULL;
+    if (entry->id != TTD_NONE)
+        return &trace->frames[entry->id - 1];
+    if (trace->frame_count == trace->frame_capacity) {
+        void *grown = grow(trace->frames, &trace->frame_capacity, sizeof *trace->frames);
+        if (grown == NULL)
+            return NULL;
+        trace->frames = grown;
+    }
+    trace->frames[trace->frame_count++] = locate(trace, pc);
+    entry->id = (ttd_id)trace->frame_count;
+    return &trace->frames[entry->id - 1];
+}
+
 ttd_id trace_stack(struct trace *trace, ttd_id parent, uint64_t pc)
 {
     struct stack_entry *entry = stacks_find(&trace->stacks, parent, pc);
-    if (entry == NULL) {
+    if (entry != NULL && entry->id != TTD_NONE)
+        return entry->id;
+    const struct trace_frame *frame = entry != NULL ? find_frame(trace, pc) : NULL;
+    if (frame == NULL) {
         out_of_memory(trace);
         return TTD_NONE;
     }
-    if (entry->id != TTD_NONE)
-        return entry->id;
-    if (trace->frame_count == trace->frame_capacity) {
-        void *grown = grow(trace->frames, &trace->frame_capacity, sizeof *trace->frames);
-        if (grown == NULL) {
-            out_of_memory(trace);
-            return TTD_NONE;
-        }
-        trace->frames = grown;
-    }
-    struct trace_frame frame = locate(trace, pc);
-    ttd_id id;
-    if (trace->writer == NULL ||
-        !trace_check(trace,
-                     ttd_writer_stack(trace->writer, parent, frame.module, frame.offset, &id)))
-        return TTD_NONE;
-    trace->frames[trace->frame_count++] = frame;
-    entry->id = id;
-    return id;
+    if (trace->writer != NULL)
+        trace_check(trace, ttd_writer_stack(trace->writer, parent, frame->module, frame->offset,
+                                            &entry->id));
+    return entry->id;
 }
 
 void trace_event(struct trace *trace, const ttd_event *event)
@@ -283,6 +293,32 @@ void trace_loss(struct trace *trace, ttd_loss_reason reason, ttd_id thread, uint
         trace_check(trace, ttd_writer_loss(trace->writer, &loss));
     if (count != TTD_UNKNOWN)
         trace->lost += count;
+}
+
+static int compare_addresses(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count)
+{
+    ttd_block *blocks = calloc(count, sizeof *blocks);
+    if (blocks == NULL || trace->writer == NULL) {
+        free(blocks);
+        return;
+    }
+    qsort(addresses, count, sizeof *addresses, compare_addresses);
+    for (size_t i = 0; i < count; i++)
+        blocks[i] = (ttd_block){.address = addresses[i], .event = TTD_UNKNOWN};
+    ttd_live_blocks list = {.list = TTD_BLOCKS_RUNTIME,
+                            .list_id = 1,
+                            .last = true,
+                            .position = trace->last,
+                            .blocks = blocks,
+                            .count = count};
+    trace_check(trace, ttd_writer_live_blocks(trace->writer, &list));
+    free(blocks);
 }
 
 void trace_flush(struct trace *trace)

@@ -19,7 +19,7 @@ struct trace_module {
     bool loaded;
 };
 
-/* Where a stack's frame is, by stack id - 1. */
+/* An address that occurs in stacks. */
 struct trace_frame {
     ttd_id module;
     uint64_t offset;
@@ -36,6 +36,7 @@ struct trace {
     uint64_t events, acquisitions, releases, lost;
 
     struct stacks stacks;
+    struct stacks addresses; /* as stacks without a caller; ids are those of frames, from 1 */
     struct trace_frame *frames;
     size_t frame_count, frame_capacity;
     struct trace_module *modules;
@@ -75,6 +76,8 @@ ttd_id trace_stack(struct trace *trace, ttd_id parent, uint64_t pc);
 void trace_event(struct trace *trace, const ttd_event *event);
 void trace_loss(struct trace *trace, ttd_loss_reason reason, ttd_id thread, uint64_t count,
                 ttd_position first_good);
+/* The blocks that the runtimes keep for themselves; sorts `addresses`. */
+void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count);
 void trace_flush(struct trace *trace);
 
 /*

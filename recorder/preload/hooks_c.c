@@ -15,11 +15,13 @@ EXPORT void *malloc(size_t size)
     if (UNLIKELY(!real_ready()))
         return arena_alloc(size, 0);
     struct thread *thread = target_enter();
-    if (UNLIKELY(thread == NULL))
-        return real.malloc(size);
-    acquisition_begin(thread);
+    if (thread != NULL)
+        acquisition_begin(thread);
     void *block = real.malloc(size);
-    ACQUISITION_END(thread, TTD_API_MALLOC, size, (uintptr_t)block);
+    if (LIKELY(thread != NULL))
+        ACQUISITION_END(thread, TTD_API_MALLOC, size, (uintptr_t)block);
+    else
+        target_nested_malloc((uintptr_t)block, size);
     return block;
 }
 

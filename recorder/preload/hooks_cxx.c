@@ -42,6 +42,7 @@ static void expect_exception(struct thread *thread, const struct unwind_regs *ca
         call->operands[i] = operands[i];
     call->operands[count] = 0;
     call->count = count + 1;
+    call->inner_block = 0;
     call->operation = operation;
 }
 

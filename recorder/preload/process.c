@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct channel *target_channel;
 static struct on_page nothing_on;
 struct on_page *target_on = &nothing_on;
 bool target_fences;
+bool process_is_copy;
 
 enum { UNSTARTED, STARTING, RECORDING, OFF };
 static _Atomic int mode;
@@ -31,6 +33,12 @@ static char channel_variable[96];
 uint32_t process_index(void)
 {
     return slot_index;
+}
+
+bool process_is_own(void)
+{
+    return slot_index != CHANNEL_NONE && channel_process(target_channel, slot_index)->pid ==
+                                             (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
 }
 
 const char *process_preload(void)
@@ -120,7 +128,8 @@ static void claim_process(uint32_t parent, uint64_t parent_sequence, uint64_t pa
         slot->pid = (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
         slot->parent_pid = (uint32_t)sys_call3(SYS_getppid, 0, 0, 0);
         slot->parent = parent;
-        slot->flags = parent != CHANNEL_NONE ? PROCESS_FORKED : 0;
+        slot->flags =
+            (parent != CHANNEL_NONE ? PROCESS_FORKED : 0u) | (process_is_copy ? PROCESS_COPY : 0u);
         slot->parent_sequence = parent_sequence;
         slot->parent_steps = parent_steps;
         slot->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
@@ -132,12 +141,20 @@ static void claim_process(uint32_t parent, uint64_t parent_sequence, uint64_t pa
     }
 }
 
+/* Wakes the collector: it should know a process before that is gone again. */
+static void channel_attention(struct channel *channel)
+{
+    atomic_fetch_add(&channel->attention, 1);
+    sys_call3(SYS_futex, (long)&channel->attention, FUTEX_WAKE, 1);
+}
+
 /* Makes this process, new or forked, one that records. */
 static bool begin_recording(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
 {
     uint32_t pid = (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
     if (atomic_load(&target_channel->stopped) ||
-        ((target_channel->flags & CHANNEL_NO_CHILDREN) && pid != target_channel->launched_pid))
+        ((target_channel->flags & CHANNEL_NO_CHILDREN) && pid != target_channel->launched_pid &&
+         !process_is_copy))
         return false;
     if (same_pid_namespace(target_channel))
         claim_process(parent, parent_sequence, parent_steps);
@@ -149,7 +166,7 @@ static bool begin_recording(uint32_t parent, uint64_t parent_sequence, uint64_t 
     }
     target_fences = sys_call3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0;
     modules_begin(channel_process(target_channel, slot_index)->sequence);
-    atomic_fetch_add(&target_channel->attention, 1);
+    channel_attention(target_channel);
     target_on->on = 1;
     return true;
 }
@@ -223,6 +240,19 @@ static bool guard_is_stale(const struct thread *thread, uintptr_t stack_pointer)
     return stack_pointer >= thread->guard;
 }
 
+/* An operator new has left by an exception, which lives in memory from malloc. */
+static void record_thrown(struct thread *thread, const struct throwing_call *call)
+{
+    struct unwind_delta same = {.kept = call->stack.kept + call->stack.added,
+                                .frames = call->stack.frames};
+    const uint64_t operands[] = {call->inner_size, call->inner_block};
+    thread_append(thread, call->operation, &call->stack, call->operands, call->count);
+    if (call->inner_block == 0)
+        return;
+    thread->steps++;
+    thread_append(thread, TTD_API_MALLOC, &same, operands, 2);
+}
+
 static void leave_stale(struct thread *thread)
 {
     struct throwing_call *call = &thread->throwing;
@@ -233,7 +263,7 @@ static void leave_stale(struct thread *thread)
         unwinder_reset(thread->unwinder);
         atomic_fetch_add_explicit(&thread->slot->lost[LOSS_REENTRANT], 1, memory_order_relaxed);
     } else if (call->operation != 0) {
-        thread_append(thread, call->operation, &call->stack, call->operands, call->count);
+        record_thrown(thread, call);
     }
     /* The collector cannot know how many steps that was: the next one begins a fragment. */
     thread->sequence = 0;
@@ -277,6 +307,9 @@ static void note_foreign_malloc(void)
 /* A program that never allocates is recorded as well. */
 __attribute__((constructor)) static void start(void)
 {
-    if (real_ready() && process_records())
-        note_foreign_malloc();
+    struct thread *thread = real_ready() ? target_enter() : NULL;
+    if (thread == NULL)
+        return;
+    note_foreign_malloc();
+    target_leave(thread);
 }

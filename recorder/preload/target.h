@@ -40,6 +40,9 @@ struct throwing_call {
     unsigned count;
     uint64_t operands[4];
     struct unwind_delta stack;
+    /* What it last called malloc for: its own result, or else the exception that it left by. */
+    uint64_t inner_block;
+    uint64_t inner_size;
 };
 
 /* A recording thread; indexed by its slot, used again when the collector has freed the slot. */
@@ -82,6 +85,12 @@ struct thread *target_enter_slow(uintptr_t stack_pointer);
 
 /* This process's slot, from 1; CHANNEL_NONE before it is attached. */
 uint32_t process_index(void);
+
+/* Whether this is the process that was attached, and not a child that shares its memory. */
+bool process_is_own(void);
+
+/* Set in a copy of the process that only tells what the runtimes would release (runtime.c). */
+extern bool process_is_copy;
 
 /* The strings that make a new process image record, as NAME=VALUE; NULL when this one does not. */
 const char *process_preload(void);
@@ -172,6 +181,16 @@ static inline struct thread *target_enter(void)
     thread->phase = PHASE_CALL;
     atomic_signal_fence(memory_order_seq_cst);
     return thread;
+}
+
+/* A malloc that is not recorded because it was called from within a hook. */
+static inline void target_nested_malloc(uintptr_t block, size_t size)
+{
+    struct thread *thread = target_self;
+    if (thread == NULL || thread->phase != PHASE_CALL || thread->throwing.operation == 0)
+        return;
+    thread->throwing.inner_block = block;
+    thread->throwing.inner_size = size;
 }
 
 static inline void target_leave(struct thread *thread)

@@ -120,10 +120,12 @@ enum step_result unwind_step(struct step_regs *r, struct unwind_mem *mem, struct
 
     log->count = 0;
     log->used = 0;
+    log->signal = false;
     if (_dl_find_object((void *)addr, &object) != 0 || !cfi_find(&object, addr, &f) ||
         !cfi_row(&f, addr, &row)) {
         return STEP_BAD;
     }
+    log->signal = f.signal;
     struct expr_machine m = {.regs = r, .mem = mem, .log = log};
     struct step_regs to = {.known = 0};
     enum step_result result = step_by(&m, &f, &row, &to);

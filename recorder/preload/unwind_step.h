@@ -31,6 +31,7 @@ struct step_log {
     uint32_t count; /* words read; more than UNWIND_STEP_READS: some are missing */
     struct step_read read[UNWIND_STEP_READS];
     uint32_t used; /* registers used */
+    bool signal;   /* the frame was made by the kernel, to call a signal handler */
 };
 
 enum step_result {

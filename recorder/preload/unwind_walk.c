@@ -69,13 +69,16 @@ static enum progress step_slow(struct unwinder *u, struct walk *w, struct new_fr
     if (result == STEP_UNKNOWN && w->others == NULL) {
         return LACKING;
     }
+    f->odd = result == STEP_UNKNOWN || (log.used & ~STATE_REGS) != 0;
     if (result != STEP_DONE) {
         return STOPPED;
     }
     note_reads(u, w, f, &log);
-    f->odd = (log.used & ~STATE_REGS) != 0;
-    if (r->reg[CFI_RSP] <= w->sp) { /* back from another stack: frames are not in order */
-        w->mem.foreign = true;
+    if (r->reg[CFI_RSP] <= w->sp) {
+        if (!log.signal) {
+            return STOPPED;
+        }
+        w->mem.foreign = true; /* from a handler on another stack: frames are not in order */
     }
     w->pc = r->reg[CFI_RA];
     w->sp = r->reg[CFI_RSP];
@@ -110,7 +113,8 @@ static bool chain_leads_home(struct walk *w)
 
 /*
  * Code that nothing is known of: run-time compilers and hand-written assembly. If rbp looks like a
- * frame pointer, believe it, provided that its chain comes to known code in the end.
+ * frame pointer, believe it, provided that its chain comes to known code in the end. The other
+ * registers are taken to be as they were, for want of anything better.
  */
 static enum progress step_chain(struct walk *w)
 {
@@ -122,9 +126,6 @@ static enum progress step_chain(struct walk *w)
     w->sp = bp + 16;
     if (!unwind_read(&w->mem, bp + 8, &w->pc) || !unwind_read(&w->mem, bp, &w->bp)) {
         return STOPPED;
-    }
-    if (w->others != NULL) {
-        w->others->known = 0; /* nobody knows what such code keeps */
     }
     return STEPPED;
 }

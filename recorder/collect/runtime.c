@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "stream.h"
+#include "translate.h"
+
+enum { BLOCKS_MAX = 65536, OWN_MAX = 4096, KILLED_WAIT_MS = 1000 };
+
+/* What the copy has released, and blocks that are its own. */
+struct told {
+    uint64_t released[BLOCKS_MAX];
+    size_t released_count;
+    uint64_t own[OWN_MAX];
+    size_t own_count;
+};
+
+static void acquired(struct told *told, uint64_t address)
+{
+    if (address != 0 && told->own_count < OWN_MAX)
+        told->own[told->own_count++] = address;
+}
+
+static void released(struct told *told, uint64_t address)
+{
+    for (size_t i = told->own_count; i-- > 0;)
+        if (told->own[i] == address) {
+            told->own[i] = told->own[--told->own_count];
+            return;
+        }
+    if (told->released_count < BLOCKS_MAX)
+        told->released[told->released_count++] = address;
+}
+
+static void take(struct told *told, const struct record *record)
+{
+    unsigned operation = record_operation(record->head), flags = record_flags(record->head);
+    unsigned skip = 1u + !!(flags & RECORD_SEQUENCE) + !!(flags & RECORD_CLOCK);
+    int operands = record_operands(operation);
+    if (operands <= 0 || skip + (unsigned)operands > record->count)
+        return;
+    uint64_t first = record->words[skip], last = record->words[skip + (unsigned)operands - 1];
+    enum call_kind kind = translate_kind(operation);
+    if (kind == CALL_ACQUISITION || operation == OP_REALLOC_END)
+        acquired(told, last);
+    else if (kind != CALL_UNKNOWN && first != 0)
+        released(told, first);
+}
+
+/* The copy ends before its process does, unless that was killed. */
+static void make_sure_it_ended(uint32_t pid)
+{
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd wanted = {.fd = pidfd, .events = POLLIN};
+    if (pidfd < 0)
+        return;
+    syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+    poll(&wanted, 1, KILLED_WAIT_MS);
+    close(pidfd);
+}
+
+static void read_copy(struct told *told, struct host *host, uint32_t copy)
+{
+    for (uint32_t index = 1; index <= CHANNEL_THREADS; index++) {
+        struct thread_slot *slot = channel_thread(host->channel, index);
+        uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
+        if ((state & SLOT_STATE) != SLOT_READY || state >> SLOT_PROCESS != copy)
+            continue;
+        struct stream stream = {0};
+        struct record record;
+        while (stream_peek(&stream, host, &slot->first, &record)) {
+            take(told, &record);
+            stream_consume(&stream, &record);
+        }
+        stream_close(&stream, host, &slot->first);
+        atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+    }
+}
+
+void runtime_collect(struct trace *trace, struct host *host, uint32_t parent)
+{
+    static struct told told;
+    told.released_count = told.own_count = 0;
+    for (uint32_t index = 1; index <= CHANNEL_PROCESSES; index++) {
+        struct process_slot *slot = channel_process(host->channel, index);
+        if (atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_READY ||
+            !(slot->flags & PROCESS_COPY) || slot->parent != parent)
+            continue;
+        make_sure_it_ended(slot->pid);
+        read_copy(&told, host, index);
+        struct stream log = {0};
+        stream_close(&log, host, &slot->log);
+        atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+    }
+    if (told.released_count > 0)
+        trace_runtime_blocks(trace, told.released, told.released_count);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the C and C++ runtimes keep for themselves until the end: buffers of stdio, the emergency
+ * pool of exceptions. They can release it all when asked to, but only once, and nothing works
+ * afterwards. So a copy of the process is asked, when the program is over: what the copy releases
+ * is the runtimes'. The copy is not a child as the program knows them: no handler of fork runs, no
+ * SIGCHLD comes, wait() does not see it; and it has no files, so that nothing is written twice.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sys.h"
+#include "target.h"
+
+enum { WAIT_MS = 500, KERNEL_SIGNALS = 64 };
+
+typedef void freeres_function(void);
+
+/* The layout that the system call takes. */
+struct kernel_sigaction {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    unsigned long mask;
+};
+
+/* In the copy: nothing that it does may be noticed. */
+static void isolate(void)
+{
+    static const struct kernel_sigaction standard;
+    const struct rlimit no_core = {0, 0};
+    sys_call3(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
+    sys_call3(SYS_prlimit64, 0, RLIMIT_CORE, (long)&no_core);
+    for (int number = 1; number <= KERNEL_SIGNALS; number++)
+        sys_call6(SYS_rt_sigaction, number, (long)&standard, 0, sizeof standard.mask, 0, 0);
+    if (sys_call3(SYS_close_range, 0, ~0U, 0) != 0)
+        for (int file = 0; file < 65536; file++)
+            sys_call3(SYS_close, file, 0, 0);
+}
+
+/* Waits for the copy, but not for ever: it may find a lock that no thread is left to release. */
+static void await(long copy)
+{
+    struct timespec limit = {.tv_nsec = WAIT_MS * 1000000L};
+    struct pollfd wanted = {.events = POLLIN};
+    long file = sys_call3(SYS_pidfd_open, copy, 0, 0);
+    wanted.fd = (int)file;
+    /* A signal ends this early; then the copy's list is cut short, which is no harm. */
+    if (file < 0 || sys_call6(SYS_ppoll, (long)&wanted, 1, (long)&limit, 0, 0, 0) != 1)
+        sys_call3(SYS_kill, copy, SIGKILL, 0);
+    if (file >= 0)
+        sys_call3(SYS_close, file, 0, 0);
+    while (sys_call6(SYS_wait4, copy, 0, __WALL, 0, 0, 0) == -EINTR)
+        ;
+}
+
+/* In the copy. Even looking the functions up may wait for a lock that is never released. */
+static void release_all(void)
+{
+    freeres_function *c, *cxx;
+    *(void **)&cxx = dlsym(RTLD_DEFAULT, "_ZN9__gnu_cxx9__freeresEv");
+    if (cxx != NULL)
+        cxx();
+    *(void **)&c = dlsym(RTLD_DEFAULT, "__libc_freeres");
+    if (c != NULL)
+        c();
+}
+
+__attribute__((destructor)) static void ask_runtimes(void)
+{
+    struct thread *thread = target_on->on != 0 ? target_enter() : NULL;
+    if (thread == NULL)
+        return;
+    long copy = sys_call6(SYS_clone, 0 /* a fork, without a signal at its end */, 0, 0, 0, 0, 0);
+    if (copy == 0) {
+        process_is_copy = true;
+        isolate();
+        target_leave(thread);
+        release_all();
+        sys_call3(SYS_exit_group, 0, 0, 0);
+    }
+    if (copy > 0)
+        await(copy);
+    target_leave(thread);
+}
+
+/* A program that ends in this way runs no destructors. A child of vfork just goes, too. */
+EXPORT void _exit(int status)
+{
+    if (process_is_own())
+        ask_runtimes();
+    for (;;)
+        sys_call3(SYS_exit_group, status, 0, 0);
+}
+
+EXPORT void _Exit(int status)
+{
+    _exit(status);
+}
