@@ -5,8 +5,11 @@
 
 /*
  * A preload library that captures the stack at every malloc, calloc, realloc and free, and
- * compares it with libunwind's. UNWIND_CHECK=0 measures instead of comparing. At exit, if
- * UNWIND_REPORT names a file, a line is appended to it.
+ * compares it with libunwind's. After a mismatch the program's exit status is 99.
+ *
+ * UNWIND_CHECK=0 measures instead of comparing; 3 only captures and 4 does not even that, so that
+ * the times of whole programs can be compared. If UNWIND_REPORT names a file, a line is appended
+ * to it at exit.
  */
 
 #include "unwind.h"
@@ -26,6 +29,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <x86intrin.h>
+
+/* That the library is there: programs that are made for it look for this. */
+__attribute__((visibility("default"))) const int unwind_check_loaded = 1;
 
 #define EXPORT     __attribute__((visibility("default")))
 #define SHOWN_MAX  3
@@ -51,6 +57,7 @@ static __thread struct thread *self __attribute__((tls_model("initial-exec")));
 static __thread bool starting __attribute__((tls_model("initial-exec")));
 static _Atomic unsigned long events, frames, added, mismatches, skipped, cycles, objects;
 static _Atomic int shown;
+static unsigned histogram[4096]; /* of cycles; approximate with several threads */
 static int mode = -1;
 
 static void *pages(size_t size)
@@ -139,7 +146,6 @@ static uint32_t walk_libunwind(const struct unwind_regs *regs, uintptr_t *out, u
     unw_word_t ip = 0;
     unw_word_t sp = 0;
     uint32_t n = 0;
-    bool signal = false;
 
     unw_getcontext(&context);
     unw_init_local(&cursor, &context);
@@ -152,10 +158,11 @@ static uint32_t walk_libunwind(const struct unwind_regs *regs, uintptr_t *out, u
         return 0;
     }
     while (n < max && ip != 0) {
-        out[n++] = ip + (signal ? 1 : 0);
+        /* The cursor says so at the interrupted frame, not at the one that the kernel made. */
+        out[n++] = ip + (unw_is_signal_frame(&cursor) > 0 ? 1 : 0);
         unw_proc_info_t info;
-        signal = unw_is_signal_frame(&cursor) > 0;
-        *odd |= unw_get_proc_info(&cursor, &info) != 0 || info.unwind_info == NULL;
+        /* What it makes up where it knows nothing is one byte long. */
+        *odd |= unw_get_proc_info(&cursor, &info) != 0 || info.end_ip - info.start_ip == 1;
         if (unw_step(&cursor) <= 0) {
             break;
         }
@@ -173,21 +180,18 @@ static void compare(struct thread *t, const struct unwind_regs *regs, bool trunc
         expected = pages(2 * UNWIND_MAX_FRAMES * sizeof(*expected));
     }
     uint32_t n = walk_libunwind(regs, expected, truncated ? t->depth : 2 * UNWIND_MAX_FRAMES, &odd);
-    bool same = n == t->depth;
-    for (uint32_t i = 0; i < n && i < t->depth; i++) {
-        same = same && expected[i] == t->stack[t->depth - 1 - i];
+    bool same = n <= t->depth;
+    for (uint32_t i = 0; i < n && same; i++) {
+        same = expected[i] == t->stack[t->depth - 1 - i];
     }
-    if (same) {
+    if (same && n == t->depth) {
         return;
     }
-    if (odd) { /* code without information, where libunwind guesses in its own way */
+    if (same && odd) { /* it forgets the other registers at code without information */
         skipped++;
-        if (mode < 2) {
-            return;
-        }
-    } else {
-        mismatches++;
+        return;
     }
+    mismatches++;
     show(t, expected, n, truncated);
 }
 
@@ -206,13 +210,17 @@ static void event(const struct unwind_regs *regs)
     if (mode == 0) {
         unsigned long before = __rdtsc();
         unwinder_capture(t->unwinder, regs, &d);
-        cycles += __rdtsc() - before;
+        unsigned long spent = __rdtsc() - before;
+        if (spent < 4096) { /* more: we were interrupted */
+            histogram[spent]++;
+            cycles += spent;
+        }
         events++;
         frames += d.kept + d.added;
         added += d.added;
-    } else if (mode == -2) {
+    } else if (mode == 3) {
         unwinder_capture(t->unwinder, regs, &d);
-    } else {
+    } else if (mode != 4) {
         if (++t->events % WHOLE_EACH == 0) {
             unwinder_reset(t->unwinder);
         }
@@ -262,21 +270,39 @@ EXPORT void free(void *p)
     __libc_free(p);
 }
 
-__attribute__((destructor)) static void report(void)
+static unsigned median(void)
 {
-    const char *name = getenv("UNWIND_REPORT");
-    char line[400];
+    unsigned long n = 0;
+    unsigned i = 0;
 
-    if (name == NULL || events == 0) {
-        return;
+    for (; i < 4096 && n <= events / 2; i++) {
+        n += histogram[i];
     }
+    return i;
+}
+
+static void write_report(const char *name)
+{
+    char line[400];
     int size = snprintf(line, sizeof(line),
                         "events %lu mismatches %lu skipped %lu frames %.1f added %.2f objects %lu "
-                        "cycles %.0f %s\n",
+                        "cycles %.0f median %u %s\n",
                         events, mismatches, skipped, (double)frames / (double)events,
                         (double)added / (double)events, objects, (double)cycles / (double)events,
-                        program_invocation_short_name);
+                        median(), program_invocation_short_name);
     int fd = open(name, O_WRONLY | O_CREAT | O_APPEND, 0644);
     (void)!write(fd, line, (size_t)size);
     close(fd);
+}
+
+__attribute__((destructor)) static void report(void)
+{
+    const char *name = getenv("UNWIND_REPORT");
+
+    if (name != NULL && events != 0) {
+        write_report(name);
+    }
+    if (mismatches != 0) {
+        _exit(99);
+    }
 }

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Frames that compilers make rarely: each calls fn(argument), or is interrupted by ud2. */
+
+        .text
+
+/* void frame_r13(void (*fn)(void *), void *argument): the CFA is in r13 all along */
+        .globl  frame_r13
+        .type   frame_r13, @function
+frame_r13:
+        .cfi_startproc
+        pushq   %r13
+        .cfi_def_cfa_offset 16
+        .cfi_offset 13, -16
+        leaq    16(%rsp), %r13
+        .cfi_def_cfa 13, 0
+        andq    $-64, %rsp
+        subq    $64, %rsp
+        movq    %rdi, %rax
+        movq    %rsi, %rdi
+        call    *%rax
+        leaq    -16(%r13), %rsp
+        .cfi_def_cfa 7, 16
+        popq    %r13
+        .cfi_def_cfa_offset 8
+        ret
+        .cfi_endproc
+        .size   frame_r13, . - frame_r13
+
+/* void frame_far(void (*fn)(void *), void *argument): changes r13 and rbp, which it saves too far
+   from the CFA for a packed rule */
+        .globl  frame_far
+        .type   frame_far, @function
+frame_far:
+        .cfi_startproc
+        subq    $1032, %rsp
+        .cfi_def_cfa_offset 1040
+        movq    %r13, 8(%rsp)
+        .cfi_offset 13, -1032
+        movq    %rbp, 16(%rsp)
+        .cfi_offset 6, -1024
+        movq    $0x1234, %r13
+        movq    %rsi, %rbp
+        movq    %rdi, %rax
+        movq    %rsi, %rdi
+        call    *%rax
+        movq    16(%rsp), %rbp
+        movq    8(%rsp), %r13
+        addq    $1032, %rsp
+        .cfi_def_cfa_offset 8
+        ret
+        .cfi_endproc
+        .size   frame_far, . - frame_far
+
+/* void frame_r10(void): interrupted while the CFA is in r10 */
+        .globl  frame_r10
+        .type   frame_r10, @function
+frame_r10:
+        .cfi_startproc
+        leaq    8(%rsp), %r10
+        .cfi_def_cfa 10, 0
+        andq    $-64, %rsp
+        ud2
+        leaq    -8(%r10), %rsp
+        .cfi_def_cfa 7, 8
+        ret
+        .cfi_endproc
+        .size   frame_r10, . - frame_r10
+
+/* void frame_plt(void): rules as the linker makes them for .plt; interrupted on both sides of
+   the push */
+        .p2align 4
+        .globl  frame_plt
+        .type   frame_plt, @function
+frame_plt:
+        .cfi_startproc
+        .cfi_escape 0x0f, 0x0b, 0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22
+        ud2
+        .byte   0x0f, 0x1f, 0x40, 0x00  /* a nop of 4 bytes */
+        .byte   0x68, 1, 0, 0, 0        /* pushq $1 */
+        ud2
+        popq    %rax
+        ret
+        .cfi_endproc
+        .size   frame_plt, . - frame_plt
+
+/* void frame_pointer_only(void (*fn)(void *), void *argument): nothing but a frame pointer */
+        .globl  frame_pointer_only
+        .type   frame_pointer_only, @function
+frame_pointer_only:
+        pushq   %rbp
+        movq    %rsp, %rbp
+        movq    %rdi, %rax
+        movq    %rsi, %rdi
+        call    *%rax
+        popq    %rbp
+        ret
+        .size   frame_pointer_only, . - frame_pointer_only
+
+        .section .note.GNU-stack, "", @progbits
