@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/** Arrays that grow by doubling. */
+#ifndef ANALYZER_BASE_GROW_H
+#define ANALYZER_BASE_GROW_H
+
+#include <stddef.h>
+
+#include <ttdtrace/status.h>
+
+/**
+ * Makes room for `count` elements of `size` bytes in `*array`, which has `*capacity` of them.
+ *
+ * @return TTD_OK, or TTD_ERROR_NO_MEMORY with the array untouched.
+ */
+ttd_status grow_array(void **array, size_t *capacity, size_t count, size_t size);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/idtable.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+void idtable_init(idtable *table, size_t record_size)
+{
+    *table = (idtable){.record_size = record_size};
+}
+
+void idtable_free(idtable *table)
+{
+    for (size_t i = 0; i < table->run_count; i++)
+        free(table->runs[i].records);
+    free(table->runs);
+    idtable_init(table, table->record_size);
+}
+
+/* The run to append `id` to: the last one, or a new one after it; NULL if `id` is not new. */
+static ttd_status run_for(idtable *table, ttd_id id, idtable_run **run)
+{
+    *run = NULL;
+    if (table->run_count) {
+        idtable_run *last = &table->runs[table->run_count - 1];
+        uint64_t next = (uint64_t)last->first + last->count;
+        if (id == next)
+            *run = last;
+        if (id <= next)
+            return TTD_OK;
+    }
+    ttd_status status = grow_array((void **)&table->runs, &table->run_capacity,
+                                   table->run_count + 1, sizeof *table->runs);
+    if (status != TTD_OK)
+        return status;
+    *run = &table->runs[table->run_count++];
+    **run = (idtable_run){.first = id};
+    return TTD_OK;
+}
+
+ttd_status idtable_add(idtable *table, ttd_id id, void **record)
+{
+    *record = NULL;
+    idtable_run *run;
+    ttd_status status = run_for(table, id, &run);
+    if (status != TTD_OK || !run)
+        return status;
+    status = grow_array(&run->records, &run->capacity, run->count + 1, table->record_size);
+    if (status != TTD_OK)
+        return status;
+    *record = (char *)run->records + run->count++ * table->record_size;
+    memset(*record, 0, table->record_size);
+    return TTD_OK;
+}
+
+void *idtable_get(const idtable *table, ttd_id id)
+{
+    size_t low = 0;
+    size_t high = table->run_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const idtable_run *run = &table->runs[middle];
+        if (id < run->first)
+            high = middle;
+        else if (id - run->first >= run->count)
+            low = middle + 1;
+        else
+            return (char *)run->records + (id - run->first) * table->record_size;
+    }
+    return NULL;
+}
+
+size_t idtable_count(const idtable *table)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < table->run_count; i++)
+        count += table->runs[i].count;
+    return count;
+}

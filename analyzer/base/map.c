@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/map.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+void map_init(hash_map *map)
+{
+    *map = (hash_map){.key = hash_key_new()};
+}
+
+void map_free(hash_map *map)
+{
+    free(map->entries);
+    map->entries = NULL;
+    map->capacity = 0;
+    map->count = 0;
+}
+
+/* The entry of the key, or the empty one where it belongs. Needs a capacity. */
+static map_entry *find(const hash_map *map, uint64_t a, uint64_t b)
+{
+    size_t mask = map->capacity - 1;
+    size_t i = (size_t)hash_value(map->key, a ^ hash_value(map->key, b)) & mask;
+    while (map->entries[i].value != MAP_NONE && (map->entries[i].a != a || map->entries[i].b != b))
+        i = (i + 1) & mask;
+    return &map->entries[i];
+}
+
+static ttd_status rebuild(hash_map *map, size_t capacity)
+{
+    if (capacity > SIZE_MAX / sizeof(map_entry))
+        return TTD_ERROR_NO_MEMORY;
+    hash_map grown = *map;
+    grown.capacity = capacity;
+    grown.entries = malloc(capacity * sizeof *grown.entries);
+    if (!grown.entries)
+        return TTD_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < capacity; i++)
+        grown.entries[i].value = MAP_NONE;
+    for (size_t i = 0; i < map->capacity; i++) {
+        const map_entry *entry = &map->entries[i];
+        if (entry->value != MAP_NONE)
+            *find(&grown, entry->a, entry->b) = *entry;
+    }
+    free(map->entries);
+    *map = grown;
+    return TTD_OK;
+}
+
+uint32_t map_get(const hash_map *map, uint64_t a, uint64_t b)
+{
+    return map->capacity ? find(map, a, b)->value : MAP_NONE;
+}
+
+ttd_status map_set(hash_map *map, uint64_t a, uint64_t b, uint32_t value)
+{
+    if (map->count >= map->capacity / 2) {
+        ttd_status status = rebuild(map, map->capacity ? map->capacity * 2 : 64);
+        if (status != TTD_OK)
+            return status;
+    }
+    map_entry *entry = find(map, a, b);
+    if (entry->value == MAP_NONE)
+        map->count++;
+    *entry = (map_entry){a, b, value};
+    return TTD_OK;
+}

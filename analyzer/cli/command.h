@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/** Commands, and the options that all of them have. */
+#ifndef ANALYZER_CLI_COMMAND_H
+#define ANALYZER_CLI_COMMAND_H
+
+#include <getopt.h>
+#include <stdbool.h>
+
+#include "report/format.h"
+
+/** An entry of the table of commands. */
+typedef struct command {
+    const char *name;
+    const char *summary;
+    const char *help;
+    /** `arguments[0]` is the name. Returns the exit status. */
+    int (*run)(const struct command *command, int count, char **arguments);
+} command;
+
+extern const command command_events;
+extern const command command_info;
+extern const command command_leaks;
+extern const command command_moves;
+extern const command command_recover;
+extern const command command_verify;
+
+/** What the common options say. */
+typedef struct common {
+    const command *command;
+    const report_format *format;
+    /** NULL for standard output. */
+    const char *output;
+    bool has_pager;
+    const char *trace;
+} common;
+
+/** Values of options that have no letter begin here. */
+#define OPTION_FIRST 256
+
+/** An option of a command's own: true if it was taken, false if the argument is invalid. */
+typedef bool (*option_function)(void *context, int option, const char *argument);
+
+/**
+ * Reads options and the name of the trace.
+ *
+ * @param own      the command's own options, ended by an entry of zeros; all without letter
+ * @param context  for `take`
+ * @return -1 to go on, or the exit status, also after --help
+ */
+int command_options(common *result, const command *which, int count, char **arguments,
+                    const struct option *own, option_function take, void *context);
+
+/** The end of every help text. */
+#define COMMAND_COMMON_HELP                                                                        \
+    "\n"                                                                                           \
+    "  -f, --format FORMAT  text (the default), json or csv\n"                                     \
+    "  -o, --output FILE    write there instead of to standard output; the file is\n"              \
+    "                       readable by you only, and replaced only when complete\n"               \
+    "      --no-pager       do not page long output\n"                                             \
+    "  -h, --help           this text\n"
+
+#endif

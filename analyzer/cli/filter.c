@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/filter.h"
+
+#include <fnmatch.h>
+#include <string.h>
+#include <strings.h>
+
+void filter_init(filter *wanted)
+{
+    memset(wanted, 0, sizeof *wanted);
+    map_init(&wanted->stack_matches);
+}
+
+void filter_free(filter *wanted)
+{
+    map_free(&wanted->stack_matches);
+}
+
+static bool add_action(filter *wanted, const char *name, size_t size)
+{
+    for (int i = TTD_ACTION_ALLOC; i <= TTD_ACTION_DESTROY; i++) {
+        const char *known = ttd_action_name((ttd_action)i);
+        if (strlen(known) == size && strncasecmp(known, name, size) == 0) {
+            wanted->actions |= UINT32_C(1) << i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool filter_add_actions(filter *wanted, const char *text)
+{
+    for (;;) {
+        size_t size = strcspn(text, ",");
+        if (!add_action(wanted, text, size))
+            return false;
+        if (!text[size])
+            return true;
+        text += size + 1;
+    }
+}
+
+bool filter_set_thread(filter *wanted, const char *text)
+{
+    wanted->has_thread = true;
+    wanted->is_os_thread = strncmp(text, "os:", 3) == 0;
+    return number_parse(wanted->is_os_thread ? text + 3 : text, &wanted->thread);
+}
+
+bool filter_set_heap(filter *wanted, const char *text)
+{
+    wanted->has_heap = true;
+    wanted->heap_name = number_parse(text, &wanted->heap) ? NULL : text;
+    return *text;
+}
+
+bool filter_add_address(filter *wanted, const char *text)
+{
+    if (wanted->address_count == FILTER_ADDRESSES)
+        return false;
+    return number_parse_range(text, &wanted->addresses[wanted->address_count++]);
+}
+
+bool filter_set_size(filter *wanted, const char *text)
+{
+    wanted->has_size = true;
+    return number_parse_range(text, &wanted->size);
+}
+
+bool filter_set_stack(filter *wanted, const char *text)
+{
+    wanted->has_stack = true;
+    wanted->stack_pattern = *text == '#' ? NULL : text;
+    return *text == '#' ? number_parse(text + 1, &wanted->stack) : *text;
+}
+
+uint32_t filter_kinds(const filter *wanted)
+{
+    uint32_t kinds = 0;
+    if (wanted->is_os_thread)
+        kinds |= TTD_KIND_BIT(TTD_KIND_THREADS);
+    if (wanted->heap_name)
+        kinds |= TTD_KIND_BIT(TTD_KIND_STRINGS);
+    if (wanted->stack_pattern)
+        kinds |= TTD_KINDS_DEFINITIONS;
+    return kinds;
+}
+
+static bool passes_thread(const filter *wanted, const definitions *names, const ttd_event *event)
+{
+    if (!wanted->is_os_thread)
+        return event->thread == wanted->thread;
+    const definition_thread *thread = definitions_thread(names, event->thread);
+    return thread && thread->os_id == wanted->thread;
+}
+
+static bool passes_heap(const filter *wanted, const definitions *names, const ttd_event *event)
+{
+    const definition_heap *heap = definitions_heap(names, event->heap);
+    if (!wanted->heap_name)
+        return (heap ? heap->handle : 0) == wanted->heap;
+    ttd_string name = definitions_text(names, heap ? heap->name : TTD_NONE);
+    return name.size == strlen(wanted->heap_name) &&
+           memcmp(name.data, wanted->heap_name, name.size) == 0;
+}
+
+/* An address matches whatever it is to the call. 0 is no address, unless asked for. */
+static bool passes_address(const filter *wanted, const ttd_event *event)
+{
+    uint64_t all[] = {event->address, event->base_address, event->previous_address};
+    bool uses_heap = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_FREE ||
+                     event->action == TTD_ACTION_REALLOC;
+    for (size_t i = 0; uses_heap && i < wanted->address_count; i++) {
+        for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
+            bool is_given = all[k] || (k == 0) == (event->action != TTD_ACTION_FREE);
+            if (is_given && number_in_range(all[k], wanted->addresses[i]))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool passes_size(const filter *wanted, const ttd_event *event)
+{
+    bool has_size = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC ||
+                    (event->action == TTD_ACTION_FREE && event->size);
+    return has_size && number_in_range(event->size, wanted->size);
+}
+
+static bool text_matches(const char *pattern, ttd_string text)
+{
+    if (!text.size)
+        return false;
+    if (strpbrk(pattern, "*?["))
+        return fnmatch(pattern, text.data, 0) == 0;
+    return strstr(text.data, pattern);
+}
+
+static bool frame_matches(const filter *wanted, definitions *names, const definition_stack *stack)
+{
+    const definition_module *module = definitions_module(names, stack->module);
+    if (module && text_matches(wanted->stack_pattern, definitions_text(names, module->path)))
+        return true;
+    const definition_symbol *symbol = definitions_symbol(names, stack->module, stack->offset);
+    for (uint32_t i = 0; symbol && i < symbol->count; i++) {
+        ttd_id function = names->frames[symbol->first + i].function;
+        if (text_matches(wanted->stack_pattern, definitions_function(names, function)))
+            return true;
+    }
+    return false;
+}
+
+/* A stack matches if one of its frames does; what is found out holds for all up to there. */
+static bool passes_pattern(filter *wanted, definitions *names, ttd_id stack)
+{
+    ttd_id id = stack;
+    bool matches = false;
+    const definition_stack *frame;
+    while (!matches && (frame = definitions_stack(names, id))) {
+        uint32_t known = map_get(&wanted->stack_matches, id, 0);
+        if (known != MAP_NONE) {
+            matches = known;
+            break;
+        }
+        matches = frame_matches(wanted, names, frame);
+        if (!matches)
+            id = frame->parent;
+    }
+    ttd_id end = id;
+    for (id = stack; wanted->status == TTD_OK && id != end; id = frame->parent) {
+        frame = definitions_stack(names, id);
+        wanted->status = map_set(&wanted->stack_matches, id, 0, matches);
+    }
+    if (wanted->status == TTD_OK)
+        wanted->status = map_set(&wanted->stack_matches, end, 0, matches);
+    return matches;
+}
+
+bool filter_passes(filter *wanted, definitions *names, const ttd_event *event)
+{
+    if (wanted->actions && !(event->action < 32 && wanted->actions >> event->action & 1))
+        return false;
+    if (wanted->has_thread && !passes_thread(wanted, names, event))
+        return false;
+    if (wanted->has_heap && !passes_heap(wanted, names, event))
+        return false;
+    if (wanted->address_count && !passes_address(wanted, event))
+        return false;
+    if (wanted->has_size && !passes_size(wanted, event))
+        return false;
+    if (!wanted->has_stack)
+        return true;
+    if (!wanted->stack_pattern)
+        return event->stack == wanted->stack;
+    return passes_pattern(wanted, names, event->stack);
+}

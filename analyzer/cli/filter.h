@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/** Which events are wanted. */
+#ifndef ANALYZER_CLI_FILTER_H
+#define ANALYZER_CLI_FILTER_H
+
+#include "base/map.h"
+#include "cli/moment.h"
+#include "cli/numbers.h"
+#include "symbols/definitions.h"
+
+#define FILTER_ADDRESSES 16
+
+/** Start from filter_init(). What is not given lets everything pass. */
+typedef struct filter {
+    /** A bit for each ttd_action. */
+    uint32_t actions;
+    /** As given: a number, or "os:" and a number. */
+    bool has_thread;
+    bool is_os_thread;
+    uint64_t thread;
+    /** As given: a handle, or a name. */
+    const char *heap_name;
+    bool has_heap;
+    uint64_t heap;
+    number_range addresses[FILTER_ADDRESSES];
+    size_t address_count;
+    number_range size;
+    bool has_size;
+    /** As given: a pattern, or an identifier. */
+    const char *stack_pattern;
+    bool has_stack;
+    uint64_t stack;
+    /** Stack to 0 or 1, whether the pattern matches. */
+    hash_map stack_matches;
+    ttd_status status;
+} filter;
+
+void filter_init(filter *wanted);
+void filter_free(filter *wanted);
+
+/* Read an option's argument; false if it is invalid. */
+bool filter_add_actions(filter *wanted, const char *text);
+bool filter_set_thread(filter *wanted, const char *text);
+bool filter_set_heap(filter *wanted, const char *text);
+bool filter_add_address(filter *wanted, const char *text);
+bool filter_set_size(filter *wanted, const char *text);
+bool filter_set_stack(filter *wanted, const char *text);
+
+/** Kinds of definitions that the filter needs. */
+uint32_t filter_kinds(const filter *wanted);
+
+/** Whether the event is wanted. A lack of memory is kept in wanted->status. */
+bool filter_passes(filter *wanted, definitions *names, const ttd_event *event);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/message.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/exit.h"
+#include "report/escape.h"
+
+/* Errors may quote file names, which can contain anything. */
+static void print(const char *text)
+{
+    out output;
+    out_init(&output, STDERR_FILENO, false);
+    out_text(&output, "ttdanalyze: ");
+    escape_text(&output, escape_string(text));
+    out_char(&output, '\n');
+    out_flush(&output);
+}
+
+void message(const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    print(text);
+}
+
+void message_error(const char *prefix, const char *path, const ttd_error *error)
+{
+    char place[96] = "";
+    size_t used = 0;
+    if (error->offset != TTD_NOWHERE)
+        used = (size_t)snprintf(place, sizeof place, "offset 0x%llx",
+                                (unsigned long long)error->offset);
+    if (error->chunk != TTD_NOWHERE)
+        used += (size_t)snprintf(place + used, sizeof place - used, "%schunk %llu",
+                                 used ? ", " : "", (unsigned long long)error->chunk);
+    const char *reason =
+        error->system_error ? strerror(error->system_error) : ttd_status_text(error->status);
+    const char *what = error->what ? error->what : "";
+    message("%s%s: %s%s%s%s%s", prefix, path, place, used ? ": " : "", reason, *what ? ": " : "",
+            what);
+}
+
+int message_usage(const char *command, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    message("%s%s%s", command ? command : "", command ? ": " : "", text);
+    message("try 'ttdanalyze %s%s--help'", command ? command : "", command ? " " : "");
+    return STATUS_USAGE;
+}
+
+int exit_for(ttd_status status)
+{
+    switch (status) {
+    case TTD_OK:
+    case TTD_END:
+        return STATUS_OK;
+    case TTD_ERROR_NOT_A_TRACE:
+    case TTD_ERROR_UNSUPPORTED:
+    case TTD_ERROR_IO:
+        return STATUS_OPEN;
+    case TTD_ERROR_CORRUPT:
+    case TTD_ERROR_TRUNCATED:
+    case TTD_ERROR_LIMIT:
+        return STATUS_DAMAGED;
+    case TTD_ERROR_NO_MEMORY:
+    case TTD_ERROR_ARGUMENT:
+    case TTD_ERROR_MISUSE:
+        break;
+    }
+    return STATUS_INTERNAL;
+}

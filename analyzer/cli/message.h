@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/** Messages on standard error. */
+#ifndef ANALYZER_CLI_MESSAGE_H
+#define ANALYZER_CLI_MESSAGE_H
+
+#include <ttdtrace/status.h>
+
+/** Prints "ttdanalyze: " and the text, with control characters made visible. */
+__attribute__((format(printf, 1, 2))) void message(const char *format, ...);
+
+/** Prints what failed: file, offset and chunk if known, reason. `prefix` such as "warning: ". */
+void message_error(const char *prefix, const char *path, const ttd_error *error);
+
+/** Prints a usage error of a command and how to get help; returns STATUS_USAGE. */
+__attribute__((format(printf, 2, 3))) int message_usage(const char *command, const char *format,
+                                                        ...);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/moment.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/exit.h"
+#include "cli/numbers.h"
+
+/* Fewer events than these are looked through one by one. */
+#define SCAN_MAX 65536
+
+static bool parse_time(const char *text, uint64_t *time)
+{
+    static const struct {
+        const char *name;
+        double nanoseconds;
+    } units[] = {{"", 1e9},   {"s", 1e9},    {"ms", 1e6},  {"us", 1e3},
+                 {"ns", 1.0}, {"min", 60e9}, {"h", 3600e9}};
+    char *end;
+    if (!isdigit((unsigned char)*text) && *text != '.')
+        return false;
+    double value = strtod(text, &end);
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        double nanoseconds = value * units[i].nanoseconds;
+        if (end != text && strcmp(end, units[i].name) == 0 && nanoseconds < 1.8e19) {
+            *time = (uint64_t)nanoseconds;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse_percent(const char *text, double *percent)
+{
+    char *end;
+    if (!isdigit((unsigned char)*text) && *text != '.')
+        return false;
+    *percent = strtod(text, &end);
+    return strcmp(end, "%") == 0 && *percent >= 0 && *percent <= 100;
+}
+
+bool moment_parse(const char *text, moment *result)
+{
+    moment when = {.kind = MOMENT_START};
+    if (strcmp(text, "start") == 0)
+        when.kind = MOMENT_START;
+    else if (strcmp(text, "end") == 0)
+        when.kind = MOMENT_END;
+    else if (*text == '#' && number_parse(text + 1, &when.event))
+        when.kind = MOMENT_EVENT;
+    else if (*text == '+' && parse_time(text + 1, &when.time))
+        when.kind = MOMENT_TIME;
+    else if (parse_percent(text, &when.percent))
+        when.kind = MOMENT_PERCENT;
+    else if (ttd_position_parse(text, &when.position))
+        when.kind = MOMENT_POSITION;
+    else
+        return false;
+    *result = when;
+    return true;
+}
+
+/* One more than the number of the last event. */
+static ttd_status count_events(source *trace, uint64_t *count, ttd_error *error)
+{
+    *count = 0;
+    if (trace->is_closed && trace->end.reason != TTD_END_NOT_RECORDED) {
+        *count = trace->end.events;
+        return TTD_OK;
+    }
+    ttd_status status = ttd_reader_rewind(trace->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
+    ttd_chunk chunk;
+    while (status == TTD_OK) {
+        status = ttd_reader_next_chunk(trace->reader, &chunk, error);
+        if (status == TTD_OK && chunk.kind == TTD_KIND_EVENTS)
+            *count = chunk.first_item + chunk.item_count;
+    }
+    return status == TTD_END || status == TTD_ERROR_TRUNCATED ? TTD_OK : status;
+}
+
+/* The next batch of events; TTD_END if there is none. */
+static ttd_status next_events(source *trace, ttd_batch *batch, ttd_error *error)
+{
+    ttd_status status;
+    do
+        status = ttd_reader_next(trace->reader, batch, error);
+    while (status == TTD_OK && batch->kind != TTD_KIND_EVENTS);
+    return status == TTD_ERROR_TRUNCATED ? TTD_END : status;
+}
+
+static ttd_position position_of(const ttd_event *event, moment_purpose purpose)
+{
+    bool completes = purpose == MOMENT_STATE && event->action == TTD_ACTION_REALLOC;
+    return completes && ttd_event_returned(event) ? event->time_end : ttd_event_position(event);
+}
+
+/* The position of an event, or of the last one before if it is missing; TTD_END if it is after all.
+ */
+static ttd_status find_event(source *trace, uint64_t number, moment_purpose purpose,
+                             ttd_position *position, ttd_error *error)
+{
+    ttd_batch batch;
+    ttd_status status = ttd_reader_rewind(trace->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
+    if (status == TTD_OK)
+        status = ttd_reader_seek_event(trace->reader, number, error);
+    *position = ttd_position_min();
+    while (status == TTD_OK) {
+        status = next_events(trace, &batch, error);
+        for (size_t i = 0; status == TTD_OK && i < batch.count; i++) {
+            const ttd_event *event = &batch.u.events[i];
+            bool is_first = ttd_position_compare(*position, ttd_position_min()) == 0;
+            if (event->number <= number || is_first)
+                *position = position_of(event, purpose);
+            if (event->number >= number)
+                return TTD_OK;
+        }
+    }
+    return status;
+}
+
+/* Whether the first event that the chunk of event `number` has happened at `time` or before. */
+static ttd_status is_before(source *trace, uint64_t number, uint64_t time, bool *result,
+                            ttd_error *error)
+{
+    ttd_batch batch;
+    ttd_status status = ttd_reader_seek_event(trace->reader, number, error);
+    if (status == TTD_OK)
+        status = next_events(trace, &batch, error);
+    *result = status == TTD_OK && batch.count && batch.u.events[0].wall_time <= time;
+    return status == TTD_END ? TTD_OK : status;
+}
+
+/* The last position of what happened at `time` or before. */
+static ttd_status find_time(source *trace, uint64_t time, ttd_position *position, ttd_error *error)
+{
+    uint64_t low = 0;
+    uint64_t high = 0;
+    ttd_status status = count_events(trace, &high, error);
+    if (status == TTD_OK)
+        status = ttd_reader_rewind(trace->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
+    while (status == TTD_OK && high - low > SCAN_MAX) {
+        uint64_t middle = low + (high - low) / 2;
+        bool result = false;
+        status = is_before(trace, middle, time, &result, error);
+        if (result)
+            low = middle;
+        else
+            high = middle;
+    }
+    if (status == TTD_OK)
+        status = ttd_reader_seek_event(trace->reader, low, error);
+    *position = ttd_position_min();
+    while (status == TTD_OK) {
+        ttd_batch batch;
+        status = next_events(trace, &batch, error);
+        for (size_t i = 0; status == TTD_OK && i < batch.count; i++) {
+            if (batch.u.events[i].wall_time > time)
+                return TTD_OK;
+            *position = ttd_event_position(&batch.u.events[i]);
+        }
+    }
+    return status;
+}
+
+static ttd_status find_percent(source *trace, double percent, moment_purpose purpose,
+                               ttd_position *position, ttd_error *error)
+{
+    uint64_t count = 0;
+    ttd_status status = count_events(trace, &count, error);
+    uint64_t wanted = (uint64_t)((double)count * percent / 100 + 0.5);
+    if (status == TTD_OK && wanted >= count)
+        return TTD_END;
+    if (status != TTD_OK || (!wanted && purpose == MOMENT_STATE))
+        return status;
+    /* As state: so many events have happened. In the order: so many are before. */
+    return find_event(trace, purpose == MOMENT_STATE ? wanted - 1 : wanted, purpose, position,
+                      error);
+}
+
+int moment_resolve(const moment *when, moment_purpose purpose, source *trace,
+                   ttd_position *position)
+{
+    ttd_error error = {.what = NULL};
+    ttd_status status = TTD_OK;
+    *position = ttd_position_min();
+    switch (when->kind) {
+    case MOMENT_START:
+        break;
+    case MOMENT_END:
+        status = TTD_END;
+        break;
+    case MOMENT_POSITION:
+        *position = when->position;
+        break;
+    case MOMENT_EVENT:
+        status = find_event(trace, when->event, purpose, position, &error);
+        break;
+    case MOMENT_PERCENT:
+        status = find_percent(trace, when->percent, purpose, position, &error);
+        break;
+    case MOMENT_TIME:
+        status = find_time(trace, when->time, position, &error);
+        break;
+    }
+    if (status == TTD_END)
+        *position = ttd_position_max();
+    else if (status != TTD_OK)
+        return source_fail(trace, status, &error);
+    return STATUS_OK;
+}

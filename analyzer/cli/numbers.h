@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/** Numbers and ranges of numbers on the command line. */
+#ifndef ANALYZER_CLI_NUMBERS_H
+#define ANALYZER_CLI_NUMBERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Reads a decimal number, or a hexadecimal one with 0x; false if the whole text is none. */
+bool number_parse(const char *text, uint64_t *number);
+
+/** As number_parse(), with an optional suffix of sizes: K, M, G, T for powers of 1024. */
+bool number_parse_size(const char *text, uint64_t *number);
+
+/** From `first` to `last`, both included. */
+typedef struct number_range {
+    uint64_t first;
+    uint64_t last;
+} number_range;
+
+/** Reads N, N-M, N- or N+LENGTH, of numbers as number_parse_size() takes them. */
+bool number_parse_range(const char *text, number_range *range);
+
+static inline bool number_in_range(uint64_t number, number_range range)
+{
+    return number >= range.first && number <= range.last;
+}
+
+#endif

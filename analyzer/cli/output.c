@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/exit.h"
+#include "cli/message.h"
+
+static bool wants_color(int descriptor)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+    return isatty(descriptor) && !(no_color && *no_color) &&
+           !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+/* In the child: standard input is the pipe. */
+static void run_pager(const char *pager)
+{
+    setenv("LESS", "FRX", 0);
+    setenv("LV", "-c", 0);
+    execl("/bin/sh", "sh", "-c", pager, (char *)NULL);
+    _exit(127);
+}
+
+/* Starts the pager; false if there is none, and then the output goes to the terminal. */
+static bool start_pager(output *target)
+{
+    const char *pager = getenv("PAGER");
+    int ends[2];
+    if (!pager)
+        pager = "less -R";
+    if (!*pager || strcmp(pager, "cat") == 0 || pipe(ends) != 0)
+        return false;
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[0], STDIN_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        run_pager(pager);
+    }
+    close(ends[0]);
+    if (child < 0) {
+        close(ends[1]);
+        return false;
+    }
+    /* A pager that is left early ends the output, not us: we must wait for it. */
+    signal(SIGPIPE, SIG_IGN);
+    target->pager = child;
+    target->out.descriptor = ends[1];
+    return true;
+}
+
+static int fail(const char *path)
+{
+    message("%s: %s", path, strerror(errno));
+    return STATUS_INTERNAL;
+}
+
+static int open_temporary(output *target)
+{
+    size_t size = strlen(target->path) + sizeof ".XXXXXX";
+    target->temporary = malloc(size);
+    if (!target->temporary)
+        return fail(target->path);
+    snprintf(target->temporary, size, "%s.XXXXXX", target->path);
+    int descriptor = mkstemp(target->temporary);
+    if (descriptor < 0) {
+        int status = fail(target->path);
+        free(target->temporary);
+        target->temporary = NULL;
+        return status;
+    }
+    out_init(&target->out, descriptor, false);
+    return STATUS_OK;
+}
+
+static int open_file(output *target, const char *source)
+{
+    struct stat there;
+    struct stat trace;
+    if (stat(target->path, &there) != 0)
+        return open_temporary(target);
+    if (stat(source, &trace) == 0 && there.st_dev == trace.st_dev && there.st_ino == trace.st_ino) {
+        message("%s: is the trace itself, and will not be overwritten", target->path);
+        return STATUS_USAGE;
+    }
+    if (S_ISREG(there.st_mode))
+        return open_temporary(target);
+    int descriptor = open(target->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (descriptor < 0)
+        return fail(target->path);
+    out_init(&target->out, descriptor, wants_color(descriptor));
+    return STATUS_OK;
+}
+
+int output_open(output *target, const char *path, const char *source, bool pages)
+{
+    target->path = path && strcmp(path, "-") != 0 ? path : NULL;
+    target->temporary = NULL;
+    target->pager = 0;
+    if (target->path)
+        return open_file(target, source);
+    out_init(&target->out, STDOUT_FILENO, wants_color(STDOUT_FILENO));
+    if (pages && isatty(STDOUT_FILENO))
+        start_pager(target);
+    return STATUS_OK;
+}
+
+static int close_file(output *target, int status, bool keep)
+{
+    if (target->out.descriptor != STDOUT_FILENO && close(target->out.descriptor) != 0 &&
+        !target->out.error)
+        target->out.error = errno;
+    if (target->temporary) {
+        if (!keep || target->out.error)
+            unlink(target->temporary);
+        else if (rename(target->temporary, target->path) != 0) {
+            target->out.error = errno;
+            unlink(target->temporary);
+        }
+        free(target->temporary);
+        target->temporary = NULL;
+    }
+    if (!target->out.error)
+        return status;
+    /* Who reads our output had enough. */
+    if (target->out.error == EPIPE)
+        return target->pager ? status : STATUS_INTERNAL;
+    message("%s: %s", target->path ? target->path : "standard output", strerror(target->out.error));
+    return STATUS_INTERNAL;
+}
+
+int output_close(output *target, int status, bool keep)
+{
+    out_flush(&target->out);
+    status = close_file(target, status, keep);
+    while (target->pager && waitpid(target->pager, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return status;
+}

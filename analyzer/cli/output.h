@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/** Where a report goes: standard output, a pager, or a file. */
+#ifndef ANALYZER_CLI_OUTPUT_H
+#define ANALYZER_CLI_OUTPUT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "report/out.h"
+
+typedef struct output {
+    out out;
+    /** The file to be made, or NULL; and under what name it is written. */
+    const char *path;
+    char *temporary;
+    /** The pager's process, or 0. */
+    pid_t pager;
+} output;
+
+/**
+ * Opens the output. A file is written under another name, with mode 0600, and replaces `path` only
+ * when it is complete; what is no regular file, such as a pipe, is written to directly.
+ *
+ * @param path    NULL or "-" for standard output
+ * @param source  the trace, which must not be overwritten
+ * @param pages   whether a pager may be used, if standard output is a terminal
+ * @return an exit status; on failure a message was printed
+ */
+int output_open(output *target, const char *path, const char *source, bool pages);
+
+/**
+ * Completes the output, or with `keep` false removes what was written. Returns `status`, or
+ * STATUS_INTERNAL if the output failed.
+ */
+int output_close(output *target, int status, bool keep);
+
+#endif

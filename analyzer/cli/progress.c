@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/progress.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Calls between two looks at the clock. */
+#define CALLS 64
+
+static uint64_t now(void)
+{
+    struct timespec time = {0, 0};
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
+}
+
+void progress_begin(progress *state)
+{
+    *state = (progress){.is_wanted = isatty(STDERR_FILENO), .begin = now()};
+}
+
+void progress_update(progress *state, uint64_t done, uint64_t total)
+{
+    if (!state->is_wanted || ++state->calls % CALLS || !total)
+        return;
+    uint64_t time = now();
+    if (time - state->begin < 1000 || time - state->last < 100)
+        return;
+    state->last = time;
+    state->is_shown = true;
+    double part = (double)done / (double)total;
+    fprintf(stderr, "\rreading: %3.0f%%", 100 * (part < 1 ? part : 1));
+}
+
+void progress_end(progress *state)
+{
+    if (state->is_shown)
+        fputs("\r\033[K", stderr);
+    state->is_shown = false;
+}

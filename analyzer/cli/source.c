@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/source.h"
+
+#include <string.h>
+
+#include "cli/exit.h"
+#include "cli/message.h"
+
+/* Damaged places that are reported one by one. */
+#define REPORTED_MAX 10
+
+int source_open(source *trace, const char *path)
+{
+    memset(trace, 0, sizeof *trace);
+    trace->path = path;
+    ttd_input input;
+    ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
+    ttd_status status = ttd_input_file(path, NULL, &input, &error);
+    if (status != TTD_OK)
+        return source_fail(trace, status, &error);
+    ttd_reader_options options = ttd_reader_options_default();
+    options.tolerant = true;
+    status = ttd_reader_open(&input, &options, NULL, &trace->reader, &error);
+    if (status != TTD_OK)
+        return source_fail(trace, status, &error);
+    trace->is_closed = ttd_reader_end(trace->reader, &trace->end) == TTD_OK;
+    progress_begin(&trace->progress);
+    return STATUS_OK;
+}
+
+void source_close(source *trace)
+{
+    progress_end(&trace->progress);
+    ttd_reader_close(trace->reader);
+    trace->reader = NULL;
+}
+
+int source_fail(source *trace, ttd_status status, const ttd_error *error)
+{
+    progress_end(&trace->progress);
+    if (error->status == status && error->what)
+        message_error("", trace->path, error);
+    else
+        message("%s: %s", trace->path, ttd_status_text(status));
+    return exit_for(status);
+}
+
+void source_truncated(source *trace, const ttd_error *error)
+{
+    if (!trace->is_truncated)
+        message_error("warning: ", trace->path, error);
+    trace->is_truncated = true;
+}
+
+/* A place may be seen again when the trace is read again: it is reported in the first pass only. */
+static ttd_status see_batch(void *context, const ttd_batch *batch)
+{
+    source *trace = context;
+    progress_update(&trace->progress, ttd_reader_offset(trace->reader),
+                    ttd_reader_size(trace->reader));
+    if (batch->kind != TTD_KIND_LOSSES || !batch->made_up)
+        return TTD_OK;
+    trace->damages++;
+    if (trace->damages > REPORTED_MAX + 1)
+        return TTD_OK;
+    progress_end(&trace->progress);
+    if (trace->damages <= REPORTED_MAX)
+        message_error("warning: ", trace->path, &batch->error);
+    else
+        message("warning: %s: more damage; 'ttdanalyze verify' lists it all", trace->path);
+    return TTD_OK;
+}
+
+heap_batch_hook source_hook(source *trace)
+{
+    return (heap_batch_hook){trace, see_batch};
+}
+
+int source_read_on(source *trace, const heap_batch_hook *hook)
+{
+    ttd_error error = {.what = NULL};
+    ttd_status status = TTD_OK;
+    while (status == TTD_OK) {
+        ttd_batch batch;
+        status = ttd_reader_next(trace->reader, &batch, &error);
+        if (status == TTD_OK)
+            status = see_batch(trace, &batch);
+        if (status == TTD_OK)
+            status = hook->batch(hook->context, &batch);
+    }
+    progress_end(&trace->progress);
+    if (status == TTD_ERROR_TRUNCATED)
+        source_truncated(trace, &error);
+    else if (status != TTD_END)
+        return source_fail(trace, status, &error);
+    return STATUS_OK;
+}
+
+int source_read(source *trace, uint32_t kinds, const heap_batch_hook *hook)
+{
+    ttd_error error = {.what = NULL};
+    ttd_status status = ttd_reader_rewind(trace->reader, kinds | TTD_KIND_BIT(TTD_KIND_LOSSES));
+    return status == TTD_OK ? source_read_on(trace, hook) : source_fail(trace, status, &error);
+}
+
+static ttd_status define(void *context, const ttd_batch *batch)
+{
+    return definitions_add(context, batch);
+}
+
+int source_define(source *trace, uint32_t kinds, definitions *all)
+{
+    /* What is missing here costs names only; the pass over the events has reported the rest. */
+    uint64_t damages = trace->damages;
+    if (damages)
+        trace->damages = REPORTED_MAX + 1;
+    heap_batch_hook hook = {all, define};
+    int status = source_read(trace, kinds, &hook);
+    if (damages)
+        trace->damages = damages;
+    return status;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/** The trace that a command reads: tolerant of damage, which it reports on standard error. */
+#ifndef ANALYZER_CLI_SOURCE_H
+#define ANALYZER_CLI_SOURCE_H
+
+#include <ttdtrace/reader.h>
+
+#include "cli/progress.h"
+#include "heap/cursor.h"
+#include "symbols/definitions.h"
+
+typedef struct source {
+    const char *path;
+    ttd_reader *reader;
+    /** Whether there is an End chunk, and what it says. */
+    bool is_closed;
+    ttd_end end;
+    /** Damaged places seen; the first few were reported. */
+    uint64_t damages;
+    bool is_truncated;
+    progress progress;
+} source;
+
+/** Opens a trace. Returns an exit status; on failure a message was printed. */
+int source_open(source *trace, const char *path);
+void source_close(source *trace);
+
+/** A hook for a cursor that shows progress and reports damage. */
+heap_batch_hook source_hook(source *trace);
+
+/** Reports that reading failed; returns the exit status. */
+int source_fail(source *trace, ttd_status status, const ttd_error *error);
+
+/** Reports, once, that the trace ends within a chunk. */
+void source_truncated(source *trace, const ttd_error *error);
+
+/**
+ * Reads the whole trace and calls `hook` for each batch of the kinds, and of losses.
+ * Returns an exit status; on failure a message was printed.
+ */
+int source_read(source *trace, uint32_t kinds, const heap_batch_hook *hook);
+
+/** As source_read(), from where the reader is. The hook stops the reading with TTD_END. */
+int source_read_on(source *trace, const heap_batch_hook *hook);
+
+/** Reads definitions of the kinds. Returns an exit status. */
+int source_define(source *trace, uint32_t kinds, definitions *all);
+
+#endif

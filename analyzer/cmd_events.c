@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze events */
+#include "cli/exit.h"
+#include "cli/filter.h"
+#include "cli/message.h"
+#include "cli/session.h"
+
+enum {
+    OPTION_FROM = OPTION_FIRST,
+    OPTION_TO,
+    OPTION_ACTION,
+    OPTION_THREAD,
+    OPTION_HEAP,
+    OPTION_ADDRESS,
+    OPTION_SIZE,
+    OPTION_STACK,
+    OPTION_STACKS,
+    OPTION_PARAMETERS,
+    OPTION_LIMIT
+};
+
+static const struct option own_options[] = {{"from", required_argument, NULL, OPTION_FROM},
+                                            {"to", required_argument, NULL, OPTION_TO},
+                                            {"action", required_argument, NULL, OPTION_ACTION},
+                                            {"thread", required_argument, NULL, OPTION_THREAD},
+                                            {"heap", required_argument, NULL, OPTION_HEAP},
+                                            {"address", required_argument, NULL, OPTION_ADDRESS},
+                                            {"size", required_argument, NULL, OPTION_SIZE},
+                                            {"stack", required_argument, NULL, OPTION_STACK},
+                                            {"stacks", no_argument, NULL, OPTION_STACKS},
+                                            {"parameters", no_argument, NULL, OPTION_PARAMETERS},
+                                            {"limit", required_argument, NULL, OPTION_LIMIT},
+                                            {NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze events [OPTIONS] TRACE\n"
+    "\n"
+    "Lists heap calls in the order in which they took effect. Only those that pass every\n"
+    "filter given:\n"
+    "\n"
+    "      --from POSITION    not before this position\n"
+    "      --to POSITION      before this position\n"
+    "      --action LIST      such as Alloc,ReAlloc\n"
+    "      --thread N         the thread's number in the trace, or os:N, its number in\n"
+    "                         the operating system\n"
+    "      --heap HANDLE      a heap by its handle or name\n"
+    "      --address RANGE    calls that were given or returned such an address;\n"
+    "                         may be repeated\n"
+    "      --size RANGE       by requested bytes\n"
+    "      --stack PATTERN    by a function or module in the stack: a part of the name,\n"
+    "                         or a pattern with * and ?; or '#12', a stack by number\n"
+    "      --limit N          stop after N calls\n"
+    "\n"
+    "      --parameters       show the raw arguments of each call\n"
+    "      --stacks           show the stack of each call\n" COMMAND_COMMON_HELP "\n"
+    "A RANGE is N, N-M (both included), N- or N+LENGTH, in decimal or 0x; sizes may have\n"
+    "a suffix K, M, G or T. With --format json each call is a line of its own.\n"
+    "\n"
+    "A POSITION is one of:\n" MOMENT_FORMS;
+
+typedef struct events_options {
+    moment from;
+    moment to;
+    filter filter;
+    report_events shown;
+    uint64_t limit;
+} events_options;
+
+static bool take(void *context, int option, const char *argument)
+{
+    events_options *options = context;
+    switch (option) {
+    case OPTION_FROM:
+        return moment_parse(argument, &options->from);
+    case OPTION_TO:
+        return moment_parse(argument, &options->to);
+    case OPTION_ACTION:
+        return filter_add_actions(&options->filter, argument);
+    case OPTION_THREAD:
+        return filter_set_thread(&options->filter, argument);
+    case OPTION_HEAP:
+        return filter_set_heap(&options->filter, argument);
+    case OPTION_ADDRESS:
+        return filter_add_address(&options->filter, argument);
+    case OPTION_SIZE:
+        return filter_set_size(&options->filter, argument);
+    case OPTION_STACK:
+        return filter_set_stack(&options->filter, argument);
+    case OPTION_STACKS:
+        options->shown.shows_stacks = true;
+        return true;
+    case OPTION_PARAMETERS:
+        options->shown.shows_parameters = true;
+        return true;
+    default:
+        return number_parse(argument, &options->limit);
+    }
+}
+
+/* A bound of the events that are wanted: by number if that is how it was given. */
+typedef struct bound {
+    bool is_number;
+    uint64_t number;
+    ttd_position position;
+} bound;
+
+static bool is_before(const ttd_event *event, const bound *limit)
+{
+    if (limit->is_number)
+        return event->number < limit->number;
+    return ttd_position_compare(ttd_event_position(event), limit->position) < 0;
+}
+
+typedef struct lister {
+    session *work;
+    events_options *options;
+    bound from;
+    bound to;
+    uint64_t count;
+    bool has_end;
+} lister;
+
+/* The maximum is beyond every event, also one whose position is that high. */
+static bool is_beyond(const lister *list, const ttd_event *event)
+{
+    return list->has_end && !is_before(event, &list->to);
+}
+
+static ttd_status see_batch(void *context, const ttd_batch *batch)
+{
+    lister *list = context;
+    session *work = list->work;
+    if (batch->kind != TTD_KIND_EVENTS)
+        return TTD_OK;
+    for (size_t i = 0; i < batch->count; i++) {
+        const ttd_event *event = &batch->u.events[i];
+        if (is_before(event, &list->from))
+            continue;
+        if (is_beyond(list, event) || list->count == list->options->limit)
+            return TTD_END;
+        if (!filter_passes(&list->options->filter, &work->names, event))
+            continue;
+        list->count++;
+        report_event data = {event, &list->options->shown};
+        work->options.format->event(&work->report, &data);
+        if (work->output.out.error)
+            return TTD_END;
+    }
+    return list->options->filter.status;
+}
+
+static int find_bound(session *work, const moment *when, bound *result)
+{
+    result->is_number = when->kind == MOMENT_EVENT;
+    result->number = when->event;
+    if (result->is_number)
+        return STATUS_OK;
+    return moment_resolve(when, MOMENT_ORDER, &work->trace, &result->position);
+}
+
+static int seek(session *work, const bound *from)
+{
+    ttd_error error = {.what = NULL};
+    ttd_reader *reader = work->trace.reader;
+    ttd_status status =
+        ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES));
+    if (status == TTD_OK && from->is_number)
+        status = ttd_reader_seek_event(reader, from->number, &error);
+    else if (status == TTD_OK && ttd_position_compare(from->position, ttd_position_min()) > 0)
+        status = ttd_reader_seek(reader, from->position, &error);
+    return status == TTD_OK ? STATUS_OK : source_fail(&work->trace, status, &error);
+}
+
+static int list_events(session *work, events_options *options)
+{
+    lister list = {.work = work, .options = options, .has_end = options->to.kind != MOMENT_END};
+    uint32_t kinds = TTD_KIND_BIT(TTD_KIND_HEAPS) | filter_kinds(&options->filter);
+    if (options->shown.shows_stacks)
+        kinds |= TTD_KINDS_DEFINITIONS;
+    int status = find_bound(work, &options->from, &list.from);
+    if (status == STATUS_OK)
+        status = find_bound(work, &options->to, &list.to);
+    if (status == STATUS_OK)
+        status = source_define(&work->trace, kinds, &work->names);
+    if (status == STATUS_OK)
+        status = seek(work, &list.from);
+    if (status == STATUS_OK)
+        status = session_output(work, true);
+    if (status != STATUS_OK)
+        return status;
+    work->options.format->events_begin(&work->report, &options->shown);
+    heap_batch_hook hook = {&list, see_batch};
+    status = source_read_on(&work->trace, &hook);
+    if (status == STATUS_OK && !work->trace.is_closed && !list.has_end &&
+        list.count < options->limit)
+        message("warning: %s: the trace was not closed cleanly", work->trace.path);
+    return status;
+}
+
+static int run(const command *which, int count, char **arguments)
+{
+    events_options options = {
+        .from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}, .limit = UINT64_MAX};
+    filter_init(&options.filter);
+    common common_options;
+    int status =
+        command_options(&common_options, which, count, arguments, own_options, take, &options);
+    if (status < 0) {
+        session work;
+        status = session_open(&work, &common_options);
+        if (status == STATUS_OK)
+            status = session_close(&work, list_events(&work, &options), false);
+    }
+    filter_free(&options.filter);
+    return status;
+}
+
+const command command_events = {"events", "the heap calls, filtered", help, run};

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze info */
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/grow.h"
+#include "cli/exit.h"
+#include "cli/session.h"
+
+/* Facts of the recording that are kept; the format allows any number. */
+#define METADATA_MAX 4096
+
+#define INFO_KINDS                                                                                 \
+    (TTD_KIND_BIT(TTD_KIND_STRINGS) | TTD_KIND_BIT(TTD_KIND_MODULES) |                             \
+     TTD_KIND_BIT(TTD_KIND_THREADS) | TTD_KIND_BIT(TTD_KIND_EVENTS) |                              \
+     TTD_KIND_BIT(TTD_KIND_USER_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES) |                          \
+     TTD_KIND_BIT(TTD_KIND_METADATA))
+
+static const struct option own_options[] = {{NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze info [OPTIONS] TRACE\n"
+    "\n"
+    "Tells what is in a trace: which process was recorded, how it ended, how many events\n"
+    "of which threads there are, how many were lost, the modules, and how well the file\n"
+    "is compressed.\n" COMMAND_COMMON_HELP;
+
+typedef struct collector {
+    survey survey;
+    definitions *names;
+    ttd_metadata *metadata;
+    size_t metadata_count;
+    size_t metadata_capacity;
+    arena text;
+} collector;
+
+static ttd_status keep(collector *all, ttd_string from, ttd_string *to)
+{
+    to->size = from.size;
+    to->data = arena_copy(&all->text, from.data, from.size);
+    return to->data ? TTD_OK : TTD_ERROR_NO_MEMORY;
+}
+
+static ttd_status add_metadata(collector *all, const ttd_metadata *item)
+{
+    if (all->metadata_count == METADATA_MAX)
+        return TTD_OK;
+    ttd_status status = grow_array((void **)&all->metadata, &all->metadata_capacity,
+                                   all->metadata_count + 1, sizeof *all->metadata);
+    if (status != TTD_OK)
+        return status;
+    ttd_metadata *added = &all->metadata[all->metadata_count];
+    status = keep(all, item->key, &added->key);
+    if (status == TTD_OK)
+        status = keep(all, item->value, &added->value);
+    if (status == TTD_OK)
+        all->metadata_count++;
+    return status;
+}
+
+static ttd_status see_batch(void *context, const ttd_batch *batch)
+{
+    collector *all = context;
+    ttd_status status = survey_add_batch(&all->survey, batch);
+    if (status == TTD_OK)
+        status = definitions_add(all->names, batch);
+    for (size_t i = 0; batch->kind == TTD_KIND_METADATA && i < batch->count; i++) {
+        if (status == TTD_OK)
+            status = add_metadata(all, &batch->u.metadata[i]);
+    }
+    return status;
+}
+
+/* Chunk by chunk, without payloads; damage is reported by the reading that follows. */
+static int read_chunks(session *work, survey *all)
+{
+    ttd_error error = {.what = NULL};
+    ttd_status status = ttd_reader_rewind(work->trace.reader, TTD_KINDS_ALL);
+    while (status == TTD_OK) {
+        ttd_chunk chunk;
+        status = ttd_reader_next_chunk(work->trace.reader, &chunk, &error);
+        if (status == TTD_OK)
+            survey_add_chunk(all, &chunk);
+    }
+    if (status == TTD_END || status == TTD_ERROR_TRUNCATED)
+        return STATUS_OK;
+    return source_fail(&work->trace, status, &error);
+}
+
+static int print(session *work, const collector *all)
+{
+    int status = session_output(work, true);
+    if (status != STATUS_OK)
+        return status;
+    report_info data = {.survey = &all->survey,
+                        .trace = ttd_reader_trace(work->trace.reader),
+                        .is_closed = work->trace.is_closed,
+                        .end = &work->trace.end,
+                        .file_bytes = ttd_reader_size(work->trace.reader),
+                        .metadata = all->metadata,
+                        .metadata_count = all->metadata_count};
+    work->options.format->info(&work->report, &data);
+    return STATUS_OK;
+}
+
+static int find(session *work)
+{
+    collector all = {.names = &work->names};
+    survey_init(&all.survey);
+    heap_batch_hook hook = {&all, see_batch};
+    int status = read_chunks(work, &all.survey);
+    if (status == STATUS_OK)
+        status = source_read(&work->trace, INFO_KINDS, &hook);
+    if (status == STATUS_OK)
+        status = print(work, &all);
+    survey_free(&all.survey);
+    free(all.metadata);
+    arena_free(&all.text);
+    return status;
+}
+
+static int run(const command *which, int count, char **arguments)
+{
+    common options;
+    int status = command_options(&options, which, count, arguments, own_options, NULL, NULL);
+    if (status >= 0)
+        return status;
+    session work;
+    status = session_open(&work, &options);
+    if (status != STATUS_OK)
+        return status;
+    return session_close(&work, find(&work), false);
+}
+
+const command command_info = {"info", "what is in a trace, and how it ended", help, run};

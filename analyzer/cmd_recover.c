@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze recover */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/exit.h"
+#include "cli/message.h"
+#include "cli/session.h"
+
+/* Problems that are reported one by one. */
+#define REPORTED_MAX 10
+
+static const struct option own_options[] = {{NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze recover [OPTIONS] -o OUT IN\n"
+    "\n"
+    "Makes a new, clean trace OUT of all that is intact in IN, which may be damaged, cut\n"
+    "off, or never have been closed. What is missing is recorded in OUT as lost. IN stays\n"
+    "as it is, and OUT must not exist.\n"
+    "\n"
+    "  -o, --output OUT     the trace to be made, readable by you only\n"
+    "  -f, --format FORMAT  of the summary: text (the default), json or csv\n"
+    "  -h, --help           this text\n";
+
+typedef struct rescue {
+    const char *path;
+    uint64_t problems;
+} rescue;
+
+static bool see_problem(void *context, const ttd_problem *problem)
+{
+    rescue *state = context;
+    if (state->problems++ < REPORTED_MAX)
+        message_error("warning: ", state->path, &problem->error);
+    else if (state->problems == REPORTED_MAX + 1)
+        message("warning: %s: more problems; 'ttdanalyze verify' lists them all", state->path);
+    return true;
+}
+
+/* Gives the complete file its name, unless that is taken. */
+static int publish(const char *temporary, const char *path)
+{
+    if (link(temporary, path) == 0) {
+        unlink(temporary);
+        return STATUS_OK;
+    }
+    /* Not every file system has links. */
+    if (errno != EEXIST && access(path, F_OK) != 0 && rename(temporary, path) == 0)
+        return STATUS_OK;
+    message("%s: %s", path, strerror(errno));
+    unlink(temporary);
+    return STATUS_INTERNAL;
+}
+
+/* The new file, remembering whether it was the one that failed. */
+typedef struct target {
+    ttd_output file;
+    int error;
+} target;
+
+static int write_target(void *context, const void *data, size_t size)
+{
+    target *to = context;
+    int error = to->file.write(to->file.context, data, size);
+    if (error)
+        to->error = error;
+    return error;
+}
+
+static int close_target(void *context)
+{
+    target *to = context;
+    int error = to->file.close(to->file.context);
+    if (error)
+        to->error = error;
+    return error;
+}
+
+static int fail(const common *options, const target *to, ttd_status status, const ttd_error *error)
+{
+    if (to->error) {
+        message("%s: %s", options->output, strerror(to->error));
+        return STATUS_INTERNAL;
+    }
+    if (error->status == status)
+        message_error("", options->trace, error);
+    else
+        message("%s: %s", options->trace, ttd_status_text(status));
+    return exit_for(status);
+}
+
+static int copy(const common *options, int descriptor, ttd_verdict *verdict)
+{
+    ttd_input input;
+    target to = {.error = 0};
+    ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
+    ttd_status status = ttd_output_descriptor(descriptor, 1, NULL, &to.file);
+    if (status != TTD_OK)
+        return fail(options, &to, status, &error);
+    status = ttd_input_file(options->trace, NULL, &input, &error);
+    if (status != TTD_OK) {
+        to.file.close(to.file.context);
+        return fail(options, &to, status, &error);
+    }
+    rescue state = {.path = options->trace};
+    ttd_output counted = {&to, write_target, close_target};
+    status = ttd_recover(&input, &counted, NULL, see_problem, &state, verdict, &error);
+    return status == TTD_OK ? STATUS_OK : fail(options, &to, status, &error);
+}
+
+static int print(const common *options, const ttd_verdict *verdict)
+{
+    output summary;
+    int status = output_open(&summary, NULL, options->trace, false);
+    if (status != STATUS_OK)
+        return status;
+    report to = {.output = &summary.out, .path = options->trace};
+    report_recovery data = {.verdict = verdict, .result = options->output};
+    options->format->recover(&to, &data);
+    return output_close(&summary, STATUS_OK, true);
+}
+
+static int recover(const common *options)
+{
+    if (access(options->output, F_OK) == 0)
+        return message_usage("recover", "%s exists, and is not overwritten", options->output);
+    size_t size = strlen(options->output) + sizeof ".XXXXXX";
+    char *temporary = malloc(size);
+    if (!temporary) {
+        message("%s", strerror(ENOMEM));
+        return STATUS_INTERNAL;
+    }
+    snprintf(temporary, size, "%s.XXXXXX", options->output);
+    int descriptor = mkstemp(temporary);
+    int status = STATUS_INTERNAL;
+    ttd_verdict verdict;
+    if (descriptor < 0) {
+        message("%s: %s", options->output, strerror(errno));
+    } else {
+        status = copy(options, descriptor, &verdict);
+        if (status == STATUS_OK)
+            status = publish(temporary, options->output);
+        else
+            unlink(temporary);
+    }
+    free(temporary);
+    return status == STATUS_OK ? print(options, &verdict) : status;
+}
+
+static int run(const command *which, int count, char **arguments)
+{
+    common options;
+    int status = command_options(&options, which, count, arguments, own_options, NULL, NULL);
+    if (status >= 0)
+        return status;
+    if (!options.output)
+        return message_usage(which->name, "where to? Give a file name with -o");
+    return recover(&options);
+}
+
+const command command_recover = {"recover", "save what is intact of a damaged trace", help, run};

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze verify */
+#include "cli/exit.h"
+#include "cli/message.h"
+#include "cli/session.h"
+
+static const struct option own_options[] = {{NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze verify [OPTIONS] TRACE\n"
+    "\n"
+    "Checks everything: every checksum, that nothing is missing, swapped or left over,\n"
+    "that every part can be decoded and refers only to what is defined, and that the\n"
+    "recording was closed. A line for each problem, then a line for the whole.\n"
+    "\n"
+    "Exit status 0: intact; 1: problems found. What is intact of a damaged trace can be\n"
+    "read by every other command; 'ttdanalyze recover' makes a clean trace of "
+    "it.\n" COMMAND_COMMON_HELP;
+
+typedef struct checker {
+    report report;
+    output output;
+    const report_format *format;
+    uint64_t problems;
+} checker;
+
+static bool see_problem(void *context, const ttd_problem *problem)
+{
+    checker *check = context;
+    if (!check->problems)
+        check->format->verify_begin(&check->report);
+    check->format->problem(&check->report, problem, check->problems++);
+    return !check->output.out.error;
+}
+
+static int finish(checker *check, const ttd_verdict *verdict)
+{
+    if (!check->problems)
+        check->format->verify_begin(&check->report);
+    check->format->verify_end(&check->report, verdict);
+    return output_close(&check->output, verdict->ok ? STATUS_OK : STATUS_FINDINGS, true);
+}
+
+static int verify(const common *options)
+{
+    ttd_input input;
+    ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
+    ttd_status status = ttd_input_file(options->trace, NULL, &input, &error);
+    if (status != TTD_OK) {
+        message_error("", options->trace, &error);
+        return exit_for(status);
+    }
+    checker check = {.format = options->format};
+    check.report = (report){.output = &check.output.out, .path = options->trace};
+    int result = output_open(&check.output, options->output, options->trace, false);
+    if (result != STATUS_OK) {
+        if (input.close)
+            input.close(input.context);
+        return result;
+    }
+    ttd_verdict verdict;
+    error.status = TTD_OK;
+    status = ttd_verify(&input, NULL, see_problem, &check, &verdict, &error);
+    if (status == TTD_OK)
+        return finish(&check, &verdict);
+    if (status != TTD_END && error.status == status)
+        message_error("", options->trace, &error);
+    else if (status != TTD_END)
+        message("%s: %s", options->trace, ttd_status_text(status));
+    return output_close(&check.output, exit_for(status), false);
+}
+
+static int run(const command *which, int count, char **arguments)
+{
+    common options;
+    int status = command_options(&options, which, count, arguments, own_options, NULL, NULL);
+    return status >= 0 ? status : verify(&options);
+}
+
+const command command_verify = {"verify", "check a trace completely", help, run};

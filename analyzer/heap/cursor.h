@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/** A movable viewpoint: the heap's state at any position of a trace. */
+#ifndef ANALYZER_HEAP_CURSOR_H
+#define ANALYZER_HEAP_CURSOR_H
+
+#include <ttdtrace/reader.h>
+
+#include "heap/replay.h"
+
+/** The cursor needs these kinds of the reader. */
+#define HEAP_CURSOR_KINDS (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES))
+
+/** Sees every batch that the cursor reads, events before they are applied. */
+typedef struct heap_batch_hook {
+    void *context;
+    /** Anything but TTD_OK ends the replay with that status. */
+    ttd_status (*batch)(void *context, const ttd_batch *batch);
+} heap_batch_hook;
+
+typedef struct heap_cursor {
+    ttd_reader *reader;
+    uint32_t kinds;
+    heap_replay replay;
+    heap_batch_hook hook;
+    /** Events that were read and are still to be applied. */
+    const ttd_event *events;
+    size_t count;
+    /** Where the cursor was sent to last. */
+    ttd_position target;
+    bool at_end;
+    /** The trace ends within a chunk, as `error` says. */
+    bool truncated;
+    ttd_error error;
+} heap_cursor;
+
+/**
+ * Starts at the beginning of the trace.
+ *
+ * @param reader    tolerant; used, but not owned; nobody else may use it meanwhile
+ * @param kinds     what the reader returns: HEAP_CURSOR_KINDS and others that the hook wants
+ * @param observer  as for heap_replay_init()
+ * @param hook      copied; NULL for none
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
+ */
+ttd_status heap_cursor_init(heap_cursor *cursor, ttd_reader *reader, uint32_t kinds,
+                            const heap_observer *observer, const heap_batch_hook *hook);
+void heap_cursor_free(heap_cursor *cursor);
+
+/**
+ * Goes to `target`: afterwards cursor->replay is the state at it, cursor->replay.position the
+ * nearest position before at which something happened. Going back starts over from the beginning.
+ *
+ * @param error  detail on failure
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_UNSUPPORTED, and what observer and
+ *         hook return.
+ */
+ttd_status heap_cursor_seek(heap_cursor *cursor, ttd_position target, ttd_error *error);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/** How the sizes of a call site's reallocations grow. */
+#ifndef ANALYZER_HEAP_GROWTH_H
+#define ANALYZER_HEAP_GROWTH_H
+
+#include "heap/moves.h"
+
+/** Adds a reallocation from `before` to `after` bytes to the group's statistics. */
+void heap_growth_add(heap_move_group *group, uint64_t before, uint64_t after);
+
+#endif

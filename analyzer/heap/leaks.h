@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/** Blocks that were not released, apart from those that the language runtimes keep. */
+#ifndef ANALYZER_HEAP_LEAKS_H
+#define ANALYZER_HEAP_LEAKS_H
+
+#include "heap/cursor.h"
+#include "heap/groups.h"
+#include "heap/losses.h"
+
+typedef struct heap_leaks {
+    heap_groups groups;
+    /** Blocks that the C and C++ runtimes keep until the end, by stack as well. */
+    heap_groups runtime;
+    heap_losses losses;
+    heap_counts counts;
+    /** The nearest position at or before the one asked for, at which something happened. */
+    ttd_position position;
+    /** Reallocations in flight there, whose blocks are neither live nor released. */
+    uint64_t in_flight;
+    /** The position asked for is not before the last one of the trace. */
+    bool reached_end;
+    /** The trace ends within a chunk, as `error` says. */
+    bool truncated;
+    ttd_error error;
+} heap_leaks;
+
+/**
+ * Finds what is live at `at` and not kept by a runtime.
+ *
+ * @param reader  tolerant; used, but not owned
+ * @param hook    sees every batch read; NULL for none
+ * @param leaks   set on TTD_OK; release with heap_leaks_free()
+ * @param error   detail on failure
+ * @return as heap_cursor_seek().
+ */
+ttd_status heap_leaks_find(ttd_reader *reader, ttd_position at, const heap_batch_hook *hook,
+                           heap_leaks *leaks, ttd_error *error);
+void heap_leaks_free(heap_leaks *leaks);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/losses.h"
+
+void heap_losses_add(heap_losses *losses, const ttd_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const ttd_loss *loss = &batch->u.losses[i];
+        losses->records++;
+        if (batch->made_up || loss->reason == TTD_LOSS_DAMAGE)
+            losses->damaged++;
+        if (loss->count == TTD_UNKNOWN)
+            losses->unknown++;
+        else
+            losses->events += loss->count;
+        if (losses->kept_count == HEAP_LOSSES_KEPT)
+            continue;
+        ttd_loss *kept = &losses->kept[losses->kept_count++];
+        *kept = *loss;
+        if ((unsigned)kept->reason > TTD_LOSS_LATE)
+            kept->reason = TTD_LOSS_UNKNOWN;
+    }
+}
+
+uint64_t heap_losses_before(const heap_losses *losses, ttd_position position)
+{
+    uint64_t count = losses->records - losses->kept_count;
+    for (size_t i = 0; i < losses->kept_count; i++) {
+        if (losses->kept[i].count != 0 &&
+            ttd_position_compare(losses->kept[i].last_good, position) < 0)
+            count++;
+    }
+    return count;
+}
+
+const char *heap_loss_text(ttd_loss_reason reason)
+{
+    switch (reason) {
+    case TTD_LOSS_OVERFLOW:
+        return "the recorder's buffers were full";
+    case TTD_LOSS_REENTRANT:
+        return "a signal handler interrupted the recorder";
+    case TTD_LOSS_NOT_RECORDING:
+        return "recording was off";
+    case TTD_LOSS_DAMAGE:
+        return "a part of the file is damaged or missing";
+    case TTD_LOSS_LATE:
+        return "the recorder could not put events in order";
+    case TTD_LOSS_UNKNOWN:
+        break;
+    }
+    return "for an unknown reason";
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/** What is missing in a trace, and whether that may have caused a finding. */
+#ifndef ANALYZER_HEAP_LOSSES_H
+#define ANALYZER_HEAP_LOSSES_H
+
+#include <ttdtrace/reader.h>
+
+/** Losses that are kept one by one; more are only counted. */
+#define HEAP_LOSSES_KEPT 256
+
+typedef struct heap_losses {
+    ttd_loss kept[HEAP_LOSSES_KEPT];
+    size_t kept_count;
+    /** All records, and those that a reader made up for damage. */
+    uint64_t records;
+    uint64_t damaged;
+    /** Events of all records whose number is known; and records whose number is not. */
+    uint64_t events;
+    uint64_t unknown;
+} heap_losses;
+
+/** Adds the losses of a batch of that kind. */
+void heap_losses_add(heap_losses *losses, const ttd_batch *batch);
+
+/** How many records may tell of an event at `position` or before it. */
+uint64_t heap_losses_before(const heap_losses *losses, ttd_position position);
+
+/** Text for a reason, such as "buffers were full". Static. */
+const char *heap_loss_text(ttd_loss_reason reason);
+
+#endif

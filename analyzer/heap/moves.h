@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/** What reallocations cost, by call site and by block. */
+#ifndef ANALYZER_HEAP_MOVES_H
+#define ANALYZER_HEAP_MOVES_H
+
+#include "heap/cursor.h"
+#include "heap/losses.h"
+
+/** How the sizes of a call site grow. */
+typedef enum heap_growth {
+    /** Too few reallocations to say. */
+    HEAP_GROWTH_UNKNOWN,
+    /** Most make blocks smaller, or leave the size as it is. */
+    HEAP_GROWTH_SHRINKING,
+    HEAP_GROWTH_SAME,
+    /** By about the same number of bytes each time: moving may cost quadratic time. */
+    HEAP_GROWTH_LINEAR,
+    /** By about the same factor each time. */
+    HEAP_GROWTH_GEOMETRIC,
+    HEAP_GROWTH_IRREGULAR
+} heap_growth;
+
+/** Calls of realloc by what became of them. */
+typedef struct heap_move_counts {
+    /** All; the sum of the seven that follow. */
+    uint64_t reallocs;
+    uint64_t moved;
+    uint64_t in_place;
+    uint64_t from_null;
+    uint64_t to_zero;
+    uint64_t failed;
+    uint64_t unfinished;
+    /** Of those moved or in place: the old block is not known, nor then how much was copied. */
+    uint64_t unknown_old;
+    /** Of the moved ones: the smaller of old and new size. */
+    uint64_t bytes_copied;
+} heap_move_counts;
+
+typedef struct heap_move_group {
+    ttd_id stack;
+    heap_move_counts counts;
+    /** Over reallocations of known blocks. */
+    uint64_t smallest;
+    uint64_t largest;
+    uint64_t grown;
+    uint64_t shrunk;
+    /** Sums over those that grew from a size above 0: factor, bytes, and their squares. */
+    uint64_t measured;
+    double factor_sum, factor_squares;
+    double step_sum, step_squares;
+} heap_move_group;
+
+/** Successive reallocations of one block. */
+typedef struct heap_chain {
+    uint64_t start_size;
+    uint64_t final_size;
+    uint64_t reallocs;
+    uint64_t moved;
+    uint64_t bytes_copied;
+    /** Of the first allocation, and of the last reallocation. */
+    ttd_position first;
+    ttd_position last;
+    uint64_t address;
+    ttd_id stack;
+} heap_chain;
+
+typedef struct heap_moves {
+    heap_move_counts total;
+    /** Those that moved most bytes first. */
+    heap_move_group *groups;
+    size_t group_count;
+    size_t group_capacity;
+    hash_map by_stack;
+    /** The worst chains, worst first. */
+    heap_chain *worst;
+    size_t worst_count;
+    size_t worst_max;
+    /** Chains of blocks that are live; `user` of a block is an index plus 1. */
+    heap_chain *chains;
+    size_t chain_count;
+    size_t chain_capacity;
+    uint32_t *unused;
+    size_t unused_count;
+    size_t unused_capacity;
+    heap_losses losses;
+    heap_counts counts;
+    /** Of the last effect. */
+    ttd_position position;
+    bool truncated;
+    ttd_error error;
+} heap_moves;
+
+/**
+ * Goes through the whole trace.
+ *
+ * @param chains  how many of the worst chains to keep
+ * @param moves   set on TTD_OK; release with heap_moves_free()
+ * Others and statuses as heap_leaks_find().
+ */
+ttd_status heap_moves_find(ttd_reader *reader, size_t chains, const heap_batch_hook *hook,
+                           heap_moves *moves, ttd_error *error);
+void heap_moves_free(heap_moves *moves);
+
+/**
+ * The growth of a group, and its measure: for linear the mean number of bytes, for geometric the
+ * mean factor, else 0.
+ */
+heap_growth heap_move_growth(const heap_move_group *group, double *measure);
+
+/** Name of a growth, such as "geometric". Static. */
+const char *heap_growth_name(heap_growth growth);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/pending.h"
+
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+void heap_queue_free(heap_queue *queue)
+{
+    free(queue->items);
+    *queue = (heap_queue){0};
+}
+
+static bool is_before(const heap_pending *a, const heap_pending *b)
+{
+    int order = ttd_position_compare(a->block.allocated, b->block.allocated);
+    return order < 0 || (order == 0 && a->block.event < b->block.event);
+}
+
+ttd_status heap_queue_push(heap_queue *queue, const heap_pending *item)
+{
+    ttd_status status = grow_array((void **)&queue->items, &queue->capacity, queue->count + 1,
+                                   sizeof *queue->items);
+    if (status != TTD_OK)
+        return status;
+    size_t i = queue->count++;
+    while (i > 0 && is_before(item, &queue->items[(i - 1) / 2])) {
+        queue->items[i] = queue->items[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    queue->items[i] = *item;
+    return TTD_OK;
+}
+
+void heap_queue_pop(heap_queue *queue, heap_pending *item)
+{
+    *item = queue->items[0];
+    const heap_pending *last = &queue->items[--queue->count];
+    size_t i = 0;
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child >= queue->count)
+            break;
+        if (child + 1 < queue->count && is_before(&queue->items[child + 1], &queue->items[child]))
+            child++;
+        if (!is_before(&queue->items[child], last))
+            break;
+        queue->items[i] = queue->items[child];
+        i = child;
+    }
+    if (queue->count)
+        queue->items[i] = *last;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/** Effects that are still to come: blocks that reallocations in flight will acquire. */
+#ifndef ANALYZER_HEAP_PENDING_H
+#define ANALYZER_HEAP_PENDING_H
+
+#include "heap/live.h"
+
+typedef struct heap_pending {
+    /** The block to be acquired, at block.allocated. */
+    heap_block block;
+    /** The address that the call was given, or 0; and the block that was there, if known. */
+    uint64_t previous_address;
+    bool has_previous;
+    heap_block previous;
+} heap_pending;
+
+/** A priority queue, ordered by position and then by event. All zero when empty. */
+typedef struct heap_queue {
+    heap_pending *items;
+    size_t count;
+    size_t capacity;
+} heap_queue;
+
+void heap_queue_free(heap_queue *queue);
+
+/** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ttd_status heap_queue_push(heap_queue *queue, const heap_pending *item);
+
+/** Removes the first one; the queue must not be empty. */
+void heap_queue_pop(heap_queue *queue, heap_pending *item);
+
+/** Whether there is an effect at `position` or before. */
+static inline bool heap_queue_due(const heap_queue *queue, ttd_position position)
+{
+    return queue->count && ttd_position_compare(queue->items[0].block.allocated, position) <= 0;
+}
+
+#endif

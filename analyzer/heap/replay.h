@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * Replaying events into the heap's state.
+ *
+ * Rules: an Alloc acquires its block at time_end; a Free releases its block at time_start, also
+ * when the call never returned; a ReAlloc releases the old block at time_start and acquires the new
+ * one at time_end; a Destroy releases all blocks of its heap. A call that failed has no effect. A
+ * ReAlloc that never returned keeps its old block, since nothing tells what became of it. The state
+ * *at* a position includes all effects at it.
+ */
+#ifndef ANALYZER_HEAP_REPLAY_H
+#define ANALYZER_HEAP_REPLAY_H
+
+#include "heap/live.h"
+#include "heap/pending.h"
+
+typedef enum heap_effect_kind {
+    /** `block` became live. It may be changed in its member `user`. */
+    HEAP_ACQUIRED,
+    /** `block` was released. */
+    HEAP_RELEASED,
+    /** `count` blocks of a heap were released at once; each is told of later, as HEAP_DISCARDED. */
+    HEAP_DESTROYED,
+    /** A block of a destroyed heap, some time after its destruction. */
+    HEAP_DISCARDED,
+    /** `block` was live where another was acquired: its release is missing in the trace. */
+    HEAP_OVERLAPPED,
+    /** `address` was released, but is no live block. */
+    HEAP_UNKNOWN_RELEASE
+} heap_effect_kind;
+
+/** A change of the heap. Pointers are valid during the call. */
+typedef struct heap_effect {
+    heap_effect_kind kind;
+    ttd_position position;
+    /** The event that had the effect, and the action and place of that call. */
+    uint64_t event;
+    uint8_t action;
+    ttd_id stack;
+    ttd_id thread;
+    /** Destroyed: the heap. */
+    ttd_id heap;
+    uint64_t address;
+    heap_block *block;
+    /** Acquired by a ReAlloc: the address before, or 0; and the block before, or NULL. */
+    uint64_t previous_address;
+    const heap_block *previous;
+    /** Released by a ReAlloc that acquires another block. */
+    bool continues;
+    uint64_t count;
+} heap_effect;
+
+typedef struct heap_observer {
+    void *context;
+    /** Anything but TTD_OK ends the replay with that status. */
+    ttd_status (*effect)(void *context, const heap_effect *effect);
+} heap_observer;
+
+/** What was replayed. */
+typedef struct heap_counts {
+    uint64_t events;
+    /** By ttd_action; [0] for unknown ones. */
+    uint64_t actions[TTD_ACTION_DESTROY + 1];
+    uint64_t failed;
+    uint64_t unfinished;
+    uint64_t unknown_releases;
+    uint64_t overlaps;
+} heap_counts;
+
+typedef struct heap_replay {
+    heap_live live;
+    heap_queue queue;
+    heap_counts counts;
+    /** Of the last effect; 0:0 at first. */
+    ttd_position position;
+    /** `effect` is NULL when nobody observes. */
+    heap_observer observer;
+    ttd_status observer_status;
+} heap_replay;
+
+/**
+ * @param observer  copied; NULL for none, which is faster
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+ttd_status heap_replay_init(heap_replay *replay, const heap_observer *observer);
+void heap_replay_free(heap_replay *replay);
+
+/** Back to the beginning. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ttd_status heap_replay_reset(heap_replay *replay);
+
+/**
+ * Applies events, in order, up to and including `until`, and every effect of earlier calls that is
+ * due before them.
+ *
+ * @param applied  set to how many were applied; less than `count` when the next is after `until`
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, and what the observer returns.
+ */
+ttd_status heap_replay_apply(heap_replay *replay, const ttd_event *events, size_t count,
+                             ttd_position until, size_t *applied);
+
+/** Applies what is due at `until` or before. Statuses as heap_replay_apply(). */
+ttd_status heap_replay_settle(heap_replay *replay, ttd_position until);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/survey.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+void survey_init(survey *all)
+{
+    memset(all, 0, sizeof *all);
+    all->first = ttd_position_max();
+    map_init(&all->thread_index);
+}
+
+void survey_free(survey *all)
+{
+    free(all->threads);
+    map_free(&all->thread_index);
+}
+
+static void add_sizes(survey_chunks *sizes, const ttd_chunk *chunk)
+{
+    sizes->chunks++;
+    sizes->items += chunk->item_count;
+    sizes->stored_bytes += chunk->stored_size;
+    sizes->raw_bytes += chunk->raw_size;
+}
+
+void survey_add_chunk(survey *all, const ttd_chunk *chunk)
+{
+    add_sizes(&all->kinds[chunk->kind < SURVEY_KINDS ? chunk->kind : 0], chunk);
+    add_sizes(&all->all, chunk);
+}
+
+static ttd_status thread_of(survey *all, ttd_id id, survey_thread **thread)
+{
+    uint32_t index = map_get(&all->thread_index, id, 0);
+    if (index == MAP_NONE) {
+        ttd_status status = grow_array((void **)&all->threads, &all->thread_capacity,
+                                       all->thread_count + 1, sizeof *all->threads);
+        if (status == TTD_OK)
+            status = map_set(&all->thread_index, id, 0, (uint32_t)all->thread_count);
+        if (status != TTD_OK)
+            return status;
+        index = (uint32_t)all->thread_count++;
+        all->threads[index] = (survey_thread){.id = id};
+    }
+    *thread = &all->threads[index];
+    return TTD_OK;
+}
+
+static void add_span(survey *all, const ttd_event *event)
+{
+    ttd_position end = ttd_event_returned(event) ? event->time_end : event->time_start;
+    if (ttd_position_compare(event->time_start, all->first) < 0)
+        all->first = event->time_start;
+    if (ttd_position_compare(end, all->last) > 0)
+        all->last = end;
+    if (event->wall_time > all->last_wall_time)
+        all->last_wall_time = event->wall_time;
+}
+
+static void add_event(survey *all, survey_thread *thread, const ttd_event *event)
+{
+    all->events++;
+    all->actions[event->action <= TTD_ACTION_DESTROY ? event->action : 0]++;
+    thread->events++;
+    thread->allocs += event->action == TTD_ACTION_ALLOC;
+    thread->frees += event->action == TTD_ACTION_FREE;
+    thread->reallocs += event->action == TTD_ACTION_REALLOC;
+    if (!ttd_event_returned(event))
+        all->unfinished++;
+    else if (!event->result)
+        all->failed++;
+    else if (event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC)
+        all->bytes_requested += event->size;
+    add_span(all, event);
+}
+
+ttd_status survey_add_batch(survey *all, const ttd_batch *batch)
+{
+    if (batch->kind == TTD_KIND_LOSSES)
+        heap_losses_add(&all->losses, batch);
+    if (batch->kind == TTD_KIND_USER_EVENTS)
+        all->user_events += batch->count;
+    if (batch->kind != TTD_KIND_EVENTS)
+        return TTD_OK;
+    survey_thread *thread = NULL;
+    for (size_t i = 0; i < batch->count; i++) {
+        const ttd_event *event = &batch->u.events[i];
+        if (!thread || thread->id != event->thread) {
+            ttd_status status = thread_of(all, event->thread, &thread);
+            if (status != TTD_OK)
+                return status;
+        }
+        add_event(all, thread, event);
+    }
+    return TTD_OK;
+}

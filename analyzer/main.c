@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze: the analyzer's command line. */
+#include <stdio.h>
+#include <string.h>
+
+#include <ttdtrace/version.h>
+
+#include "cli/command.h"
+#include "cli/exit.h"
+#include "cli/message.h"
+
+static const command *const commands[] = {&command_info, &command_events, &command_leaks,
+                                          &command_moves};
+
+static const command *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    }
+    return NULL;
+}
+
+static int finish_output(void)
+{
+    return fflush(stdout) == 0 ? STATUS_OK : STATUS_INTERNAL;
+}
+
+static int print_help(void)
+{
+    puts("Usage: ttdanalyze COMMAND [OPTIONS] TRACE\n"
+         "\n"
+         "Answers questions about a heap trace. The trace is only read, never changed.\n"
+         "\n"
+         "Commands:");
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    puts("\n"
+         "'ttdanalyze COMMAND --help' says more; 'ttdanalyze --version' prints the version.\n"
+         "A damaged trace is read as far as possible; 'verify' says what is wrong with it.\n"
+         "\n"
+         "Exit status: 0 fine, 1 problems found (verify), 2 wrong usage, 3 the trace cannot\n"
+         "be opened or is none, 4 damaged beyond use, 5 out of memory or output failed.");
+    return finish_output();
+}
+
+/* `help` alone, or `help COMMAND`. */
+static int run_help(int count, char **arguments)
+{
+    if (count < 3)
+        return print_help();
+    const command *which = find(arguments[2]);
+    if (!which)
+        return message_usage(NULL, "no such command: '%s'", arguments[2]);
+    fputs(which->help, stdout);
+    return finish_output();
+}
+
+int main(int count, char **arguments)
+{
+    if (count < 2)
+        return message_usage(NULL, "a command is missing");
+    const char *name = arguments[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+        return run_help(count, arguments);
+    if (strcmp(name, "--version") == 0) {
+        printf("ttdanalyze %s\n", ttd_version());
+        return finish_output();
+    }
+    const command *which = find(name);
+    if (!which)
+        return message_usage(NULL, "no such command: '%s'", name);
+    return which->run(which, count - 1, arguments + 1);
+}

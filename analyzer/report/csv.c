@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/csv.h"
+
+#include "report/escape.h"
+
+void csv_init(csv *writer, out *output)
+{
+    *writer = (csv){.output = output};
+}
+
+void csv_header(csv *writer, const char *names)
+{
+    out_text(writer->output, names);
+    out_char(writer->output, '\n');
+}
+
+static void begin_field(csv *writer)
+{
+    if (writer->has_field)
+        out_char(writer->output, ',');
+    writer->has_field = true;
+}
+
+void csv_string(csv *writer, ttd_string text)
+{
+    begin_field(writer);
+    escape_csv(writer->output, text);
+}
+
+void csv_text(csv *writer, const char *text)
+{
+    csv_string(writer, escape_string(text));
+}
+
+void csv_unsigned(csv *writer, uint64_t value)
+{
+    begin_field(writer);
+    out_unsigned(writer->output, value);
+}
+
+void csv_count(csv *writer, uint64_t value)
+{
+    if (value == TTD_UNKNOWN)
+        csv_empty(writer);
+    else
+        csv_unsigned(writer, value);
+}
+
+void csv_double(csv *writer, double value)
+{
+    begin_field(writer);
+    out_format(writer->output, "%.6g", value);
+}
+
+void csv_hex(csv *writer, uint64_t value)
+{
+    begin_field(writer);
+    out_hex(writer->output, value);
+}
+
+void csv_position(csv *writer, ttd_position position)
+{
+    begin_field(writer);
+    if (ttd_position_is_valid(position))
+        out_position(writer->output, position);
+}
+
+void csv_empty(csv *writer)
+{
+    begin_field(writer);
+}
+
+void csv_end_row(csv *writer)
+{
+    out_char(writer->output, '\n');
+    writer->has_field = false;
+}

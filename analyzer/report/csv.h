@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/** Writing rows of comma-separated values. */
+#ifndef ANALYZER_REPORT_CSV_H
+#define ANALYZER_REPORT_CSV_H
+
+#include "report/out.h"
+
+typedef struct csv {
+    out *output;
+    bool has_field;
+} csv;
+
+void csv_init(csv *writer, out *output);
+
+/** A whole row of names, which need no escaping: "a,b,c". */
+void csv_header(csv *writer, const char *names);
+void csv_string(csv *writer, ttd_string text);
+void csv_text(csv *writer, const char *text);
+void csv_unsigned(csv *writer, uint64_t value);
+/** As csv_unsigned(), but empty for TTD_UNKNOWN. */
+void csv_count(csv *writer, uint64_t value);
+void csv_double(csv *writer, double value);
+void csv_hex(csv *writer, uint64_t value);
+/** Empty for an invalid position. */
+void csv_position(csv *writer, ttd_position position);
+void csv_empty(csv *writer);
+void csv_end_row(csv *writer);
+
+#endif

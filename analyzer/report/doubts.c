@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/doubts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+__attribute__((format(printf, 2, 3))) static void add(doubts *all, const char *format, ...)
+{
+    if (all->count == DOUBTS_MAX)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(all->reasons[all->count++], DOUBT_SIZE, format, arguments);
+    va_end(arguments);
+}
+
+/* One reason for all losses of a kind, so that many of them stay readable. */
+static void add_losses(doubts *all, const doubt_facts *facts, ttd_loss_reason reason)
+{
+    uint64_t events = 0;
+    uint64_t places = 0;
+    bool is_unknown = false;
+    ttd_position first = ttd_position_max();
+    for (size_t i = 0; i < facts->losses->kept_count; i++) {
+        const ttd_loss *loss = &facts->losses->kept[i];
+        if (loss->reason != reason || !loss->count ||
+            ttd_position_compare(loss->last_good, facts->at) >= 0)
+            continue;
+        places++;
+        if (loss->count == TTD_UNKNOWN)
+            is_unknown = true;
+        else
+            events += loss->count;
+        if (ttd_position_compare(loss->last_good, first) < 0)
+            first = loss->last_good;
+    }
+    if (!places)
+        return;
+    char position[TTD_POSITION_TEXT];
+    ttd_position_format(first, position);
+    if (is_unknown && !events)
+        add(all, "an unknown number of events is missing after %s: %s", position,
+            heap_loss_text(reason));
+    else
+        add(all, "%s%llu events are missing after %s: %s", is_unknown ? "at least " : "",
+            (unsigned long long)events, position, heap_loss_text(reason));
+}
+
+void doubts_find(doubts *all, const doubt_facts *facts)
+{
+    all->count = 0;
+    for (int reason = TTD_LOSS_UNKNOWN; reason <= TTD_LOSS_LATE; reason++)
+        add_losses(all, facts, (ttd_loss_reason)reason);
+    if (facts->losses->records > facts->losses->kept_count)
+        add(all, "events are missing in %llu more places",
+            (unsigned long long)(facts->losses->records - facts->losses->kept_count));
+    char position[TTD_POSITION_TEXT];
+    ttd_position_format(facts->last, position);
+    if (!facts->is_closed && facts->reached_end)
+        add(all, "the trace was not closed cleanly%s: nothing is known after %s",
+            facts->is_truncated ? " and ends within a chunk" : "", position);
+    if (facts->counts->overlaps)
+        add(all, "%llu blocks were allocated where another was still live",
+            (unsigned long long)facts->counts->overlaps);
+}

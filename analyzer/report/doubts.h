@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/** Why a finding may be wrong. */
+#ifndef ANALYZER_REPORT_DOUBTS_H
+#define ANALYZER_REPORT_DOUBTS_H
+
+#include <ttdtrace/reader.h>
+
+#include "heap/losses.h"
+#include "heap/replay.h"
+
+#define DOUBTS_MAX 8
+#define DOUBT_SIZE 240
+
+/** Reasons, as text; none means certain. */
+typedef struct doubts {
+    char reasons[DOUBTS_MAX][DOUBT_SIZE];
+    size_t count;
+} doubts;
+
+/** What doubts come from. */
+typedef struct doubt_facts {
+    const ttd_trace *trace;
+    bool is_closed;
+    bool is_truncated;
+    const heap_losses *losses;
+    const heap_counts *counts;
+    /** What was asked for; ttd_position_max() for the end. */
+    ttd_position at;
+    /** Whether that is the trace's end or beyond, and the last position that something is known of.
+     */
+    bool reached_end;
+    ttd_position last;
+} doubt_facts;
+
+void doubts_find(doubts *all, const doubt_facts *facts);
+
+#endif

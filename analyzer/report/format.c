@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/format.h"
+
+#include <string.h>
+
+#include "report/formats.h"
+
+static const report_format formats[] = {
+    {
+        .name = "text",
+        .info = text_info,
+        .leaks = text_leaks,
+        .moves = text_moves,
+        .events_begin = text_events_begin,
+        .event = text_event,
+        .verify_begin = text_verify_begin,
+        .problem = text_problem,
+        .verify_end = text_verify_end,
+        .recover = text_recover,
+    },
+    {
+        .name = "json",
+        .info = json_info,
+        .leaks = json_leaks,
+        .moves = json_moves,
+        .events_begin = json_events_begin,
+        .event = json_event,
+        .verify_begin = json_verify_begin,
+        .problem = json_problem,
+        .verify_end = json_verify_end,
+        .recover = json_recover,
+    },
+    {
+        .name = "csv",
+        .info = csv_info,
+        .leaks = csv_leaks,
+        .moves = csv_moves,
+        .events_begin = csv_events_begin,
+        .event = csv_event,
+        .verify_begin = csv_verify_begin,
+        .problem = csv_problem,
+        .verify_end = csv_verify_end,
+        .recover = csv_recover,
+    },
+};
+
+const report_format *report_format_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        if (strcmp(formats[i].name, name) == 0)
+            return &formats[i];
+    }
+    return NULL;
+}

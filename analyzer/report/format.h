@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/** The formats of reports: for every command a function in each. */
+#ifndef ANALYZER_REPORT_FORMAT_H
+#define ANALYZER_REPORT_FORMAT_H
+
+#include <ttdtrace/verify.h>
+
+#include "heap/leaks.h"
+#include "heap/moves.h"
+#include "heap/survey.h"
+#include "report/csv.h"
+#include "report/doubts.h"
+#include "report/json.h"
+#include "symbols/frames.h"
+
+/** What all reports share. */
+typedef struct report {
+    out *output;
+    /** Name of the trace's file. */
+    const char *path;
+    /** Valid within one command; `status` is the first failure, of memory. */
+    definitions *names;
+    frame_list frames;
+    ttd_status status;
+    doubts doubts;
+} report;
+
+typedef struct report_info {
+    const survey *survey;
+    const ttd_trace *trace;
+    bool is_closed;
+    const ttd_end *end;
+    uint64_t file_bytes;
+    /** Pairs of key and value, in the order of the file. */
+    const ttd_metadata *metadata;
+    size_t metadata_count;
+} report_info;
+
+typedef struct report_leaks {
+    const heap_leaks *leaks;
+    /** Groups to show. */
+    size_t limit;
+    bool shows_runtime;
+    bool is_at_end;
+} report_leaks;
+
+typedef struct report_moves {
+    const heap_moves *moves;
+    size_t limit;
+} report_moves;
+
+/** What is shown of events. */
+typedef struct report_events {
+    bool shows_parameters;
+    bool shows_stacks;
+} report_events;
+
+/** An event with what the report says of it beyond its members. */
+typedef struct report_event {
+    const ttd_event *event;
+    const report_events *options;
+} report_event;
+
+/** How recover went. */
+typedef struct report_recovery {
+    const ttd_verdict *verdict;
+    const char *result;
+} report_recovery;
+
+typedef struct report_format {
+    const char *name;
+    void (*info)(report *to, const report_info *data);
+    void (*leaks)(report *to, const report_leaks *data);
+    void (*moves)(report *to, const report_moves *data);
+    /** Before, for each, and after. */
+    void (*events_begin)(report *to, const report_events *options);
+    void (*event)(report *to, const report_event *data);
+    /** `index` counts problems from 0. */
+    void (*verify_begin)(report *to);
+    void (*problem)(report *to, const ttd_problem *problem, uint64_t index);
+    void (*verify_end)(report *to, const ttd_verdict *verdict);
+    void (*recover)(report *to, const report_recovery *data);
+} report_format;
+
+/** NULL if there is none of the name. */
+const report_format *report_format_find(const char *name);
+
+/** Sets to->frames to those of a stack; empty on failure. */
+void report_expand(report *to, ttd_id stack);
+
+/** Writes the frames of a stack, each in a line of its own, indented. */
+void report_stack_text(report *to, ttd_id stack);
+
+/** Writes the frames of a stack as an array of objects. */
+void report_stack_json(report *to, json *writer, const char *key, ttd_id stack);
+
+/** Writes the frames of a stack as one field, such as "malloc<f<main". */
+void report_stack_csv(report *to, csv *writer, ttd_id stack);
+
+/** Writes the members `certain` and `reasons`. */
+void report_doubts_json(const report *to, json *writer);
+
+/** Writes a line for each reason. */
+void report_doubts_text(const report *to);
+
+/** Writes a number and its unit, in the plural if need be: "2 blocks". */
+void report_count(out *output, uint64_t count, const char *unit);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/** The functions that the table of formats lists. */
+#ifndef ANALYZER_REPORT_FORMATS_H
+#define ANALYZER_REPORT_FORMATS_H
+
+#include "report/format.h"
+
+void text_info(report *to, const report_info *data);
+void json_info(report *to, const report_info *data);
+void csv_info(report *to, const report_info *data);
+
+void text_leaks(report *to, const report_leaks *data);
+void json_leaks(report *to, const report_leaks *data);
+void csv_leaks(report *to, const report_leaks *data);
+
+void text_moves(report *to, const report_moves *data);
+void json_moves(report *to, const report_moves *data);
+void csv_moves(report *to, const report_moves *data);
+
+void text_events_begin(report *to, const report_events *options);
+void text_event(report *to, const report_event *data);
+void json_events_begin(report *to, const report_events *options);
+void json_event(report *to, const report_event *data);
+void csv_events_begin(report *to, const report_events *options);
+void csv_event(report *to, const report_event *data);
+
+void text_verify_begin(report *to);
+void text_problem(report *to, const ttd_problem *problem, uint64_t index);
+void text_verify_end(report *to, const ttd_verdict *verdict);
+void json_verify_begin(report *to);
+void json_problem(report *to, const ttd_problem *problem, uint64_t index);
+void json_verify_end(report *to, const ttd_verdict *verdict);
+void csv_verify_begin(report *to);
+void csv_problem(report *to, const ttd_problem *problem, uint64_t index);
+void csv_verify_end(report *to, const ttd_verdict *verdict);
+
+void text_recover(report *to, const report_recovery *data);
+void json_recover(report *to, const report_recovery *data);
+void csv_recover(report *to, const report_recovery *data);
+
+#endif

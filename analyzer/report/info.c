@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/formats.h"
+#include "report/info.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "report/escape.h"
+
+const char *info_end_reason(const report_info *data)
+{
+    static const char *const names[] = {"unknown", "exited", "killed", "detached", "not recorded"};
+    size_t reason = (size_t)data->end->reason;
+    return reason < sizeof names / sizeof names[0] ? names[reason] : names[0];
+}
+
+bool info_has_end_code(const report_info *data)
+{
+    return data->is_closed &&
+           (data->end->reason == TTD_END_EXITED || data->end->reason == TTD_END_SIGNALED);
+}
+
+const char *info_architecture(uint32_t architecture)
+{
+    static const char *const names[] = {"unknown", "x86_64", "aarch64", "x86", "arm", "riscv64"};
+    return architecture < sizeof names / sizeof names[0] ? names[architecture] : names[0];
+}
+
+void info_start_time(const report_info *data, char text[INFO_TIME_SIZE])
+{
+    time_t seconds = (time_t)(data->trace->start_time / 1000000000);
+    struct tm parts;
+    if (!gmtime_r(&seconds, &parts) ||
+        !strftime(text, INFO_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &parts))
+        text[0] = '\0';
+}
+
+double info_bytes_per_event(const survey *all)
+{
+    double stored = (double)all->kinds[TTD_KIND_EVENTS].stored_bytes;
+    return all->events ? stored / (double)all->events : 0;
+}
+
+static void label(report *to, const char *name)
+{
+    out_bold(to->output);
+    out_text(to->output, name);
+    out_plain(to->output);
+    out_tab(to->output, 16);
+}
+
+static void text_end(report *to, const report_info *data)
+{
+    out *output = to->output;
+    label(to, "End");
+    if (!data->is_closed) {
+        out_alarm(output);
+        out_text(output, "not closed cleanly: the recorder died, or is still recording\n");
+        out_plain(output);
+        return;
+    }
+    switch (data->end->reason) {
+    case TTD_END_EXITED:
+        out_format(output, "exited %u", data->end->code);
+        break;
+    case TTD_END_SIGNALED:
+        out_format(output, "killed by signal %u", data->end->code);
+        break;
+    case TTD_END_DETACHED:
+        out_text(output, "the recorder let go, the process went on");
+        break;
+    case TTD_END_NOT_RECORDED:
+        out_text(output, "not recorded: the file was recovered or computed");
+        break;
+    case TTD_END_UNKNOWN:
+        out_text(output, "unknown");
+        break;
+    }
+    out_format(output, " after %.6g s\n", (double)data->end->wall_time / 1e9);
+}
+
+static void text_origin(report *to, const report_info *data)
+{
+    const ttd_trace *trace = data->trace;
+    out *output = to->output;
+    char text[INFO_TIME_SIZE];
+    info_start_time(data, text);
+    label(to, "Trace");
+    escape_text(output, escape_string(to->path));
+    out_text(output, ", ");
+    report_count(output, data->file_bytes, "byte");
+    out_format(output, ", id %016llx\n", (unsigned long long)trace->trace_id);
+    label(to, "Process");
+    out_format(output, "%llu, child of %llu, %s, started %s\n",
+               (unsigned long long)trace->process_id, (unsigned long long)trace->parent_process_id,
+               info_architecture(trace->architecture), text);
+    label(to, "Group");
+    for (size_t i = 0; i < sizeof trace->group.bytes; i++)
+        out_format(output, "%02x", trace->group.bytes[i]);
+    if (trace->parent_trace_id) {
+        out_format(output, ", child of %016llx from ", (unsigned long long)trace->parent_trace_id);
+        out_position(output, trace->parent_position);
+    }
+    out_char(output, '\n');
+    static const struct {
+        uint32_t flag;
+        const char *text;
+    } flags[] = {{TTD_TRACE_DERIVED, "computed from another trace"},
+                 {TTD_TRACE_INHERITS, "began with its parent's live blocks"},
+                 {TTD_TRACE_RECOVERED, "recovered from a damaged file"},
+                 {TTD_TRACE_ATTACHED, "the process had run before recording began"}};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (!(trace->flags & flags[i].flag))
+            continue;
+        label(to, "Note");
+        out_text(output, flags[i].text);
+        out_char(output, '\n');
+    }
+}
+
+static void text_counts(report *to, const report_info *data)
+{
+    const survey *all = data->survey;
+    out *output = to->output;
+    label(to, "Events");
+    out_grouped(output, all->events);
+    if (all->events) {
+        out_text(output, " from ");
+        out_position(output, all->first);
+        out_text(output, " to ");
+        out_position(output, all->last);
+        out_format(output, ", %.3g s, %.3g bytes each", (double)all->last_wall_time / 1e9,
+                   info_bytes_per_event(all));
+    }
+    out_char(output, '\n');
+    for (int i = TTD_ACTION_ALLOC; i <= TTD_ACTION_DESTROY; i++) {
+        if (!all->actions[i])
+            continue;
+        out_text(output, "  ");
+        out_text(output, ttd_action_name((ttd_action)i));
+        out_tab(output, 16);
+        out_grouped(output, all->actions[i]);
+        out_char(output, '\n');
+    }
+    if (all->failed || all->unfinished) {
+        label(to, "  Unsuccessful");
+        out_grouped(output, all->failed);
+        out_text(output, " failed, ");
+        out_grouped(output, all->unfinished);
+        out_text(output, " never returned\n");
+    }
+    label(to, "Lost events");
+    if (all->losses.unknown)
+        out_text(output, "at least ");
+    out_grouped(output, all->losses.events);
+    out_char(output, '\n');
+}
+
+static void text_losses(report *to, const heap_losses *losses)
+{
+    out *output = to->output;
+    for (size_t i = 0; i < losses->kept_count; i++) {
+        const ttd_loss *loss = &losses->kept[i];
+        out_text(output, "  ");
+        if (loss->count == TTD_UNKNOWN)
+            out_text(output, "unknown");
+        else
+            out_grouped(output, loss->count);
+        out_tab(output, 16);
+        out_position(output, loss->last_good);
+        out_text(output, " to ");
+        out_position(output, loss->first_good);
+        out_text(output, ": ");
+        out_text(output, heap_loss_text(loss->reason));
+        out_char(output, '\n');
+    }
+}
+
+static void text_threads(report *to, const survey *all)
+{
+    out *output = to->output;
+    out_bold(output);
+    out_text(output, "\nThread  OS id       Events      Alloc      Free       ReAlloc    Name\n");
+    out_plain(output);
+    for (size_t i = 0; i < all->thread_count; i++) {
+        const survey_thread *thread = &all->threads[i];
+        const definition_thread *known = definitions_thread(to->names, thread->id);
+        out_unsigned(output, thread->id);
+        out_tab(output, 8);
+        if (known)
+            out_unsigned(output, known->os_id);
+        else
+            out_char(output, '?');
+        out_tab(output, 20);
+        out_grouped(output, thread->events);
+        out_tab(output, 32);
+        out_grouped(output, thread->allocs);
+        out_tab(output, 43);
+        out_grouped(output, thread->frees);
+        out_tab(output, 54);
+        out_grouped(output, thread->reallocs);
+        out_tab(output, 65);
+        if (known)
+            escape_text(output, definitions_text(to->names, known->name));
+        out_char(output, '\n');
+    }
+}
+
+static void text_chunks(report *to, const survey *all)
+{
+    out *output = to->output;
+    out_bold(output);
+    out_text(output, "\nChunks       Number    Items         Stored        Raw           Ratio\n");
+    out_plain(output);
+    for (unsigned kind = 0; kind <= SURVEY_KINDS; kind++) {
+        const survey_chunks *chunks = kind < SURVEY_KINDS ? &all->kinds[kind] : &all->all;
+        if (!chunks->chunks)
+            continue;
+        out_text(output, kind == SURVEY_KINDS ? "all" : kind ? ttd_kind_name(kind) : "other");
+        out_tab(output, 13);
+        out_grouped(output, chunks->chunks);
+        out_tab(output, 23);
+        out_grouped(output, chunks->items);
+        out_tab(output, 37);
+        out_grouped(output, chunks->stored_bytes);
+        out_tab(output, 51);
+        out_grouped(output, chunks->raw_bytes);
+        out_tab(output, 65);
+        if (chunks->stored_bytes)
+            out_format(output, "%.2f", (double)chunks->raw_bytes / (double)chunks->stored_bytes);
+        out_char(output, '\n');
+    }
+}
+
+static void text_modules(report *to)
+{
+    out *output = to->output;
+    const idtable *modules = &to->names->modules;
+    if (idtable_count(modules)) {
+        out_bold(output);
+        out_text(output, "\nModules\n");
+        out_plain(output);
+    }
+    for (size_t run = 0; run < modules->run_count; run++) {
+        const definition_module *items = modules->runs[run].records;
+        for (size_t i = 0; i < modules->runs[run].count; i++) {
+            out_hex(output, items[i].begin);
+            out_char(output, '-');
+            out_hex(output, items[i].end);
+            out_char(output, ' ');
+            escape_text(output, definitions_text(to->names, items[i].path));
+            out_text(output, " build-id ");
+            for (uint32_t k = 0; k < items[i].build_id_size; k++)
+                out_format(output, "%02x", items[i].build_id[k]);
+            out_text(output, items[i].build_id_size ? " loaded " : "unknown, loaded ");
+            out_position(output, items[i].loaded);
+            if (ttd_position_is_valid(items[i].unloaded)) {
+                out_text(output, " unloaded ");
+                out_position(output, items[i].unloaded);
+            }
+            out_char(output, '\n');
+        }
+    }
+}
+
+void text_info(report *to, const report_info *data)
+{
+    text_origin(to, data);
+    text_end(to, data);
+    for (size_t i = 0; i < data->metadata_count; i++) {
+        out_text(to->output, "  ");
+        escape_text(to->output, data->metadata[i].key);
+        out_tab(to->output, 16);
+        escape_text(to->output, data->metadata[i].value);
+        out_char(to->output, '\n');
+    }
+    text_counts(to, data);
+    text_losses(to, &data->survey->losses);
+    text_threads(to, data->survey);
+    text_chunks(to, data->survey);
+    text_modules(to);
+}
+
+void csv_info(report *to, const report_info *data)
+{
+    const survey *all = data->survey;
+    csv writer;
+    csv_init(&writer, to->output);
+    csv_header(&writer, "name,value");
+    const struct {
+        const char *name;
+        uint64_t value;
+    } rows[] = {{"events", all->events},
+                {"allocs", all->actions[TTD_ACTION_ALLOC]},
+                {"frees", all->actions[TTD_ACTION_FREE]},
+                {"reallocs", all->actions[TTD_ACTION_REALLOC]},
+                {"failed", all->failed},
+                {"unfinished", all->unfinished},
+                {"threads", all->thread_count},
+                {"lost_events", all->losses.events},
+                {"closed", data->is_closed},
+                {"chunks", all->all.chunks},
+                {"file_bytes", data->file_bytes}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        csv_text(&writer, rows[i].name);
+        csv_unsigned(&writer, rows[i].value);
+        csv_end_row(&writer);
+    }
+    csv_text(&writer, "end_reason");
+    csv_text(&writer, data->is_closed ? info_end_reason(data) : "");
+    csv_end_row(&writer);
+    csv_text(&writer, "first_position");
+    csv_position(&writer, all->events ? all->first : ttd_position_invalid());
+    csv_end_row(&writer);
+    csv_text(&writer, "last_position");
+    csv_position(&writer, all->events ? all->last : ttd_position_invalid());
+    csv_end_row(&writer);
+    for (size_t i = 0; i < data->metadata_count; i++) {
+        csv_string(&writer, data->metadata[i].key);
+        csv_string(&writer, data->metadata[i].value);
+        csv_end_row(&writer);
+    }
+}

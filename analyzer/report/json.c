@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/json.h"
+
+#include <math.h>
+
+#include "report/escape.h"
+
+#define EXACT_MAX (UINT64_C(1) << 53)
+
+void json_init(json *writer, out *output, bool is_indented)
+{
+    *writer = (json){.output = output, .is_indented = is_indented};
+}
+
+static void new_line(json *writer)
+{
+    if (!writer->is_indented)
+        return;
+    out_char(writer->output, '\n');
+    for (unsigned i = 0; i < writer->depth; i++)
+        out_text(writer->output, "  ");
+}
+
+/* What comes before a value: comma, line, key. */
+static void begin_value(json *writer, const char *key)
+{
+    if (writer->depth) {
+        if (writer->has_member[writer->depth])
+            out_char(writer->output, ',');
+        writer->has_member[writer->depth] = true;
+        new_line(writer);
+    }
+    if (!key)
+        return;
+    out_char(writer->output, '"');
+    out_text(writer->output, key);
+    out_text(writer->output, writer->is_indented ? "\": " : "\":");
+}
+
+static void begin_level(json *writer, const char *key, char bracket)
+{
+    begin_value(writer, key);
+    out_char(writer->output, bracket);
+    if (writer->depth < JSON_DEPTH_MAX)
+        writer->depth++;
+    writer->has_member[writer->depth] = false;
+}
+
+static void end_level(json *writer, char bracket)
+{
+    bool has_member = writer->has_member[writer->depth];
+    writer->depth--;
+    if (has_member)
+        new_line(writer);
+    out_char(writer->output, bracket);
+    if (!writer->depth && writer->is_indented)
+        out_char(writer->output, '\n');
+}
+
+void json_begin_object(json *writer, const char *key)
+{
+    begin_level(writer, key, '{');
+}
+
+void json_end_object(json *writer)
+{
+    end_level(writer, '}');
+}
+
+void json_begin_array(json *writer, const char *key)
+{
+    begin_level(writer, key, '[');
+}
+
+void json_end_array(json *writer)
+{
+    end_level(writer, ']');
+}
+
+void json_string(json *writer, const char *key, ttd_string text)
+{
+    begin_value(writer, key);
+    out_char(writer->output, '"');
+    escape_json(writer->output, text);
+    out_char(writer->output, '"');
+}
+
+void json_text(json *writer, const char *key, const char *text)
+{
+    if (text)
+        json_string(writer, key, escape_string(text));
+    else
+        json_null(writer, key);
+}
+
+void json_name(json *writer, const char *key, ttd_string text)
+{
+    if (text.size)
+        json_string(writer, key, text);
+    else
+        json_null(writer, key);
+}
+
+void json_unsigned(json *writer, const char *key, uint64_t value)
+{
+    begin_value(writer, key);
+    if (value >= EXACT_MAX)
+        out_char(writer->output, '"');
+    out_unsigned(writer->output, value);
+    if (value >= EXACT_MAX)
+        out_char(writer->output, '"');
+}
+
+void json_count(json *writer, const char *key, uint64_t value)
+{
+    if (value == TTD_UNKNOWN)
+        json_null(writer, key);
+    else
+        json_unsigned(writer, key, value);
+}
+
+void json_double(json *writer, const char *key, double value)
+{
+    if (!isfinite(value)) {
+        json_null(writer, key);
+        return;
+    }
+    begin_value(writer, key);
+    out_format(writer->output, "%.6g", value);
+}
+
+void json_bool(json *writer, const char *key, bool value)
+{
+    begin_value(writer, key);
+    out_text(writer->output, value ? "true" : "false");
+}
+
+void json_null(json *writer, const char *key)
+{
+    begin_value(writer, key);
+    out_text(writer->output, "null");
+}
+
+void json_hex(json *writer, const char *key, uint64_t value)
+{
+    begin_value(writer, key);
+    out_char(writer->output, '"');
+    out_hex(writer->output, value);
+    out_char(writer->output, '"');
+}
+
+void json_position(json *writer, const char *key, ttd_position position)
+{
+    if (!ttd_position_is_valid(position)) {
+        json_null(writer, key);
+        return;
+    }
+    begin_value(writer, key);
+    out_char(writer->output, '"');
+    out_position(writer->output, position);
+    out_char(writer->output, '"');
+}
+
+void json_bytes(json *writer, const char *key, const uint8_t *data, size_t size)
+{
+    begin_value(writer, key);
+    out_char(writer->output, '"');
+    for (size_t i = 0; i < size; i++)
+        out_format(writer->output, "%02x", data[i]);
+    out_char(writer->output, '"');
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/formats.h"
+
+static size_t shown(const report_moves *data)
+{
+    return data->moves->group_count < data->limit ? data->moves->group_count : data->limit;
+}
+
+static void text_growth(out *output, const heap_move_group *group)
+{
+    double measure;
+    heap_growth growth = heap_move_growth(group, &measure);
+    out_text(output, heap_growth_name(growth));
+    if (growth == HEAP_GROWTH_LINEAR)
+        out_format(output, ", by %.0f bytes each time", measure);
+    if (growth == HEAP_GROWTH_GEOMETRIC)
+        out_format(output, ", by a factor of %.2f each time", measure);
+}
+
+static void text_other(out *output, const heap_move_counts *counts)
+{
+    const struct {
+        uint64_t count;
+        const char *text;
+    } others[] = {{counts->from_null, " from NULL"},
+                  {counts->to_zero, " to zero"},
+                  {counts->failed, " failed"},
+                  {counts->unfinished, " never returned"},
+                  {counts->unknown_old, " of unknown blocks"}};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (!others[i].count)
+            continue;
+        out_text(output, ", ");
+        out_grouped(output, others[i].count);
+        out_text(output, others[i].text);
+    }
+}
+
+static void text_counts(out *output, const heap_move_counts *counts)
+{
+    report_count(output, counts->reallocs, "reallocation");
+    out_text(output, ": ");
+    out_grouped(output, counts->moved);
+    out_text(output, " moved, ");
+    out_grouped(output, counts->in_place);
+    out_text(output, " in place");
+    text_other(output, counts);
+}
+
+static void text_group(report *to, const heap_move_group *group)
+{
+    out *output = to->output;
+    out_bold(output);
+    report_count(output, group->counts.bytes_copied, "byte");
+    out_text(output, " copied");
+    out_plain(output);
+    out_text(output, " by ");
+    text_counts(output, &group->counts);
+    if (group->largest >= group->smallest) {
+        out_text(output, "\n    sizes from ");
+        out_grouped(output, group->smallest);
+        out_text(output, " to ");
+        out_grouped(output, group->largest);
+        out_text(output, "; growth: ");
+        text_growth(output, group);
+    }
+    out_char(output, '\n');
+    report_stack_text(to, group->stack);
+    out_char(output, '\n');
+}
+
+static void text_chains(report *to, const heap_moves *moves)
+{
+    out *output = to->output;
+    if (!moves->worst_count)
+        return;
+    out_bold(output);
+    out_text(output, "Blocks that were reallocated again and again, worst first\n");
+    out_plain(output);
+    for (size_t i = 0; i < moves->worst_count; i++) {
+        const heap_chain *chain = &moves->worst[i];
+        out_text(output, "  ");
+        out_grouped(output, chain->start_size);
+        out_text(output, " to ");
+        report_count(output, chain->final_size, "byte");
+        out_text(output, ": ");
+        report_count(output, chain->reallocs, "reallocation");
+        out_text(output, ", ");
+        report_count(output, chain->moved, "move");
+        out_text(output, ", ");
+        report_count(output, chain->bytes_copied, "byte");
+        out_text(output, " copied, ");
+        out_position(output, chain->first);
+        out_text(output, " to ");
+        out_position(output, chain->last);
+        out_text(output, ", last at ");
+        out_hex(output, chain->address);
+        out_format(output, ", stack #%u\n", chain->stack);
+    }
+    out_char(output, '\n');
+}
+
+void text_moves(report *to, const report_moves *data)
+{
+    const heap_moves *moves = data->moves;
+    for (size_t i = 0; i < shown(data); i++)
+        text_group(to, &moves->groups[i]);
+    if (shown(data) < moves->group_count) {
+        out_text(to->output, "… and ");
+        report_count(to->output, moves->group_count - shown(data), "stack");
+        out_text(to->output, " more (--limit 0 for all)\n\n");
+    }
+    text_chains(to, moves);
+    out_bold(to->output);
+    out_text(to->output, "All: ");
+    text_counts(to->output, &moves->total);
+    out_text(to->output, "; ");
+    report_count(to->output, moves->total.bytes_copied, "byte");
+    out_text(to->output, " copied\n");
+    out_plain(to->output);
+    report_doubts_text(to);
+}
+
+static void json_counts(json *writer, const heap_move_counts *counts)
+{
+    json_unsigned(writer, "reallocs", counts->reallocs);
+    json_unsigned(writer, "moved", counts->moved);
+    json_unsigned(writer, "in_place", counts->in_place);
+    json_unsigned(writer, "from_null", counts->from_null);
+    json_unsigned(writer, "to_zero", counts->to_zero);
+    json_unsigned(writer, "failed", counts->failed);
+    json_unsigned(writer, "unfinished", counts->unfinished);
+    json_unsigned(writer, "unknown_old", counts->unknown_old);
+    json_unsigned(writer, "bytes_copied", counts->bytes_copied);
+}
+
+static void json_group(report *to, json *writer, const heap_move_group *group)
+{
+    double measure;
+    heap_growth growth = heap_move_growth(group, &measure);
+    bool has_sizes = group->largest >= group->smallest;
+    json_begin_object(writer, NULL);
+    json_counts(writer, &group->counts);
+    json_count(writer, "smallest_size", has_sizes ? group->smallest : TTD_UNKNOWN);
+    json_count(writer, "largest_size", has_sizes ? group->largest : TTD_UNKNOWN);
+    json_unsigned(writer, "grown", group->grown);
+    json_unsigned(writer, "shrunk", group->shrunk);
+    json_text(writer, "growth", heap_growth_name(growth));
+    if (growth == HEAP_GROWTH_LINEAR)
+        json_double(writer, "growth_bytes", measure);
+    else
+        json_null(writer, "growth_bytes");
+    if (growth == HEAP_GROWTH_GEOMETRIC)
+        json_double(writer, "growth_factor", measure);
+    else
+        json_null(writer, "growth_factor");
+    json_unsigned(writer, "stack_id", group->stack);
+    report_stack_json(to, writer, "stack", group->stack);
+    json_end_object(writer);
+}
+
+static void json_chain(json *writer, const heap_chain *chain)
+{
+    json_begin_object(writer, NULL);
+    json_unsigned(writer, "start_size", chain->start_size);
+    json_unsigned(writer, "final_size", chain->final_size);
+    json_unsigned(writer, "reallocs", chain->reallocs);
+    json_unsigned(writer, "moved", chain->moved);
+    json_unsigned(writer, "bytes_copied", chain->bytes_copied);
+    json_position(writer, "first_position", chain->first);
+    json_position(writer, "last_position", chain->last);
+    json_hex(writer, "address", chain->address);
+    json_unsigned(writer, "stack_id", chain->stack);
+    json_end_object(writer);
+}
+
+void json_moves(report *to, const report_moves *data)
+{
+    const heap_moves *moves = data->moves;
+    json writer;
+    json_init(&writer, to->output, true);
+    json_begin_object(&writer, NULL);
+    report_doubts_json(to, &writer);
+    json_counts(&writer, &moves->total);
+    json_unsigned(&writer, "total_groups", moves->group_count);
+    json_begin_array(&writer, "groups");
+    for (size_t i = 0; i < shown(data); i++)
+        json_group(to, &writer, &moves->groups[i]);
+    json_end_array(&writer);
+    json_begin_array(&writer, "chains");
+    for (size_t i = 0; i < moves->worst_count; i++)
+        json_chain(&writer, &moves->worst[i]);
+    json_end_array(&writer);
+    json_end_object(&writer);
+}
+
+void csv_moves(report *to, const report_moves *data)
+{
+    csv writer;
+    csv_init(&writer, to->output);
+    csv_header(&writer, "reallocs,moved,in_place,from_null,to_zero,failed,unfinished,unknown_old,"
+                        "bytes_copied,growth,stack_id,stack");
+    for (size_t i = 0; i < shown(data); i++) {
+        const heap_move_group *group = &data->moves->groups[i];
+        const heap_move_counts *counts = &group->counts;
+        double measure;
+        csv_unsigned(&writer, counts->reallocs);
+        csv_unsigned(&writer, counts->moved);
+        csv_unsigned(&writer, counts->in_place);
+        csv_unsigned(&writer, counts->from_null);
+        csv_unsigned(&writer, counts->to_zero);
+        csv_unsigned(&writer, counts->failed);
+        csv_unsigned(&writer, counts->unfinished);
+        csv_unsigned(&writer, counts->unknown_old);
+        csv_unsigned(&writer, counts->bytes_copied);
+        csv_text(&writer, heap_growth_name(heap_move_growth(group, &measure)));
+        csv_unsigned(&writer, group->stack);
+        report_stack_csv(to, &writer, group->stack);
+        csv_end_row(&writer);
+    }
+}

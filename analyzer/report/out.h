@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/** Buffered output. After the first failure nothing more is written; ask once, at the end. */
+#ifndef ANALYZER_REPORT_OUT_H
+#define ANALYZER_REPORT_OUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ttdtrace/model.h>
+
+#define OUT_BUFFER 65536
+
+typedef struct out {
+    int descriptor;
+    /** The errno of the first failure, or 0. */
+    int error;
+    /** Whether escape sequences for colours may be used. */
+    bool has_color;
+    size_t used;
+    /** Characters since the last new line. */
+    size_t column;
+    char buffer[OUT_BUFFER];
+} out;
+
+void out_init(out *output, int descriptor, bool has_color);
+
+/** Writes out what is buffered. False if anything failed so far. */
+bool out_flush(out *output);
+
+void out_write(out *output, const char *data, size_t size);
+void out_char(out *output, char c);
+void out_text(out *output, const char *text);
+void out_unsigned(out *output, uint64_t value);
+/** As a number with thousands separated by commas. */
+void out_grouped(out *output, uint64_t value);
+/** In lower-case hexadecimal with 0x. */
+void out_hex(out *output, uint64_t value);
+void out_position(out *output, ttd_position position);
+__attribute__((format(printf, 2, 3))) void out_format(out *output, const char *format, ...);
+
+/** Spaces up to `column`, counted from 0; at least one if there is anything in the line. */
+void out_tab(out *output, size_t column);
+
+/** Bold until out_plain(), if there are colours. */
+void out_bold(out *output);
+/** For what is wrong or uncertain. */
+void out_alarm(out *output);
+void out_dim(out *output);
+void out_plain(out *output);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* What the reports of several commands have in common: stacks, doubts, counts. */
+#include "report/format.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "report/escape.h"
+
+void report_expand(report *to, ttd_id stack)
+{
+    ttd_status status = frame_list_expand(&to->frames, to->names, stack);
+    if (status == TTD_OK)
+        return;
+    to->frames.count = 0;
+    to->status = status;
+}
+
+static ttd_string base_name(ttd_string path)
+{
+    for (size_t i = path.size; i > 0; i--) {
+        if (path.data[i - 1] == '/')
+            return (ttd_string){path.data + i, path.size - i};
+    }
+    return path;
+}
+
+/* `function (file:line) in module`, or `module+0xoffset` when there are no names. */
+static void frame_text(out *output, const frame *item)
+{
+    ttd_string module = base_name(item->module);
+    if (!item->function.size) {
+        if (module.size)
+            escape_text(output, module);
+        else
+            out_text(output, item->module_id ? "?" : "");
+        if (item->module_id)
+            out_char(output, '+');
+        out_hex(output, item->offset);
+        return;
+    }
+    escape_text(output, item->function);
+    if (item->file.size) {
+        out_text(output, " (");
+        escape_text(output, item->file);
+        if (item->line)
+            out_format(output, ":%u", item->line);
+        out_char(output, ')');
+    }
+    if (module.size) {
+        out_text(output, " in ");
+        escape_text(output, module);
+    }
+    if (item->is_inlined)
+        out_text(output, " (inlined)");
+}
+
+void report_stack_text(report *to, ttd_id stack)
+{
+    report_expand(to, stack);
+    for (size_t i = 0; i < to->frames.count; i++) {
+        out_format(to->output, "    #%-2zu ", i);
+        frame_text(to->output, &to->frames.items[i]);
+        out_char(to->output, '\n');
+    }
+    if (!to->frames.count)
+        out_text(to->output, "    (no stack was recorded)\n");
+}
+
+void report_stack_json(report *to, json *writer, const char *key, ttd_id stack)
+{
+    report_expand(to, stack);
+    json_begin_array(writer, key);
+    for (size_t i = 0; i < to->frames.count; i++) {
+        const frame *item = &to->frames.items[i];
+        json_begin_object(writer, NULL);
+        json_name(writer, "function", item->function);
+        json_name(writer, "file", item->file);
+        if (item->line)
+            json_unsigned(writer, "line", item->line);
+        else
+            json_null(writer, "line");
+        json_name(writer, "module", item->module);
+        json_hex(writer, "offset", item->offset);
+        json_hex(writer, "address", item->address);
+        json_bool(writer, "inlined", item->is_inlined);
+        json_end_object(writer);
+    }
+    json_end_array(writer);
+}
+
+void report_stack_csv(report *to, csv *writer, ttd_id stack)
+{
+    report_expand(to, stack);
+    /* The separator is no part of any name that a program has. */
+    arena memory = {0};
+    size_t size = 0;
+    for (size_t i = 0; i < to->frames.count; i++)
+        size += to->frames.items[i].function.size + to->frames.items[i].module.size + 24;
+    char *text = arena_take(&memory, size + 1);
+    if (!text) {
+        to->status = TTD_ERROR_NO_MEMORY;
+        csv_empty(writer);
+        return;
+    }
+    size_t used = 0;
+    for (size_t i = 0; i < to->frames.count; i++) {
+        const frame *item = &to->frames.items[i];
+        ttd_string name = item->function.size ? item->function : base_name(item->module);
+        if (i)
+            text[used++] = ';';
+        memcpy(text + used, name.data, name.size);
+        used += name.size;
+        if (!item->function.size)
+            used += (size_t)snprintf(text + used, 22, "%s0x%llx", name.size ? "+" : "",
+                                     (unsigned long long)item->offset);
+    }
+    csv_string(writer, (ttd_string){text, used});
+    arena_free(&memory);
+}
+
+void report_doubts_json(const report *to, json *writer)
+{
+    json_bool(writer, "certain", !to->doubts.count);
+    json_begin_array(writer, "reasons");
+    for (size_t i = 0; i < to->doubts.count; i++)
+        json_text(writer, NULL, to->doubts.reasons[i]);
+    json_end_array(writer);
+}
+
+void report_doubts_text(const report *to)
+{
+    for (size_t i = 0; i < to->doubts.count; i++) {
+        out_alarm(to->output);
+        out_text(to->output, "Uncertain");
+        out_plain(to->output);
+        out_text(to->output, ": ");
+        out_text(to->output, to->doubts.reasons[i]);
+        out_char(to->output, '\n');
+    }
+}
+
+void report_count(out *output, uint64_t count, const char *unit)
+{
+    out_grouped(output, count);
+    out_char(output, ' ');
+    out_text(output, unit);
+    if (count != 1)
+        out_char(output, 's');
+}

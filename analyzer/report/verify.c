@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/formats.h"
+
+#include "report/escape.h"
+
+static bool has_gap(const ttd_problem *problem)
+{
+    return problem->missing_chunks || problem->missing_events;
+}
+
+static bool has_positions(const ttd_problem *problem)
+{
+    ttd_position none = ttd_position_min();
+    return ttd_position_compare(problem->last_good, none) != 0 ||
+           ttd_position_compare(problem->first_good, none) != 0;
+}
+
+static void text_missing(out *output, uint64_t count, const char *unit)
+{
+    if (count == TTD_UNKNOWN) {
+        out_text(output, "an unknown number of ");
+        out_text(output, unit);
+        out_char(output, 's');
+    } else {
+        report_count(output, count, unit);
+    }
+}
+
+static void text_gap(out *output, const ttd_problem *problem)
+{
+    out_text(output, " (missing ");
+    if (problem->missing_chunks)
+        text_missing(output, problem->missing_chunks, "chunk");
+    if (problem->missing_chunks && problem->missing_events)
+        out_text(output, ", ");
+    if (problem->missing_events)
+        text_missing(output, problem->missing_events, "event");
+    if (has_positions(problem)) {
+        out_text(output, " between ");
+        out_position(output, problem->last_good);
+        out_text(output, " and ");
+        out_position(output, problem->first_good);
+    }
+    out_char(output, ')');
+}
+
+void text_verify_begin(report *to)
+{
+    (void)to;
+}
+
+void text_problem(report *to, const ttd_problem *problem, uint64_t index)
+{
+    (void)index;
+    out *output = to->output;
+    const ttd_error *error = &problem->error;
+    escape_text(output, escape_string(to->path));
+    out_text(output, ": ");
+    if (error->offset != TTD_NOWHERE) {
+        out_text(output, "offset ");
+        out_hex(output, error->offset);
+    }
+    if (error->chunk != TTD_NOWHERE) {
+        out_text(output, error->offset != TTD_NOWHERE ? ", chunk " : "chunk ");
+        out_unsigned(output, error->chunk);
+    }
+    if (error->offset != TTD_NOWHERE || error->chunk != TTD_NOWHERE)
+        out_text(output, ": ");
+    out_alarm(output);
+    out_text(output, ttd_status_text(error->status));
+    out_plain(output);
+    out_text(output, ": ");
+    out_text(output, error->what);
+    if (has_gap(problem))
+        text_gap(output, problem);
+    out_char(output, '\n');
+}
+
+void text_verify_end(report *to, const ttd_verdict *verdict)
+{
+    out *output = to->output;
+    escape_text(output, escape_string(to->path));
+    out_text(output, ": ");
+    if (verdict->ok)
+        out_text(output, "intact");
+    else
+        report_count(output, verdict->problems, "problem");
+    out_text(output, ": ");
+    report_count(output, verdict->chunks, "chunk");
+    out_text(output, ", ");
+    report_count(output, verdict->events, "event");
+    out_text(output, ", ");
+    report_count(output, verdict->lost_events, "event");
+    out_text(output, " lost, ");
+    out_grouped(output, verdict->intact_bytes);
+    out_text(output, " of ");
+    report_count(output, verdict->file_bytes, "byte");
+    out_text(output, verdict->closed ? " intact\n" : " intact, not closed cleanly\n");
+}
+
+/* The array of problems is open between begin and end; its elements are objects of one line. */
+void json_verify_begin(report *to)
+{
+    out_text(to->output, "{\n  \"problems\": [");
+}
+
+static void json_nowhere(json *writer, const char *key, uint64_t value)
+{
+    if (value == TTD_NOWHERE)
+        json_null(writer, key);
+    else
+        json_unsigned(writer, key, value);
+}
+
+void json_problem(report *to, const ttd_problem *problem, uint64_t index)
+{
+    out_text(to->output, index ? ",\n    " : "\n    ");
+    json writer;
+    json_init(&writer, to->output, false);
+    json_begin_object(&writer, NULL);
+    json_nowhere(&writer, "offset", problem->error.offset);
+    json_nowhere(&writer, "chunk", problem->error.chunk);
+    json_text(&writer, "status", ttd_status_text(problem->error.status));
+    json_text(&writer, "what", problem->error.what);
+    json_unsigned(&writer, "bytes", problem->bytes);
+    json_count(&writer, "missing_chunks", problem->missing_chunks);
+    json_count(&writer, "missing_events", problem->missing_events);
+    bool known = has_positions(problem);
+    json_position(&writer, "last_good", known ? problem->last_good : ttd_position_invalid());
+    json_position(&writer, "first_good", known ? problem->first_good : ttd_position_invalid());
+    json_end_object(&writer);
+}
+
+/* Members of a verdict, in an object that is open. */
+static void json_verdict(json *writer, const ttd_verdict *verdict)
+{
+    json_bool(writer, "ok", verdict->ok);
+    json_bool(writer, "closed", verdict->closed);
+    json_unsigned(writer, "problem_count", verdict->problems);
+    json_unsigned(writer, "chunks", verdict->chunks);
+    json_unsigned(writer, "events", verdict->events);
+    json_unsigned(writer, "lost_events", verdict->lost_events);
+    json_unsigned(writer, "file_bytes", verdict->file_bytes);
+    json_unsigned(writer, "intact_bytes", verdict->intact_bytes);
+}
+
+void json_verify_end(report *to, const ttd_verdict *verdict)
+{
+    out_text(to->output, verdict->problems ? "\n  ]" : "]");
+    json writer;
+    json_init(&writer, to->output, true);
+    writer.depth = 1;
+    writer.has_member[1] = true;
+    json_verdict(&writer, verdict);
+    json_end_object(&writer);
+}
+
+void csv_verify_begin(report *to)
+{
+    csv writer;
+    csv_init(&writer, to->output);
+    csv_header(&writer, "offset,chunk,status,what,bytes,missing_chunks,missing_events,"
+                        "last_good,first_good");
+}
+
+void csv_problem(report *to, const ttd_problem *problem, uint64_t index)
+{
+    (void)index;
+    csv writer;
+    csv_init(&writer, to->output);
+    csv_count(&writer, problem->error.offset);
+    csv_count(&writer, problem->error.chunk);
+    csv_text(&writer, ttd_status_text(problem->error.status));
+    csv_text(&writer, problem->error.what);
+    csv_unsigned(&writer, problem->bytes);
+    csv_count(&writer, problem->missing_chunks);
+    csv_count(&writer, problem->missing_events);
+    bool known = has_positions(problem);
+    csv_position(&writer, known ? problem->last_good : ttd_position_invalid());
+    csv_position(&writer, known ? problem->first_good : ttd_position_invalid());
+    csv_end_row(&writer);
+}
+
+void csv_verify_end(report *to, const ttd_verdict *verdict)
+{
+    (void)to;
+    (void)verdict;
+}
+
+void text_recover(report *to, const report_recovery *data)
+{
+    const ttd_verdict *verdict = data->verdict;
+    out *output = to->output;
+    escape_text(output, escape_string(data->result));
+    out_text(output, ": recovered ");
+    report_count(output, verdict->events, "event");
+    out_text(output, " in ");
+    report_count(output, verdict->chunks, "chunk");
+    out_text(output, "; ");
+    report_count(output, verdict->problems, "problem");
+    out_text(output, ", at least ");
+    report_count(output, verdict->lost_events, "event");
+    out_text(output, " lost, ");
+    out_grouped(output, verdict->intact_bytes);
+    out_text(output, " of ");
+    report_count(output, verdict->file_bytes, "byte");
+    out_text(output, " were intact\n");
+}
+
+void json_recover(report *to, const report_recovery *data)
+{
+    json writer;
+    json_init(&writer, to->output, true);
+    json_begin_object(&writer, NULL);
+    json_text(&writer, "result", data->result);
+    json_verdict(&writer, data->verdict);
+    json_end_object(&writer);
+}
+
+void csv_recover(report *to, const report_recovery *data)
+{
+    csv writer;
+    csv_init(&writer, to->output);
+    csv_header(&writer, "result,closed,problems,chunks,events,lost_events,file_bytes,intact_bytes");
+    csv_text(&writer, data->result);
+    csv_unsigned(&writer, data->verdict->closed);
+    csv_unsigned(&writer, data->verdict->problems);
+    csv_unsigned(&writer, data->verdict->chunks);
+    csv_unsigned(&writer, data->verdict->events);
+    csv_unsigned(&writer, data->verdict->lost_events);
+    csv_unsigned(&writer, data->verdict->file_bytes);
+    csv_unsigned(&writer, data->verdict->intact_bytes);
+    csv_end_row(&writer);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/definitions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "symbols/demangle.h"
+
+void definitions_init(definitions *all)
+{
+    memset(all, 0, sizeof *all);
+    idtable_init(&all->strings, sizeof(definition_string));
+    idtable_init(&all->stacks, sizeof(definition_stack));
+    idtable_init(&all->modules, sizeof(definition_module));
+    idtable_init(&all->threads, sizeof(definition_thread));
+    idtable_init(&all->heaps, sizeof(definition_heap));
+    map_init(&all->symbol_index);
+}
+
+void definitions_free(definitions *all)
+{
+    idtable_free(&all->strings);
+    idtable_free(&all->stacks);
+    idtable_free(&all->modules);
+    idtable_free(&all->threads);
+    idtable_free(&all->heaps);
+    map_free(&all->symbol_index);
+    free(all->symbols);
+    free(all->frames);
+    arena_free(&all->text);
+}
+
+static ttd_status add_string(definitions *all, const ttd_string_definition *string)
+{
+    void *record;
+    ttd_status status = idtable_add(&all->strings, string->id, &record);
+    if (status != TTD_OK || !record)
+        return status;
+    definition_string *added = record;
+    added->size = (uint32_t)string->text.size;
+    added->text = arena_copy(&all->text, string->text.data, string->text.size);
+    if (added->text)
+        return TTD_OK;
+    added->size = 0;
+    return TTD_ERROR_NO_MEMORY;
+}
+
+static ttd_status add_stack(definitions *all, const ttd_stack *stack)
+{
+    void *record;
+    ttd_status status = idtable_add(&all->stacks, stack->id, &record);
+    if (status != TTD_OK || !record)
+        return status;
+    /* A caller was defined before; anything else could form a loop. */
+    ttd_id parent = stack->parent < stack->id ? stack->parent : TTD_NONE;
+    *(definition_stack *)record = (definition_stack){parent, stack->module, stack->offset};
+    return TTD_OK;
+}
+
+static ttd_status add_module(definitions *all, const ttd_module *module)
+{
+    if (module->action == TTD_MODULE_UNLOAD) {
+        definition_module *known = idtable_get(&all->modules, module->id);
+        if (known)
+            known->unloaded = module->position;
+        return TTD_OK;
+    }
+    void *record;
+    ttd_status status = idtable_add(&all->modules, module->id, &record);
+    if (status != TTD_OK || !record)
+        return status;
+    definition_module *added = record;
+    *added = (definition_module){.path = module->path,
+                                 .bias = module->bias,
+                                 .begin = module->begin,
+                                 .end = module->end,
+                                 .loaded = module->position,
+                                 .unloaded = ttd_position_invalid()};
+    added->build_id_size = module->build_id_size <= TTD_BUILD_ID_MAX ? module->build_id_size : 0;
+    memcpy(added->build_id, module->build_id, added->build_id_size);
+    return TTD_OK;
+}
+
+static ttd_status add_thread(definitions *all, const ttd_thread *thread)
+{
+    if (thread->action == TTD_THREAD_END) {
+        definition_thread *known = idtable_get(&all->threads, thread->id);
+        if (known) {
+            known->ended = thread->position;
+            if (thread->name != TTD_NONE)
+                known->name = thread->name;
+        }
+        return TTD_OK;
+    }
+    void *record;
+    ttd_status status = idtable_add(&all->threads, thread->id, &record);
+    if (status != TTD_OK || !record)
+        return status;
+    *(definition_thread *)record =
+        (definition_thread){thread->os_id, thread->name, thread->position, ttd_position_invalid()};
+    return TTD_OK;
+}
+
+static ttd_status add_heap(definitions *all, const ttd_heap *heap)
+{
+    void *record;
+    ttd_status status = idtable_add(&all->heaps, heap->id, &record);
+    if (status == TTD_OK && record)
+        *(definition_heap *)record = (definition_heap){heap->handle, heap->name};
+    return status;
+}
+
+/* Later names for the same address replace earlier ones: they come from whoever knew more. */
+static ttd_status add_symbol(definitions *all, const ttd_symbol *symbol)
+{
+    ttd_status status = grow_array((void **)&all->symbols, &all->symbol_capacity,
+                                   all->symbol_count + 1, sizeof *all->symbols);
+    if (status == TTD_OK)
+        status = grow_array((void **)&all->frames, &all->frame_capacity,
+                            all->frame_count + symbol->frame_count, sizeof *all->frames);
+    if (status == TTD_OK)
+        status = map_set(&all->symbol_index, symbol->module, symbol->offset,
+                         (uint32_t)all->symbol_count);
+    if (status != TTD_OK)
+        return status;
+    all->symbols[all->symbol_count++] = (definition_symbol){all->frame_count, symbol->frame_count};
+    for (uint32_t i = 0; i < symbol->frame_count; i++)
+        all->frames[all->frame_count++] = symbol->frames[i];
+    return TTD_OK;
+}
+
+ttd_status definitions_add(definitions *all, const ttd_batch *batch)
+{
+    ttd_status status = TTD_OK;
+    for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
+        switch (batch->kind) {
+        case TTD_KIND_STRINGS:
+            status = add_string(all, &batch->u.strings[i]);
+            break;
+        case TTD_KIND_STACKS:
+            status = add_stack(all, &batch->u.stacks[i]);
+            break;
+        case TTD_KIND_MODULES:
+            status = add_module(all, &batch->u.modules[i]);
+            break;
+        case TTD_KIND_SYMBOLS:
+            status = add_symbol(all, &batch->u.symbols[i]);
+            break;
+        case TTD_KIND_THREADS:
+            status = add_thread(all, &batch->u.threads[i]);
+            break;
+        case TTD_KIND_HEAPS:
+            status = add_heap(all, &batch->u.heaps[i]);
+            break;
+        default:
+            return TTD_OK;
+        }
+    }
+    return status;
+}
+
+definition_string *definitions_string(const definitions *all, ttd_id id)
+{
+    return idtable_get(&all->strings, id);
+}
+
+const definition_stack *definitions_stack(const definitions *all, ttd_id id)
+{
+    return idtable_get(&all->stacks, id);
+}
+
+const definition_module *definitions_module(const definitions *all, ttd_id id)
+{
+    return idtable_get(&all->modules, id);
+}
+
+const definition_thread *definitions_thread(const definitions *all, ttd_id id)
+{
+    return idtable_get(&all->threads, id);
+}
+
+const definition_heap *definitions_heap(const definitions *all, ttd_id id)
+{
+    return idtable_get(&all->heaps, id);
+}
+
+const definition_symbol *definitions_symbol(const definitions *all, ttd_id module, uint64_t offset)
+{
+    uint32_t index = map_get(&all->symbol_index, module, offset);
+    return index == MAP_NONE ? NULL : &all->symbols[index];
+}
+
+ttd_string definitions_text(const definitions *all, ttd_id id)
+{
+    const definition_string *string = definitions_string(all, id);
+    return string ? (ttd_string){string->text, string->size} : (ttd_string){"", 0};
+}
+
+ttd_string definitions_function(definitions *all, ttd_id id)
+{
+    definition_string *string = definitions_string(all, id);
+    if (!string)
+        return (ttd_string){"", 0};
+    if (!string->display) {
+        char text[DEMANGLE_MAX + 1];
+        size_t size = memchr(string->text, 0, string->size) ? 0 : demangle(string->text, text);
+        string->display = size ? arena_copy(&all->text, text, size) : NULL;
+        string->display_size = (uint32_t)size;
+        if (!string->display) {
+            string->display = string->text;
+            string->display_size = string->size;
+        }
+    }
+    return (ttd_string){string->display, string->display_size};
+}

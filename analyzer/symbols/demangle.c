@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/demangle.h"
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include <libiberty/demangle.h>
+
+/* Longer mangled names are left alone: the demangler's stack use grows with them. */
+#define MANGLED_MAX 8192
+
+typedef struct sink {
+    char *text;
+    size_t size;
+    jmp_buf full;
+} sink;
+
+/*
+ * A crafted name of some hundred bytes can stand for gigabytes of text, and the demangler has no
+ * limit of its own: leave it when there is too much. It keeps its state on the stack.
+ */
+static void collect(const char *data, size_t size, void *context)
+{
+    sink *out = context;
+    if (size > DEMANGLE_MAX - out->size)
+        longjmp(out->full, 1);
+    memcpy(out->text + out->size, data, size);
+    out->size += size;
+}
+
+static bool try_all(const char *name, sink *out)
+{
+    int options = DMGL_PARAMS | DMGL_ANSI;
+    if (rust_demangle_callback(name, options, collect, out))
+        return true;
+    out->size = 0;
+    return cplus_demangle_v3_callback(name, options, collect, out);
+}
+
+size_t demangle(const char *name, char text[DEMANGLE_MAX + 1])
+{
+    bool may_be = name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+    if (!may_be || strlen(name) > MANGLED_MAX)
+        return 0;
+    sink out = {.text = text};
+    if (setjmp(out.full))
+        return 0;
+    if (!try_all(name, &out))
+        return 0;
+    text[out.size] = '\0';
+    return out.size;
+}

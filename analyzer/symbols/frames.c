@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/frames.h"
+
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+/* More frames than the format allows a stack, inlined ones included: only to stop at some point. */
+#define FRAMES_MAX 65536
+
+void frame_list_free(frame_list *list)
+{
+    free(list->items);
+    *list = (frame_list){0};
+}
+
+static ttd_status add(frame_list *list, const frame *item)
+{
+    ttd_status status =
+        grow_array((void **)&list->items, &list->capacity, list->count + 1, sizeof *list->items);
+    if (status == TTD_OK)
+        list->items[list->count++] = *item;
+    return status;
+}
+
+static ttd_status add_address(frame_list *list, definitions *all, const definition_stack *stack)
+{
+    frame item = {.module_id = stack->module, .offset = stack->offset, .address = stack->offset};
+    const definition_module *module = definitions_module(all, stack->module);
+    if (module) {
+        item.module = definitions_text(all, module->path);
+        item.address += module->bias;
+    }
+    const definition_symbol *symbol = definitions_symbol(all, stack->module, stack->offset);
+    if (!symbol || !symbol->count)
+        return add(list, &item);
+    ttd_status status = TTD_OK;
+    for (uint32_t i = 0; i < symbol->count && status == TTD_OK; i++) {
+        const ttd_symbol_frame *name = &all->frames[symbol->first + i];
+        item.function = definitions_function(all, name->function);
+        item.file = definitions_text(all, name->file);
+        item.line = name->line;
+        item.is_inlined = i + 1 < symbol->count;
+        status = add(list, &item);
+    }
+    return status;
+}
+
+ttd_status frame_list_expand(frame_list *list, definitions *all, ttd_id stack)
+{
+    list->count = 0;
+    const definition_stack *item;
+    while (list->count < FRAMES_MAX && (item = definitions_stack(all, stack))) {
+        ttd_status status = add_address(list, all, item);
+        if (status != TTD_OK)
+            return status;
+        stack = item->parent;
+    }
+    return TTD_OK;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/** Stacks as lists of frames with names. */
+#ifndef ANALYZER_SYMBOLS_FRAMES_H
+#define ANALYZER_SYMBOLS_FRAMES_H
+
+#include "symbols/definitions.h"
+
+/** A frame; texts have a size of 0 if unknown. They are untrusted, and belong to the definitions.
+ */
+typedef struct frame {
+    ttd_string function;
+    ttd_string file;
+    uint32_t line;
+    /** Path of the module. */
+    ttd_string module;
+    ttd_id module_id;
+    /** In the module, and in the process. */
+    uint64_t offset;
+    uint64_t address;
+    /** Inlined into the frame that follows. */
+    bool is_inlined;
+} frame;
+
+/** All zero when empty; used again and again. */
+typedef struct frame_list {
+    frame *items;
+    size_t count;
+    size_t capacity;
+} frame_list;
+
+void frame_list_free(frame_list *list);
+
+/**
+ * Sets `list` to the frames of a stack, innermost first, inlined ones expanded. Empty for
+ * TTD_NONE; a stack that is not defined, such as one of a damaged part, ends the list.
+ *
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+ttd_status frame_list_expand(frame_list *list, definitions *all, ttd_id stack);
+
+#endif

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""What the command line's tests share: making traces, running ttdanalyze, reading its output."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ANALYZER = os.environ["TTDANALYZE"]
+TRACEGEN = os.environ["TRACEGEN"]
+
+USAGE, OPEN, DAMAGED, INTERNAL = 2, 3, 4, 5
+
+
+class Script:
+    """A script for tracegen, with short methods for what most tests need."""
+
+    def __init__(self, **trace):
+        self.lines = []
+        self.clock = 0
+        self.numbers = 0
+        self.add("trace", **trace)
+
+    def add(self, word, **fields):
+        def text(value):
+            return f"0x{value:x}" if isinstance(value, int) else str(value)
+
+        self.lines.append(" ".join([word] + [f"{k}={text(v)}" for k, v in fields.items()]))
+        return self
+
+    def basics(self):
+        """A module with named functions, two threads, a heap and stacks 1 to 4."""
+        self.add("module", path="/opt/app/bin/demo", bias=0x400000, begin=0x400000, end=0x500000,
+                 build_id="00ff12", position="0:0")
+        self.add("module", path="/usr/lib/libwork.so", bias=0x7000000, begin=0x7000000,
+                 end=0x7100000, position="0:0")
+        self.add("thread", os=1000, name="main", position="0:0")
+        self.add("thread", os=1001, name="worker", position="1:0")
+        self.add("heap", name="malloc")
+        self.add("heap", handle=0xb00000, name="private")
+        self.add("stack", parent=0, module=1, offset=0x100)  # 1: main
+        self.add("stack", parent=1, module=1, offset=0x200)  # 2: main > f (with an inlined g)
+        self.add("stack", parent=1, module=2, offset=0x300)  # 3: main > ?
+        self.add("stack", parent=3, module=0, offset=0xdead)  # 4: main > ? > nowhere
+        self.add("symbol", module=1, offset=0x100, frames="main@main.c@10")
+        self.add("symbol", module=1, offset=0x200, frames="_Z1gi@g.h@5,_ZN1f3runEv@f.cc@20")
+        return self
+
+    def tick(self):
+        self.clock += 1
+        return f"{self.clock // 4:X}:{self.clock % 4:X}"
+
+    def event(self, action, **fields):
+        """An event of one tick, or with `start` and `end` given."""
+        if "start" not in fields:
+            fields["start"] = self.tick()
+        if "end" not in fields:
+            fields["end"] = self.tick()
+        self.add("event", action=action, **fields)
+        self.numbers += 1
+        return self.numbers - 1
+
+    def alloc(self, address, size, stack=2, **fields):
+        return self.event("Alloc", address=address, size=size, stack=stack, api=1, **fields)
+
+    def free(self, address, stack=1, **fields):
+        return self.event("Free", base=address, stack=stack, api=5, **fields)
+
+    def realloc(self, base, address, size, stack=2, **fields):
+        return self.event("ReAlloc", base=base, address=address, size=size, stack=stack, api=3,
+                          **fields)
+
+    def close(self, reason=1, **fields):
+        return self.add("close", reason=reason, **fields)
+
+    def abandon(self):
+        return self.add("close")
+
+
+class Result:
+    def __init__(self, process):
+        self.status = process.returncode
+        self.raw = process.stdout
+        self.text = process.stdout.decode(errors="replace")
+        self.errors = process.stderr.decode(errors="replace")
+
+    @property
+    def json(self):
+        return json.loads(self.raw.decode())
+
+    @property
+    def json_lines(self):
+        return [json.loads(line) for line in self.raw.decode().splitlines()]
+
+    @property
+    def csv(self):
+        return list(csv.DictReader(io.StringIO(self.raw.decode())))
+
+
+def run(*arguments, **options):
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "PAGER")}
+    environment.update(options.pop("env", {}))
+    return Result(subprocess.run([ANALYZER, *map(str, arguments)], capture_output=True,
+                                 stdin=subprocess.DEVNULL, env=environment, timeout=120,
+                                 check=False, **options))
+
+
+class TestCase(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = holder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, script, name="trace.ttd"):
+        path = self.path(name)
+        made = subprocess.run([TRACEGEN, path], input="\n".join(script.lines) + "\n", text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        return path
+
+    def run_ok(self, *arguments, **options):
+        result = run(*arguments, **options)
+        self.assertEqual(result.status, 0, result.errors)
+        return result
+
+    def json_of(self, command, path, *arguments):
+        return self.run_ok(command, "--format", "json", *arguments, path).json
+
+
+def main():
+    unittest.main(argv=[sys.argv[0], "-v"])

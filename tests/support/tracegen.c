@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes a trace as a script says: `tracegen OUT < SCRIPT`.
+ *
+ * Each line is a word and fields `name=value`, separated by spaces. Numbers are decimal or 0x,
+ * positions as in SEQ:STEPS or "never", texts with %XX for bytes. Identifiers count from 1 in order
+ * of definition. See the functions for the words and their fields.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ttdtrace/writer.h>
+
+#define FIELDS_MAX 32
+#define LINE_MAX_  (1 << 20)
+
+typedef struct line {
+    const char *word;
+    const char *names[FIELDS_MAX];
+    char *values[FIELDS_MAX];
+    size_t count;
+} line;
+
+static ttd_writer *writer;
+static unsigned line_number;
+static char *known_strings[65536];
+static ttd_id known_count;
+
+static void fail(const char *what)
+{
+    ttd_error error = writer ? ttd_writer_error(writer) : (ttd_error){.what = ""};
+    fprintf(stderr, "tracegen: line %u: %s %s\n", line_number, what, error.what ? error.what : "");
+    exit(1);
+}
+
+static void check(ttd_status status)
+{
+    if (status != TTD_OK)
+        fail(ttd_status_text(status));
+}
+
+static char *text_of(const line *from, const char *name)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        if (strcmp(from->names[i], name) == 0)
+            return from->values[i];
+    }
+    return NULL;
+}
+
+static uint64_t number_of(const line *from, const char *name, uint64_t otherwise)
+{
+    const char *text = text_of(from, name);
+    return text ? strcmp(text, "unknown") == 0 ? TTD_UNKNOWN : strtoull(text, NULL, 0) : otherwise;
+}
+
+static ttd_id id_of(const line *from, const char *name, ttd_id otherwise)
+{
+    return (ttd_id)number_of(from, name, otherwise);
+}
+
+static ttd_position position_of(const line *from, const char *name)
+{
+    const char *text = text_of(from, name);
+    ttd_position position = ttd_position_min();
+    if (text && strcmp(text, "never") == 0)
+        return ttd_position_invalid();
+    if (text && !ttd_position_parse(text, &position))
+        fail("not a position");
+    return position;
+}
+
+/* Replaces %XX in place; returns the length. */
+static size_t decode(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++) {
+        unsigned byte;
+        if (*from == '%' && sscanf(from + 1, "%2x", &byte) == 1) {
+            *to++ = (char)byte;
+            from += 2;
+        } else {
+            *to++ = *from;
+        }
+    }
+    *to = '\0';
+    return (size_t)(to - text);
+}
+
+/* The identifier of a text, defining it if it is new. Texts with NUL are always new. */
+static ttd_id string_id(const char *text)
+{
+    if (!text || !*text)
+        return TTD_NONE;
+    for (ttd_id i = 0; i < known_count; i++) {
+        if (strcmp(known_strings[i], text) == 0)
+            return i + 1;
+    }
+    char *copy = strdup(text);
+    if (!copy || known_count == 65536)
+        fail("too many strings");
+    known_strings[known_count++] = strdup(text);
+    size_t size = decode(copy);
+    ttd_id id;
+    check(ttd_writer_string(writer, copy, size, &id));
+    free(copy);
+    return id;
+}
+
+static void write_module(const line *from)
+{
+    ttd_module module = {.action = TTD_MODULE_LOAD,
+                         .position = position_of(from, "position"),
+                         .path = string_id(text_of(from, "path")),
+                         .bias = number_of(from, "bias", 0),
+                         .begin = number_of(from, "begin", 0),
+                         .end = number_of(from, "end", 0)};
+    const char *hex = text_of(from, "build_id");
+    for (; hex && *hex && hex[1]; hex += 2) {
+        unsigned byte = 0;
+        sscanf(hex, "%2x", &byte);
+        module.build_id[module.build_id_size++] = (uint8_t)byte;
+    }
+    ttd_id id;
+    check(ttd_writer_module(writer, &module, &id));
+}
+
+static void write_unload(const line *from)
+{
+    ttd_module module = {.action = TTD_MODULE_UNLOAD,
+                         .id = id_of(from, "id", 1),
+                         .position = position_of(from, "position")};
+    check(ttd_writer_module(writer, &module, NULL));
+}
+
+static void write_thread(const line *from)
+{
+    bool ends = text_of(from, "ends");
+    ttd_thread thread = {.action = ends ? TTD_THREAD_END : TTD_THREAD_BEGIN,
+                         .id = id_of(from, "ends", 0),
+                         .position = position_of(from, "position"),
+                         .os_id = number_of(from, "os", 0),
+                         .name = string_id(text_of(from, "name"))};
+    ttd_id id;
+    check(ttd_writer_thread(writer, &thread, &id));
+}
+
+static void write_heap(const line *from)
+{
+    ttd_heap heap = {.handle = number_of(from, "handle", 0),
+                     .name = string_id(text_of(from, "name"))};
+    ttd_id id;
+    check(ttd_writer_heap(writer, &heap, &id));
+}
+
+static void write_stack(const line *from)
+{
+    ttd_id id;
+    check(ttd_writer_stack(writer, id_of(from, "parent", 0), id_of(from, "module", 0),
+                           number_of(from, "offset", 0), &id));
+}
+
+/* frames=FUNCTION@FILE@LINE,... innermost first */
+static void write_symbol(const line *from)
+{
+    ttd_symbol_frame frames[64];
+    ttd_symbol symbol = {.module = id_of(from, "module", 1),
+                         .offset = number_of(from, "offset", 0),
+                         .frames = frames};
+    char *rest = text_of(from, "frames");
+    char *frame;
+    while (rest && symbol.frame_count < 64 && (frame = strsep(&rest, ","))) {
+        const char *function = strsep(&frame, "@");
+        const char *file = frame ? strsep(&frame, "@") : NULL;
+        frames[symbol.frame_count++] =
+            (ttd_symbol_frame){.function = string_id(function),
+                               .file = string_id(file),
+                               .line = frame ? (uint32_t)strtoul(frame, NULL, 0) : 0};
+    }
+    check(ttd_writer_symbol(writer, &symbol));
+}
+
+static uint8_t action_of(const char *name)
+{
+    for (int i = TTD_ACTION_ALLOC; name && i <= TTD_ACTION_DESTROY; i++) {
+        if (strcmp(ttd_action_name((ttd_action)i), name) == 0)
+            return (uint8_t)i;
+    }
+    fail("no such action");
+    return 0;
+}
+
+static void write_event(const line *from)
+{
+    uint64_t parameters[TTD_PARAMETERS_MAX];
+    ttd_event event = {.time_start = position_of(from, "start"),
+                       .time_end = position_of(from, "end"),
+                       .wall_time = number_of(from, "wall", 0),
+                       .address = number_of(from, "address", 0),
+                       .base_address = number_of(from, "base", 0),
+                       .size = number_of(from, "size", 0),
+                       .flags = number_of(from, "flags", 0),
+                       .result = number_of(from, "result", 1),
+                       .reserve_size = number_of(from, "reserve", 0),
+                       .commit_size = number_of(from, "commit", 0),
+                       .make_read_only = number_of(from, "read_only", 0),
+                       .thread = id_of(from, "thread", 1),
+                       .heap = id_of(from, "heap", 1),
+                       .stack = id_of(from, "stack", 0),
+                       .action = action_of(text_of(from, "action")),
+                       .api = (uint8_t)number_of(from, "api", 0)};
+    if (event.action == TTD_ACTION_REALLOC)
+        event.previous_address = event.base_address;
+    if (!ttd_position_is_valid(event.time_end))
+        event.result = 0;
+    char *rest = text_of(from, "parameters");
+    char *parameter;
+    while (rest && event.parameter_count < TTD_PARAMETERS_MAX && (parameter = strsep(&rest, ",")))
+        parameters[event.parameter_count++] = strtoull(parameter, NULL, 0);
+    if (event.parameter_count)
+        event.parameters = parameters;
+    check(ttd_writer_event(writer, &event));
+}
+
+static void write_loss(const line *from)
+{
+    ttd_loss loss = {.reason = (ttd_loss_reason)number_of(from, "reason", 0),
+                     .thread = id_of(from, "thread", 0),
+                     .count = number_of(from, "count", TTD_UNKNOWN),
+                     .last_good = position_of(from, "last_good"),
+                     .first_good = position_of(from, "first_good")};
+    check(ttd_writer_loss(writer, &loss));
+}
+
+/* blocks=ADDRESS:SIZE,... list=1 to 3 */
+static void write_blocks(const line *from)
+{
+    static ttd_block blocks[4096];
+    ttd_live_blocks list = {.list = (ttd_block_list)number_of(from, "list", TTD_BLOCKS_RUNTIME),
+                            .list_id = (uint32_t)number_of(from, "id", 1),
+                            .last = true,
+                            .position = position_of(from, "position"),
+                            .blocks = blocks};
+    char *rest = text_of(from, "blocks");
+    char *block;
+    while (rest && list.count < 4096 && (block = strsep(&rest, ","))) {
+        char *end;
+        uint64_t address = strtoull(block, &end, 0);
+        blocks[list.count++] = (ttd_block){.address = address,
+                                           .size = *end == ':' ? strtoull(end + 1, NULL, 0) : 0,
+                                           .event = TTD_UNKNOWN,
+                                           .thread = id_of(from, "thread", 1),
+                                           .heap = id_of(from, "heap", 1)};
+    }
+    check(ttd_writer_live_blocks(writer, &list));
+}
+
+static void write_metadata(const line *from)
+{
+    char *key = text_of(from, "key");
+    char *value = text_of(from, "value");
+    ttd_metadata metadata = {{key, decode(key)}, {value, decode(value)}};
+    check(ttd_writer_metadata(writer, &metadata));
+}
+
+static void write_user(const line *from)
+{
+    ttd_user_event event = {.position = position_of(from, "position"),
+                            .thread = id_of(from, "thread", 0),
+                            .flags = (uint32_t)number_of(from, "flags", 0),
+                            .data = (const uint8_t *)"data",
+                            .size = 4};
+    check(ttd_writer_user_event(writer, &event));
+}
+
+static void write_flush(const line *from)
+{
+    (void)from;
+    check(ttd_writer_flush(writer));
+}
+
+static void open_writer(const line *from, const char *path)
+{
+    ttd_trace trace = {.trace_id = number_of(from, "id", 0x1234),
+                       .parent_trace_id = number_of(from, "parent", 0),
+                       .parent_position = position_of(from, "parent_position"),
+                       .start_time = (int64_t)number_of(from, "start_time", 0),
+                       .time_unit = number_of(from, "time_unit", 1),
+                       .process_id = number_of(from, "pid", 100),
+                       .parent_process_id = number_of(from, "ppid", 1),
+                       .flags = (uint32_t)number_of(from, "flags", 0),
+                       .architecture = TTD_ARCH_X86_64,
+                       .pointer_size = 8,
+                       .group = {{0xAB, 0xCD}}};
+    ttd_writer_options options = ttd_writer_options_default();
+    options.codec = (ttd_codec)number_of(from, "codec", TTD_CODEC_LZ4);
+    options.events_per_chunk = (uint32_t)number_of(from, "events_per_chunk", 65536);
+    ttd_output output;
+    ttd_error error = {.what = ""};
+    ttd_status status = ttd_output_file(path, NULL, &output, &error);
+    if (status == TTD_OK)
+        status = ttd_writer_open(&output, &trace, &options, NULL, &writer, &error);
+    if (status != TTD_OK)
+        fail(error.what);
+}
+
+/* reason=0 to 4; without one the trace is left unclosed */
+static void close_writer(const line *from)
+{
+    ttd_end end = {.reason = (ttd_end_reason)number_of(from, "reason", 0),
+                   .code = (uint32_t)number_of(from, "code", 0),
+                   .wall_time = number_of(from, "wall", 0)};
+    ttd_error error = {.what = ""};
+    ttd_status status = ttd_writer_close(writer, text_of(from, "reason") ? &end : NULL, &error);
+    writer = NULL;
+    if (status != TTD_OK)
+        fail(error.what);
+}
+
+static void obey(const line *order, const char *path)
+{
+    static const struct {
+        const char *word;
+        void (*write)(const line *from);
+    } words[] = {{"module", write_module}, {"unload", write_unload},     {"thread", write_thread},
+                 {"heap", write_heap},     {"stack", write_stack},       {"symbol", write_symbol},
+                 {"event", write_event},   {"loss", write_loss},         {"blocks", write_blocks},
+                 {"user", write_user},     {"metadata", write_metadata}, {"flush", write_flush},
+                 {"close", close_writer}};
+    if (strcmp(order->word, "trace") == 0) {
+        open_writer(order, path);
+        return;
+    }
+    if (!writer)
+        fail("no trace is open");
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(order->word, words[i].word) == 0) {
+            words[i].write(order);
+            return;
+        }
+    }
+    fail("no such word");
+}
+
+static void split(char *text, line *result)
+{
+    result->count = 0;
+    text[strcspn(text, "\n")] = '\0';
+    result->word = strsep(&text, " ");
+    char *field;
+    while (result->count < FIELDS_MAX && (field = strsep(&text, " "))) {
+        char *value = strchr(field, '=');
+        if (!value)
+            continue;
+        *value = '\0';
+        result->names[result->count] = field;
+        result->values[result->count++] = value + 1;
+    }
+}
+
+int main(int count, char **arguments)
+{
+    if (count != 2) {
+        fputs("Usage: tracegen OUT < SCRIPT\n", stderr);
+        return 2;
+    }
+    char *text = malloc(LINE_MAX_);
+    line order;
+    while (text && fgets(text, LINE_MAX_, stdin)) {
+        line_number++;
+        if (*text == '\n' || *text == '#')
+            continue;
+        split(text, &order);
+        obey(&order, arguments[1]);
+    }
+    free(text);
+    if (writer)
+        fail("the script does not end with close");
+    return 0;
+}
