@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -43,6 +44,12 @@ static action *const actions[KINDS] = {
 void frame_r13(void (*fn)(void *), void *argument);
 void frame_far(void (*fn)(void *), void *argument);
 void frame_pointer_only(void (*fn)(void *), void *argument);
+void frame_bp(void (*fn)(void *), void *argument, size_t size);
+void shifted_bp(void (*fn)(void *), void *argument, size_t size);
+void frame_odd(void (*fn)(void *), void *argument, size_t size);
+void shifted_odd(void (*fn)(void *), void *argument, size_t size);
+void frame_drap(void (*fn)(void *), void *argument, size_t size);
+void shifted_drap(void (*fn)(void *), void *argument, size_t size);
 void frame_r10(void);
 void frame_plt(void);
 
@@ -261,6 +268,25 @@ static NOINLINE void by_pointer(struct run *r, int depth)
     allocate(1);
 }
 
+static NOINLINE void allocates(void *argument)
+{
+    (void)argument;
+    allocate(1);
+    allocate(2);
+}
+
+/* Frames that look alike in all but one word; see hostile_asm.S. */
+static NOINLINE void traps(void)
+{
+    static void (*const frames[])(void (*)(void *), void *, size_t) = {
+        frame_bp, shifted_bp, frame_odd, shifted_odd, frame_drap, shifted_drap,
+    };
+
+    for (unsigned i = 0; i < 48; i++) {
+        frames[i / 8 % 3 * 2 + i % 2](allocates, NULL, 512);
+    }
+}
+
 static void walk_about(uint32_t seed, int rounds)
 {
     for (int i = 0; i < rounds; i++) {
@@ -364,6 +390,41 @@ static void threads(uint32_t seed)
     }
 }
 
+/* A thread on a stack of ours, whose signal stack lies above it and goes away. */
+#define HALF ((size_t)1 << 18)
+
+static void *losing_signal_stack(void *argument)
+{
+    char *above = (char *)argument + HALF;
+    stack_t alternate = {.ss_sp = above, .ss_size = HALF};
+    stack_t none = {.ss_flags = SS_DISABLE};
+
+    sigaltstack(&alternate, NULL);
+    __asm__ volatile("int3"); /* this frame's registers are then kept up there, too */
+    sigaltstack(&none, NULL);
+    munmap(above, HALF);
+    allocate(1);
+    allocate(2);
+    return NULL;
+}
+
+static void vanishing_stack(void)
+{
+    pthread_t t;
+    pthread_attr_t attr;
+    char *stack = mmap(NULL, 2 * HALF, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+
+    sigaction(SIGTRAP, &a, NULL);
+    pthread_attr_init(&attr);
+    pthread_attr_setstack(&attr, stack, HALF);
+    pthread_create(&t, &attr, losing_signal_stack, stack);
+    pthread_join(t, NULL);
+    pthread_attr_destroy(&attr);
+    munmap(stack, HALF);
+}
+
 /* Deeper than any stack that is reported, and back. */
 static NOINLINE int deep(int n)
 {
@@ -386,8 +447,10 @@ int main(int argc, char **argv)
     if (&unwind_check_loaded == NULL) {
         return 2; /* nothing would be tested */
     }
+    traps();
     walk_about(seed, 40);
     signals(seed, 10);
+    vanishing_stack();
     coroutines(seed, 20);
     threads(seed);
     return deep(5000) == 5000 * 5001 / 2 ? 0 : 1;

@@ -96,4 +96,120 @@ frame_pointer_only:
         ret
         .size   frame_pointer_only, . - frame_pointer_only
 
+/*
+ * Traps for who compares too little. Each frame_x(fn, argument, size) takes `size` bytes of stack and
+ * calls fn; shifted_x does the same one frame deeper, yet with the return address, the stack
+ * pointer and all outer slots where they were.
+ */
+
+/* CFA in rbp: rbp differs */
+        .globl  frame_bp
+        .type   frame_bp, @function
+frame_bp:
+        .cfi_startproc
+        pushq   %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset 6, -16
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register 6
+        subq    %rdx, %rsp
+        movq    %rdi, %rax
+        movq    %rsi, %rdi
+        call    *%rax
+        leave
+        .cfi_def_cfa 7, 8
+        ret
+        .cfi_endproc
+        .size   frame_bp, . - frame_bp
+
+        .globl  shifted_bp
+        .type   shifted_bp, @function
+shifted_bp:
+        .cfi_startproc
+        subq    $264, %rsp
+        .cfi_def_cfa_offset 272
+        subq    $272, %rdx
+        call    frame_bp
+        addq    $264, %rsp
+        .cfi_def_cfa_offset 8
+        ret
+        .cfi_endproc
+        .size   shifted_bp, . - shifted_bp
+
+/* CFA in r13: only r13 differs */
+        .globl  frame_odd
+        .type   frame_odd, @function
+frame_odd:
+        .cfi_startproc
+        pushq   %r13
+        .cfi_def_cfa_offset 16
+        .cfi_offset 13, -16
+        leaq    16(%rsp), %r13
+        .cfi_def_cfa 13, 0
+        subq    %rdx, %rsp
+        movq    %rdi, %rax
+        movq    %rsi, %rdi
+        call    *%rax
+        leaq    -16(%r13), %rsp
+        .cfi_def_cfa 7, 16
+        popq    %r13
+        .cfi_def_cfa_offset 8
+        ret
+        .cfi_endproc
+        .size   frame_odd, . - frame_odd
+
+        .globl  shifted_odd
+        .type   shifted_odd, @function
+shifted_odd:
+        .cfi_startproc
+        subq    $264, %rsp
+        .cfi_def_cfa_offset 272
+        subq    $272, %rdx
+        call    frame_odd
+        addq    $264, %rsp
+        .cfi_def_cfa_offset 8
+        ret
+        .cfi_endproc
+        .size   shifted_odd, . - shifted_odd
+
+/* CFA in the slot at rbp - 8, as gcc realigns: only that word differs */
+        .globl  frame_drap
+        .type   frame_drap, @function
+frame_drap:
+        .cfi_startproc
+        leaq    8(%rsp), %r10
+        .cfi_def_cfa 10, 0
+        andq    $-256, %rsp
+        pushq   -8(%r10)
+        pushq   %rbp
+        movq    %rsp, %rbp
+        .cfi_escape 0x10, 6, 2, 0x76, 0
+        pushq   %r10
+        .cfi_escape 0x0f, 3, 0x76, 0x78, 6
+        subq    $8, %rsp
+        movq    %rdi, %rax
+        movq    %rsi, %rdi
+        call    *%rax
+        movq    -8(%rbp), %r10
+        .cfi_def_cfa 10, 0
+        leave
+        leaq    -8(%r10), %rsp
+        .cfi_def_cfa 7, 8
+        ret
+        .cfi_endproc
+        .size   frame_drap, . - frame_drap
+
+        .globl  shifted_drap
+        .type   shifted_drap, @function
+shifted_drap:
+        .cfi_startproc
+        subq    $8, %rsp
+        .cfi_def_cfa_offset 16
+        call    frame_drap
+        addq    $8, %rsp
+        .cfi_def_cfa_offset 8
+        ret
+        .cfi_endproc
+        .size   shifted_drap, . - shifted_drap
+
         .section .note.GNU-stack, "", @progbits
