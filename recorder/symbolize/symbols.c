@@ -53,7 +53,7 @@ static int compare_names(const struct symbol *a, const struct symbol *b)
     return memcmp(b->name, a->name, a->name_size);
 }
 
-/* By start; of those with the same start the best is last. */
+/* By start; of those with the same start the best is last. Sizes come first for drop_labels(). */
 static int compare_symbols(const void *left, const void *right)
 {
     const struct symbol *a = left;
@@ -61,10 +61,25 @@ static int compare_symbols(const void *left, const void *right)
     if (a->begin != b->begin)
         return a->begin < b->begin ? -1 : 1;
     if ((a->end > a->begin) != (b->end > b->begin))
-        return a->end > a->begin ? 1 : -1;
+        return a->end > a->begin ? -1 : 1;
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
     return compare_names(a, b);
+}
+
+/* A label in a function that has a size is no name for what is in it, nor for what comes after. */
+static void drop_labels(struct symbols *symbols)
+{
+    size_t kept = 0;
+    uint64_t end = 0;
+    for (size_t i = 0; i < symbols->count; i++) {
+        const struct symbol *symbol = &symbols->symbols[i];
+        if (symbol->end == symbol->begin && symbol->begin < end)
+            continue;
+        end = symbol->end > end ? symbol->end : end;
+        symbols->symbols[kept++] = *symbol;
+    }
+    symbols->count = kept;
 }
 
 void symbols_load(struct symbols *symbols, const struct image *image)
@@ -94,6 +109,7 @@ void symbols_load(struct symbols *symbols, const struct image *image)
     }
     if (symbols->count > 0)
         qsort(symbols->symbols, symbols->count, sizeof *symbols->symbols, compare_symbols);
+    drop_labels(symbols);
 }
 
 void symbols_free(struct symbols *symbols)

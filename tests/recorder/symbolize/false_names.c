@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A child that does what its module's path says, instead of reading debug information. Linked in
+ * place of names.c.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "names.h"
+
+static void say(struct outbox *box, uint32_t index, const char *text)
+{
+    struct symbolize_frame frame = {.function = text, .function_size = strlen(text)};
+    outbox_answer(box, index, &frame, 1);
+}
+
+static void flush_by_module(struct outbox *box)
+{
+    /* What was said gets out before the end comes. */
+    if (write(box->fd, box->data, box->size) == (ssize_t)box->size)
+        box->size = 0;
+}
+
+static void raw(struct outbox *box, const uint32_t *words, size_t count)
+{
+    flush_by_module(box);
+    if (write(box->fd, words, count * sizeof *words) < 0)
+        _exit(1);
+}
+
+static void use_all_memory(void)
+{
+    for (;;) {
+        char *memory = malloc(16 << 20);
+        if (memory == NULL)
+            _exit(1);
+        memory[0] = 1;
+    }
+}
+
+static void tell_surroundings(struct outbox *box)
+{
+    char text[256];
+    int files = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        files += fcntl(fd, F_GETFD) >= 0;
+    struct rlimit core = {1, 1}, size = {1, 1};
+    getrlimit(RLIMIT_CORE, &core);
+    getrlimit(RLIMIT_FSIZE, &size);
+    sigset_t blocked;
+    sigprocmask(SIG_SETMASK, NULL, &blocked);
+    struct sigaction user;
+    sigaction(SIGUSR1, NULL, &user);
+    raise(SIGINT);
+    raise(SIGTERM);
+    raise(SIGHUP);
+    snprintf(text, sizeof text, "files %d core %d size %d blocked %d handler %d", files,
+             (int)core.rlim_cur, (int)size.rlim_cur, sigismember(&blocked, SIGUSR2),
+             user.sa_handler != SIG_DFL);
+    say(box, 0, text);
+}
+
+enum wire_result names_tell(struct outbox *box, const struct symbolize_module *module,
+                            const uint8_t *answered, bool reduced)
+{
+    static const char *const reads[] = {"full", "reduced"};
+    const char *path = module->path;
+    if (reduced && strncmp(path, "once ", 5) == 0)
+        path = "good";
+    path += strncmp(path, "once ", 5) == 0 ? 5 : 0;
+    if (strcmp(path, "surroundings") == 0) {
+        tell_surroundings(box);
+        return WIRE_READ;
+    }
+    for (uint32_t i = 0; i < module->offset_count; i++) {
+        if (answered == NULL || !answered[i])
+            say(box, i, reads[reduced]);
+        if (i == 0 && strncmp(path, "late ", 5) == 0)
+            flush_by_module(box);
+        if (i == 0 && strncmp(path, "late ", 5) == 0)
+            path += 5;
+        if (strcmp(path, "crash") == 0)
+            abort();
+        if (strcmp(path, "fault") == 0)
+            raise(SIGSEGV);
+        if (strcmp(path, "hang") == 0)
+            pause();
+        if (strcmp(path, "spin") == 0)
+            for (;;)
+                (void)getppid();
+        if (strcmp(path, "leave") == 0)
+            _exit(0);
+        if (strcmp(path, "memory") == 0)
+            use_all_memory();
+        if (strcmp(path, "close") == 0) {
+            close(box->fd);
+            pause();
+        }
+        if (strcmp(path, "finish") == 0)
+            raw(box, (uint32_t[]){WIRE_FINISHED, 0}, 2);
+        if (strcmp(path, "nonsense") == 0)
+            raw(box, (uint32_t[]){77, 0}, 2);
+        if (strcmp(path, "huge") == 0)
+            raw(box, (uint32_t[]){WIRE_ANSWER, UINT32_MAX}, 2);
+        if (strcmp(path, "index") == 0)
+            say(box, (uint32_t)module->offset_count, "x");
+        if (strcmp(path, "twice") == 0)
+            say(box, 0, "x");
+        if (strcmp(path, "back") == 0)
+            raw(box, (uint32_t[]){WIRE_MODULE, 4, 0}, 3);
+    }
+    return strcmp(path, "absent") == 0 ? WIRE_ABSENT : WIRE_READ;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* The parent's end of the pipe, fed with bytes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <criterion/criterion.h>
+
+#include "inbox.h"
+
+enum { OFFSETS = 3, STREAM_MAX = 4096 };
+
+static const uint64_t offsets[OFFSETS] = {10, 20, 30};
+
+static const struct symbolize_module modules[] = {
+    {"/a", NULL, 0, offsets, OFFSETS},
+    {"/empty", NULL, 0, NULL, 0},
+    {"/b", NULL, 0, offsets, OFFSETS},
+};
+
+struct stream {
+    uint8_t bytes[STREAM_MAX];
+    size_t size;
+};
+
+static void add(struct stream *stream, uint32_t number)
+{
+    memcpy(stream->bytes + stream->size, &number, sizeof number);
+    stream->size += sizeof number;
+}
+
+static void add_module(struct stream *stream, uint32_t module)
+{
+    add(stream, WIRE_MODULE);
+    add(stream, 4);
+    add(stream, module);
+}
+
+static void add_end(struct stream *stream, uint32_t result)
+{
+    add(stream, WIRE_END);
+    add(stream, 4);
+    add(stream, result);
+}
+
+static void add_text(struct stream *stream, const char *text)
+{
+    memcpy(stream->bytes + stream->size, text, strlen(text));
+    stream->size += strlen(text);
+}
+
+/* One frame: function "ff", file "file". */
+static void add_answer(struct stream *stream, uint32_t index)
+{
+    add(stream, WIRE_ANSWER);
+    add(stream, 8 + 12 + 6);
+    add(stream, index);
+    add(stream, 1);
+    add(stream, 42);
+    add(stream, 2);
+    add(stream, 4);
+    add_text(stream, "fffile");
+}
+
+static void add_finished(struct stream *stream)
+{
+    add(stream, WIRE_FINISHED);
+    add(stream, 0);
+}
+
+static struct stream good_stream(void)
+{
+    struct stream stream = {.size = 0};
+    add_module(&stream, 0);
+    add_answer(&stream, 2);
+    add_answer(&stream, 0);
+    add_end(&stream, WIRE_READ);
+    add_module(&stream, 2);
+    add_answer(&stream, 0);
+    add_end(&stream, WIRE_ABSENT);
+    add_finished(&stream);
+    return stream;
+}
+
+struct seen {
+    size_t answers;
+    bool odd;
+};
+
+static void look(void *context, size_t module, uint64_t offset,
+                 const struct symbolize_frame *frames, size_t count)
+{
+    struct seen *seen = context;
+    cr_assert(module == 0 || module == 2);
+    cr_assert(offset == 10 || offset == 20 || offset == 30);
+    cr_assert(count >= 1 && count <= SYMBOLIZE_FRAMES_MAX);
+    seen->answers++;
+    seen->odd = seen->odd || count != 1 || frames->line != 42 || frames->function_size != 2 ||
+                frames->file_size != 4 || memcmp(frames->function, "ff", 2) != 0 ||
+                memcmp(frames->file, "file", 4) != 0;
+    for (size_t i = 0; i < count; i++) {
+        cr_assert(frames[i].function_size <= SYMBOLIZE_STRING_MAX);
+        cr_assert((frames[i].function == NULL) == (frames[i].function_size == 0));
+        cr_assert((frames[i].file == NULL) == (frames[i].file_size == 0));
+    }
+}
+
+/* Gives the bytes in pieces. Each is in a buffer of its size at the end of the inbox's. */
+static bool feed(const struct stream *stream, size_t piece, struct inbox *box, struct seen *seen)
+{
+    *seen = (struct seen){0};
+    cr_assert(inbox_init(box, modules, 3, look, seen) == 0);
+    for (size_t done = 0; done < stream->size;) {
+        size_t room;
+        uint8_t *at = inbox_room(box, &room);
+        size_t size = stream->size - done < piece ? stream->size - done : piece;
+        cr_assert(room >= size);
+        memcpy(at, stream->bytes + done, size);
+        if (!inbox_take(box, size))
+            return false;
+        done += size;
+    }
+    return true;
+}
+
+static void expect_refused(const struct stream *stream)
+{
+    struct inbox box;
+    struct seen seen;
+    cr_assert_not(feed(stream, STREAM_MAX, &box, &seen));
+    inbox_free(&box);
+}
+
+Test(inbox, takes_pieces_of_any_size)
+{
+    struct stream stream = good_stream();
+    for (size_t piece = 1; piece <= stream.size; piece++) {
+        struct inbox box;
+        struct seen seen;
+        cr_assert(feed(&stream, piece, &box, &seen));
+        cr_assert(box.finished && !seen.odd && seen.answers == 3 && box.named == 3);
+        cr_assert(box.results[WIRE_READ] == 1 && box.results[WIRE_ABSENT] == 1);
+        inbox_free(&box);
+    }
+}
+
+Test(inbox, waits_for_the_rest)
+{
+    struct stream stream = good_stream();
+    for (size_t size = stream.size; size-- > 0;) {
+        struct inbox box;
+        struct seen seen;
+        stream.size = size;
+        cr_assert(feed(&stream, STREAM_MAX, &box, &seen));
+        cr_assert_not(box.finished);
+        inbox_free(&box);
+    }
+}
+
+Test(inbox, survives_every_changed_byte)
+{
+    struct stream good = good_stream();
+    for (size_t i = 0; i < good.size; i++) {
+        for (unsigned change = 1; change < 256; change++) {
+            struct inbox box;
+            struct seen seen;
+            struct stream stream = good;
+            stream.bytes[i] ^= (uint8_t)change;
+            feed(&stream, STREAM_MAX, &box, &seen);
+            cr_assert(seen.answers <= 3);
+            inbox_free(&box);
+        }
+    }
+}
+
+Test(inbox, refuses_messages_out_of_order)
+{
+    struct stream stream = {.size = 0};
+    add_answer(&stream, 0);
+    expect_refused(&stream);
+
+    stream = (struct stream){.size = 0};
+    add_end(&stream, WIRE_READ);
+    expect_refused(&stream);
+
+    stream = (struct stream){.size = 0};
+    add_module(&stream, 0);
+    add_module(&stream, 2);
+    expect_refused(&stream);
+
+    stream = (struct stream){.size = 0};
+    add_module(&stream, 0);
+    add_finished(&stream);
+    expect_refused(&stream);
+
+    stream = good_stream();
+    add_finished(&stream);
+    expect_refused(&stream);
+}
+
+Test(inbox, refuses_modules_that_are_passed_over_or_unknown)
+{
+    struct stream stream = {.size = 0};
+    add_finished(&stream);
+    expect_refused(&stream);
+
+    stream = (struct stream){.size = 0};
+    add_module(&stream, 2);
+    expect_refused(&stream);
+
+    stream = (struct stream){.size = 0};
+    add_module(&stream, 3);
+    expect_refused(&stream);
+
+    stream = (struct stream){.size = 0};
+    add_module(&stream, 0);
+    add_end(&stream, WIRE_READ);
+    add_module(&stream, 0);
+    expect_refused(&stream);
+}
+
+Test(inbox, refuses_bad_answers)
+{
+    struct stream stream = {.size = 0};
+    add_module(&stream, 0);
+    add_answer(&stream, OFFSETS);
+    expect_refused(&stream);
+
+    stream = (struct stream){.size = 0};
+    add_module(&stream, 0);
+    add_answer(&stream, 1);
+    add_answer(&stream, 1);
+    expect_refused(&stream);
+
+    stream = (struct stream){.size = 0};
+    add_module(&stream, 0);
+    add_end(&stream, WIRE_RESULTS);
+    expect_refused(&stream);
+}
+
+/* An answer to offset 0 with the sizes given and `bytes` bytes of strings. */
+static void expect_frame_refused(uint32_t count, uint32_t function, uint32_t file, uint32_t bytes)
+{
+    struct stream stream = {.size = 0};
+    add_module(&stream, 0);
+    add(&stream, WIRE_ANSWER);
+    add(&stream, 8 + 12 + bytes);
+    add(&stream, 0);
+    add(&stream, count);
+    add(&stream, 1);
+    add(&stream, function);
+    add(&stream, file);
+    stream.size += bytes;
+    expect_refused(&stream);
+}
+
+Test(inbox, refuses_bad_sizes)
+{
+    expect_frame_refused(0, 0, 0, 0);
+    expect_frame_refused(0, 4, 4, 8);
+    expect_frame_refused(2, 4, 4, 8);
+    expect_frame_refused(SYMBOLIZE_FRAMES_MAX + 1, 4, 4, 8);
+    expect_frame_refused(1, 5, 4, 8);
+    expect_frame_refused(1, 4, 5, 8);
+    expect_frame_refused(1, 4, 3, 8);
+    expect_frame_refused(1, UINT32_MAX, 9, 8);
+    expect_frame_refused(1, 4, UINT32_MAX, 8);
+    expect_frame_refused(1, SYMBOLIZE_STRING_MAX + 1, 0, 8);
+
+    struct stream stream = {.size = 0};
+    add(&stream, WIRE_MODULE);
+    add(&stream, WIRE_BODY_MAX + 1);
+    expect_refused(&stream);
+}
+
+Test(inbox, forgets_what_a_dead_child_began_to_say)
+{
+    struct stream stream = {.size = 0};
+    struct inbox box;
+    struct seen seen;
+    add_module(&stream, 0);
+    add_answer(&stream, 0);
+    add(&stream, WIRE_ANSWER);
+    cr_assert(feed(&stream, STREAM_MAX, &box, &seen));
+    inbox_restart(&box);
+    size_t room;
+    struct stream next = {.size = 0};
+    add_module(&next, 0);
+    add_answer(&next, 1);
+    memcpy(inbox_room(&box, &room), next.bytes, next.size);
+    cr_assert(inbox_take(&box, next.size));
+    cr_assert_eq(seen.answers, 2);
+    next.size = 0;
+    add_answer(&next, 0);
+    memcpy(inbox_room(&box, &room), next.bytes, next.size);
+    cr_assert_not(inbox_take(&box, next.size));
+    inbox_free(&box);
+}
