@@ -58,27 +58,40 @@ static bool on_own_stack(struct unwinder *u, uintptr_t sp)
     return true;
 }
 
-/* How many of the checked words, from the first, still are what they were. */
-static uint32_t valid_checks(const struct unwinder *u, uintptr_t sp)
+/* 0 if the word is what it was. */
+static uintptr_t changed(const struct check *c)
 {
+    return *(const uintptr_t *)c->addr ^ c->value;
+}
+
+/*
+ * How many of the checked words, from the first, still are what they were. Some may be below the
+ * stack pointer by now: still the thread's stack, and harmless, since no walk gets there.
+ */
+static uint32_t valid_checks(const struct unwinder *u)
+{
+    const struct check *c = u->check;
     uint32_t i = 0;
 
-    while (i < u->checks && u->check[i].addr >= sp &&
-           *(const uintptr_t *)u->check[i].addr == u->check[i].value) {
+    while (u->checks - i >= 4 &&
+           (changed(&c[i]) | changed(&c[i + 1]) | changed(&c[i + 2]) | changed(&c[i + 3])) == 0) {
+        i += 4;
+    }
+    while (i < u->checks && changed(&c[i]) == 0) {
         i++;
     }
     return i;
 }
 
-/* The frames of the last capture that a walk from `sp` can meet: [0, result). */
-static uint32_t candidates(const struct unwinder *u, uintptr_t sp)
+/* The frames of the last capture that a walk can meet: [0, result). */
+static uint32_t candidates(const struct unwinder *u)
 {
     uint32_t n = u->depth < u->limit ? u->depth : u->limit;
 
     if (n == 0) {
         return 0;
     }
-    uint32_t valid = valid_checks(u, sp);
+    uint32_t valid = valid_checks(u);
     while (n > 0 && u->frame[n - 1].first_check > valid) {
         n--;
     }
@@ -88,7 +101,7 @@ static uint32_t candidates(const struct unwinder *u, uintptr_t sp)
 /* Whether rbp is live at a frame with this rule, if it is (or not) at the caller. */
 static bool live_at(const struct new_frame *f, bool live_at_caller)
 {
-    if (!f->slow && rule_kind(f->rule) == RULE_SP) {
+    if ((f->kind & NEW_FRAME_SLOW) == 0 && rule_kind(f->rule) == RULE_SP) {
         return rule_bp(f->rule) == 0 && live_at_caller;
     }
     return rule_kind(f->rule) != RULE_END;
@@ -107,7 +120,7 @@ static void add_check(struct unwinder *u, uintptr_t addr, uintptr_t value)
 static void add_checks(struct unwinder *u, const struct new_frame *f, uintptr_t pc, uintptr_t sp,
                        uintptr_t bp, bool live)
 {
-    if (f->slow) {
+    if ((f->kind & NEW_FRAME_SLOW) != 0) {
         for (uint32_t i = 0; i < f->reads; i++) {
             const struct step_read *r = &u->read[f->first_read + i];
             add_check(u, r->addr, r->value);
@@ -158,7 +171,7 @@ static void place(struct unwinder *u, const struct walk *w, uint32_t base, bool 
         live = live_at(f, live);
         u->pc[k] = f->pc;
         u->frame[k] = (struct known_frame){f->sp, f->bp, u->checks, live};
-        if (f->odd && k < u->limit) {
+        if ((f->kind & NEW_FRAME_ODD) != 0 && k < u->limit) {
             u->limit = k;
         }
         if (n > 0 && check) {
@@ -191,13 +204,13 @@ static enum walk_end walk_from(struct unwinder *u, struct walk *w, const struct 
 
     walk_start(u, w, regs, own);
     w->candidates = can_meet;
-    enum walk_end end = walk_plain(u, w);
+    enum walk_end end = walk_stack(u, w);
     if (__builtin_expect(end == WALK_NEEDS_REGS, 0)) {
         walk_start(u, w, regs, own);
         w->candidates = can_meet;
         walk_registers(regs, &w->mem, &others);
         w->others = &others;
-        end = walk_tracked(u, w);
+        end = walk_stack(u, w);
         w->others = NULL;
     }
     return end;
@@ -222,11 +235,13 @@ void unwinder_capture(struct unwinder *u, const struct unwind_regs *regs,
     uint32_t epoch = atomic_load_explicit(&rules_epoch, memory_order_acquire);
     bool own = on_own_stack(u, regs->sp);
 
+    rules_prefetch(regs->pc);
+
     if (__builtin_expect(u->epoch != epoch, 0)) {
         u->epoch = epoch;
         u->depth = 0;
     }
-    enum walk_end end = walk_from(u, &w, regs, own, own ? candidates(u, regs->sp) : 0);
+    enum walk_end end = walk_from(u, &w, regs, own, own ? candidates(u) : 0);
     if (end == WALK_MET && w.candidates + w.found > UNWIND_MAX_FRAMES) {
         end = walk_from(u, &w, regs, own, 0);
     }

@@ -97,6 +97,16 @@ static inline size_t rules_hash(const struct rule_table *t, uintptr_t pc)
     return (size_t)(pc * 0x9e3779b97f4a7c15u >> t->shift);
 }
 
+/* Fetches what rules_find(pc) will read, while there is something else to do. */
+static inline void rules_prefetch(uintptr_t pc)
+{
+    const struct rule_table *t = atomic_load_explicit(&rules_table, memory_order_acquire);
+
+    if (t != NULL) {
+        __builtin_prefetch(&t->entry[rules_hash(t, pc) & t->mask]);
+    }
+}
+
 /* The rule for the return address `pc`. */
 static inline unwind_rule rules_find(uintptr_t pc)
 {

@@ -53,16 +53,21 @@ struct check {
     uintptr_t value;
 };
 
+enum {
+    NEW_FRAME_COMMON = 0, /* or some of: */
+    NEW_FRAME_SLOW = 1,   /* the step from it was made by unwind_step */
+    NEW_FRAME_ODD = 2,    /* it needs another register than rsp and rbp */
+};
+
 /* A frame of the walk under way, innermost first. */
 struct new_frame {
     uintptr_t pc;
     uintptr_t sp;
     uintptr_t bp;
     unwind_rule rule;
-    uint32_t first_read; /* of the step to the caller, in unwinder.read, if `slow` */
-    uint16_t reads;
-    bool slow;
-    bool odd;
+    uint32_t kind;
+    uint32_t first_read; /* of a slow step to the caller, in unwinder.read; else not set */
+    uint32_t reads;
 };
 
 struct unwinder {
@@ -104,10 +109,9 @@ struct walk {
 
 #pragma GCC visibility push(hidden)
 
-enum walk_end walk_plain(struct unwinder *u, struct walk *w);
-
-/* Follows all callee-saved registers. w->others must hold those of the first frame. */
-enum walk_end walk_tracked(struct unwinder *u, struct walk *w);
+/* Walks until a candidate is met or the stack ends. If w->others is set, it must hold the
+   callee-saved registers of the first frame. */
+enum walk_end walk_stack(struct unwinder *u, struct walk *w);
 
 /* The callee-saved registers of the frame in `regs`, found by unwinding this library itself. What
    cannot be found is not `known`. */

@@ -44,7 +44,7 @@ static bool rule_says_others(unwind_rule rule)
 static void note_reads(struct unwinder *u, struct walk *w, struct new_frame *f,
                        const struct step_log *log)
 {
-    f->slow = true;
+    f->kind |= NEW_FRAME_SLOW;
     f->first_read = u->reads;
     if (log->count > UNWIND_STEP_READS || log->count > UNWIND_MAX_READS - u->reads) {
         w->mem.foreign = true;
@@ -69,7 +69,9 @@ static enum progress step_slow(struct unwinder *u, struct walk *w, struct new_fr
     if (result == STEP_UNKNOWN && w->others == NULL) {
         return LACKING;
     }
-    f->odd = result == STEP_UNKNOWN || (log.used & ~STATE_REGS) != 0;
+    if (result == STEP_UNKNOWN || (log.used & ~STATE_REGS) != 0) {
+        f->kind |= NEW_FRAME_ODD;
+    }
     if (result != STEP_DONE) {
         return STOPPED;
     }
@@ -144,12 +146,35 @@ static enum progress step_drap(struct walk *w, unwind_rule rule)
     return STEPPED;
 }
 
-static enum progress step_rare(struct unwinder *u, struct walk *w, struct new_frame *f, bool slow)
+/* By a rule for rsp or rbp, wherever the stack may be. */
+static enum progress step_common(struct walk *w, unwind_rule rule)
 {
-    if (slow) {
+    uintptr_t cfa = (rule_kind(rule) == RULE_SP ? w->sp : w->bp) + rule_offset(rule);
+    uintptr_t saved = rule_bp(rule);
+    uintptr_t pc;
+
+    /* Each frame is further out than the one before, so the walk ends whatever the stack holds. */
+    if (cfa <= w->sp || cfa % 8 != 0 || !unwind_read(&w->mem, cfa - 8, &pc) ||
+        (saved != 0 && !unwind_read(&w->mem, cfa - saved, &w->bp)) ||
+        (w->others != NULL && !track(w, rule, cfa))) {
+        return STOPPED;
+    }
+    w->pc = pc;
+    w->sp = cfa;
+    return STEPPED;
+}
+
+static enum progress step(struct unwinder *u, struct walk *w, struct new_frame *f)
+{
+    unsigned kind = rule_kind(f->rule);
+
+    if (w->others != NULL && kind <= RULE_DRAP && !rule_says_others(f->rule)) {
         return step_slow(u, w, f);
     }
-    switch (rule_kind(f->rule)) {
+    switch (kind) {
+    case RULE_SP:
+    case RULE_BP:
+        return step_common(w, f->rule);
     case RULE_SLOW:
         return step_slow(u, w, f);
     case RULE_DRAP:
@@ -163,29 +188,58 @@ static enum progress step_rare(struct unwinder *u, struct walk *w, struct new_fr
     }
 }
 
-static always_inline enum progress step_common(struct walk *w, unwind_rule rule, uintptr_t base,
-                                               bool tracked)
+/* The steps that nearly all are: by rsp or rbp, on the thread's own stack, without other registers.
+   Leaves the state at the first frame that must be stepped from in another way. */
+static always_inline bool quick_steps(struct unwinder *u, struct walk *w)
 {
-    uintptr_t cfa = base + rule_offset(rule);
-    uintptr_t pc;
+    const uintptr_t low = w->mem.own_low;
+    const uintptr_t span = w->mem.own_high - 8 - low;
+    uintptr_t pc = w->pc;
+    uintptr_t sp = w->sp;
+    uintptr_t bp = w->bp;
+    uint32_t n = w->candidates;
+    uint32_t found = w->found;
+    bool arrived = false;
 
-    /* Each frame is further out than the one before, so the walk ends whatever the stack holds. */
-    if (cfa <= w->sp || cfa % 8 != 0 || !unwind_read(&w->mem, cfa - 8, &pc)) {
-        return STOPPED;
-    }
-    uintptr_t saved = rule_bp(rule);
-    if (saved != 0 && !unwind_read(&w->mem, cfa - saved, &w->bp)) {
-        return STOPPED;
-    }
-    if (tracked && !track(w, rule, cfa)) {
-        return STOPPED;
+    while (found < UNWIND_MAX_FRAMES && pc != 0) {
+        while (n > 0 && u->frame[n - 1].sp < sp) {
+            n--;
+        }
+        if (n > 0) {
+            const struct known_frame *k = &u->frame[n - 1];
+            if (k->sp == sp && u->pc[n - 1] == pc && (!k->live || k->bp == bp)) {
+                arrived = true;
+                break;
+            }
+        }
+        unwind_rule rule = rules_find(pc);
+        struct new_frame *f = &u->found[found];
+        f->pc = pc;
+        f->sp = sp;
+        f->bp = bp;
+        f->rule = rule;
+        f->kind = NEW_FRAME_COMMON;
+        unsigned kind = rule_kind(rule);
+        uintptr_t cfa = (kind == RULE_SP ? sp : bp) + rule_offset(rule);
+        uintptr_t saved = rule_bp(rule);
+        if (__builtin_expect(kind > RULE_BP || cfa <= sp || cfa % 8 != 0 || cfa - 8 - low > span ||
+                                 cfa - saved - low > span + 8,
+                             0)) {
+            break;
+        }
+        pc = *(const uintptr_t *)(cfa - 8);
+        bp = saved != 0 ? *(const uintptr_t *)(cfa - saved) : bp;
+        sp = cfa;
+        found++;
     }
     w->pc = pc;
-    w->sp = cfa;
-    return STEPPED;
+    w->sp = sp;
+    w->bp = bp;
+    w->candidates = n;
+    w->found = found;
+    return arrived;
 }
-
-static always_inline bool met(const struct unwinder *u, struct walk *w)
+static bool met(const struct unwinder *u, struct walk *w)
 {
     while (w->candidates > 0 && u->frame[w->candidates - 1].sp < w->sp) {
         w->candidates--;
@@ -197,43 +251,25 @@ static always_inline bool met(const struct unwinder *u, struct walk *w)
     return k->sp == w->sp && u->pc[w->candidates - 1] == w->pc && (!k->live || k->bp == w->bp);
 }
 
-static always_inline enum walk_end walk(struct unwinder *u, struct walk *w, bool tracked)
+enum walk_end walk_stack(struct unwinder *u, struct walk *w)
 {
     for (;;) {
-        if (met(u, w)) {
+        if (w->others == NULL ? quick_steps(u, w) : met(u, w)) {
             return WALK_MET;
+        }
+        if (w->pc == 0) {
+            return WALK_ENDED;
         }
         if (w->found == UNWIND_MAX_FRAMES) {
             return WALK_DEEP;
         }
-        unwind_rule rule = rules_find(w->pc);
         struct new_frame *f = &u->found[w->found++];
-        *f = (struct new_frame){.pc = w->pc, .sp = w->sp, .bp = w->bp, .rule = rule};
-        unsigned kind = rule_kind(rule);
-        enum progress progress;
-        if (tracked && !rule_says_others(rule)) {
-            progress = step_rare(u, w, f, kind <= RULE_DRAP);
-        } else if (kind == RULE_SP) {
-            progress = step_common(w, rule, w->sp, tracked);
-        } else if (kind == RULE_BP) {
-            progress = step_common(w, rule, w->bp, tracked);
-        } else {
-            progress = step_rare(u, w, f, false);
-        }
-        if (progress != STEPPED || w->pc == 0) {
+        *f = (struct new_frame){.pc = w->pc, .sp = w->sp, .bp = w->bp, .rule = rules_find(w->pc)};
+        enum progress progress = step(u, w, f);
+        if (progress != STEPPED) {
             return progress == LACKING ? WALK_NEEDS_REGS : WALK_ENDED;
         }
     }
-}
-
-enum walk_end walk_plain(struct unwinder *u, struct walk *w)
-{
-    return walk(u, w, false);
-}
-
-enum walk_end walk_tracked(struct unwinder *u, struct walk *w)
-{
-    return walk(u, w, true);
 }
 
 __attribute__((noinline)) void walk_registers(const struct unwind_regs *regs,
