@@ -192,11 +192,13 @@ static bool set_environment(const char *preload, const struct host *host)
     return done;
 }
 
-/* In the child: becomes the program, or tells why it cannot. */
-static void become(const char *path, char *const *arguments, const char *preload, struct host *host,
-                   int report)
+/* In the child: becomes the program when told to, or tells why it cannot. */
+static void become(const char *path, char *const *arguments, const char *preload,
+                   const struct host *host, int go, int report)
 {
-    host->channel->launched_pid = (uint32_t)getpid();
+    char byte;
+    if (read(go, &byte, 1) != 1)
+        _exit(EXIT_RECORDER);
     if (set_environment(preload, host))
         execv(path, arguments);
     int reason = errno;
@@ -204,25 +206,62 @@ static void become(const char *path, char *const *arguments, const char *preload
     _exit(written == sizeof reason ? EXIT_CANNOT_RUN : EXIT_RECORDER);
 }
 
-pid_t launch_start(const char *path, char *const *arguments, const char *preload, struct host *host)
+static void close_both(const int ends[2])
 {
-    int report[2], reason;
-    if (pipe2(report, O_CLOEXEC) != 0) {
-        message("cannot start '%s': %s", path, strerror(errno));
-        return -1;
+    close(ends[0]);
+    close(ends[1]);
+}
+
+bool launch_prepare(struct launch *launch, const char *path, char *const *arguments,
+                    const char *preload, struct host *host)
+{
+    int go[2], report[2];
+    launch->path = path;
+    launch->pid = -1;
+    if (pipe2(go, O_CLOEXEC) == 0) {
+        if (pipe2(report, O_CLOEXEC) == 0) {
+            launch->pid = fork();
+            if (launch->pid == 0) {
+                close(go[1]);
+                become(path, arguments, preload, host, go[0], report[1]);
+            }
+            if (launch->pid < 0)
+                close_both(report);
+        }
+        if (launch->pid < 0)
+            close_both(go);
     }
-    pid_t child = fork();
-    if (child == 0)
-        become(path, arguments, preload, host, report[1]);
-    if (child < 0)
+    if (launch->pid < 0) {
         message("cannot start '%s': %s", path, strerror(errno));
+        return false;
+    }
+    close(go[0]);
     close(report[1]);
-    /* The pipe closes without a word when the program has started. */
-    if (child > 0 && read(report[0], &reason, sizeof reason) == sizeof reason) {
-        message("cannot run '%s': %s", path, strerror(reason));
-        waitpid(child, NULL, 0);
-        child = -1;
-    }
-    close(report[0]);
-    return child;
+    launch->go = go[1];
+    launch->report = report[0];
+    host->channel->launched_pid = (uint32_t)launch->pid;
+    return true;
+}
+
+bool launch_go(struct launch *launch)
+{
+    int reason = 0;
+    ssize_t told = write(launch->go, "", 1);
+    close(launch->go);
+    /* This pipe closes without a word when the program has started. */
+    if (told == 1)
+        told = read(launch->report, &reason, sizeof reason);
+    close(launch->report);
+    if (told == 0)
+        return true;
+    message("cannot run '%s': %s", launch->path, strerror(told > 0 ? reason : errno));
+    waitpid(launch->pid, NULL, 0);
+    return false;
+}
+
+void launch_cancel(struct launch *launch)
+{
+    close(launch->go);
+    close(launch->report);
+    waitpid(launch->pid, NULL, 0);
 }

@@ -31,10 +31,22 @@ int launch_find(const char *program, char path[LAUNCH_PATH_MAX]);
  * be used. */
 bool launch_find_preload(char path[LAUNCH_PATH_MAX]);
 
-/*
- * Starts the program. Returns its process id, or -1, with a message, if it could not be executed.
- */
-pid_t launch_start(const char *path, char *const *arguments, const char *preload,
-                   struct host *host);
+/* A process that is to become the program, and waits until it may. */
+struct launch {
+    pid_t pid;
+    const char *path;
+    int go;     /* written to: it may */
+    int report; /* read from: why it could not */
+};
+
+/* Prepares to run the program. False, with a message, if that is impossible. */
+bool launch_prepare(struct launch *launch, const char *path, char *const *arguments,
+                    const char *preload, struct host *host);
+
+/* Lets it run. False, with a message, if it could not be executed; it is gone then. */
+bool launch_go(struct launch *launch);
+
+/* Ends it instead. */
+void launch_cancel(struct launch *launch);
 
 #endif

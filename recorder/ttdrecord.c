@@ -177,23 +177,27 @@ static int record(const struct options *options, const char *path, const char *p
                   char *const *arguments)
 {
     struct collector collector = {.output = options->output, .command = join(arguments)};
+    struct launch launch;
     ttd_error error;
     int reason = host_open(&collector.host, options->no_children ? CHANNEL_NO_CHILDREN : 0);
     if (reason != 0) {
         message("cannot create shared memory: %s", strerror(reason));
         return EXIT_RECORDER;
     }
+    if (!launch_prepare(&launch, path, arguments, preload, &collector.host))
+        return EXIT_RECORDER;
+    collector.launched = launch.pid;
     if (!collector_open(&collector, &error)) {
         message_error(options->output, &error);
+        launch_cancel(&launch);
         return EXIT_OUTPUT;
     }
-    collector.launched = launch_start(path, arguments, preload, &collector.host);
-    if (collector.launched < 0) {
+    launched_pid = launch.pid;
+    catch_signals();
+    if (!launch_go(&launch)) {
         collector_close(&collector);
         return EXIT_CANNOT_RUN;
     }
-    launched_pid = collector.launched;
-    catch_signals();
     collector.done = &launched_done;
     collector_run(&collector, &detach);
     print_warnings(&collector);

@@ -47,6 +47,7 @@ bool collector_open(struct collector *collector, ttd_error *error)
 {
     fill_random(&collector->group, sizeof collector->group);
     ttd_trace info = new_trace_info(collector);
+    info.process_id = (uint64_t)collector->launched;
     info.parent_process_id = (uint64_t)getpid();
     collector->first = trace_open(collector->output, &info, error);
     return collector->first != NULL;
@@ -357,6 +358,7 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         uint32_t attention = atomic_load(&collector->host.channel->attention);
         size_t taken = collect(collector);
         maintain(collector, now);
+        reap_launched(collector); /* also when it was never attached */
         reap_processes(collector);
         if (collector->launched_done && collector->process_count == 0)
             break;

@@ -294,13 +294,13 @@ struct thread *target_enter_slow(uintptr_t stack_pointer)
 static void note_foreign_malloc(void)
 {
     Dl_info info;
-    const ElfW(Sym) *symbol = NULL;
+    void *entry = NULL;
     void *first = dlsym(RTLD_DEFAULT, "malloc");
     if (first == NULL || first == (void *)(uintptr_t)malloc)
         return;
     /* Not just the address by which an executable calls a function that is not its own. */
-    if (dladdr1(first, &info, (void **)&symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL &&
-        symbol->st_shndx != SHN_UNDEF)
+    if (dladdr1(first, &info, &entry, RTLD_DL_SYMENT) != 0 && entry != NULL &&
+        ((const ElfW(Sym) *)entry)->st_shndx != SHN_UNDEF)
         atomic_fetch_or(&channel_process(target_channel, slot_index)->notes, NOTE_FOREIGN_MALLOC);
 }
 
