@@ -18,7 +18,7 @@ void ttd_decode_index_links(ttd_cursor *in, ttd_index_links *links, uint32_t ent
 {
     links->count = ttd_cursor_get32(in);
     ttd_cursor_reserved32(in);
-    if (links->count == 0 || links->count > TTD_INDEX_LINKS_MAX ||
+    if (links->count == 0 || links->count > TTD_INDEX_LINKS_MAX || entries == 0 ||
         entries > TTD_INDEX_ENTRIES_MAX) {
         links->count = 0;
         ttd_cursor_fail(in, "size of an index");

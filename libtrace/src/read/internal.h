@@ -90,6 +90,8 @@ struct ttd_reader {
     /** The event that must come next, and the effect position of the one before. */
     uint64_t next_event;
     ttd_position position;
+    /** What is at `offset` is damaged, and no chunk was found behind it yet. */
+    bool scanning;
     /** The End chunk was passed. */
     bool ended;
     ttd_gap gap;

@@ -66,10 +66,13 @@ static const char *check_order(const ttd_reader *reader, const ttd_header *heade
 static ttd_status skip_damage(ttd_reader *reader, ttd_error *error)
 {
     uint64_t found;
-    ttd_status status = ttd_source_resync(&reader->source, reader->offset + TTD_ALIGNMENT,
-                                          reader->next_number, &found, error);
-    if (status == TTD_OK || status == TTD_END)
+    uint64_t from = reader->offset + (reader->scanning ? 0 : TTD_ALIGNMENT);
+    ttd_status status =
+        ttd_source_resync(&reader->source, from, reader->next_number, &found, error);
+    if (status == TTD_OK || status == TTD_END) {
         reader->offset = found;
+        reader->scanning = status == TTD_END;
+    }
     return status;
 }
 
@@ -82,35 +85,46 @@ static bool is_usable(const ttd_reader *reader, const ttd_header *header)
              ttd_position_compare(header->first_position, reader->position) >= 0));
 }
 
+/** Judges a good header; TTD_END when the chunk is to be passed over. */
+static ttd_status judge(ttd_reader *reader, const ttd_header *header, ttd_error *error)
+{
+    const char *wrong = check_order(reader, header);
+    if (!wrong)
+        return TTD_OK;
+    ttd_error detail;
+    ttd_fail(&detail, TTD_ERROR_CORRUPT, wrong, header->offset, header->number);
+    ttd_status status = ttd_reader_damage(reader, &detail, error);
+    if (status != TTD_OK || is_usable(reader, header))
+        return status;
+    reader->offset += ttd_chunk_size(header);
+    return TTD_END;
+}
+
 ttd_status ttd_reader_find(ttd_reader *reader, ttd_header *header, ttd_error *error)
 {
     ttd_error detail = {.what = ""};
     for (;;) {
-        ttd_status status = ttd_source_header(&reader->source, reader->offset, header, &detail);
+        ttd_status status = reader->scanning ? skip_damage(reader, error) : TTD_OK;
+        if (status != TTD_OK)
+            return status;
+        status = ttd_source_header(&reader->source, reader->offset, header, &detail);
         if (status == TTD_OK) {
-            const char *wrong = check_order(reader, header);
-            if (!wrong)
-                return TTD_OK;
-            ttd_fail(&detail, TTD_ERROR_CORRUPT, wrong, header->offset, header->number);
-            status = ttd_reader_damage(reader, &detail, error);
-            if (status != TTD_OK || is_usable(reader, header))
+            status = judge(reader, header, error);
+            if (status != TTD_END)
                 return status;
-            reader->offset += ttd_chunk_size(header);
-            continue;
-        }
-        if (status == TTD_ERROR_UNSUPPORTED)
-            return stop(reader, &detail, error);
-        if (status == TTD_ERROR_CORRUPT) {
+        } else if (status == TTD_ERROR_CORRUPT) {
             status = ttd_reader_damage(reader, &detail, error);
             if (status == TTD_OK)
                 status = skip_damage(reader, error);
-            if (status == TTD_OK)
-                continue;
+            if (status != TTD_OK)
+                return status;
+        } else if (status == TTD_ERROR_UNSUPPORTED) {
+            return stop(reader, &detail, error);
+        } else {
+            if (status != TTD_END && error)
+                *error = detail;
             return status;
         }
-        if (status != TTD_END && error)
-            *error = detail;
-        return status;
     }
 }
 

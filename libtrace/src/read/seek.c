@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: MIT */
+/* spec, "Seeking". */
 #include "read/internal.h"
 
-typedef struct ttd_target {
+#include <string.h>
+
+/** What is looked for: an event by its number, or the first one not before a position. */
+typedef struct seek_target {
     bool by_position;
     ttd_position position;
     uint64_t event;
-} ttd_target;
+} seek_target;
 
 /** Whether the chunk of events has the target, or lies behind it. */
-static bool reaches(const ttd_header *header, const ttd_target *target)
+static bool reaches(const ttd_header *header, const seek_target *target)
 {
     if (target->by_position)
         return ttd_position_compare(header->last_position, target->position) >= 0;
     return header->first_item + header->item_count > target->event;
 }
 
-/** Hops from header to header. */
-static ttd_status hop(ttd_reader *reader, const ttd_target *target, ttd_error *error)
+/** Whether what an index chunk covers begins before the target, so that earlier ones lack it. */
+static bool begins_before(const ttd_index_link *link, const seek_target *target)
+{
+    if (target->by_position)
+        return ttd_position_compare(link->position, target->position) < 0;
+    return link->first_event <= target->event;
+}
+
+/** Hops from header to header, from where the reader is, to the target or the End chunk. */
+static ttd_status hop(ttd_reader *reader, const seek_target *target, ttd_error *error)
 {
     for (;;) {
         ttd_header header;
@@ -25,22 +37,135 @@ static ttd_status hop(ttd_reader *reader, const ttd_target *target, ttd_error *e
             return TTD_OK;
         if (status != TTD_OK)
             return status;
-        if (header.kind == TTD_KIND_EVENTS && reaches(&header, target))
+        if (header.kind == TTD_KIND_END ||
+            (header.kind == TTD_KIND_EVENTS && reaches(&header, target)))
             return TTD_OK;
+        if (header.kind == TTD_KIND_EVENTS)
+            reader->gap.pending = false;
         ttd_reader_pass(reader, &header, true);
     }
 }
 
+/** Reads the index chunk at `offset`; its entries are left in `entries`. */
+static ttd_status read_index(ttd_reader *reader, uint64_t offset, ttd_index_links *links,
+                             ttd_cursor *entries)
+{
+    ttd_header header;
+    ttd_status status = ttd_source_header(&reader->source, offset, &header, NULL);
+    if (status == TTD_OK && header.kind != TTD_KIND_INDEX)
+        status = TTD_ERROR_CORRUPT;
+    if (status == TTD_OK)
+        status = ttd_source_payload(&reader->source, &header, entries, NULL);
+    if (status != TTD_OK)
+        return status;
+    ttd_decode_index_links(entries, links, header.item_count);
+    if (entries->error || links->links[0].offset != offset)
+        return TTD_ERROR_CORRUPT;
+    return TTD_OK;
+}
+
+/** The link to follow from an index that begins at or behind the target; NULL if it is the first.
+ */
+static const ttd_index_link *choose_link(const ttd_index_links *links, const seek_target *target)
+{
+    size_t i = links->count - 1;
+    while (i > 1 && begins_before(&links->links[i], target))
+        i--;
+    return i > 0 ? &links->links[i] : NULL;
+}
+
+/** Finds the index chunk that covers the target, if any does. */
+static ttd_status find_index(ttd_reader *reader, uint64_t offset, const seek_target *target,
+                             ttd_index_links *links, ttd_cursor *entries)
+{
+    for (;;) {
+        ttd_status status = read_index(reader, offset, links, entries);
+        if (status != TTD_OK || begins_before(&links->links[0], target))
+            return status;
+        const ttd_index_link *link = choose_link(links, target);
+        if (!link)
+            return TTD_OK;
+        if (link->offset >= offset)
+            return TTD_ERROR_CORRUPT;
+        offset = link->offset;
+    }
+}
+
+/** Moves to the chunk that an entry describes, if that chunk agrees. */
+static ttd_status go_to(ttd_reader *reader, const uint8_t *entry, const ttd_index_link *link)
+{
+    uint8_t bytes[TTD_HEADER_SIZE];
+    ttd_header header;
+    const char *what;
+    ttd_status status = ttd_header_decode(entry, &header, &what);
+    if (status == TTD_OK)
+        status = ttd_source_read(&reader->source, header.offset, bytes, sizeof bytes, NULL);
+    if (status != TTD_OK)
+        return status;
+    if (memcmp(bytes, entry, sizeof bytes) != 0)
+        return TTD_ERROR_CORRUPT;
+    bool events = header.kind == TTD_KIND_EVENTS;
+    reader->offset = header.offset;
+    reader->next_number = header.number;
+    reader->next_event = events ? header.first_item : link->first_event;
+    reader->position = events ? header.first_position : link->position;
+    return TTD_OK;
+}
+
+/**
+ * Goes to the target's chunk among the entries of an index chunk. If there is none: to the last
+ * chunk of events, or the first chunk if none is of events, to hop on from there.
+ */
+static ttd_status search_entries(ttd_reader *reader, ttd_cursor *entries,
+                                 const ttd_index_link *link, const seek_target *target)
+{
+    const uint8_t *chosen = entries->at;
+    while (ttd_cursor_left(entries) != 0) {
+        const uint8_t *entry = ttd_cursor_bytes(entries, TTD_HEADER_SIZE);
+        ttd_header header;
+        const char *what;
+        if (ttd_header_decode(entry, &header, &what) != TTD_OK)
+            return TTD_ERROR_CORRUPT;
+        if (header.kind != TTD_KIND_EVENTS)
+            continue;
+        chosen = entry;
+        if (reaches(&header, target))
+            break;
+    }
+    return go_to(reader, chosen, link);
+}
+
+/** Tries the index. Anything but TTD_OK means that it is of no use. */
+static ttd_status seek_by_index(ttd_reader *reader, const seek_target *target)
+{
+    ttd_end end;
+    ttd_status status = ttd_reader_end(reader, &end);
+    if (status != TTD_OK || end.index_offset == 0)
+        return status == TTD_OK ? TTD_END : status;
+    ttd_index_links links;
+    ttd_cursor entries;
+    status = find_index(reader, end.index_offset, target, &links, &entries);
+    return status == TTD_OK ? search_entries(reader, &entries, &links.links[0], target) : status;
+}
+
+static ttd_status seek(ttd_reader *reader, const seek_target *target, ttd_error *error)
+{
+    ttd_reader_rewind(reader, reader->options.kinds);
+    ttd_status status = seek_by_index(reader, target);
+    if (status != TTD_OK)
+        ttd_reader_rewind(reader, reader->options.kinds);
+    /* From the chunk that the index gives, which is the right one or the last before it. */
+    return hop(reader, target, error);
+}
+
 ttd_status ttd_reader_seek(ttd_reader *reader, ttd_position position, ttd_error *error)
 {
-    ttd_target target = {.by_position = true, .position = position};
-    ttd_reader_rewind(reader, reader->options.kinds);
-    return hop(reader, &target, error);
+    seek_target target = {.by_position = true, .position = position};
+    return seek(reader, &target, error);
 }
 
 ttd_status ttd_reader_seek_event(ttd_reader *reader, uint64_t number, ttd_error *error)
 {
-    ttd_target target = {.event = number};
-    ttd_reader_rewind(reader, reader->options.kinds);
-    return hop(reader, &target, error);
+    seek_target target = {.event = number};
+    return seek(reader, &target, error);
 }

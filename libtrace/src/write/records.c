@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "write/internal.h"
 
+#include "base/checked.h"
 #include "codec/rows.h"
 
 /** Raw bytes of a chunk of pages at most, but for one page. */
@@ -22,10 +23,7 @@ ttd_status ttd_writer_loss(ttd_writer *writer, const ttd_loss *loss)
     ttd_encode_loss(&writer->rows[TTD_KIND_LOSSES].payload, loss);
     ttd_writer_touch(writer, TTD_KIND_LOSSES, loss->last_good);
     ttd_writer_touch(writer, TTD_KIND_LOSSES, loss->first_good);
-    uint64_t count = loss->count == TTD_UNKNOWN ? 0 : loss->count;
-    if (count > UINT64_MAX - writer->lost_events)
-        count = UINT64_MAX - writer->lost_events;
-    writer->lost_events += count;
+    writer->lost_events = ttd_add_count(writer->lost_events, loss->count);
     return ttd_writer_end_row(writer, TTD_KIND_LOSSES);
 }
 

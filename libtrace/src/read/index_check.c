@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "read/walk.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+bool ttd_index_check_see(ttd_walk *walk, const ttd_header *header)
+{
+    ttd_index_check *check = &walk->index;
+    if (header->kind == TTD_KIND_EVENTS && !check->pending_set) {
+        check->pending = (ttd_index_link){0, header->first_item, header->first_position};
+        check->pending_set = true;
+    }
+    if (header->kind == TTD_KIND_INDEX)
+        return true;
+    void *hashes = check->hashes;
+    if (ttd_grow_array(&walk->reader->allocator, &hashes, &check->hash_capacity,
+                       check->hash_count + 1, sizeof *check->hashes))
+        return false;
+    check->hashes = hashes;
+    uint8_t bytes[TTD_HEADER_SIZE];
+    ttd_header_encode(header, bytes);
+    check->hashes[check->hash_count++] = ttd_hash(bytes, sizeof bytes);
+    return true;
+}
+
+static bool same_link(const ttd_index_link *a, const ttd_index_link *b)
+{
+    return a->offset == b->offset && a->first_event == b->first_event &&
+           ttd_position_compare(a->position, b->position) == 0;
+}
+
+/** Compares the links with the index chunks seen. */
+static bool check_links(const ttd_index_check *check, const ttd_index_links *links,
+                        const ttd_index_link *self)
+{
+    if (!same_link(&links->links[0], self))
+        return false;
+    size_t i = 1;
+    for (size_t back = 1; back <= check->seen_count; back *= 2, i++)
+        if (i >= links->count ||
+            !same_link(&links->links[i], &check->seen[check->seen_count - back]))
+            return false;
+    return i == links->count;
+}
+
+/** Compares the entries with the chunks seen since the last index chunk. */
+static bool check_entries(const ttd_index_check *check, ttd_cursor entries)
+{
+    if (ttd_cursor_left(&entries) != check->hash_count * TTD_HEADER_SIZE)
+        return false;
+    for (size_t i = 0; i < check->hash_count; i++)
+        if (ttd_hash(ttd_cursor_bytes(&entries, TTD_HEADER_SIZE), TTD_HEADER_SIZE) !=
+            check->hashes[i])
+            return false;
+    return true;
+}
+
+bool ttd_index_check_chunk(ttd_walk *walk, const ttd_header *header, ttd_cursor payload,
+                           const char **what)
+{
+    ttd_index_check *check = &walk->index;
+    ttd_index_links links;
+    ttd_decode_index_links(&payload, &links, header->item_count);
+    *what = payload.error;
+    ttd_index_link self = check->pending;
+    if (!check->pending_set)
+        self = (ttd_index_link){0, walk->reader->next_event, walk->reader->position};
+    self.offset = header->offset;
+    if (!*what && !walk->damaged && !check_links(check, &links, &self))
+        *what = "links of an index";
+    if (!*what && !walk->damaged && !check_entries(check, payload))
+        *what = "entries of an index";
+    void *seen = check->seen;
+    if (ttd_grow_array(&walk->reader->allocator, &seen, &check->seen_capacity,
+                       check->seen_count + 1, sizeof *check->seen))
+        return false;
+    check->seen = seen;
+    check->seen[check->seen_count++] = self;
+    check->hash_count = 0;
+    check->pending_set = false;
+    return true;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include "read/walk.h"
+
+#include "base/memory.h"
+
+static bool knows(const ttd_references *references, ttd_id id, ttd_id count)
+{
+    return id <= count || references->unknown;
+}
+
+/** Takes in a new id, which must be the next one. */
+static bool define(const ttd_references *references, ttd_id id, ttd_id *count)
+{
+    bool right = id == *count + 1 || (references->unknown && id > *count);
+    if (id > *count)
+        *count = id;
+    return right;
+}
+
+static const char *check_strings(ttd_references *references, const ttd_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        if (!define(references, batch->u.strings[i].id, &references->strings))
+            return "order of strings";
+    return NULL;
+}
+
+static const char *check_modules(ttd_references *references, const ttd_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const ttd_module *module = &batch->u.modules[i];
+        if (module->action == TTD_MODULE_UNLOAD) {
+            if (!knows(references, module->id, references->modules))
+                return "unload of an undefined module";
+            continue;
+        }
+        if (!define(references, module->id, &references->modules))
+            return "order of modules";
+        if (!knows(references, module->path, references->strings))
+            return "undefined path of a module";
+    }
+    return NULL;
+}
+
+static const char *check_threads(ttd_references *references, const ttd_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const ttd_thread *thread = &batch->u.threads[i];
+        if (!knows(references, thread->name, references->strings))
+            return "undefined name of a thread";
+        if (thread->action == TTD_THREAD_END
+                ? !knows(references, thread->id, references->threads)
+                : !define(references, thread->id, &references->threads))
+            return "order of threads";
+    }
+    return NULL;
+}
+
+static const char *check_heaps(ttd_references *references, const ttd_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        if (!define(references, batch->u.heaps[i].id, &references->heaps))
+            return "order of heaps";
+        if (!knows(references, batch->u.heaps[i].name, references->strings))
+            return "undefined name of a heap";
+    }
+    return NULL;
+}
+
+/** False without memory. */
+static bool check_stacks(ttd_references *references, const ttd_allocator *allocator,
+                         const ttd_batch *batch, const char **what)
+{
+    void *depths = references->depths;
+    if (!references->unknown &&
+        ttd_grow_array(allocator, &depths, &references->depths_capacity,
+                       (size_t)references->stacks + batch->count + 1, sizeof *references->depths))
+        return false;
+    references->depths = depths;
+    for (size_t i = 0; i < batch->count && !*what; i++) {
+        const ttd_stack *stack = &batch->u.stacks[i];
+        if (!define(references, stack->id, &references->stacks)) {
+            *what = "order of stacks";
+        } else if (!knows(references, stack->module, references->modules)) {
+            *what = "undefined module of a stack";
+        } else if (!references->unknown) {
+            unsigned depth = stack->parent ? references->depths[stack->parent] + 1u : 1;
+            references->depths[stack->id] = (uint16_t)depth;
+            if (depth > TTD_STACK_DEPTH_MAX)
+                *what = "depth of a stack";
+        }
+    }
+    return true;
+}
+
+static const char *check_symbols(const ttd_references *references, const ttd_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const ttd_symbol *symbol = &batch->u.symbols[i];
+        if (!knows(references, symbol->module, references->modules))
+            return "undefined module of a symbol";
+        for (uint32_t k = 0; k < symbol->frame_count; k++)
+            if (!knows(references, symbol->frames[k].function, references->strings) ||
+                !knows(references, symbol->frames[k].file, references->strings))
+                return "undefined name in a symbol";
+    }
+    return NULL;
+}
+
+static const char *check_events(const ttd_references *references, const ttd_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const ttd_event *event = &batch->u.events[i];
+        if (!knows(references, event->thread, references->threads))
+            return "undefined thread of an event";
+        if (!knows(references, event->heap, references->heaps))
+            return "undefined heap of an event";
+        if (!knows(references, event->stack, references->stacks))
+            return "undefined stack of an event";
+    }
+    return NULL;
+}
+
+static const char *check_blocks(const ttd_references *references, const ttd_live_blocks *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const ttd_block *block = &list->blocks[i];
+        if (!knows(references, block->thread, references->threads) ||
+            !knows(references, block->heap, references->heaps) ||
+            !knows(references, block->stack, references->stacks))
+            return "undefined identifier of a block";
+    }
+    return NULL;
+}
+
+static const char *check_pages(ttd_references *references, const ttd_pages *pages)
+{
+    uint64_t expected = references->pages ? references->pages : TTD_PAGE_FIRST;
+    bool right =
+        pages->first_page == expected || (references->unknown && pages->first_page > expected);
+    references->pages = pages->first_page + pages->count;
+    return right ? NULL : "order of pages";
+}
+
+static const char *check_map(const ttd_references *references, const ttd_memory_map *map)
+{
+    if (references->unknown)
+        return NULL;
+    for (size_t i = 0; i < map->count; i++) {
+        const ttd_memory_run *run = &map->runs[i];
+        if (run->page >= TTD_PAGE_FIRST &&
+            (run->page >= references->pages || run->page_count > references->pages - run->page))
+            return "undefined page of a memory map";
+    }
+    return NULL;
+}
+
+static const char *check_others(const ttd_references *references, const ttd_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        ttd_id thread = batch->kind == TTD_KIND_LOSSES ? batch->u.losses[i].thread
+                                                       : batch->u.user_events[i].thread;
+        if (!knows(references, thread, references->threads))
+            return "undefined thread";
+    }
+    return NULL;
+}
+
+bool ttd_references_check(ttd_references *references, const ttd_allocator *allocator,
+                          const ttd_batch *batch, const char **what)
+{
+    *what = NULL;
+    switch (batch->kind) {
+    case TTD_KIND_STRINGS:
+        *what = check_strings(references, batch);
+        break;
+    case TTD_KIND_STACKS:
+        return check_stacks(references, allocator, batch, what);
+    case TTD_KIND_MODULES:
+        *what = check_modules(references, batch);
+        break;
+    case TTD_KIND_SYMBOLS:
+        *what = check_symbols(references, batch);
+        break;
+    case TTD_KIND_THREADS:
+        *what = check_threads(references, batch);
+        break;
+    case TTD_KIND_HEAPS:
+        *what = check_heaps(references, batch);
+        break;
+    case TTD_KIND_EVENTS:
+        *what = check_events(references, batch);
+        break;
+    case TTD_KIND_USER_EVENTS:
+    case TTD_KIND_LOSSES:
+        *what = check_others(references, batch);
+        break;
+    case TTD_KIND_LIVE_BLOCKS:
+        *what = check_blocks(references, batch->u.live_blocks);
+        break;
+    case TTD_KIND_PAGES:
+        *what = check_pages(references, batch->u.pages);
+        break;
+    case TTD_KIND_MEMORY_MAP:
+        *what = check_map(references, batch->u.memory_map);
+        break;
+    default:
+        break;
+    }
+    return true;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#include <ttdtrace/verify.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "read/walk.h"
+
+ttd_status ttd_verify(const ttd_input *input, const ttd_allocator *allocator,
+                      ttd_problem_function function, void *context, ttd_verdict *verdict,
+                      ttd_error *error)
+{
+    if (!input || !verdict) {
+        if (input && input->close)
+            input->close(input->context);
+        return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
+    }
+    ttd_walk walk = {.function = function, .function_context = context, .error = error};
+    ttd_status status = ttd_walk_run(&walk, input, allocator);
+    if (status == TTD_OK)
+        *verdict = walk.verdict;
+    return status;
+}
