@@ -9,8 +9,8 @@
 #include "cli/exit.h"
 #include "cli/message.h"
 
-static const command *const commands[] = {&command_info, &command_events, &command_leaks,
-                                          &command_moves};
+static const command *const commands[] = {&command_info,  &command_events, &command_leaks,
+                                          &command_moves, &command_verify, &command_recover};
 
 static const command *find(const char *name)
 {

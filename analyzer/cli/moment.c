@@ -97,7 +97,19 @@ static ttd_position position_of(const ttd_event *event, moment_purpose purpose)
     return completes && ttd_event_returned(event) ? event->time_end : ttd_event_position(event);
 }
 
-/* The position of an event, or of the last one before if it is missing; TTD_END if it is after all.
+/* The last position before another. */
+static ttd_position before(ttd_position position)
+{
+    if (position.steps)
+        return (ttd_position){position.sequence, position.steps - 1};
+    if (position.sequence)
+        return (ttd_position){position.sequence - 1, UINT64_MAX};
+    return position;
+}
+
+/*
+ * The position of an event. One that is missing in the trace: the place where it would be, between
+ * those that are there. TTD_END if it is after all.
  */
 static ttd_status find_event(source *trace, uint64_t number, moment_purpose purpose,
                              ttd_position *position, ttd_error *error)
@@ -106,16 +118,16 @@ static ttd_status find_event(source *trace, uint64_t number, moment_purpose purp
     ttd_status status = ttd_reader_rewind(trace->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
     if (status == TTD_OK)
         status = ttd_reader_seek_event(trace->reader, number, error);
-    *position = ttd_position_min();
     while (status == TTD_OK) {
         status = next_events(trace, &batch, error);
         for (size_t i = 0; status == TTD_OK && i < batch.count; i++) {
             const ttd_event *event = &batch.u.events[i];
-            bool is_first = ttd_position_compare(*position, ttd_position_min()) == 0;
-            if (event->number <= number || is_first)
-                *position = position_of(event, purpose);
-            if (event->number >= number)
-                return TTD_OK;
+            if (event->number < number)
+                continue;
+            *position = position_of(event, purpose);
+            if (event->number > number && purpose == MOMENT_STATE)
+                *position = before(ttd_event_position(event));
+            return TTD_OK;
         }
     }
     return status;

@@ -10,6 +10,9 @@
 /* Stale blocks that are tolerated beyond the number of live ones. */
 #define STALE_MAX 4096
 
+/* Records that are fetched before they are needed. */
+#define AHEAD 8
+
 #define NO_LIFE UINT32_MAX
 
 ttd_status heap_live_init(heap_live *live)
@@ -79,6 +82,7 @@ static ttd_status rebuild(heap_live *live, size_t capacity)
     heap_slot *slots = calloc(capacity, sizeof *slots);
     if (!slots)
         return TTD_ERROR_NO_MEMORY;
+    grow_hint(slots, capacity * sizeof *slots);
     live->slots = slots;
     live->slot_capacity = capacity;
     live->filled = 0;
@@ -97,10 +101,9 @@ static ttd_status rebuild(heap_live *live, size_t capacity)
     return TTD_OK;
 }
 
-/* Room for one more: at most five eighths of the slots are in use. */
-static ttd_status reserve(heap_live *live)
+static ttd_status make_room(heap_live *live)
 {
-    if ((live->filled + 1) * 8 > live->slot_capacity * 5) {
+    if (live->filled >= live->slot_capacity / 2) {
         bool mostly_stale = live->count < live->filled / 2;
         if (!mostly_stale && live->slot_capacity > SIZE_MAX / 2 / sizeof(heap_slot))
             return TTD_ERROR_NO_MEMORY;
@@ -119,7 +122,19 @@ static ttd_status reserve(heap_live *live)
         grow_array((void **)&live->unused, &live->unused_capacity, wanted, sizeof *live->unused);
     if (status != TTD_OK)
         return status;
-    return grow_array((void **)&live->blocks, &live->block_capacity, wanted, sizeof *live->blocks);
+    status =
+        grow_array((void **)&live->blocks, &live->block_capacity, wanted, sizeof *live->blocks);
+    if (status == TTD_OK)
+        grow_hint(live->blocks, live->block_capacity * sizeof *live->blocks);
+    return status;
+}
+
+/* Room for one more: at most half of the slots are in use. */
+static inline ttd_status reserve(heap_live *live)
+{
+    bool has_slot = live->filled < live->slot_capacity / 2;
+    bool has_block = live->unused_count || live->block_count < live->block_capacity;
+    return has_slot && has_block ? TTD_OK : make_room(live);
 }
 
 static ttd_status new_life(heap_live *live, ttd_id heap, uint32_t *life)
@@ -138,13 +153,8 @@ static ttd_status new_life(heap_live *live, ttd_id heap, uint32_t *life)
     return map_set(&live->life_of_heap, heap, 0, *life);
 }
 
-/* The life that a new block of the heap belongs to. */
-static ttd_status life_of(heap_live *live, ttd_id heap, uint32_t *life)
+static ttd_status find_life(heap_live *live, ttd_id heap, uint32_t *life)
 {
-    if (live->last_life != NO_LIFE && live->last_heap == heap) {
-        *life = live->last_life;
-        return TTD_OK;
-    }
     *life = map_get(&live->life_of_heap, heap, 0);
     if (*life == MAP_NONE || live->lives[*life].ended || live->lives[*life].heap != heap) {
         ttd_status status = new_life(live, heap, life);
@@ -156,19 +166,38 @@ static ttd_status life_of(heap_live *live, ttd_id heap, uint32_t *life)
     return TTD_OK;
 }
 
-ttd_status heap_live_insert(heap_live *live, const heap_block *block, heap_insertion *insertion)
+/* The life that a new block of the heap belongs to. */
+static inline ttd_status life_of(heap_live *live, ttd_id heap, uint32_t *life)
+{
+    *life = live->last_life;
+    if (live->last_life != NO_LIFE && live->last_heap == heap)
+        return TTD_OK;
+    return find_life(live, heap, life);
+}
+
+/* A record that is not in use. One that comes soon is fetched meanwhile. */
+static inline uint32_t take_unused(heap_live *live)
+{
+    uint32_t index = --live->unused_count;
+    if (index >= AHEAD)
+        __builtin_prefetch(&live->blocks[live->unused[index - AHEAD]], 1);
+    return live->unused[index];
+}
+
+ttd_status heap_live_insert(heap_live *live, uint64_t address, ttd_id heap,
+                            heap_insertion *insertion)
 {
     uint32_t life = 0;
     ttd_status status = reserve(live);
     if (status == TTD_OK)
-        status = life_of(live, block->heap, &life);
+        status = life_of(live, heap, &life);
     if (status != TTD_OK)
         return status;
-    heap_slot *slot = probe(live, block->address);
+    heap_slot *slot = probe(live, address);
     insertion->replaced = false;
     if (!slot->address) {
-        slot->address = block->address;
-        slot->block = live->unused_count ? live->unused[--live->unused_count] : live->block_count++;
+        slot->address = address;
+        slot->block = live->unused_count ? take_unused(live) : live->block_count++;
         live->filled++;
         live->count++;
     } else if (is_stale(live, slot)) {
@@ -177,13 +206,11 @@ ttd_status heap_live_insert(heap_live *live, const heap_block *block, heap_inser
         live->count++;
     } else {
         insertion->replaced = true;
-        insertion->old = live->blocks[slot->block];
         live->lives[slot->life].blocks--;
     }
     slot->life = life;
     live->lives[life].blocks++;
     insertion->block = &live->blocks[slot->block];
-    *insertion->block = *block;
     return TTD_OK;
 }
 

@@ -96,20 +96,20 @@ static inline void heap_live_prefetch(const heap_live *live, uint64_t address)
 
 /** What heap_live_insert() found and did. */
 typedef struct heap_insertion {
-    /** The new record; valid until the next insertion. */
+    /** The record, valid until the next insertion. All its members are to be set. */
     heap_block *block;
-    /** Whether a live block at the address was replaced, and which. */
+    /** Whether a live block at the address is replaced; the record still holds it. */
     bool replaced;
-    heap_block old;
 } heap_insertion;
 
 /**
- * Adds a block.
+ * Adds a block at `address`, not 0, in `heap`.
  *
  * @param insertion  set on TTD_OK
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status heap_live_insert(heap_live *live, const heap_block *block, heap_insertion *insertion);
+ttd_status heap_live_insert(heap_live *live, uint64_t address, ttd_id heap,
+                            heap_insertion *insertion);
 
 /**
  * Removes the block at `address`; false if there is none.

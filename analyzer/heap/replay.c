@@ -60,18 +60,25 @@ static ttd_status notify(heap_replay *replay, const heap_effect *effect)
     return replay->observer_status;
 }
 
-static ttd_status acquire(heap_replay *replay, const heap_pending *item)
+/* The block that a successful Alloc or ReAlloc acquires. */
+static inline void set_block(heap_block *block, const ttd_event *event)
 {
-    const heap_block *block = &item->block;
-    heap_insertion insertion;
-    ttd_status status = heap_live_insert(&replay->live, block, &insertion);
-    if (status != TTD_OK)
-        return status;
-    replay->position = block->allocated;
-    if (insertion.replaced)
-        replay->counts.overlaps++;
-    if (!is_observed(replay))
-        return TTD_OK;
+    block->address = event->address;
+    block->size = event->size;
+    block->event = event->number;
+    block->allocated = event->time_end;
+    block->stack = event->stack;
+    block->heap = event->heap;
+    block->thread = event->thread;
+    block->user = 0;
+    block->api = event->api;
+    block->action = event->action;
+}
+
+/* Tells of a block that was acquired, and before that of the one it replaced, if any. */
+static ttd_status tell_acquired(heap_replay *replay, heap_block *block, heap_block *replaced,
+                                const heap_pending *item)
+{
     heap_effect effect = {.kind = HEAP_OVERLAPPED,
                           .position = block->allocated,
                           .event = block->event,
@@ -79,28 +86,32 @@ static ttd_status acquire(heap_replay *replay, const heap_pending *item)
                           .stack = block->stack,
                           .thread = block->thread,
                           .address = block->address,
-                          .block = &insertion.old};
-    if (insertion.replaced)
-        status = notify(replay, &effect);
+                          .block = replaced};
+    ttd_status status = replaced ? notify(replay, &effect) : TTD_OK;
     effect.kind = HEAP_ACQUIRED;
-    effect.block = insertion.block;
-    effect.previous_address = item->previous_address;
-    effect.previous = item->has_previous ? &item->previous : NULL;
+    effect.block = block;
+    effect.previous_address = item ? item->previous_address : 0;
+    effect.previous = item && item->has_previous ? &item->previous : NULL;
     return status == TTD_OK ? notify(replay, &effect) : status;
 }
 
-/* The block that a successful Alloc or ReAlloc acquires. */
-static heap_block block_of(const ttd_event *event)
+/* What is in flight becomes live. */
+static ttd_status acquire(heap_replay *replay, const heap_pending *item)
 {
-    return (heap_block){.address = event->address,
-                        .size = event->size,
-                        .event = event->number,
-                        .allocated = event->time_end,
-                        .stack = event->stack,
-                        .heap = event->heap,
-                        .thread = event->thread,
-                        .api = event->api,
-                        .action = event->action};
+    heap_insertion insertion;
+    ttd_status status =
+        heap_live_insert(&replay->live, item->block.address, item->block.heap, &insertion);
+    if (status != TTD_OK)
+        return status;
+    heap_block old;
+    if (insertion.replaced)
+        old = *insertion.block;
+    *insertion.block = item->block;
+    replay->position = item->block.allocated;
+    replay->counts.overlaps += insertion.replaced;
+    if (!is_observed(replay))
+        return TTD_OK;
+    return tell_acquired(replay, insertion.block, insertion.replaced ? &old : NULL, item);
 }
 
 /* Releases the block at the event's base address; `old` is set if there is one and it is wanted. */
@@ -129,11 +140,21 @@ static ttd_status apply_alloc(heap_replay *replay, const ttd_event *event)
 {
     if (!event->result || !event->address || !ttd_event_returned(event))
         return TTD_OK;
-    heap_pending item;
-    item.block = block_of(event);
-    item.previous_address = 0;
-    item.has_previous = false;
-    return acquire(replay, &item);
+    heap_insertion insertion;
+    ttd_status status = heap_live_insert(&replay->live, event->address, event->heap, &insertion);
+    if (status != TTD_OK)
+        return status;
+    replay->position = event->time_end;
+    replay->counts.overlaps += insertion.replaced;
+    if (!is_observed(replay)) {
+        set_block(insertion.block, event);
+        return TTD_OK;
+    }
+    heap_block old;
+    if (insertion.replaced)
+        old = *insertion.block;
+    set_block(insertion.block, event);
+    return tell_acquired(replay, insertion.block, insertion.replaced ? &old : NULL, NULL);
 }
 
 static ttd_status apply_free(heap_replay *replay, const ttd_event *event)
@@ -161,7 +182,7 @@ static ttd_status apply_realloc(heap_replay *replay, const ttd_event *event)
     }
     if (!event->address)
         return TTD_OK;
-    item.block = block_of(event);
+    set_block(&item.block, event);
     if (item.has_previous)
         item.block.user = item.previous.user;
     return heap_queue_push(&replay->queue, &item);
@@ -231,15 +252,19 @@ static void prefetch(const heap_replay *replay, const ttd_event *events, size_t 
 ttd_status heap_replay_apply(heap_replay *replay, const ttd_event *events, size_t count,
                              ttd_position until, size_t *applied)
 {
+    bool is_bounded = ttd_position_compare(until, ttd_position_max()) < 0;
     for (size_t i = 0; i < count; i++) {
         if (i % LOOK_AHEAD == 0)
             prefetch(replay, events + i, count - i < LOOK_AHEAD ? count - i : LOOK_AHEAD);
-        ttd_position position = ttd_event_position(&events[i]);
-        if (ttd_position_compare(position, until) > 0) {
-            *applied = i;
-            return TTD_OK;
+        ttd_status status = TTD_OK;
+        if (is_bounded || replay->queue.count) {
+            ttd_position position = ttd_event_position(&events[i]);
+            if (ttd_position_compare(position, until) > 0) {
+                *applied = i;
+                return TTD_OK;
+            }
+            status = heap_replay_settle(replay, position);
         }
-        ttd_status status = heap_replay_settle(replay, position);
         if (status == TTD_OK)
             status = apply_event(replay, &events[i]);
         if (status != TTD_OK)

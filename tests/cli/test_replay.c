@@ -371,10 +371,11 @@ Test(live, agrees_with_array)
         } else if (pick(5) < 3) {
             heap_block block = {.address = address, .size = i, .heap = 1 + pick(HEAPS), .event = i};
             heap_insertion insertion;
-            cr_assert_eq(heap_live_insert(&live, &block, &insertion), TTD_OK);
+            cr_assert_eq(heap_live_insert(&live, address, block.heap, &insertion), TTD_OK);
             cr_assert_eq(insertion.replaced, model_heap[slot] != 0);
             if (insertion.replaced)
-                cr_assert_eq(insertion.old.size, model_size[slot]);
+                cr_assert_eq(insertion.block->size, model_size[slot]);
+            *insertion.block = block;
             expected += model_heap[slot] == 0;
             model_heap[slot] = block.heap;
             model_size[slot] = i;
@@ -400,11 +401,13 @@ Test(live, destruction_is_cheap, .timeout = 20)
     cr_assert_eq(heap_live_init(&live), TTD_OK);
     for (uint64_t i = 1; i <= 1000000; i++) {
         heap_block block = {.address = i * 32, .heap = 1};
-        cr_assert_eq(heap_live_insert(&live, &block, &insertion), TTD_OK);
+        cr_assert_eq(heap_live_insert(&live, block.address, block.heap, &insertion), TTD_OK);
+        *insertion.block = block;
     }
     for (uint64_t i = 1; i <= 1000000; i++) {
         heap_block block = {.address = UINT64_C(0x10000000000) + i * 32, .heap = 2};
-        cr_assert_eq(heap_live_insert(&live, &block, &insertion), TTD_OK);
+        cr_assert_eq(heap_live_insert(&live, block.address, block.heap, &insertion), TTD_OK);
+        *insertion.block = block;
         cr_assert_eq(heap_live_destroy(&live, 2), 1);
     }
     cr_assert_eq(live.count, 1000000);

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""Damaged traces: what every command makes of them; verify and recover"""
+
+import os
+import re
+import stat
+
+import support
+from support import Script, TestCase, run
+
+HEADER = 112
+
+
+class Damage(TestCase):
+    """A trace of ten chunks of four events each, with leaks in each."""
+
+    def setUp(self):
+        super().setUp()
+        script = Script(events_per_chunk=4, codec=0).basics()
+        for i in range(40):
+            script.alloc(0x1000 + 16 * i, 1)
+        self.trace = self.write(script.close())
+        with open(self.trace, "rb") as file:
+            self.data = file.read()
+
+    def chunks(self, kind):
+        """Offset and payload size of each chunk of a kind."""
+        found = []
+        magic = self.data[:8]
+        offset = 0
+        while offset < len(self.data):
+            self.assertEqual(self.data[offset:offset + 8], magic)
+            stored = int.from_bytes(self.data[offset + 16:offset + 20], "little")
+            if int.from_bytes(self.data[offset + 10:offset + 12], "little") == kind:
+                found.append((offset, stored))
+            offset += HEADER + (stored + 7) // 8 * 8
+        return found
+
+    def save(self, data, name="damaged.ttd"):
+        path = self.path(name)
+        with open(path, "wb") as file:
+            file.write(data)
+        return path
+
+    def damaged(self):
+        """A byte in the payload of the third chunk of events is wrong."""
+        offset, _ = self.chunks(8)[2]
+        at = offset + HEADER + 3
+        return self.save(self.data[:at] + bytes([self.data[at] ^ 0x40]) + self.data[at + 1:]), offset
+
+    def test_reading_goes_on(self):
+        path, offset = self.damaged()
+        for command in ("leaks", "info", "moves", "events"):
+            result = self.run_ok(command, "-f", "json", path)
+            self.assertRegex(result.errors, rf"warning: {re.escape(path)}: offset 0x{offset:x}, "
+                                            r"chunk \d+: corrupt: \w+", command)
+        found = self.json_of("leaks", path)
+        self.assertEqual((found["total_blocks"], found["certain"]), (36, False))
+        self.assertRegex(found["reasons"][0], "4 events are missing after .*damaged or missing")
+        self.assertEqual(self.json_of("info", path)["lost_events"], 4)
+        rows = self.run_ok("events", "-f", "json", path).json_lines
+        self.assertEqual([r["number"] for r in rows], [*range(8), *range(12, 40)])
+
+    def test_positions_in_damage(self):
+        """A position that is asked for lies in what is missing."""
+        path, _ = self.damaged()
+        self.assertEqual(self.json_of("leaks", path, "--at", "#9")["total_blocks"], 8)
+        self.assertEqual(self.json_of("leaks", path, "--at", "#12")["total_blocks"], 9)
+        rows = self.run_ok("events", "-f", "json", "--from", "#9", "--to", "#13", path).json_lines
+        self.assertEqual([r["number"] for r in rows], [12])
+
+    def test_cut_off(self):
+        offset, size = self.chunks(8)[5]
+        path = self.save(self.data[:offset + HEADER + size // 2])
+        result = self.run_ok("leaks", "-f", "json", path)
+        self.assertEqual(result.json["total_blocks"], 20)
+        self.assertIs(result.json["certain"], False)
+        self.assertIn("ends within a chunk", result.json["reasons"][-1])
+        self.assertRegex(result.errors, rf"warning: .*offset 0x{offset:x}.*truncated")
+        self.assertEqual(result.errors.count("warning"), 1)
+
+    def test_every_truncation(self):
+        """Whatever is left: a report or a clear error, never a crash."""
+        for size in [*range(0, len(self.data), 97), len(self.data) - 1]:
+            path = self.save(self.data[:size])
+            for command in ("leaks", "info", "verify"):
+                result = run(command, "-f", "json", path)
+                self.assertIn(result.status, (0, 1, 3, 4), (size, command, result.errors))
+                if result.status in (0, 1):
+                    self.assertTrue(result.json)
+                else:
+                    self.assertIn(path, result.errors)
+
+    def test_many_places(self):
+        data = bytearray(self.data)
+        for offset, _ in self.chunks(8):
+            data[offset + HEADER] ^= 1
+        path = self.save(bytes(data))
+        result = self.run_ok("leaks", "-f", "json", path)
+        self.assertEqual((result.json["total_blocks"], result.json["certain"]), (0, False))
+        self.assertRegex(result.json["reasons"][0], "^40 events")
+
+    def test_verify_intact(self):
+        result = self.run_ok("verify", self.trace)
+        self.assertRegex(result.text, r"^\S+: intact: \d+ chunks, 40 events, 0 events lost, ")
+        found = self.json_of("verify", self.trace)
+        expected = {"problems": [], "ok": True, "closed": True, "problem_count": 0, "events": 40,
+                    "lost_events": 0, "file_bytes": len(self.data),
+                    "intact_bytes": len(self.data)}
+        self.assertEqual({k: found[k] for k in expected}, expected)
+
+    def test_verify_damaged(self):
+        path, offset = self.damaged()
+        result = run("verify", "-f", "json", path)
+        self.assertEqual(result.status, 1)
+        found = result.json
+        self.assertEqual((found["ok"], found["closed"]), (False, True))
+        problem = found["problems"][0]
+        self.assertEqual((problem["offset"], problem["status"], problem["missing_events"]),
+                         (offset, "corrupt", 4))
+        self.assertEqual(set(problem), {"offset", "chunk", "status", "what", "bytes",
+                                        "missing_chunks", "missing_events", "last_good",
+                                        "first_good"})
+        result = run("verify", path)
+        self.assertEqual(result.status, 1)
+        self.assertRegex(result.text, rf"^{re.escape(path)}: offset 0x{offset:x}, chunk "
+                                      rf"{problem['chunk']}: corrupt: .*missing.*4 events between")
+        rows = run("verify", "-f", "csv", path).csv
+        self.assertEqual((rows[0]["offset"], rows[0]["missing_events"]), (str(offset), "4"))
+
+    def test_verify_unclosed(self):
+        script = Script().basics()
+        script.alloc(0x1000, 1)
+        path = self.write(script.abandon(), "unclosed")
+        result = run("verify", "-f", "json", path)
+        self.assertEqual(result.status, 1)
+        self.assertEqual((result.json["ok"], result.json["closed"]), (False, False))
+        self.assertIn("not closed cleanly", run("verify", path).text)
+
+    def test_recover(self):
+        path, offset = self.damaged()
+        target = self.path("recovered.ttd")
+        result = self.run_ok("recover", "-f", "json", "-o", target, path)
+        self.assertEqual((result.json["result"], result.json["events"]), (target, 36))
+        self.assertIn(f"offset 0x{offset:x}", result.errors)
+        self.assertEqual(stat.S_IMODE(os.stat(target).st_mode), 0o600)
+        self.assertEqual(run("verify", target).status, 0)
+        info = self.json_of("info", target)
+        self.assertEqual((info["events"], info["lost_events"], info["closed"],
+                          info["trace"]["recovered"]), (36, 4, True, True))
+        rows = self.run_ok("events", "-f", "json", target).json_lines
+        self.assertEqual([r["number"] for r in rows], [*range(8), *range(12, 40)])
+        self.assertEqual(self.json_of("leaks", target, "--at", "#12")["total_blocks"], 9)
+        self.assertEqual(self.json_of("leaks", target)["total_blocks"], 36)
+        self.assertEqual(sorted(os.listdir(self.folder)),
+                         ["damaged.ttd", "recovered.ttd", "trace.ttd"])
+
+    def test_recover_refuses(self):
+        path, _ = self.damaged()
+        before = os.stat(path)
+        for target in (path, self.trace):
+            result = run("recover", "-o", target, path)
+            self.assertEqual(result.status, support.USAGE)
+            self.assertIn("not overwritten", result.errors)
+        self.assertEqual(run("recover", path).status, support.USAGE)
+        self.assertEqual(os.stat(path).st_mtime_ns, before.st_mtime_ns)
+        result = run("recover", "-o", self.path("no/such/folder"), path)
+        self.assertEqual(result.status, support.INTERNAL)
+        result = run("recover", "-o", self.path("new"), self.path("missing"))
+        self.assertEqual(result.status, support.OPEN)
+        self.assertFalse(os.path.exists(self.path("new")))
+
+    def test_not_a_trace(self):
+        path = self.save(b"\x7fELF" + bytes(5000))
+        empty = self.save(b"", "empty")
+        for command in ("info", "events", "leaks", "moves", "verify"):
+            for name in (path, empty, self.path("missing"), self.folder):
+                result = run(command, "-f", "json", name)
+                self.assertEqual(result.status, support.OPEN, (command, name, result.errors))
+                self.assertIn(name, result.errors)
+                self.assertEqual(result.raw, b"")
+                self.assertEqual(result.errors.count("\n"), 1, result.errors)
+
+    def test_first_chunk_damaged(self):
+        data = bytearray(self.data)
+        data[HEADER] ^= 1
+        path = self.save(bytes(data))
+        result = self.run_ok("leaks", "-f", "json", path)
+        self.assertEqual(result.json["total_blocks"], 40)
+
+
+if __name__ == "__main__":
+    support.main()
