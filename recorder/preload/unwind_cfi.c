@@ -9,6 +9,10 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <sys/auxv.h>
+
+/* How far call frame information is followed in memory of unknown extent. */
+#define PROBED_MAX ((uintptr_t)1 << 28)
 
 /* A record whose bytes are known to be there: a CIE or an FDE without its length. */
 struct record {
@@ -37,35 +41,82 @@ static struct cursor span_cursor(const struct cfi_span *span, uintptr_t addr, si
     return c;
 }
 
-/*
- * The readable segment around `addr`. Where the program headers are not at the beginning (some
- * tools that edit binaries move them), the whole mapping, whose holes are then probed.
- */
-static struct cfi_span span_around(const struct dl_find_object *object, uintptr_t addr)
+static const ElfW(Phdr) * main_phdr;
+static size_t main_phnum;
+
+void cfi_setup(void)
+{
+    main_phdr = (const void *)getauxval(AT_PHDR); /* NOLINT: an address as a number */
+    main_phnum = getauxval(AT_PHNUM);
+}
+
+/* The readable segment that holds `addr`; `low` of the result is 0 if there is none. */
+static struct cfi_span find_segment(const ElfW(Phdr) * phdr, size_t n, uintptr_t load,
+                                    uintptr_t addr)
+{
+    for (size_t i = 0; i < n; i++) {
+        uintptr_t low = load + phdr[i].p_vaddr;
+        if (phdr[i].p_type == PT_LOAD && (phdr[i].p_flags & PF_R) != 0 && addr >= low &&
+            addr - low < phdr[i].p_filesz) {
+            return (struct cfi_span){low, low + phdr[i].p_filesz, false};
+        }
+    }
+    return (struct cfi_span){0};
+}
+
+/* By the ELF header at the start of the mapping. */
+static struct cfi_span segment_by_header(const struct dl_find_object *object, uintptr_t addr)
 {
     uintptr_t start = (uintptr_t)object->dlfo_map_start;
     uintptr_t end = (uintptr_t)object->dlfo_map_end;
-    struct cfi_span span = {start, end, true};
     const ElfW(Ehdr) *ehdr = object->dlfo_map_start;
 
     if (end - start < UNWIND_PAGE || memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0 ||
         ehdr->e_phentsize != sizeof(ElfW(Phdr)) || ehdr->e_phoff > UNWIND_PAGE ||
         ehdr->e_phnum > (UNWIND_PAGE - ehdr->e_phoff) / sizeof(ElfW(Phdr))) {
-        return span;
+        return (struct cfi_span){0};
     }
     const ElfW(Phdr) *phdr = (const void *)(start + ehdr->e_phoff);
-    for (unsigned i = 0; i < ehdr->e_phnum; i++) {
-        uintptr_t low = object->dlfo_link_map->l_addr + phdr[i].p_vaddr;
-        if (phdr[i].p_type == PT_LOAD && (phdr[i].p_flags & PF_R) != 0 && low >= start &&
-            addr >= low && addr - low < phdr[i].p_filesz && low <= end &&
-            phdr[i].p_filesz <= end - low) {
-            return (struct cfi_span){low, low + phdr[i].p_filesz, false};
+    struct cfi_span span = find_segment(phdr, ehdr->e_phnum, object->dlfo_link_map->l_addr, addr);
+    return span.low >= start && span.high <= end && span.low < span.high ? span
+                                                                         : (struct cfi_span){0};
+}
+
+/* By the program headers that the kernel gave, if this is the program itself. */
+static struct cfi_span segment_of_main(const struct dl_find_object *object, uintptr_t addr)
+{
+    uintptr_t load = object->dlfo_link_map->l_addr;
+
+    for (size_t i = 0; i < main_phnum; i++) {
+        if (main_phdr[i].p_type == PT_GNU_EH_FRAME &&
+            load + main_phdr[i].p_vaddr == (uintptr_t)object->dlfo_eh_frame) {
+            return find_segment(main_phdr, main_phnum, load, addr);
         }
+    }
+    return (struct cfi_span){0};
+}
+
+/*
+ * The readable segment around `addr`. For a program that the kernel mapped in pieces, `object` is
+ * but one segment, and seldom the one that we need. Where the program headers cannot be found
+ * (some tools that edit libraries move them), pages are probed.
+ */
+static struct cfi_span span_around(const struct dl_find_object *object, uintptr_t addr)
+{
+    struct cfi_span span = segment_by_header(object, addr);
+
+    if (span.low == 0) {
+        span = segment_of_main(object, addr);
+    }
+    if (span.low == 0) {
+        span.low = addr - (addr < PROBED_MAX ? addr : PROBED_MAX);
+        span.high = addr + (UINTPTR_MAX - addr < PROBED_MAX ? 0 : PROBED_MAX);
+        span.probe = true;
     }
     return span;
 }
 
-/* The record at `at`. `left` is 0 for the terminator. */
+/* The record at `at`. False for the terminator, too. */
 static bool record_at(const struct cfi_span *span, uintptr_t at, struct record *r)
 {
     struct cursor c = span_cursor(span, at, 4);

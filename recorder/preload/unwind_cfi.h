@@ -72,6 +72,9 @@ struct cfi_row {
     struct cfi_rule reg[CFI_REGS];
 };
 
+/* To be called once, before the others. */
+void cfi_setup(void);
+
 /* Finds the function that contains `addr` in `object`. False if it has no valid information. */
 bool cfi_find(const struct dl_find_object *object, uintptr_t addr, struct cfi_function *f);
 

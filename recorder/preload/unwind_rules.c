@@ -4,6 +4,7 @@
 #endif
 #include "unwind_rules.h"
 
+#include "unwind_cfi.h"
 #include "unwind_compile.h"
 #include "unwind_mem.h"
 
@@ -194,6 +195,7 @@ void rules_forget(uintptr_t start, uintptr_t end)
 
 void rules_setup(void (*found)(const struct dl_find_object *))
 {
+    cfi_setup();
     atomic_store(&announce, found);
     for (unsigned i = 0; i < OBJECTS; i++) {
         atomic_store_explicit(&announced[i], 0, memory_order_relaxed);
