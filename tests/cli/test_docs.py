@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""spec/json.md and the output agree, in both directions; the manual names every option."""
+
+import os
+import re
+
+import support
+from support import Script, TestCase, run
+
+SOURCE = os.environ["TTD_SOURCE"]
+
+
+def documented():
+    """Members by table, a table being known by what comes before it."""
+    tables = {}
+    section = title = None
+    with open(os.path.join(SOURCE, "spec", "json.md"), encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("## "):
+                section = title = line[3:].strip()
+            named = re.match(r"(?:Element of )?`(\w+)`[^|]*:", line) or \
+                re.match(r"Element of `(\w+)`", line)
+            if named:
+                title = f"{section}.{named[1]}"
+            member = re.match(r"\| `(\w+)` \|", line)
+            if member:
+                tables.setdefault(title, []).append(member[1])
+    return tables
+
+
+class Json(TestCase):
+    def setUp(self):
+        super().setUp()
+        script = Script().basics()
+        script.add("metadata", key="command", value="demo")
+        script.alloc(0x1000, 10)
+        script.realloc(0x1000, 0x2000, 20)
+        script.realloc(0x2000, 0x3000, 30)
+        script.free(0x9000, size=5)
+        script.alloc(0x5000, 10)
+        script.event("Create", heap=2, reserve=1, commit=1)
+        script.event("Protect", heap=2, read_only=1)
+        script.add("loss", reason=1, count=3, last_good="0:0", first_good="0:1")
+        script.add("blocks", position="9:0", blocks="0x5000:10")
+        self.trace = self.write(script.close())
+        self.tables = documented()
+
+    def agree(self, title, members, extra=()):
+        self.assertEqual(list(members), list(extra) + self.tables[title], title)
+
+    def test_info(self):
+        found = self.json_of("info", self.trace)
+        self.agree("info", found)
+        self.agree("info.trace", found["trace"])
+        self.assertEqual(list(found["metadata"][0]), ["key", "value"])
+        for name in ("thread_list", "module_list", "chunk_list", "loss_list"):
+            self.agree("info." + name, found[name][0])
+
+    def test_events(self):
+        rows = self.run_ok("events", "-f", "json", "--parameters", "--stacks",
+                           self.trace).json_lines
+        order = self.tables["events"]
+        for row in rows:
+            self.assertEqual(list(row), [name for name in order if name in row])
+        self.assertEqual({name for row in rows for name in row}, set(order))
+        self.agree("Frame", rows[0]["frames"][0])
+
+    def test_leaks(self):
+        found = self.json_of("leaks", self.trace, "--show-runtime")
+        self.agree("leaks", found)
+        for name in ("groups", "runtime_groups"):
+            self.agree("leaks.groups", found[name][0])
+        self.agree("Frame", found["groups"][0]["stack"][0])
+
+    def test_moves(self):
+        found = self.json_of("moves", self.trace)
+        self.agree("moves", found)
+        names = self.tables["moves"]
+        counts = names[names.index("reallocs"):names.index("bytes_copied") + 1]
+        self.agree("moves.groups", found["groups"][0], counts)
+        self.agree("moves.chains", found["chains"][0])
+
+    def test_verify_and_recover(self):
+        with open(self.trace, "ab") as file:
+            file.write(b"x" * 8)
+        found = run("verify", "-f", "json", self.trace).json
+        self.agree("verify", found)
+        self.agree("verify.problems", found["problems"][0])
+        found = self.json_of("recover", self.trace, "-o", self.path("new"))
+        verify = self.tables["verify"]
+        self.assertEqual(list(found), self.tables["recover"] + verify[verify.index("ok"):])
+
+
+class Manual(TestCase):
+    def test_options(self):
+        with open(os.path.join(SOURCE, "analyzer", "ttdanalyze.1"), encoding="utf-8") as file:
+            manual = file.read().replace("\\-", "-")
+        for command in ("info", "events", "leaks", "moves", "verify", "recover"):
+            self.assertRegex(manual, rf"(?m)^\.Ss .*\b{command}\b")
+            for option in re.findall(r"(?m)^ +(?:-\w, )?--([\w-]+)", run(command, "--help").text):
+                self.assertIn(f"Fl -{option}", manual, command)
+
+
+if __name__ == "__main__":
+    support.main()
