@@ -7,9 +7,9 @@
  * as a difference from the stack of the call before.
  *
  * Everything here is async-signal-safe: no allocation, no locks, no stdio, no thread-local
- * storage, and errno is never changed. Memory comes from raw mmap. The only calls out are
- * _dl_find_object (glibc 2.35), memcpy and memset: link with -z now, so that none of them
- * enters the lazy binder.
+ * storage, and errno is never changed. Memory comes from raw mmap. The calls out are
+ * _dl_find_object (glibc 2.35) and, in unwind_setup, getauxval; compilers may add memcpy and
+ * memset. Link with -z now, so that none of them enters the lazy binder.
  */
 
 #include <stdbool.h>
