@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An independent interposer, the referee of the recorder's numbers: it only counts, in the file
+ * COUNTER_FILE, blocks that were acquired and blocks that were released. Behind the recorder in
+ * LD_PRELOAD, it sees what the recorder passes on in the same run.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct counts {
+    _Atomic unsigned long acquired;
+    _Atomic unsigned long released;
+    _Atomic unsigned long reallocated;
+};
+
+static struct counts before_the_file, of_others;
+static struct counts *shared = &before_the_file;
+static pid_t owner;
+
+/* Copies of the process, which share the file, are not to be counted. */
+static struct counts *counts_of_this(void)
+{
+    return owner == 0 || owner == getpid() ? shared : &of_others;
+}
+
+#define REAL(name)                                                                                 \
+    static __typeof__(&name) real;                                                                 \
+    if (real == NULL)                                                                              \
+    *(void **)&real = dlsym(RTLD_NEXT, #name)
+
+__attribute__((constructor)) static void open_file(void)
+{
+    /* LD_PRELOAD brings us into the recorder as well. */
+    bool recorder = strcmp(program_invocation_short_name, "ttdrecord") == 0;
+    const char *path = recorder ? NULL : getenv("COUNTER_FILE");
+    int file = path != NULL ? open(path, O_RDWR | O_CREAT | O_TRUNC, 0600) : -1;
+    if (file < 0 || ftruncate(file, sizeof *shared) != 0)
+        return;
+    void *mapped = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (mapped == MAP_FAILED)
+        return;
+    memcpy(mapped, shared, sizeof *shared);
+    owner = getpid();
+    shared = mapped;
+}
+
+void *malloc(size_t size)
+{
+    REAL(malloc);
+    void *block = real(size);
+    counts_of_this()->acquired += block != NULL;
+    return block;
+}
+
+void *calloc(size_t count, size_t size)
+{
+    REAL(calloc);
+    void *block = real(count, size);
+    counts_of_this()->acquired += block != NULL;
+    return block;
+}
+
+void *realloc(void *base, size_t size)
+{
+    REAL(realloc);
+    void *block = real(base, size);
+    counts_of_this()->acquired += base == NULL && block != NULL;
+    counts_of_this()->released += base != NULL && block == NULL && size == 0;
+    counts_of_this()->reallocated += base != NULL && block != NULL;
+    return block;
+}
+
+void free(void *base)
+{
+    REAL(free);
+    counts_of_this()->released += base != NULL;
+    real(base);
+}
+
+void *memalign(size_t alignment, size_t size)
+{
+    REAL(memalign);
+    void *block = real(alignment, size);
+    counts_of_this()->acquired += block != NULL;
+    return block;
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    REAL(aligned_alloc);
+    void *block = real(alignment, size);
+    counts_of_this()->acquired += block != NULL;
+    return block;
+}
+
+int posix_memalign(void **result, size_t alignment, size_t size)
+{
+    REAL(posix_memalign);
+    int status = real(result, alignment, size);
+    counts_of_this()->acquired += status == 0;
+    return status;
+}

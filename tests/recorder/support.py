@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""What the recorder's tests share: recording programs, and asking ttdanalyze about the traces."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+RECORDER = os.environ['TTDRECORD']
+ANALYZER = os.environ['TTDANALYZE']
+PROGRAMS = pathlib.Path(os.environ['PROGRAMS'])
+COUNTER = os.environ['COUNTER']
+# Long enough for a machine that is busy with something else.
+PATIENCE = 120
+
+
+def program(name):
+    return str(PROGRAMS / name)
+
+
+def analyze(command, trace, *options):
+    """The JSON object that a command prints; a list of them for events."""
+    result = subprocess.run([ANALYZER, command, '--format', 'json', *options, str(trace)],
+                            capture_output=True, text=True, timeout=PATIENCE)
+    if not result.stdout:
+        raise AssertionError(f'{command} {trace}: {result.stderr}')
+    if command == 'events':
+        return [json.loads(line) for line in result.stdout.splitlines()]
+    return json.loads(result.stdout)
+
+
+class Recording(unittest.TestCase):
+    """A test with a directory of its own, in which programs are recorded into trace.bin."""
+
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.directory)
+        self.trace = self.directory / 'trace.bin'
+
+    def record(self, *command, options=(), environment=None, **others):
+        return subprocess.run([RECORDER, '-q', '-o', str(self.trace), *options, '--', *command],
+                              env=dict(os.environ, **(environment or {})), capture_output=True,
+                              timeout=PATIENCE, **others)
+
+    def assert_sound(self, trace=None):
+        """The trace is whole, and no address was live twice or released without being live."""
+        verdict = analyze('verify', trace or self.trace)
+        self.assertEqual(verdict['problems'], [])
+        self.assertTrue(verdict['ok'])
+        leaks = analyze('leaks', trace or self.trace)
+        self.assertTrue(leaks['certain'], leaks.get('reasons'))
+        return leaks

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: MIT
+"""ttdrecord as its users see it: what passes through, what is recorded, what is refused."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import unittest
+
+from support import PATIENCE, RECORDER, Recording, analyze, program
+
+
+class PassingThrough(Recording):
+    def test_output_and_status(self):
+        result = self.record('sh', '-c', 'echo out; echo err >&2; exit 42')
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (42, b'out\n', b'err\n'))
+        info = analyze('info', self.trace)
+        self.assertEqual((info['end_reason'], info['closed']), ('exited', True))
+
+    def test_input(self):
+        result = self.record('cat', input=b'through\n')
+        self.assertEqual(result.stdout, b'through\n')
+
+    def test_unflushed_output_comes_once(self):
+        result = self.record('/usr/bin/python3', '-c', 'import sys; sys.stdout.write("once")')
+        self.assertEqual(result.stdout, b'once')
+
+    def test_death_by_signal(self):
+        for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM):
+            result = self.record('sh', '-c', f'kill -{int(number)} $$')
+            self.assertEqual(result.returncode, -number)
+            self.assertEqual(analyze('info', self.trace)['end_reason'], 'killed')
+
+    def test_signal_to_the_recorder_reaches_the_program(self):
+        script = 'trap "echo caught; exit 5" TERM; echo ready; while :; do sleep 0.1; done'
+        with subprocess.Popen([RECORDER, '-q', '-o', self.trace, 'sh', '-c', script],
+                              stdout=subprocess.PIPE) as process:
+            process.stdout.readline()
+            process.terminate()
+            self.assertEqual(process.stdout.read(), b'caught\n')
+            self.assertEqual(process.wait(PATIENCE), 5)
+
+    def test_private(self):
+        self.record('true')
+        self.assertEqual(self.trace.stat().st_mode & 0o777, 0o600)
+
+    def test_no_descriptor_leaks_in(self):
+        command = ('sh', '-c', 'ls /proc/self/fd | wc -l')
+        self.assertEqual(self.record(*command).stdout, subprocess.check_output(command))
+
+
+class Refusals(Recording):
+    def refuse(self, status, text, *command, output=None):
+        self.trace = output or self.trace
+        result = self.record(*command)
+        self.assertEqual(result.returncode, status, result.stderr)
+        self.assertIn(text, result.stderr.decode())
+        self.assertFalse(self.trace.exists())
+
+    def test_missing(self):
+        self.refuse(127, 'cannot find', 'no-such-program')
+        self.refuse(127, 'cannot find', '/no/such/program')
+
+    def test_not_executable(self):
+        self.refuse(126, 'cannot run', '/etc/passwd')
+        self.refuse(126, 'cannot run', '/tmp')
+
+    def test_static(self):
+        self.refuse(124, 'statically linked', program('static'))
+
+    def test_setuid(self):
+        copy = self.directory / 'setuid'
+        copy.write_bytes(pathlib.Path('/bin/true').read_bytes())
+        copy.chmod(0o4755)
+        self.refuse(123, 'setuid', str(copy))
+
+    def test_unwritable(self):
+        self.refuse(122, 'No such file', 'true', output=self.directory / 'none' / 'trace.bin')
+
+    def test_usage(self):
+        result = subprocess.run([RECORDER, '--wrong'], capture_output=True)
+        self.assertEqual(result.returncode, 125)
+        result = subprocess.run([RECORDER], capture_output=True)
+        self.assertEqual(result.returncode, 125)
+
+    def test_disk_full(self):
+        result = subprocess.run([RECORDER, '-o', '/dev/full', program('leaks_c')],
+                                capture_output=True, timeout=PATIENCE)
+        self.assertIn(result.returncode, (0, 122))
+        self.assertIn(b'No space left', result.stderr)
+
+
+class Calls(Recording):
+    def test_every_api(self):
+        self.assertEqual(self.record(program('every_api')).returncode, 0)
+        leaks = self.assert_sound()
+        self.assertEqual((leaks['total_blocks'], leaks['groups']), (0, []))
+        events = [event for event in analyze('events', self.trace, '--parameters')]
+        seen = {event['api'] for event in events}
+        expected = {'malloc', 'calloc', 'realloc', 'reallocarray', 'free', 'memalign',
+                    'posix_memalign', 'aligned_alloc', 'valloc', 'pvalloc', 'free_sized',
+                    'free_aligned_sized', 'cfree'}
+        self.assertEqual(expected - seen, set())
+        news = [event for event in events if event['action'] == 'Alloc' and
+                event['api'].startswith('operator new') and event['result'] != 0]
+        self.assertEqual([event['size'] for event in news],
+                         [*range(201, 207), *range(301, 307)])
+        deletes = [event for event in events if event['api'].startswith('operator delete')]
+        self.assertEqual(len(deletes), 12)
+        self.assertEqual(len({event['api'] for event in deletes}), 12)
+        self.assertEqual([event['base_address'] for event in deletes],
+                         [event['address'] for event in news])
+        calloc = next(event for event in events if event['api'] == 'calloc' and
+                      event['size'] == 102)
+        self.assertEqual([int(value, 0) for value in calloc['parameters']], [3, 34])
+
+    def test_failures(self):
+        self.record(program('every_api'))
+        events = analyze('events', self.trace)
+        failed = [event['api'] for event in events if event['result'] == 0]
+        self.assertEqual(failed, ['malloc', 'calloc', 'realloc', 'posix_memalign', 'operator new'])
+        freed = [event for event in events if event['action'] == 'ReAlloc' and
+                 event['size'] == 0]
+        self.assertEqual([(event['result'], event['address']) for event in freed], [(1, '0x0')])
+
+    def test_a_call_that_never_returns(self):
+        self.assertEqual(self.record(program('double_free')).returncode, -signal.SIGABRT)
+        last = [event for event in analyze('events', self.trace) if event['action'] == 'Free'][-2:]
+        self.assertEqual(last[0]['base_address'], last[1]['base_address'])
+        self.assertIsNotNone(last[0]['time_end'])
+        self.assertIsNone(last[1]['time_end'])
+
+    def test_plugins(self):
+        self.assertEqual(self.record(program('plugin'), program('libplugin_a.so'),
+                                     program('libplugin_b.so')).returncode, 0)
+        groups = {group['bytes'] // group['blocks']: [frame['function'] for frame in group['stack']]
+                  for group in analyze('leaks', self.trace, '--limit', '0')['groups']}
+        self.assert_sound()
+        self.assertEqual(groups[111][0], 'from_plugin_a')
+        self.assertEqual(groups[222][0], 'from_plugin_b')
+        modules = analyze('info', self.trace)['module_list']
+        loads = [module for module in modules if module['path'].endswith('libplugin_a.so')]
+        self.assertEqual(len(loads), 20)
+        self.assertTrue(all(module['unloaded'] for module in loads))
+
+
+class Threads(Recording):
+    def test_order_respects_causality(self):
+        for _ in range(3):
+            self.assertEqual(self.record(program('threads')).stdout, b'done\n')
+            info = analyze('info', self.trace)
+            self.assertEqual(info['lost_events'], 0)
+            self.assertEqual(info['threads'], 9)
+            self.assertEqual(self.assert_sound()['total_blocks'], 0)
+
+
+class Deaths(Recording):
+    def test_every_completed_call_survives_a_kill(self):
+        for delay in (0.05, 0.2, 0.31):
+            done = self.directory / f'done-{delay}'
+            process = subprocess.Popen([RECORDER, '-q', '-o', self.trace, program('progress'), done])
+            deadline = time.monotonic() + PATIENCE
+            while not (done.exists() and done.stat().st_size) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(delay)
+            children = pathlib.Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text()
+            os.kill(int(children.split()[0]), signal.SIGKILL)
+            self.assertEqual(process.wait(PATIENCE), -signal.SIGKILL)
+            completed = int.from_bytes(done.read_bytes()[:8], 'little')
+            info = analyze('info', self.trace)
+            self.assertEqual(info['end_reason'], 'killed')
+            # The program had counted `completed` calls; one more may have been under way.
+            recorded = info['allocs'] + info['frees']
+            self.assertIn(recorded - completed, (0, 1, 2))
+            self.assertGreater(completed, 1000)
+
+    def test_program_goes_on_without_the_collector(self):
+        done = self.directory / 'done'
+        limit = 5_000_000
+        process = subprocess.Popen([RECORDER, '-q', '-o', self.trace, program('progress'), done,
+                                    str(limit)])
+        deadline = time.monotonic() + PATIENCE
+        while not (done.exists() and done.stat().st_size) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.kill()
+        process.wait(PATIENCE)
+        while time.monotonic() < deadline:
+            if int.from_bytes(done.read_bytes()[:8], 'little') == limit:
+                break
+            time.sleep(0.05)
+        self.assertEqual(int.from_bytes(done.read_bytes()[:8], 'little'), limit)
+        self.assertFalse(analyze('info', self.trace)['closed'])
+
+
+class Children(Recording):
+    def traces(self):
+        return sorted(self.directory.glob('trace.bin.*'))
+
+    def test_each_has_its_own(self):
+        self.assertEqual(self.record(program('children')).returncode, 0)
+        parent = analyze('info', self.trace)
+        self.assertEqual(self.assert_sound()['total_bytes'], 1000)
+        infos = [analyze('info', trace) for trace in self.traces()]
+        self.assertEqual(len(infos), 3)  # the one that does nothing has none
+        for info in infos:
+            self.assertEqual(info['trace']['group'], parent['trace']['group'])
+            self.assertEqual(info['trace']['parent_trace_id'], parent['trace']['trace_id'])
+        forked = next(trace for trace, info in zip(self.traces(), infos)
+                      if info['trace']['inherits'])
+        leaks = analyze('leaks', forked)
+        self.assertIn(2000, [group['bytes'] for group in leaks['groups']])
+
+    def test_no_children(self):
+        self.record(program('children'), options=['--no-children'])
+        self.assertEqual(self.traces(), [])
+        self.assertEqual(self.assert_sound()['total_bytes'], 1000)
+
+    def test_exec_in_place(self):
+        self.record('env', 'A=b', program('leaks_c'))
+        self.assertEqual(self.traces(), [])
+        stacks = [[frame['function'] for frame in group['stack']]
+                  for group in self.assert_sound()['groups']]
+        self.assertIn('leak_plain', {stack[0] for stack in stacks})
+
+
+if __name__ == '__main__':
+    unittest.main()
