@@ -32,11 +32,8 @@ void spans_find(const struct span *spans, size_t count, const uint64_t *addresse
     size_t depth = 0;
     size_t next = 0;
     for (size_t i = 0; i < address_count; i++) {
-        while (next < count && spans[next].begin <= addresses[i]) {
-            while (depth > 0 && spans[stack[depth - 1]].end <= spans[next].begin)
-                depth--;
+        while (next < count && spans[next].begin <= addresses[i])
             stack[depth++] = (uint32_t)next++;
-        }
         while (depth > 0 && spans[stack[depth - 1]].end <= addresses[i])
             depth--;
         found[i] = depth > 0 ? stack[depth - 1] : SPAN_NONE;

@@ -58,12 +58,13 @@ static void tell_surroundings(struct outbox *box)
     sigprocmask(SIG_SETMASK, NULL, &blocked);
     struct sigaction user;
     sigaction(SIGUSR1, NULL, &user);
+    void *volatile memory = malloc(128 << 20);
     raise(SIGINT);
     raise(SIGTERM);
     raise(SIGHUP);
-    snprintf(text, sizeof text, "files %d core %d size %d blocked %d handler %d", files,
+    snprintf(text, sizeof text, "files %d core %d size %d blocked %d handler %d memory %d", files,
              (int)core.rlim_cur, (int)size.rlim_cur, sigismember(&blocked, SIGUSR2),
-             user.sa_handler != SIG_DFL);
+             user.sa_handler != SIG_DFL, memory != NULL);
     say(box, 0, text);
 }
 
@@ -95,6 +96,8 @@ enum wire_result names_tell(struct outbox *box, const struct symbolize_module *m
         if (strcmp(path, "spin") == 0)
             for (;;)
                 (void)getppid();
+        if (strcmp(path, "slow") == 0)
+            usleep(70 * 1000);
         if (strcmp(path, "leave") == 0)
             _exit(0);
         if (strcmp(path, "memory") == 0)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -140,6 +141,15 @@ Test(child, has_limited_time_for_all)
     cr_assert(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
 }
 
+Test(child, has_the_time_of_a_module_for_each)
+{
+    const struct symbolize_module modules[] = {pretend("slow"), pretend("slow"), pretend("slow")};
+    struct symbolize_summary summary;
+    struct seen seen;
+    name(modules, 3, &seen, &summary);
+    cr_assert_eq(summary.modules_read, 3);
+}
+
 static volatile sig_atomic_t handled;
 
 static void handle(int number)
@@ -156,13 +166,17 @@ Test(child, has_little_around_it)
     sigset_t blocked;
     sigset_t after;
     unsetenv("DEBUGINFOD_URLS");
+    struct rlimit core;
+    getrlimit(RLIMIT_CORE, &core);
+    core.rlim_cur = core.rlim_max;
+    setrlimit(RLIMIT_CORE, &core);
     signal(SIGUSR1, handle);
     signal(SIGINT, handle);
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGUSR2);
     sigprocmask(SIG_SETMASK, &blocked, NULL);
     name(&module, 1, &seen, &summary);
-    cr_assert_str_eq(seen.last, "files 4 core 0 size 0 blocked 0 handler 0");
+    cr_assert_str_eq(seen.last, "files 4 core 0 size 0 blocked 0 handler 0 memory 0");
     cr_assert_eq(handled, 0);
     sigprocmask(SIG_SETMASK, NULL, &after);
     cr_assert(sigismember(&after, SIGUSR2) == 1 && sigismember(&after, SIGUSR1) == 0);
@@ -177,7 +191,7 @@ Test(child, works_with_standard_files_closed)
     for (int fd = 0; fd < 3; fd++)
         close(fd);
     name(&module, 1, &seen, &summary);
-    cr_assert_str_eq(seen.last, "files 4 core 0 size 0 blocked 0 handler 0");
+    cr_assert_str_eq(seen.last, "files 4 core 0 size 0 blocked 0 handler 0 memory 0");
 }
 
 Test(child, is_the_only_one_waited_for)

@@ -151,6 +151,17 @@ static size_t find_parts(const char *path, const char *prefix, struct part parts
     return count;
 }
 
+/* Another byte, or a number that is as small or as large as it gets. */
+static void damage(uint8_t *data, size_t size)
+{
+    size_t at = random_below(size);
+    size_t width = (size_t)1 << random_below(4);
+    if (random_below(2) == 0)
+        data[at] ^= (uint8_t)(1 + random_below(255));
+    else if (width <= size - at)
+        memset(data + at, random_below(2) == 0 ? 0 : 0xff, width);
+}
+
 static struct symbolize_summary flip(const char *command, const char *prefix, size_t most)
 {
     struct program program;
@@ -165,7 +176,7 @@ static struct symbolize_summary flip(const char *command, const char *prefix, si
         memcpy(copy, content.data, content.size);
         for (size_t k = 1 + random_below(most); k > 0; k--) {
             const struct part *part = &parts[random_below(part_count)];
-            copy[part->offset + random_below(part->size)] ^= (uint8_t)(1 + random_below(255));
+            damage(copy + part->offset, part->size);
         }
         snprintf(name, sizeof name, "%zu", i);
         write_content(name, copy, content.size);
@@ -211,4 +222,21 @@ Test(hostile, symbol_tables)
 Test(hostile, anything)
 {
     flip("gcc -O2 -g -o program plain.c", "", 100);
+}
+
+Test(hostile, never_ends)
+{
+    struct program program;
+    struct content content;
+    build(&program, &content, "gcc -nostdlib -shared -o program endless.S");
+    for (size_t i = 0; i < 3; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%zu", i);
+        write_content(name, content.data, content.size);
+    }
+    struct symbolize_summary summary = name_variants(&program, 3);
+    cr_assert_eq(summary.modules_reduced, 3);
+    cr_assert_eq(summary.addresses_named, 3 * program.count);
+    free(content.data);
+    free_program(&program);
 }
