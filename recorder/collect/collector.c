@@ -371,11 +371,8 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
 
 void collector_close(struct collector *collector)
 {
-    if (collector->first != NULL) {
-        ttd_writer_close(collector->first->writer, NULL, NULL);
-        unlink(collector->first->path);
-        trace_free(collector->first);
-    }
+    if (collector->first != NULL)
+        trace_discard(collector->first);
     free(collector->processes);
     free(collector->finishers);
 }

@@ -42,8 +42,9 @@ static void out_of_memory(struct trace *trace)
 }
 
 /* A device or a pipe is written to as it is; a file is replaced, never written through a link. */
-static ttd_status open_output(const char *path, ttd_output *output, ttd_error *error)
+static ttd_status open_output(struct trace *trace, ttd_output *output, ttd_error *error)
 {
+    const char *path = trace->path;
     struct stat status;
     bool exists = lstat(path, &status) == 0;
     if (exists && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode) &&
@@ -56,7 +57,9 @@ static ttd_status open_output(const char *path, ttd_output *output, ttd_error *e
     }
     if (exists && !S_ISDIR(status.st_mode))
         unlink(path);
-    return ttd_output_file(path, NULL, output, error);
+    ttd_status result = ttd_output_file(path, NULL, output, error);
+    trace->created = result == TTD_OK;
+    return result;
 }
 
 struct trace *trace_open(const char *path, const ttd_trace *info, ttd_error *error)
@@ -69,14 +72,21 @@ struct trace *trace_open(const char *path, const ttd_trace *info, ttd_error *err
     trace->info = *info;
     trace->path = strdup(path);
     if (trace->path == NULL || !stacks_init(&trace->stacks) || !stacks_init(&trace->addresses) ||
-        open_output(path, &output, error) != TTD_OK)
+        open_output(trace, &output, error) != TTD_OK)
         goto failed;
     if (ttd_writer_open(&output, info, NULL, NULL, &trace->writer, error) == TTD_OK)
         return trace;
-    unlink(path);
 failed:
-    trace_free(trace);
+    trace_discard(trace);
     return NULL;
+}
+
+void trace_discard(struct trace *trace)
+{
+    ttd_writer_close(trace->writer, NULL, NULL);
+    if (trace->created)
+        unlink(trace->path);
+    trace_free(trace);
 }
 
 void trace_free(struct trace *trace)

@@ -29,6 +29,7 @@ struct trace {
     ttd_writer *writer; /* NULL once it has failed; all calls are then ignored */
     ttd_error error;    /* why */
     char *path;
+    bool created; /* the file is ours, and not a device or a pipe */
     ttd_trace info;
     ttd_id heap;
     ttd_position last; /* position of the last event */
@@ -49,6 +50,9 @@ struct trace {
  * Returns NULL with the reason in `error`. `path` is copied.
  */
 struct trace *trace_open(const char *path, const ttd_trace *info, ttd_error *error);
+
+/* Removes the file, which is of no use, and releases the memory. */
+void trace_discard(struct trace *trace);
 
 /* Releases the memory. The writer must have been closed, or is abandoned to another process. */
 void trace_free(struct trace *trace);

@@ -36,7 +36,7 @@ class Leaks(Recording):
         frame = next(group['stack'][0] for group in leaks['groups']
                      if group['stack'][0]['function'] == 'leak_plain')
         self.assertTrue(frame['file'].endswith('leaks_c.c'))
-        self.assertEqual(frame['line'], 20)
+        self.assertEqual(frame['line'], 18)
 
     def test_cxx(self):
         self.check('leaks_cxx')
