@@ -282,8 +282,10 @@ void trace_event(struct trace *trace, const ttd_event *event)
         trace_loss(trace, TTD_LOSS_LATE, event->thread, 1, trace->last);
         return;
     }
-    if (trace->writer == NULL || !trace_check(trace, ttd_writer_event(trace->writer, event)))
+    if (trace->writer == NULL || !trace_check(trace, ttd_writer_event(trace->writer, event))) {
+        trace->lost++; /* there is no file any more that could say so */
         return;
+    }
     trace->last = position;
     trace->clock = event->wall_time;
     trace->events++;

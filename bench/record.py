@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What recording costs, beside heaptrack, and how fast the traces are read. Prints a report.
+
+Every figure is the median of the rounds; in each round the native program, ttdrecord and heaptrack
+run one after the other, so that a busy machine disturbs all three alike.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+WORKLOADS = HERE / 'workloads'
+
+
+def workloads(directory):
+    stress = directory / 'stress'
+    subprocess.run(['cc', '-O2', '-pthread', '-o', stress, WORKLOADS / 'stress.c'], check=True)
+    return {
+        'python3, JSON documents': ['/usr/bin/python3', WORKLOADS / 'documents.py'],
+        'clang++, large headers': ['clang++', '-std=c++17', '-c', '-o', directory / 'object.o',
+                                   WORKLOADS / 'headers.cpp'],
+        'two-thread stress': [stress],
+    }
+
+
+def run(command):
+    """Wall time in seconds."""
+    begin = time.monotonic()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   env=dict(os.environ, PYTHONMALLOC='malloc'))
+    return time.monotonic() - begin
+
+
+def user_time(command):
+    """Processor time in seconds, and the largest resident size in bytes."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f'{command} failed')
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+
+
+def heaptrack_file(stem):
+    return next(path for path in stem.parent.glob(stem.name + '*') if path.is_file())
+
+
+def measure(name, command, tools, rounds, directory):
+    trace, peer = directory / 'trace.bin', directory / 'heaptrack'
+    times = {'native': [], 'ttdrecord': [], 'heaptrack': []}
+    for _ in range(rounds):
+        times['native'].append(run(command))
+        times['ttdrecord'].append(run([tools['ttdrecord'], '-o', trace, '--', *command]))
+        if tools['heaptrack']:
+            for old in directory.glob('heaptrack*'):
+                old.unlink()
+            times['heaptrack'].append(run([tools['heaptrack'], '-o', peer, *command]))
+    info = json.loads(subprocess.check_output([tools['ttdanalyze'], 'info', '--format', 'json',
+                                               trace]))
+    seconds = {key: statistics.median(value) for key, value in times.items() if value}
+    result = {'workload': name, 'events': info['events'], 'lost': info['lost_events'],
+              'seconds': seconds, 'bytes_per_event': info['file_bytes'] / info['events']}
+    leaks = [user_time([tools['ttdanalyze'], 'leaks', '--no-pager', trace]) for _ in range(rounds)]
+    result['leaks_events_per_second'] = info['events'] / statistics.median(s for s, _ in leaks)
+    result['leaks_resident'] = max(size for _, size in leaks)
+    if tools['heaptrack_print']:
+        print_times = [user_time([tools['heaptrack_print'], '-f', heaptrack_file(peer)])[0]
+                       for _ in range(rounds)]
+        result['heaptrack_print_events_per_second'] = (info['events'] /
+                                                       statistics.median(print_times))
+    return result
+
+
+def report(result):
+    seconds = result['seconds']
+    native, ours = seconds['native'], seconds['ttdrecord']
+    print(f"\n{result['workload']}: {result['events']:,} events, {result['lost']} lost")
+    print(f'  native             {native:7.2f} s')
+    print(f'  ttdrecord          {ours:7.2f} s   + {ours - native:.2f} s, '
+          f"{(ours - native) / result['events'] * 1e9:.0f} ns an event")
+    if 'heaptrack' in seconds:
+        peer = seconds['heaptrack']
+        print(f'  heaptrack          {peer:7.2f} s   + {peer - native:.2f} s; ttdrecord adds '
+              f'{(ours - native) / (peer - native):.2f} of that')
+    print(f"  trace              {result['bytes_per_event']:7.2f} bytes an event")
+    print(f"  ttdanalyze leaks   {result['leaks_events_per_second'] / 1e6:7.1f} M events/s, "
+          f"{result['leaks_resident'] / 1e6:.0f} MB resident")
+    if 'heaptrack_print_events_per_second' in result:
+        print(f"  heaptrack_print    {result['heaptrack_print_events_per_second'] / 1e6:7.1f} "
+              'M events/s')
+
+
+def processor():
+    for line in pathlib.Path('/proc/cpuinfo').read_text().splitlines():
+        if line.startswith('model name'):
+            return line.split(':', 1)[1].strip()
+    return platform.processor()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--build', default='build', help='the build directory (release) to measure')
+    parser.add_argument('--rounds', type=int, default=5)
+    parser.add_argument('--json', action='store_true', help='machine-readable results')
+    options = parser.parse_args()
+    build = pathlib.Path(options.build).resolve()
+    tools = {
+        'ttdrecord': build / 'recorder' / 'ttdrecord',
+        'ttdanalyze': build / 'analyzer' / 'ttdanalyze',
+        'heaptrack': shutil.which('heaptrack'),
+        'heaptrack_print': shutil.which('heaptrack_print'),
+    }
+    if not options.json:
+        print(f'{processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, '
+              f'load {os.getloadavg()[0]:.1f}; median of {options.rounds} rounds')
+    results = []
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = pathlib.Path(temporary)
+        for name, command in workloads(directory).items():
+            results.append(measure(name, command, tools, options.rounds, directory))
+            if not options.json:
+                report(results[-1])
+                sys.stdout.flush()
+    if options.json:
+        json.dump(results, sys.stdout, indent=2)
+
+
+if __name__ == '__main__':
+    main()
