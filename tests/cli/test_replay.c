@@ -47,7 +47,7 @@ static ttd_event random_event(unsigned clock)
     bool is_given = event.action == TTD_ACTION_FREE || event.action == TTD_ACTION_REALLOC;
     if (allocates) {
         event.size = pick(100);
-        event.address = event.result && pick(10) ? 0x1000 + 16 * pick(ADDRESSES) : 0;
+        event.address = pick(10) ? 0x1000 + 16 * pick(ADDRESSES) : 0;
     }
     if (is_given && pick(8))
         event.base_address = 0x1000 + 16 * pick(ADDRESSES);
