@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/fixture.h"
+
+#include <inttypes.h>
+
+ttd_writer_options fixture_options(ttd_codec codec, int level, uint32_t events_per_chunk)
+{
+    ttd_writer_options options = ttd_writer_options_default();
+    options.codec = codec;
+    options.level = level;
+    options.events_per_chunk = events_per_chunk;
+    return options;
+}
+
+ttd_trace fixture_trace(void)
+{
+    return (ttd_trace){.trace_id = 7, .time_unit = 1, .pointer_size = 8};
+}
+
+ttd_writer *fixture_writer(ttd_memory *memory, const ttd_trace *trace,
+                           const ttd_writer_options *options)
+{
+    ttd_output output;
+    ttd_writer *writer = NULL;
+    cr_assert_eq(ttd_output_memory(memory, NULL, &output), TTD_OK);
+    cr_assert_eq(ttd_writer_open(&output, trace, options, NULL, &writer, NULL), TTD_OK);
+    cr_assert_not_null(writer);
+    return writer;
+}
+
+void fixture_close(ttd_writer *writer)
+{
+    ttd_end end = {.reason = TTD_END_EXITED, .code = 3, .wall_time = 99};
+    ttd_error error = {.what = ""};
+    ttd_status status = ttd_writer_close(writer, &end, &error);
+    cr_assert_eq(status, TTD_OK, "close: %s", error.what);
+}
+
+ttd_reader *fixture_reader(const ttd_memory *memory, bool tolerant)
+{
+    ttd_input input;
+    ttd_reader *reader = NULL;
+    ttd_error error = {.what = ""};
+    ttd_reader_options options = ttd_reader_options_default();
+    options.tolerant = tolerant;
+    cr_assert_eq(ttd_input_memory(memory->data, memory->size, NULL, &input), TTD_OK);
+    ttd_status status = ttd_reader_open(&input, &options, NULL, &reader, &error);
+    cr_assert_eq(status, TTD_OK, "open: %s", error.what);
+    return reader;
+}
+
+static bool report(void *context, const ttd_problem *problem)
+{
+    (void)context;
+    cr_log_error("problem: %s at %" PRIu64, problem->error.what, problem->error.offset);
+    return true;
+}
+
+void fixture_check_intact(const void *data, size_t size)
+{
+    ttd_input input;
+    ttd_verdict verdict;
+    cr_assert_eq(ttd_input_memory(data, size, NULL, &input), TTD_OK);
+    cr_assert_eq(ttd_verify(&input, NULL, report, NULL, &verdict, NULL), TTD_OK);
+    cr_assert(verdict.ok);
+    cr_assert(verdict.closed);
+    cr_assert_eq(verdict.problems, 0);
+    cr_assert_eq(verdict.file_bytes, size);
+    cr_assert_eq(verdict.intact_bytes, size);
+}
+
+void fixture_check_model(const model *m, const ttd_memory *memory)
+{
+    text_table found = {0};
+    ttd_reader *reader = fixture_reader(memory, false);
+    ttd_status status = model_read(reader, &found);
+    cr_assert_eq(status, TTD_END, "read: %s", ttd_status_text(status));
+    ttd_end end;
+    cr_assert_eq(ttd_reader_end(reader, &end), TTD_OK);
+    cr_assert_eq(end.events, m->events);
+    cr_assert_eq(end.reason, TTD_END_EXITED);
+    cr_assert_eq(end.code, 3);
+    cr_assert_eq(end.wall_time, 99);
+    ttd_reader_close(reader);
+    size_t kind = text_table_difference(&m->expected, &found);
+    cr_assert_eq(kind, SIZE_MAX, "records of kind %s differ", ttd_kind_name((unsigned)kind));
+    text_table_free(&found);
+    fixture_check_intact(memory->data, memory->size);
+}
+
+void fixture_write_model(model *m, entropy from, model_style style,
+                         const ttd_writer_options *options, size_t steps, ttd_memory *memory)
+{
+    ttd_trace trace = model_begin(m, from, style);
+    ttd_writer *writer = fixture_writer(memory, &trace, options);
+    for (size_t i = 0; i < steps; i++) {
+        ttd_status status = model_step(m, writer);
+        cr_assert_eq(status, TTD_OK, "step %zu: %s", i, ttd_writer_error(writer).what);
+    }
+    fixture_close(writer);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* What is written is what is read: random streams, and every action by hand. */
+#include "api/fixture.h"
+
+static const ttd_codec codecs[] = {TTD_CODEC_RAW, TTD_CODEC_LZ4, TTD_CODEC_LZ4};
+static const int levels[] = {0, 0, 9};
+
+static void check_seed(uint64_t seed, model_style style, size_t steps, uint32_t events_per_chunk)
+{
+    for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++) {
+        ttd_writer_options options = fixture_options(codecs[i], levels[i], events_per_chunk);
+        model m;
+        ttd_memory memory;
+        entropy from = {.state = seed};
+        fixture_write_model(&m, from, style, &options, steps, &memory);
+        fixture_check_model(&m, &memory);
+        ttd_memory_free(&memory);
+        model_free(&m);
+    }
+}
+
+Test(roundtrip, anything_in_small_chunks)
+{
+    for (uint64_t seed = 0; seed < 60; seed++)
+        check_seed(seed, MODEL_ANYTHING, 300, 1 + (uint32_t)(seed % 7));
+}
+
+Test(roundtrip, anything_in_large_chunks)
+{
+    for (uint64_t seed = 100; seed < 104; seed++)
+        check_seed(seed, MODEL_ANYTHING, 20000, 65536);
+}
+
+Test(roundtrip, program_in_small_chunks)
+{
+    for (uint64_t seed = 200; seed < 230; seed++)
+        check_seed(seed, MODEL_REALISTIC, 500, 1 + (uint32_t)(seed % 64));
+}
+
+Test(roundtrip, program_in_large_chunks)
+{
+    for (uint64_t seed = 300; seed < 302; seed++)
+        check_seed(seed, MODEL_REALISTIC, 80000, 65536);
+}
+
+/* Writes events of one action with all that it can have; all outcomes; all kinds of parameters. */
+static void check_action(ttd_action action)
+{
+    static const uint64_t values[] = {0, 1, 0x10, 0x7fffffffffff, INT64_MAX, UINT64_MAX};
+    model m;
+    ttd_memory memory;
+    ttd_trace trace = model_begin(&m, (entropy){.state = 1}, MODEL_ANYTHING);
+    ttd_writer *writer = fixture_writer(&memory, &trace, NULL);
+    bool allocates = action == TTD_ACTION_ALLOC || action == TTD_ACTION_REALLOC;
+    bool releases = action == TTD_ACTION_FREE || action == TTD_ACTION_REALLOC;
+    for (unsigned api = 0; api < 256; api++) {
+        for (size_t v = 0; v < 6; v++) {
+            uint64_t value = values[v];
+            uint64_t all[TTD_PARAMETERS_MAX] = {value, 1, 2, 3, 4, 5, 6, UINT64_MAX};
+            ttd_event event = {.action = (uint8_t)action,
+                               .api = (uint8_t)api,
+                               .time_start = {api, 2 * v},
+                               .time_end = {api, 2 * v + 1},
+                               .result = v == 4 ? 0 : value,
+                               .flags = value,
+                               .parameters = v % 2 ? all : NULL,
+                               .parameter_count = v % 2 ? (uint32_t)api % 9 : 0};
+            if (v == 0 && api % 2)
+                event.time_end = ttd_position_invalid();
+            event.address = allocates && event.result ? value : 0;
+            event.base_address = releases ? value : 0;
+            event.previous_address = action == TTD_ACTION_REALLOC ? value : 0;
+            event.size = allocates || releases ? value : 0;
+            event.reserve_size = action == TTD_ACTION_CREATE ? value : 0;
+            event.commit_size = action == TTD_ACTION_CREATE ? value / 2 : 0;
+            event.make_read_only = action == TTD_ACTION_PROTECT ? value : 0;
+            if (event.parameter_count == 0)
+                event.parameters = NULL;
+            ttd_status status = model_write_event(&m, writer, &event);
+            cr_assert_eq(status, TTD_OK, "api %u: %s", api, ttd_writer_error(writer).what);
+        }
+    }
+    fixture_close(writer);
+    fixture_check_model(&m, &memory);
+    ttd_memory_free(&memory);
+    model_free(&m);
+}
+
+Test(roundtrip, every_action)
+{
+    for (ttd_action action = TTD_ACTION_ALLOC; action <= TTD_ACTION_DESTROY; action++)
+        check_action(action);
+}
+
+/* The parameters that an API's template gives are those of the reference. */
+Test(roundtrip, parameters_by_template)
+{
+    ttd_event event = {.action = TTD_ACTION_CREATE,
+                       .api = TTD_API_HEAP_CREATE,
+                       .flags = 4,
+                       .reserve_size = 0x1000,
+                       .commit_size = 0x100};
+    uint64_t parameters[TTD_PARAMETERS_MAX];
+    cr_assert_eq(ttd_event_parameters(&event, parameters), 3);
+    cr_assert_eq(parameters[0], 4);
+    cr_assert_eq(parameters[1], 0x100);
+    cr_assert_eq(parameters[2], 0x1000);
+    event = (ttd_event){.action = TTD_ACTION_REALLOC,
+                        .api = TTD_API_REALLOC,
+                        .size = 5,
+                        .base_address = 6,
+                        .previous_address = 6};
+    cr_assert_eq(ttd_event_parameters(&event, parameters), 2);
+    cr_assert_eq(parameters[0], 6);
+    cr_assert_eq(parameters[1], 5);
+    event.api = 255;
+    cr_assert_eq(ttd_event_parameters(&event, parameters), 0);
+}
+
+/* Positions and clocks at both ends of their ranges, and addresses that wrap around. */
+Test(roundtrip, extremes)
+{
+    static const ttd_position positions[] = {{0, 0},
+                                             {0, UINT64_MAX - 1},
+                                             {0, UINT64_MAX},
+                                             {1, 0},
+                                             {INT64_MAX, UINT64_MAX},
+                                             {TTD_SEQUENCE_MAX, 0},
+                                             {TTD_SEQUENCE_MAX, UINT64_MAX}};
+    static const uint64_t addresses[] = {UINT64_MAX, 1, UINT64_C(1) << 63, 15, UINT64_MAX - 15, 2};
+    for (uint32_t per_chunk = 1; per_chunk < 9; per_chunk++) {
+        ttd_writer_options options = fixture_options(TTD_CODEC_RAW, 0, per_chunk);
+        model m;
+        ttd_memory memory;
+        ttd_trace trace = model_begin(&m, (entropy){.state = 1}, MODEL_ANYTHING);
+        trace.time_unit = 1;
+        ttd_writer *writer = fixture_writer(&memory, &trace, &options);
+        text_table_free(&m.expected);
+        ttd_batch first = {.kind = TTD_KIND_TRACE, .count = 1, .u.trace = &trace};
+        text_of_batch(text_table_at(&m.expected, TTD_KIND_TRACE), &first);
+        for (size_t i = 0; i < 7 * 6; i++) {
+            ttd_event event = {.action = (uint8_t)(i % 2 ? TTD_ACTION_FREE : TTD_ACTION_ALLOC),
+                               .api = TTD_API_MALLOC,
+                               .time_start = positions[i / 6],
+                               .time_end = positions[i / 6],
+                               .wall_time = i % 3 ? UINT64_MAX : 0,
+                               .result = 1};
+            if (event.action == TTD_ACTION_ALLOC)
+                event.address = addresses[i % 6];
+            else
+                event.base_address = addresses[i % 6];
+            cr_assert_eq(model_write_event(&m, writer, &event), TTD_OK, "event %zu: %s", i,
+                         ttd_writer_error(writer).what);
+        }
+        fixture_close(writer);
+        fixture_check_model(&m, &memory);
+        ttd_memory_free(&memory);
+        model_free(&m);
+    }
+}
+
+/* Many call sites: symbols of one, two and three bytes. */
+Test(roundtrip, many_shapes)
+{
+    model m;
+    ttd_memory memory;
+    ttd_trace trace = model_begin(&m, (entropy){.state = 5}, MODEL_ANYTHING);
+    ttd_writer *writer = fixture_writer(&memory, &trace, NULL);
+    for (uint32_t i = 0; i < 20000; i++) {
+        ttd_id id;
+        cr_assert_eq(ttd_writer_stack(writer, i / 2, TTD_NONE, i, &id), TTD_OK);
+    }
+    m.stacks = 20000;
+    for (uint64_t i = 0; i < 60000; i++) {
+        ttd_event event = {.action = TTD_ACTION_LOCK,
+                           .api = TTD_API_HEAP_LOCK,
+                           .time_start = {i, 0},
+                           .time_end = {i, 1},
+                           .stack = (ttd_id)(i * i % 20001)};
+        cr_assert_eq(model_write_event(&m, writer, &event), TTD_OK);
+    }
+    fixture_close(writer);
+    text_table found = {0};
+    ttd_reader *reader = fixture_reader(&memory, false);
+    cr_assert_eq(ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS)), TTD_OK);
+    cr_assert_eq(model_read(reader, &found), TTD_END);
+    ttd_reader_close(reader);
+    text *expected = text_table_at(&m.expected, TTD_KIND_EVENTS);
+    text *events = text_table_at(&found, TTD_KIND_EVENTS);
+    cr_assert_eq(expected->size, events->size);
+    cr_assert(memcmp(expected->data, events->data, events->size) == 0);
+    fixture_check_intact(memory.data, memory.size);
+    text_table_free(&found);
+    ttd_memory_free(&memory);
+    model_free(&m);
+}

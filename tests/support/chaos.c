@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/chaos.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Before each block: its size, and as much again for alignment. */
+#define BLOCK_HEADER 16
+
+static int fails(chaos_counter *counter)
+{
+    uint64_t call = counter->calls++;
+    return counter->forever ? call >= counter->fail_at : call == counter->fail_at;
+}
+
+void chaos_memory_init(chaos_memory *memory, uint64_t fail_at)
+{
+    *memory = (chaos_memory){.counter = {.fail_at = fail_at}};
+}
+
+static uint64_t size_of(const uint8_t *block)
+{
+    uint64_t size;
+    memcpy(&size, block - BLOCK_HEADER, sizeof size);
+    return size;
+}
+
+static void release(void *context, void *block)
+{
+    chaos_memory *memory = context;
+    if (!block)
+        return;
+    memory->blocks--;
+    memory->bytes -= size_of(block);
+    free((uint8_t *)block - BLOCK_HEADER);
+}
+
+/* Always moves, so that a pointer kept to the old place is found out. */
+static void *resize(void *context, void *block, size_t size)
+{
+    chaos_memory *memory = context;
+    if (size == 0)
+        abort();
+    if (fails(&memory->counter))
+        return NULL;
+    uint8_t *result = malloc(size + BLOCK_HEADER);
+    if (!result)
+        return NULL;
+    uint64_t count = size;
+    memcpy(result, &count, sizeof count);
+    result += BLOCK_HEADER;
+    memset(result, 0xA5, size);
+    if (block) {
+        uint64_t before = size_of(block);
+        memcpy(result, block, before < size ? (size_t)before : size);
+        release(memory, block);
+    }
+    memory->blocks++;
+    memory->bytes += size;
+    if (memory->bytes > memory->peak)
+        memory->peak = memory->bytes;
+    return result;
+}
+
+ttd_allocator chaos_allocator(chaos_memory *memory)
+{
+    return (ttd_allocator){memory, resize, release};
+}
+
+static int read_at(void *context, uint64_t offset, void *data, size_t size, size_t *got)
+{
+    chaos_input *input = context;
+    if (fails(&input->counter))
+        return EIO;
+    *got = 0;
+    if (offset >= input->size)
+        return 0;
+    size_t left = input->size - (size_t)offset;
+    *got = size < left ? size : left;
+    if (input->at_once && *got > input->at_once)
+        *got = input->at_once;
+    memcpy(data, input->data + offset, *got);
+    return 0;
+}
+
+static int get_size(void *context, uint64_t *size)
+{
+    chaos_input *input = context;
+    if (fails(&input->counter))
+        return EIO;
+    *size = input->size;
+    return 0;
+}
+
+static void close_input(void *context)
+{
+    chaos_input *input = context;
+    input->closed++;
+}
+
+ttd_input chaos_input_table(chaos_input *input)
+{
+    return (ttd_input){input, read_at, get_size, close_input};
+}
+
+static int write_all(void *context, const void *data, size_t size)
+{
+    chaos_output *output = context;
+    if (output->counter.calls > output->counter.fail_at)
+        output->calls_after++;
+    if (fails(&output->counter))
+        return ENOSPC;
+    if (size > output->capacity - output->size) {
+        output->capacity = (output->size + size) * 2;
+        output->data = realloc(output->data, output->capacity);
+        if (!output->data)
+            abort();
+    }
+    memcpy(output->data + output->size, data, size);
+    output->size += size;
+    return 0;
+}
+
+static int close_output(void *context)
+{
+    chaos_output *output = context;
+    output->closed++;
+    return fails(&output->counter) ? ENOSPC : 0;
+}
+
+ttd_output chaos_output_table(chaos_output *output)
+{
+    return (ttd_output){output, write_all, close_output};
+}

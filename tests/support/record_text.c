@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/record_text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_MAX_SIZE 1024
+
+void text_append(text *to, const char *format, ...)
+{
+    if (to->capacity - to->size < LINE_MAX_SIZE) {
+        to->capacity = to->capacity * 2 + LINE_MAX_SIZE;
+        to->data = realloc(to->data, to->capacity);
+        if (!to->data)
+            abort();
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(to->data + to->size, LINE_MAX_SIZE, format, arguments);
+    va_end(arguments);
+    if (size < 0 || size >= LINE_MAX_SIZE)
+        abort();
+    to->size += (size_t)size;
+}
+
+void text_free(text *of)
+{
+    free(of->data);
+    *of = (text){0};
+}
+
+static void bytes(text *to, const void *data, size_t size)
+{
+    static const char digits[] = "0123456789abcdef";
+    const uint8_t *byte = data;
+    if (size == 0)
+        text_append(to, "-");
+    while (size > 0) {
+        char line[2 * 256 + 1];
+        size_t n = size < 256 ? size : 256;
+        for (size_t i = 0; i < n; i++) {
+            line[2 * i] = digits[byte[i] >> 4];
+            line[2 * i + 1] = digits[byte[i] & 15];
+        }
+        line[2 * n] = '\0';
+        text_append(to, "%s", line);
+        byte += n;
+        size -= n;
+    }
+}
+
+static void position(text *to, const char *name, ttd_position of)
+{
+    text_append(to, " %s=%" PRIx64 ":%" PRIx64, name, of.sequence, of.steps);
+}
+
+static void trace(text *to, const ttd_trace *of)
+{
+    text_append(to, "trace id=%" PRIx64 " group=", of->trace_id);
+    bytes(to, of->group.bytes, sizeof of->group.bytes);
+    text_append(to, " parent=%" PRIx64, of->parent_trace_id);
+    position(to, "at", of->parent_position);
+    text_append(to, " start=%" PRId64 " unit=%" PRIx64 " process=%" PRIx64 " of=%" PRIx64,
+                of->start_time, of->time_unit, of->process_id, of->parent_process_id);
+    text_append(to, " flags=%x architecture=%x pointer=%x", of->flags, of->architecture,
+                of->pointer_size);
+    text_append(to, " source=%" PRIx64 " size=%" PRIx64 " hash=%" PRIx64 "\n", of->source_trace_id,
+                of->source_size, of->source_hash);
+}
+
+static void string(text *to, const ttd_string_definition *of)
+{
+    text_append(to, "string id=%x text=", of->id);
+    bytes(to, of->text.data, of->text.size);
+    text_append(to, "\n");
+}
+
+static void stack(text *to, const ttd_stack *of)
+{
+    text_append(to, "stack id=%x parent=%x module=%x offset=%" PRIx64 "\n", of->id, of->parent,
+                of->module, of->offset);
+}
+
+static void module(text *to, const ttd_module *of)
+{
+    text_append(to, "module action=%x id=%x", (unsigned)of->action, of->id);
+    position(to, "at", of->position);
+    if (of->action == TTD_MODULE_LOAD) {
+        text_append(to,
+                    " path=%x bias=%" PRIx64 " begin=%" PRIx64 " end=%" PRIx64 " build=", of->path,
+                    of->bias, of->begin, of->end);
+        bytes(to, of->build_id, of->build_id_size);
+    }
+    text_append(to, "\n");
+}
+
+static void thread(text *to, const ttd_thread *of)
+{
+    text_append(to, "thread action=%x id=%x", (unsigned)of->action, of->id);
+    position(to, "at", of->position);
+    if (of->action == TTD_THREAD_BEGIN)
+        text_append(to, " os=%" PRIx64, of->os_id);
+    text_append(to, " name=%x\n", of->name);
+}
+
+static void heap(text *to, const ttd_heap *of)
+{
+    text_append(to, "heap id=%x handle=%" PRIx64 " name=%x\n", of->id, of->handle, of->name);
+}
+
+static void symbol(text *to, const ttd_symbol *of)
+{
+    text_append(to, "symbol module=%x offset=%" PRIx64, of->module, of->offset);
+    for (uint32_t i = 0; i < of->frame_count; i++)
+        text_append(to, " %x,%x,%x", of->frames[i].function, of->frames[i].file,
+                    of->frames[i].line);
+    text_append(to, "\n");
+}
+
+static void event(text *to, const ttd_event *of)
+{
+    text_append(to, "event n=%" PRIx64 " action=%x api=%x thread=%x heap=%x stack=%x", of->number,
+                of->action, of->api, of->thread, of->heap, of->stack);
+    position(to, "start", of->time_start);
+    position(to, "end", of->time_end);
+    text_append(to, " wall=%" PRIx64 " address=%" PRIx64 " previous=%" PRIx64 " base=%" PRIx64,
+                of->wall_time, of->address, of->previous_address, of->base_address);
+    text_append(to, " size=%" PRIx64 " flags=%" PRIx64 " result=%" PRIx64, of->size, of->flags,
+                of->result);
+    text_append(to, " reserve=%" PRIx64 " commit=%" PRIx64 " read_only=%" PRIx64, of->reserve_size,
+                of->commit_size, of->make_read_only);
+    uint64_t parameters[TTD_PARAMETERS_MAX];
+    size_t count = ttd_event_parameters(of, parameters);
+    for (size_t i = 0; i < count; i++)
+        text_append(to, "%s%" PRIx64, i ? "," : " parameters=", parameters[i]);
+    text_append(to, "\n");
+}
+
+static void user_event(text *to, const ttd_user_event *of)
+{
+    text_append(to, "user client=");
+    bytes(to, of->client, sizeof of->client);
+    position(to, "at", of->position);
+    text_append(to, " wall=%" PRIx64 " thread=%x flags=%x data=", of->wall_time, of->thread,
+                of->flags);
+    bytes(to, of->data, of->size);
+    text_append(to, "\n");
+}
+
+static void loss(text *to, const ttd_loss *of)
+{
+    text_append(to, "loss reason=%x thread=%x count=%" PRIx64, (unsigned)of->reason, of->thread,
+                of->count);
+    position(to, "last", of->last_good);
+    position(to, "first", of->first_good);
+    text_append(to, "\n");
+}
+
+static void live_blocks(text *to, const ttd_live_blocks *of)
+{
+    text_append(to, "blocks list=%x id=%x last=%x", (unsigned)of->list, of->list_id, of->last);
+    position(to, "at", of->position);
+    text_append(to, "\n");
+    for (size_t i = 0; i < of->count; i++) {
+        const ttd_block *block = &of->blocks[i];
+        text_append(to, "block address=%" PRIx64 " size=%" PRIx64 " event=%" PRIx64, block->address,
+                    block->size, block->event);
+        position(to, "at", block->allocated);
+        text_append(to, " thread=%x heap=%x stack=%x api=%x\n", block->thread, block->heap,
+                    block->stack, block->api);
+    }
+}
+
+static void pages(text *to, const ttd_pages *of)
+{
+    for (uint32_t i = 0; i < of->count; i++) {
+        text_append(to, "page id=%" PRIx64 " data=", of->first_page + i);
+        bytes(to, of->data + (size_t)i * of->page_size, of->page_size);
+        text_append(to, "\n");
+    }
+}
+
+static void memory_map(text *to, const ttd_memory_map *of)
+{
+    text_append(to, "map snapshot=%x last=%x page_size=%x", of->snapshot, of->last, of->page_size);
+    position(to, "at", of->position);
+    text_append(to, "\n");
+    for (size_t i = 0; i < of->count; i++) {
+        const ttd_memory_run *run = &of->runs[i];
+        text_append(to,
+                    "run address=%" PRIx64 " pages=%" PRIx64 " protection=%x page=%" PRIx64 "\n",
+                    run->address, run->page_count, run->protection, run->page);
+    }
+}
+
+static void metadata(text *to, const ttd_metadata *of)
+{
+    text_append(to, "metadata key=");
+    bytes(to, of->key.data, of->key.size);
+    text_append(to, " value=");
+    bytes(to, of->value.data, of->value.size);
+    text_append(to, "\n");
+}
+
+static void end(text *to, const ttd_end *of)
+{
+    text_append(to, "end reason=%x code=%x wall=%" PRIx64 " events=%" PRIx64 " lost=%" PRIx64,
+                (unsigned)of->reason, of->code, of->wall_time, of->events, of->lost_events);
+    text_append(to, " chunks=%" PRIx64 " index=%" PRIx64 "\n", of->chunks, of->index_offset);
+}
+
+#define EACH(function, member)                                                                     \
+    for (size_t i = 0; i < batch->count; i++)                                                      \
+    function(to, &batch->u.member[i])
+
+void text_of_batch(text *to, const ttd_batch *batch)
+{
+    if (batch->made_up)
+        return;
+    switch (batch->kind) {
+    case TTD_KIND_TRACE:
+        trace(to, batch->u.trace);
+        break;
+    case TTD_KIND_STRINGS:
+        EACH(string, strings);
+        break;
+    case TTD_KIND_STACKS:
+        EACH(stack, stacks);
+        break;
+    case TTD_KIND_MODULES:
+        EACH(module, modules);
+        break;
+    case TTD_KIND_SYMBOLS:
+        EACH(symbol, symbols);
+        break;
+    case TTD_KIND_THREADS:
+        EACH(thread, threads);
+        break;
+    case TTD_KIND_HEAPS:
+        EACH(heap, heaps);
+        break;
+    case TTD_KIND_EVENTS:
+        EACH(event, events);
+        break;
+    case TTD_KIND_USER_EVENTS:
+        EACH(user_event, user_events);
+        break;
+    case TTD_KIND_LOSSES:
+        EACH(loss, losses);
+        break;
+    case TTD_KIND_LIVE_BLOCKS:
+        live_blocks(to, batch->u.live_blocks);
+        break;
+    case TTD_KIND_PAGES:
+        pages(to, batch->u.pages);
+        break;
+    case TTD_KIND_MEMORY_MAP:
+        memory_map(to, batch->u.memory_map);
+        break;
+    case TTD_KIND_METADATA:
+        EACH(metadata, metadata);
+        break;
+    case TTD_KIND_END:
+        end(to, batch->u.end);
+        break;
+    case TTD_KIND_INDEX:
+        break;
+    }
+}
+
+text *text_table_at(text_table *table, size_t number)
+{
+    if (number >= table->count) {
+        table->texts = realloc(table->texts, (number + 1) * sizeof *table->texts);
+        if (!table->texts)
+            abort();
+        memset(table->texts + table->count, 0, (number + 1 - table->count) * sizeof *table->texts);
+        table->count = number + 1;
+    }
+    return &table->texts[number];
+}
+
+void text_table_free(text_table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        text_free(&table->texts[i]);
+    free(table->texts);
+    *table = (text_table){0};
+}
+
+size_t text_table_difference(const text_table *a, const text_table *b)
+{
+    size_t count = a->count > b->count ? a->count : b->count;
+    for (size_t i = 0; i < count; i++) {
+        text none = {0};
+        text one = i < a->count ? a->texts[i] : none;
+        text other = i < b->count ? b->texts[i] : none;
+        if (one.size != other.size || (one.size && memcmp(one.data, other.data, one.size) != 0))
+            return i;
+    }
+    return SIZE_MAX;
+}
