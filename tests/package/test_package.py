@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""The project as others get it: installed, linked through pkg-config, as a Meson subproject; and
+the README's example, as it stands there."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ['TTD_SOURCE'])
+BUILD = pathlib.Path(os.environ['TTD_BUILD'])
+COMPILER = os.environ['TTD_COMPILER'].split()
+
+
+def readme_example():
+    return re.search(r'```c\n(.*?)```', (SOURCE / 'README.md').read_text(), re.DOTALL)[1]
+
+
+def run(*command, **others):
+    result = subprocess.run(list(map(str, command)), capture_output=True, text=True, **others)
+    if result.returncode != 0:
+        raise AssertionError(f'{command}: {result.stdout}{result.stderr}')
+    return result.stdout
+
+
+class Package(unittest.TestCase):
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.directory)
+
+    def check_example(self, program, environment=None):
+        trace = self.directory / 'events.bin'
+        run(BUILD / 'recorder' / 'ttdrecord', '-q', '-o', trace, 'ls', '/')
+        lines = run(program, trace, env=environment).splitlines()
+        self.assertGreater(len(lines), 10)
+        for line in lines:
+            self.assertRegex(line, r'^[0-9A-F]+:[0-9A-F]+ \w+ (0x[0-9a-f]+|0)$')
+
+    def test_installed(self):
+        root = self.directory / 'root'
+        run('meson', 'install', '-C', BUILD, '--no-rebuild', '--destdir', root)
+        files = [str(path.relative_to(root)) for path in root.rglob('*')]
+        for wanted in (r'bin/ttdrecord', r'bin/ttdanalyze', r'ttdtrace/libttdpreload\.so',
+                       r'man1/ttdrecord\.1', r'man1/ttdanalyze\.1', r'libttdtrace\.a',
+                       r'libttdtrace\.so\.0', r'include/ttdtrace/ttdtrace\.h',
+                       r'pkgconfig/ttdtrace\.pc'):
+            self.assertTrue(any(re.search(wanted + '$', name) for name in files), wanted)
+        package = next(root.rglob('ttdtrace.pc'))
+        environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=str(root),
+                           PKG_CONFIG_PATH=str(package.parent))
+        flags = run('pkg-config', '--cflags', '--libs', 'ttdtrace', env=environment).split()
+        source = self.directory / 'example.c'
+        source.write_text(readme_example())
+        program = self.directory / 'example'
+        run(*COMPILER, '-std=c11', '-Wall', '-Wextra', '-Werror', '-o', program, source, *flags)
+        environment['LD_LIBRARY_PATH'] = str(package.parent.parent)
+        self.check_example(program, environment)
+        # The recorder finds its library from wherever it was installed to.
+        trace = self.directory / 'trace.bin'
+        run(next(root.rglob('bin/ttdrecord')), '-o', trace, 'true', env=environment)
+        self.assertIn('"closed": true', run(next(root.rglob('bin/ttdanalyze')), 'info', '--format',
+                                            'json', trace, env=environment))
+
+    def test_only_public_symbols(self):
+        library = next(BUILD.glob('libtrace/libttdtrace.so.0.*'))
+        names = re.findall(r' [TDBR] (\w+)', run('nm', '-D', '--defined-only', library))
+        declared = ''.join(path.read_text()
+                           for path in (SOURCE / 'libtrace' / 'include').rglob('*.h'))
+        self.assertGreater(len(names), 20)
+        for name in names:
+            self.assertRegex(declared, rf'\b{name}\(')
+
+    def test_subproject(self):
+        project = self.directory / 'user'
+        (project / 'subprojects').mkdir(parents=True)
+        (project / 'subprojects' / 'ttdtrace').symlink_to(SOURCE)
+        (project / 'example.c').write_text(readme_example())
+        (project / 'meson.build').write_text(
+            "project('user', 'c')\n"
+            "executable('example', 'example.c', dependencies: dependency('ttdtrace', "
+            "fallback: 'ttdtrace', default_options: ['tests=disabled', 'fuzz=disabled', "
+            "'analyzer=disabled', 'recorder=disabled', 'default_library=static']))\n")
+        environment = dict(os.environ, CC=' '.join(COMPILER))
+        run('meson', 'setup', '--wrap-mode=default', project / 'build', project, env=environment)
+        run('ninja', '-C', project / 'build', env=environment)
+        self.check_example(project / 'build' / 'example')
+
+
+if __name__ == '__main__':
+    unittest.main()
