@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+"""Builds trees of dictionaries and takes them through JSON."""
 import json
 
 def tree(depth):

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: MIT */
+// To be compiled: what counts is how much the compiler allocates for it.
 #include <algorithm>
 #include <functional>
 #include <iostream>
@@ -8,7 +10,8 @@
 #include <thread>
 #include <unordered_map>
 #include <vector>
-int main() {
+int main()
+{
     std::map<std::string, std::vector<std::function<int(int)>>> table;
     std::regex pattern("a(b|c)*d");
     std::unordered_map<std::string, std::mt19937> generators;

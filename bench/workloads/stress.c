@@ -1,8 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* Two threads that do nothing but allocate and free. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 enum { LIVE = 1000, ROUNDS = 3000000 };
-static void *work(void *seed) {
+static void *work(void *seed)
+{
     void *live[LIVE] = {0};
     uint64_t x = (uintptr_t)seed;
     for (int i = 0; i < ROUNDS; i++) {
@@ -11,11 +14,15 @@ static void *work(void *seed) {
         free(live[slot]);
         live[slot] = malloc(16 + (x >> 50) % 500);
     }
-    for (int i = 0; i < LIVE; i++) free(live[i]);
+    for (int i = 0; i < LIVE; i++)
+        free(live[i]);
     return NULL;
 }
-int main(void) {
+int main(void)
+{
     pthread_t t[2];
-    for (uintptr_t i = 0; i < 2; i++) pthread_create(&t[i], NULL, work, (void *)(i + 1));
-    for (int i = 0; i < 2; i++) pthread_join(t[i], NULL);
+    for (uintptr_t i = 0; i < 2; i++)
+        pthread_create(&t[i], NULL, work, (void *)(i + 1));
+    for (int i = 0; i < 2; i++)
+        pthread_join(t[i], NULL);
 }

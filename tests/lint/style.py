@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-CODE = {'.c', '.h'}
+CODE = {'.c', '.h', '.cpp'}
 SCRIPTS = {'.py', '.sh', '.build'}
 # The library takes memory from the caller's table only, and says nothing.
 LIBRARY_BANS = re.compile(
