@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -58,13 +59,14 @@ static void tell_surroundings(struct outbox *box)
     sigprocmask(SIG_SETMASK, NULL, &blocked);
     struct sigaction user;
     sigaction(SIGUSR1, NULL, &user);
-    void *volatile memory = malloc(128 << 20);
+    void *memory =
+        mmap(NULL, 128 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     raise(SIGINT);
     raise(SIGTERM);
     raise(SIGHUP);
     snprintf(text, sizeof text, "files %d core %d size %d blocked %d handler %d memory %d", files,
              (int)core.rlim_cur, (int)size.rlim_cur, sigismember(&blocked, SIGUSR2),
-             user.sa_handler != SIG_DFL, memory != NULL);
+             user.sa_handler != SIG_DFL, memory != MAP_FAILED);
     say(box, 0, text);
 }
 

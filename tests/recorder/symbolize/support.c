@@ -60,8 +60,11 @@ void free_program(struct program *program)
 
 static struct answer *add_answer(struct answers *answers, uint64_t offset)
 {
-    answers->items = realloc(answers->items, (answers->count + 1) * sizeof *answers->items);
-    cr_assert(answers->items != NULL);
+    if (answers->count == answers->capacity) {
+        answers->capacity = answers->capacity > 0 ? 2 * answers->capacity : 64;
+        answers->items = realloc(answers->items, answers->capacity * sizeof *answers->items);
+        cr_assert(answers->items != NULL);
+    }
     struct answer *answer = &answers->items[answers->count++];
     *answer = (struct answer){.offset = offset};
     return answer;

@@ -52,6 +52,7 @@ struct answer {
 struct answers {
     struct answer *items;
     size_t count;
+    size_t capacity;
 };
 
 /** A symbolize_function; the context is a struct answers. Fails if the frames are malformed. */
