@@ -99,7 +99,7 @@ enum wire_result names_tell(struct outbox *box, const struct symbolize_module *m
             for (;;)
                 (void)getppid();
         if (strcmp(path, "slow") == 0)
-            usleep(70 * 1000);
+            usleep(300 * 1000);
         if (strcmp(path, "leave") == 0)
             _exit(0);
         if (strcmp(path, "memory") == 0)
