@@ -6,9 +6,6 @@
 #include "cli/exit.h"
 #include "cli/message.h"
 
-/* Damaged places that are reported one by one. */
-#define REPORTED_MAX 10
-
 int source_open(source *trace, const char *path)
 {
     memset(trace, 0, sizeof *trace);
@@ -52,22 +49,31 @@ void source_truncated(source *trace, const ttd_error *error)
     trace->is_truncated = true;
 }
 
-/* A place may be seen again when the trace is read again: it is reported in the first pass only. */
+static void report_damage(source *trace, const ttd_error *error)
+{
+    for (size_t i = 0; i < trace->reported_count; i++) {
+        if (trace->reported[i] == error->offset)
+            return;
+    }
+    if (trace->reported_more)
+        return;
+    progress_end(&trace->progress);
+    if (trace->reported_count < SOURCE_REPORTED_MAX) {
+        trace->reported[trace->reported_count++] = error->offset;
+        message_error("warning: ", trace->path, error);
+        return;
+    }
+    trace->reported_more = true;
+    message("warning: %s: more damage; 'ttdanalyze verify' lists it all", trace->path);
+}
+
 static ttd_status see_batch(void *context, const ttd_batch *batch)
 {
     source *trace = context;
     progress_update(&trace->progress, ttd_reader_offset(trace->reader),
                     ttd_reader_size(trace->reader));
-    if (batch->kind != TTD_KIND_LOSSES || !batch->made_up)
-        return TTD_OK;
-    trace->damages++;
-    if (trace->damages > REPORTED_MAX + 1)
-        return TTD_OK;
-    progress_end(&trace->progress);
-    if (trace->damages <= REPORTED_MAX)
-        message_error("warning: ", trace->path, &batch->error);
-    else
-        message("warning: %s: more damage; 'ttdanalyze verify' lists it all", trace->path);
+    if (batch->kind == TTD_KIND_LOSSES && batch->made_up)
+        report_damage(trace, &batch->error);
     return TTD_OK;
 }
 
@@ -110,13 +116,6 @@ static ttd_status define(void *context, const ttd_batch *batch)
 
 int source_define(source *trace, uint32_t kinds, definitions *all)
 {
-    /* What is missing here costs names only; the pass over the events has reported the rest. */
-    uint64_t damages = trace->damages;
-    if (damages)
-        trace->damages = REPORTED_MAX + 1;
     heap_batch_hook hook = {all, define};
-    int status = source_read(trace, kinds, &hook);
-    if (damages)
-        trace->damages = damages;
-    return status;
+    return source_read(trace, kinds, &hook);
 }

@@ -9,14 +9,19 @@
 #include "heap/cursor.h"
 #include "symbols/definitions.h"
 
+/** Damaged places that are reported one by one. */
+#define SOURCE_REPORTED_MAX 10
+
 typedef struct source {
     const char *path;
     ttd_reader *reader;
     /** Whether there is an End chunk, and what it says. */
     bool is_closed;
     ttd_end end;
-    /** Damaged places seen; the first few were reported. */
-    uint64_t damages;
+    /** Offsets of damage that was reported; the same is met in every pass over the file. */
+    uint64_t reported[SOURCE_REPORTED_MAX];
+    size_t reported_count;
+    bool reported_more;
     bool is_truncated;
     progress progress;
 } source;

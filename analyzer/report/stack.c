@@ -109,7 +109,8 @@ void report_stack_csv(report *to, csv *writer, ttd_id stack)
         ttd_string name = item->function.size ? item->function : base_name(item->module);
         if (i)
             text[used++] = ';';
-        memcpy(text + used, name.data, name.size);
+        if (name.size)
+            memcpy(text + used, name.data, name.size);
         used += name.size;
         if (!item->function.size)
             used += (size_t)snprintf(text + used, 22, "%s0x%llx", name.size ? "+" : "",

@@ -61,6 +61,16 @@ class Damage(TestCase):
         rows = self.run_ok("events", "-f", "json", path).json_lines
         self.assertEqual([r["number"] for r in rows], [*range(8), *range(12, 40)])
 
+    def test_damage_is_reported_once(self):
+        """A chunk that is missing is met in every pass over the file."""
+        offset, _ = self.chunks(8)[2]
+        data = bytearray(self.data)
+        data[offset + 30] ^= 1
+        path = self.save(bytes(data))
+        for command in ("leaks", "info", "moves", "events"):
+            result = self.run_ok(command, "-f", "json", path)
+            self.assertEqual(result.errors.count("warning"), 1, (command, result.errors))
+
     def test_positions_in_damage(self):
         """A position that is asked for lies in what is missing."""
         path, _ = self.damaged()
@@ -99,6 +109,9 @@ class Damage(TestCase):
         result = self.run_ok("leaks", "-f", "json", path)
         self.assertEqual((result.json["total_blocks"], result.json["certain"]), (0, False))
         self.assertRegex(result.json["reasons"][0], "^40 events")
+        self.assertEqual(result.errors.count("warning"), 10)
+        for offset, _ in self.chunks(8)[:9]:
+            self.assertEqual(result.errors.count(f"offset 0x{offset:x},"), 1)
 
     def test_verify_intact(self):
         result = self.run_ok("verify", self.trace)

@@ -47,6 +47,15 @@ class Events(TestCase):
             self.assertNotIn("size", row)
             self.assertNotIn("address", row)
 
+    def test_sized_free(self):
+        script = Script().basics()
+        script.free(0x1000, size=24)
+        path = self.write(script.close())
+        row = self.run_ok("events", "-f", "json", path).json_lines[0]
+        self.assertEqual((row["base_address"], row["size"]), ("0x1000", 24))
+        self.assertEqual(self.run_ok("events", "-f", "csv", path).csv[0]["size"], "24")
+        self.assertIn(" 0x18 ", self.run_ok("events", path).text)
+
     def test_text(self):
         lines = self.run_ok("events", self.write(self.script().close())).text.splitlines()
         self.assertEqual(lines[0].split(),
@@ -109,6 +118,8 @@ class Events(TestCase):
                 (["--heap", "private"], [3, 4, 5]),
                 (["--address", "0xb0cfd0"], [0, 1]),
                 (["--address", "0xb0cfd0+1"], [0, 1]),
+                (["--address", "0xb0cfd0+0x30"], [0, 1]),
+                (["--address", "0xb0cfd0+0x31"], [0, 1, 2]),
                 (["--address", "0xb0cfd1-0xb0d000"], [1, 2]),
                 (["--address", "0xb0d001-"], []),
                 (["--address", "0xb0cfd0", "--address", "0xb0d000"], [0, 1, 2]),

@@ -15,7 +15,7 @@ import support
 from support import Script, TestCase, run
 
 COMMANDS = ("info", "events", "leaks", "moves", "verify", "recover")
-NASTY = "%1b]0;title%07%0a%e2%80%aeevil%ff%22,%c3%a9%5c"
+NASTY = "%1b]0;title%07%0a%e2%80%aeevil%ff%ed%a0%80%e0%80%af%22,%c3%a9%5c"
 
 
 class Usage(TestCase):
@@ -65,8 +65,10 @@ class Files(TestCase):
         os.chmod(target, 0o644)
         self.assertEqual(self.run_ok("leaks", "-o", target, self.trace).raw, b"")
         self.assertEqual(stat.S_IMODE(os.stat(target).st_mode), 0o600)
-        with open(target, encoding="utf-8") as file:
-            self.assertEqual(file.read(), self.run_ok("leaks", self.trace).text)
+        for command in ("leaks", "info", "events", "moves", "verify"):
+            self.run_ok(command, "-o", target, self.trace)
+            with open(target, encoding="utf-8") as file:
+                self.assertEqual(file.read(), self.run_ok(command, self.trace).text)
         self.assertEqual(sorted(os.listdir(self.folder)), ["report", "trace.ttd"])
 
     def test_not_written_on_failure(self):
@@ -212,12 +214,12 @@ class Untrusted(TestCase):
                     self.assertTrue(c == "\n" or (ord(c) >= 32 and not 0x7f <= ord(c) < 0xa0
                                                   and c != "\u202e"), (command, form, repr(c)))
         function = self.json_of("leaks", path)["groups"][0]["stack"][0]["function"]
-        self.assertEqual(function, '\x1b]0;title\x07\n\u202eevil\ufffd",\u00e9\\')
+        self.assertEqual(function, '\x1b]0;title\x07\n\u202eevil' + 7 * '\ufffd' + '",\u00e9\\')
         text = self.run_ok("leaks", path).text
-        self.assertIn('\\x1b]0;title\\x07\\x0a\\xe2\\x80\\xaeevil\\xff",\u00e9\\', text)
+        self.assertIn('\\x1b]0;title\\x07\\x0a\\xe2\\x80\\xaeevil\\xff\\xed\\xa0\\x80\\xe0\\x80\\xaf",\u00e9\\', text)
         rows = self.run_ok("leaks", "-f", "csv", path).csv
         self.assertEqual(rows[0]["stack"],
-                         '\\x1b]0;title\\x07\\x0a\\xe2\\x80\\xaeevil\\xff",\u00e9\\')
+                         '\\x1b]0;title\\x07\\x0a\\xe2\\x80\\xaeevil\\xff\\xed\\xa0\\x80\\xe0\\x80\\xaf",\u00e9\\')
 
     def test_file_name_in_messages(self):
         result = run("leaks", self.path("a\033[31mb"))
