@@ -321,14 +321,16 @@ void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count
         return;
     }
     qsort(addresses, count, sizeof *addresses, compare_addresses);
+    size_t unique = 0;
     for (size_t i = 0; i < count; i++)
-        blocks[i] = (ttd_block){.address = addresses[i], .event = TTD_UNKNOWN};
+        if (i == 0 || addresses[i] != addresses[i - 1])
+            blocks[unique++] = (ttd_block){.address = addresses[i], .event = TTD_UNKNOWN};
     ttd_live_blocks list = {.list = TTD_BLOCKS_RUNTIME,
                             .list_id = 1,
                             .last = true,
                             .position = trace->last,
                             .blocks = blocks,
-                            .count = count};
+                            .count = unique};
     trace_check(trace, ttd_writer_live_blocks(trace->writer, &list));
     free(blocks);
 }

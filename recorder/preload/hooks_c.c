@@ -115,69 +115,39 @@ EXPORT void free(void *base)
     release_end(thread);
 }
 
-/* Functions that few C libraries have yet, or have no more. */
-void cfree(void *base);
-void free_sized(void *base, size_t size);
-void free_aligned_sized(void *base, size_t alignment, size_t size);
-
-EXPORT void cfree(void *base)
-{
-    struct thread *thread;
-    if (UNLIKELY(arena_owns(base) || !real_ready()))
-        return;
-    void (*function)(void *) = real.cfree != NULL ? real.cfree : real.free;
-    if (base == NULL || (thread = target_enter()) == NULL) {
-        function(base);
-        return;
+/*
+ * Functions that few C libraries have yet, or have no more. `free` serves where they are absent.
+ * NAME is followed by its parameters, the names in them, and these as operands.
+ */
+#define HOOK_OPTIONAL(name, operation, parameters, arguments, ...)                                 \
+    void name parameters;                                                                          \
+    EXPORT void name parameters                                                                    \
+    {                                                                                              \
+        static _Atomic(void *) found;                                                              \
+        void(*function) parameters;                                                                \
+        if (UNLIKELY(arena_owns(base) || !real_ready()))                                           \
+            return;                                                                                \
+        struct thread *thread = base != NULL ? target_enter() : NULL;                              \
+        if (atomic_load_explicit(&found, memory_order_relaxed) == NULL) {                          \
+            void *real_one = real_find(#name);                                                     \
+            void *plain = *(void **)&real.free;                                                    \
+            atomic_store_explicit(&found, real_one != NULL ? real_one : plain,                     \
+                                  memory_order_relaxed);                                           \
+        }                                                                                          \
+        *(void **)&function = atomic_load_explicit(&found, memory_order_relaxed);                  \
+        if (thread != NULL)                                                                        \
+            RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
+        function arguments;                                                                        \
+        if (thread != NULL)                                                                        \
+            release_end(thread);                                                                   \
     }
-    RELEASE_BEGIN(thread, TTD_API_CFREE, (uintptr_t)base);
-    function(base);
-    release_end(thread);
-}
 
-static void real_free_sized(void *base, size_t size)
-{
-    if (real.free_sized != NULL)
-        real.free_sized(base, size);
-    else
-        real.free(base);
-}
-
-EXPORT void free_sized(void *base, size_t size)
-{
-    struct thread *thread;
-    if (UNLIKELY(arena_owns(base) || !real_ready()))
-        return;
-    if (base == NULL || (thread = target_enter()) == NULL) {
-        real_free_sized(base, size);
-        return;
-    }
-    RELEASE_BEGIN(thread, TTD_API_FREE_SIZED, (uintptr_t)base, size);
-    real_free_sized(base, size);
-    release_end(thread);
-}
-
-static void real_free_aligned_sized(void *base, size_t alignment, size_t size)
-{
-    if (real.free_aligned_sized != NULL)
-        real.free_aligned_sized(base, alignment, size);
-    else
-        real.free(base);
-}
-
-EXPORT void free_aligned_sized(void *base, size_t alignment, size_t size)
-{
-    struct thread *thread;
-    if (UNLIKELY(arena_owns(base) || !real_ready()))
-        return;
-    if (base == NULL || (thread = target_enter()) == NULL) {
-        real_free_aligned_sized(base, alignment, size);
-        return;
-    }
-    RELEASE_BEGIN(thread, TTD_API_FREE_ALIGNED_SIZED, (uintptr_t)base, alignment, size);
-    real_free_aligned_sized(base, alignment, size);
-    release_end(thread);
-}
+HOOK_OPTIONAL(cfree, TTD_API_CFREE, (void *base), (base), (uintptr_t)base)
+HOOK_OPTIONAL(free_sized, TTD_API_FREE_SIZED, (void *base, size_t size), (base, size),
+              (uintptr_t)base, size)
+HOOK_OPTIONAL(free_aligned_sized, TTD_API_FREE_ALIGNED_SIZED,
+              (void *base, size_t alignment, size_t size), (base, alignment, size), (uintptr_t)base,
+              alignment, size)
 
 EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
 {

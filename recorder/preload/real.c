@@ -44,7 +44,10 @@ size_t arena_size(const void *block)
     return atomic_load(&arena_used) - ((uintptr_t)block - (uintptr_t)arena.bytes);
 }
 
-/* POSIX lets dlsym return functions; ISO C has no cast for it. */
+/*
+ * POSIX lets dlsym return functions; ISO C has no cast for it. What may be absent is not looked for
+ * here: the loader may be calling, before the C library works well enough to word an error.
+ */
 #define FIND(name) (*(void **)&real.name = dlsym(RTLD_NEXT, #name))
 
 static void find_all(void)
@@ -60,10 +63,6 @@ static void find_all(void)
     FIND(valloc);
     FIND(pvalloc);
     FIND(malloc_usable_size);
-    FIND(cfree);
-    FIND(free_sized);
-    FIND(free_aligned_sized);
-    dlerror(); /* what is absent is no error that the program should find */
 }
 
 bool real_ready(void)
@@ -92,7 +91,7 @@ void *real_find(const char *name)
         dlclose(handle);
     }
     if (found == NULL)
-        dlerror();
+        dlerror(); /* that is no error that the program should find */
     return found;
 }
 

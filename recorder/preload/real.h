@@ -18,10 +18,6 @@ struct real_functions {
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
     size_t (*malloc_usable_size)(void *);
-    /* Absent from many C libraries; then NULL, and free serves. */
-    void (*cfree)(void *);
-    void (*free_sized)(void *, size_t);
-    void (*free_aligned_sized)(void *, size_t, size_t);
 };
 
 /* Valid once real_ready() has returned true. */
