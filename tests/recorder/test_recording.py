@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
@@ -48,6 +49,33 @@ class PassingThrough(Recording):
     def test_no_descriptor_leaks_in(self):
         command = ('sh', '-c', 'ls /proc/self/fd | wc -l')
         self.assertEqual(self.record(*command).stdout, subprocess.check_output(command))
+
+
+class RealPrograms(Recording):
+    """They print the same, and end the same, as without us."""
+
+    COMMANDS = {
+        'curl': ['--version'],
+        'gdb': ['-batch', '-ex', 'print 6 * 7'],
+        'git': ['-C', str(pathlib.Path(__file__).parent), 'log', '-1'],
+        'gcc': ['-E', '-xc', '/dev/null'],
+        'perl': ['-e', 'print join ",", sort { $a <=> $b } map { $_ * 7 % 100 } 1..50'],
+        'python3': ['-c', 'import threading, json; print(json.dumps([1, 2]))'],
+        'sqlite3': [':memory:', 'select hex(zeroblob(20))'],
+        'tar': ['-cf', '-', '/etc/hostname'],
+    }
+
+    def test_all(self):
+        for name, arguments in self.COMMANDS.items():
+            path = shutil.which(name)
+            if path is None:
+                continue
+            with self.subTest(name):
+                native = subprocess.run([path, *arguments], capture_output=True, timeout=PATIENCE)
+                recorded = self.record(path, *arguments)
+                self.assertEqual((recorded.returncode, recorded.stdout, recorded.stderr),
+                                 (native.returncode, native.stdout, native.stderr))
+                self.assert_sound()
 
 
 class Refusals(Recording):
