@@ -123,8 +123,9 @@ static ttd_status decode_symbols(ttd_reader *reader, size_t *count, ttd_error *e
     /* Only now the array stays where it is. */
     frames = 0;
     for (size_t i = 0; i < n; i++) {
-        reader->rows.symbols[i].frames = reader->frames + frames;
-        frames += reader->rows.symbols[i].frame_count;
+        ttd_symbol *symbol = &reader->rows.symbols[i];
+        symbol->frames = symbol->frame_count ? reader->frames + frames : NULL;
+        frames += symbol->frame_count;
     }
     *count = n;
     return TTD_OK;

@@ -94,6 +94,9 @@ struct ttd_reader {
     bool scanning;
     /** The End chunk was passed. */
     bool ended;
+    /** A loss was made up for what the End chunk's totals say; they are not to be compared again.
+     */
+    bool end_judged;
     ttd_gap gap;
 
     /** The chunk that is being decoded, as long as records of it are left. */

@@ -176,9 +176,11 @@ static ttd_status check_end(ttd_reader *reader, const ttd_header *header, const 
             end->events >= reader->next_event ? end->events - reader->next_event : TTD_UNKNOWN;
         make_up_loss(reader, header, count, batch);
         reader->next_event = end->events;
+        reader->end_judged = true;
         return TTD_END;
     }
-    if (end->chunks == header->number + 1 && end->events == reader->next_event)
+    if (reader->end_judged ||
+        (end->chunks == header->number + 1 && end->events == reader->next_event))
         return TTD_OK;
     ttd_error detail;
     ttd_fail(&detail, TTD_ERROR_CORRUPT, "totals in the End chunk", header->offset, header->number);
