@@ -4,8 +4,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "base/bytes.h"
-
 uint64_t chunk_edit_size(const uint8_t *bytes, size_t size)
 {
     if (size < TTD_HEADER_SIZE)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
 #include "layout.h"
 
 /** The size in the file of the chunk at `bytes`, as its header says; 0 if `size` has no header. */

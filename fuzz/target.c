@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "target.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void target_require(int holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "does not hold: %s\n", what);
+    abort();
+}
+
+uint8_t *target_copy(const uint8_t *data, size_t size)
+{
+    uint8_t *bytes = malloc(size ? size : 1);
+    if (!bytes)
+        abort();
+    if (size)
+        memcpy(bytes, data, size);
+    return bytes;
+}
+
+ttd_input target_input(const uint8_t *bytes, size_t size)
+{
+    ttd_input input;
+    target_require(ttd_input_memory(bytes, size, NULL, &input) == TTD_OK, "input of memory");
+    return input;
+}
+
+static int may_refuse(ttd_status status)
+{
+    return status == TTD_ERROR_NOT_A_TRACE || status == TTD_ERROR_CORRUPT ||
+           status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_UNSUPPORTED;
+}
+
+ttd_reader *target_open(const uint8_t *bytes, size_t size, int tolerant)
+{
+    ttd_input input = target_input(bytes, size);
+    ttd_reader_options options = ttd_reader_options_default();
+    options.tolerant = tolerant != 0;
+    ttd_error error = {.status = TTD_OK};
+    ttd_reader *reader = NULL;
+    ttd_status status = ttd_reader_open(&input, &options, NULL, &reader, &error);
+    if (status == TTD_OK)
+        return reader;
+    target_require(may_refuse(status), "documented status of open");
+    target_require(error.status == status && error.what != NULL, "detail of a failure of open");
+    return NULL;
+}
+
+static uint64_t mix(uint64_t hash, const char *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (uint8_t)data[i]) * UINT64_C(0x100000001B3);
+    return hash;
+}
+
+ttd_status target_read(ttd_reader *reader, target_digest *digest)
+{
+    text lines = {0};
+    *digest = (target_digest){0};
+    for (;;) {
+        ttd_batch batch;
+        ttd_error error = {.status = TTD_OK};
+        ttd_status status = ttd_reader_next(reader, &batch, &error);
+        if (status != TTD_OK) {
+            target_require(status == TTD_END || may_refuse(status), "documented status of next");
+            target_require(status == TTD_END || (error.status == status && error.what),
+                           "detail of a failure of next");
+            text_free(&lines);
+            return status;
+        }
+        target_require(!batch.made_up || batch.error.status != TTD_OK, "reason of a made up loss");
+        lines.size = 0;
+        text_of_batch(&lines, &batch);
+        digest->hash = mix(digest->hash, lines.data, lines.size);
+        if (batch.kind == TTD_KIND_EVENTS) {
+            digest->events += batch.count;
+            digest->events_hash = mix(digest->events_hash, lines.data, lines.size);
+        }
+        digest->records += batch.made_up ? 0 : batch.count;
+    }
+}
+
+int target_is_intact(const uint8_t *bytes, size_t size)
+{
+    ttd_input input = target_input(bytes, size);
+    ttd_verdict verdict;
+    ttd_status status = ttd_verify(&input, NULL, NULL, NULL, &verdict, NULL);
+    return status == TTD_OK && verdict.ok;
+}

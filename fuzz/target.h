@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/** What the fuzz targets have in common. Each target is one file, named after its property. */
+#ifndef FUZZ_TARGET_H
+#define FUZZ_TARGET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "support/record_text.h"
+
+/** The target: returns 0, and aborts when the property does not hold. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/** Aborts, saying what does not hold, unless `holds`. */
+void target_require(int holds, const char *what);
+
+/** The bytes in a block of exactly their size, so that reading past the end is found out. */
+uint8_t *target_copy(const uint8_t *data, size_t size);
+
+ttd_input target_input(const uint8_t *bytes, size_t size);
+
+/** Opens a reader; NULL when the library refuses, for a reason that it documents. */
+ttd_reader *target_open(const uint8_t *bytes, size_t size, int tolerant);
+
+/** The records read, by count and by a hash of their texts, in the order of the file. */
+typedef struct target_digest {
+    uint64_t events;
+    uint64_t records;
+    uint64_t hash;
+    /** Hash of the text of the events alone. */
+    uint64_t events_hash;
+} target_digest;
+
+/** Reads all, down to the last byte of the last record. Returns how it ended. */
+ttd_status target_read(ttd_reader *reader, target_digest *digest);
+
+/** Whether verify finds nothing wrong. */
+int target_is_intact(const uint8_t *bytes, size_t size);
+
+#endif

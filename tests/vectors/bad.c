@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that are wrong in their chunks: headers, order, length. */
+#include "vectors/vectors.h"
+
+#include <string.h>
+
+#include "support/chunk_edit.h"
+
+/* Chunks of the base file. */
+enum { TRACE, STRINGS, THREADS, HEAPS, STACKS, EVENTS, MORE_EVENTS, INDEX, END };
+
+static size_t offset_of(const vector_file *file, size_t number)
+{
+    return chunk_edit_find(file->data, file->size, number);
+}
+
+static uint8_t *chunk_of(vector_file *file, size_t number)
+{
+    return file->data + offset_of(file, number);
+}
+
+/* Sets a field of a header and makes its hash right. */
+
+static void set8(vector_file *file, size_t number, size_t field, uint8_t value)
+{
+    uint8_t *chunk = chunk_of(file, number);
+    chunk[field] = value;
+    chunk_edit_seal_header(chunk);
+}
+
+static void set16(vector_file *file, size_t number, size_t field, uint16_t value)
+{
+    uint8_t *chunk = chunk_of(file, number);
+    ttd_put16(chunk + field, value);
+    chunk_edit_seal_header(chunk);
+}
+
+static void set32(vector_file *file, size_t number, size_t field, uint32_t value)
+{
+    uint8_t *chunk = chunk_of(file, number);
+    ttd_put32(chunk + field, value);
+    chunk_edit_seal_header(chunk);
+}
+
+static void set64(vector_file *file, size_t number, size_t field, uint64_t value)
+{
+    uint8_t *chunk = chunk_of(file, number);
+    ttd_put64(chunk + field, value);
+    chunk_edit_seal_header(chunk);
+}
+
+static void nothing(vector_file *file)
+{
+    vector_resize(file, 0);
+}
+
+static void magic(vector_file *file)
+{
+    file->data[0] ^= 0x80;
+}
+
+static void magic_inside(vector_file *file)
+{
+    chunk_of(file, HEAPS)[TTD_HEADER_MAGIC] = 0;
+}
+
+static void header_hash(vector_file *file)
+{
+    chunk_of(file, STACKS)[TTD_HEADER_FIRST_ITEM] ^= 1;
+}
+
+static void payload_hash(vector_file *file)
+{
+    chunk_of(file, EVENTS)[TTD_HEADER_SIZE + 70] ^= 1;
+}
+
+static void padding(vector_file *file)
+{
+    chunk_of(file, HEAPS)[-1] = 1;
+}
+
+static void major(vector_file *file)
+{
+    set16(file, TRACE, TTD_HEADER_MAJOR, 2);
+}
+
+static void major_inside(vector_file *file)
+{
+    set16(file, EVENTS, TTD_HEADER_MAJOR, 2);
+}
+
+static void codec_zstd(vector_file *file)
+{
+    set8(file, EVENTS, TTD_HEADER_CODEC, TTD_CODEC_ZSTD);
+}
+
+static void codec_unknown(vector_file *file)
+{
+    set8(file, EVENTS, TTD_HEADER_CODEC, 200);
+}
+
+static void critical_kind(vector_file *file)
+{
+    set16(file, STACKS, TTD_HEADER_KIND, TTD_KIND_PRIVATE + 2);
+    set8(file, STACKS, TTD_HEADER_FLAGS, TTD_CHUNK_CRITICAL);
+}
+
+static void kind_zero(vector_file *file)
+{
+    set16(file, STACKS, TTD_HEADER_KIND, 0);
+}
+
+static void flags(vector_file *file)
+{
+    set8(file, STACKS, TTD_HEADER_FLAGS, 0x80);
+}
+
+static void reserved(vector_file *file)
+{
+    set32(file, STACKS, TTD_HEADER_RESERVED, 1);
+}
+
+static void stored_size_limit(vector_file *file)
+{
+    set32(file, EVENTS, TTD_HEADER_STORED_SIZE, TTD_PAYLOAD_MAX + 1);
+}
+
+static void raw_size_limit(vector_file *file)
+{
+    set8(file, EVENTS, TTD_HEADER_CODEC, TTD_CODEC_LZ4);
+    set32(file, EVENTS, TTD_HEADER_RAW_SIZE, TTD_PAYLOAD_MAX + 1);
+}
+
+static void raw_size_differs(vector_file *file)
+{
+    set32(file, EVENTS, TTD_HEADER_RAW_SIZE,
+          ttd_get32(chunk_of(file, EVENTS) + TTD_HEADER_RAW_SIZE) + 1);
+}
+
+static void raw_size_ratio(vector_file *file)
+{
+    set8(file, EVENTS, TTD_HEADER_CODEC, TTD_CODEC_LZ4);
+    set32(file, EVENTS, TTD_HEADER_RAW_SIZE, 1u << 20);
+}
+
+static void item_count_limit(vector_file *file)
+{
+    set32(file, EVENTS, TTD_HEADER_ITEM_COUNT, TTD_ITEMS_MAX + 1);
+}
+
+static void item_count_bytes(vector_file *file)
+{
+    set32(file, EVENTS, TTD_HEADER_ITEM_COUNT,
+          ttd_get32(chunk_of(file, EVENTS) + TTD_HEADER_RAW_SIZE) + 1);
+}
+
+static void item_overflow(vector_file *file)
+{
+    set64(file, EVENTS, TTD_HEADER_FIRST_ITEM, UINT64_MAX);
+}
+
+static void other_trace(vector_file *file)
+{
+    set64(file, STACKS, TTD_HEADER_TRACE_ID, 1);
+}
+
+static void trace_id_zero(vector_file *file)
+{
+    set64(file, TRACE, TTD_HEADER_TRACE_ID, 0);
+}
+
+static void moved(vector_file *file)
+{
+    set64(file, STACKS, TTD_HEADER_OFFSET, 8);
+}
+
+static void position_invalid(vector_file *file)
+{
+    set64(file, EVENTS, TTD_HEADER_LAST_POSITION, TTD_SEQUENCE_INVALID);
+}
+
+static void positions_swapped(vector_file *file)
+{
+    set64(file, EVENTS, TTD_HEADER_FIRST_POSITION, 2);
+}
+
+static void first_number(vector_file *file)
+{
+    set64(file, TRACE, TTD_HEADER_NUMBER, 1);
+}
+
+static void first_kind(vector_file *file)
+{
+    set16(file, TRACE, TTD_HEADER_KIND, TTD_KIND_END);
+}
+
+static void missing(vector_file *file)
+{
+    size_t from = offset_of(file, STACKS);
+    size_t to = offset_of(file, EVENTS);
+    memmove(file->data + from, file->data + to, file->size - to);
+    vector_resize(file, file->size - (to - from));
+    for (size_t i = STACKS; i < END; i++)
+        set64(file, i, TTD_HEADER_OFFSET, offset_of(file, i));
+}
+
+static void twice(vector_file *file)
+{
+    set64(file, STACKS, TTD_HEADER_NUMBER, HEAPS);
+}
+
+static void events_missing(vector_file *file)
+{
+    set64(file, MORE_EVENTS, TTD_HEADER_FIRST_ITEM, 3);
+}
+
+static void events_again(vector_file *file)
+{
+    set64(file, MORE_EVENTS, TTD_HEADER_FIRST_ITEM, 1);
+}
+
+static void position_back(vector_file *file)
+{
+    set64(file, MORE_EVENTS, TTD_HEADER_FIRST_POSITION, 0);
+}
+
+static void after_end(vector_file *file)
+{
+    size_t end = offset_of(file, END);
+    size_t size = file->size;
+    vector_resize(file, size + (size - end));
+    memcpy(file->data + size, file->data + end, size - end);
+    set64(file, END + 1, TTD_HEADER_NUMBER, END + 1);
+    set64(file, END + 1, TTD_HEADER_OFFSET, size);
+}
+
+static void rubbish_after_end(vector_file *file)
+{
+    size_t size = file->size;
+    vector_resize(file, size + 8);
+    memcpy(file->data + size, "rubbish", 7);
+}
+
+static void cut_in_magic(vector_file *file)
+{
+    vector_resize(file, 7);
+}
+
+static void cut_in_first(vector_file *file)
+{
+    vector_resize(file, TTD_HEADER_SIZE + 1);
+}
+
+static void cut_in_header(vector_file *file)
+{
+    vector_resize(file, offset_of(file, MORE_EVENTS) + 40);
+}
+
+static void cut_in_payload(vector_file *file)
+{
+    vector_resize(file, offset_of(file, INDEX) - 8);
+}
+
+const vector vectors_bad[] = {
+    {"bad-nothing", "an empty file", "", nothing, NULL, TTD_ERROR_NOT_A_TRACE, TRACE, "magic", 0,
+     NULL},
+    {"bad-magic", "the file's magic is wrong", "", magic, NULL, TTD_ERROR_NOT_A_TRACE, TRACE,
+     "magic", TTD_ERROR_CORRUPT, "magic"},
+    {"bad-magic-inside", "the magic of a later chunk is wrong", "", magic_inside, NULL,
+     TTD_ERROR_CORRUPT, HEAPS, "magic", 0, NULL},
+    {"bad-header-hash", "a bit of a header flipped", "", header_hash, NULL, TTD_ERROR_CORRUPT,
+     STACKS, "header checksum", 0, NULL},
+    {"bad-payload-hash", "a bit of a payload flipped", "", payload_hash, NULL, TTD_ERROR_CORRUPT,
+     EVENTS, "payload checksum", 0, NULL},
+    {"bad-padding", "padding that is not zero", "", padding, NULL, TTD_ERROR_CORRUPT, THREADS,
+     "padding is not zero", 0, NULL},
+    {"bad-kind-zero", "kind 0", "", kind_zero, NULL, TTD_ERROR_CORRUPT, STACKS, "kind 0", 0, NULL},
+    {"bad-flags", "a reserved flag of a chunk is set", "", flags, NULL, TTD_ERROR_CORRUPT, STACKS,
+     "unknown flags of a chunk", 0, NULL},
+    {"bad-reserved", "the reserved field of a header is not zero", "", reserved, NULL,
+     TTD_ERROR_CORRUPT, STACKS, "reserved field is not zero", 0, NULL},
+    {"bad-stored-size-limit", "stored_size above its limit", "", stored_size_limit, NULL,
+     TTD_ERROR_CORRUPT, EVENTS, "payload exceeds its limit", 0, NULL},
+    {"bad-raw-size-limit", "raw_size above its limit", "", raw_size_limit, NULL, TTD_ERROR_CORRUPT,
+     EVENTS, "payload exceeds its limit", 0, NULL},
+    {"bad-raw-size-differs", "sizes of an uncompressed payload that differ", "", raw_size_differs,
+     NULL, TTD_ERROR_CORRUPT, EVENTS, "stored size of a raw payload", 0, NULL},
+    {"bad-raw-size-ratio", "more raw bytes than an LZ4 block of that size can stand for", "",
+     raw_size_ratio, NULL, TTD_ERROR_CORRUPT, EVENTS, "raw size of a compressed payload", 0, NULL},
+    {"bad-item-count-limit", "more items than a chunk can have", "", item_count_limit, NULL,
+     TTD_ERROR_CORRUPT, EVENTS, "number of items", 0, NULL},
+    {"bad-item-count-bytes", "more items than bytes", "", item_count_bytes, NULL, TTD_ERROR_CORRUPT,
+     EVENTS, "number of items", 0, NULL},
+    {"bad-item-overflow", "item numbers beyond 2^64", "", item_overflow, NULL, TTD_ERROR_CORRUPT,
+     EVENTS, "number of the first item", 0, NULL},
+    {"bad-other-trace", "a chunk of another trace", "", other_trace, NULL, TTD_ERROR_CORRUPT,
+     STACKS, "chunk of another trace", 0, NULL},
+    {"bad-trace-id-zero", "trace_id 0", "", trace_id_zero, NULL, TTD_ERROR_CORRUPT, TRACE,
+     "trace_id 0", 0, NULL},
+    {"bad-moved", "a chunk that says to be elsewhere", "", moved, NULL, TTD_ERROR_CORRUPT, STACKS,
+     "offset of a chunk", 0, NULL},
+    {"bad-position-invalid", "an invalid position in a header", "", position_invalid, NULL,
+     TTD_ERROR_CORRUPT, EVENTS, "positions of a chunk", 0, NULL},
+    {"bad-positions-swapped", "a first position after the last", "", positions_swapped, NULL,
+     TTD_ERROR_CORRUPT, EVENTS, "positions of a chunk", 0, NULL},
+    {"bad-first-number", "the first chunk is not number 0", "", first_number, NULL,
+     TTD_ERROR_CORRUPT, TRACE, "first chunk", TTD_ERROR_CORRUPT, "chunk missing"},
+    {"bad-first-kind", "the first chunk is not of kind trace", "", first_kind, NULL,
+     TTD_ERROR_CORRUPT, TRACE, "first chunk", TTD_ERROR_NOT_A_TRACE, "no intact chunk"},
+    {"bad-chunk-missing", "a chunk was cut out", "", missing, NULL, TTD_ERROR_CORRUPT, STACKS,
+     "chunk missing", 0, NULL},
+    {"bad-chunk-twice", "a chunk number a second time", "", twice, NULL, TTD_ERROR_CORRUPT, STACKS,
+     "chunk number goes back", 0, NULL},
+    {"bad-events-missing", "event numbers with a gap", "", events_missing, NULL, TTD_ERROR_CORRUPT,
+     MORE_EVENTS, "events missing", 0, NULL},
+    {"bad-events-again", "an event number a second time", "", events_again, NULL, TTD_ERROR_CORRUPT,
+     MORE_EVENTS, "event number goes back", 0, NULL},
+    {"bad-position-back", "events before those of the chunk before", "", position_back, NULL,
+     TTD_ERROR_CORRUPT, MORE_EVENTS, "position goes back", 0, NULL},
+    {"bad-after-end", "a chunk after the End chunk", "", after_end, NULL, TTD_ERROR_CORRUPT,
+     END + 1, "data after the End chunk", 0, NULL},
+    {"bad-rubbish-after-end", "bytes after the End chunk", "", rubbish_after_end, NULL,
+     TTD_ERROR_CORRUPT, END + 1, "magic", 0, NULL},
+    {"bad-cut-in-magic", "cut within the file's magic", "", cut_in_magic, NULL,
+     TTD_ERROR_NOT_A_TRACE, TRACE, "magic", 0, NULL},
+    {"bad-cut-in-first", "cut within the first chunk", "", cut_in_first, NULL, TTD_ERROR_TRUNCATED,
+     TRACE, "incomplete chunk", 0, NULL},
+    {"bad-cut-in-header", "cut within a header", "", cut_in_header, NULL, TTD_ERROR_TRUNCATED,
+     MORE_EVENTS, "incomplete header", 0, NULL},
+    {"bad-cut-in-payload", "cut within a payload", "", cut_in_payload, NULL, TTD_ERROR_TRUNCATED,
+     MORE_EVENTS, "incomplete chunk", 0, NULL},
+    {"unsupported-major", "another major version", "", major, NULL, TTD_ERROR_UNSUPPORTED, TRACE,
+     "major version", 0, NULL},
+    {"unsupported-major-inside", "another major version in a later chunk", "", major_inside, NULL,
+     TTD_ERROR_UNSUPPORTED, EVENTS, "major version", 0, NULL},
+    {"unsupported-codec-zstd", "zstd, which this library does not have", "", codec_zstd, NULL,
+     TTD_ERROR_UNSUPPORTED, EVENTS, "codec", 0, NULL},
+    {"unsupported-codec-unknown", "a codec that nobody knows", "", codec_unknown, NULL,
+     TTD_ERROR_UNSUPPORTED, EVENTS, "codec", 0, NULL},
+    {"unsupported-critical-kind", "a critical chunk of a kind that nobody knows", "", critical_kind,
+     NULL, TTD_ERROR_UNSUPPORTED, STACKS, "critical chunk of an unknown kind", 0, NULL},
+    {.name = NULL},
+};

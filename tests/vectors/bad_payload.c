@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* Files whose checksums are right and whose payloads are wrong. */
+#include "vectors/vectors.h"
+
+#include <string.h>
+
+#include "support/chunk_edit.h"
+
+/* Chunks of the base file. */
+enum { TRACE, STRINGS, THREADS, HEAPS, STACKS, EVENTS, MORE_EVENTS, INDEX, END };
+
+static uint8_t *payload_of(vector_file *file, size_t number)
+{
+    return file->data + chunk_edit_find(file->data, file->size, number) + TTD_HEADER_SIZE;
+}
+
+static void seal(vector_file *file, size_t number)
+{
+    size_t at = chunk_edit_find(file->data, file->size, number);
+    chunk_edit_seal(file->data + at, file->size - at);
+}
+
+static void set8(vector_file *file, size_t number, size_t at, uint8_t value)
+{
+    payload_of(file, number)[at] = value;
+    seal(file, number);
+}
+
+static void set32(vector_file *file, size_t number, size_t at, uint32_t value)
+{
+    ttd_put32(payload_of(file, number) + at, value);
+    seal(file, number);
+}
+
+static void set64(vector_file *file, size_t number, size_t at, uint64_t value)
+{
+    ttd_put64(payload_of(file, number) + at, value);
+    seal(file, number);
+}
+
+static void trace_pointer_size(vector_file *file)
+{
+    set32(file, TRACE, TTD_TRACE_POINTER_SIZE, 5);
+}
+
+static void trace_time_unit(vector_file *file)
+{
+    set64(file, TRACE, TTD_TRACE_TIME_UNIT, 0);
+}
+
+static void trace_flags(vector_file *file)
+{
+    set32(file, TRACE, TTD_TRACE_FLAGS, 0x10);
+}
+
+static void trace_reserved(vector_file *file)
+{
+    set32(file, TRACE, TTD_TRACE_RESERVED, 1);
+}
+
+/* The strings chunk: size 6 and "malloc", one byte of padding. */
+
+static void string_too_short(vector_file *file)
+{
+    set8(file, STRINGS, 0, 7);
+}
+
+static void string_trailing(vector_file *file)
+{
+    set8(file, STRINGS, 0, 5);
+}
+
+static void varint_overlong(vector_file *file)
+{
+    static const uint8_t bytes[] = {0x85, 0x00, 'm', 'a', 'l', 'l', 'o'};
+    memcpy(payload_of(file, STRINGS), bytes, sizeof bytes);
+    seal(file, STRINGS);
+}
+
+static void varint_endless(vector_file *file)
+{
+    memset(payload_of(file, STRINGS), 0xFF, 7);
+    seal(file, STRINGS);
+}
+
+static void thread_action(vector_file *file)
+{
+    set8(file, THREADS, 0, 3);
+}
+
+static void thread_id_zero(vector_file *file)
+{
+    set8(file, THREADS, 1, 0);
+}
+
+static void thread_id_gap(vector_file *file)
+{
+    set8(file, THREADS, 1, 2);
+}
+
+static void heap_name_undefined(vector_file *file)
+{
+    set8(file, HEAPS, 1, 9);
+}
+
+static void lz4_rubbish(vector_file *file)
+{
+    payload_of(file, EVENTS)[TTD_HEADER_CODEC - TTD_HEADER_SIZE] = TTD_CODEC_LZ4;
+    memset(payload_of(file, EVENTS), 0xFF, 8);
+    seal(file, EVENTS);
+}
+
+static void events_column_length(vector_file *file)
+{
+    set32(file, EVENTS, TTD_EVENTS_LENGTHS, 0xFFFFFFFF);
+}
+
+static void events_shape_count(vector_file *file)
+{
+    set32(file, EVENTS, TTD_EVENTS_SHAPE_COUNT, 0x10000000);
+}
+
+static void events_class_count(vector_file *file)
+{
+    set32(file, EVENTS, TTD_EVENTS_CLASS_COUNT, 0x10000000);
+}
+
+static void events_action(vector_file *file)
+{
+    set8(file, EVENTS, TTD_EVENTS_COLUMNS, 9);
+}
+
+static void stacks_column_length(vector_file *file)
+{
+    set32(file, STACKS, TTD_STACKS_LENGTHS, 0x7FFFFFFF);
+}
+
+static void index_link_count(vector_file *file)
+{
+    set32(file, INDEX, TTD_INDEX_LINK_COUNT, 65);
+}
+
+static void index_entry(vector_file *file)
+{
+    set8(file, INDEX, TTD_INDEX_LINKS + TTD_LINK_SIZE + TTD_HEADER_FIRST_ITEM, 77);
+}
+
+static void index_link(vector_file *file)
+{
+    set64(file, INDEX, TTD_INDEX_LINKS + TTD_LINK_OFFSET, 8);
+}
+
+static void end_events(vector_file *file)
+{
+    set64(file, END, TTD_END_EVENTS, 5);
+}
+
+static void end_chunks(vector_file *file)
+{
+    set64(file, END, TTD_END_CHUNKS, 10);
+}
+
+static void end_index(vector_file *file)
+{
+    set64(file, END, TTD_END_INDEX_OFFSET, 8);
+}
+
+static void end_lost(vector_file *file)
+{
+    set64(file, END, TTD_END_LOST_EVENTS, 1);
+}
+
+static void end_reason(vector_file *file)
+{
+    set32(file, END, TTD_END_REASON, 0x80000000);
+}
+
+#define CORRUPT TTD_ERROR_CORRUPT
+
+const vector vectors_bad_payload[] = {
+    {"bad-trace-pointer-size", "a pointer of 5 bytes", "", trace_pointer_size, NULL, CORRUPT, TRACE,
+     "pointer_size", 0, NULL},
+    {"bad-trace-time-unit", "time_unit 0", "", trace_time_unit, NULL, CORRUPT, TRACE, "time_unit 0",
+     0, NULL},
+    {"bad-trace-flags", "a reserved flag of the trace is set", "", trace_flags, NULL, CORRUPT,
+     TRACE, "unknown flags of the trace", 0, NULL},
+    {"bad-trace-reserved", "the trace's reserved field is not zero", "", trace_reserved, NULL,
+     CORRUPT, TRACE, "reserved field is not zero", 0, NULL},
+    {"bad-string-too-short", "a string that ends after its chunk", "", string_too_short, NULL,
+     CORRUPT, STRINGS, "payload too short", 0, NULL},
+    {"bad-string-trailing", "bytes after the last item", "", string_trailing, NULL, CORRUPT,
+     STRINGS, "bytes left over in the payload", 0, NULL},
+    {"bad-varint-overlong", "a varint that has a shorter form", "", varint_overlong, NULL, CORRUPT,
+     STRINGS, "overlong varint", 0, NULL},
+    {"bad-varint-endless", "a varint that does not end", "", varint_endless, NULL, CORRUPT, STRINGS,
+     "payload too short", 0, NULL},
+    {"bad-thread-action", "a thread record that is neither begin nor end", "", thread_action, NULL,
+     CORRUPT, THREADS, "action of a thread", 0, NULL},
+    {"bad-thread-id-zero", "a definition of id 0", "", thread_id_zero, NULL, CORRUPT, THREADS,
+     "id of a thread", 0, NULL},
+    {"bad-thread-id-gap", "ids that are not dense; only verify looks for that", "", thread_id_gap,
+     NULL, TTD_OK, VECTOR_NOWHERE, NULL, CORRUPT, "order of threads"},
+    {"bad-heap-name-undefined", "a string used and never defined; only verify looks for that", "",
+     heap_name_undefined, NULL, TTD_OK, VECTOR_NOWHERE, NULL, CORRUPT, "undefined name of a heap"},
+    {"bad-lz4", "bytes that are no LZ4 block", "", lz4_rubbish, NULL, CORRUPT, EVENTS,
+     "compressed payload", 0, NULL},
+    {"bad-events-column-length", "a column longer than its payload", "", events_column_length, NULL,
+     CORRUPT, EVENTS, "payload too short", 0, NULL},
+    {"bad-events-class-count", "more classes than there are bytes", "", events_class_count, NULL,
+     CORRUPT, EVENTS, "number of classes", 0, NULL},
+    {"bad-events-shape-count", "more shapes than there are bytes", "", events_shape_count, NULL,
+     CORRUPT, EVENTS, "number of shapes", 0, NULL},
+    {"bad-events-action", "an action that does not exist", "", events_action, NULL, CORRUPT, EVENTS,
+     "action of an event", 0, NULL},
+    {"bad-stacks-column-length", "a column longer than its payload", "", stacks_column_length, NULL,
+     CORRUPT, STACKS, "payload too short", 0, NULL},
+    {"bad-index-link-count", "more links than an index can have; an index is no part of reading",
+     "", index_link_count, NULL, TTD_OK, VECTOR_NOWHERE, NULL, CORRUPT, "size of an index"},
+    {"bad-index-entry", "an entry that differs from its chunk; the chunk wins", "", index_entry,
+     NULL, TTD_OK, VECTOR_NOWHERE, NULL, CORRUPT, "entries of an index"},
+    {"bad-index-link", "a link to where no index is", "", index_link, NULL, TTD_OK, VECTOR_NOWHERE,
+     NULL, CORRUPT, "links of an index"},
+    {"bad-end-events", "more events in the End chunk than in the file", "", end_events, NULL,
+     CORRUPT, END, "totals in the End chunk", CORRUPT, "number of events in the End chunk"},
+    {"bad-end-chunks", "a wrong number of chunks in the End chunk", "", end_chunks, NULL, CORRUPT,
+     END, "totals in the End chunk", CORRUPT, "number of chunks in the End chunk"},
+    {"bad-end-index", "a wrong index_offset in the End chunk", "", end_index, NULL, TTD_OK,
+     VECTOR_NOWHERE, NULL, CORRUPT, "index_offset in the End chunk"},
+    {"bad-end-lost", "a wrong number of lost events in the End chunk", "", end_lost, NULL, TTD_OK,
+     VECTOR_NOWHERE, NULL, CORRUPT, "number of lost events in the End chunk"},
+    {"bad-end-reason", "a reason beyond its range", "", end_reason, NULL, CORRUPT, END,
+     "reason of the end", 0, NULL},
+    {.name = NULL},
+};

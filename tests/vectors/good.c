@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include "vectors/vectors.h"
+
+#include <string.h>
+
+#include "support/chunk_edit.h"
+#include "support/model.h"
+
+static void write_empty(ttd_memory *memory)
+{
+    vector_close(vector_writer(memory, NULL));
+}
+
+static void write_unclosed(ttd_memory *memory)
+{
+    ttd_writer *writer = vector_writer(memory, NULL);
+    vector_string(writer, "what was written before the recorder died");
+    vector_check(ttd_writer_close(writer, NULL, NULL));
+}
+
+static ttd_event event_of(ttd_action action, ttd_api_function api, uint64_t step)
+{
+    return (ttd_event){.action = (uint8_t)action,
+                       .api = (uint8_t)api,
+                       .time_start = {0x1A, step},
+                       .time_end = {0x1A, step + 1},
+                       .wall_time = step * 10,
+                       .result = 1,
+                       .thread = 1,
+                       .heap = 1,
+                       .stack = 2};
+}
+
+/** One event of each action, with each property that it has. */
+static void write_actions(ttd_writer *writer)
+{
+    ttd_event create = event_of(TTD_ACTION_CREATE, TTD_API_HEAP_CREATE, 1);
+    create.flags = 4;
+    create.reserve_size = 0x100000;
+    create.commit_size = 0x1000;
+    create.result = 0x2000000;
+    vector_event(writer, create);
+    ttd_event alloc = event_of(TTD_ACTION_ALLOC, TTD_API_CALLOC, 3);
+    alloc.address = 0x2000040;
+    alloc.size = 96;
+    uint64_t parameters[] = {8, 12};
+    alloc.parameters = parameters;
+    alloc.parameter_count = 2;
+    vector_event(writer, alloc);
+    ttd_event protect = event_of(TTD_ACTION_PROTECT, TTD_API_HEAP_PROTECT, 5);
+    protect.make_read_only = 1;
+    vector_event(writer, protect);
+    vector_event(writer, event_of(TTD_ACTION_LOCK, TTD_API_HEAP_LOCK, 7));
+    ttd_event again = event_of(TTD_ACTION_REALLOC, TTD_API_REALLOC, 9);
+    again.base_address = again.previous_address = alloc.address;
+    again.address = 0x2000100;
+    again.size = 200;
+    vector_event(writer, again);
+    vector_event(writer, event_of(TTD_ACTION_UNLOCK, TTD_API_HEAP_UNLOCK, 11));
+    ttd_event release = event_of(TTD_ACTION_FREE, TTD_API_FREE_SIZED, 13);
+    release.base_address = again.address;
+    release.size = 200;
+    vector_event(writer, release);
+    ttd_event destroy = event_of(TTD_ACTION_DESTROY, TTD_API_HEAP_DESTROY, 15);
+    destroy.time_end = ttd_position_invalid();
+    destroy.result = 0;
+    vector_event(writer, destroy);
+}
+
+static void write_definitions(ttd_writer *writer)
+{
+    ttd_id id;
+    ttd_id path = vector_string(writer, "/usr/bin/example");
+    ttd_id name = vector_string(writer, "main");
+    vector_string(writer, "");
+    ttd_module module = {.action = TTD_MODULE_LOAD,
+                         .position = {1, 2},
+                         .path = path,
+                         .bias = 0x555555554000,
+                         .begin = 0x555555554000,
+                         .end = 0x555555558000,
+                         .build_id = {0xDE, 0xAD, 0xBE, 0xEF},
+                         .build_id_size = 4};
+    vector_check(ttd_writer_module(writer, &module, &id));
+    ttd_module unload = {.action = TTD_MODULE_UNLOAD, .id = id, .position = {0x1A, 16}};
+    vector_check(ttd_writer_module(writer, &unload, NULL));
+    ttd_thread thread = {.action = TTD_THREAD_BEGIN, .position = {1, 0}, .os_id = 77, .name = name};
+    vector_check(ttd_writer_thread(writer, &thread, &id));
+    ttd_thread end = {.action = TTD_THREAD_END, .id = id, .position = {0x1A, 17}, .name = name};
+    vector_check(ttd_writer_thread(writer, &end, NULL));
+    vector_check(ttd_writer_heap(writer, &(ttd_heap){0, 0x2000000, name}, &id));
+    ttd_id outer;
+    vector_check(ttd_writer_stack(writer, TTD_NONE, 1, 0x1180, &outer));
+    vector_check(ttd_writer_stack(writer, outer, 1, 0x1136, &id));
+    ttd_symbol_frame frame = {name, path, 12};
+    vector_check(ttd_writer_symbol(writer, &(ttd_symbol){1, 0x1136, &frame, 1}));
+}
+
+static void write_records(ttd_writer *writer)
+{
+    ttd_user_event user = {.client = {9, 9}, .position = {0x1A, 4}, .wall_time = 40, .thread = 1};
+    user.flags = TTD_USER_EVENT_KEYFRAME;
+    user.data = (const uint8_t *)"mark";
+    user.size = 4;
+    vector_check(ttd_writer_user_event(writer, &user));
+    ttd_loss loss = {TTD_LOSS_OVERFLOW, 1, 12, {0x1A, 13}, {0x1A, 15}};
+    vector_check(ttd_writer_loss(writer, &loss));
+    ttd_metadata metadata = {{"command", 7}, {"example -x", 10}};
+    vector_check(ttd_writer_metadata(writer, &metadata));
+    ttd_block block = {0x2000040, 96, 1, {0x1A, 4}, 1, 1, 2, TTD_API_CALLOC};
+    ttd_live_blocks blocks = {TTD_BLOCKS_SNAPSHOT, 1, true, {0x1A, 8}, &block, 1};
+    vector_check(ttd_writer_live_blocks(writer, &blocks));
+    uint8_t page[512] = {1, 2, 3};
+    uint64_t first;
+    vector_check(ttd_writer_pages(writer, &(ttd_pages){0, sizeof page, 1, page}, &first));
+    ttd_memory_run runs[] = {{0x2000000, 1, TTD_MEMORY_READ | TTD_MEMORY_WRITE, TTD_PAGE_FIRST},
+                             {0x2000200, 7, TTD_MEMORY_READ, TTD_PAGE_ZERO}};
+    ttd_memory_map map = {1, true, {0x1A, 16}, sizeof page, runs, 2};
+    vector_check(ttd_writer_memory_map(writer, &map));
+}
+
+static void write_kinds(ttd_memory *memory, ttd_codec codec)
+{
+    ttd_writer_options options = ttd_writer_options_default();
+    options.codec = codec;
+    ttd_writer *writer = vector_writer(memory, &options);
+    write_definitions(writer);
+    write_actions(writer);
+    write_records(writer);
+    vector_close(writer);
+}
+
+static void write_kinds_raw(ttd_memory *memory)
+{
+    write_kinds(memory, TTD_CODEC_RAW);
+}
+
+static void write_kinds_lz4(ttd_memory *memory)
+{
+    write_kinds(memory, TTD_CODEC_LZ4);
+}
+
+static void write_model(ttd_memory *memory, model_style style, uint64_t seed, int steps,
+                        uint32_t events_per_chunk)
+{
+    model m;
+    ttd_trace trace = model_begin(&m, (entropy){.state = seed}, style);
+    ttd_writer_options options = ttd_writer_options_default();
+    options.events_per_chunk = events_per_chunk;
+    ttd_output output;
+    ttd_writer *writer = NULL;
+    vector_check(ttd_output_memory(memory, NULL, &output));
+    vector_check(ttd_writer_open(&output, &trace, &options, NULL, &writer, NULL));
+    for (int i = 0; i < steps; i++)
+        vector_check(model_step(&m, writer));
+    vector_close(writer);
+    model_free(&m);
+}
+
+static void write_program(ttd_memory *memory)
+{
+    write_model(memory, MODEL_REALISTIC, 1, 600, 256);
+}
+
+static void write_extremes(ttd_memory *memory)
+{
+    write_model(memory, MODEL_ANYTHING, 2, 150, 64);
+}
+
+static void write_chunks(ttd_memory *memory)
+{
+    write_model(memory, MODEL_REALISTIC, 3, 40, 3);
+}
+
+static void add_minor_version(vector_file *file)
+{
+    size_t at = chunk_edit_find_kind(file->data, file->size, TTD_KIND_STRINGS);
+    ttd_put16(file->data + at + TTD_HEADER_MINOR, 7);
+    chunk_edit_seal_header(file->data + at);
+    size_t index = chunk_edit_find_kind(file->data, file->size, TTD_KIND_INDEX);
+    uint8_t *entry = file->data + index + TTD_HEADER_SIZE + TTD_INDEX_LINKS + TTD_LINK_SIZE;
+    memcpy(entry + TTD_HEADER_SIZE, file->data + at, TTD_HEADER_SIZE);
+    chunk_edit_seal(file->data + index, file->size - index);
+}
+
+/** Makes the strings chunk one of a private kind. Events refer to a heap whose name is lost. */
+static void add_private_kind(vector_file *file)
+{
+    size_t at = chunk_edit_find_kind(file->data, file->size, TTD_KIND_METADATA);
+    size_t number = ttd_get64(file->data + at + TTD_HEADER_NUMBER);
+    ttd_put16(file->data + at + TTD_HEADER_KIND, TTD_KIND_PRIVATE + 1);
+    chunk_edit_seal_header(file->data + at);
+    size_t index = chunk_edit_find_kind(file->data, file->size, TTD_KIND_INDEX);
+    uint8_t *entry = file->data + index + TTD_HEADER_SIZE + TTD_INDEX_LINKS + TTD_LINK_SIZE;
+    memcpy(entry + number * TTD_HEADER_SIZE, file->data + at, TTD_HEADER_SIZE);
+    chunk_edit_seal(file->data + index, file->size - index);
+}
+
+const vector vectors_good[] = {
+    {.name = "good-empty", .purpose = "nothing but trace, index and End", .write = write_empty},
+    {.name = "good-base", .purpose = "four events in two chunks; most bad files are made of it"},
+    {.name = "good-kinds-raw",
+     .purpose = "every kind of chunk, every action with each of its properties, uncompressed",
+     .write = write_kinds_raw},
+    {.name = "good-kinds-lz4", .purpose = "the same, compressed", .write = write_kinds_lz4},
+    {.name = "good-program",
+     .purpose = "as a recorder writes: threads in turn, blocks allocated and freed, LZ4",
+     .write = write_program},
+    {.name = "good-extremes",
+     .purpose = "values and positions that no program has, but that a trace can",
+     .write = write_extremes},
+    {.name = "good-chunks", .purpose = "many chunks of few events", .write = write_chunks},
+    {.name = "good-minor-version",
+     .purpose = "a chunk of a later minor version is read as any other",
+     .damage = add_minor_version},
+    {.name = "good-private-kind",
+     .purpose = "a chunk of a private kind that is not critical is skipped",
+     .write = write_kinds_raw,
+     .damage = add_private_kind},
+    {.name = "good-unclosed",
+     .purpose = "the recorder died: no End chunk; reads well, but verify says so",
+     .write = write_unclosed,
+     .verify_status = TTD_ERROR_TRUNCATED,
+     .verify_what = "not closed cleanly"},
+    {.name = NULL},
+};

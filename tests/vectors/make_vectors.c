@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* make_vectors DIRECTORY: writes all vector files, and the README that says what they are. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vectors/vectors.h"
+
+#define PATH_SIZE 4096
+
+static FILE *create(const char *directory, const char *name, const char *ending)
+{
+    char path[PATH_SIZE];
+    FILE *file = NULL;
+    if (snprintf(path, sizeof path, "%s/%s%s", directory, name, ending) < (int)sizeof path)
+        file = fopen(path, "wb");
+    if (!file) {
+        perror(name);
+        exit(1);
+    }
+    return file;
+}
+
+static void finish(FILE *file)
+{
+    if (fclose(file) != 0) {
+        perror("write");
+        exit(1);
+    }
+}
+
+static void describe(FILE *readme, const vector *of)
+{
+    fprintf(readme, "| %s | %s | %s | ", of->name, of->purpose,
+            of->requirements ? of->requirements : "");
+    if (of->status == TTD_OK)
+        fprintf(readme, "reads to the end");
+    else
+        fprintf(readme, "%s: %s", ttd_status_text(of->status), of->what);
+    if (of->chunk >= 0 && of->status != TTD_OK)
+        fprintf(readme, ", at chunk %d", of->chunk);
+    if (of->verify_what)
+        fprintf(readme, "; verify: %s", of->verify_what);
+    fprintf(readme, " |\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: make_vectors DIRECTORY\n");
+        return 2;
+    }
+    FILE *readme = create(argv[1], "README", ".md");
+    fprintf(
+        readme,
+        "<!-- SPDX-License-Identifier: MIT -->\n"
+        "Small files that a reader of the format must read (`good-`), and files that it must\n"
+        "refuse: because they are wrong (`bad-`), or because they are of a kind that it cannot\n"
+        "know (`unsupported-`). `make_vectors` writes them and this list; the tests check that\n"
+        "they are up to date, and that the library says of each what is said here. Chunks are\n"
+        "counted by their place in the file, from 0. The numbers in brackets are those of\n"
+        "spec/format.md.\n\n"
+        "| File | For | Requirements | Strict reading |\n|---|---|---|---|\n");
+    for (const vector *const *table = vectors_all; *table; table++) {
+        for (const vector *v = *table; v->name; v++) {
+            vector_file file = vector_make(v);
+            FILE *output = create(argv[1], v->name, ".trace");
+            fwrite(file.data, 1, file.size, output);
+            finish(output);
+            free(file.data);
+            describe(readme, v);
+        }
+    }
+    finish(readme);
+    return 0;
+}

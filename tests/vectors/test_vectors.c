@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* The library says of each vector file what the list says; the published files are up to date. */
+#include <criterion/criterion.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/chunk_edit.h"
+#include "support/record_text.h"
+#include "vectors/vectors.h"
+
+#define PATH_SIZE 4096
+
+static void for_each(void (*check)(const vector *v, const vector_file *file))
+{
+    for (const vector *const *table = vectors_all; *table; table++) {
+        for (const vector *v = *table; v->name; v++) {
+            vector_file file = vector_make(v);
+            check(v, &file);
+            free(file.data);
+        }
+    }
+}
+
+static uint64_t offset_of(const vector *v, const vector_file *file)
+{
+    return chunk_edit_find(file->data, file->size, (size_t)v->chunk);
+}
+
+static ttd_status read_all(const vector_file *file, ttd_error *error)
+{
+    ttd_input input;
+    ttd_reader *reader = NULL;
+    text lines = {0};
+    cr_assert_eq(ttd_input_memory(file->data, file->size, NULL, &input), TTD_OK);
+    ttd_status status = ttd_reader_open(&input, NULL, NULL, &reader, error);
+    while (status == TTD_OK) {
+        ttd_batch batch;
+        status = ttd_reader_next(reader, &batch, error);
+        lines.size = 0;
+        if (status == TTD_OK)
+            text_of_batch(&lines, &batch);
+    }
+    text_free(&lines);
+    ttd_reader_close(reader);
+    return status;
+}
+
+static void check_reading(const vector *v, const vector_file *file)
+{
+    ttd_error error = {.what = ""};
+    ttd_status status = read_all(file, &error);
+    if (v->status == TTD_OK) {
+        cr_expect_eq(status, TTD_END, "%s: %s", v->name, error.what);
+        return;
+    }
+    cr_expect_eq(status, v->status, "%s: %s", v->name, ttd_status_text(status));
+    cr_expect_str_eq(error.what, v->what, "%s: %s", v->name, error.what);
+    cr_expect_eq(error.status, v->status, "%s", v->name);
+    cr_expect_eq(error.offset, offset_of(v, file), "%s: at %" PRIu64, v->name, error.offset);
+}
+
+Test(vectors, reading)
+{
+    for_each(check_reading);
+}
+
+/* Tolerant reading comes to an end, and never says that something is corrupt. */
+static void check_tolerant(const vector *v, const vector_file *file)
+{
+    ttd_input input;
+    ttd_reader *reader = NULL;
+    ttd_batch batch;
+    ttd_reader_options options = ttd_reader_options_default();
+    options.tolerant = true;
+    cr_assert_eq(ttd_input_memory(file->data, file->size, NULL, &input), TTD_OK);
+    ttd_status status = ttd_reader_open(&input, &options, NULL, &reader, NULL);
+    if (status != TTD_OK)
+        return;
+    for (int batches = 0; status == TTD_OK && batches < 10000; batches++)
+        status = ttd_reader_next(reader, &batch, NULL);
+    cr_expect(status == TTD_END || status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_UNSUPPORTED,
+              "%s: %s", v->name, ttd_status_text(status));
+    ttd_reader_close(reader);
+}
+
+Test(vectors, tolerant)
+{
+    for_each(check_tolerant);
+}
+
+static bool keep_first(void *context, const ttd_problem *problem)
+{
+    ttd_problem *first = context;
+    if (first->error.status == TTD_OK)
+        *first = *problem;
+    return true;
+}
+
+static void check_verify(const vector *v, const vector_file *file)
+{
+    ttd_input input;
+    ttd_verdict verdict = {0};
+    ttd_problem first = {.error = {.what = ""}};
+    ttd_error error = {.what = ""};
+    cr_assert_eq(ttd_input_memory(file->data, file->size, NULL, &input), TTD_OK);
+    ttd_status status = ttd_verify(&input, NULL, keep_first, &first, &verdict, &error);
+    if (status == TTD_ERROR_NOT_A_TRACE || status == TTD_ERROR_UNSUPPORTED) {
+        ttd_status expected = v->verify_what ? v->verify_status : v->status;
+        if (expected == TTD_ERROR_TRUNCATED)
+            expected = TTD_ERROR_NOT_A_TRACE;
+        cr_expect_eq(status, expected, "%s: %s", v->name, error.what);
+        return;
+    }
+    cr_expect_eq(status, TTD_OK, "%s: %s", v->name, error.what);
+    ttd_status expected = v->verify_what ? v->verify_status : v->status;
+    const char *what = v->verify_what ? v->verify_what : v->what;
+    cr_expect_eq(verdict.ok, expected == TTD_OK, "%s: verdict", v->name);
+    if (expected == TTD_OK)
+        return;
+    cr_expect_eq(first.error.status, expected, "%s: %s", v->name, first.error.what);
+    if (v->status != TTD_ERROR_TRUNCATED)
+        cr_expect_str_eq(first.error.what, what, "%s: %s", v->name, first.error.what);
+    if (v->chunk >= 0 && v->status != TTD_OK)
+        cr_expect_eq(first.error.offset, offset_of(v, file), "%s", v->name);
+}
+
+Test(vectors, verify)
+{
+    for_each(check_verify);
+}
+
+/* Whatever can be recovered of them is intact. */
+static void check_recover(const vector *v, const vector_file *file)
+{
+    ttd_input input;
+    ttd_memory recovered;
+    ttd_output output;
+    ttd_verdict verdict = {0};
+    cr_assert_eq(ttd_input_memory(file->data, file->size, NULL, &input), TTD_OK);
+    cr_assert_eq(ttd_output_memory(&recovered, NULL, &output), TTD_OK);
+    if (ttd_recover(&input, &output, NULL, NULL, NULL, &verdict, NULL) == TTD_OK) {
+        ttd_problem first = {.error = {.what = ""}};
+        cr_assert_eq(ttd_input_memory(recovered.data, recovered.size, NULL, &input), TTD_OK);
+        cr_expect_eq(ttd_verify(&input, NULL, keep_first, &first, &verdict, NULL), TTD_OK);
+        cr_expect(verdict.ok, "%s: %s", v->name, first.error.what);
+    }
+    ttd_memory_free(&recovered);
+}
+
+Test(vectors, recover)
+{
+    for_each(check_recover);
+}
+
+static void check_published(const vector *v, const vector_file *file)
+{
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "%s/%s.trace", getenv("TTD_VECTORS"), v->name);
+    FILE *input = fopen(path, "rb");
+    cr_assert_not_null(input, "%s", path);
+    uint8_t *data = malloc(file->size + 1);
+    size_t size = fread(data, 1, file->size + 1, input);
+    fclose(input);
+    cr_expect(size == file->size && memcmp(data, file->data, size) == 0,
+              "%s is not up to date: run make_vectors", v->name);
+    free(data);
+}
+
+Test(vectors, published)
+{
+    for_each(check_published);
+}

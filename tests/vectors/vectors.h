@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/** The vector files: how each is made, what it is for, and what a reader must say of it. */
+#ifndef VECTORS_VECTORS_H
+#define VECTORS_VECTORS_H
+
+#include <ttdtrace/ttdtrace.h>
+
+/** No chunk of the file. */
+#define VECTOR_NOWHERE (-1)
+
+/** A file in the making. */
+typedef struct vector_file {
+    uint8_t *data;
+    size_t size;
+} vector_file;
+
+typedef struct vector {
+    /** Without ".trace"; good-, bad- or unsupported-. */
+    const char *name;
+    /** What the file is for. */
+    const char *purpose;
+    /** Numbered requirements of spec/format.md that it is about, separated by blanks. */
+    const char *requirements;
+    /** Makes a bad file of a good one; NULL for a good one. */
+    void (*damage)(vector_file *file);
+    /** Writes a good file; NULL for the one that most bad ones are made of. */
+    void (*write)(ttd_memory *memory);
+    /** How strict reading ends, at which chunk's offset (by place in the file), with which text. */
+    ttd_status status;
+    int chunk;
+    const char *what;
+    /** What verify says first, if it differs: problems that only it looks for. */
+    ttd_status verify_status;
+    const char *verify_what;
+} vector;
+
+extern const vector vectors_good[];
+extern const vector vectors_bad[];
+extern const vector vectors_bad_payload[];
+
+/** The tables, ended by NULL; each ends with a vector without a name. */
+extern const vector *const vectors_all[];
+
+/** Makes the file; free its data with free(). */
+vector_file vector_make(const vector *of);
+
+/** Makes room for `size` bytes in all. */
+void vector_resize(vector_file *file, size_t size);
+
+/** Opens a writer into memory; aborts on failure, as all the following. */
+ttd_writer *vector_writer(ttd_memory *memory, const ttd_writer_options *options);
+ttd_id vector_string(ttd_writer *writer, const char *text);
+void vector_event(ttd_writer *writer, ttd_event event);
+void vector_check(ttd_status status);
+void vector_close(ttd_writer *writer);
+
+/** The file that most bad ones are made of: chunks trace, strings, threads, heaps, stacks, events,
+ * events, index, end, all raw. */
+void vector_write_base(ttd_memory *memory);
+
+#endif
