@@ -80,7 +80,9 @@ static bool check_stacks(ttd_references *references, const ttd_allocator *alloca
     for (size_t i = 0; i < batch->count && !*what; i++) {
         const ttd_stack *stack = &batch->u.stacks[i];
         if (!define(references, stack->id, &references->stacks)) {
+            /* Nor could depths be kept: the array would grow as ids do, not as bytes. */
             *what = "order of stacks";
+            references->unknown = true;
         } else if (!knows(references, stack->module, references->modules)) {
             *what = "undefined module of a stack";
         } else if (!references->unknown) {
