@@ -113,19 +113,23 @@ bool ttd_template_apply(const char *items, const ttd_event *event, const uint64_
     return true;
 }
 
-bool ttd_template_matches(const char *items, const ttd_event *event)
+bool ttd_event_fits_template(const ttd_event *event)
 {
-    if (strlen(items) != event->parameter_count)
+    const char *items = ttd_api_template(event->api);
+    if (!items)
         return false;
-    for (size_t i = 0; items[i]; i++) {
+    uint32_t i = 0;
+    for (; items[i]; i++) {
         uint64_t value;
+        if (i == event->parameter_count)
+            return false;
         if (items[i] == 'X')
             continue;
         if (!item_value(items[i], event, i ? event->parameters[i - 1] : 0, &value) ||
             value != event->parameters[i])
             return false;
     }
-    return true;
+    return i == event->parameter_count;
 }
 
 size_t ttd_event_parameters(const ttd_event *event, uint64_t parameters[TTD_PARAMETERS_MAX])

@@ -26,7 +26,7 @@ size_t ttd_template_stored(const char *items);
 bool ttd_template_apply(const char *items, const ttd_event *event, const uint64_t *stored,
                         uint64_t *parameters);
 
-/** Whether the event's explicit parameters are exactly what the template gives for their X. */
-bool ttd_template_matches(const char *items, const ttd_event *event);
+/** Whether the API has a template, and the event's explicit parameters are what it gives. */
+bool ttd_event_fits_template(const ttd_event *event);
 
 #endif

@@ -19,7 +19,25 @@ typedef struct ttd_event_class {
     uint8_t parameter_count;
     ttd_id heap;
     uint64_t flags;
+    /** Derived from the above: whether the event gives back the block at its base_address. */
+    bool releases;
+    /** How many parameters are in the extra column. */
+    uint8_t stored;
+    /** A ttd_event_rest: what there is beside size and addresses. */
+    uint8_t rest;
+    /** What the parameters are, if they are by the API's template; else NULL. */
+    const char *items;
 } ttd_event_class;
+
+/** How much work the rest of an event is; the frequent cases are told apart. */
+typedef enum ttd_event_rest {
+    TTD_REST_NONE = 0,
+    /** Parameters by template, and nothing else: S, B, BS. */
+    TTD_REST_SIZE = 1,
+    TTD_REST_BASE = 2,
+    TTD_REST_BASE_SIZE = 3,
+    TTD_REST_OTHER = 4
+} ttd_event_rest;
 
 /** What call sites have in common, and what is predicted from the last event of the shape. */
 typedef struct ttd_event_shape {
@@ -70,8 +88,9 @@ typedef struct ttd_event_state {
     uint32_t thread;
     /** Effect position of the event before. */
     ttd_position effect;
-    /** In time units. */
+    /** In time units, and in nanoseconds. */
     uint64_t clock;
+    uint64_t wall_time;
 } ttd_event_state;
 
 void ttd_event_state_init(ttd_event_state *state, const ttd_allocator *allocator);
@@ -83,23 +102,28 @@ bool ttd_event_state_reserve_addresses(ttd_event_state *state, size_t count);
 /** Adds a thread; its last end is 0 steps into the current sequence. False without memory. */
 bool ttd_event_state_add_thread(ttd_event_state *state, ttd_id id);
 
-/** Whether the event gives back the block at its base_address (spec, "Addresses"). */
-static inline bool ttd_form_releases(unsigned action, unsigned form)
-{
-    unsigned outcome = form & TTD_FORM_OUTCOME;
-    if (!(form & TTD_FORM_BASE) || outcome == TTD_OUTCOME_FAILED)
-        return false;
-    return action == TTD_ACTION_FREE || outcome != TTD_OUTCOME_NEVER;
-}
+/** Fills in what is derived from the other members of a class. */
+void ttd_event_class_complete(ttd_event_class *class);
+
+/** Items of a list that are moved at once, so that the number of moves is easy to predict. */
+#define TTD_ADDRESS_BLOCK 4
 
 /** Takes out the item at `place`, counted from 1 for the newest. */
 static inline uint64_t ttd_address_take(ttd_address_list *list, size_t place)
 {
     uint64_t *item = list->items + list->count - place;
+    uint64_t *end = list->items + list->count;
     uint64_t address = *item;
-    for (; place > 1; place--, item++)
-        item[0] = item[1];
     list->count--;
+    /* May move what lies behind the end, which is of no account: there is room for a block. */
+    do {
+        uint64_t a = item[1], b = item[2], c = item[3], d = item[4];
+        item[0] = a;
+        item[1] = b;
+        item[2] = c;
+        item[3] = d;
+        item += TTD_ADDRESS_BLOCK;
+    } while (item < end);
     return address;
 }
 
@@ -113,6 +137,8 @@ typedef struct ttd_events_encoder {
     ttd_event_state state;
     ttd_buffer columns[TTD_COLUMN_COUNT];
     ttd_map class_map;
+    /** The class that was last used with each API, as a first guess. */
+    uint32_t last_class[UINT8_MAX + 1];
     ttd_map shape_map;
     ttd_map thread_map;
     uint32_t count;
@@ -147,16 +173,16 @@ typedef struct ttd_events_decoder {
     ttd_cursor columns[TTD_COLUMN_COUNT];
     uint64_t number;
     uint32_t left;
+    bool first_batch;
+    bool no_memory;
     /** Effect positions that the first and the last event must have. */
     ttd_position first;
     ttd_position last;
-    bool first_batch;
-    /** Events until the next exception, and until the clock changes. */
-    uint64_t until_exception;
-    uint64_t until_clock;
+    /** Numbers of the next event whose times are an exception, and at which the clock changes. */
+    uint64_t exception;
+    uint64_t clock_change;
     /** What is wrong, static. */
     const char *error;
-    bool no_memory;
     ttd_event events[TTD_EVENT_BATCH];
     uint64_t parameters[TTD_EVENT_BATCH][TTD_PARAMETERS_MAX];
 } ttd_events_decoder;

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "codec/events.h"
+#include "codec/events_decoder.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 #include "codec/api.h"
 #include "codec/columns.h"
-
-/** The fewest bytes of a class. */
-#define CLASS_SIZE_MIN 6
-
-/** More events than a chunk can have before the next entry of a list: there is none. */
-#define NO_GAP UINT64_MAX
 
 void ttd_events_decoder_init(ttd_events_decoder *decoder, const ttd_allocator *allocator)
 {
@@ -24,134 +18,6 @@ void ttd_events_decoder_free(ttd_events_decoder *decoder)
     ttd_event_state_free(&decoder->state);
 }
 
-static inline void fail(ttd_events_decoder *decoder, const char *what)
-{
-    if (!decoder->error)
-        decoder->error = what;
-}
-
-/* Reading columns: errors stay in the column's cursor until the end of the batch. */
-
-static inline uint64_t get(ttd_events_decoder *decoder, ttd_column column)
-{
-    return ttd_cursor_varint(&decoder->columns[column]);
-}
-
-static inline unsigned get8(ttd_events_decoder *decoder, ttd_column column)
-{
-    ttd_cursor *cursor = &decoder->columns[column];
-    return cursor->at != cursor->end ? *cursor->at++ : ttd_cursor_get8(cursor);
-}
-
-/** What is wrong with a class; NULL if nothing. */
-static const char *check_class(const ttd_event_class *class)
-{
-    unsigned outcome = class->form & TTD_FORM_OUTCOME;
-    bool allocates = class->action == TTD_ACTION_ALLOC || class->action == TTD_ACTION_REALLOC;
-    bool releases = class->action == TTD_ACTION_FREE || class->action == TTD_ACTION_REALLOC;
-    if (class->action < TTD_ACTION_ALLOC || class->action > TTD_ACTION_DESTROY)
-        return "action of an event";
-    if (class->form & ~TTD_FORM_MASK)
-        return "form of an event";
-    if ((class->form & TTD_FORM_ADDRESS) &&
-        (!allocates || outcome == TTD_OUTCOME_FAILED || outcome == TTD_OUTCOME_NEVER))
-        return "address of an event";
-    if ((class->form & TTD_FORM_BASE) && !releases)
-        return "base address of an event";
-    if ((class->form & TTD_FORM_SIZE) ? !allocates && !releases : allocates)
-        return "size of an event";
-    const char *items = ttd_api_template(class->api);
-    switch (class->form & TTD_FORM_PARAMETERS) {
-    case TTD_PARAMETERS_NONE:
-        return class->parameter_count == 0 ? NULL : "parameters of an event";
-    case TTD_PARAMETERS_BY_API:
-        return items && strlen(items) == class->parameter_count ? NULL : "parameters of an event";
-    case TTD_PARAMETERS_WHOLE:
-        return class->parameter_count <= TTD_PARAMETERS_MAX ? NULL : "parameters of an event";
-    default:
-        return "form of an event";
-    }
-}
-
-static ttd_status read_classes(ttd_events_decoder *decoder, uint32_t count)
-{
-    ttd_event_state *state = &decoder->state;
-    ttd_cursor *in = &decoder->columns[TTD_COLUMN_CLASSES];
-    if (count > ttd_cursor_left(in) / CLASS_SIZE_MIN || count > TTD_ITEMS_MAX) {
-        fail(decoder, "number of classes");
-        return TTD_ERROR_CORRUPT;
-    }
-    void *classes = state->classes;
-    if (ttd_grow_array(state->allocator, &classes, &state->class_capacity, count,
-                       sizeof *state->classes))
-        return TTD_ERROR_NO_MEMORY;
-    state->classes = classes;
-    for (uint32_t i = 0; i < count; i++) {
-        ttd_event_class *class = &state->classes[i];
-        class->action = ttd_cursor_get8(in);
-        class->api = ttd_cursor_get8(in);
-        class->form = ttd_cursor_get8(in);
-        class->parameter_count = ttd_cursor_get8(in);
-        class->heap = ttd_cursor_varint32(in);
-        class->flags = ttd_cursor_varint(in);
-        const char *wrong = check_class(class);
-        if (wrong)
-            fail(decoder, wrong);
-    }
-    state->class_count = count;
-    return TTD_OK;
-}
-
-static size_t stored_parameters(const ttd_event_class *class)
-{
-    if ((class->form & TTD_FORM_PARAMETERS) == TTD_PARAMETERS_BY_API)
-        return ttd_template_stored(ttd_api_template(class->api));
-    return class->parameter_count;
-}
-
-static bool read_shape(ttd_events_decoder *decoder, ttd_event_shape *shape, ttd_id last)
-{
-    ttd_event_state *state = &decoder->state;
-    uint64_t class_index = get(decoder, TTD_COLUMN_SHAPE_CLASSES);
-    uint64_t stack = last + ttd_unzigzag(get(decoder, TTD_COLUMN_SHAPE_STACKS));
-    if (class_index >= state->class_count || stack > UINT32_MAX) {
-        fail(decoder, "shape of an event");
-        return false;
-    }
-    *shape = (ttd_event_shape){(uint32_t)class_index, (ttd_id)stack, 0, 0,
-                               (uint32_t)state->stored_count};
-    state->stored_count += stored_parameters(&state->classes[class_index]);
-    return true;
-}
-
-static ttd_status read_shapes(ttd_events_decoder *decoder, uint32_t count)
-{
-    ttd_event_state *state = &decoder->state;
-    if (count > ttd_cursor_left(&decoder->columns[TTD_COLUMN_SHAPE_CLASSES]) ||
-        count > TTD_ITEMS_MAX) {
-        fail(decoder, "number of shapes");
-        return TTD_ERROR_CORRUPT;
-    }
-    void *array = state->shapes;
-    if (ttd_grow_array(state->allocator, &array, &state->shape_capacity, (size_t)count + 1,
-                       sizeof *state->shapes))
-        return TTD_ERROR_NO_MEMORY;
-    state->shapes = array;
-    state->shapes[0] = (ttd_event_shape){0};
-    for (uint32_t i = 1; i <= count; i++)
-        if (!read_shape(decoder, &state->shapes[i], state->shapes[i - 1].stack))
-            return TTD_ERROR_CORRUPT;
-    state->shape_count = count;
-    array = state->stored;
-    if (ttd_grow_array(state->allocator, &array, &state->stored_capacity, state->stored_count,
-                       sizeof *state->stored))
-        return TTD_ERROR_NO_MEMORY;
-    state->stored = array;
-    if (state->stored_count != 0)
-        memset(state->stored, 0, state->stored_count * sizeof *state->stored);
-    return TTD_OK;
-}
-
 /** Moves the first error of a column to the decoder; true if there is one. */
 static bool column_errors(ttd_events_decoder *decoder)
 {
@@ -160,11 +26,29 @@ static bool column_errors(ttd_events_decoder *decoder)
     return decoder->error != NULL;
 }
 
-/** Reads the number of events until the next entry of a list; beyond all events if it is empty. */
-static inline uint64_t next_gap(ttd_events_decoder *decoder, ttd_column column)
+uint64_t ttd_events_next_gap(ttd_events_decoder *decoder, ttd_column column, uint64_t number)
 {
     ttd_cursor *cursor = &decoder->columns[column];
-    return cursor->at == cursor->end ? NO_GAP : ttd_cursor_varint_max(cursor, TTD_ITEMS_MAX);
+    if (cursor->at == cursor->end)
+        return TTD_NO_EVENT;
+    uint64_t gap = ttd_cursor_varint_max(cursor, TTD_ITEMS_MAX);
+    return gap < TTD_NO_EVENT - number ? number + gap : TTD_NO_EVENT - 1;
+}
+
+/** Reads the tables at the head of the chunk. */
+static ttd_status read_tables(ttd_events_decoder *decoder, uint32_t classes, uint32_t shapes)
+{
+    ttd_status status = ttd_events_read_classes(decoder, classes);
+    if (status == TTD_OK && !column_errors(decoder))
+        status = ttd_events_read_shapes(decoder, shapes);
+    if (status != TTD_OK)
+        return status;
+    ttd_cursor_finish(&decoder->columns[TTD_COLUMN_CLASSES]);
+    ttd_cursor_finish(&decoder->columns[TTD_COLUMN_SHAPE_CLASSES]);
+    ttd_cursor_finish(&decoder->columns[TTD_COLUMN_SHAPE_STACKS]);
+    if (ttd_cursor_left(&decoder->columns[TTD_COLUMN_SHAPES_FIRST]) != decoder->left)
+        ttd_events_decoder_fail(decoder, "number of events");
+    return column_errors(decoder) ? TTD_ERROR_CORRUPT : TTD_OK;
 }
 
 ttd_status ttd_events_decoder_begin(ttd_events_decoder *decoder, ttd_cursor payload,
@@ -173,196 +57,191 @@ ttd_status ttd_events_decoder_begin(ttd_events_decoder *decoder, ttd_cursor payl
 {
     ttd_event_state *state = &decoder->state;
     ttd_event_state_clear(state);
-    decoder->error = NULL;
-    decoder->no_memory = false;
     state->time_unit = time_unit;
     decoder->number = number;
     decoder->left = count;
+    decoder->first_batch = true;
+    decoder->no_memory = false;
     decoder->first = first;
     decoder->last = last;
-    decoder->first_batch = true;
-    state->effect = ttd_position_min();
     uint32_t classes = ttd_cursor_get32(&payload);
     uint32_t shapes = ttd_cursor_get32(&payload);
     ttd_split_columns(&payload, decoder->columns, TTD_COLUMN_COUNT);
     decoder->error = payload.error;
     if (decoder->error)
         return TTD_ERROR_CORRUPT;
-    ttd_status status = read_classes(decoder, classes);
-    if (status == TTD_OK && !column_errors(decoder))
-        status = read_shapes(decoder, shapes);
+    ttd_status status = read_tables(decoder, classes, shapes);
     if (status != TTD_OK)
         return status;
-    ttd_cursor_finish(&decoder->columns[TTD_COLUMN_CLASSES]);
-    ttd_cursor_finish(&decoder->columns[TTD_COLUMN_SHAPE_CLASSES]);
-    ttd_cursor_finish(&decoder->columns[TTD_COLUMN_SHAPE_STACKS]);
-    if (ttd_cursor_left(&decoder->columns[TTD_COLUMN_SHAPES_FIRST]) != count)
-        fail(decoder, "number of events");
-    if (column_errors(decoder))
-        return TTD_ERROR_CORRUPT;
     if (!ttd_event_state_reserve_addresses(state, count))
         return TTD_ERROR_NO_MEMORY;
-    decoder->until_exception = next_gap(decoder, TTD_COLUMN_TIME_GAPS);
-    decoder->until_clock = next_gap(decoder, TTD_COLUMN_CLOCK);
+    decoder->exception = ttd_events_next_gap(decoder, TTD_COLUMN_TIME_GAPS, number);
+    decoder->clock_change = ttd_events_next_gap(decoder, TTD_COLUMN_CLOCK, number);
     return TTD_OK;
 }
 
-static inline bool decode_shape(ttd_events_decoder *decoder)
-{
-    ttd_event_state *state = &decoder->state;
-    uint32_t symbol = get8(decoder, TTD_COLUMN_SHAPES_FIRST);
-    uint32_t before = state->shape;
-    if (symbol == 0) {
-        symbol = state->shapes[before].next;
-    } else if (symbol == TTD_SHAPE_ESCAPE) {
-        symbol = TTD_SHAPE_TWO_BYTES + get8(decoder, TTD_COLUMN_SHAPES_MORE);
-        symbol += get8(decoder, TTD_COLUMN_SHAPES_MORE) << 8;
-    } else if (symbol >= TTD_SHAPE_ONE_BYTE) {
-        symbol = TTD_SHAPE_ONE_BYTE + ((symbol - TTD_SHAPE_ONE_BYTE) << 8) +
-                 get8(decoder, TTD_COLUMN_SHAPES_MORE);
-    }
-    if (symbol == 0 || symbol > state->shape_count) {
-        fail(decoder, "shape of an event");
-        return false;
-    }
-    state->shapes[before].next = symbol;
-    state->shape = symbol;
-    return true;
-}
+/**
+ * What the loop over events uses all the time, apart from the decoder so that the compiler knows
+ * that nothing else changes it. Never hand out its address.
+ */
+typedef struct hot {
+    const ttd_event_class *classes;
+    ttd_event_shape *shapes;
+    uint32_t shape_count;
+    uint32_t shape;
+    const uint8_t *symbols;
+    ttd_cursor sizes;
+    ttd_cursor released;
+    ttd_cursor acquired;
+    ttd_cursor released_explicit;
+    ttd_cursor acquired_explicit;
+    ttd_address_list freed;
+    ttd_address_list allocated;
+    uint64_t last_released;
+    uint64_t last_acquired;
+    uint64_t number;
+    /** The current thread and where its last call ended; invalid if there is none. */
+    ttd_id thread;
+    ttd_position end;
+    const char *error;
+} hot;
 
-/** Reads which thread the exception is about. */
-static bool read_thread(ttd_events_decoder *decoder)
+static inline void load_thread(hot *h, const ttd_event_state *state)
 {
-    ttd_event_state *state = &decoder->state;
-    uint64_t index = get(decoder, TTD_COLUMN_TIME_VALUES);
-    if (index > state->thread_count) {
-        fail(decoder, "thread of an event");
-        return false;
-    }
-    if (index == state->thread_count) {
-        uint64_t id = get(decoder, TTD_COLUMN_TIME_VALUES);
-        if (id > UINT32_MAX) {
-            fail(decoder, "thread of an event");
-            return false;
-        }
-        if (!ttd_event_state_add_thread(state, (ttd_id)id)) {
-            decoder->no_memory = true;
-            return false;
-        }
-    }
-    state->thread = (uint32_t)index;
-    return true;
-}
-
-static ttd_position read_start(ttd_events_decoder *decoder, unsigned form, ttd_position end)
-{
-    uint64_t sequence = decoder->state.effect.sequence;
-    switch (form) {
-    case TTD_START_STEP:
-        return (ttd_position){end.sequence, end.steps + 1};
-    case TTD_START_SEQUENCE:
-        return (ttd_position){sequence + 1, 0};
-    case TTD_START_STEPS:
-        return (ttd_position){end.sequence, end.steps + get(decoder, TTD_COLUMN_TIME_VALUES)};
-    default:
-        sequence += ttd_unzigzag(get(decoder, TTD_COLUMN_TIME_VALUES));
-        return (ttd_position){sequence, get(decoder, TTD_COLUMN_TIME_VALUES)};
-    }
-}
-
-static ttd_position read_end(ttd_events_decoder *decoder, unsigned form, ttd_position start)
-{
-    uint64_t sequence = decoder->state.effect.sequence;
-    if (sequence < start.sequence)
-        sequence = start.sequence;
-    switch (form) {
-    case TTD_END_STEP:
-        return (ttd_position){start.sequence, start.steps + 1};
-    case TTD_END_SEQUENCE:
-        return (ttd_position){sequence + 1, 0};
-    case TTD_END_STEPS:
-        return (ttd_position){start.sequence, start.steps + get(decoder, TTD_COLUMN_TIME_VALUES)};
-    case TTD_END_EXPLICIT:
-        sequence += ttd_unzigzag(get(decoder, TTD_COLUMN_TIME_VALUES));
-        return (ttd_position){sequence, get(decoder, TTD_COLUMN_TIME_VALUES)};
-    case TTD_END_NEVER:
-        return ttd_position_invalid();
-    default:
-        fail(decoder, "form of an event's times");
-        return start;
-    }
-}
-
-/** An event whose times are not as predicted. */
-static bool decode_exception(ttd_events_decoder *decoder, ttd_event *event, bool never)
-{
-    ttd_event_state *state = &decoder->state;
-    unsigned form = get8(decoder, TTD_COLUMN_TIME_FORMS);
-    if ((form & TTD_TIME_THREAD) ? !read_thread(decoder) : state->thread == UINT32_MAX) {
-        fail(decoder, "thread of an event");
-        return false;
-    }
-    if (form == 0 || form & ~TTD_TIME_MASK)
-        fail(decoder, "form of an event's times");
-    ttd_event_thread *thread = &state->threads[state->thread];
-    unsigned start_form = (form & TTD_TIME_START) >> TTD_TIME_START_SHIFT;
-    unsigned end_form = (form & TTD_TIME_END) >> TTD_TIME_END_SHIFT;
-    ttd_position start = read_start(decoder, start_form, thread->end);
-    ttd_position end = read_end(decoder, end_form, start);
-    event->time_start = start;
-    event->time_end = end;
-    if (never != (end_form == TTD_END_NEVER) || !ttd_position_is_valid(start) ||
-        (!never && !ttd_position_is_valid(end)) || ttd_position_compare(start, end) > 0 ||
-        ttd_position_compare(ttd_event_position(event), state->effect) < 0) {
-        fail(decoder, "times of an event");
-        return false;
-    }
-    thread->end = never ? start : end;
-    decoder->until_exception = next_gap(decoder, TTD_COLUMN_TIME_GAPS);
-    return true;
-}
-
-static inline bool decode_time(ttd_events_decoder *decoder, ttd_event *event, bool never)
-{
-    ttd_event_state *state = &decoder->state;
-    if (decoder->until_exception == 0) {
-        if (!decode_exception(decoder, event, never))
-            return false;
+    if (state->thread == UINT32_MAX) {
+        h->end = ttd_position_invalid();
     } else {
-        decoder->until_exception--;
-        if (state->thread == UINT32_MAX || never) {
-            fail(decoder, "times of an event");
-            return false;
-        }
-        ttd_position *end = &state->threads[state->thread].end;
-        if (end->steps >= UINT64_MAX - 1) {
-            fail(decoder, "times of an event");
-            return false;
-        }
-        event->time_start = (ttd_position){end->sequence, end->steps + 1};
-        end->steps += 2;
-        event->time_end = *end;
+        h->thread = state->threads[state->thread].id;
+        h->end = state->threads[state->thread].end;
     }
-    event->thread = state->threads[state->thread].id;
-    state->effect = ttd_event_position(event);
-    return true;
 }
 
-static inline bool decode_clock(ttd_events_decoder *decoder, ttd_event *event)
+static inline void store_thread(const hot *h, ttd_event_state *state)
+{
+    if (state->thread != UINT32_MAX)
+        state->threads[state->thread].end = h->end;
+}
+
+static inline hot warm_up(const ttd_events_decoder *decoder)
+{
+    const ttd_event_state *state = &decoder->state;
+    hot h = {.classes = state->classes,
+             .shapes = state->shapes,
+             .shape_count = (uint32_t)state->shape_count,
+             .shape = state->shape,
+             .symbols = decoder->columns[TTD_COLUMN_SHAPES_FIRST].at,
+             .sizes = decoder->columns[TTD_COLUMN_SIZES],
+             .released = decoder->columns[TTD_COLUMN_RELEASED],
+             .acquired = decoder->columns[TTD_COLUMN_ACQUIRED],
+             .released_explicit = decoder->columns[TTD_COLUMN_RELEASED_EXPLICIT],
+             .acquired_explicit = decoder->columns[TTD_COLUMN_ACQUIRED_EXPLICIT],
+             .freed = state->freed,
+             .allocated = state->allocated,
+             .last_released = state->released,
+             .last_acquired = state->acquired,
+             .number = decoder->number};
+    load_thread(&h, state);
+    return h;
+}
+
+static inline void cool_down(ttd_events_decoder *decoder, const hot *h)
 {
     ttd_event_state *state = &decoder->state;
-    if (decoder->until_clock == 0) {
-        state->clock += ttd_unzigzag(get(decoder, TTD_COLUMN_CLOCK));
-        decoder->until_clock = next_gap(decoder, TTD_COLUMN_CLOCK);
-        if (state->clock > UINT64_MAX / state->time_unit) {
-            fail(decoder, "wall time of an event");
-            return false;
-        }
-    } else {
-        decoder->until_clock--;
+    store_thread(h, state);
+    state->shape = h->shape;
+    decoder->columns[TTD_COLUMN_SHAPES_FIRST].at = h->symbols;
+    decoder->columns[TTD_COLUMN_SIZES] = h->sizes;
+    decoder->columns[TTD_COLUMN_RELEASED] = h->released;
+    decoder->columns[TTD_COLUMN_ACQUIRED] = h->acquired;
+    decoder->columns[TTD_COLUMN_RELEASED_EXPLICIT] = h->released_explicit;
+    decoder->columns[TTD_COLUMN_ACQUIRED_EXPLICIT] = h->acquired_explicit;
+    state->freed = h->freed;
+    state->allocated = h->allocated;
+    state->released = h->last_released;
+    state->acquired = h->last_acquired;
+    decoder->number = h->number;
+    if (h->error)
+        ttd_events_decoder_fail(decoder, h->error);
+}
+
+/** A varint and the cursor behind it, so that the cursor itself can stay in registers. */
+typedef struct taken {
+    uint64_t value;
+    ttd_cursor cursor;
+} taken;
+
+static taken take_slow(ttd_cursor cursor)
+{
+    taken result;
+    result.value = ttd_cursor_varint_slow(&cursor);
+    result.cursor = cursor;
+    return result;
+}
+
+/** Squeezes the 7-bit groups of up to 8 bytes together. */
+static inline uint64_t squeeze(uint64_t x)
+{
+    x = (x & UINT64_C(0x7F007F007F007F00)) >> 1 | (x & UINT64_C(0x007F007F007F007F));
+    x = (x & UINT64_C(0x3FFF00003FFF0000)) >> 2 | (x & UINT64_C(0x00003FFF00003FFF));
+    return (x & UINT64_C(0x0FFFFFFF00000000)) >> 4 | (x & UINT64_C(0x000000000FFFFFFF));
+}
+
+/** A varint, without a branch for each of its bytes: their number is hard to predict. */
+static inline uint64_t take(ttd_cursor *cursor)
+{
+    size_t left = ttd_cursor_left(cursor);
+    const uint8_t *at = cursor->at;
+    if (left >= 1 && at[0] < 0x80) {
+        cursor->at = at + 1;
+        return at[0];
     }
-    event->wall_time = state->clock * state->time_unit;
-    return true;
+    if (left >= 8) {
+        uint64_t x = ttd_get64(at);
+        uint64_t stops = ~x & UINT64_C(0x8080808080808080);
+        uint64_t stop = stops & (0 - stops); /* the top bit of the last byte */
+        uint64_t last = stop - (stop >> 7);  /* its other bits */
+        if (stop != 0 && (x & last) != 0) {
+            /* Which byte that is, from 0: one of the multiplier's bytes ends up on top. */
+            cursor->at = at + 1 + ((stop >> 7) * UINT64_C(0x0001020304050607) >> 56);
+            return squeeze(x & (stop - 1));
+        }
+    }
+    taken result = take_slow(*cursor);
+    *cursor = result.cursor;
+    return result.value;
+}
+
+static inline unsigned take8(hot *h, ttd_cursor *cursor)
+{
+    if (cursor->at != cursor->end)
+        return *cursor->at++;
+    h->error = "payload too short";
+    return 0;
+}
+
+/** The general case of a symbol: see TTD_SHAPE_ONE_BYTE. */
+static uint32_t read_symbol(ttd_events_decoder *decoder, uint32_t first)
+{
+    ttd_cursor *more = &decoder->columns[TTD_COLUMN_SHAPES_MORE];
+    uint32_t low = ttd_cursor_get8(more);
+    if (first == TTD_SHAPE_ESCAPE)
+        return TTD_SHAPE_TWO_BYTES + low + ((uint32_t)ttd_cursor_get8(more) << 8);
+    return TTD_SHAPE_ONE_BYTE + ((first - TTD_SHAPE_ONE_BYTE) << 8) + low;
+}
+
+/** The shape of the next event; NULL on failure. There is one symbol per event. */
+static inline ttd_event_shape *decode_shape(ttd_events_decoder *decoder, hot *h)
+{
+    uint32_t symbol = *h->symbols++;
+    if (symbol == 0)
+        symbol = h->shapes[h->shape].next;
+    else if (symbol >= TTD_SHAPE_ONE_BYTE)
+        symbol = read_symbol(decoder, symbol);
+    if (symbol == 0 || symbol > h->shape_count)
+        return NULL;
+    h->shapes[h->shape].next = symbol;
+    h->shape = symbol;
+    return &h->shapes[symbol];
 }
 
 /** See swap_predicted() of the encoder: it is its own inverse. */
@@ -373,117 +252,205 @@ static inline uint64_t swap_predicted(uint64_t value, uint64_t predicted)
     return value == 0 ? predicted : value;
 }
 
-static inline uint64_t get_explicit(ttd_events_decoder *decoder, ttd_column column, uint64_t *last)
+static inline uint64_t take_explicit(hot *h, ttd_cursor *cursor, uint64_t *last)
 {
-    *last += ttd_unzigzag(get(decoder, column));
-    uint64_t address = ttd_rotate_left(*last, TTD_ADDRESS_ROTATION);
-    if (address == 0)
-        fail(decoder, "address of an event");
+    *last += ttd_unzigzag(take(cursor));
+    if (*last == 0)
+        h->error = "address of an event";
+    return ttd_rotate_left(*last, TTD_ADDRESS_ROTATION);
+}
+
+static inline uint64_t decode_base(hot *h, const ttd_event_class *class)
+{
+    size_t place = take8(h, &h->released);
+    uint64_t address;
+    if (place == 0) {
+        address = take_explicit(h, &h->released_explicit, &h->last_released);
+    } else if (place > h->allocated.count) {
+        h->error = "place of an address";
+        return 0;
+    } else if (class->releases) {
+        address = ttd_address_take(&h->allocated, place);
+    } else {
+        return h->allocated.items[h->allocated.count - place];
+    }
+    if (class->releases)
+        ttd_address_push(&h->freed, address);
     return address;
 }
 
-static inline uint64_t decode_base(ttd_events_decoder *decoder, const ttd_event_class *class)
+static inline uint64_t decode_address(hot *h)
 {
-    ttd_event_state *state = &decoder->state;
-    unsigned place = get8(decoder, TTD_COLUMN_RELEASED);
-    bool releases = ttd_form_releases(class->action, class->form);
+    size_t place = take8(h, &h->acquired);
     uint64_t address;
     if (place == 0) {
-        address = get_explicit(decoder, TTD_COLUMN_RELEASED_EXPLICIT, &state->released);
-    } else if (place > state->allocated.count) {
-        fail(decoder, "place of an address");
-        return 0;
-    } else if (releases) {
-        address = ttd_address_take(&state->allocated, place);
-    } else {
-        address = state->allocated.items[state->allocated.count - place];
-    }
-    if (releases)
-        ttd_address_push(&state->freed, address);
-    return address;
-}
-
-static inline uint64_t decode_address(ttd_events_decoder *decoder)
-{
-    ttd_event_state *state = &decoder->state;
-    unsigned place = get8(decoder, TTD_COLUMN_ACQUIRED);
-    uint64_t address;
-    if (place == 0) {
-        address = get_explicit(decoder, TTD_COLUMN_ACQUIRED_EXPLICIT, &state->acquired);
-    } else if (place > state->freed.count) {
-        fail(decoder, "place of an address");
+        address = take_explicit(h, &h->acquired_explicit, &h->last_acquired);
+    } else if (place > h->freed.count) {
+        h->error = "place of an address";
         return 0;
     } else {
-        address = ttd_address_take(&state->freed, place);
+        address = ttd_address_take(&h->freed, place);
     }
-    ttd_address_push(&state->allocated, address);
+    ttd_address_push(&h->allocated, address);
     return address;
 }
 
 static void decode_parameters(ttd_events_decoder *decoder, ttd_event *event,
-                              const ttd_event_class *class, uint64_t *stored, uint64_t *parameters)
+                              const ttd_event_class *class, const ttd_event_shape *shape,
+                              uint64_t *parameters)
 {
-    size_t count = stored_parameters(class);
-    for (size_t i = 0; i < count; i++)
-        stored[i] = swap_predicted(get(decoder, TTD_COLUMN_EXTRA), stored[i]);
-    event->parameters = parameters;
-    event->parameter_count = class->parameter_count;
-    if ((class->form & TTD_FORM_PARAMETERS) == TTD_PARAMETERS_WHOLE) {
-        if (count != 0)
-            memcpy(parameters, stored, count * sizeof *stored);
-    } else if (!ttd_template_apply(ttd_api_template(class->api), event, stored, parameters)) {
-        fail(decoder, "parameters of an event");
-    }
+    uint64_t *stored = decoder->state.stored + shape->stored;
+    for (unsigned i = 0; i < class->stored; i++)
+        stored[i] =
+            swap_predicted(ttd_cursor_varint(&decoder->columns[TTD_COLUMN_EXTRA]), stored[i]);
+    if (!class->items)
+        memcpy(parameters, stored, class->stored * sizeof *stored);
+    else if (!ttd_template_apply(class->items, event, stored, parameters))
+        ttd_events_decoder_fail(decoder, "parameters of an event");
 }
 
+/** What few events have. */
 static void decode_extra(ttd_events_decoder *decoder, ttd_event *event,
                          const ttd_event_class *class, const ttd_event_shape *shape,
                          uint64_t *parameters)
 {
+    ttd_cursor *extra = &decoder->columns[TTD_COLUMN_EXTRA];
     if ((class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_RESULT) {
-        event->result = get(decoder, TTD_COLUMN_EXTRA);
+        event->result = ttd_cursor_varint(extra);
         if (event->result < TTD_OUTCOME_RESULT)
-            fail(decoder, "result of an event");
+            ttd_events_decoder_fail(decoder, "result of an event");
     }
     if (class->action == TTD_ACTION_CREATE) {
-        event->reserve_size = get(decoder, TTD_COLUMN_EXTRA);
-        event->commit_size = get(decoder, TTD_COLUMN_EXTRA);
+        event->reserve_size = ttd_cursor_varint(extra);
+        event->commit_size = ttd_cursor_varint(extra);
     } else if (class->action == TTD_ACTION_PROTECT) {
-        event->make_read_only = get(decoder, TTD_COLUMN_EXTRA);
+        event->make_read_only = ttd_cursor_varint(extra);
     }
-    if (class->form & TTD_FORM_PARAMETERS)
-        decode_parameters(decoder, event, class, decoder->state.stored + shape->stored, parameters);
+    if (event->parameters)
+        decode_parameters(decoder, event, class, shape, parameters);
 }
 
-static inline bool decode_event(ttd_events_decoder *decoder, ttd_event *event, uint64_t *parameters)
+/** The wall clock has changed. */
+static void change_clock(ttd_events_decoder *decoder, uint64_t number)
 {
-    if (!decode_shape(decoder))
+    ttd_event_state *state = &decoder->state;
+    state->clock += ttd_unzigzag(ttd_cursor_varint(&decoder->columns[TTD_COLUMN_CLOCK]));
+    decoder->clock_change = ttd_events_next_gap(decoder, TTD_COLUMN_CLOCK, number + 1);
+    if (state->clock > UINT64_MAX / state->time_unit)
+        ttd_events_decoder_fail(decoder, "wall time of an event");
+    state->wall_time = state->clock * state->time_unit;
+}
+
+/** Times that are an exception. `before` is the event before in the batch, or NULL. */
+static inline bool decode_exception(ttd_events_decoder *decoder, hot *h,
+                                    const ttd_event_class *class, const ttd_event *before,
+                                    ttd_event *event)
+{
+    ttd_event_state *state = &decoder->state;
+    if (before)
+        state->effect = ttd_event_position(before);
+    store_thread(h, state);
+    bool done = ttd_events_decode_exception(decoder, class, h->number, &event->time_start,
+                                            &event->time_end);
+    load_thread(h, state);
+    return done;
+}
+
+/** Times as predicted: two steps of the current thread. */
+static inline bool decode_times(hot *h, const ttd_event_class *class, ttd_event *event)
+{
+    uint64_t steps = h->end.steps;
+    /* Holds as well when there is no current thread. */
+    if (steps >= UINT64_MAX - 1 || (class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_NEVER)
         return false;
-    ttd_event_shape *shape = &decoder->state.shapes[decoder->state.shape];
-    const ttd_event_class *class = &decoder->state.classes[shape->class_index];
-    unsigned outcome = class->form & TTD_FORM_OUTCOME;
-    *event = (ttd_event){.number = decoder->number++,
-                         .flags = class->flags,
-                         .result = outcome == TTD_OUTCOME_ONE,
-                         .heap = class->heap,
-                         .stack = shape->stack,
-                         .action = class->action,
-                         .api = class->api};
-    if (!decode_time(decoder, event, outcome == TTD_OUTCOME_NEVER) || !decode_clock(decoder, event))
+    event->time_start = (ttd_position){h->end.sequence, steps + 1};
+    event->time_end = (ttd_position){h->end.sequence, steps + 2};
+    h->end.steps = steps + 2;
+    return true;
+}
+
+/** Fills in what comes from the class, and nothing. */
+static inline void fill(ttd_event *event, const ttd_event_class *class)
+{
+    event->flags = class->flags;
+    event->result = (class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_ONE;
+    event->reserve_size = 0;
+    event->commit_size = 0;
+    event->make_read_only = 0;
+    event->parameter_count = class->parameter_count;
+    event->heap = class->heap;
+    event->action = class->action;
+    event->api = class->api;
+}
+
+/** Size, addresses and parameters of an event. */
+static inline void decode_values(ttd_events_decoder *decoder, hot *h, ttd_event *event,
+                                 const ttd_event_class *class, ttd_event_shape *shape,
+                                 uint64_t *parameters)
+{
+    unsigned form = class->form;
+    uint64_t size = 0, base = 0, address = 0;
+    if (form & TTD_FORM_SIZE) {
+        size = swap_predicted(take(&h->sizes), shape->size);
+        shape->size = size;
+    }
+    if (form & TTD_FORM_BASE)
+        base = decode_base(h, class);
+    if (form & TTD_FORM_ADDRESS)
+        address = decode_address(h);
+    event->size = size;
+    event->base_address = base;
+    event->previous_address = class->action == TTD_ACTION_REALLOC ? base : 0;
+    event->address = address;
+    event->parameters = form & TTD_FORM_PARAMETERS ? parameters : NULL;
+    if (class->rest == TTD_REST_OTHER) {
+        decode_extra(decoder, event, class, shape, parameters);
+    } else {
+        parameters[0] = class->rest & TTD_REST_BASE ? base : size;
+        parameters[1] = size;
+    }
+}
+
+/** Decodes one event; false on failure. */
+static inline bool decode_event(ttd_events_decoder *decoder, hot *h, const ttd_event *before,
+                                ttd_event *event, uint64_t *parameters)
+{
+    ttd_event_shape *shape = decode_shape(decoder, h);
+    if (!shape) {
+        h->error = "shape of an event";
         return false;
-    if (class->form & TTD_FORM_SIZE) {
-        event->size = swap_predicted(get(decoder, TTD_COLUMN_SIZES), shape->size);
-        shape->size = event->size;
     }
-    if (class->form & TTD_FORM_BASE) {
-        event->base_address = decode_base(decoder, class);
-        if (class->action == TTD_ACTION_REALLOC)
-            event->previous_address = event->base_address;
+    const ttd_event_class *class = &h->classes[shape->class_index];
+    if (h->number == decoder->exception ? !decode_exception(decoder, h, class, before, event)
+                                        : !decode_times(h, class, event)) {
+        h->error = "times of an event";
+        return false;
     }
-    if (class->form & TTD_FORM_ADDRESS)
-        event->address = decode_address(decoder);
-    decode_extra(decoder, event, class, shape, parameters);
-    return decoder->error == NULL;
+    if (h->number == decoder->clock_change)
+        change_clock(decoder, h->number);
+    event->number = h->number++;
+    event->wall_time = decoder->state.wall_time;
+    event->thread = h->thread;
+    event->stack = shape->stack;
+    fill(event, class);
+    decode_values(decoder, h, event, class, shape, parameters);
+    return !h->error;
+}
+
+/** Decodes `count` events; what is wrong is left in the decoder. */
+static void decode_batch(ttd_events_decoder *decoder, uint32_t count)
+{
+    hot h = warm_up(decoder);
+    const ttd_event *before = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        ttd_event *event = &decoder->events[i];
+        if (!decode_event(decoder, &h, before, event, decoder->parameters[i]))
+            break;
+        before = event;
+    }
+    if (before)
+        decoder->state.effect = ttd_event_position(before);
+    cool_down(decoder, &h);
 }
 
 /** Checks that nothing is left over after the last event. */
@@ -492,10 +459,10 @@ static void finish(ttd_events_decoder *decoder)
     for (size_t i = 0; i < TTD_COLUMN_COUNT; i++)
         ttd_cursor_finish(&decoder->columns[i]);
     /* A gap without its entry was read already. */
-    if (decoder->until_exception <= TTD_ITEMS_MAX || decoder->until_clock <= TTD_ITEMS_MAX)
-        fail(decoder, "entry beyond the last event");
+    if (decoder->exception != TTD_NO_EVENT || decoder->clock_change != TTD_NO_EVENT)
+        ttd_events_decoder_fail(decoder, "entry beyond the last event");
     if (ttd_position_compare(decoder->state.effect, decoder->last) != 0)
-        fail(decoder, "last position of a chunk");
+        ttd_events_decoder_fail(decoder, "last position of a chunk");
 }
 
 ttd_status ttd_events_decoder_next(ttd_events_decoder *decoder, size_t *count)
@@ -503,17 +470,15 @@ ttd_status ttd_events_decoder_next(ttd_events_decoder *decoder, size_t *count)
     if (decoder->left == 0)
         return TTD_END;
     uint32_t n = decoder->left < TTD_EVENT_BATCH ? decoder->left : TTD_EVENT_BATCH;
-    bool is_first = decoder->first_batch;
-    for (uint32_t i = 0; i < n; i++) {
-        if (decode_event(decoder, &decoder->events[i], decoder->parameters[i]))
-            continue;
-        column_errors(decoder);
-        return decoder->no_memory ? TTD_ERROR_NO_MEMORY : TTD_ERROR_CORRUPT;
-    }
+    decode_batch(decoder, n);
+    if (decoder->no_memory)
+        return TTD_ERROR_NO_MEMORY;
+    if (column_errors(decoder))
+        return TTD_ERROR_CORRUPT;
     decoder->left -= n;
-    if (is_first &&
+    if (decoder->first_batch &&
         ttd_position_compare(ttd_event_position(&decoder->events[0]), decoder->first) != 0)
-        fail(decoder, "first position of a chunk");
+        ttd_events_decoder_fail(decoder, "first position of a chunk");
     decoder->first_batch = false;
     if (decoder->left == 0)
         finish(decoder);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "codec/events.h"
+#include "codec/events_encoder.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "codec/api.h"
 
 /** How far back places are looked for: farther gains less than it costs. */
-#define SEARCH_DEPTH 63
+#define SEARCH_DEPTH 64
 
 /** Events for which room is made at once. */
 #define ROOM 256
@@ -69,20 +69,6 @@ void ttd_events_encoder_clear(ttd_events_encoder *encoder)
     encoder->since_clock = 0;
 }
 
-/* There is room: see make_room(). */
-
-static inline void put8(ttd_events_encoder *encoder, ttd_column column, unsigned value)
-{
-    ttd_buffer *buffer = &encoder->columns[column];
-    buffer->data[buffer->size++] = (uint8_t)value;
-}
-
-static inline void put(ttd_events_encoder *encoder, ttd_column column, uint64_t value)
-{
-    ttd_buffer *buffer = &encoder->columns[column];
-    buffer->size = (size_t)(ttd_put_varint(buffer->data + buffer->size, value) - buffer->data);
-}
-
 static bool make_room(ttd_events_encoder *encoder)
 {
     for (size_t i = 0; i < TTD_COLUMN_COUNT; i++)
@@ -92,163 +78,48 @@ static bool make_room(ttd_events_encoder *encoder)
     return ttd_event_state_reserve_addresses(&encoder->state, (size_t)encoder->count + ROOM);
 }
 
-/** The class of an event, without its parameters. */
-static inline ttd_event_class class_of(const ttd_event *event)
+/** Whether the event's parameters are what the class says of them. */
+static inline bool same_parameters(const ttd_event_class *class, const ttd_event *event)
 {
-    unsigned form;
-    if (!ttd_event_returned(event))
-        form = TTD_OUTCOME_NEVER;
-    else
-        form = event->result < TTD_OUTCOME_RESULT ? (unsigned)event->result : TTD_OUTCOME_RESULT;
-    form |= event->address ? TTD_FORM_ADDRESS : 0;
-    form |= event->base_address ? TTD_FORM_BASE : 0;
-    bool acquires = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
-    form |= acquires || event->size ? TTD_FORM_SIZE : 0;
-    return (ttd_event_class){event->action, event->api,  (uint8_t)form, 0,
-                             event->heap,   event->flags};
-}
-
-/** Adds how the parameters are stored. */
-static void class_parameters(ttd_event_class *class, const ttd_event *event)
-{
-    const char *items = ttd_api_template(event->api);
-    class->parameter_count = (uint8_t)event->parameter_count;
-    if (items && ttd_template_matches(items, event))
-        class->form |= TTD_PARAMETERS_BY_API;
-    else
-        class->form |= TTD_PARAMETERS_WHOLE;
-}
-
-static inline bool same_class(const ttd_event_class *a, const ttd_event_class *b)
-{
-    return a->action == b->action && a->api == b->api && a->form == b->form &&
-           a->parameter_count == b->parameter_count && a->heap == b->heap && a->flags == b->flags;
-}
-
-static bool add_class(ttd_events_encoder *encoder, const ttd_event_class *class, uint64_t key)
-{
-    ttd_event_state *state = &encoder->state;
-    void *classes = state->classes;
-    if (ttd_grow_array(state->allocator, &classes, &state->class_capacity, state->class_count + 1,
-                       sizeof *state->classes))
+    const uint64_t *p = event->parameters;
+    if (!p)
+        return !(class->form & TTD_FORM_PARAMETERS);
+    if (!(class->form & TTD_FORM_PARAMETERS) || class->parameter_count != event->parameter_count)
         return false;
-    state->classes = classes;
-    if (!ttd_map_add(&encoder->class_map, key, (uint32_t)state->class_count))
-        return false;
-    state->classes[state->class_count++] = *class;
-    put8(encoder, TTD_COLUMN_CLASSES, class->action);
-    put8(encoder, TTD_COLUMN_CLASSES, class->api);
-    put8(encoder, TTD_COLUMN_CLASSES, class->form);
-    put8(encoder, TTD_COLUMN_CLASSES, class->parameter_count);
-    put(encoder, TTD_COLUMN_CLASSES, class->heap);
-    put(encoder, TTD_COLUMN_CLASSES, class->flags);
-    return true;
-}
-
-static bool find_class(ttd_events_encoder *encoder, const ttd_event_class *class, uint32_t *index)
-{
-    uint64_t key = ttd_map_hash(class->flags) +
-                   (class->action | (uint64_t) class->api << 8 | (uint64_t) class->form << 16 |
-                    (uint64_t) class->parameter_count << 24 | (uint64_t) class->heap << 32);
-    while (ttd_map_find(&encoder->class_map, key, index)) {
-        if (same_class(class, &encoder->state.classes[*index]))
-            return true;
-        key++;
-    }
-    *index = (uint32_t)encoder->state.class_count;
-    return add_class(encoder, class, key);
-}
-
-/** How many of the class's parameters are in the extra column. */
-static size_t stored_parameters(const ttd_event_class *class)
-{
-    switch (class->form & TTD_FORM_PARAMETERS) {
-    case TTD_PARAMETERS_BY_API:
-        return ttd_template_stored(ttd_api_template(class->api));
-    case TTD_PARAMETERS_WHOLE:
-        return class->parameter_count;
+    switch (class->rest) {
+    case TTD_REST_SIZE:
+        return p[0] == event->size;
+    case TTD_REST_BASE:
+        return p[0] == event->base_address;
+    case TTD_REST_BASE_SIZE:
+        return p[0] == event->base_address && p[1] == event->size;
     default:
-        return 0;
+        return (class->items != NULL) == ttd_event_fits_template(event);
     }
 }
 
-/** Makes room for shapes up to number `count` and their stored parameters. */
-static bool grow_shapes(ttd_event_state *state, size_t count, size_t stored)
+/** Whether the event is of the shape. */
+static inline bool is_shape(const ttd_event_state *state, uint32_t number, const ttd_event *event,
+                            unsigned form)
 {
-    void *array = state->shapes;
-    if (ttd_grow_array(state->allocator, &array, &state->shape_capacity, count + 1,
-                       sizeof *state->shapes))
-        return false;
-    state->shapes = array;
-    array = state->stored;
-    if (ttd_grow_array(state->allocator, &array, &state->stored_capacity,
-                       state->stored_count + stored, sizeof *state->stored))
-        return false;
-    state->stored = array;
-    return true;
+    const ttd_event_shape *shape = &state->shapes[number];
+    const ttd_event_class *class = &state->classes[shape->class_index];
+    return shape->stack == event->stack && class->action == event->action &&
+           class->api == event->api && (class->form & ~TTD_FORM_PARAMETERS) == form &&
+           class->heap == event->heap && class->flags == event->flags &&
+           same_parameters(class, event);
 }
 
-static bool add_shape(ttd_events_encoder *encoder, uint32_t class_index, ttd_id stack)
+static inline bool encode_shape(ttd_events_encoder *encoder, const ttd_event *event)
 {
     ttd_event_state *state = &encoder->state;
-    size_t stored = stored_parameters(&state->classes[class_index]);
-    if (!grow_shapes(state, state->shape_count + 1, stored) ||
-        !ttd_map_add(&encoder->shape_map, (uint64_t)class_index << 32 | stack,
-                     (uint32_t)state->shape_count + 1))
-        return false;
-    ttd_id last = state->shape_count ? state->shapes[state->shape_count].stack : TTD_NONE;
-    put(encoder, TTD_COLUMN_SHAPE_CLASSES, class_index);
-    put(encoder, TTD_COLUMN_SHAPE_STACKS, ttd_zigzag((uint64_t)stack - last));
-    state->shapes[++state->shape_count] =
-        (ttd_event_shape){class_index, stack, 0, 0, (uint32_t)state->stored_count};
-    if (stored != 0)
-        memset(state->stored + state->stored_count, 0, stored * sizeof *state->stored);
-    state->stored_count += stored;
-    return true;
-}
-
-static void put_shape(ttd_events_encoder *encoder, uint32_t symbol)
-{
-    if (symbol < TTD_SHAPE_ONE_BYTE) {
-        put8(encoder, TTD_COLUMN_SHAPES_FIRST, symbol);
-    } else if (symbol < TTD_SHAPE_TWO_BYTES) {
-        symbol -= TTD_SHAPE_ONE_BYTE;
-        put8(encoder, TTD_COLUMN_SHAPES_FIRST, TTD_SHAPE_ONE_BYTE + (symbol >> 8));
-        put8(encoder, TTD_COLUMN_SHAPES_MORE, symbol & 0xFF);
+    unsigned form = ttd_events_form(event);
+    uint32_t shape = encoder->count ? state->shapes[state->shape].next : 0;
+    if (shape != 0 && is_shape(state, shape, event, form)) {
+        ttd_events_put8(encoder, TTD_COLUMN_SHAPES_FIRST, 0);
     } else {
-        symbol -= TTD_SHAPE_TWO_BYTES;
-        put8(encoder, TTD_COLUMN_SHAPES_FIRST, TTD_SHAPE_ESCAPE);
-        put8(encoder, TTD_COLUMN_SHAPES_MORE, symbol & 0xFF);
-        put8(encoder, TTD_COLUMN_SHAPES_MORE, symbol >> 8);
-    }
-}
-
-static bool encode_shape(ttd_events_encoder *encoder, const ttd_event *event)
-{
-    ttd_event_state *state = &encoder->state;
-    if (state->shape_count == 0) {
-        if (!grow_shapes(state, 0, 0))
+        if (!ttd_events_encode_shape(encoder, event, form, &shape))
             return false;
-        state->shapes[0] = (ttd_event_shape){0};
-    }
-    ttd_event_class class = class_of(event);
-    if (event->parameters)
-        class_parameters(&class, event);
-    uint32_t shape = state->shapes[state->shape].next;
-    if (shape != 0 && state->shapes[shape].stack == event->stack &&
-        same_class(&class, &state->classes[state->shapes[shape].class_index])) {
-        put8(encoder, TTD_COLUMN_SHAPES_FIRST, 0);
-    } else {
-        uint32_t class_index;
-        if (!find_class(encoder, &class, &class_index))
-            return false;
-        if (!ttd_map_find(&encoder->shape_map, (uint64_t)class_index << 32 | event->stack,
-                          &shape)) {
-            if (!add_shape(encoder, class_index, event->stack))
-                return false;
-            shape = (uint32_t)state->shape_count;
-        }
-        put_shape(encoder, shape);
         state->shapes[state->shape].next = shape;
     }
     state->shape = shape;
@@ -267,23 +138,20 @@ static void encode_extra(ttd_events_encoder *encoder, const ttd_event *event,
                          const ttd_event_class *class)
 {
     if ((class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_RESULT)
-        put(encoder, TTD_COLUMN_EXTRA, event->result);
+        ttd_events_put(encoder, TTD_COLUMN_EXTRA, event->result);
     if (event->action == TTD_ACTION_CREATE) {
-        put(encoder, TTD_COLUMN_EXTRA, event->reserve_size);
-        put(encoder, TTD_COLUMN_EXTRA, event->commit_size);
+        ttd_events_put(encoder, TTD_COLUMN_EXTRA, event->reserve_size);
+        ttd_events_put(encoder, TTD_COLUMN_EXTRA, event->commit_size);
     } else if (event->action == TTD_ACTION_PROTECT) {
-        put(encoder, TTD_COLUMN_EXTRA, event->make_read_only);
+        ttd_events_put(encoder, TTD_COLUMN_EXTRA, event->make_read_only);
     }
     if ((class->form & TTD_FORM_PARAMETERS) == TTD_PARAMETERS_NONE)
         return;
     uint64_t *last = encoder->state.stored + encoder->state.shapes[encoder->state.shape].stored;
-    const char *items = NULL;
-    if ((class->form & TTD_FORM_PARAMETERS) == TTD_PARAMETERS_BY_API)
-        items = ttd_api_template(class->api);
     for (uint32_t i = 0; i < event->parameter_count; i++) {
-        if (items && items[i] != 'X')
+        if (class->items && class->items[i] != 'X')
             continue;
-        put(encoder, TTD_COLUMN_EXTRA, swap_predicted(event->parameters[i], *last));
+        ttd_events_put(encoder, TTD_COLUMN_EXTRA, swap_predicted(event->parameters[i], *last));
         *last++ = event->parameters[i];
     }
 }
@@ -292,10 +160,19 @@ static void encode_extra(ttd_events_encoder *encoder, const ttd_event *event,
 static inline unsigned find_place(const ttd_address_list *list, uint64_t address)
 {
     size_t depth = list->count < SEARCH_DEPTH ? list->count : SEARCH_DEPTH;
-    const uint64_t *newest = list->items + list->count - 1;
-    for (size_t i = 0; i < depth; i++, newest--)
-        if (*newest == address)
-            return (unsigned)i + 1;
+    const uint64_t *end = list->items + list->count;
+    unsigned place = 1;
+    /* Four at a time, since where the search ends is hard to predict. */
+    for (; place + 3 <= depth; place += 4, end -= 4)
+        if ((end[-1] == address) | (end[-2] == address) | (end[-3] == address) |
+            (end[-4] == address))
+            return end[-1] == address   ? place
+                   : end[-2] == address ? place + 1
+                   : end[-3] == address ? place + 2
+                                        : place + 3;
+    for (; place <= depth; place++, end--)
+        if (end[-1] == address)
+            return place;
     return 0;
 }
 
@@ -303,18 +180,18 @@ static void put_explicit(ttd_events_encoder *encoder, ttd_column column, uint64_
                          uint64_t *last)
 {
     uint64_t rotated = ttd_rotate_right(address, TTD_ADDRESS_ROTATION);
-    put(encoder, column, ttd_zigzag(rotated - *last));
+    ttd_events_put(encoder, column, ttd_zigzag(rotated - *last));
     *last = rotated;
 }
 
-static void encode_base(ttd_events_encoder *encoder, const ttd_event *event, unsigned form)
+static void encode_base(ttd_events_encoder *encoder, const ttd_event *event, bool releases)
 {
     ttd_event_state *state = &encoder->state;
     unsigned place = find_place(&state->allocated, event->base_address);
-    put8(encoder, TTD_COLUMN_RELEASED, place);
+    ttd_events_put8(encoder, TTD_COLUMN_RELEASED, place);
     if (place == 0)
         put_explicit(encoder, TTD_COLUMN_RELEASED_EXPLICIT, event->base_address, &state->released);
-    if (!ttd_form_releases(event->action, form))
+    if (!releases)
         return;
     if (place != 0)
         ttd_address_take(&state->allocated, place);
@@ -325,7 +202,7 @@ static void encode_address(ttd_events_encoder *encoder, const ttd_event *event)
 {
     ttd_event_state *state = &encoder->state;
     unsigned place = find_place(&state->freed, event->address);
-    put8(encoder, TTD_COLUMN_ACQUIRED, place);
+    ttd_events_put8(encoder, TTD_COLUMN_ACQUIRED, place);
     if (place == 0)
         put_explicit(encoder, TTD_COLUMN_ACQUIRED_EXPLICIT, event->address, &state->acquired);
     else
@@ -333,102 +210,49 @@ static void encode_address(ttd_events_encoder *encoder, const ttd_event *event)
     ttd_address_push(&state->allocated, event->address);
 }
 
-static unsigned encode_start(ttd_position start, ttd_position end, uint64_t sequence,
-                             uint64_t values[2], size_t *count)
-{
-    bool follows = start.sequence == end.sequence && start.steps >= end.steps;
-    if (follows && start.steps - end.steps == 1)
-        return TTD_START_STEP;
-    if (start.sequence == sequence + 1 && start.steps == 0)
-        return TTD_START_SEQUENCE;
-    if (follows) {
-        values[(*count)++] = start.steps - end.steps;
-        return TTD_START_STEPS;
-    }
-    values[(*count)++] = ttd_zigzag(start.sequence - sequence);
-    values[(*count)++] = start.steps;
-    return TTD_START_EXPLICIT;
-}
-
-static unsigned encode_end(ttd_position start, ttd_position end, uint64_t sequence,
-                           uint64_t values[2], size_t *count)
-{
-    if (!ttd_position_is_valid(end))
-        return TTD_END_NEVER;
-    bool follows = end.sequence == start.sequence && end.steps >= start.steps;
-    if (follows && end.steps - start.steps == 1)
-        return TTD_END_STEP;
-    if (sequence < start.sequence)
-        sequence = start.sequence;
-    if (end.sequence == sequence + 1 && end.steps == 0)
-        return TTD_END_SEQUENCE;
-    if (follows) {
-        values[(*count)++] = end.steps - start.steps;
-        return TTD_END_STEPS;
-    }
-    values[(*count)++] = ttd_zigzag(end.sequence - sequence);
-    values[(*count)++] = end.steps;
-    return TTD_END_EXPLICIT;
-}
-
-/** Finds or adds the event's thread and makes it the current one. */
-static bool change_thread(ttd_events_encoder *encoder, ttd_id id)
+static inline bool encode_time(ttd_events_encoder *encoder, const ttd_event *event)
 {
     ttd_event_state *state = &encoder->state;
-    bool known = ttd_map_find(&encoder->thread_map, id, &state->thread);
-    if (!known) {
-        state->thread = (uint32_t)state->thread_count;
-        if (!ttd_event_state_add_thread(state, id) ||
-            !ttd_map_add(&encoder->thread_map, id, state->thread))
-            return false;
-    }
-    put(encoder, TTD_COLUMN_TIME_VALUES, state->thread);
-    if (!known)
-        put(encoder, TTD_COLUMN_TIME_VALUES, id);
-    return true;
-}
-
-static bool encode_time(ttd_events_encoder *encoder, const ttd_event *event)
-{
-    ttd_event_state *state = &encoder->state;
-    unsigned form = 0;
-    if (encoder->count == 0 || state->threads[state->thread].id != event->thread) {
-        form = TTD_TIME_THREAD;
-        if (!change_thread(encoder, event->thread))
-            return false;
-    }
+    if (encoder->count == 0)
+        return ttd_events_encode_exception(encoder, event);
     ttd_event_thread *thread = &state->threads[state->thread];
-    uint64_t values[4];
-    size_t count = 0;
-    uint64_t sequence = state->effect.sequence;
-    form |= encode_start(event->time_start, thread->end, sequence, values, &count)
-            << TTD_TIME_START_SHIFT;
-    form |= encode_end(event->time_start, event->time_end, sequence, values, &count)
-            << TTD_TIME_END_SHIFT;
-    if (form == 0) {
-        encoder->since_exception++;
-    } else {
-        put(encoder, TTD_COLUMN_TIME_GAPS, encoder->since_exception);
-        put8(encoder, TTD_COLUMN_TIME_FORMS, form);
-        for (size_t i = 0; i < count; i++)
-            put(encoder, TTD_COLUMN_TIME_VALUES, values[i]);
-        encoder->since_exception = 0;
-    }
-    thread->end = ttd_event_returned(event) ? event->time_end : event->time_start;
+    ttd_position end = thread->end;
+    if (event->thread != thread->id || event->time_start.sequence != end.sequence ||
+        event->time_end.sequence != end.sequence || end.steps >= UINT64_MAX - 1 ||
+        event->time_start.steps != end.steps + 1 || event->time_end.steps != end.steps + 2)
+        return ttd_events_encode_exception(encoder, event);
+    encoder->since_exception++;
+    thread->end = event->time_end;
     return true;
 }
 
-static void encode_clock(ttd_events_encoder *encoder, uint64_t clock)
+/** The wall clock has changed. */
+static void encode_clock(ttd_events_encoder *encoder, uint64_t wall_time)
 {
     ttd_event_state *state = &encoder->state;
-    if (clock == state->clock) {
-        encoder->since_clock++;
-        return;
-    }
-    put(encoder, TTD_COLUMN_CLOCK, encoder->since_clock);
-    put(encoder, TTD_COLUMN_CLOCK, ttd_zigzag(clock - state->clock));
+    uint64_t clock = wall_time / state->time_unit;
+    ttd_events_put(encoder, TTD_COLUMN_CLOCK, encoder->since_clock);
+    ttd_events_put(encoder, TTD_COLUMN_CLOCK, ttd_zigzag(clock - state->clock));
     state->clock = clock;
+    state->wall_time = wall_time;
     encoder->since_clock = 0;
+}
+
+static inline void encode_values(ttd_events_encoder *encoder, const ttd_event *event)
+{
+    ttd_event_state *state = &encoder->state;
+    ttd_event_shape *shape = &state->shapes[state->shape];
+    const ttd_event_class *class = &state->classes[shape->class_index];
+    if (class->form & TTD_FORM_SIZE) {
+        ttd_events_put(encoder, TTD_COLUMN_SIZES, swap_predicted(event->size, shape->size));
+        shape->size = event->size;
+    }
+    if (class->form & TTD_FORM_BASE)
+        encode_base(encoder, event, class->releases);
+    if (class->form & TTD_FORM_ADDRESS)
+        encode_address(encoder, event);
+    if (class->rest == TTD_REST_OTHER)
+        encode_extra(encoder, event, class);
 }
 
 bool ttd_events_encoder_add(ttd_events_encoder *encoder, const ttd_event *event)
@@ -442,19 +266,11 @@ bool ttd_events_encoder_add(ttd_events_encoder *encoder, const ttd_event *event)
     state->effect = ttd_event_position(event);
     if (encoder->count++ == 0)
         encoder->first = state->effect;
-    encode_clock(encoder,
-                 state->time_unit == 1 ? event->wall_time : event->wall_time / state->time_unit);
-    ttd_event_shape *shape = &state->shapes[state->shape];
-    const ttd_event_class *class = &state->classes[shape->class_index];
-    if (class->form & TTD_FORM_SIZE) {
-        put(encoder, TTD_COLUMN_SIZES, swap_predicted(event->size, shape->size));
-        shape->size = event->size;
-    }
-    if (class->form & TTD_FORM_BASE)
-        encode_base(encoder, event, class->form);
-    if (class->form & TTD_FORM_ADDRESS)
-        encode_address(encoder, event);
-    encode_extra(encoder, event, class);
+    if (event->wall_time == state->wall_time)
+        encoder->since_clock++;
+    else
+        encode_clock(encoder, event->wall_time);
+    encode_values(encoder, event);
     return true;
 }
 

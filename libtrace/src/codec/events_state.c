@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "codec/api.h"
 
 void ttd_event_state_init(ttd_event_state *state, const ttd_allocator *allocator)
 {
@@ -37,14 +38,19 @@ void ttd_event_state_clear(ttd_event_state *state)
     state->thread = UINT32_MAX;
     state->effect = ttd_position_min();
     state->clock = 0;
+    state->wall_time = 0;
 }
 
 static bool reserve_addresses(const ttd_allocator *allocator, ttd_address_list *list, size_t count)
 {
     void *items = list->items;
-    if (ttd_grow_array(allocator, &items, &list->capacity, count, sizeof *list->items))
+    size_t before = list->capacity;
+    if (ttd_grow_array(allocator, &items, &list->capacity, count + TTD_ADDRESS_BLOCK + 1,
+                       sizeof *list->items))
         return false;
     list->items = items;
+    if (list->capacity > before)
+        memset(list->items + before, 0, (list->capacity - before) * sizeof *list->items);
     return true;
 }
 
@@ -52,6 +58,36 @@ bool ttd_event_state_reserve_addresses(ttd_event_state *state, size_t count)
 {
     return reserve_addresses(state->allocator, &state->freed, count) &&
            reserve_addresses(state->allocator, &state->allocated, count);
+}
+
+static ttd_event_rest rest_of(const ttd_event_class *class)
+{
+    unsigned outcome = class->form & TTD_FORM_OUTCOME;
+    if (outcome == TTD_OUTCOME_RESULT || class->action == TTD_ACTION_CREATE ||
+        class->action == TTD_ACTION_PROTECT)
+        return TTD_REST_OTHER;
+    if (!(class->form & TTD_FORM_PARAMETERS))
+        return TTD_REST_NONE;
+    if (class->items && strcmp(class->items, "S") == 0)
+        return TTD_REST_SIZE;
+    if (class->items && strcmp(class->items, "B") == 0)
+        return TTD_REST_BASE;
+    if (class->items && strcmp(class->items, "BS") == 0)
+        return TTD_REST_BASE_SIZE;
+    return TTD_REST_OTHER;
+}
+
+void ttd_event_class_complete(ttd_event_class *class)
+{
+    unsigned outcome = class->form & TTD_FORM_OUTCOME;
+    unsigned parameters = class->form & TTD_FORM_PARAMETERS;
+    class->releases = (class->form & TTD_FORM_BASE) && outcome != TTD_OUTCOME_FAILED &&
+                      (class->action == TTD_ACTION_FREE || outcome != TTD_OUTCOME_NEVER);
+    class->items = parameters == TTD_PARAMETERS_BY_API ? ttd_api_template(class->api) : NULL;
+    class->stored = parameters == TTD_PARAMETERS_WHOLE ? class->parameter_count : 0;
+    if (class->items)
+        class->stored = (uint8_t)ttd_template_stored(class->items);
+    class->rest = (uint8_t)rest_of(class);
 }
 
 bool ttd_event_state_add_thread(ttd_event_state *state, ttd_id id)

@@ -167,7 +167,10 @@ static bool is_wanted(const ttd_reader *reader, unsigned kind)
            (reader->options.kinds & TTD_KIND_BIT(kind));
 }
 
-/** Compares the End chunk's totals; TTD_END when a gap's loss record is due first. */
+/**
+ * Compares the End chunk's totals. TTD_END when a gap's loss record is due first: then it is read
+ * once more.
+ */
 static ttd_status check_end(ttd_reader *reader, const ttd_header *header, const ttd_end *end,
                             ttd_batch *batch, ttd_error *error)
 {

@@ -115,6 +115,7 @@ static ttd_status report_gap(ttd_walk *walk, const ttd_error *error, uint64_t by
 static ttd_status check_records(ttd_walk *walk, const char **what, ttd_error *damage)
 {
     ttd_reader *reader = walk->reader;
+    uint64_t lost = 0;
     while (reader->left != 0) {
         ttd_batch batch;
         ttd_status status = ttd_reader_decode(reader, &batch, damage);
@@ -128,13 +129,13 @@ static ttd_status check_records(ttd_walk *walk, const char **what, ttd_error *da
             *what = wrong;
         if (batch.kind == TTD_KIND_LOSSES)
             for (size_t i = 0; i < batch.count; i++)
-                walk->verdict.lost_events =
-                    ttd_add_count(walk->verdict.lost_events, batch.u.losses[i].count);
+                lost = ttd_add_count(lost, batch.u.losses[i].count);
         if (batch.kind == TTD_KIND_END) {
             walk->has_end = true;
             walk->end = *batch.u.end;
         }
     }
+    walk->verdict.lost_events = ttd_add_count(walk->verdict.lost_events, lost);
     return TTD_OK;
 }
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/** What the parts of the decoder of events share. */
+#ifndef TTD_CODEC_EVENTS_DECODER_H
+#define TTD_CODEC_EVENTS_DECODER_H
+
+#include "codec/events.h"
+
+/** Records an error, unless there is one already. */
+static inline void ttd_events_decoder_fail(ttd_events_decoder *decoder, const char *what)
+{
+    if (!decoder->error)
+        decoder->error = what;
+}
+
+/** Reads the table of classes. Errors of the columns stay in them. */
+ttd_status ttd_events_read_classes(ttd_events_decoder *decoder, uint32_t count);
+
+/** Reads the table of shapes; classes come first. */
+ttd_status ttd_events_read_shapes(ttd_events_decoder *decoder, uint32_t count);
+
+/** No event has this number. */
+#define TTD_NO_EVENT UINT64_MAX
+
+/**
+ * Reads the gap before the next entry of a list, which is for the event `number` or a later one.
+ * Returns the number of that event, or TTD_NO_EVENT at the end of the list.
+ */
+uint64_t ttd_events_next_gap(ttd_events_decoder *decoder, ttd_column column, uint64_t number);
+
+/**
+ * Decodes times of event `number`, which are not as predicted. state.effect is the effect position
+ * of the event before; state.thread and the thread's end are updated.
+ *
+ * @return false on failure
+ */
+bool ttd_events_decode_exception(ttd_events_decoder *decoder, const ttd_event_class *class,
+                                 uint64_t number, ttd_position *start, ttd_position *end);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables at the head of a chunk of events: classes and shapes. */
+#include "codec/events_decoder.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "codec/api.h"
+
+/** The fewest bytes of a class. */
+#define CLASS_SIZE_MIN 6
+
+/** What is wrong with a class; NULL if nothing. */
+static const char *check_class(const ttd_event_class *class)
+{
+    unsigned outcome = class->form & TTD_FORM_OUTCOME;
+    bool allocates = class->action == TTD_ACTION_ALLOC || class->action == TTD_ACTION_REALLOC;
+    bool releases = class->action == TTD_ACTION_FREE || class->action == TTD_ACTION_REALLOC;
+    if (class->action < TTD_ACTION_ALLOC || class->action > TTD_ACTION_DESTROY)
+        return "action of an event";
+    if (class->form & ~TTD_FORM_MASK)
+        return "form of an event";
+    if ((class->form & TTD_FORM_ADDRESS) &&
+        (!allocates || outcome == TTD_OUTCOME_FAILED || outcome == TTD_OUTCOME_NEVER))
+        return "address of an event";
+    if ((class->form & TTD_FORM_BASE) && !releases)
+        return "base address of an event";
+    if ((class->form & TTD_FORM_SIZE) ? !allocates && !releases : allocates)
+        return "size of an event";
+    const char *items = ttd_api_template(class->api);
+    switch (class->form & TTD_FORM_PARAMETERS) {
+    case TTD_PARAMETERS_NONE:
+        return class->parameter_count == 0 ? NULL : "parameters of an event";
+    case TTD_PARAMETERS_BY_API:
+        return items && strlen(items) == class->parameter_count ? NULL : "parameters of an event";
+    case TTD_PARAMETERS_WHOLE:
+        return class->parameter_count <= TTD_PARAMETERS_MAX ? NULL : "parameters of an event";
+    default:
+        return "form of an event";
+    }
+}
+
+ttd_status ttd_events_read_classes(ttd_events_decoder *decoder, uint32_t count)
+{
+    ttd_event_state *state = &decoder->state;
+    ttd_cursor *in = &decoder->columns[TTD_COLUMN_CLASSES];
+    if (count > ttd_cursor_left(in) / CLASS_SIZE_MIN || count > TTD_ITEMS_MAX) {
+        ttd_events_decoder_fail(decoder, "number of classes");
+        return TTD_ERROR_CORRUPT;
+    }
+    void *classes = state->classes;
+    if (ttd_grow_array(state->allocator, &classes, &state->class_capacity, count,
+                       sizeof *state->classes))
+        return TTD_ERROR_NO_MEMORY;
+    state->classes = classes;
+    for (uint32_t i = 0; i < count; i++) {
+        ttd_event_class *class = &state->classes[i];
+        class->action = ttd_cursor_get8(in);
+        class->api = ttd_cursor_get8(in);
+        class->form = ttd_cursor_get8(in);
+        class->parameter_count = ttd_cursor_get8(in);
+        class->heap = ttd_cursor_varint32(in);
+        class->flags = ttd_cursor_varint(in);
+        const char *wrong = check_class(class);
+        if (wrong)
+            ttd_events_decoder_fail(decoder, wrong);
+        else
+            ttd_event_class_complete(class);
+    }
+    state->class_count = count;
+    return TTD_OK;
+}
+
+static bool read_shape(ttd_events_decoder *decoder, ttd_event_shape *shape, ttd_id last)
+{
+    ttd_event_state *state = &decoder->state;
+    uint64_t class_index = ttd_cursor_varint(&decoder->columns[TTD_COLUMN_SHAPE_CLASSES]);
+    uint64_t stack =
+        last + ttd_unzigzag(ttd_cursor_varint(&decoder->columns[TTD_COLUMN_SHAPE_STACKS]));
+    if (class_index >= state->class_count || stack > UINT32_MAX) {
+        ttd_events_decoder_fail(decoder, "shape of an event");
+        return false;
+    }
+    *shape = (ttd_event_shape){(uint32_t)class_index, (ttd_id)stack, 0, 0,
+                               (uint32_t)state->stored_count};
+    state->stored_count += state->classes[class_index].stored;
+    return true;
+}
+
+ttd_status ttd_events_read_shapes(ttd_events_decoder *decoder, uint32_t count)
+{
+    ttd_event_state *state = &decoder->state;
+    if (count > ttd_cursor_left(&decoder->columns[TTD_COLUMN_SHAPE_CLASSES]) ||
+        count > TTD_ITEMS_MAX) {
+        ttd_events_decoder_fail(decoder, "number of shapes");
+        return TTD_ERROR_CORRUPT;
+    }
+    void *array = state->shapes;
+    if (ttd_grow_array(state->allocator, &array, &state->shape_capacity, (size_t)count + 1,
+                       sizeof *state->shapes))
+        return TTD_ERROR_NO_MEMORY;
+    state->shapes = array;
+    state->shapes[0] = (ttd_event_shape){0};
+    for (uint32_t i = 1; i <= count; i++)
+        if (!read_shape(decoder, &state->shapes[i], state->shapes[i - 1].stack))
+            return TTD_ERROR_CORRUPT;
+    state->shape_count = count;
+    array = state->stored;
+    if (ttd_grow_array(state->allocator, &array, &state->stored_capacity, state->stored_count,
+                       sizeof *state->stored))
+        return TTD_ERROR_NO_MEMORY;
+    state->stored = array;
+    if (state->stored_count != 0)
+        memset(state->stored, 0, state->stored_count * sizeof *state->stored);
+    return TTD_OK;
+}
