@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/* Every allocation and every call of input and output fails once, and from then on. Nothing leaks,
+ * the status says what happened, and what was opened is closed exactly once. */
+#include "api/fixture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define STEPS 400
+
+/** What one run of something under test came to. */
+typedef struct outcome {
+    ttd_status status;
+    ttd_error error;
+    uint64_t memory_calls;
+    uint64_t io_calls;
+    uint64_t sum;
+} outcome;
+
+/** Which call fails: of memory, of input, of output. */
+typedef struct faults {
+    uint64_t memory;
+    uint64_t input;
+    uint64_t output;
+    int forever;
+    size_t at_once;
+} faults;
+
+static const faults no_faults = {CHAOS_NEVER, CHAOS_NEVER, CHAOS_NEVER, 0, 0};
+
+static void check_memory(const chaos_memory *memory)
+{
+    cr_assert_eq(memory->blocks, 0, "%d blocks leaked", (int)memory->blocks);
+    cr_assert_eq(memory->bytes, 0);
+}
+
+/* Writing. */
+
+static outcome run_writer(const faults *f, chaos_output *output)
+{
+    chaos_memory memory;
+    outcome result = {.status = TTD_OK};
+    chaos_memory_init(&memory, f->memory);
+    memory.counter.forever = f->forever;
+    *output = (chaos_output){.counter = {.fail_at = f->output, .forever = f->forever}};
+    ttd_allocator allocator = chaos_allocator(&memory);
+    ttd_output table = chaos_output_table(output);
+    ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 0, 50);
+    model m;
+    ttd_trace trace = model_begin(&m, (entropy){.state = 11}, MODEL_ANYTHING);
+    ttd_writer *writer = NULL;
+    result.status = ttd_writer_open(&table, &trace, &options, &allocator, &writer, &result.error);
+    for (int i = 0; i < STEPS && result.status == TTD_OK; i++)
+        result.status = model_step(&m, writer);
+    if (writer && result.status != TTD_OK) {
+        result.error = ttd_writer_error(writer);
+        cr_assert_eq(ttd_writer_flush(writer), TTD_ERROR_MISUSE);
+        cr_assert_eq(model_event(&m, writer), TTD_ERROR_MISUSE);
+        cr_assert_eq(ttd_writer_close(writer, &(ttd_end){0}, NULL), TTD_ERROR_MISUSE);
+    } else if (writer) {
+        result.status = ttd_writer_close(writer, &(ttd_end){0}, &result.error);
+    }
+    check_memory(&memory);
+    cr_assert_eq(output->closed, 1);
+    if (!f->forever)
+        cr_assert_eq(output->calls_after, 0, "written to after a failure");
+    result.memory_calls = memory.counter.calls;
+    result.io_calls = output->counter.calls;
+    model_free(&m);
+    return result;
+}
+
+/* What was written before a failure is there: whole chunks, and perhaps a piece of one. */
+static void check_written(const chaos_output *output)
+{
+    ttd_input input;
+    ttd_verdict verdict;
+    cr_assert_eq(ttd_input_memory(output->data, output->size, NULL, &input), TTD_OK);
+    ttd_status status = ttd_verify(&input, NULL, NULL, NULL, &verdict, NULL);
+    if (status == TTD_OK)
+        cr_assert(verdict.problems <= 1, "%d problems", (int)verdict.problems);
+    else
+        cr_assert_eq(status, TTD_ERROR_NOT_A_TRACE);
+}
+
+Test(failures, writer_memory)
+{
+    chaos_output output;
+    uint64_t calls = run_writer(&no_faults, &output).memory_calls;
+    free(output.data);
+    cr_assert_gt(calls, 20);
+    for (uint64_t i = 0; i < 2 * calls; i++) {
+        faults f = no_faults;
+        f.memory = i / 2;
+        f.forever = i % 2;
+        outcome result = run_writer(&f, &output);
+        cr_assert_eq(result.status, TTD_ERROR_NO_MEMORY, "allocation %d: %s", (int)i / 2,
+                     ttd_status_text(result.status));
+        cr_assert_eq(result.error.status, TTD_ERROR_NO_MEMORY);
+        check_written(&output);
+        free(output.data);
+    }
+}
+
+Test(failures, writer_output)
+{
+    chaos_output output;
+    uint64_t calls = run_writer(&no_faults, &output).io_calls;
+    free(output.data);
+    cr_assert_gt(calls, 50);
+    for (uint64_t i = 0; i < 2 * calls; i++) {
+        faults f = no_faults;
+        f.output = i / 2;
+        f.forever = i % 2;
+        outcome result = run_writer(&f, &output);
+        cr_assert_eq(result.status, TTD_ERROR_IO, "write %d: %s", (int)i / 2,
+                     ttd_status_text(result.status));
+        cr_assert_eq(result.error.status, TTD_ERROR_IO);
+        cr_assert_eq(result.error.system_error, ENOSPC);
+        check_written(&output);
+        free(output.data);
+    }
+}
+
+/* Reading, verifying and recovering: each is a function of a trace, under faults. */
+
+typedef outcome (*subject)(const faults *f, const ttd_memory *trace);
+
+static uint64_t read_all(ttd_reader *reader, outcome *result)
+{
+    text lines = {0};
+    uint64_t sum = 0;
+    while (result->status == TTD_OK) {
+        ttd_batch batch;
+        result->status = ttd_reader_next(reader, &batch, &result->error);
+        lines.size = 0;
+        if (result->status == TTD_OK)
+            text_of_batch(&lines, &batch);
+        for (size_t i = 0; i < lines.size; i++)
+            sum = sum * 31 + (uint8_t)lines.data[i];
+    }
+    text_free(&lines);
+    return sum;
+}
+
+static outcome run_reader(const faults *f, const ttd_memory *trace, bool tolerant, bool seek)
+{
+    chaos_memory memory;
+    chaos_memory_init(&memory, f->memory);
+    memory.counter.forever = f->forever;
+    chaos_input input = {.data = trace->data,
+                         .size = trace->size,
+                         .at_once = f->at_once,
+                         .counter = {.fail_at = f->input, .forever = f->forever}};
+    ttd_allocator allocator = chaos_allocator(&memory);
+    ttd_input table = chaos_input_table(&input);
+    ttd_reader_options options = ttd_reader_options_default();
+    options.tolerant = tolerant;
+    ttd_reader *reader = NULL;
+    outcome result = {.status = TTD_OK};
+    result.status = ttd_reader_open(&table, &options, &allocator, &reader, &result.error);
+    if (result.status == TTD_OK && seek)
+        result.status = ttd_reader_seek_event(reader, 200, &result.error);
+    if (reader)
+        result.sum = read_all(reader, &result);
+    ttd_reader_close(reader);
+    check_memory(&memory);
+    cr_assert_eq(input.closed, 1);
+    result.memory_calls = memory.counter.calls;
+    result.io_calls = input.counter.calls;
+    return result;
+}
+
+static outcome run_strict(const faults *f, const ttd_memory *trace)
+{
+    return run_reader(f, trace, false, false);
+}
+
+static outcome run_tolerant(const faults *f, const ttd_memory *trace)
+{
+    return run_reader(f, trace, true, false);
+}
+
+static outcome run_seek(const faults *f, const ttd_memory *trace)
+{
+    return run_reader(f, trace, false, true);
+}
+
+static outcome run_walk(const faults *f, const ttd_memory *trace, bool recover)
+{
+    chaos_memory memory;
+    chaos_memory_init(&memory, f->memory);
+    memory.counter.forever = f->forever;
+    chaos_input input = {.data = trace->data,
+                         .size = trace->size,
+                         .at_once = f->at_once,
+                         .counter = {.fail_at = f->input, .forever = f->forever}};
+    chaos_output output = {.counter = {.fail_at = f->output, .forever = f->forever}};
+    ttd_allocator allocator = chaos_allocator(&memory);
+    ttd_input from = chaos_input_table(&input);
+    ttd_output to = chaos_output_table(&output);
+    ttd_verdict verdict = {0};
+    outcome result = {.status = TTD_OK};
+    result.status = recover
+                        ? ttd_recover(&from, &to, &allocator, NULL, NULL, &verdict, &result.error)
+                        : ttd_verify(&from, &allocator, NULL, NULL, &verdict, &result.error);
+    result.sum = verdict.events;
+    check_memory(&memory);
+    cr_assert_eq(input.closed, 1);
+    cr_assert_eq(output.closed, recover);
+    result.memory_calls = memory.counter.calls;
+    result.io_calls = input.counter.calls;
+    for (size_t i = 0; i < output.size; i++)
+        result.sum = result.sum * 31 + output.data[i];
+    free(output.data);
+    return result;
+}
+
+static outcome run_verify(const faults *f, const ttd_memory *trace)
+{
+    return run_walk(f, trace, false);
+}
+
+static outcome run_recover(const faults *f, const ttd_memory *trace)
+{
+    return run_walk(f, trace, true);
+}
+
+static void make_trace(ttd_memory *trace, bool damaged)
+{
+    model m;
+    ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 0, 50);
+    fixture_write_model(&m, (entropy){.state = 11}, MODEL_ANYTHING, &options, STEPS, trace);
+    model_free(&m);
+    if (damaged)
+        for (size_t i = 3000; i < trace->size; i += 7000)
+            trace->data[i] ^= 1;
+}
+
+/* Short reads change nothing. */
+static void check_short_reads(subject run, const ttd_memory *trace)
+{
+    outcome whole = run(&no_faults, trace);
+    for (size_t at_once = 1; at_once < 200; at_once = at_once * 2 + 1) {
+        faults f = no_faults;
+        f.at_once = at_once;
+        outcome parts = run(&f, trace);
+        cr_assert_eq(parts.status, whole.status);
+        cr_assert_eq(parts.sum, whole.sum);
+    }
+}
+
+static void check_subject(subject run, bool damaged)
+{
+    ttd_memory trace;
+    make_trace(&trace, damaged);
+    outcome whole = run(&no_faults, &trace);
+    cr_assert(whole.status == TTD_OK || whole.status == TTD_END);
+    cr_assert_gt(whole.memory_calls, 0);
+    for (uint64_t i = 0; i < 2 * whole.memory_calls; i++) {
+        faults f = no_faults;
+        f.memory = i / 2;
+        f.forever = i % 2;
+        outcome result = run(&f, &trace);
+        cr_assert_eq(result.status, TTD_ERROR_NO_MEMORY, "allocation %d: %s", (int)i / 2,
+                     ttd_status_text(result.status));
+        cr_assert_eq(result.error.status, TTD_ERROR_NO_MEMORY);
+    }
+    for (uint64_t i = 0; i < 2 * whole.io_calls; i++) {
+        faults f = no_faults;
+        f.input = i / 2;
+        f.forever = i % 2;
+        outcome result = run(&f, &trace);
+        cr_assert_eq(result.status, TTD_ERROR_IO, "input %d: %s", (int)i / 2,
+                     ttd_status_text(result.status));
+        cr_assert_eq(result.error.status, TTD_ERROR_IO);
+        cr_assert_eq(result.error.system_error, EIO);
+    }
+    check_short_reads(run, &trace);
+    ttd_memory_free(&trace);
+}
+
+Test(failures, strict)
+{
+    check_subject(run_strict, false);
+}
+
+Test(failures, tolerant)
+{
+    check_subject(run_tolerant, true);
+}
+
+Test(failures, verify)
+{
+    check_subject(run_verify, false);
+    check_subject(run_verify, true);
+}
+
+Test(failures, recover)
+{
+    check_subject(run_recover, false);
+    check_subject(run_recover, true);
+}
+
+/* Without the index, seeking still works: only where the index is read may a failure be passed
+ * over. Whatever happens is a documented status, and what is read then is right. */
+Test(failures, seek)
+{
+    ttd_memory trace;
+    make_trace(&trace, false);
+    outcome whole = run_seek(&no_faults, &trace);
+    cr_assert_eq(whole.status, TTD_END);
+    for (uint64_t i = 0; i < whole.io_calls; i++) {
+        faults f = no_faults;
+        f.input = i;
+        outcome result = run_seek(&f, &trace);
+        if (result.status == TTD_END)
+            cr_assert_eq(result.sum, whole.sum, "input %d", (int)i);
+        else
+            cr_assert_eq(result.status, TTD_ERROR_IO, "input %d", (int)i);
+    }
+    for (uint64_t i = 0; i < whole.memory_calls; i++) {
+        faults f = no_faults;
+        f.memory = i;
+        outcome result = run_seek(&f, &trace);
+        if (result.status == TTD_END)
+            cr_assert_eq(result.sum, whole.sum, "allocation %d", (int)i);
+        else
+            cr_assert_eq(result.status, TTD_ERROR_NO_MEMORY, "allocation %d", (int)i);
+    }
+    check_short_reads(run_seek, &trace);
+    ttd_memory_free(&trace);
+}
+
+Test(failures, recover_output)
+{
+    ttd_memory trace;
+    make_trace(&trace, true);
+    for (uint64_t i = 0; i < 10000; i++) {
+        faults f = no_faults;
+        f.output = i;
+        outcome result = run_recover(&f, &trace);
+        if (result.status == TTD_OK) {
+            cr_assert_gt(i, 20);
+            ttd_memory_free(&trace);
+            return;
+        }
+        cr_assert_eq(result.status, TTD_ERROR_IO);
+        cr_assert_eq(result.error.system_error, ENOSPC);
+    }
+    cr_assert_fail("no end of writes");
+}
