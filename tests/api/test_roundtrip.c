@@ -92,6 +92,28 @@ Test(roundtrip, every_action)
         check_action(action);
 }
 
+/* No parameters, though the API's template has some; and nothing but such events in a chunk. */
+Test(roundtrip, no_parameters)
+{
+    model m;
+    ttd_memory memory;
+    uint64_t none;
+    ttd_trace trace = model_begin(&m, (entropy){.state = 1}, MODEL_ANYTHING);
+    ttd_writer *writer = fixture_writer(&memory, &trace, NULL);
+    for (uint64_t i = 0; i < 3; i++) {
+        ttd_event event = {.action = TTD_ACTION_ALLOC,
+                           .api = TTD_API_MALLOC,
+                           .parameters = &none,
+                           .time_start = {1, 2 * i},
+                           .time_end = {1, 2 * i + 1}};
+        cr_assert_eq(model_write_event(&m, writer, &event), TTD_OK);
+    }
+    fixture_close(writer);
+    fixture_check_model(&m, &memory);
+    ttd_memory_free(&memory);
+    model_free(&m);
+}
+
 /* The parameters that an API's template gives are those of the reference. */
 Test(roundtrip, parameters_by_template)
 {

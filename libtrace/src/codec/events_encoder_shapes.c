@@ -71,7 +71,7 @@ static bool grow_shapes(ttd_event_state *state, size_t count, size_t stored)
     state->shapes = array;
     array = state->stored;
     if (ttd_grow_array(state->allocator, &array, &state->stored_capacity,
-                       state->stored_count + stored, sizeof *state->stored))
+                       state->stored_count + stored + 1, sizeof *state->stored))
         return false;
     state->stored = array;
     return true;

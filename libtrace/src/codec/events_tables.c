@@ -106,7 +106,8 @@ ttd_status ttd_events_read_shapes(ttd_events_decoder *decoder, uint32_t count)
             return TTD_ERROR_CORRUPT;
     state->shape_count = count;
     array = state->stored;
-    if (ttd_grow_array(state->allocator, &array, &state->stored_capacity, state->stored_count,
+    /* One more, so that there is an array to point into when nothing is stored. */
+    if (ttd_grow_array(state->allocator, &array, &state->stored_capacity, state->stored_count + 1,
                        sizeof *state->stored))
         return TTD_ERROR_NO_MEMORY;
     state->stored = array;
