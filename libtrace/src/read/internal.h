@@ -94,8 +94,6 @@ struct ttd_reader {
     bool scanning;
     /** The End chunk was passed. */
     bool ended;
-    /** A loss was reported before the End chunk: its totals need not fit. */
-    bool end_excused;
     /** A loss was made up for what the End chunk's totals say; they are not to be compared again.
      */
     bool end_judged;

@@ -144,7 +144,6 @@ ttd_status ttd_reader_rewind(ttd_reader *reader, uint32_t kinds)
     reader->next_event = 0;
     reader->position = ttd_position_min();
     reader->ended = false;
-    reader->end_excused = false;
     reader->end_judged = false;
     reader->scanning = false;
     reader->gap.pending = false;

@@ -115,7 +115,8 @@ static ttd_status report_gap(ttd_walk *walk, const ttd_error *error, uint64_t by
 static ttd_status check_records(ttd_walk *walk, const char **what, ttd_error *damage)
 {
     ttd_reader *reader = walk->reader;
-    uint64_t lost = 0;
+    /* Counted when the chunk turns out good as a whole. A sum that is full stays so. */
+    uint64_t lost = walk->verdict.lost_events;
     while (reader->left != 0) {
         ttd_batch batch;
         ttd_status status = ttd_reader_decode(reader, &batch, damage);
@@ -135,7 +136,7 @@ static ttd_status check_records(ttd_walk *walk, const char **what, ttd_error *da
             walk->end = *batch.u.end;
         }
     }
-    walk->verdict.lost_events = ttd_add_count(walk->verdict.lost_events, lost);
+    walk->verdict.lost_events = lost;
     return TTD_OK;
 }
 
