@@ -10,7 +10,8 @@
 #include "cli/message.h"
 
 static const command *const commands[] = {&command_info,  &command_events, &command_leaks,
-                                          &command_moves, &command_verify, &command_recover};
+                                          &command_moves, &command_errors, &command_verify,
+                                          &command_recover};
 
 static const command *find(const char *name)
 {

@@ -17,6 +17,7 @@ typedef struct command {
     int (*run)(const struct command *command, int count, char **arguments);
 } command;
 
+extern const command command_errors;
 extern const command command_events;
 extern const command command_info;
 extern const command command_leaks;

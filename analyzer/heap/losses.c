@@ -21,6 +21,18 @@ void heap_losses_add(heap_losses *losses, const ttd_batch *batch)
     }
 }
 
+uint64_t heap_losses_between(const heap_losses *losses, ttd_position from, ttd_position to)
+{
+    uint64_t count = losses->records - losses->kept_count;
+    for (size_t i = 0; i < losses->kept_count; i++) {
+        const ttd_loss *loss = &losses->kept[i];
+        if (loss->count != 0 && ttd_position_compare(loss->last_good, to) < 0 &&
+            ttd_position_compare(loss->first_good, from) > 0)
+            count++;
+    }
+    return count;
+}
+
 uint64_t heap_losses_before(const heap_losses *losses, ttd_position position)
 {
     uint64_t count = losses->records - losses->kept_count;

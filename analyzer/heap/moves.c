@@ -209,7 +209,7 @@ ttd_status heap_moves_find(ttd_reader *reader, size_t chains, const heap_batch_h
     moves->worst = calloc(chains + 1, sizeof *moves->worst);
     moves->worst_max = chains;
     move_finder mover = {moves, hook};
-    heap_observer observer = {&mover, see_effect};
+    heap_observer observer = {.context = &mover, .effect = see_effect};
     heap_batch_hook own = {&mover, see_batch};
     heap_cursor cursor = {0};
     ttd_status status = moves->worst ? TTD_OK : TTD_ERROR_NO_MEMORY;

@@ -83,8 +83,10 @@ static ttd_status tell_acquired(heap_replay *replay, heap_block *block, heap_blo
                           .position = block->allocated,
                           .event = block->event,
                           .action = block->action,
+                          .api = block->api,
                           .stack = block->stack,
                           .thread = block->thread,
+                          .heap = block->heap,
                           .address = block->address,
                           .block = replaced};
     ttd_status status = replaced ? notify(replay, &effect) : TTD_OK;
@@ -128,8 +130,10 @@ static ttd_status release(heap_replay *replay, const ttd_event *event, bool cont
                           .position = event->time_start,
                           .event = event->number,
                           .action = event->action,
+                          .api = event->api,
                           .stack = event->stack,
                           .thread = event->thread,
+                          .heap = event->heap,
                           .address = event->base_address,
                           .block = *known ? old : NULL,
                           .continues = continues};
@@ -200,6 +204,7 @@ static ttd_status apply_destroy(heap_replay *replay, const ttd_event *event)
                           .position = event->time_start,
                           .event = event->number,
                           .action = event->action,
+                          .api = event->api,
                           .stack = event->stack,
                           .thread = event->thread,
                           .heap = event->heap,
@@ -210,6 +215,10 @@ static ttd_status apply_destroy(heap_replay *replay, const ttd_event *event)
 static ttd_status apply_event(heap_replay *replay, const ttd_event *event)
 {
     heap_counts *counts = &replay->counts;
+    if (replay->observer.call && replay->observer_status == TTD_OK)
+        replay->observer_status = replay->observer.call(replay->observer.context, event);
+    if (replay->observer_status != TTD_OK)
+        return replay->observer_status;
     counts->events++;
     counts->actions[event->action <= TTD_ACTION_DESTROY ? event->action : 0]++;
     if (!ttd_event_returned(event))

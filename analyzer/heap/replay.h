@@ -33,12 +33,12 @@ typedef enum heap_effect_kind {
 typedef struct heap_effect {
     heap_effect_kind kind;
     ttd_position position;
-    /** The event that had the effect, and the action and place of that call. */
+    /** The event that had the effect, and the action, function, heap and place of that call. */
     uint64_t event;
     uint8_t action;
+    uint8_t api;
     ttd_id stack;
     ttd_id thread;
-    /** Destroyed: the heap. */
     ttd_id heap;
     uint64_t address;
     heap_block *block;
@@ -54,6 +54,8 @@ typedef struct heap_observer {
     void *context;
     /** Anything but TTD_OK ends the replay with that status. */
     ttd_status (*effect)(void *context, const heap_effect *effect);
+    /** Each call just before its own effects, whether it has any or not; NULL if not wanted. */
+    ttd_status (*call)(void *context, const ttd_event *event);
 } heap_observer;
 
 /** What was replayed. */

@@ -5,6 +5,7 @@
 
 #include <ttdtrace/verify.h>
 
+#include "heap/errors.h"
 #include "heap/leaks.h"
 #include "heap/moves.h"
 #include "heap/survey.h"
@@ -49,6 +50,12 @@ typedef struct report_moves {
     size_t limit;
 } report_moves;
 
+typedef struct report_errors {
+    const heap_errors *errors;
+    /** Findings to show. */
+    size_t limit;
+} report_errors;
+
 /** What is shown of events. */
 typedef struct report_events {
     bool shows_parameters;
@@ -72,6 +79,7 @@ typedef struct report_format {
     void (*info)(report *to, const report_info *data);
     void (*leaks)(report *to, const report_leaks *data);
     void (*moves)(report *to, const report_moves *data);
+    void (*errors)(report *to, const report_errors *data);
     /** Before, for each, and after. */
     void (*events_begin)(report *to, const report_events *options);
     void (*event)(report *to, const report_event *data);
@@ -96,6 +104,12 @@ void report_stack_json(report *to, json *writer, const char *key, ttd_id stack);
 
 /** Writes the frames of a stack as one field, such as "malloc<f<main". */
 void report_stack_csv(report *to, csv *writer, ttd_id stack);
+
+/** Writes a call, with its stack, as an object; null if none is known. */
+void report_place_json(report *to, json *writer, const char *key, const heap_place *place);
+
+/** Writes a line such as "allocated by malloc() at FAB:17B1 in thread 1", and the stack. */
+void report_place_text(report *to, const char *what, const heap_place *place);
 
 /** Writes the members `certain` and `reasons`. */
 void report_doubts_json(const report *to, json *writer);

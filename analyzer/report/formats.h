@@ -17,6 +17,10 @@ void text_moves(report *to, const report_moves *data);
 void json_moves(report *to, const report_moves *data);
 void csv_moves(report *to, const report_moves *data);
 
+void text_errors(report *to, const report_errors *data);
+void json_errors(report *to, const report_errors *data);
+void csv_errors(report *to, const report_errors *data);
+
 void text_events_begin(report *to, const report_events *options);
 void text_event(report *to, const report_event *data);
 void json_events_begin(report *to, const report_events *options);

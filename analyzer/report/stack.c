@@ -120,6 +120,32 @@ void report_stack_csv(report *to, csv *writer, ttd_id stack)
     arena_free(&memory);
 }
 
+void report_place_json(report *to, json *writer, const char *key, const heap_place *place)
+{
+    if (!heap_place_is_known(place)) {
+        json_null(writer, key);
+        return;
+    }
+    json_begin_object(writer, key);
+    json_position(writer, "position", place->position);
+    json_text(writer, "action", ttd_action_name((ttd_action)place->action));
+    json_text(writer, "api", ttd_api_name(place->api));
+    json_unsigned(writer, "thread", place->thread);
+    json_unsigned(writer, "stack_id", place->stack);
+    report_stack_json(to, writer, "stack", place->stack);
+    json_end_object(writer);
+}
+
+void report_place_text(report *to, const char *what, const heap_place *place)
+{
+    if (!heap_place_is_known(place))
+        return;
+    out_format(to->output, "  %s by %s() at ", what, ttd_api_name(place->api));
+    out_position(to->output, place->position);
+    out_format(to->output, " in thread %u\n", place->thread);
+    report_stack_text(to, place->stack);
+}
+
 void report_doubts_json(const report *to, json *writer)
 {
     json_bool(writer, "certain", !to->doubts.count);

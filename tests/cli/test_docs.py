@@ -80,6 +80,17 @@ class Json(TestCase):
         self.agree("moves.groups", found["groups"][0], counts)
         self.agree("moves.chains", found["chains"][0])
 
+    def test_errors(self):
+        script = Script().basics()
+        script.alloc(0x1000, 10)
+        script.free(0x1000)
+        script.free(0x1000)
+        found = self.json_of("errors", self.write(script.close(), "errors"))
+        self.agree("errors", found)
+        self.agree("errors.findings", found["findings"][0])
+        self.agree("errors.block", found["findings"][0]["block"])
+        self.agree("Call", found["findings"][0]["allocated"])
+
     def test_verify_and_recover(self):
         with open(self.trace, "ab") as file:
             file.write(b"x" * 8)
@@ -95,7 +106,7 @@ class Manual(TestCase):
     def test_options(self):
         with open(os.path.join(SOURCE, "analyzer", "ttdanalyze.1"), encoding="utf-8") as file:
             manual = file.read().replace("\\-", "-")
-        for command in ("info", "events", "leaks", "moves", "verify", "recover"):
+        for command in ("info", "events", "leaks", "moves", "errors", "verify", "recover"):
             self.assertRegex(manual, rf"(?m)^\.Ss .*\b{command}\b")
             for option in re.findall(r"(?m)^ +(?:-\w, )?--([\w-]+)", run(command, "--help").text):
                 self.assertIn(f"Fl -{option}", manual, command)

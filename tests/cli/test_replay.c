@@ -299,7 +299,7 @@ Test(replay, observer_sees_every_change)
         uint64_t kept = seed;
         size_t count = random_trace(events);
         watcher state = {.count = 0};
-        heap_observer observer = {&state, watch};
+        heap_observer observer = {.context = &state, .effect = watch};
         heap_replay replay;
         cr_assert_eq(heap_replay_init(&replay, &observer), TTD_OK);
         replay_forward(&replay, events, count);
@@ -333,7 +333,7 @@ Test(replay, observer_ends_the_replay)
                                 .result = 1,
                                 .address = 0x10 + i};
     int allowed = 2;
-    heap_observer observer = {&allowed, refuse};
+    heap_observer observer = {.context = &allowed, .effect = refuse};
     heap_replay replay;
     cr_assert_eq(heap_replay_init(&replay, &observer), TTD_OK);
     size_t applied;

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze errors */
+#include "cli/exit.h"
+#include "cli/numbers.h"
+#include "cli/session.h"
+
+enum { OPTION_LIMIT = OPTION_FIRST, OPTION_REMEMBER, OPTION_ERROR };
+
+static const struct option own_options[] = {
+    {"limit", required_argument, NULL, OPTION_LIMIT},
+    {"remember", required_argument, NULL, OPTION_REMEMBER},
+    {"error-exitcode", required_argument, NULL, OPTION_ERROR},
+    {NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze errors [OPTIONS] TRACE\n"
+    "\n"
+    "Finds calls that the program should not have made, each with the calls that it\n"
+    "conflicts with: blocks released twice, by a function that does not fit, or never\n"
+    "allocated; heaps used after their end; locks that do not match; calls that failed.\n"
+    "Calls with the same stacks are one finding.\n"
+    "\n"
+    "      --limit N           show at most N findings (20; 0 for all). Totals count all\n"
+    "      --remember N        keep N released blocks in mind (262144), of which a second\n"
+    "                          release is known; beyond that, the oldest are forgotten\n"
+    "      --error-exitcode N  exit with status N if there are findings, other than\n"
+    "                          inconsistencies of the trace\n" COMMAND_COMMON_HELP "\n"
+    "A trace-inconsistency is a block that was allocated where another was still live:\n"
+    "the trace lacks something, the program is not to blame.\n";
+
+typedef struct errors_options {
+    uint64_t limit;
+    uint64_t remembered;
+    uint64_t error_status;
+} errors_options;
+
+static bool take(void *context, int option, const char *argument)
+{
+    errors_options *options = context;
+    switch (option) {
+    case OPTION_LIMIT:
+        return number_parse(argument, &options->limit);
+    case OPTION_REMEMBER:
+        return number_parse_size(argument, &options->remembered) && options->remembered &&
+               options->remembered <= HEAP_FREED_MAX;
+    default:
+        return number_parse(argument, &options->error_status) && options->error_status < 256;
+    }
+}
+
+static int print(session *work, const errors_options *options, const heap_errors *errors)
+{
+    session_doubts(work, &errors->losses, &errors->counts, ttd_position_max(), true,
+                   errors->position);
+    int status = STATUS_OK;
+    if (errors->count)
+        status = source_define(&work->trace, TTD_KINDS_DEFINITIONS, &work->names);
+    if (status == STATUS_OK)
+        status = session_output(work, true);
+    if (status != STATUS_OK)
+        return status;
+    report_errors data = {.errors = errors,
+                          .limit = options->limit ? (size_t)options->limit : SIZE_MAX};
+    work->options.format->errors(&work->report, &data);
+    for (size_t i = 0; i < errors->count; i++) {
+        if (errors->findings[i].kind != HEAP_ERROR_TRACE_INCONSISTENCY)
+            return (int)options->error_status;
+    }
+    return STATUS_OK;
+}
+
+static int find(session *work, const errors_options *options)
+{
+    heap_errors errors;
+    ttd_error error = {.what = NULL};
+    heap_batch_hook hook = source_hook(&work->trace);
+    ttd_status found =
+        heap_errors_find(work->trace.reader, (uint32_t)options->remembered, &hook, &errors, &error);
+    if (found != TTD_OK)
+        return source_fail(&work->trace, found, &error);
+    if (errors.truncated)
+        source_truncated(&work->trace, &errors.error);
+    int status = print(work, options, &errors);
+    heap_errors_free(&errors);
+    return status;
+}
+
+static int run(const command *which, int count, char **arguments)
+{
+    errors_options options = {.limit = 20, .remembered = HEAP_FREED_DEFAULT};
+    common common_options;
+    int status =
+        command_options(&common_options, which, count, arguments, own_options, take, &options);
+    if (status >= 0)
+        return status;
+    session work;
+    status = session_open(&work, &common_options);
+    if (status != STATUS_OK)
+        return status;
+    status = find(&work, &options);
+    /* A chosen exit status is no failure: the report is complete once its output is open. */
+    return session_close(&work, status, work.has_output);
+}
+
+const command command_errors = {"errors", "calls that the program should not have made", help, run};

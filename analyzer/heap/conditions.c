@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/conditions.h"
+
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+void heap_conditions_init(heap_conditions *all)
+{
+    *all = (heap_conditions){0};
+    map_init(&all->by_heap);
+    map_init(&all->by_thread);
+}
+
+void heap_conditions_free(heap_conditions *all)
+{
+    free(all->items);
+    free(all->holds);
+    map_free(&all->by_heap);
+    map_free(&all->by_thread);
+    *all = (heap_conditions){0};
+}
+
+static heap_condition *find(const heap_conditions *all, ttd_id heap)
+{
+    uint32_t index = all->count ? map_get(&all->by_heap, heap, 0) : MAP_NONE;
+    return index == MAP_NONE ? NULL : &all->items[index];
+}
+
+const heap_condition *heap_conditions_of(const heap_conditions *all, ttd_id heap)
+{
+    return find(all, heap);
+}
+
+static ttd_status obtain(heap_conditions *all, ttd_id heap, heap_condition **condition)
+{
+    *condition = find(all, heap);
+    if (*condition)
+        return TTD_OK;
+    ttd_status status =
+        grow_array((void **)&all->items, &all->capacity, all->count + 1, sizeof *all->items);
+    if (status == TTD_OK)
+        status = map_set(&all->by_heap, heap, 0, (uint32_t)all->count);
+    if (status != TTD_OK)
+        return status;
+    *condition = &all->items[all->count++];
+    **condition = (heap_condition){
+        .heap = heap, .destroyed = heap_place_none(), .read_only = heap_place_none()};
+    return TTD_OK;
+}
+
+ttd_status heap_conditions_change(heap_conditions *all, const ttd_event *event)
+{
+    heap_condition *condition;
+    ttd_status status = obtain(all, event->heap, &condition);
+    if (status != TTD_OK)
+        return status;
+    if (event->action == TTD_ACTION_PROTECT) {
+        condition->read_only =
+            event->make_read_only ? heap_place_of_event(event) : heap_place_none();
+        return TTD_OK;
+    }
+    condition->life++;
+    condition->read_only = heap_place_none();
+    condition->destroyed =
+        event->action == TTD_ACTION_DESTROY ? heap_place_of_event(event) : heap_place_none();
+    return TTD_OK;
+}
+
+bool heap_hold_is_active(const heap_conditions *all, const heap_hold *hold)
+{
+    const heap_condition *condition = find(all, hold->heap);
+    return hold->depth && hold->life == (condition ? condition->life : 0);
+}
+
+ttd_status heap_conditions_lock(heap_conditions *all, const ttd_event *event)
+{
+    uint32_t index = map_get(&all->by_thread, event->heap, event->thread);
+    if (index == MAP_NONE) {
+        ttd_status status = grow_array((void **)&all->holds, &all->hold_capacity,
+                                       all->hold_count + 1, sizeof *all->holds);
+        index = (uint32_t)all->hold_count;
+        if (status == TTD_OK)
+            status = map_set(&all->by_thread, event->heap, event->thread, index);
+        if (status != TTD_OK)
+            return status;
+        all->holds[all->hold_count++] = (heap_hold){.heap = event->heap};
+    }
+    heap_hold *hold = &all->holds[index];
+    if (!heap_hold_is_active(all, hold)) {
+        const heap_condition *condition = find(all, event->heap);
+        *hold = (heap_hold){.heap = event->heap,
+                            .life = condition ? condition->life : 0,
+                            .locked = heap_place_of_event(event)};
+    }
+    hold->depth++;
+    return TTD_OK;
+}
+
+bool heap_conditions_unlock(heap_conditions *all, const ttd_event *event)
+{
+    uint32_t index = map_get(&all->by_thread, event->heap, event->thread);
+    if (index == MAP_NONE || !heap_hold_is_active(all, &all->holds[index]))
+        return false;
+    all->holds[index].depth--;
+    return true;
+}
+
+const heap_hold *heap_conditions_held(const heap_conditions *all, ttd_id heap)
+{
+    for (size_t i = 0; i < all->hold_count; i++) {
+        if (all->holds[i].heap == heap && heap_hold_is_active(all, &all->holds[i]))
+            return &all->holds[i];
+    }
+    return NULL;
+}

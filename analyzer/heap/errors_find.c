@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* What is wrong with each call, judged by the state just before it. */
+#include <string.h>
+
+#include "heap/errors.h"
+#include "heap/locate.h"
+#include "heap/pairs.h"
+
+/* Blocks that may be looked through for addresses inside them: at first, and for each call. */
+#define SEARCH_FIRST    (UINT64_C(1) << 28)
+#define SEARCH_PER_CALL 16
+
+typedef struct error_finder {
+    heap_errors *errors;
+    const heap_pass *pass;
+    const heap_live *live;
+    heap_freed freed;
+    heap_conditions conditions;
+    /** The process had blocks before the trace began; addresses that no block can have. */
+    bool has_early_blocks;
+    uint64_t misaligned;
+    uint64_t searched;
+} error_finder;
+
+static heap_finding finding_of(heap_error_kind kind, const ttd_event *event)
+{
+    bool allocates = event->action == TTD_ACTION_ALLOC;
+    return (heap_finding){.kind = kind,
+                          .place = heap_place_of_event(event),
+                          .address = allocates ? event->address : event->base_address,
+                          .size = event->size,
+                          .heap = event->heap,
+                          .allocated = heap_place_none(),
+                          .released = heap_place_none(),
+                          .conflict = heap_place_none(),
+                          .is_certain = true};
+}
+
+static ttd_status add(error_finder *finder, const heap_finding *finding)
+{
+    return heap_errors_add(finder->errors, finding);
+}
+
+static void set_block(heap_finding *finding, const heap_block *block)
+{
+    finding->block_address = block->address;
+    finding->block_size = block->size;
+    finding->block_heap = block->heap;
+    finding->allocated = heap_place_of_block(block);
+}
+
+/* A live block is given to the call: does the call fit it? */
+static ttd_status check_known(error_finder *finder, const ttd_event *event, const heap_block *block,
+                              bool *found)
+{
+    heap_error_kind kind;
+    bool tells_size = event->action == TTD_ACTION_FREE && heap_release_is_sized(event->api);
+    if (block->heap != event->heap)
+        kind = HEAP_ERROR_WRONG_HEAP;
+    else if (!heap_pair_fits(block->api, event->api))
+        kind = HEAP_ERROR_MISMATCHED_FREE;
+    else if (tells_size && event->size != block->size)
+        kind = HEAP_ERROR_MISMATCHED_SIZE;
+    else
+        return TTD_OK;
+    heap_finding finding = finding_of(kind, event);
+    set_block(&finding, block);
+    *found = true;
+    return add(finder, &finding);
+}
+
+/* The block that the address lies in; NULL as well when too much was searched already. */
+static const heap_block *search(error_finder *finder, uint64_t address, bool *searched)
+{
+    uint64_t allowed = SEARCH_FIRST + SEARCH_PER_CALL * finder->pass->cursor.replay.counts.events;
+    *searched = finder->searched <= allowed;
+    if (!*searched) {
+        finder->errors->unexamined++;
+        return NULL;
+    }
+    finder->searched += finder->live->slot_capacity;
+    return heap_live_containing(finder->live, address);
+}
+
+/* No block begins at the address, and none was released there lately. */
+static ttd_status check_unknown(error_finder *finder, const ttd_event *event, bool *found)
+{
+    bool searched;
+    const heap_block *block = search(finder, event->base_address, &searched);
+    heap_finding finding =
+        finding_of(block ? HEAP_ERROR_INTERIOR_FREE : HEAP_ERROR_INVALID_FREE, event);
+    if (block) {
+        set_block(&finding, block);
+    } else if (finder->has_early_blocks && !(event->base_address & finder->misaligned)) {
+        finder->errors->early_releases++;
+        heap_freed_block freed = {.address = event->base_address,
+                                  .allocated = heap_place_none(),
+                                  .released = finding.place};
+        if (event->result || (event->action == TTD_ACTION_FREE && !ttd_event_returned(event)))
+            heap_freed_add(&finder->freed, &freed);
+        return TTD_OK;
+    }
+    finding.is_certain = searched && (block || !finder->freed.forgotten);
+    *found = true;
+    return add(finder, &finding);
+}
+
+static ttd_status check_release(error_finder *finder, const ttd_event *event, bool *found)
+{
+    if (!event->base_address)
+        return TTD_OK;
+    const heap_block *block = heap_live_find(finder->live, event->base_address);
+    if (block)
+        return check_known(finder, event, block, found);
+    heap_freed_block *freed = heap_freed_find(&finder->freed, event->base_address);
+    if (!freed)
+        return check_unknown(finder, event, found);
+    bool reallocates = event->action == TTD_ACTION_REALLOC;
+    heap_finding finding =
+        finding_of(reallocates ? HEAP_ERROR_REALLOC_OF_FREED : HEAP_ERROR_DOUBLE_FREE, event);
+    finding.block_address = freed->address;
+    finding.block_size = freed->size;
+    finding.block_heap = event->heap;
+    finding.allocated = freed->allocated;
+    finding.released = freed->released;
+    freed->released = finding.place;
+    *found = true;
+    return add(finder, &finding);
+}
+
+/* Destroyed and read-only heaps. A call that was under way when that happened is not to blame. */
+static ttd_status check_heap(error_finder *finder, const ttd_event *event, bool *found)
+{
+    const heap_condition *condition = heap_conditions_of(&finder->conditions, event->heap);
+    if (!condition || event->action == TTD_ACTION_CREATE)
+        return TTD_OK;
+    heap_error_kind kind = HEAP_ERROR_USE_OF_DESTROYED_HEAP;
+    const heap_place *conflict = &condition->destroyed;
+    bool changes = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC ||
+                   event->action == TTD_ACTION_FREE;
+    if (!heap_place_is_known(conflict) && changes) {
+        kind = HEAP_ERROR_USE_OF_READ_ONLY_HEAP;
+        conflict = &condition->read_only;
+    }
+    if (!heap_place_is_known(conflict) ||
+        ttd_position_compare(event->time_start, conflict->position) <= 0)
+        return TTD_OK;
+    heap_finding finding = finding_of(kind, event);
+    finding.conflict = *conflict;
+    *found = true;
+    return add(finder, &finding);
+}
+
+static ttd_status check_lock(error_finder *finder, const ttd_event *event, bool *found)
+{
+    if (!event->result)
+        return TTD_OK;
+    if (event->action == TTD_ACTION_LOCK)
+        return heap_conditions_lock(&finder->conditions, event);
+    if (heap_conditions_unlock(&finder->conditions, event))
+        return TTD_OK;
+    heap_finding finding = finding_of(HEAP_ERROR_UNBALANCED_LOCK, event);
+    const heap_hold *hold = heap_conditions_held(&finder->conditions, event->heap);
+    if (hold)
+        finding.conflict = hold->locked;
+    *found = true;
+    return add(finder, &finding);
+}
+
+static ttd_status check_action(error_finder *finder, const ttd_event *event, bool *found)
+{
+    switch (event->action) {
+    case TTD_ACTION_FREE:
+    case TTD_ACTION_REALLOC:
+        return check_release(finder, event, found);
+    case TTD_ACTION_LOCK:
+    case TTD_ACTION_UNLOCK:
+        return check_lock(finder, event, found);
+    case TTD_ACTION_CREATE:
+    case TTD_ACTION_PROTECT:
+    case TTD_ACTION_DESTROY:
+        if (!event->result)
+            return TTD_OK;
+        return heap_conditions_change(&finder->conditions, event);
+    default:
+        return TTD_OK;
+    }
+}
+
+/* Nothing to give for no bytes is no failure. */
+static bool is_failure(const ttd_event *event)
+{
+    bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
+    return ttd_event_returned(event) && !event->result && !(allocates && !event->size);
+}
+
+static ttd_status see_call(void *context, const ttd_event *event)
+{
+    error_finder *finder = context;
+    bool found = false;
+    ttd_status status = check_heap(finder, event, &found);
+    if (status == TTD_OK && !found)
+        status = check_action(finder, event, &found);
+    if (status != TTD_OK || found || !is_failure(event))
+        return status;
+    heap_finding finding = finding_of(HEAP_ERROR_FAILED_CALL, event);
+    return add(finder, &finding);
+}
+
+static ttd_status overlap(error_finder *finder, const heap_effect *effect)
+{
+    heap_finding finding = {.kind = HEAP_ERROR_TRACE_INCONSISTENCY,
+                            .place = heap_place_of_effect(effect),
+                            .address = effect->address,
+                            .heap = effect->heap,
+                            .released = heap_place_none(),
+                            .conflict = heap_place_none(),
+                            .is_certain = true};
+    set_block(&finding, effect->block);
+    return add(finder, &finding);
+}
+
+static ttd_status see_effect(void *context, const heap_effect *effect)
+{
+    error_finder *finder = context;
+    if (effect->kind == HEAP_ACQUIRED)
+        heap_freed_remove(&finder->freed, effect->address);
+    if (effect->kind == HEAP_RELEASED) {
+        heap_freed_block freed = {.address = effect->address,
+                                  .size = effect->block->size,
+                                  .allocated = heap_place_of_block(effect->block),
+                                  .released = heap_place_of_effect(effect)};
+        heap_freed_add(&finder->freed, &freed);
+    }
+    return effect->kind == HEAP_OVERLAPPED ? overlap(finder, effect) : TTD_OK;
+}
+
+/* Locks that were held when the program exited. */
+static ttd_status find_held(error_finder *finder, ttd_reader *reader)
+{
+    ttd_end end;
+    ttd_status status = TTD_OK;
+    if (ttd_reader_end(reader, &end) != TTD_OK || end.reason != TTD_END_EXITED)
+        return TTD_OK;
+    for (size_t i = 0; i < finder->conditions.hold_count && status == TTD_OK; i++) {
+        const heap_hold *hold = &finder->conditions.holds[i];
+        if (!heap_hold_is_active(&finder->conditions, hold))
+            continue;
+        heap_finding finding = {.kind = HEAP_ERROR_UNBALANCED_LOCK,
+                                .place = hold->locked,
+                                .heap = hold->heap,
+                                .allocated = heap_place_none(),
+                                .released = heap_place_none(),
+                                .conflict = heap_place_none(),
+                                .is_certain = true};
+        status = add(finder, &finding);
+    }
+    return status;
+}
+
+/* A finding rests on what happened since the block was allocated or released, or on everything. */
+static void judge(heap_errors *errors)
+{
+    for (size_t i = 0; i < errors->count; i++) {
+        heap_finding *finding = &errors->findings[i];
+        ttd_position from = ttd_position_min();
+        if (heap_place_is_known(&finding->allocated))
+            from = finding->allocated.position;
+        if (heap_place_is_known(&finding->released))
+            from = finding->released.position;
+        if (heap_place_is_known(&finding->conflict))
+            from = finding->conflict.position;
+        bool rests_on_itself = finding->kind == HEAP_ERROR_FAILED_CALL;
+        if (!rests_on_itself && heap_losses_between(&errors->losses, from, finding->place.position))
+            finding->is_certain = false;
+    }
+}
+
+ttd_status heap_errors_find(ttd_reader *reader, uint32_t remembered, const heap_batch_hook *hook,
+                            heap_errors *errors, ttd_error *error)
+{
+    memset(errors, 0, sizeof *errors);
+    map_init(&errors->index);
+    const ttd_trace *trace = ttd_reader_trace(reader);
+    heap_pass pass;
+    error_finder finder = {.errors = errors, .pass = &pass, .live = &pass.cursor.replay.live};
+    finder.has_early_blocks = trace->flags & (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED);
+    finder.misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
+    heap_conditions_init(&finder.conditions);
+    heap_observer observer = {&finder, see_effect, see_call};
+    ttd_status status = heap_freed_init(&finder.freed, remembered);
+    if (status == TTD_OK) {
+        status = heap_pass_run(&pass, reader, ttd_position_max(), &observer, hook, error);
+        errors->counts = pass.cursor.replay.counts;
+        errors->losses = pass.losses;
+        errors->position = heap_pass_position(&pass);
+        errors->truncated = pass.cursor.truncated;
+        errors->error = pass.cursor.error;
+        heap_pass_free(&pass);
+    }
+    if (status == TTD_OK)
+        status = find_held(&finder, reader);
+    errors->forgotten = finder.freed.forgotten;
+    judge(errors);
+    heap_freed_free(&finder.freed);
+    heap_conditions_free(&finder.conditions);
+    if (status != TTD_OK)
+        heap_errors_free(errors);
+    return status;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/freed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+ttd_status heap_freed_init(heap_freed *freed, uint32_t capacity)
+{
+    uint32_t heads = 1;
+    while (heads < capacity)
+        heads *= 2;
+    *freed = (heap_freed){.capacity = capacity, .mask = heads - 1, .key = hash_key_new()};
+    freed->items = calloc(capacity, sizeof *freed->items);
+    freed->heads = malloc(heads * sizeof *freed->heads);
+    if (!freed->items || !freed->heads) {
+        heap_freed_free(freed);
+        return TTD_ERROR_NO_MEMORY;
+    }
+    memset(freed->heads, 0xff, heads * sizeof *freed->heads);
+    return TTD_OK;
+}
+
+void heap_freed_free(heap_freed *freed)
+{
+    free(freed->items);
+    free(freed->heads);
+    *freed = (heap_freed){0};
+}
+
+static uint32_t *head_of(const heap_freed *freed, uint64_t address)
+{
+    return &freed->heads[hash_value(freed->key, address) & freed->mask];
+}
+
+heap_freed_block *heap_freed_find(const heap_freed *freed, uint64_t address)
+{
+    for (uint32_t i = *head_of(freed, address); i != NONE; i = freed->items[i].next) {
+        if (freed->items[i].address == address)
+            return &freed->items[i];
+    }
+    return NULL;
+}
+
+void heap_freed_remove(heap_freed *freed, uint64_t address)
+{
+    uint32_t *link = head_of(freed, address);
+    while (*link != NONE) {
+        heap_freed_block *item = &freed->items[*link];
+        if (item->address == address) {
+            *link = item->next;
+            item->address = 0;
+            return;
+        }
+        link = &item->next;
+    }
+}
+
+void heap_freed_add(heap_freed *freed, const heap_freed_block *block)
+{
+    uint32_t index = freed->position;
+    heap_freed_block *item = &freed->items[index];
+    freed->position = index + 1 == freed->capacity ? 0 : index + 1;
+    if (item->address) {
+        freed->forgotten++;
+        heap_freed_remove(freed, item->address);
+    }
+    uint32_t *head = head_of(freed, block->address);
+    *item = *block;
+    item->next = *head;
+    *head = index;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * The blocks released last, by address. It has a fixed number of entries: the oldest give way. An
+ * address that is allocated again is no longer in it.
+ */
+#ifndef ANALYZER_HEAP_FREED_H
+#define ANALYZER_HEAP_FREED_H
+
+#include "heap/place.h"
+
+/** Entries unless told otherwise: about 32 MiB. */
+#define HEAP_FREED_DEFAULT (UINT32_C(1) << 18)
+#define HEAP_FREED_MAX     (UINT32_C(1) << 26)
+
+typedef struct heap_freed_block {
+    /** 0: unused. */
+    uint64_t address;
+    uint64_t size;
+    /** Unknown if the block was allocated before recording began. */
+    heap_place allocated;
+    heap_place released;
+    uint32_t next;
+} heap_freed_block;
+
+typedef struct heap_freed {
+    heap_freed_block *items;
+    /** First entry of each chain. */
+    uint32_t *heads;
+    uint32_t capacity;
+    uint32_t mask;
+    /** Where the next one goes: a ring. */
+    uint32_t position;
+    /** How many had to give way. */
+    uint64_t forgotten;
+    hash_key key;
+} heap_freed;
+
+/** @param capacity from 1 to HEAP_FREED_MAX. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ttd_status heap_freed_init(heap_freed *freed, uint32_t capacity);
+void heap_freed_free(heap_freed *freed);
+
+/** Adds a block that is not in the table; `block` has all but `next`. */
+void heap_freed_add(heap_freed *freed, const heap_freed_block *block);
+
+/** The entry of an address, or NULL; valid until the next change. */
+heap_freed_block *heap_freed_find(const heap_freed *freed, uint64_t address);
+
+/** Removes the entry of an address, if there is one. */
+void heap_freed_remove(heap_freed *freed, uint64_t address);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/** Which block an address belongs to. */
+#ifndef ANALYZER_HEAP_LOCATE_H
+#define ANALYZER_HEAP_LOCATE_H
+
+#include "heap/live.h"
+
+/** Whether `block` has an address from `first` to `last`. One of no bytes has its own address. */
+static inline bool heap_block_covers(const heap_block *block, uint64_t first, uint64_t last)
+{
+    uint64_t reach = block->size ? block->size - 1 : 0;
+    return block->address <= last && (block->address >= first || first - block->address <= reach);
+}
+
+/**
+ * The live block that `address` lies in, or NULL; of several, which only a faulty trace has, the
+ * one that begins last. Looks at every block.
+ */
+const heap_block *heap_live_containing(const heap_live *live, uint64_t address);
+
+#endif

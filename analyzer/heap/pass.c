@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/pass.h"
+
+#include <string.h>
+
+static ttd_status see_batch(void *context, const ttd_batch *batch)
+{
+    heap_pass *pass = context;
+    if (batch->kind == TTD_KIND_LOSSES && (batch->made_up || !pass->has_losses))
+        heap_losses_add(&pass->losses, batch);
+    return pass->hook ? pass->hook->batch(pass->hook->context, batch) : TTD_OK;
+}
+
+/* Losses may be recorded long after they happened: an earlier position needs them beforehand. */
+static ttd_status read_losses(heap_pass *pass, ttd_reader *reader, ttd_error *error)
+{
+    ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_LOSSES));
+    while (status == TTD_OK) {
+        ttd_batch batch;
+        status = ttd_reader_next(reader, &batch, error);
+        if (status == TTD_OK && batch.kind == TTD_KIND_LOSSES && !batch.made_up)
+            heap_losses_add(&pass->losses, &batch);
+    }
+    pass->has_losses = true;
+    return status == TTD_END || status == TTD_ERROR_TRUNCATED ? TTD_OK : status;
+}
+
+ttd_status heap_pass_run(heap_pass *pass, ttd_reader *reader, ttd_position at,
+                         const heap_observer *observer, const heap_batch_hook *hook,
+                         ttd_error *error)
+{
+    memset(pass, 0, sizeof *pass);
+    pass->hook = hook;
+    heap_batch_hook own = {pass, see_batch};
+    ttd_status status = TTD_OK;
+    if (ttd_position_compare(at, ttd_position_max()) < 0)
+        status = read_losses(pass, reader, error);
+    if (status == TTD_OK)
+        status = heap_cursor_init(&pass->cursor, reader, HEAP_CURSOR_KINDS, observer, &own);
+    if (status == TTD_OK)
+        status = heap_cursor_seek(&pass->cursor, at, error);
+    pass->reached_end = pass->cursor.at_end && !pass->cursor.count;
+    return status;
+}
+
+void heap_pass_free(heap_pass *pass)
+{
+    heap_cursor_free(&pass->cursor);
+}

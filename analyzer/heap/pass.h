@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/** One pass over a trace up to a position, with what is missing on the way. */
+#ifndef ANALYZER_HEAP_PASS_H
+#define ANALYZER_HEAP_PASS_H
+
+#include "heap/cursor.h"
+#include "heap/losses.h"
+
+typedef struct heap_pass {
+    /** Afterwards cursor.replay is the state at the position asked for. */
+    heap_cursor cursor;
+    heap_losses losses;
+    /** The position asked for is not before the last one of the trace. */
+    bool reached_end;
+    const heap_batch_hook *hook;
+    /** Loss records were read beforehand; only those that the reader makes up are news. */
+    bool has_losses;
+} heap_pass;
+
+/**
+ * Replays everything up to and including `at`.
+ *
+ * @param reader    tolerant; used, but not owned
+ * @param observer  NULL for none; its context may use `pass`
+ * @param hook      sees every batch read; NULL for none
+ * @param pass      release with heap_pass_free(), also on failure
+ * @param error     detail on failure
+ * @return as heap_cursor_seek().
+ */
+ttd_status heap_pass_run(heap_pass *pass, ttd_reader *reader, ttd_position at,
+                         const heap_observer *observer, const heap_batch_hook *hook,
+                         ttd_error *error);
+void heap_pass_free(heap_pass *pass);
+
+/** The position of the last effect at or before the one asked for. */
+static inline ttd_position heap_pass_position(const heap_pass *pass)
+{
+    return pass->cursor.replay.position;
+}
+
+#endif

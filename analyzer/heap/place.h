@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/** Where something was done: a call, as far as a report tells of it. */
+#ifndef ANALYZER_HEAP_PLACE_H
+#define ANALYZER_HEAP_PLACE_H
+
+#include "heap/replay.h"
+
+typedef struct heap_place {
+    /** Invalid if there is no such call, or none is known. */
+    ttd_position position;
+    ttd_id stack;
+    ttd_id thread;
+    /** A ttd_action, and a ttd_api_function. */
+    uint8_t action;
+    uint8_t api;
+} heap_place;
+
+static inline heap_place heap_place_none(void)
+{
+    return (heap_place){.position = {TTD_SEQUENCE_INVALID, UINT64_MAX}};
+}
+
+static inline bool heap_place_is_known(const heap_place *place)
+{
+    return ttd_position_is_valid(place->position);
+}
+
+static inline heap_place heap_place_of_event(const ttd_event *event)
+{
+    return (heap_place){ttd_event_position(event), event->stack, event->thread, event->action,
+                        event->api};
+}
+
+/** Where a block was allocated. */
+static inline heap_place heap_place_of_block(const heap_block *block)
+{
+    return (heap_place){block->allocated, block->stack, block->thread, block->action, block->api};
+}
+
+static inline heap_place heap_place_of_effect(const heap_effect *effect)
+{
+    return (heap_place){effect->position, effect->stack, effect->thread, effect->action,
+                        effect->api};
+}
+
+#endif

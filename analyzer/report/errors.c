@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/formats.h"
+
+static size_t shown(const report_errors *data)
+{
+    return data->errors->count < data->limit ? data->errors->count : data->limit;
+}
+
+/* What the call did, after its kind. */
+static void text_call(out *output, const heap_finding *finding)
+{
+    out_text(output, ttd_api_name(finding->place.api));
+    out_char(output, '(');
+    if (finding->address)
+        out_hex(output, finding->address);
+    else if (finding->size)
+        report_count(output, finding->size, "byte");
+    out_text(output, ") at ");
+    out_position(output, finding->place.position);
+    out_format(output, " in thread %u", finding->place.thread);
+    if (finding->count > 1) {
+        out_text(output, ", ");
+        report_count(output, finding->count, "time");
+        out_text(output, ", last at ");
+        out_position(output, finding->last);
+    }
+    out_char(output, '\n');
+}
+
+static void text_block(out *output, const heap_finding *finding)
+{
+    out_text(output, "  the block at ");
+    out_hex(output, finding->block_address);
+    out_text(output, " has ");
+    report_count(output, finding->block_size, "byte");
+    if (finding->kind == HEAP_ERROR_INTERIOR_FREE) {
+        out_text(output, "; the address lies ");
+        report_count(output, finding->address - finding->block_address, "byte");
+        out_text(output, " inside it");
+    }
+    if (finding->kind == HEAP_ERROR_MISMATCHED_SIZE) {
+        out_text(output, "; the call says ");
+        out_grouped(output, finding->size);
+    }
+    out_char(output, '\n');
+}
+
+static const char *conflict_text(const heap_finding *finding)
+{
+    switch (finding->kind) {
+    case HEAP_ERROR_USE_OF_DESTROYED_HEAP:
+        return "heap destroyed";
+    case HEAP_ERROR_USE_OF_READ_ONLY_HEAP:
+        return "heap made read-only";
+    default:
+        return "heap locked";
+    }
+}
+
+static void text_finding(report *to, const heap_finding *finding)
+{
+    out *output = to->output;
+    out_bold(output);
+    out_text(output, heap_error_name(finding->kind));
+    out_plain(output);
+    out_text(output, ": ");
+    text_call(output, finding);
+    report_stack_text(to, finding->place.stack);
+    if (finding->kind == HEAP_ERROR_UNBALANCED_LOCK && finding->place.action == TTD_ACTION_LOCK)
+        out_text(output, "  the heap was still locked when the program exited\n");
+    if (finding->block_address && heap_place_is_known(&finding->allocated))
+        text_block(output, finding);
+    report_place_text(to, "allocated", &finding->allocated);
+    report_place_text(to, "released before", &finding->released);
+    report_place_text(to, conflict_text(finding), &finding->conflict);
+    if (!finding->is_certain) {
+        out_alarm(output);
+        out_text(output, "  uncertain");
+        out_plain(output);
+        out_text(output, ": something before it is not known\n");
+    }
+    out_char(output, '\n');
+}
+
+static void text_notes(report *to, const heap_errors *errors)
+{
+    out *output = to->output;
+    if (errors->early_releases) {
+        report_count(output, errors->early_releases, "release");
+        out_text(output, " of blocks from before the recording, no errors as far as is known\n");
+    }
+    if (errors->omitted) {
+        report_count(output, errors->omitted, "call");
+        out_text(output, " more with other stacks, too many to keep\n");
+    }
+    if (errors->forgotten) {
+        report_count(output, errors->forgotten, "released block");
+        out_text(output, " forgotten for lack of room (--remember N for more)\n");
+    }
+    if (errors->unexamined) {
+        report_count(output, errors->unexamined, "unknown address");
+        out_text(output, " not looked for inside blocks: too many\n");
+    }
+}
+
+void text_errors(report *to, const report_errors *data)
+{
+    const heap_errors *errors = data->errors;
+    out *output = to->output;
+    for (size_t i = 0; i < shown(data); i++)
+        text_finding(to, &errors->findings[i]);
+    if (shown(data) < errors->count) {
+        out_text(output, "… and ");
+        report_count(output, errors->count - shown(data), "finding");
+        out_text(output, " more (--limit 0 for all)\n\n");
+    }
+    out_bold(output);
+    if (errors->count) {
+        report_count(output, errors->count, "finding");
+        out_text(output, " in ");
+        report_count(output, errors->calls, "call");
+    } else {
+        out_text(output, "No errors");
+    }
+    out_plain(output);
+    out_char(output, '\n');
+    text_notes(to, errors);
+    report_doubts_text(to);
+}
+
+static void json_block(json *writer, const heap_finding *finding)
+{
+    if (!finding->block_address) {
+        json_null(writer, "block");
+        return;
+    }
+    bool known = heap_place_is_known(&finding->allocated);
+    json_begin_object(writer, "block");
+    json_hex(writer, "address", finding->block_address);
+    json_count(writer, "size", known ? finding->block_size : TTD_UNKNOWN);
+    json_unsigned(writer, "offset", finding->address - finding->block_address);
+    json_unsigned(writer, "heap_id", finding->block_heap);
+    json_end_object(writer);
+}
+
+static void json_finding(report *to, json *writer, const heap_finding *finding)
+{
+    json_begin_object(writer, NULL);
+    json_text(writer, "kind", heap_error_name(finding->kind));
+    json_bool(writer, "certain", finding->is_certain);
+    json_unsigned(writer, "count", finding->count);
+    json_position(writer, "position", finding->place.position);
+    json_position(writer, "last_position", finding->last);
+    if (finding->address)
+        json_hex(writer, "address", finding->address);
+    else
+        json_null(writer, "address");
+    json_unsigned(writer, "size", finding->size);
+    json_text(writer, "action", ttd_action_name((ttd_action)finding->place.action));
+    json_text(writer, "api", ttd_api_name(finding->place.api));
+    json_unsigned(writer, "heap_id", finding->heap);
+    json_unsigned(writer, "thread", finding->place.thread);
+    json_unsigned(writer, "stack_id", finding->place.stack);
+    report_stack_json(to, writer, "stack", finding->place.stack);
+    json_block(writer, finding);
+    report_place_json(to, writer, "allocated", &finding->allocated);
+    report_place_json(to, writer, "released", &finding->released);
+    report_place_json(to, writer, "conflict", &finding->conflict);
+    json_end_object(writer);
+}
+
+void json_errors(report *to, const report_errors *data)
+{
+    const heap_errors *errors = data->errors;
+    json writer;
+    json_init(&writer, to->output, true);
+    json_begin_object(&writer, NULL);
+    report_doubts_json(to, &writer);
+    json_unsigned(&writer, "total_findings", errors->count);
+    json_unsigned(&writer, "total_calls", errors->calls);
+    json_unsigned(&writer, "omitted_calls", errors->omitted);
+    json_unsigned(&writer, "early_releases", errors->early_releases);
+    json_unsigned(&writer, "forgotten_releases", errors->forgotten);
+    json_unsigned(&writer, "unexamined_addresses", errors->unexamined);
+    json_begin_array(&writer, "findings");
+    for (size_t i = 0; i < shown(data); i++)
+        json_finding(to, &writer, &errors->findings[i]);
+    json_end_array(&writer);
+    json_end_object(&writer);
+}
+
+static void csv_place(report *to, csv *writer, const heap_place *place)
+{
+    csv_position(writer, place->position);
+    if (heap_place_is_known(place))
+        report_stack_csv(to, writer, place->stack);
+    else
+        csv_empty(writer);
+}
+
+void csv_errors(report *to, const report_errors *data)
+{
+    csv writer;
+    csv_init(&writer, to->output);
+    csv_header(&writer, "kind,certain,count,address,size,action,api,thread,position,stack,"
+                        "allocated_position,allocated_stack,released_position,released_stack,"
+                        "conflict_position,conflict_stack");
+    for (size_t i = 0; i < shown(data); i++) {
+        const heap_finding *finding = &data->errors->findings[i];
+        csv_text(&writer, heap_error_name(finding->kind));
+        csv_text(&writer, finding->is_certain ? "true" : "false");
+        csv_unsigned(&writer, finding->count);
+        csv_hex(&writer, finding->address);
+        csv_unsigned(&writer, finding->size);
+        csv_text(&writer, ttd_action_name((ttd_action)finding->place.action));
+        csv_text(&writer, ttd_api_name(finding->place.api));
+        csv_unsigned(&writer, finding->place.thread);
+        csv_place(to, &writer, &finding->place);
+        csv_place(to, &writer, &finding->allocated);
+        csv_place(to, &writer, &finding->released);
+        csv_place(to, &writer, &finding->conflict);
+        csv_end_row(&writer);
+    }
+}

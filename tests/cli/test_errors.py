@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: MIT
+"""ttdanalyze errors"""
+
+import random
+
+import support
+from support import Script, TestCase, run
+
+MALLOC, CALLOC, REALLOC, FREE, POSIX_MEMALIGN, ALIGNED_ALLOC = 1, 2, 3, 5, 8, 9
+FREE_SIZED = 12
+NEW, NEW_NOTHROW, NEW_ALIGNED, NEW_ARRAY, NEW_ARRAY_ALIGNED = 16, 17, 18, 20, 22
+DELETE, DELETE_SIZED, DELETE_ALIGNED, DELETE_SIZED_ALIGNED = 24, 26, 27, 29
+DELETE_ARRAY, DELETE_ARRAY_SIZED, DELETE_ARRAY_ALIGNED = 30, 32, 33
+HEAP_ALLOC, HEAP_FREE = 48, 50
+INHERITS, ATTACHED = 2, 8
+
+
+class Errors(TestCase):
+    def findings(self, script, *arguments, name="trace.ttd"):
+        return self.json_of("errors", self.write(script.close(), name), *arguments)
+
+    def kinds(self, script, *arguments):
+        return [f["kind"] for f in self.findings(script, *arguments)["findings"]]
+
+    def test_double_free(self):
+        script = Script().basics()
+        script.alloc(0x1000, 24)
+        script.free(0x1000, stack=3)
+        script.free(0x1000, stack=4, end="never")
+        found = self.findings(script)
+        finding, = found["findings"]
+        self.assertEqual((finding["kind"], finding["position"], finding["address"],
+                          finding["stack_id"], finding["count"], finding["certain"]),
+                         ("double-free", "1:1", "0x1000", 4, 1, True))
+        self.assertEqual((finding["released"]["position"], finding["released"]["stack_id"]),
+                         ("0:3", 3))
+        self.assertEqual((finding["allocated"]["position"], finding["allocated"]["stack_id"]),
+                         ("0:2", 2))
+        self.assertEqual(finding["block"],
+                         {"address": "0x1000", "size": 24, "offset": 0, "heap_id": 1})
+        self.assertEqual(finding["stack"][0]["address"], "0xdead")
+        self.assertEqual(finding["allocated"]["stack"][1]["function"], "f::run()")
+        text = self.run_ok("errors", self.path("trace.ttd")).text
+        self.assertIn("double-free: free(0x1000) at 1:1 in thread 1\n    #0  0xdead\n", text)
+        self.assertIn("  allocated by malloc() at 0:2 in thread 1\n    #0  g(int)", text)
+        self.assertIn("  released before by free() at 0:3 in thread 1\n    #0  libwork.so", text)
+        row, = self.run_ok("errors", "-f", "csv", self.path("trace.ttd")).csv
+        self.assertEqual((row["kind"], row["released_position"], row["conflict_stack"]),
+                         ("double-free", "0:3", ""))
+
+    def test_third_free_conflicts_with_the_second(self):
+        script = Script().basics()
+        script.alloc(0x1000, 24)
+        for _ in range(3):
+            script.free(0x1000)
+        script.free(0x1000, stack=3)
+        found = self.findings(script)
+        self.assertEqual([(f["stack_id"], f["count"], f["position"], f["last_position"])
+                          for f in found["findings"]], [(1, 2, "1:1", "1:3"), (3, 1, "2:1", "2:1")])
+        self.assertEqual(found["total_calls"], 3)
+        self.assertEqual(found["findings"][1]["released"]["position"], "1:3")
+
+    def test_allocated_again(self):
+        script = Script().basics()
+        for _ in range(3):
+            script.alloc(0x1000, 24)
+            script.free(0x1000)
+        script.realloc(0, 0x1000, 5)
+        script.realloc(0x1000, 0x1000, 50)
+        script.realloc(0x1000, 0x2000, 500)
+        script.alloc(0x1000, 1)
+        script.free(0x1000)
+        script.free(0x2000)
+        script.free(0)
+        self.assertEqual(self.kinds(script), [])
+        self.assertIn("No errors\n", self.run_ok("errors", self.path("trace.ttd")).text)
+
+    def test_invalid_and_interior(self):
+        script = Script().basics()
+        script.alloc(0x1000, 0x20)
+        script.alloc(0x2000, 0)
+        script.free(0x1008, stack=3)
+        script.free(0x1020)
+        script.realloc(0x101f, 0x5000, 10)
+        script.free(0x2001, stack=4)
+        found = self.findings(script)["findings"]
+        self.assertEqual([(f["kind"], f["action"], f["address"]) for f in found],
+                         [("interior-free", "Free", "0x1008"), ("invalid-free", "Free", "0x1020"),
+                          ("interior-free", "ReAlloc", "0x101f"),
+                          ("invalid-free", "Free", "0x2001")])
+        self.assertEqual(found[0]["block"]["offset"], 8)
+        self.assertIn("lies 8 bytes inside it", self.run_ok("errors", self.path("trace.ttd")).text)
+        self.assertIsNone(found[1]["block"])
+        self.assertTrue(all(f["certain"] for f in found))
+
+    def test_pairs(self):
+        right = [(MALLOC, FREE), (POSIX_MEMALIGN, FREE), (ALIGNED_ALLOC, FREE), (CALLOC, FREE),
+                 (NEW, DELETE), (NEW_NOTHROW, DELETE), (NEW_ALIGNED, DELETE_ALIGNED),
+                 (NEW_ARRAY, DELETE_ARRAY), (NEW_ARRAY_ALIGNED, DELETE_ARRAY_ALIGNED),
+                 (HEAP_ALLOC, HEAP_FREE), (0, FREE), (NEW, 0), (200, DELETE)]
+        sized = [(NEW, DELETE_SIZED), (NEW_ALIGNED, DELETE_SIZED_ALIGNED), (MALLOC, FREE_SIZED),
+                 (NEW_ARRAY, DELETE_ARRAY_SIZED)]
+        wrong = [(MALLOC, DELETE), (MALLOC, DELETE_ARRAY), (NEW, FREE), (NEW_ARRAY, DELETE),
+                 (NEW, DELETE_ARRAY), (NEW_ALIGNED, DELETE), (NEW, DELETE_ALIGNED),
+                 (NEW_ARRAY_ALIGNED, DELETE_ARRAY), (HEAP_ALLOC, FREE), (MALLOC, HEAP_FREE),
+                 (NEW_ARRAY, DELETE_SIZED)]
+        script = Script().basics()
+        for allocate, release in right + sized + wrong:
+            script.event("Alloc", address=0x1000, size=16, api=allocate, stack=2)
+            size = {"size": 16} if (allocate, release) in sized else {}
+            script.event("Free", base=0x1000, api=release, stack=1, **size)
+        finding, = self.findings(script)["findings"]
+        self.assertEqual((finding["kind"], finding["count"]), ("mismatched-free", len(wrong)))
+
+    def test_realloc_of_new(self):
+        script = Script().basics()
+        script.event("Alloc", address=0x1000, size=16, api=NEW, stack=2)
+        script.realloc(0x1000, 0x2000, 32)
+        script.free(0x2000)
+        finding, = self.findings(script)["findings"]
+        self.assertEqual((finding["kind"], finding["action"], finding["allocated"]["api"]),
+                         ("mismatched-free", "ReAlloc", "operator new"))
+
+    def test_size(self):
+        script = Script().basics()
+        script.event("Alloc", address=0x1000, size=16, api=NEW, stack=2)
+        script.event("Free", base=0x1000, size=8, api=DELETE_SIZED, stack=1)
+        finding, = self.findings(script)["findings"]
+        self.assertEqual((finding["kind"], finding["size"], finding["block"]["size"]),
+                         ("mismatched-size", 8, 16))
+
+    def test_realloc_of_freed(self):
+        script = Script().basics()
+        script.alloc(0x1000, 24)
+        script.free(0x1000, stack=3)
+        script.realloc(0x1000, 0, 48, result=0)
+        finding, = self.findings(script)["findings"]
+        self.assertEqual((finding["kind"], finding["released"]["stack_id"]),
+                         ("realloc-of-freed", 3))
+
+    def test_heaps(self):
+        script = Script().basics()
+        script.event("Create", heap=2, stack=1)
+        script.alloc(0x1000, 24, heap=2)
+        script.alloc(0x2000, 24, heap=1)
+        script.free(0x2000, heap=2, stack=3)
+        script.event("Protect", heap=2, read_only=1, stack=4)
+        script.alloc(0x3000, 24, heap=2)
+        script.event("Protect", heap=2, read_only=0, stack=4)
+        script.alloc(0x4000, 24, heap=2)
+        script.event("Destroy", heap=2, stack=3)
+        script.free(0x1000, heap=2)
+        script.event("Lock", heap=2, stack=2)
+        script.event("Create", heap=2, stack=1)
+        script.alloc(0x1000, 24, heap=2)
+        found = self.findings(script)["findings"]
+        self.assertEqual([f["kind"] for f in found],
+                         ["wrong-heap", "use-of-read-only-heap", "use-of-destroyed-heap",
+                          "use-of-destroyed-heap"])
+        self.assertEqual((found[0]["heap_id"], found[0]["block"]["heap_id"]), (2, 1))
+        self.assertEqual([(f["conflict"]["action"], f["conflict"]["stack_id"])
+                          for f in found[1:]], [("Protect", 4), ("Destroy", 3), ("Destroy", 3)])
+        self.assertIn("  heap destroyed by ", self.run_ok("errors", self.path("trace.ttd")).text)
+
+    def test_call_under_way_when_the_heap_ends(self):
+        script = Script().basics()
+        script.event("Destroy", heap=2, start="2:0", end="2:1")
+        script.alloc(0x1000, 1, heap=2, start="1:0", end="3:0", thread=2)
+        self.assertEqual(self.kinds(script), [])
+
+    def test_locks(self):
+        script = Script().basics()
+        script.event("Lock", heap=2, stack=2)
+        script.event("Lock", heap=2, stack=3)
+        script.event("Unlock", heap=2, stack=2)
+        script.event("Unlock", heap=2, stack=2)
+        script.event("Unlock", heap=2, stack=3)             # one too many
+        script.event("Lock", heap=2, stack=2)
+        script.event("Unlock", heap=2, stack=4, thread=2)   # by another thread
+        found = self.findings(script)["findings"]
+        self.assertEqual([(f["kind"], f["action"], f["stack_id"], f["thread"],
+                           f["conflict"] and f["conflict"]["thread"]) for f in found],
+                         [("unbalanced-lock", "Unlock", 3, 1, None),
+                          ("unbalanced-lock", "Unlock", 4, 2, 1),
+                          ("unbalanced-lock", "Lock", 2, 1, None)])
+        self.assertIsNone(found[0]["address"])
+        self.assertIn("still locked when the program exited",
+                      self.run_ok("errors", self.path("trace.ttd")).text)
+
+    def test_locks_of_a_program_that_was_killed(self):
+        script = Script().basics()
+        script.event("Lock", heap=2, stack=2)
+        path = self.write(script.close(reason=2))
+        self.assertEqual(self.json_of("errors", path)["findings"], [])
+
+    def test_failed(self):
+        script = Script().basics()
+        script.alloc(0, 1 << 60, result=0)
+        script.alloc(0, 0, result=0)
+        script.event("Protect", heap=2, read_only=1, result=0)
+        script.alloc(0x1000, 8, heap=2)
+        script.event("Alloc", size=8, end="never")
+        found = self.findings(script)["findings"]
+        self.assertEqual([(f["kind"], f["action"], f["size"]) for f in found],
+                         [("failed-call", "Alloc", str(1 << 60)), ("failed-call", "Protect", 0)])
+
+    def test_trace_inconsistency(self):
+        script = Script().basics()
+        script.alloc(0x1000, 24)
+        script.alloc(0x1000, 32, stack=3)
+        finding, = self.findings(script)["findings"]
+        self.assertEqual((finding["kind"], finding["allocated"]["stack_id"], finding["api"]),
+                         ("trace-inconsistency", 2, "malloc"))
+        path = self.path("trace.ttd")
+        self.assertEqual(run("errors", "--error-exitcode", "9", path).status, 0)
+
+    def test_exit_status(self):
+        script = Script().basics()
+        script.free(0x1000)
+        path = self.write(script.close())
+        self.assertEqual(run("errors", path).status, 0)
+        self.assertEqual(run("errors", "--error-exitcode", "9", path).status, 9)
+
+    def test_blocks_from_before_the_recording(self):
+        for flags in (INHERITS, ATTACHED):
+            script = Script(flags=flags).basics()
+            script.free(0x1000)
+            script.realloc(0x2000, 0x3000, 8)
+            script.free(0x1000, stack=3)     # now that is known to be wrong
+            script.free(0x1003, stack=3)     # no block begins there
+            found = self.findings(script, name=f"flags{flags}")
+            self.assertEqual([(f["kind"], f["address"]) for f in found["findings"]],
+                             [("double-free", "0x1000"), ("invalid-free", "0x1003")])
+            self.assertIsNone(found["findings"][0]["allocated"])
+            self.assertEqual(found["early_releases"], 2)
+
+    def test_losses(self):
+        script = Script().basics()
+        script.alloc(0x1000, 8, start="1:0", end="1:1")
+        script.free(0x1000, start="2:0", end="2:1")
+        script.free(0x1000, start="3:0", end="3:1", stack=2)
+        script.free(0x1000, start="6:0", end="6:1", stack=3)
+        script.free(0x7000, start="6:2", end="6:3")
+        script.add("loss", reason=1, count=17, last_good="4:0", first_good="5:0")
+        found = self.findings(script)
+        self.assertEqual([(f["kind"], f["certain"]) for f in found["findings"]],
+                         [("double-free", True), ("double-free", False), ("invalid-free", False)])
+        self.assertEqual((found["certain"], len(found["reasons"])), (False, 1))
+        self.assertIn("  uncertain: ", self.run_ok("errors", self.path("trace.ttd")).text)
+
+    def test_forgotten(self):
+        script = Script().basics()
+        for i in range(1, 6):
+            script.alloc(0x1000 * i, 8)
+            script.free(0x1000 * i)
+        script.free(0x1000)
+        script.free(0x5000)
+        found = self.findings(script, "--remember", "4")
+        self.assertEqual([(f["kind"], f["certain"]) for f in found["findings"]],
+                         [("invalid-free", False), ("double-free", True)])
+        self.assertEqual(found["forgotten_releases"], 1)
+        text = self.run_ok("errors", "--remember", "4", self.path("trace.ttd")).text
+        self.assertIn("1 released block forgotten", text)
+        found = self.json_of("errors", self.path("trace.ttd"))
+        self.assertEqual([f["kind"] for f in found["findings"]], ["double-free"])
+        self.assertEqual(run("errors", "--remember", "0", self.path("trace.ttd")).status,
+                         support.USAGE)
+
+    def test_limit(self):
+        script = Script().basics()
+        for stack in range(1, 5):
+            script.free(0x1000, stack=stack)
+        found = self.findings(script, "--limit", "3")
+        self.assertEqual((len(found["findings"]), found["total_findings"]), (3, 4))
+        text = self.run_ok("errors", "--limit", "3", self.path("trace.ttd")).text
+        self.assertIn("… and 1 finding more", text)
+
+
+class Oracle(TestCase):
+    """Random calls one after the other, judged by a model that reads what `events` prints."""
+
+    def script(self, chance):
+        script = Script().basics()
+        for _ in range(60):
+            what = chance.random()
+            fields = {"stack": chance.randrange(1, 5), "thread": chance.randrange(1, 3)}
+            address = 0x1000 + 16 * chance.randrange(12)
+            if what < 0.45:
+                script.alloc(address, chance.randrange(0, 60), **fields)
+            elif what < 0.85:
+                script.free(address, **fields)
+            else:
+                script.realloc(address, 0x1000 + 16 * chance.randrange(12), 20, **fields)
+        return script.close()
+
+    @staticmethod
+    def judge(rows):
+        live, freed, found = {}, {}, {}
+        for row in rows:
+            if row["action"] != "Alloc":
+                base = int(row["base_address"], 16)
+                inside = [a for a, (_, size, _) in live.items() if a < base < a + size]
+                realloc = row["action"] == "ReAlloc"
+                key = None
+                if base in live:
+                    freed[base] = (live.pop(base), row)
+                elif base in freed:
+                    key = ("realloc-of-freed" if realloc else "double-free", row["action"],
+                           row["stack"], freed[base][0][0], freed[base][1]["stack"])
+                    freed[base] = (freed[base][0], row)
+                elif inside:
+                    key = ("interior-free", row["action"], row["stack"], live[max(inside)][0], 0)
+                else:
+                    key = ("invalid-free", row["action"], row["stack"], 0, 0)
+                if key:
+                    found[key] = found.get(key, 0) + 1
+            if row["action"] != "Free":
+                address = int(row["address"], 16)
+                if address in live:
+                    key = ("trace-inconsistency", row["action"], row["stack"], live[address][0], 0)
+                    found[key] = found.get(key, 0) + 1
+                live[address] = (row["stack"], row["size"], row)
+                freed.pop(address, None)
+        return found
+
+    def test_random(self):
+        for seed in range(25):
+            path = self.write(self.script(random.Random(seed)), f"trace{seed}")
+            rows = self.run_ok("events", "-f", "json", path).json_lines
+            found = {}
+            for f in self.json_of("errors", path, "--limit", "0")["findings"]:
+                key = (f["kind"], f["action"], f["stack_id"],
+                       f["allocated"]["stack_id"] if f["allocated"] else 0,
+                       f["released"]["stack_id"] if f["released"] else 0)
+                self.assertNotIn(key, found)
+                found[key] = f["count"]
+            self.assertEqual(found, self.judge(rows), seed)
+
+
+if __name__ == "__main__":
+    support.main()
