@@ -41,6 +41,10 @@ enum {
     CHANNEL_PROCESSES = 1024,
     CHANNEL_THREADS = 8192,
     CHANNEL_CHUNK_SIZE = 64 * 1024,
+    /* 64 MiB of what is not collected yet: half a second of the busiest program. Beyond that, a
+       thread waits before it takes another chunk; but a first one is there for every thread. */
+    CHANNEL_BACKLOG = 1024,
+    CHANNEL_CHUNKS = CHANNEL_THREADS + CHANNEL_PROCESSES + CHANNEL_BACKLOG,
     CHANNEL_NONE = 0, /* indexes of chunks and processes in fields count from 1 */
 };
 
@@ -49,10 +53,18 @@ enum channel_flags {
 };
 
 /*
- * A slot goes FREE -> CLAIMED -> READY by the target, and back to FREE by the collector once its
- * process or thread is gone. A thread's state has its process in the bits from SLOT_PROCESS on.
+ * A slot goes FREE -> CLAIMED -> READY by the target; a thread's then to KNOWN, and all back to
+ * FREE by the collector, once the process or thread is gone. A thread's state has its process in
+ * the bits from SLOT_PROCESS on.
  */
-enum slot_state { SLOT_FREE, SLOT_CLAIMED, SLOT_READY, SLOT_STATE = 0xff, SLOT_PROCESS = 8 };
+enum slot_state {
+    SLOT_FREE,
+    SLOT_CLAIMED,
+    SLOT_READY,
+    SLOT_KNOWN,
+    SLOT_STATE = 0xff,
+    SLOT_PROCESS = 8
+};
 
 struct channel {
     uint64_t magic;
@@ -73,6 +85,7 @@ struct channel {
     alignas(64) _Atomic uint64_t free_chunks; /* stack of free chunks: tag << 32 | index */
     _Atomic uint32_t freed;                   /* futex: moves whenever a chunk is freed */
     _Atomic uint32_t waiters;                 /* threads that wait for it */
+    _Atomic uint32_t backlog;                 /* chunks in use beyond the first ones */
 
     alignas(64) _Atomic uint32_t attention; /* futex: the collector sleeps on it */
     _Atomic uint32_t stopped;               /* the collector has let go: nobody records any more */
@@ -98,7 +111,8 @@ struct process_slot {
     uint64_t sequence;        /* taken when the slot was claimed */
     uint64_t parent_sequence; /* where in the parent's thread it was forked */
     uint64_t parent_steps;
-    _Atomic uint32_t log; /* first chunk of the process's log */
+    _Atomic uint32_t log;  /* first chunk of the process's log */
+    _Atomic uint64_t lost; /* calls of threads for which there was no slot */
 };
 
 enum loss_counter { LOSS_OVERFLOW, LOSS_REENTRANT, LOSS_COUNTERS };
@@ -118,6 +132,7 @@ struct chunk {
     alignas(64) _Atomic uint32_t committed; /* bytes of data that are complete */
     _Atomic uint32_t next;                  /* set once nothing more will be committed here */
     uint32_t free_next;                     /* in the stack of free chunks */
+    uint32_t counts;                        /* in the backlog */
     alignas(64) uint64_t data[(CHANNEL_CHUNK_SIZE - 64) / 8];
 };
 

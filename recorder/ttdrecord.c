@@ -142,8 +142,10 @@ static void print_summary(const struct collector *collector, const struct option
         message("%u child process%s recorded, in '%s.PID'", collector->children,
                 collector->children == 1 ? "" : "es", options->output);
     if (file)
-        message("'%s', %.1f MB; see 'ttdanalyze leaks %s'", options->output,
-                (double)status.st_size / 1e6, options->output);
+        message("'%s', %.*f %s; see 'ttdanalyze leaks %s'", options->output,
+                status.st_size < 1000000 ? 0 : 1,
+                (double)status.st_size / (status.st_size < 1000000 ? 1e3 : 1e6),
+                status.st_size < 1000000 ? "kB" : "MB", options->output);
 }
 
 /* What makes the trace less than people expect is said even when there is no summary. */

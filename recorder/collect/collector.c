@@ -238,14 +238,6 @@ static struct process *find_by_slot(const struct collector *collector, uint32_t 
     return NULL;
 }
 
-static bool knows_thread(const struct process *process, uint32_t slot)
-{
-    for (size_t i = 0; i < process->reader_count; i++)
-        if (process->readers[i]->slot == slot)
-            return true;
-    return false;
-}
-
 /* Looks for new threads. False when one is just coming: what it publishes is not known yet. */
 static bool find_threads(struct collector *collector)
 {
@@ -253,15 +245,13 @@ static bool find_threads(struct collector *collector)
     for (uint32_t index = 1; index <= CHANNEL_THREADS; index++) {
         struct thread_slot *slot = channel_thread(collector->host.channel, index);
         uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
-        if ((state & SLOT_STATE) == SLOT_FREE)
+        if ((state & SLOT_STATE) != SLOT_CLAIMED && (state & SLOT_STATE) != SLOT_READY)
             continue;
         struct process *process = find_by_slot(collector, state >> SLOT_PROCESS);
         if (process == NULL)
             continue;
-        if ((state & SLOT_STATE) == SLOT_CLAIMED)
-            complete = false;
-        else if (!knows_thread(process, index) &&
-                 !process_add_thread(process, &collector->host, index))
+        if ((state & SLOT_STATE) == SLOT_CLAIMED ||
+            !process_add_thread(process, &collector->host, index))
             complete = false;
     }
     return complete;

@@ -14,9 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* 64 MiB: half a second of the busiest program, and it is only touched if it is needed. */
-enum { POOL_CHUNKS = 1024 };
-
 static uint64_t monotonic_ns(void)
 {
     struct timespec now;
@@ -34,8 +31,8 @@ static void layout(struct channel *channel, uint32_t flags)
     at += CHANNEL_THREADS * sizeof(struct thread_slot);
     at = (at + CHANNEL_CHUNK_SIZE - 1) / CHANNEL_CHUNK_SIZE * CHANNEL_CHUNK_SIZE;
     channel->chunks_offset = at;
-    channel->chunk_count = POOL_CHUNKS;
-    channel->size = at + (uint64_t)POOL_CHUNKS * CHANNEL_CHUNK_SIZE;
+    channel->chunk_count = CHANNEL_CHUNKS;
+    channel->size = at + (uint64_t)CHANNEL_CHUNKS * CHANNEL_CHUNK_SIZE;
     channel->magic = CHANNEL_MAGIC;
     channel->version = CHANNEL_VERSION;
     channel->flags = flags;
@@ -60,7 +57,7 @@ int host_open(struct host *host, uint32_t flags)
         goto failed;
     *host->channel = plan;
     /* Low indexes on top, so that few chunks are touched while few are needed. */
-    for (uint32_t index = POOL_CHUNKS; index > 0; index--)
+    for (uint32_t index = CHANNEL_CHUNKS; index > 0; index--)
         channel_put_chunk(host->channel, index);
     snprintf(host->path, sizeof host->path, "/proc/%d/fd/%d", (int)getpid(), host->memfd);
     host->barriers = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) > 0;
@@ -101,6 +98,8 @@ void host_barrier(struct host *host)
 
 void host_free_chunk(struct host *host, uint32_t index)
 {
+    if (channel_chunk(host->channel, index)->counts)
+        atomic_fetch_sub(&host->channel->backlog, 1);
     channel_put_chunk(host->channel, index);
     atomic_fetch_add(&host->channel->freed, 1);
     if (atomic_load(&host->channel->waiters) != 0)

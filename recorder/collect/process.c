@@ -59,6 +59,7 @@ bool process_add_thread(struct process *process, struct host *host, uint32_t slo
     reader->tid = shared->tid;
     reader->sequence = shared->sequence;
     process->readers[process->reader_count++] = reader;
+    atomic_fetch_xor(&channel_thread(host->channel, slot)->state, SLOT_READY ^ SLOT_KNOWN);
     return true;
 }
 
@@ -121,6 +122,9 @@ void process_drain(struct process *process, struct host *host)
     while (process->reader_count > 0)
         remove_reader(process, host, process->reader_count - 1);
     struct process_slot *slot = channel_process(host->channel, process->slot);
+    uint64_t lost = atomic_load(&slot->lost);
+    if (lost != 0)
+        trace_loss(process->trace, TTD_LOSS_OVERFLOW, TTD_NONE, lost, ttd_position_max());
     stream_close(&process->log, host, &slot->log);
     atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
 }

@@ -135,6 +135,7 @@ static void claim_process(uint32_t parent, uint64_t parent_sequence, uint64_t pa
         slot->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
         atomic_store(&slot->notes, 0);
         atomic_store(&slot->log, CHANNEL_NONE);
+        atomic_store(&slot->lost, 0);
         atomic_store_explicit(&slot->state, SLOT_READY, memory_order_release);
         slot_index = index;
         return;
@@ -277,8 +278,12 @@ struct thread *target_enter_slow(uintptr_t stack_pointer)
     if (!process_records())
         return NULL;
     thread = target_self; /* a fork's child has just lost its parent's */
-    if (thread == NULL)
-        return thread_attach(stack_pointer);
+    if (thread == NULL) {
+        thread = thread_attach(stack_pointer);
+        if (thread == NULL)
+            atomic_fetch_add(&channel_process(target_channel, slot_index)->lost, 1);
+        return thread;
+    }
     if (thread->guard == 0)
         return thread;
     if (guard_is_stale(thread, stack_pointer)) {

@@ -102,8 +102,11 @@ struct stack_bounds stack_bounds_find(uintptr_t stack_pointer);
 /* Gives the calling thread a slot and memory; NULL if there is none left. */
 struct thread *thread_attach(uintptr_t stack_pointer);
 
-/* Takes a chunk, waiting for one while that can help; CHANNEL_NONE if none came. */
-uint32_t chunk_wait(bool *starving);
+/*
+ * Takes a chunk: at once if it is the first of its chain, else waiting while that can help.
+ * CHANNEL_NONE if none came.
+ */
+uint32_t chunk_wait(bool first, bool *starving);
 
 /* The process's log of modules (modules.c). */
 

@@ -24,10 +24,25 @@ static bool collector_is_gone(void)
            sys_call3(SYS_kill, target_channel->collector_pid, 0, 0) == -ESRCH;
 }
 
-uint32_t chunk_wait(bool *starving)
+static uint32_t take_chunk(bool first)
 {
     struct channel *channel = target_channel;
+    if (!first && atomic_fetch_add(&channel->backlog, 1) >= CHANNEL_BACKLOG) {
+        atomic_fetch_sub(&channel->backlog, 1);
+        return CHANNEL_NONE;
+    }
     uint32_t index = channel_take_chunk(channel);
+    if (index != CHANNEL_NONE)
+        channel_chunk(channel, index)->counts = !first;
+    else if (!first)
+        atomic_fetch_sub(&channel->backlog, 1);
+    return index;
+}
+
+uint32_t chunk_wait(bool first, bool *starving)
+{
+    struct channel *channel = target_channel;
+    uint32_t index = take_chunk(first);
     if (index != CHANNEL_NONE || *starving) {
         *starving = index == CHANNEL_NONE;
         return index;
@@ -36,7 +51,7 @@ uint32_t chunk_wait(bool *starving)
     atomic_fetch_add(&channel->waiters, 1);
     for (int i = 0; i < WAIT_TIMES; i++) {
         uint32_t freed = atomic_load(&channel->freed);
-        index = channel_take_chunk(channel);
+        index = take_chunk(first);
         if (index != CHANNEL_NONE)
             break;
         if (collector_is_gone()) {
@@ -54,7 +69,7 @@ uint32_t chunk_wait(bool *starving)
 
 static bool thread_next_chunk(struct thread *thread)
 {
-    uint32_t index = chunk_wait(&thread->starving);
+    uint32_t index = chunk_wait(thread->chunk == NULL, &thread->starving);
     if (index == CHANNEL_NONE)
         return false;
     struct chunk *chunk = channel_chunk(target_channel, index);

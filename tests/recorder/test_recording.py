@@ -184,6 +184,19 @@ class Threads(Recording):
             self.assertEqual(self.assert_sound()['total_blocks'], 0)
 
 
+    def test_more_than_there_is_room_for(self):
+        result = self.record(program('many_threads'))
+        if result.returncode == 77:
+            self.skipTest('the system does not allow so many threads')
+        self.assertEqual(result.stdout, b'done\n')
+        info = analyze('info', self.trace)
+        self.assertGreater(info['lost_events'], 0)
+        events = info['lost_events'] + info['allocs'] + info['frees']
+        self.assertGreaterEqual(events, 18000)
+        leaks = analyze('leaks', self.trace)
+        self.assertFalse(leaks['certain'])
+
+
 class Deaths(Recording):
     def test_every_completed_call_survives_a_kill(self):
         for delay in (0.05, 0.2, 0.31):
