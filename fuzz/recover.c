@@ -50,7 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ttd_verdict verdict;
     target_require(ttd_output_memory(&recovered, NULL, &output) == TTD_OK, "output of memory");
     bool wrong = false;
-    if (ttd_recover(&input, &output, NULL, note_wrong, &wrong, &verdict, NULL) == TTD_OK) {
+    if (ttd_recover(&input, &output, &target_allocator, note_wrong, &wrong, &verdict, NULL) ==
+        TTD_OK) {
         input = target_input(recovered.data, recovered.size);
         ttd_status status = ttd_verify(&input, NULL, wrong ? NULL : report, NULL, &verdict, NULL);
         target_require(status == TTD_OK && (verdict.ok || wrong), "recovered is intact");

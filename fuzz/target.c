@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/** More than any array of the reader needs for a chunk of 16 MiB. */
+#define REQUEST_MAX (UINT32_C(64) << 20)
+
 void target_require(int holds, const char *what)
 {
     if (holds)
@@ -22,6 +25,21 @@ uint8_t *target_copy(const uint8_t *data, size_t size)
         memcpy(bytes, data, size);
     return bytes;
 }
+
+static void *resize(void *context, void *block, size_t size)
+{
+    (void)context;
+    target_require(size <= REQUEST_MAX, "a request for memory is in proportion");
+    return realloc(block, size);
+}
+
+static void release(void *context, void *block)
+{
+    (void)context;
+    free(block);
+}
+
+const ttd_allocator target_allocator = {NULL, resize, release};
 
 ttd_input target_input(const uint8_t *bytes, size_t size)
 {
@@ -43,7 +61,7 @@ ttd_reader *target_open(const uint8_t *bytes, size_t size, int tolerant)
     options.tolerant = tolerant != 0;
     ttd_error error = {.status = TTD_OK};
     ttd_reader *reader = NULL;
-    ttd_status status = ttd_reader_open(&input, &options, NULL, &reader, &error);
+    ttd_status status = ttd_reader_open(&input, &options, &target_allocator, &reader, &error);
     if (status == TTD_OK)
         return reader;
     target_require(may_refuse(status), "documented status of open");
@@ -89,6 +107,6 @@ int target_is_intact(const uint8_t *bytes, size_t size)
 {
     ttd_input input = target_input(bytes, size);
     ttd_verdict verdict;
-    ttd_status status = ttd_verify(&input, NULL, NULL, NULL, &verdict, NULL);
+    ttd_status status = ttd_verify(&input, &target_allocator, NULL, NULL, &verdict, NULL);
     return status == TTD_OK && verdict.ok;
 }

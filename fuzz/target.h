@@ -17,6 +17,9 @@ void target_require(int holds, const char *what);
 /** The bytes in a block of exactly their size, so that reading past the end is found out. */
 uint8_t *target_copy(const uint8_t *data, size_t size);
 
+/** The C library's memory; a request that no file of the format justifies is a finding. */
+extern const ttd_allocator target_allocator;
+
 ttd_input target_input(const uint8_t *bytes, size_t size);
 
 /** Opens a reader; NULL when the library refuses, for a reason that it documents. */

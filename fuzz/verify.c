@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ttd_input input = target_input(bytes, size);
     ttd_verdict verdict;
     uint64_t problems = 0;
-    ttd_status status = ttd_verify(&input, NULL, count, &problems, &verdict, NULL);
+    ttd_status status = ttd_verify(&input, &target_allocator, count, &problems, &verdict, NULL);
     if (status == TTD_OK) {
         target_require(verdict.problems == problems, "number of problems");
         target_require(verdict.ok == (problems == 0 && verdict.closed), "verdict");
