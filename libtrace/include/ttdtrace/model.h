@@ -126,9 +126,10 @@ typedef struct ttd_event {
     /** Protect: non-zero makes the heap read-only, zero read-write. */
     uint64_t make_read_only;
     /**
-     * Raw arguments as the program passed them, `parameter_count` of them. When written, NULL
-     * with a count of 0 stands for those that the API's template gives (spec, "APIs"). When read,
-     * NULL with a count of 0 as well in that case: ttd_event_parameters() gives them all.
+     * Raw arguments as the program passed them, `parameter_count` of them; NULL with a count of 0
+     * if they are not recorded. They come back from a reader as they were written. For an API whose
+     * template consists of other properties (spec, "APIs") they need not be recorded:
+     * ttd_event_parameters() gives them all the same. What a template gives costs no space.
      */
     const uint64_t *parameters;
     uint32_t parameter_count;
@@ -155,9 +156,9 @@ static inline ttd_position ttd_event_position(const ttd_event *event)
 }
 
 /**
- * The raw arguments of an event, explicit or by its API's template, in order.
+ * The raw arguments of an event, recorded or by its API's template, in order.
  *
- * @return how many there are, at most TTD_PARAMETERS_MAX. Thread-safe.
+ * @return how many there are, at most TTD_PARAMETERS_MAX; 0 if they are not known. Thread-safe.
  */
 TTD_API size_t ttd_event_parameters(const ttd_event *event,
                                     uint64_t parameters[TTD_PARAMETERS_MAX]);

@@ -111,7 +111,10 @@ typedef struct ttd_batch {
 typedef struct ttd_reader_options {
     /** sizeof of this struct, so that it can grow. */
     size_t size;
-    /** Which kinds to return, as TTD_KIND_BITs; payloads of others are not even read. */
+    /**
+     * Which kinds to return, as TTD_KIND_BITs; payloads of others are not even read. Index chunks
+     * are returned by ttd_reader_next_chunk() only; losses that the reader made up always are.
+     */
     uint32_t kinds;
     /**
      * Go on after damage: find the next intact chunk, and return a loss made up for the gap. When
@@ -175,7 +178,8 @@ TTD_API ttd_status ttd_reader_next_chunk(ttd_reader *reader, ttd_chunk *chunk, t
  * Goes to the chunk of events in which `position` lies: the next batch of events begins at or
  * before the first event whose effect position is not before `position`, in the same chunk. Uses
  * the index in O(log chunks), or without one hops from header to header. A position before the
- * first event gives the first chunk, one after the last event the end.
+ * first event gives the first chunk of events, one after the last event the End chunk, or the end
+ * of the file if it has none.
  *
  * @return TTD_OK, TTD_ERROR_IO, TTD_ERROR_NO_MEMORY, and for damage on the way TTD_ERROR_CORRUPT
  *         when not tolerant.

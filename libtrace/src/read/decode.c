@@ -37,7 +37,8 @@ static const char *check_items(const ttd_header *header)
     case TTD_KIND_STRINGS:
     case TTD_KIND_STACKS:
     case TTD_KIND_HEAPS:
-        if (header->first_item == 0 || header->first_item + header->item_count > UINT32_MAX)
+        if (header->first_item == 0 ||
+            header->first_item + header->item_count > (uint64_t)UINT32_MAX + 1)
             return "identifiers of a chunk";
         break;
     default:
