@@ -9,9 +9,9 @@
 #include "cli/exit.h"
 #include "cli/message.h"
 
-static const command *const commands[] = {&command_info,  &command_events, &command_leaks,
-                                          &command_moves, &command_errors, &command_verify,
-                                          &command_recover};
+static const command *const commands[] = {&command_info,   &command_events,  &command_leaks,
+                                          &command_state,  &command_history, &command_moves,
+                                          &command_errors, &command_verify,  &command_recover};
 
 static const command *find(const char *name)
 {

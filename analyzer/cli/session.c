@@ -40,6 +40,14 @@ void session_doubts(session *work, const heap_losses *losses, const heap_counts 
     doubts_find(&work->report.doubts, &facts);
 }
 
+void session_outcome(session *work, const heap_outcome *outcome, ttd_position at)
+{
+    if (outcome->truncated)
+        source_truncated(&work->trace, &outcome->error);
+    session_doubts(work, &outcome->losses, &outcome->counts, at, outcome->reached_end,
+                   outcome->position);
+}
+
 int session_close(session *work, int status, bool keep)
 {
     if (work->report.status != TTD_OK) {

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/source.h"
+#include "heap/pass.h"
 
 typedef struct session {
     common options;
@@ -25,6 +26,9 @@ int session_output(session *work, bool is_long);
 /** What the report says of certainty. */
 void session_doubts(session *work, const heap_losses *losses, const heap_counts *counts,
                     ttd_position at, bool reached_end, ttd_position last);
+
+/** The same, of a pass up to `at`; reports as well, once, that the trace ends within a chunk. */
+void session_outcome(session *work, const heap_outcome *outcome, ttd_position at);
 
 /**
  * Completes the output and releases everything. Returns the exit status: `status`, or one for a

@@ -18,9 +18,10 @@ void heap_groups_free(heap_groups *groups)
     *groups = (heap_groups){0};
 }
 
-static ttd_status group_of(heap_groups *groups, const heap_block *block, heap_group **group)
+static ttd_status group_of(heap_groups *groups, ttd_id key, const heap_block *block,
+                           heap_group **group)
 {
-    uint32_t index = map_get(&groups->by_stack, block->stack, 0);
+    uint32_t index = map_get(&groups->by_stack, key, 0);
     if (index != MAP_NONE) {
         *group = &groups->items[index];
         return TTD_OK;
@@ -28,12 +29,12 @@ static ttd_status group_of(heap_groups *groups, const heap_block *block, heap_gr
     ttd_status status = grow_array((void **)&groups->items, &groups->capacity, groups->count + 1,
                                    sizeof *groups->items);
     if (status == TTD_OK)
-        status = map_set(&groups->by_stack, block->stack, 0, (uint32_t)groups->count);
+        status = map_set(&groups->by_stack, key, 0, (uint32_t)groups->count);
     if (status != TTD_OK)
         return status;
     *group = &groups->items[groups->count++];
     **group =
-        (heap_group){.stack = block->stack, .first = block->allocated, .last = block->allocated};
+        (heap_group){.stack = key, .first = block->allocated, .last = block->allocated};
     return TTD_OK;
 }
 
@@ -45,8 +46,13 @@ static uint64_t add(uint64_t a, uint64_t b)
 
 ttd_status heap_groups_add(heap_groups *groups, const heap_block *block)
 {
+    return heap_groups_add_as(groups, block->stack, block);
+}
+
+ttd_status heap_groups_add_as(heap_groups *groups, ttd_id key, const heap_block *block)
+{
     heap_group *group;
-    ttd_status status = group_of(groups, block, &group);
+    ttd_status status = group_of(groups, key, block, &group);
     if (status != TTD_OK)
         return status;
     group->blocks++;

@@ -6,6 +6,7 @@
 #include "heap/live.h"
 
 typedef struct heap_group {
+    /** The stack, or what else blocks are grouped by. */
     ttd_id stack;
     uint64_t blocks;
     uint64_t bytes;
@@ -29,6 +30,9 @@ void heap_groups_free(heap_groups *groups);
 
 /** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status heap_groups_add(heap_groups *groups, const heap_block *block);
+
+/** As heap_groups_add(), into the group of `key` instead of the block's stack. */
+ttd_status heap_groups_add_as(heap_groups *groups, ttd_id key, const heap_block *block);
 
 /** Orders by bytes, then blocks, largest first. Nothing can be added afterwards. */
 void heap_groups_sort(heap_groups *groups);

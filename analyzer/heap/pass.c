@@ -43,6 +43,19 @@ ttd_status heap_pass_run(heap_pass *pass, ttd_reader *reader, ttd_position at,
     return status;
 }
 
+void heap_pass_end(heap_pass *pass, heap_outcome *outcome)
+{
+    const heap_cursor *cursor = &pass->cursor;
+    *outcome = (heap_outcome){.losses = pass->losses,
+                              .counts = cursor->replay.counts,
+                              .position = cursor->replay.position,
+                              .in_flight = cursor->replay.queue.count,
+                              .reached_end = pass->reached_end,
+                              .truncated = cursor->truncated,
+                              .error = cursor->error};
+    heap_pass_free(pass);
+}
+
 void heap_pass_free(heap_pass *pass)
 {
     heap_cursor_free(&pass->cursor);

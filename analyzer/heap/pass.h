@@ -32,6 +32,23 @@ ttd_status heap_pass_run(heap_pass *pass, ttd_reader *reader, ttd_position at,
                          ttd_error *error);
 void heap_pass_free(heap_pass *pass);
 
+/** What is left of a pass when it is over. */
+typedef struct heap_outcome {
+    heap_losses losses;
+    heap_counts counts;
+    /** The nearest position at or before the one asked for, at which something happened. */
+    ttd_position position;
+    /** Reallocations in flight there, whose blocks are neither live nor released. */
+    uint64_t in_flight;
+    bool reached_end;
+    /** The trace ends within a chunk, as `error` says. */
+    bool truncated;
+    ttd_error error;
+} heap_outcome;
+
+/** Sets `outcome`, and releases the pass. */
+void heap_pass_end(heap_pass *pass, heap_outcome *outcome);
+
 /** The position of the last effect at or before the one asked for. */
 static inline ttd_position heap_pass_position(const heap_pass *pass)
 {

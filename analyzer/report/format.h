@@ -6,8 +6,10 @@
 #include <ttdtrace/verify.h>
 
 #include "heap/errors.h"
+#include "heap/history.h"
 #include "heap/leaks.h"
 #include "heap/moves.h"
+#include "heap/state.h"
 #include "heap/survey.h"
 #include "report/csv.h"
 #include "report/doubts.h"
@@ -50,6 +52,15 @@ typedef struct report_moves {
     size_t limit;
 } report_moves;
 
+typedef struct report_state {
+    const heap_state *state;
+    /** Groups to show. */
+    size_t limit;
+    /** What is asked for of one address, or NULL. */
+    const heap_history *history;
+    ttd_position at;
+} report_state;
+
 typedef struct report_errors {
     const heap_errors *errors;
     /** Findings to show. */
@@ -79,6 +90,8 @@ typedef struct report_format {
     void (*info)(report *to, const report_info *data);
     void (*leaks)(report *to, const report_leaks *data);
     void (*moves)(report *to, const report_moves *data);
+    void (*state)(report *to, const report_state *data);
+    void (*history)(report *to, const heap_history *data);
     void (*errors)(report *to, const report_errors *data);
     /** Before, for each, and after. */
     void (*events_begin)(report *to, const report_events *options);
@@ -110,6 +123,12 @@ void report_place_json(report *to, json *writer, const char *key, const heap_pla
 
 /** Writes a line such as "allocated by malloc() at FAB:17B1 in thread 1", and the stack. */
 void report_place_text(report *to, const char *what, const heap_place *place);
+
+/** Writes an owner of an address as an object; NULL gives null. */
+void report_owner_json(report *to, json *writer, const char *key, const heap_owner *owner);
+
+/** Writes an owner in several lines: the block, who allocated and who released it. */
+void report_owner_text(report *to, const heap_owner *owner);
 
 /** Writes the members `certain` and `reasons`. */
 void report_doubts_json(const report *to, json *writer);

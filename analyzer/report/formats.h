@@ -17,6 +17,14 @@ void text_moves(report *to, const report_moves *data);
 void json_moves(report *to, const report_moves *data);
 void csv_moves(report *to, const report_moves *data);
 
+void text_state(report *to, const report_state *data);
+void json_state(report *to, const report_state *data);
+void csv_state(report *to, const report_state *data);
+
+void text_history(report *to, const heap_history *data);
+void json_history(report *to, const heap_history *data);
+void csv_history(report *to, const heap_history *data);
+
 void text_errors(report *to, const report_errors *data);
 void json_errors(report *to, const report_errors *data);
 void csv_errors(report *to, const report_errors *data);

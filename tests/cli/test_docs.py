@@ -80,6 +80,22 @@ class Json(TestCase):
         self.agree("moves.groups", found["groups"][0], counts)
         self.agree("moves.chains", found["chains"][0])
 
+    def test_state(self):
+        found = self.json_of("state", self.trace, "--blocks", "--address", "0x1000")
+        self.agree("state", found)
+        self.agree("leaks.groups", found["groups"][0])
+        self.agree("state.blocks", found["blocks"][0])
+        self.agree("state.address", found["address"])
+        self.agree("history.blocks", found["address"]["block"])
+        for name in ("heaps", "threads", "sizes"):
+            self.assertEqual(list(found[name][0])[-2:], ["blocks", "bytes"])
+
+    def test_history(self):
+        found = self.json_of("history", self.trace, "--address", "0x1000")
+        self.agree("history", found)
+        self.agree("history.blocks", found["blocks"][0])
+        self.agree("Call", found["blocks"][0]["released_by"])
+
     def test_errors(self):
         script = Script().basics()
         script.alloc(0x1000, 10)
@@ -106,7 +122,7 @@ class Manual(TestCase):
     def test_options(self):
         with open(os.path.join(SOURCE, "analyzer", "ttdanalyze.1"), encoding="utf-8") as file:
             manual = file.read().replace("\\-", "-")
-        for command in ("info", "events", "leaks", "moves", "errors", "verify", "recover"):
+        for command in ("info", "events", "leaks", "moves", "state", "history", "errors", "verify", "recover"):
             self.assertRegex(manual, rf"(?m)^\.Ss .*\b{command}\b")
             for option in re.findall(r"(?m)^ +(?:-\w, )?--([\w-]+)", run(command, "--help").text):
                 self.assertIn(f"Fl -{option}", manual, command)

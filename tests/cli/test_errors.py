@@ -187,6 +187,16 @@ class Errors(TestCase):
         self.assertIn("still locked when the program exited",
                       self.run_ok("errors", self.path("trace.ttd")).text)
 
+    def test_locks_end_with_their_heap(self):
+        script = Script().basics()
+        script.event("Lock", heap=2, stack=2)
+        script.event("Destroy", heap=2)
+        script.event("Create", heap=2)
+        script.event("Unlock", heap=2, stack=3)
+        found = self.findings(script)["findings"]
+        self.assertEqual([(f["kind"], f["action"], f["conflict"]) for f in found],
+                         [("unbalanced-lock", "Unlock", None)])
+
     def test_locks_of_a_program_that_was_killed(self):
         script = Script().basics()
         script.event("Lock", heap=2, stack=2)
@@ -241,10 +251,12 @@ class Errors(TestCase):
         script.free(0x1000, start="3:0", end="3:1", stack=2)
         script.free(0x1000, start="6:0", end="6:1", stack=3)
         script.free(0x7000, start="6:2", end="6:3")
+        script.free(0x1000, start="8:0", end="8:1", stack=4)
         script.add("loss", reason=1, count=17, last_good="4:0", first_good="5:0")
         found = self.findings(script)
         self.assertEqual([(f["kind"], f["certain"]) for f in found["findings"]],
-                         [("double-free", True), ("double-free", False), ("invalid-free", False)])
+                         [("double-free", True), ("double-free", False), ("invalid-free", False),
+                          ("double-free", True)])
         self.assertEqual((found["certain"], len(found["reasons"])), (False, 1))
         self.assertIn("  uncertain: ", self.run_ok("errors", self.path("trace.ttd")).text)
 
@@ -265,6 +277,13 @@ class Errors(TestCase):
         self.assertEqual([f["kind"] for f in found["findings"]], ["double-free"])
         self.assertEqual(run("errors", "--remember", "0", self.path("trace.ttd")).status,
                          support.USAGE)
+
+    def test_addresses_used_again_take_no_room(self):
+        script = Script().basics()
+        for _ in range(10):
+            script.alloc(0x1000, 8)
+            script.free(0x1000)
+        self.assertEqual(self.findings(script, "--remember", "4")["forgotten_releases"], 0)
 
     def test_limit(self):
         script = Script().basics()

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze history */
+#include "cli/exit.h"
+#include "cli/message.h"
+#include "cli/numbers.h"
+#include "cli/session.h"
+
+/* More blocks than these are not kept. */
+#define OWNERS_MAX 1000000
+
+enum { OPTION_ADDRESS = OPTION_FIRST, OPTION_SIZE, OPTION_LIMIT };
+
+static const struct option own_options[] = {{"address", required_argument, NULL, OPTION_ADDRESS},
+                                            {"size", required_argument, NULL, OPTION_SIZE},
+                                            {"limit", required_argument, NULL, OPTION_LIMIT},
+                                            {NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze history --address A [OPTIONS] TRACE\n"
+    "\n"
+    "Tells the story of an address: every block that ever covered it, when, where and by\n"
+    "which thread it was allocated and released.\n"
+    "\n"
+    "      --address A  the address\n"
+    "      --size N     as well as the N - 1 addresses after it\n"
+    "      --limit N    show the last N blocks (1000)\n" COMMAND_COMMON_HELP;
+
+typedef struct history_options {
+    uint64_t address;
+    uint64_t size;
+    uint64_t limit;
+    bool has_address;
+} history_options;
+
+static bool take(void *context, int option, const char *argument)
+{
+    history_options *options = context;
+    switch (option) {
+    case OPTION_ADDRESS:
+        options->has_address = true;
+        return number_parse(argument, &options->address);
+    case OPTION_SIZE:
+        return number_parse_size(argument, &options->size) && options->size;
+    default:
+        return number_parse(argument, &options->limit) && options->limit &&
+               options->limit <= OWNERS_MAX;
+    }
+}
+
+static int print(session *work, const heap_history *history)
+{
+    session_outcome(work, &history->outcome, ttd_position_max());
+    int status = STATUS_OK;
+    if (history->count)
+        status = source_define(&work->trace, TTD_KINDS_DEFINITIONS, &work->names);
+    if (status == STATUS_OK)
+        status = session_output(work, true);
+    if (status == STATUS_OK)
+        work->options.format->history(&work->report, history);
+    return status;
+}
+
+static int find(session *work, const history_options *options)
+{
+    bool is_beyond = options->size - 1 > UINT64_MAX - options->address;
+    heap_history history = {.first = options->address,
+                            .last = is_beyond ? UINT64_MAX : options->address + options->size - 1,
+                            .max = (size_t)options->limit,
+                            .around = ttd_position_max()};
+    ttd_error error = {.what = NULL};
+    heap_batch_hook hook = source_hook(&work->trace);
+    ttd_status found = heap_history_find(work->trace.reader, &hook, &history, &error);
+    if (found != TTD_OK)
+        return source_fail(&work->trace, found, &error);
+    int status = print(work, &history);
+    heap_history_free(&history);
+    return status;
+}
+
+static int run(const command *which, int count, char **arguments)
+{
+    history_options options = {.size = 1, .limit = 1000};
+    common common_options;
+    int status =
+        command_options(&common_options, which, count, arguments, own_options, take, &options);
+    if (status >= 0)
+        return status;
+    if (!options.has_address)
+        return message_usage(which->name, "which address? --address is missing");
+    session work;
+    status = session_open(&work, &common_options);
+    if (status != STATUS_OK)
+        return status;
+    return session_close(&work, find(&work, &options), false);
+}
+
+const command command_history = {"history", "every block that ever covered an address", help, run};

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze state */
+#include "cli/exit.h"
+#include "cli/moment.h"
+#include "cli/numbers.h"
+#include "cli/session.h"
+
+/* Owners of one address that matter: the one at the position, and those before and after. */
+#define OWNERS_KEPT 8
+
+enum { OPTION_AT = OPTION_FIRST, OPTION_LIMIT, OPTION_ADDRESS, OPTION_BLOCKS };
+
+static const struct option own_options[] = {{"at", required_argument, NULL, OPTION_AT},
+                                            {"limit", required_argument, NULL, OPTION_LIMIT},
+                                            {"address", required_argument, NULL, OPTION_ADDRESS},
+                                            {"blocks", no_argument, NULL, OPTION_BLOCKS},
+                                            {NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze state [OPTIONS] TRACE\n"
+    "\n"
+    "Shows the heap as it was at a position: the live blocks by the stack that allocated\n"
+    "them, by heap, by thread and by size.\n"
+    "\n"
+    "      --at POSITION  that position; the end if not given\n"
+    "      --address A    what the address A is then: which block it lies in, who\n"
+    "                     allocated and who will release it; or who released it before,\n"
+    "                     and whose it will be next\n"
+    "      --blocks       list all live blocks, by address (text and json)\n"
+    "      --limit N      show at most N stacks (20; 0 for all). Totals count "
+    "all\n" COMMAND_COMMON_HELP "\n"
+    "A POSITION is one of:\n" MOMENT_FORMS;
+
+typedef struct state_options {
+    moment at;
+    uint64_t limit;
+    uint64_t address;
+    bool has_address;
+    bool shows_blocks;
+} state_options;
+
+static bool take(void *context, int option, const char *argument)
+{
+    state_options *options = context;
+    switch (option) {
+    case OPTION_AT:
+        return moment_parse(argument, &options->at);
+    case OPTION_LIMIT:
+        return number_parse(argument, &options->limit);
+    case OPTION_ADDRESS:
+        options->has_address = true;
+        return number_parse(argument, &options->address);
+    default:
+        options->shows_blocks = true;
+        return true;
+    }
+}
+
+static int print(session *work, const state_options *options, const report_state *data)
+{
+    /* What will become of the address is told of the whole trace. */
+    if (data->history)
+        session_outcome(work, &data->history->outcome, ttd_position_max());
+    else
+        session_outcome(work, &data->state->outcome, data->at);
+    int status = STATUS_OK;
+    if (data->state->stacks.count || options->has_address)
+        status = source_define(&work->trace, TTD_KINDS_DEFINITIONS, &work->names);
+    if (status == STATUS_OK)
+        status = session_output(work, true);
+    if (status == STATUS_OK)
+        work->options.format->state(&work->report, data);
+    return status;
+}
+
+static int find_address(session *work, const state_options *options, report_state *data)
+{
+    if (!options->has_address)
+        return print(work, options, data);
+    heap_history history = {.first = options->address,
+                            .last = options->address,
+                            .max = OWNERS_KEPT,
+                            .around = data->at};
+    ttd_error error = {.what = NULL};
+    heap_batch_hook hook = source_hook(&work->trace);
+    ttd_status found = heap_history_find(work->trace.reader, &hook, &history, &error);
+    if (found != TTD_OK)
+        return source_fail(&work->trace, found, &error);
+    data->history = &history;
+    int status = print(work, options, data);
+    heap_history_free(&history);
+    return status;
+}
+
+static int find(session *work, const state_options *options)
+{
+    report_state data = {.limit = options->limit ? (size_t)options->limit : SIZE_MAX};
+    int status = moment_resolve(&options->at, MOMENT_STATE, &work->trace, &data.at);
+    if (status != STATUS_OK)
+        return status;
+    heap_state state;
+    ttd_error error = {.what = NULL};
+    heap_batch_hook hook = source_hook(&work->trace);
+    ttd_status found =
+        heap_state_find(work->trace.reader, data.at, options->shows_blocks, &hook, &state, &error);
+    if (found != TTD_OK)
+        return source_fail(&work->trace, found, &error);
+    data.state = &state;
+    status = find_address(work, options, &data);
+    heap_state_free(&state);
+    return status;
+}
+
+static int run(const command *which, int count, char **arguments)
+{
+    state_options options = {.at = {.kind = MOMENT_END}, .limit = 20};
+    common common_options;
+    int status =
+        command_options(&common_options, which, count, arguments, own_options, take, &options);
+    if (status >= 0)
+        return status;
+    session work;
+    status = session_open(&work, &common_options);
+    if (status != STATUS_OK)
+        return status;
+    return session_close(&work, find(&work, &options), false);
+}
+
+const command command_state = {"state", "the heap as it was at a position", help, run};

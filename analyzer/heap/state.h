@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/** The live blocks at a position, from several points of view. */
+#ifndef ANALYZER_HEAP_STATE_H
+#define ANALYZER_HEAP_STATE_H
+
+#include "heap/groups.h"
+#include "heap/pass.h"
+
+typedef struct heap_state {
+    /** By the stack that allocated; largest first, as the others. */
+    heap_groups stacks;
+    heap_groups heaps;
+    heap_groups threads;
+    /** By the number of binary digits of the size: 0, 1, 2 to 3, 4 to 7, … */
+    heap_groups sizes;
+    /** Copies of all blocks by address, if they were asked for. */
+    heap_block *blocks;
+    size_t block_count;
+    heap_outcome outcome;
+} heap_state;
+
+/**
+ * @param keeps_blocks  set state->blocks as well
+ * @param state         set on TTD_OK; release with heap_state_free()
+ * Others and statuses as heap_pass_run().
+ */
+ttd_status heap_state_find(ttd_reader *reader, ttd_position at, bool keeps_blocks,
+                           const heap_batch_hook *hook, heap_state *state, ttd_error *error);
+void heap_state_free(heap_state *state);
+
+/** The sizes of a class of heap_state.sizes, both included. */
+void heap_size_class(ttd_id size_class, uint64_t *first, uint64_t *last);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/escape.h"
+#include "report/formats.h"
+
+/* Rows of a table of heaps, threads or sizes. */
+#define COLUMN_BLOCKS 30
+#define COLUMN_BYTES  46
+
+static void text_heap(report *to, ttd_id id)
+{
+    const definition_heap *heap = definitions_heap(to->names, id);
+    ttd_string name = definitions_text(to->names, heap ? heap->name : TTD_NONE);
+    out_format(to->output, "heap %u ", id);
+    if (name.size)
+        escape_text(to->output, name);
+    else if (heap)
+        out_hex(to->output, heap->handle);
+}
+
+static void text_thread(report *to, ttd_id id)
+{
+    const definition_thread *thread = definitions_thread(to->names, id);
+    out_format(to->output, "thread %u ", id);
+    if (thread)
+        escape_text(to->output, definitions_text(to->names, thread->name));
+}
+
+static void text_size(report *to, ttd_id id)
+{
+    uint64_t first, last;
+    heap_size_class(id, &first, &last);
+    out_grouped(to->output, first);
+    if (last > first) {
+        out_text(to->output, " to ");
+        out_grouped(to->output, last);
+    }
+    out_text(to->output, last == 1 ? " byte" : " bytes");
+}
+
+static void text_table(report *to, const heap_groups *groups, void (*name)(report *to, ttd_id id))
+{
+    for (size_t i = 0; i < groups->count; i++) {
+        out_text(to->output, "  ");
+        name(to, groups->items[i].stack);
+        out_tab(to->output, COLUMN_BLOCKS);
+        report_count(to->output, groups->items[i].blocks, "block");
+        out_tab(to->output, COLUMN_BYTES);
+        report_count(to->output, groups->items[i].bytes, "byte");
+        out_char(to->output, '\n');
+    }
+    out_char(to->output, '\n');
+}
+
+static void text_stacks(report *to, const heap_groups *groups, size_t limit)
+{
+    size_t count = groups->count < limit ? groups->count : limit;
+    for (size_t i = 0; i < count; i++) {
+        const heap_group *group = &groups->items[i];
+        out_bold(to->output);
+        report_count(to->output, group->bytes, "byte");
+        out_text(to->output, " in ");
+        report_count(to->output, group->blocks, "block");
+        out_plain(to->output);
+        out_char(to->output, '\n');
+        report_stack_text(to, group->stack);
+        out_char(to->output, '\n');
+    }
+    if (count < groups->count) {
+        out_text(to->output, "… and ");
+        report_count(to->output, groups->count - count, "stack");
+        out_text(to->output, " more (--limit 0 for all)\n\n");
+    }
+}
+
+static void text_blocks(report *to, const heap_state *state)
+{
+    for (size_t i = 0; i < state->block_count; i++) {
+        const heap_block *block = &state->blocks[i];
+        out_text(to->output, "  ");
+        out_hex(to->output, block->address);
+        out_tab(to->output, 22);
+        report_count(to->output, block->size, "byte");
+        out_tab(to->output, 40);
+        out_text(to->output, "allocated at ");
+        out_position(to->output, block->allocated);
+        out_format(to->output, " in thread %u, stack #%u\n", block->thread, block->stack);
+    }
+    if (state->block_count)
+        out_char(to->output, '\n');
+}
+
+static void text_address(report *to, const report_state *data)
+{
+    out *output = to->output;
+    const heap_history *history = data->history;
+    const heap_owner *live = heap_history_live(history, data->at);
+    const heap_owner *before = heap_history_before(history, data->at);
+    const heap_owner *after = heap_history_after(history, data->at);
+    out_bold(output);
+    out_hex(output, history->first);
+    out_plain(output);
+    if (live) {
+        out_text(output, " lies ");
+        report_count(output, history->first - live->block.address, "byte");
+        out_text(output, " inside the block at ");
+        report_owner_text(to, live);
+    } else if (before) {
+        out_text(output, " is in no live block; it was in ");
+        report_owner_text(to, before);
+    } else {
+        out_text(output, " is in no live block, and was in none before\n");
+    }
+    if (after) {
+        out_text(output, "next in ");
+        report_owner_text(to, after);
+    }
+    out_char(output, '\n');
+}
+
+void text_state(report *to, const report_state *data)
+{
+    const heap_state *state = data->state;
+    out *output = to->output;
+    text_stacks(to, &state->stacks, data->limit);
+    text_table(to, &state->heaps, text_heap);
+    text_table(to, &state->threads, text_thread);
+    text_table(to, &state->sizes, text_size);
+    text_blocks(to, state);
+    if (data->history)
+        text_address(to, data);
+    out_bold(output);
+    out_text(output, "Live at ");
+    out_position(output, state->outcome.position);
+    out_text(output, ": ");
+    report_count(output, state->stacks.blocks, "block");
+    out_text(output, ", ");
+    report_count(output, state->stacks.bytes, "byte");
+    out_text(output, ", from ");
+    report_count(output, state->stacks.count, "stack");
+    out_plain(output);
+    out_char(output, '\n');
+    if (state->outcome.in_flight) {
+        report_count(output, state->outcome.in_flight, "reallocation");
+        out_text(output, " in flight at this position, not counted\n");
+    }
+    report_doubts_text(to);
+}
