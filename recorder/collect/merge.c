@@ -287,8 +287,7 @@ static void apply_load(struct process *process, const struct record *record, ttd
     trace_module_load(process->trace, position, &module);
 }
 
-/* Modules that came and went before `sequence`: what has an address in them comes after. */
-static void apply_log(struct process *process, struct host *host, uint64_t sequence)
+static void apply_log_slowly(struct process *process, struct host *host, uint64_t sequence)
 {
     for (;;) {
         if (!process->has_log_next)
@@ -306,6 +305,13 @@ static void apply_log(struct process *process, struct host *host, uint64_t seque
         stream_consume(&process->log, record);
         process->has_log_next = false;
     }
+}
+
+/* Modules that came and went before `sequence`: what has an address in them comes after. */
+static inline void apply_log(struct process *process, struct host *host, uint64_t sequence)
+{
+    if (process->has_log_next || !stream_is_idle(&process->log, host))
+        apply_log_slowly(process, host, sequence);
 }
 
 size_t process_merge(struct process *process, struct host *host, uint64_t bound)

@@ -26,6 +26,16 @@ struct record {
 bool stream_peek(struct stream *stream, struct host *host, _Atomic uint32_t *first,
                  struct record *record);
 
+/* Whether there is surely nothing to be looked at now; cheaper than looking. */
+static inline bool stream_is_idle(const struct stream *stream, const struct host *host)
+{
+    if (stream->chunk == CHANNEL_NONE)
+        return false;
+    struct chunk *chunk = channel_chunk(host->channel, stream->chunk);
+    return atomic_load_explicit(&chunk->next, memory_order_acquire) == CHANNEL_NONE &&
+           atomic_load_explicit(&chunk->committed, memory_order_acquire) == stream->word * 8;
+}
+
 /* Consumes the record that was just looked at. */
 static inline void stream_consume(struct stream *stream, const struct record *record)
 {
