@@ -40,7 +40,7 @@ uint8_t ttd_cursor_get8(ttd_cursor *cursor);
 uint32_t ttd_cursor_get32(ttd_cursor *cursor);
 uint64_t ttd_cursor_get64(ttd_cursor *cursor);
 
-/** Takes 4 or 8 bytes that must be zero. */
+/** Takes 4 bytes that must be zero. */
 void ttd_cursor_reserved32(ttd_cursor *cursor);
 
 /** The general case of ttd_cursor_varint(). */

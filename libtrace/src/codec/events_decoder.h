@@ -36,4 +36,7 @@ uint64_t ttd_events_next_gap(ttd_events_decoder *decoder, ttd_column column, uin
 bool ttd_events_decode_exception(ttd_events_decoder *decoder, const ttd_event_class *class,
                                  uint64_t number, ttd_position *start, ttd_position *end);
 
+/** Decodes `count` events; what is wrong is left in the decoder and its columns. */
+void ttd_events_decode_batch(ttd_events_decoder *decoder, uint32_t count);
+
 #endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* The loop over the events of a chunk: the library's hottest code. */
+#include "codec/events_decoder.h"
+
+#include <string.h>
+
+#include "codec/api.h"
+
+/**
+ * What the loop over events uses all the time, apart from the decoder so that the compiler knows
+ * that nothing else changes it. Never hand out its address.
+ */
+typedef struct hot {
+    const ttd_event_class *classes;
+    ttd_event_shape *shapes;
+    uint32_t shape_count;
+    uint32_t shape;
+    const uint8_t *symbols;
+    ttd_cursor sizes;
+    ttd_cursor released;
+    ttd_cursor acquired;
+    ttd_cursor released_explicit;
+    ttd_cursor acquired_explicit;
+    ttd_address_list freed;
+    ttd_address_list allocated;
+    uint64_t last_released;
+    uint64_t last_acquired;
+    uint64_t number;
+    /** The current thread and where its last call ended; invalid if there is none. */
+    ttd_id thread;
+    ttd_position end;
+    const char *error;
+} hot;
+
+static inline void load_thread(hot *h, const ttd_event_state *state)
+{
+    if (state->thread == UINT32_MAX) {
+        h->end = ttd_position_invalid();
+    } else {
+        h->thread = state->threads[state->thread].id;
+        h->end = state->threads[state->thread].end;
+    }
+}
+
+static inline void store_thread(const hot *h, ttd_event_state *state)
+{
+    if (state->thread != UINT32_MAX)
+        state->threads[state->thread].end = h->end;
+}
+
+static inline hot warm_up(const ttd_events_decoder *decoder)
+{
+    const ttd_event_state *state = &decoder->state;
+    hot h = {.classes = state->classes,
+             .shapes = state->shapes,
+             .shape_count = (uint32_t)state->shape_count,
+             .shape = state->shape,
+             .symbols = decoder->columns[TTD_COLUMN_SHAPES_FIRST].at,
+             .sizes = decoder->columns[TTD_COLUMN_SIZES],
+             .released = decoder->columns[TTD_COLUMN_RELEASED],
+             .acquired = decoder->columns[TTD_COLUMN_ACQUIRED],
+             .released_explicit = decoder->columns[TTD_COLUMN_RELEASED_EXPLICIT],
+             .acquired_explicit = decoder->columns[TTD_COLUMN_ACQUIRED_EXPLICIT],
+             .freed = state->freed,
+             .allocated = state->allocated,
+             .last_released = state->released,
+             .last_acquired = state->acquired,
+             .number = decoder->number};
+    load_thread(&h, state);
+    return h;
+}
+
+static inline void cool_down(ttd_events_decoder *decoder, const hot *h)
+{
+    ttd_event_state *state = &decoder->state;
+    store_thread(h, state);
+    state->shape = h->shape;
+    decoder->columns[TTD_COLUMN_SHAPES_FIRST].at = h->symbols;
+    decoder->columns[TTD_COLUMN_SIZES] = h->sizes;
+    decoder->columns[TTD_COLUMN_RELEASED] = h->released;
+    decoder->columns[TTD_COLUMN_ACQUIRED] = h->acquired;
+    decoder->columns[TTD_COLUMN_RELEASED_EXPLICIT] = h->released_explicit;
+    decoder->columns[TTD_COLUMN_ACQUIRED_EXPLICIT] = h->acquired_explicit;
+    state->freed = h->freed;
+    state->allocated = h->allocated;
+    state->released = h->last_released;
+    state->acquired = h->last_acquired;
+    decoder->number = h->number;
+    if (h->error)
+        ttd_events_decoder_fail(decoder, h->error);
+}
+
+/** A varint and the cursor behind it, so that the cursor itself can stay in registers. */
+typedef struct taken {
+    uint64_t value;
+    ttd_cursor cursor;
+} taken;
+
+static taken take_slow(ttd_cursor cursor)
+{
+    taken result;
+    result.value = ttd_cursor_varint_slow(&cursor);
+    result.cursor = cursor;
+    return result;
+}
+
+/** Squeezes the 7-bit groups of up to 8 bytes together. */
+static inline uint64_t squeeze(uint64_t x)
+{
+    x = (x & UINT64_C(0x7F007F007F007F00)) >> 1 | (x & UINT64_C(0x007F007F007F007F));
+    x = (x & UINT64_C(0x3FFF00003FFF0000)) >> 2 | (x & UINT64_C(0x00003FFF00003FFF));
+    return (x & UINT64_C(0x0FFFFFFF00000000)) >> 4 | (x & UINT64_C(0x000000000FFFFFFF));
+}
+
+/** A varint, without a branch for each of its bytes: their number is hard to predict. */
+static inline uint64_t take(ttd_cursor *cursor)
+{
+    size_t left = ttd_cursor_left(cursor);
+    const uint8_t *at = cursor->at;
+    if (left >= 1 && at[0] < 0x80) {
+        cursor->at = at + 1;
+        return at[0];
+    }
+    if (left >= 8) {
+        uint64_t x = ttd_get64(at);
+        uint64_t stops = ~x & UINT64_C(0x8080808080808080);
+        uint64_t stop = stops & (0 - stops); /* the top bit of the last byte */
+        uint64_t last = stop - (stop >> 7);  /* its other bits */
+        if (stop != 0 && (x & last) != 0) {
+            /* Which byte that is, from 0: one of the multiplier's bytes ends up on top. */
+            cursor->at = at + 1 + ((stop >> 7) * UINT64_C(0x0001020304050607) >> 56);
+            return squeeze(x & (stop - 1));
+        }
+    }
+    taken result = take_slow(*cursor);
+    *cursor = result.cursor;
+    return result.value;
+}
+
+static inline unsigned take8(hot *h, ttd_cursor *cursor)
+{
+    if (cursor->at != cursor->end)
+        return *cursor->at++;
+    h->error = "payload too short";
+    return 0;
+}
+
+/** The general case of a symbol: see TTD_SHAPE_ONE_BYTE. */
+static uint32_t read_symbol(ttd_events_decoder *decoder, uint32_t first)
+{
+    ttd_cursor *more = &decoder->columns[TTD_COLUMN_SHAPES_MORE];
+    uint32_t low = ttd_cursor_get8(more);
+    if (first == TTD_SHAPE_ESCAPE)
+        return TTD_SHAPE_TWO_BYTES + low + ((uint32_t)ttd_cursor_get8(more) << 8);
+    return TTD_SHAPE_ONE_BYTE + ((first - TTD_SHAPE_ONE_BYTE) << 8) + low;
+}
+
+/** The shape of the next event; NULL on failure. There is one symbol per event. */
+static inline ttd_event_shape *decode_shape(ttd_events_decoder *decoder, hot *h)
+{
+    uint32_t symbol = *h->symbols++;
+    if (symbol == 0)
+        symbol = h->shapes[h->shape].next;
+    else if (symbol >= TTD_SHAPE_ONE_BYTE)
+        symbol = read_symbol(decoder, symbol);
+    if (symbol == 0 || symbol > h->shape_count)
+        return NULL;
+    h->shapes[h->shape].next = symbol;
+    h->shape = symbol;
+    return &h->shapes[symbol];
+}
+
+/** See swap_predicted() of the encoder: it is its own inverse. */
+static inline uint64_t swap_predicted(uint64_t value, uint64_t predicted)
+{
+    if (value == predicted)
+        return 0;
+    return value == 0 ? predicted : value;
+}
+
+static inline uint64_t take_explicit(hot *h, ttd_cursor *cursor, uint64_t *last)
+{
+    *last += ttd_unzigzag(take(cursor));
+    if (*last == 0)
+        h->error = "address of an event";
+    return ttd_rotate_left(*last, TTD_ADDRESS_ROTATION);
+}
+
+static inline uint64_t decode_base(hot *h, const ttd_event_class *class)
+{
+    size_t place = take8(h, &h->released);
+    uint64_t address;
+    if (place == 0) {
+        address = take_explicit(h, &h->released_explicit, &h->last_released);
+    } else if (place > h->allocated.count) {
+        h->error = "place of an address";
+        return 0;
+    } else if (class->releases) {
+        address = ttd_address_take(&h->allocated, place);
+    } else {
+        return h->allocated.items[h->allocated.count - place];
+    }
+    if (class->releases)
+        ttd_address_push(&h->freed, address);
+    return address;
+}
+
+static inline uint64_t decode_address(hot *h)
+{
+    size_t place = take8(h, &h->acquired);
+    uint64_t address;
+    if (place == 0) {
+        address = take_explicit(h, &h->acquired_explicit, &h->last_acquired);
+    } else if (place > h->freed.count) {
+        h->error = "place of an address";
+        return 0;
+    } else {
+        address = ttd_address_take(&h->freed, place);
+    }
+    ttd_address_push(&h->allocated, address);
+    return address;
+}
+
+static void decode_parameters(ttd_events_decoder *decoder, ttd_event *event,
+                              const ttd_event_class *class, const ttd_event_shape *shape,
+                              uint64_t *parameters)
+{
+    uint64_t *stored = decoder->state.stored + shape->stored;
+    for (unsigned i = 0; i < class->stored; i++)
+        stored[i] =
+            swap_predicted(ttd_cursor_varint(&decoder->columns[TTD_COLUMN_EXTRA]), stored[i]);
+    if (!class->items)
+        memcpy(parameters, stored, class->stored * sizeof *stored);
+    else if (!ttd_template_apply(class->items, event, stored, parameters))
+        ttd_events_decoder_fail(decoder, "parameters of an event");
+}
+
+/** What few events have. */
+static void decode_extra(ttd_events_decoder *decoder, ttd_event *event,
+                         const ttd_event_class *class, const ttd_event_shape *shape,
+                         uint64_t *parameters)
+{
+    ttd_cursor *extra = &decoder->columns[TTD_COLUMN_EXTRA];
+    if ((class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_RESULT) {
+        event->result = ttd_cursor_varint(extra);
+        if (event->result < TTD_OUTCOME_RESULT)
+            ttd_events_decoder_fail(decoder, "result of an event");
+    }
+    if (class->action == TTD_ACTION_CREATE) {
+        event->reserve_size = ttd_cursor_varint(extra);
+        event->commit_size = ttd_cursor_varint(extra);
+    } else if (class->action == TTD_ACTION_PROTECT) {
+        event->make_read_only = ttd_cursor_varint(extra);
+    }
+    if (event->parameters)
+        decode_parameters(decoder, event, class, shape, parameters);
+}
+
+/** The wall clock has changed. */
+static void change_clock(ttd_events_decoder *decoder, uint64_t number)
+{
+    ttd_event_state *state = &decoder->state;
+    state->clock += ttd_unzigzag(ttd_cursor_varint(&decoder->columns[TTD_COLUMN_CLOCK]));
+    decoder->clock_change = ttd_events_next_gap(decoder, TTD_COLUMN_CLOCK, number + 1);
+    if (state->clock > UINT64_MAX / state->time_unit)
+        ttd_events_decoder_fail(decoder, "wall time of an event");
+    state->wall_time = state->clock * state->time_unit;
+}
+
+/** Times that are an exception. `before` is the event before in the batch, or NULL. */
+static inline bool decode_exception(ttd_events_decoder *decoder, hot *h,
+                                    const ttd_event_class *class, const ttd_event *before,
+                                    ttd_event *event)
+{
+    ttd_event_state *state = &decoder->state;
+    if (before)
+        state->effect = ttd_event_position(before);
+    store_thread(h, state);
+    bool done = ttd_events_decode_exception(decoder, class, h->number, &event->time_start,
+                                            &event->time_end);
+    load_thread(h, state);
+    return done;
+}
+
+/** Times as predicted: two steps of the current thread. */
+static inline bool decode_times(hot *h, const ttd_event_class *class, ttd_event *event)
+{
+    uint64_t steps = h->end.steps;
+    /* Holds as well when there is no current thread. */
+    if (steps >= UINT64_MAX - 1 || (class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_NEVER)
+        return false;
+    event->time_start = (ttd_position){h->end.sequence, steps + 1};
+    event->time_end = (ttd_position){h->end.sequence, steps + 2};
+    h->end.steps = steps + 2;
+    return true;
+}
+
+/** Fills in what comes from the class, and nothing. */
+static inline void fill(ttd_event *event, const ttd_event_class *class)
+{
+    event->flags = class->flags;
+    event->result = (class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_ONE;
+    event->reserve_size = 0;
+    event->commit_size = 0;
+    event->make_read_only = 0;
+    event->parameter_count = class->parameter_count;
+    event->heap = class->heap;
+    event->action = class->action;
+    event->api = class->api;
+}
+
+/** Size, addresses and parameters of an event. */
+static inline void decode_values(ttd_events_decoder *decoder, hot *h, ttd_event *event,
+                                 const ttd_event_class *class, ttd_event_shape *shape,
+                                 uint64_t *parameters)
+{
+    unsigned form = class->form;
+    uint64_t size = 0, base = 0, address = 0;
+    if (form & TTD_FORM_SIZE) {
+        size = swap_predicted(take(&h->sizes), shape->size);
+        shape->size = size;
+    }
+    if (form & TTD_FORM_BASE)
+        base = decode_base(h, class);
+    if (form & TTD_FORM_ADDRESS)
+        address = decode_address(h);
+    event->size = size;
+    event->base_address = base;
+    event->previous_address = class->action == TTD_ACTION_REALLOC ? base : 0;
+    event->address = address;
+    event->parameters = form & TTD_FORM_PARAMETERS ? parameters : NULL;
+    if (class->rest == TTD_REST_OTHER) {
+        decode_extra(decoder, event, class, shape, parameters);
+    } else {
+        parameters[0] = class->rest & TTD_REST_BASE ? base : size;
+        parameters[1] = size;
+    }
+}
+
+/** Decodes one event; false on failure. */
+static inline bool decode_event(ttd_events_decoder *decoder, hot *h, const ttd_event *before,
+                                ttd_event *event, uint64_t *parameters)
+{
+    ttd_event_shape *shape = decode_shape(decoder, h);
+    if (!shape) {
+        h->error = "shape of an event";
+        return false;
+    }
+    const ttd_event_class *class = &h->classes[shape->class_index];
+    if (h->number == decoder->exception ? !decode_exception(decoder, h, class, before, event)
+                                        : !decode_times(h, class, event)) {
+        h->error = "times of an event";
+        return false;
+    }
+    if (h->number == decoder->clock_change)
+        change_clock(decoder, h->number);
+    event->number = h->number++;
+    event->wall_time = decoder->state.wall_time;
+    event->thread = h->thread;
+    event->stack = shape->stack;
+    fill(event, class);
+    decode_values(decoder, h, event, class, shape, parameters);
+    return !h->error;
+}
+
+void ttd_events_decode_batch(ttd_events_decoder *decoder, uint32_t count)
+{
+    hot h = warm_up(decoder);
+    const ttd_event *before = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        ttd_event *event = &decoder->events[i];
+        if (!decode_event(decoder, &h, before, event, decoder->parameters[i]))
+            break;
+        before = event;
+    }
+    if (before)
+        decoder->state.effect = ttd_event_position(before);
+    cool_down(decoder, &h);
+}
