@@ -10,8 +10,9 @@
 #include "cli/message.h"
 
 static const command *const commands[] = {&command_info,   &command_events,  &command_leaks,
-                                          &command_state,  &command_history, &command_moves,
-                                          &command_errors, &command_verify,  &command_recover};
+                                          &command_state,  &command_history, &command_peak,
+                                          &command_diff,   &command_moves,   &command_errors,
+                                          &command_verify, &command_recover};
 
 static const command *find(const char *name)
 {

@@ -17,12 +17,14 @@ typedef struct command {
     int (*run)(const struct command *command, int count, char **arguments);
 } command;
 
+extern const command command_diff;
 extern const command command_errors;
 extern const command command_events;
 extern const command command_history;
 extern const command command_info;
 extern const command command_leaks;
 extern const command command_moves;
+extern const command command_peak;
 extern const command command_recover;
 extern const command command_state;
 extern const command command_verify;

@@ -97,8 +97,7 @@ static ttd_position position_of(const ttd_event *event, moment_purpose purpose)
     return completes && ttd_event_returned(event) ? event->time_end : ttd_event_position(event);
 }
 
-/* The last position before another. */
-static ttd_position before(ttd_position position)
+ttd_position moment_before(ttd_position position)
 {
     if (position.steps)
         return (ttd_position){position.sequence, position.steps - 1};
@@ -126,7 +125,7 @@ static ttd_status find_event(source *trace, uint64_t number, moment_purpose purp
                 continue;
             *position = position_of(event, purpose);
             if (event->number > number && purpose == MOMENT_STATE)
-                *position = before(ttd_event_position(event));
+                *position = moment_before(ttd_event_position(event));
             return TTD_OK;
         }
     }

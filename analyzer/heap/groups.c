@@ -33,8 +33,7 @@ static ttd_status group_of(heap_groups *groups, ttd_id key, const heap_block *bl
     if (status != TTD_OK)
         return status;
     *group = &groups->items[groups->count++];
-    **group =
-        (heap_group){.stack = key, .first = block->allocated, .last = block->allocated};
+    **group = (heap_group){.stack = key, .first = block->allocated, .last = block->allocated};
     return TTD_OK;
 }
 

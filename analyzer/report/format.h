@@ -5,10 +5,12 @@
 
 #include <ttdtrace/verify.h>
 
+#include "heap/diff.h"
 #include "heap/errors.h"
 #include "heap/history.h"
 #include "heap/leaks.h"
 #include "heap/moves.h"
+#include "heap/peak.h"
 #include "heap/state.h"
 #include "heap/survey.h"
 #include "report/csv.h"
@@ -61,6 +63,12 @@ typedef struct report_state {
     ttd_position at;
 } report_state;
 
+typedef struct report_diff {
+    const heap_diff *diff;
+    /** Groups to show of each quadrant. */
+    size_t limit;
+} report_diff;
+
 typedef struct report_errors {
     const heap_errors *errors;
     /** Findings to show. */
@@ -92,6 +100,8 @@ typedef struct report_format {
     void (*moves)(report *to, const report_moves *data);
     void (*state)(report *to, const report_state *data);
     void (*history)(report *to, const heap_history *data);
+    void (*peak)(report *to, const report_state *data);
+    void (*diff)(report *to, const report_diff *data);
     void (*errors)(report *to, const report_errors *data);
     /** Before, for each, and after. */
     void (*events_begin)(report *to, const report_events *options);
@@ -123,6 +133,16 @@ void report_place_json(report *to, json *writer, const char *key, const heap_pla
 
 /** Writes a line such as "allocated by malloc() at FAB:17B1 in thread 1", and the stack. */
 void report_place_text(report *to, const char *what, const heap_place *place);
+
+/** Writes groups by stack as an array of objects. */
+void report_groups_json(report *to, json *writer, const char *key, const heap_groups *groups,
+                        size_t limit);
+
+/** Writes groups by stack, each with its sums and stack, and how many more there are. */
+void report_groups_text(report *to, const heap_groups *groups, size_t limit);
+
+/** Writes the fields of a group: blocks,bytes,first_position,last_position,stack_id,stack. */
+void report_group_csv(report *to, csv *writer, const heap_group *group);
 
 /** Writes an owner of an address as an object; NULL gives null. */
 void report_owner_json(report *to, json *writer, const char *key, const heap_owner *owner);

@@ -25,6 +25,14 @@ void text_history(report *to, const heap_history *data);
 void json_history(report *to, const heap_history *data);
 void csv_history(report *to, const heap_history *data);
 
+void text_peak(report *to, const report_state *data);
+void json_peak(report *to, const report_state *data);
+void csv_peak(report *to, const report_state *data);
+
+void text_diff(report *to, const report_diff *data);
+void json_diff(report *to, const report_diff *data);
+void csv_diff(report *to, const report_diff *data);
+
 void text_errors(report *to, const report_errors *data);
 void json_errors(report *to, const report_errors *data);
 void csv_errors(report *to, const report_errors *data);

@@ -51,9 +51,10 @@ static void json_sizes(json *writer, const heap_groups *groups)
     json_end_array(writer);
 }
 
-static void json_stacks(report *to, json *writer, const heap_groups *groups, size_t limit)
+void report_groups_json(report *to, json *writer, const char *key, const heap_groups *groups,
+                        size_t limit)
 {
-    json_begin_array(writer, "groups");
+    json_begin_array(writer, key);
     for (size_t i = 0; i < groups->count && i < limit; i++) {
         const heap_group *group = &groups->items[i];
         json_begin_object(writer, NULL);
@@ -115,12 +116,22 @@ void json_state(report *to, const report_state *data)
     json_threads(to, &writer, &state->threads);
     json_sizes(&writer, &state->sizes);
     json_unsigned(&writer, "total_groups", state->stacks.count);
-    json_stacks(to, &writer, &state->stacks, data->limit);
+    report_groups_json(to, &writer, "groups", &state->stacks, data->limit);
     if (state->blocks)
         json_blocks(&writer, state);
     if (data->history)
         json_address(to, &writer, data);
     json_end_object(&writer);
+}
+
+void report_group_csv(report *to, csv *writer, const heap_group *group)
+{
+    csv_unsigned(writer, group->blocks);
+    csv_unsigned(writer, group->bytes);
+    csv_position(writer, group->first);
+    csv_position(writer, group->last);
+    csv_unsigned(writer, group->stack);
+    report_stack_csv(to, writer, group->stack);
 }
 
 void csv_state(report *to, const report_state *data)
@@ -130,13 +141,7 @@ void csv_state(report *to, const report_state *data)
     csv_init(&writer, to->output);
     csv_header(&writer, "blocks,bytes,first_position,last_position,stack_id,stack");
     for (size_t i = 0; i < groups->count && i < data->limit; i++) {
-        const heap_group *group = &groups->items[i];
-        csv_unsigned(&writer, group->blocks);
-        csv_unsigned(&writer, group->bytes);
-        csv_position(&writer, group->first);
-        csv_position(&writer, group->last);
-        csv_unsigned(&writer, group->stack);
-        report_stack_csv(to, &writer, group->stack);
+        report_group_csv(to, &writer, &groups->items[i]);
         csv_end_row(&writer);
     }
 }

@@ -51,7 +51,7 @@ static void text_table(report *to, const heap_groups *groups, void (*name)(repor
     out_char(to->output, '\n');
 }
 
-static void text_stacks(report *to, const heap_groups *groups, size_t limit)
+void report_groups_text(report *to, const heap_groups *groups, size_t limit)
 {
     size_t count = groups->count < limit ? groups->count : limit;
     for (size_t i = 0; i < count; i++) {
@@ -121,7 +121,7 @@ void text_state(report *to, const report_state *data)
 {
     const heap_state *state = data->state;
     out *output = to->output;
-    text_stacks(to, &state->stacks, data->limit);
+    report_groups_text(to, &state->stacks, data->limit);
     text_table(to, &state->heaps, text_heap);
     text_table(to, &state->threads, text_thread);
     text_table(to, &state->sizes, text_size);

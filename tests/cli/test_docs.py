@@ -96,6 +96,15 @@ class Json(TestCase):
         self.agree("history.blocks", found["blocks"][0])
         self.agree("Call", found["blocks"][0]["released_by"])
 
+    def test_peak_and_diff(self):
+        found = self.json_of("peak", self.trace)
+        self.agree("peak", found)
+        self.agree("leaks.groups", found["groups"][0])
+        found = self.json_of("diff", self.trace)
+        self.agree("diff", found)
+        self.agree("diff.aifi", found["aifo"])
+        self.agree("leaks.groups", found["aifo"]["groups"][0])
+
     def test_errors(self):
         script = Script().basics()
         script.alloc(0x1000, 10)
@@ -122,7 +131,8 @@ class Manual(TestCase):
     def test_options(self):
         with open(os.path.join(SOURCE, "analyzer", "ttdanalyze.1"), encoding="utf-8") as file:
             manual = file.read().replace("\\-", "-")
-        for command in ("info", "events", "leaks", "moves", "state", "history", "errors", "verify", "recover"):
+        for command in ("info", "events", "leaks", "moves", "state", "history", "peak", "diff",
+                        "errors", "verify", "recover"):
             self.assertRegex(manual, rf"(?m)^\.Ss .*\b{command}\b")
             for option in re.findall(r"(?m)^ +(?:-\w, )?--([\w-]+)", run(command, "--help").text):
                 self.assertIn(f"Fl -{option}", manual, command)

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/** What happened to blocks in a range of positions: the four quadrants. */
+#ifndef ANALYZER_HEAP_DIFF_H
+#define ANALYZER_HEAP_DIFF_H
+
+#include "heap/groups.h"
+#include "heap/pass.h"
+
+/** Allocated Inside or Outside the range, Freed Inside or Outside it. */
+typedef enum heap_quadrant { HEAP_AIFI, HEAP_AIFO, HEAP_AOFI, HEAP_AOFO } heap_quadrant;
+
+#define HEAP_QUADRANTS 4
+
+typedef struct heap_diff {
+    /** By the stack that allocated. Outside means before the range, or after it for what is freed:
+     * blocks that were not live at any position of the range are in none. */
+    heap_groups quadrants[HEAP_QUADRANTS];
+    heap_outcome outcome;
+} heap_diff;
+
+/**
+ * @param from  the first position of the range
+ * @param last  the last one
+ * @param diff  set on TTD_OK; release with heap_diff_free()
+ * Others and statuses as heap_pass_run().
+ */
+ttd_status heap_diff_find(ttd_reader *reader, ttd_position from, ttd_position last,
+                          const heap_batch_hook *hook, heap_diff *diff, ttd_error *error);
+void heap_diff_free(heap_diff *diff);
+
+/** Name of a quadrant, such as "aifi". Static. */
+const char *heap_quadrant_name(heap_quadrant quadrant);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/formats.h"
+
+static const char *quadrant_text(heap_quadrant quadrant)
+{
+    switch (quadrant) {
+    case HEAP_AIFI:
+        return "allocated inside the range, freed inside";
+    case HEAP_AIFO:
+        return "allocated inside the range, not freed in it";
+    case HEAP_AOFI:
+        return "allocated before the range, freed inside";
+    default:
+        return "allocated before the range, not freed in it";
+    }
+}
+
+static const char *quadrant_title(heap_quadrant quadrant)
+{
+    static const char *const titles[HEAP_QUADRANTS] = {"AIFI", "AIFO", "AOFI", "AOFO"};
+    return titles[quadrant];
+}
+
+void text_diff(report *to, const report_diff *data)
+{
+    out *output = to->output;
+    for (int i = 0; i < HEAP_QUADRANTS; i++) {
+        const heap_groups *groups = &data->diff->quadrants[i];
+        out_bold(output);
+        out_text(output, quadrant_title((heap_quadrant)i));
+        out_plain(output);
+        out_text(output, ", ");
+        out_text(output, quadrant_text((heap_quadrant)i));
+        out_text(output, ": ");
+        report_count(output, groups->blocks, "block");
+        out_text(output, ", ");
+        report_count(output, groups->bytes, "byte");
+        out_text(output, groups->count ? "\n\n" : "\n");
+        report_groups_text(to, groups, data->limit);
+    }
+    report_doubts_text(to);
+}
+
+void json_diff(report *to, const report_diff *data)
+{
+    json writer;
+    json_init(&writer, to->output, true);
+    json_begin_object(&writer, NULL);
+    json_position(&writer, "position", data->diff->outcome.position);
+    report_doubts_json(to, &writer);
+    for (int i = 0; i < HEAP_QUADRANTS; i++) {
+        const heap_groups *groups = &data->diff->quadrants[i];
+        json_begin_object(&writer, heap_quadrant_name((heap_quadrant)i));
+        json_unsigned(&writer, "blocks", groups->blocks);
+        json_unsigned(&writer, "bytes", groups->bytes);
+        json_unsigned(&writer, "total_groups", groups->count);
+        report_groups_json(to, &writer, "groups", groups, data->limit);
+        json_end_object(&writer);
+    }
+    json_end_object(&writer);
+}
+
+void csv_diff(report *to, const report_diff *data)
+{
+    csv writer;
+    csv_init(&writer, to->output);
+    csv_header(&writer, "quadrant,blocks,bytes,first_position,last_position,stack_id,stack");
+    for (int i = 0; i < HEAP_QUADRANTS; i++) {
+        const heap_groups *groups = &data->diff->quadrants[i];
+        for (size_t k = 0; k < groups->count && k < data->limit; k++) {
+            csv_text(&writer, heap_quadrant_name((heap_quadrant)i));
+            report_group_csv(to, &writer, &groups->items[k]);
+            csv_end_row(&writer);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/formats.h"
+
+void text_peak(report *to, const report_state *data)
+{
+    const heap_groups *groups = &data->state->stacks;
+    report_groups_text(to, groups, data->limit);
+    out_bold(to->output);
+    out_text(to->output, "Peak at ");
+    out_position(to->output, data->at);
+    out_text(to->output, ": ");
+    report_count(to->output, groups->bytes, "byte");
+    out_text(to->output, " in ");
+    report_count(to->output, groups->blocks, "block");
+    out_text(to->output, ", from ");
+    report_count(to->output, groups->count, "stack");
+    out_plain(to->output);
+    out_char(to->output, '\n');
+    report_doubts_text(to);
+}
+
+void json_peak(report *to, const report_state *data)
+{
+    const heap_groups *groups = &data->state->stacks;
+    json writer;
+    json_init(&writer, to->output, true);
+    json_begin_object(&writer, NULL);
+    json_position(&writer, "position", data->at);
+    report_doubts_json(to, &writer);
+    json_unsigned(&writer, "live_bytes", groups->bytes);
+    json_unsigned(&writer, "live_blocks", groups->blocks);
+    json_unsigned(&writer, "total_groups", groups->count);
+    report_groups_json(to, &writer, "groups", groups, data->limit);
+    json_end_object(&writer);
+}
+
+void csv_peak(report *to, const report_state *data)
+{
+    csv_state(to, data);
+}
