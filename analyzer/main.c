@@ -9,10 +9,10 @@
 #include "cli/exit.h"
 #include "cli/message.h"
 
-static const command *const commands[] = {&command_info,   &command_events,  &command_leaks,
-                                          &command_state,  &command_history, &command_peak,
-                                          &command_diff,   &command_moves,   &command_errors,
-                                          &command_verify, &command_recover};
+static const command *const commands[] = {
+    &command_info,  &command_events, &command_leaks,  &command_state,     &command_history,
+    &command_peak,  &command_diff,   &command_hot,    &command_temporary, &command_lifetimes,
+    &command_moves, &command_errors, &command_verify, &command_recover};
 
 static const command *find(const char *name)
 {

@@ -21,12 +21,15 @@ extern const command command_diff;
 extern const command command_errors;
 extern const command command_events;
 extern const command command_history;
+extern const command command_hot;
 extern const command command_info;
 extern const command command_leaks;
+extern const command command_lifetimes;
 extern const command command_moves;
 extern const command command_peak;
 extern const command command_recover;
 extern const command command_state;
+extern const command command_temporary;
 extern const command command_verify;
 
 /** What the common options say. */

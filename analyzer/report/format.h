@@ -13,6 +13,7 @@
 #include "heap/peak.h"
 #include "heap/state.h"
 #include "heap/survey.h"
+#include "heap/usage.h"
 #include "report/csv.h"
 #include "report/doubts.h"
 #include "report/json.h"
@@ -69,6 +70,11 @@ typedef struct report_diff {
     size_t limit;
 } report_diff;
 
+typedef struct report_usage {
+    const heap_usage *usage;
+    size_t limit;
+} report_usage;
+
 typedef struct report_errors {
     const heap_errors *errors;
     /** Findings to show. */
@@ -102,6 +108,9 @@ typedef struct report_format {
     void (*history)(report *to, const heap_history *data);
     void (*peak)(report *to, const report_state *data);
     void (*diff)(report *to, const report_diff *data);
+    void (*hot)(report *to, const report_usage *data);
+    void (*temporary)(report *to, const report_usage *data);
+    void (*lifetimes)(report *to, const report_usage *data);
     void (*errors)(report *to, const report_errors *data);
     /** Before, for each, and after. */
     void (*events_begin)(report *to, const report_events *options);

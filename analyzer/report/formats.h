@@ -33,6 +33,15 @@ void text_diff(report *to, const report_diff *data);
 void json_diff(report *to, const report_diff *data);
 void csv_diff(report *to, const report_diff *data);
 
+void text_hot(report *to, const report_usage *data);
+void json_hot(report *to, const report_usage *data);
+void csv_hot(report *to, const report_usage *data);
+void text_temporary(report *to, const report_usage *data);
+
+void text_lifetimes(report *to, const report_usage *data);
+void json_lifetimes(report *to, const report_usage *data);
+void csv_lifetimes(report *to, const report_usage *data);
+
 void text_errors(report *to, const report_errors *data);
 void json_errors(report *to, const report_errors *data);
 void csv_errors(report *to, const report_errors *data);

@@ -111,6 +111,17 @@ class Diff(TestCase):
             self.assertEqual([found[q]["bytes"] for q in ("aifi", "aifo", "aofi", "aofo")],
                              expected, begin)
 
+    def test_large_heap_destroyed(self):
+        """So large that its blocks are swept up while it is destroyed."""
+        script = Script().basics()
+        for i in range(5000):
+            script.alloc(0x1000 + 16 * i, 1, heap=2, start="1:0", end="1:0")
+        script.event("Destroy", heap=2, start="2:0", end="2:0")
+        path = self.write(script.close())
+        for begin, expected in (("1:1", 5000), ("2:1", 0)):
+            self.assertEqual(self.json_of("diff", path, "--from", begin)["aofi"]["blocks"],
+                             expected)
+
     def test_usage(self):
         path = self.trace()
         self.assertEqual(run("diff", "--from", "3:0", "--to", "3:0", path).status, support.USAGE)

@@ -105,6 +105,17 @@ class Json(TestCase):
         self.agree("diff.aifi", found["aifo"])
         self.agree("leaks.groups", found["aifo"]["groups"][0])
 
+    def test_usage(self):
+        for command in ("hot", "temporary"):
+            found = self.json_of(command, self.trace)
+            self.agree("hot", found)
+            names = self.tables["hot"]
+            counts = names[names.index("allocations"):names.index("destroyed") + 1]
+            self.agree("hot.groups", found["groups"][0], counts)
+        found = self.json_of("lifetimes", self.trace)
+        self.agree("lifetimes", found)
+        self.agree("lifetimes.by_time", found["by_time"][0])
+
     def test_errors(self):
         script = Script().basics()
         script.alloc(0x1000, 10)
@@ -132,7 +143,7 @@ class Manual(TestCase):
         with open(os.path.join(SOURCE, "analyzer", "ttdanalyze.1"), encoding="utf-8") as file:
             manual = file.read().replace("\\-", "-")
         for command in ("info", "events", "leaks", "moves", "state", "history", "peak", "diff",
-                        "errors", "verify", "recover"):
+                        "hot", "temporary", "lifetimes", "errors", "verify", "recover"):
             self.assertRegex(manual, rf"(?m)^\.Ss .*\b{command}\b")
             for option in re.findall(r"(?m)^ +(?:-\w, )?--([\w-]+)", run(command, "--help").text):
                 self.assertIn(f"Fl -{option}", manual, command)

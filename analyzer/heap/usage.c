@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/usage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+/* What is to be remembered of a live block; `user` of a block is an index plus 1. */
+typedef struct memory {
+    uint64_t wall_time;
+    /** Calls of the thread up to the one that allocated; 0 if by reallocation. */
+    uint64_t thread_call;
+} memory;
+
+typedef struct usage_finder {
+    heap_usage *usage;
+    uint64_t steps;
+    /** Of the calls so far: the latest. */
+    uint64_t wall_time;
+    uint64_t *thread_calls;
+    size_t thread_count;
+    size_t thread_capacity;
+    hash_map by_thread;
+    memory *memories;
+    size_t memory_count;
+    size_t memory_capacity;
+    uint32_t *unused;
+    size_t unused_count;
+    size_t unused_capacity;
+} usage_finder;
+
+static unsigned class_of(uint64_t value)
+{
+    return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
+}
+
+void heap_lifetime_class(unsigned index, uint64_t *first, uint64_t *last)
+{
+    *first = index ? UINT64_C(1) << (index - 1) : 0;
+    *last = index ? *first + (*first - 1) : 0;
+}
+
+static ttd_status thread_calls_of(usage_finder *finder, ttd_id thread, uint64_t **calls)
+{
+    uint32_t index = map_get(&finder->by_thread, thread, 0);
+    if (index == MAP_NONE) {
+        index = (uint32_t)finder->thread_count;
+        ttd_status status = grow_array((void **)&finder->thread_calls, &finder->thread_capacity,
+                                       finder->thread_count + 1, sizeof *finder->thread_calls);
+        if (status == TTD_OK)
+            status = map_set(&finder->by_thread, thread, 0, index);
+        if (status != TTD_OK)
+            return status;
+        finder->thread_calls[finder->thread_count++] = 0;
+    }
+    *calls = &finder->thread_calls[index];
+    return TTD_OK;
+}
+
+static ttd_status see_call(void *context, const ttd_event *event)
+{
+    usage_finder *finder = context;
+    uint64_t *calls;
+    if (event->wall_time > finder->wall_time)
+        finder->wall_time = event->wall_time;
+    ttd_status status = thread_calls_of(finder, event->thread, &calls);
+    if (status == TTD_OK)
+        ++*calls;
+    return status;
+}
+
+static ttd_status site_of(heap_usage *usage, ttd_id stack, heap_site **site)
+{
+    uint32_t index = map_get(&usage->by_stack, stack, 0);
+    if (index == MAP_NONE) {
+        index = (uint32_t)usage->count;
+        ttd_status status = grow_array((void **)&usage->sites, &usage->capacity, usage->count + 1,
+                                       sizeof *usage->sites);
+        if (status == TTD_OK)
+            status = map_set(&usage->by_stack, stack, 0, index);
+        if (status != TTD_OK)
+            return status;
+        usage->sites[usage->count++] = (heap_site){.stack = stack};
+    }
+    *site = &usage->sites[index];
+    return TTD_OK;
+}
+
+static ttd_status new_memory(usage_finder *finder, uint32_t *user)
+{
+    if (finder->unused_count) {
+        *user = finder->unused[--finder->unused_count];
+        return TTD_OK;
+    }
+    ttd_status status = grow_array((void **)&finder->memories, &finder->memory_capacity,
+                                   finder->memory_count + 1, sizeof *finder->memories);
+    if (status == TTD_OK)
+        *user = (uint32_t)++finder->memory_count;
+    return status;
+}
+
+static ttd_status acquire(usage_finder *finder, const heap_effect *effect)
+{
+    heap_block *block = effect->block;
+    heap_site *sites[2] = {&finder->usage->total, NULL};
+    uint64_t *calls;
+    ttd_status status = site_of(finder->usage, block->stack, &sites[1]);
+    if (status == TTD_OK)
+        status = thread_calls_of(finder, block->thread, &calls);
+    if (status == TTD_OK)
+        status = new_memory(finder, &block->user);
+    if (status != TTD_OK)
+        return status;
+    finder->memories[block->user - 1] = (memory){
+        .wall_time = finder->wall_time, .thread_call = effect->previous_address ? 0 : *calls};
+    for (size_t i = 0; i < 2; i++) {
+        sites[i]->allocations++;
+        heap_sum_add(&sites[i]->bytes, block->size);
+    }
+    return TTD_OK;
+}
+
+/* Whether the block was freed by the same thread, with few calls between. */
+static ttd_status check_temporary(usage_finder *finder, const heap_effect *effect, bool *result)
+{
+    const heap_block *block = effect->block;
+    uint64_t allocation = finder->memories[block->user - 1].thread_call;
+    *result = false;
+    if (effect->kind != HEAP_RELEASED || effect->action != TTD_ACTION_FREE || !allocation ||
+        effect->thread != block->thread)
+        return TTD_OK;
+    uint64_t *calls;
+    ttd_status status = thread_calls_of(finder, effect->thread, &calls);
+    if (status == TTD_OK)
+        *result = *calls - allocation - 1 <= finder->steps;
+    return status;
+}
+
+static void add_lifetime(heap_lifetime *lifetimes, uint64_t length, uint64_t size)
+{
+    heap_lifetime *lifetime = &lifetimes[class_of(length)];
+    lifetime->blocks++;
+    heap_sum_add(&lifetime->bytes, size);
+}
+
+static void add_time(usage_finder *finder, heap_site *site, const heap_block *block)
+{
+    uint64_t time = finder->wall_time - finder->memories[block->user - 1].wall_time;
+    double amount = (double)block->size * (double)time / 1e9;
+    site->byte_seconds += amount;
+    finder->usage->total.byte_seconds += amount;
+}
+
+/* A block is gone, other than with its heap. */
+static ttd_status release(usage_finder *finder, const heap_effect *effect)
+{
+    const heap_block *block = effect->block;
+    heap_site *site;
+    bool is_temporary = false;
+    ttd_status status = site_of(finder->usage, block->stack, &site);
+    if (status == TTD_OK)
+        status = check_temporary(finder, effect, &is_temporary);
+    if (status != TTD_OK)
+        return status;
+    if (is_temporary) {
+        site->temporary++;
+        finder->usage->total.temporary++;
+        heap_sum_add(&site->temporary_bytes, block->size);
+        heap_sum_add(&finder->usage->total.temporary_bytes, block->size);
+    }
+    add_time(finder, site, block);
+    uint64_t time = finder->wall_time - finder->memories[block->user - 1].wall_time;
+    add_lifetime(finder->usage->by_time, time, block->size);
+    /* A reallocation in flight may take the place of a block that was allocated after its call. */
+    uint64_t calls = effect->event > block->event ? effect->event - block->event : 0;
+    add_lifetime(finder->usage->by_calls, calls, block->size);
+    return TTD_OK;
+}
+
+static ttd_status forget(usage_finder *finder, uint32_t user)
+{
+    ttd_status status = grow_array((void **)&finder->unused, &finder->unused_capacity,
+                                   finder->unused_count + 1, sizeof *finder->unused);
+    if (status == TTD_OK)
+        finder->unused[finder->unused_count++] = user;
+    return status;
+}
+
+static ttd_status discard(usage_finder *finder, const heap_effect *effect)
+{
+    heap_site *site;
+    ttd_status status = site_of(finder->usage, effect->block->stack, &site);
+    if (status != TTD_OK)
+        return status;
+    site->destroyed++;
+    finder->usage->total.destroyed++;
+    return TTD_OK;
+}
+
+static ttd_status see_effect(void *context, const heap_effect *effect)
+{
+    usage_finder *finder = context;
+    ttd_status status = TTD_OK;
+    switch (effect->kind) {
+    case HEAP_ACQUIRED:
+        return acquire(finder, effect);
+    case HEAP_RELEASED:
+    case HEAP_OVERLAPPED:
+        status = release(finder, effect);
+        break;
+    case HEAP_DISCARDED:
+        status = discard(finder, effect);
+        break;
+    case HEAP_DESTROYED:
+    case HEAP_UNKNOWN_RELEASE:
+        return TTD_OK;
+    }
+    return status == TTD_OK ? forget(finder, effect->block->user) : status;
+}
+
+static ttd_status finish(usage_finder *finder, heap_live *live)
+{
+    size_t cursor = 0;
+    const heap_block *block;
+    heap_site *site;
+    ttd_status status = heap_live_sweep(live);
+    while (status == TTD_OK && (block = heap_live_each(live, &cursor))) {
+        status = site_of(finder->usage, block->stack, &site);
+        if (status != TTD_OK)
+            break;
+        site->never_released++;
+        finder->usage->total.never_released++;
+        add_time(finder, site, block);
+    }
+    return status;
+}
+
+/* Less than, equal to or greater than 0, the larger first. */
+static int descending(double a, double b)
+{
+    return (a < b) - (a > b);
+}
+
+static double value_of(const heap_site *site, heap_site_order order)
+{
+    switch (order) {
+    case HEAP_SITES_BY_CALLS:
+        return (double)site->allocations;
+    case HEAP_SITES_BY_LIFETIME:
+        return site->byte_seconds;
+    case HEAP_SITES_BY_TEMPORARY:
+        return (double)site->temporary;
+    case HEAP_SITES_BY_BYTES:
+        break;
+    }
+    return (double)site->bytes.high * 0x1p64 + (double)site->bytes.low;
+}
+
+static int compare(const heap_site *x, const heap_site *y, heap_site_order order)
+{
+    int result = descending(value_of(x, order), value_of(y, order));
+    return result ? result : (x->stack > y->stack) - (x->stack < y->stack);
+}
+
+static int compare_calls(const void *a, const void *b)
+{
+    return compare(a, b, HEAP_SITES_BY_CALLS);
+}
+
+static int compare_bytes(const void *a, const void *b)
+{
+    return compare(a, b, HEAP_SITES_BY_BYTES);
+}
+
+static int compare_lifetime(const void *a, const void *b)
+{
+    return compare(a, b, HEAP_SITES_BY_LIFETIME);
+}
+
+static int compare_temporary(const void *a, const void *b)
+{
+    return compare(a, b, HEAP_SITES_BY_TEMPORARY);
+}
+
+ttd_status heap_usage_find(ttd_reader *reader, uint64_t steps, heap_site_order order,
+                           const heap_batch_hook *hook, heap_usage *usage, ttd_error *error)
+{
+    static int (*const orders[])(const void *a, const void *b) = {
+        compare_calls, compare_bytes, compare_lifetime, compare_temporary};
+    memset(usage, 0, sizeof *usage);
+    map_init(&usage->by_stack);
+    usage_finder finder = {.usage = usage, .steps = steps};
+    map_init(&finder.by_thread);
+    heap_observer observer = {&finder, see_effect, see_call};
+    heap_pass pass;
+    ttd_status status = heap_pass_run(&pass, reader, ttd_position_max(), &observer, hook, error);
+    if (status == TTD_OK)
+        status = finish(&finder, &pass.cursor.replay.live);
+    if (status == TTD_OK)
+        status = pass.cursor.replay.observer_status;
+    heap_pass_end(&pass, &usage->outcome);
+    if (usage->count)
+        qsort(usage->sites, usage->count, sizeof *usage->sites, orders[order]);
+    free(finder.thread_calls);
+    map_free(&finder.by_thread);
+    free(finder.memories);
+    free(finder.unused);
+    if (status != TTD_OK)
+        heap_usage_free(usage);
+    return status;
+}
+
+void heap_usage_free(heap_usage *usage)
+{
+    free(usage->sites);
+    map_free(&usage->by_stack);
+    usage->sites = NULL;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/formats.h"
+
+static size_t shown(const report_usage *data)
+{
+    return data->usage->count < data->limit ? data->usage->count : data->limit;
+}
+
+static void text_more(report *to, const report_usage *data, size_t count)
+{
+    if (shown(data) == count)
+        return;
+    out_text(to->output, "… and ");
+    report_count(to->output, count - shown(data), "stack");
+    out_text(to->output, " more (--limit 0 for all)\n\n");
+}
+
+static void text_site(out *output, const heap_site *site)
+{
+    report_count(output, heap_sum_value(site->bytes), "byte");
+    out_text(output, " by ");
+    report_count(output, site->allocations, "call");
+    out_format(output, ", %.6g byte-seconds", site->byte_seconds);
+    if (site->never_released) {
+        out_text(output, ", ");
+        out_grouped(output, site->never_released);
+        out_text(output, " never released");
+    }
+    if (site->destroyed) {
+        out_text(output, ", ");
+        out_grouped(output, site->destroyed);
+        out_text(output, " released with their heap");
+    }
+    out_char(output, '\n');
+}
+
+void text_hot(report *to, const report_usage *data)
+{
+    const heap_usage *usage = data->usage;
+    for (size_t i = 0; i < shown(data); i++) {
+        out_bold(to->output);
+        text_site(to->output, &usage->sites[i]);
+        out_plain(to->output);
+        report_stack_text(to, usage->sites[i].stack);
+        out_char(to->output, '\n');
+    }
+    text_more(to, data, usage->count);
+    out_text(to->output, "All: ");
+    text_site(to->output, &usage->total);
+    report_doubts_text(to);
+}
+
+static void json_site(json *writer, const heap_site *site)
+{
+    json_unsigned(writer, "allocations", site->allocations);
+    json_unsigned(writer, "bytes", heap_sum_value(site->bytes));
+    json_double(writer, "byte_seconds", site->byte_seconds);
+    json_unsigned(writer, "temporary", site->temporary);
+    json_unsigned(writer, "temporary_bytes", heap_sum_value(site->temporary_bytes));
+    json_unsigned(writer, "never_released", site->never_released);
+    json_unsigned(writer, "destroyed", site->destroyed);
+}
+
+void json_hot(report *to, const report_usage *data)
+{
+    const heap_usage *usage = data->usage;
+    json writer;
+    json_init(&writer, to->output, true);
+    json_begin_object(&writer, NULL);
+    report_doubts_json(to, &writer);
+    json_site(&writer, &usage->total);
+    json_unsigned(&writer, "total_groups", usage->count);
+    json_begin_array(&writer, "groups");
+    for (size_t i = 0; i < shown(data); i++) {
+        json_begin_object(&writer, NULL);
+        json_site(&writer, &usage->sites[i]);
+        json_unsigned(&writer, "stack_id", usage->sites[i].stack);
+        report_stack_json(to, &writer, "stack", usage->sites[i].stack);
+        json_end_object(&writer);
+    }
+    json_end_array(&writer);
+    json_end_object(&writer);
+}
+
+void csv_hot(report *to, const report_usage *data)
+{
+    csv writer;
+    csv_init(&writer, to->output);
+    csv_header(&writer, "allocations,bytes,byte_seconds,temporary,temporary_bytes,never_released,"
+                        "destroyed,stack_id,stack");
+    for (size_t i = 0; i < shown(data); i++) {
+        const heap_site *site = &data->usage->sites[i];
+        csv_unsigned(&writer, site->allocations);
+        csv_unsigned(&writer, heap_sum_value(site->bytes));
+        csv_double(&writer, site->byte_seconds);
+        csv_unsigned(&writer, site->temporary);
+        csv_unsigned(&writer, heap_sum_value(site->temporary_bytes));
+        csv_unsigned(&writer, site->never_released);
+        csv_unsigned(&writer, site->destroyed);
+        csv_unsigned(&writer, site->stack);
+        report_stack_csv(to, &writer, site->stack);
+        csv_end_row(&writer);
+    }
+}
+
+static void text_share(out *output, const heap_site *site)
+{
+    out_grouped(output, site->temporary);
+    out_text(output, " of ");
+    report_count(output, site->allocations, "allocation");
+    out_text(output, site->temporary == 1 ? " was temporary, " : " were temporary, ");
+    report_count(output, heap_sum_value(site->temporary_bytes), "byte");
+    out_char(output, '\n');
+}
+
+void text_temporary(report *to, const report_usage *data)
+{
+    const heap_usage *usage = data->usage;
+    for (size_t i = 0; i < shown(data) && usage->sites[i].temporary; i++) {
+        out_bold(to->output);
+        text_share(to->output, &usage->sites[i]);
+        out_plain(to->output);
+        report_stack_text(to, usage->sites[i].stack);
+        out_char(to->output, '\n');
+    }
+    size_t count = 0;
+    while (count < usage->count && usage->sites[count].temporary)
+        count++;
+    if (count > shown(data))
+        text_more(to, data, count);
+    out_text(to->output, "All: ");
+    text_share(to->output, &usage->total);
+    report_doubts_text(to);
+}
+
+/* Nanoseconds as a time of three digits. */
+static void text_time(out *output, uint64_t time)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    double value = (double)time;
+    size_t unit = 0;
+    while (value >= 1000 && unit < 3) {
+        value /= 1000;
+        unit++;
+    }
+    out_format(output, "%.3g %s", value, units[unit]);
+}
+
+static void text_histogram(out *output, const heap_lifetime *lifetimes, bool is_time)
+{
+    for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
+        if (!lifetimes[i].blocks)
+            continue;
+        uint64_t first, last;
+        heap_lifetime_class(i, &first, &last);
+        out_text(output, "  up to ");
+        if (is_time)
+            text_time(output, last);
+        else
+            report_count(output, last, "call");
+        out_tab(output, 30);
+        report_count(output, lifetimes[i].blocks, "block");
+        out_tab(output, 46);
+        report_count(output, heap_sum_value(lifetimes[i].bytes), "byte");
+        out_char(output, '\n');
+    }
+    out_char(output, '\n');
+}
+
+void text_lifetimes(report *to, const report_usage *data)
+{
+    const heap_usage *usage = data->usage;
+    out *output = to->output;
+    out_bold(output);
+    out_text(output, "Lifetimes by time\n");
+    out_plain(output);
+    text_histogram(output, usage->by_time, true);
+    out_bold(output);
+    out_text(output, "Lifetimes by calls\n");
+    out_plain(output);
+    text_histogram(output, usage->by_calls, false);
+    report_count(output, usage->total.allocations, "block");
+    out_text(output, "; ");
+    out_grouped(output, usage->total.never_released);
+    out_text(output, " never released, ");
+    out_grouped(output, usage->total.destroyed);
+    out_text(output, " released with their heap\n");
+    report_doubts_text(to);
+}
+
+static void json_histogram(json *writer, const char *key, const heap_lifetime *lifetimes)
+{
+    json_begin_array(writer, key);
+    for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
+        if (!lifetimes[i].blocks)
+            continue;
+        uint64_t first, last;
+        heap_lifetime_class(i, &first, &last);
+        json_begin_object(writer, NULL);
+        json_unsigned(writer, "shortest", first);
+        json_unsigned(writer, "longest", last);
+        json_unsigned(writer, "blocks", lifetimes[i].blocks);
+        json_unsigned(writer, "bytes", heap_sum_value(lifetimes[i].bytes));
+        json_end_object(writer);
+    }
+    json_end_array(writer);
+}
+
+void json_lifetimes(report *to, const report_usage *data)
+{
+    const heap_usage *usage = data->usage;
+    json writer;
+    json_init(&writer, to->output, true);
+    json_begin_object(&writer, NULL);
+    report_doubts_json(to, &writer);
+    json_unsigned(&writer, "total_blocks", usage->total.allocations);
+    json_unsigned(&writer, "never_released", usage->total.never_released);
+    json_unsigned(&writer, "destroyed", usage->total.destroyed);
+    json_histogram(&writer, "by_time", usage->by_time);
+    json_histogram(&writer, "by_calls", usage->by_calls);
+    json_end_object(&writer);
+}
+
+static void csv_histogram(csv *writer, const char *unit, const heap_lifetime *lifetimes)
+{
+    for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
+        if (!lifetimes[i].blocks)
+            continue;
+        uint64_t first, last;
+        heap_lifetime_class(i, &first, &last);
+        csv_text(writer, unit);
+        csv_unsigned(writer, first);
+        csv_unsigned(writer, last);
+        csv_unsigned(writer, lifetimes[i].blocks);
+        csv_unsigned(writer, heap_sum_value(lifetimes[i].bytes));
+        csv_end_row(writer);
+    }
+}
+
+void csv_lifetimes(report *to, const report_usage *data)
+{
+    csv writer;
+    csv_init(&writer, to->output);
+    csv_header(&writer, "unit,shortest,longest,blocks,bytes");
+    csv_histogram(&writer, "ns", data->usage->by_time);
+    csv_histogram(&writer, "calls", data->usage->by_calls);
+}
