@@ -206,6 +206,7 @@ static ttd_status decode(ttd_reader *reader, ttd_batch *batch, ttd_error *error)
     }
     reader->left = 0;
     if (status == TTD_ERROR_CORRUPT) {
+        reader->ended = false;
         status = ttd_reader_damage(reader, &detail, error);
         return status == TTD_OK ? TTD_END : status;
     }

@@ -189,6 +189,7 @@ static ttd_status walk_chunk(ttd_walk *walk, const ttd_header *header)
     reader->left = 0;
     if (status == TTD_ERROR_CORRUPT || status == TTD_ERROR_UNSUPPORTED) {
         ttd_reader_pass(reader, header, false);
+        reader->ended = false; /* by a damaged End chunk, that is */
         return report_gap(walk, &damage, ttd_chunk_size(header), 1);
     }
     if (status != TTD_OK) {
