@@ -10,9 +10,10 @@
 #include "cli/message.h"
 
 static const command *const commands[] = {
-    &command_info,  &command_events, &command_leaks,  &command_state,     &command_history,
-    &command_peak,  &command_diff,   &command_hot,    &command_temporary, &command_lifetimes,
-    &command_moves, &command_errors, &command_verify, &command_recover};
+    &command_info,      &command_events,    &command_leaks,    &command_state,
+    &command_history,   &command_peak,      &command_diff,     &command_hot,
+    &command_temporary, &command_lifetimes, &command_timeline, &command_fragmentation,
+    &command_moves,     &command_errors,    &command_verify,   &command_recover};
 
 static const command *find(const char *name)
 {
@@ -36,7 +37,7 @@ static int print_help(void)
          "\n"
          "Commands:");
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
-        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+        printf("  %-13s %s\n", commands[i]->name, commands[i]->summary);
     puts("\n"
          "'ttdanalyze COMMAND --help' says more; 'ttdanalyze --version' prints the version.\n"
          "A damaged trace is read as far as possible; 'verify' says what is wrong with it.\n"

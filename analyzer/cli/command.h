@@ -20,6 +20,7 @@ typedef struct command {
 extern const command command_diff;
 extern const command command_errors;
 extern const command command_events;
+extern const command command_fragmentation;
 extern const command command_history;
 extern const command command_hot;
 extern const command command_info;
@@ -30,6 +31,7 @@ extern const command command_peak;
 extern const command command_recover;
 extern const command command_state;
 extern const command command_temporary;
+extern const command command_timeline;
 extern const command command_verify;
 
 /** What the common options say. */

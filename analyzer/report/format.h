@@ -11,8 +11,10 @@
 #include "heap/leaks.h"
 #include "heap/moves.h"
 #include "heap/peak.h"
+#include "heap/regions.h"
 #include "heap/state.h"
 #include "heap/survey.h"
+#include "heap/timeline.h"
 #include "heap/usage.h"
 #include "report/csv.h"
 #include "report/doubts.h"
@@ -75,6 +77,18 @@ typedef struct report_usage {
     size_t limit;
 } report_usage;
 
+typedef struct report_timeline {
+    const heap_timeline *timeline;
+    heap_axis axis;
+} report_timeline;
+
+typedef struct report_fragmentation {
+    const heap_regions *regions;
+    const heap_outcome *outcome;
+    /** Regions to show. */
+    size_t limit;
+} report_fragmentation;
+
 typedef struct report_errors {
     const heap_errors *errors;
     /** Findings to show. */
@@ -111,6 +125,8 @@ typedef struct report_format {
     void (*hot)(report *to, const report_usage *data);
     void (*temporary)(report *to, const report_usage *data);
     void (*lifetimes)(report *to, const report_usage *data);
+    void (*timeline)(report *to, const report_timeline *data);
+    void (*fragmentation)(report *to, const report_fragmentation *data);
     void (*errors)(report *to, const report_errors *data);
     /** Before, for each, and after. */
     void (*events_begin)(report *to, const report_events *options);

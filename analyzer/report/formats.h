@@ -42,6 +42,14 @@ void text_lifetimes(report *to, const report_usage *data);
 void json_lifetimes(report *to, const report_usage *data);
 void csv_lifetimes(report *to, const report_usage *data);
 
+void text_timeline(report *to, const report_timeline *data);
+void json_timeline(report *to, const report_timeline *data);
+void csv_timeline(report *to, const report_timeline *data);
+
+void text_fragmentation(report *to, const report_fragmentation *data);
+void json_fragmentation(report *to, const report_fragmentation *data);
+void csv_fragmentation(report *to, const report_fragmentation *data);
+
 void text_errors(report *to, const report_errors *data);
 void json_errors(report *to, const report_errors *data);
 void csv_errors(report *to, const report_errors *data);

@@ -116,6 +116,16 @@ class Json(TestCase):
         self.agree("lifetimes", found)
         self.agree("lifetimes.by_time", found["by_time"][0])
 
+    def test_timeline_and_fragmentation(self):
+        found = self.json_of("timeline", self.trace)
+        self.agree("timeline", found)
+        self.agree("timeline.points", found["points"][0])
+        found = self.json_of("fragmentation", self.trace)
+        self.agree("fragmentation", found)
+        names = self.tables["fragmentation"]
+        sums = names[names.index("blocks"):names.index("largest_gap") + 1]
+        self.assertEqual(list(found["regions"][0]), self.tables["fragmentation.regions"] + sums)
+
     def test_errors(self):
         script = Script().basics()
         script.alloc(0x1000, 10)
@@ -143,7 +153,7 @@ class Manual(TestCase):
         with open(os.path.join(SOURCE, "analyzer", "ttdanalyze.1"), encoding="utf-8") as file:
             manual = file.read().replace("\\-", "-")
         for command in ("info", "events", "leaks", "moves", "state", "history", "peak", "diff",
-                        "hot", "temporary", "lifetimes", "errors", "verify", "recover"):
+                        "hot", "temporary", "lifetimes", "timeline", "fragmentation", "errors", "verify", "recover"):
             self.assertRegex(manual, rf"(?m)^\.Ss .*\b{command}\b")
             for option in re.findall(r"(?m)^ +(?:-\w, )?--([\w-]+)", run(command, "--help").text):
                 self.assertIn(f"Fl -{option}", manual, command)

@@ -75,6 +75,13 @@ class Usage(TestCase):
         rows = self.run_ok("lifetimes", "-f", "csv", self.trace).csv
         self.assertEqual([r["unit"] for r in rows], ["ns"] * 3 + ["calls"] * 2)
 
+    def test_time_does_not_go_back(self):
+        script = Script().basics()
+        script.alloc(0x1000, 100, wall=50)
+        script.free(0x1000, wall=40)
+        found = self.json_of("lifetimes", self.write(script.close(), "back"))["by_time"]
+        self.assertEqual([(h["longest"], h["blocks"]) for h in found], [(0, 1)])
+
     def test_uncertain(self):
         for command in ("hot", "temporary", "lifetimes"):
             path = self.write(Script().basics().abandon(), command)

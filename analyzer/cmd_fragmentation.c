@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze fragmentation */
+#include "cli/exit.h"
+#include "cli/moment.h"
+#include "cli/numbers.h"
+#include "cli/session.h"
+
+enum { OPTION_AT = OPTION_FIRST, OPTION_GAP, OPTION_LIMIT };
+
+static const struct option own_options[] = {{"at", required_argument, NULL, OPTION_AT},
+                                            {"gap", required_argument, NULL, OPTION_GAP},
+                                            {"limit", required_argument, NULL, OPTION_LIMIT},
+                                            {NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze fragmentation [OPTIONS] TRACE\n"
+    "\n"
+    "Shows how densely the live blocks lie in memory: the regions that they are in, how\n"
+    "much of them is used, and the gaps between blocks. What the allocator itself needs\n"
+    "between blocks is part of the gaps.\n"
+    "\n"
+    "      --at POSITION  at that position; the end if not given\n"
+    "      --gap N        a gap of N bytes or more separates regions (1M)\n"
+    "      --limit N      show at most N regions (50; 0 for all). Totals count "
+    "all\n" COMMAND_COMMON_HELP "\n"
+    "A POSITION is one of:\n" MOMENT_FORMS;
+
+typedef struct fragmentation_options {
+    moment at;
+    uint64_t gap;
+    uint64_t limit;
+} fragmentation_options;
+
+static bool take(void *context, int option, const char *argument)
+{
+    fragmentation_options *options = context;
+    switch (option) {
+    case OPTION_AT:
+        return moment_parse(argument, &options->at);
+    case OPTION_GAP:
+        return number_parse_size(argument, &options->gap) && options->gap;
+    default:
+        return number_parse(argument, &options->limit);
+    }
+}
+
+static int print(session *work, const fragmentation_options *options, const heap_state *state)
+{
+    heap_regions regions;
+    ttd_error error = {.what = NULL};
+    ttd_status found = heap_regions_find(state->blocks, state->block_count, options->gap, &regions);
+    if (found != TTD_OK)
+        return source_fail(&work->trace, found, &error);
+    int status = session_output(work, true);
+    report_fragmentation data = {.regions = &regions,
+                                 .outcome = &state->outcome,
+                                 .limit = options->limit ? (size_t)options->limit : SIZE_MAX};
+    if (status == STATUS_OK)
+        work->options.format->fragmentation(&work->report, &data);
+    heap_regions_free(&regions);
+    return status;
+}
+
+static int find(session *work, const fragmentation_options *options)
+{
+    ttd_position at;
+    int status = moment_resolve(&options->at, MOMENT_STATE, &work->trace, &at);
+    if (status != STATUS_OK)
+        return status;
+    heap_state state;
+    ttd_error error = {.what = NULL};
+    heap_batch_hook hook = source_hook(&work->trace);
+    ttd_status found = heap_state_find(work->trace.reader, at, true, &hook, &state, &error);
+    if (found != TTD_OK)
+        return source_fail(&work->trace, found, &error);
+    session_outcome(work, &state.outcome, at);
+    status = print(work, options, &state);
+    heap_state_free(&state);
+    return status;
+}
+
+static int run(const command *which, int count, char **arguments)
+{
+    fragmentation_options options = {
+        .at = {.kind = MOMENT_END}, .gap = UINT64_C(1) << 20, .limit = 50};
+    common common_options;
+    int status =
+        command_options(&common_options, which, count, arguments, own_options, take, &options);
+    if (status >= 0)
+        return status;
+    session work;
+    status = session_open(&work, &common_options);
+    if (status != STATUS_OK)
+        return status;
+    return session_close(&work, find(&work, &options), false);
+}
+
+const command command_fragmentation = {"fragmentation", "how densely live blocks lie in memory",
+                                       help, run};

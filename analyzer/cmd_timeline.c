@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze timeline */
+#include <string.h>
+
+#include "cli/exit.h"
+#include "cli/numbers.h"
+#include "cli/session.h"
+
+#define POINTS_MAX 1000000
+
+enum { OPTION_OVER = OPTION_FIRST, OPTION_POINTS };
+
+static const struct option own_options[] = {{"over", required_argument, NULL, OPTION_OVER},
+                                            {"points", required_argument, NULL, OPTION_POINTS},
+                                            {NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze timeline [OPTIONS] TRACE\n"
+    "\n"
+    "Plots how many bytes were live in the course of the trace, with the number of\n"
+    "allocations and releases.\n"
+    "\n"
+    "      --over AXIS  time (the default): seconds from the start; or position\n"
+    "      --points N   at most N points (50), as a rule more than half of them; each\n"
+    "                   shows the most that was live until the next\n" COMMAND_COMMON_HELP;
+
+typedef struct timeline_options {
+    heap_axis axis;
+    uint64_t points;
+} timeline_options;
+
+static bool take(void *context, int option, const char *argument)
+{
+    timeline_options *options = context;
+    if (option == OPTION_POINTS)
+        return number_parse(argument, &options->points) && options->points >= 2 &&
+               options->points <= POINTS_MAX;
+    options->axis = strcmp(argument, "position") == 0 ? HEAP_AXIS_POSITION : HEAP_AXIS_TIME;
+    return options->axis == HEAP_AXIS_POSITION || strcmp(argument, "time") == 0;
+}
+
+static int find(session *work, const timeline_options *options)
+{
+    heap_timeline timeline;
+    ttd_error error = {.what = NULL};
+    heap_batch_hook hook = source_hook(&work->trace);
+    ttd_status found = heap_timeline_find(work->trace.reader, options->axis,
+                                          (size_t)options->points, &hook, &timeline, &error);
+    if (found != TTD_OK)
+        return source_fail(&work->trace, found, &error);
+    session_outcome(work, &timeline.outcome, ttd_position_max());
+    int status = session_output(work, true);
+    report_timeline data = {.timeline = &timeline, .axis = options->axis};
+    if (status == STATUS_OK)
+        work->options.format->timeline(&work->report, &data);
+    heap_timeline_free(&timeline);
+    return status;
+}
+
+static int run(const command *which, int count, char **arguments)
+{
+    timeline_options options = {.axis = HEAP_AXIS_TIME, .points = 50};
+    common common_options;
+    int status =
+        command_options(&common_options, which, count, arguments, own_options, take, &options);
+    if (status >= 0)
+        return status;
+    session work;
+    status = session_open(&work, &common_options);
+    if (status != STATUS_OK)
+        return status;
+    return session_close(&work, find(&work, &options), false);
+}
+
+const command command_timeline = {"timeline", "how much was live in the course of time", help, run};

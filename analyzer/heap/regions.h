@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/** How densely live blocks lie in memory. */
+#ifndef ANALYZER_HEAP_REGIONS_H
+#define ANALYZER_HEAP_REGIONS_H
+
+#include "heap/live.h"
+
+/** Blocks that lie near each other. */
+typedef struct heap_region {
+    uint64_t begin;
+    /** The last address. */
+    uint64_t last;
+    uint64_t blocks;
+    /** Addresses in blocks, and between them. */
+    uint64_t used;
+    uint64_t unused;
+    uint64_t gaps;
+    uint64_t largest_gap;
+} heap_region;
+
+typedef struct heap_regions {
+    heap_region *items;
+    size_t count;
+    size_t capacity;
+    /** Of all regions; begin and last are 0. */
+    heap_region total;
+} heap_regions;
+
+/**
+ * @param blocks   ordered by address
+ * @param far      a gap of so many bytes or more separates regions; at least 1
+ * @param regions  set on TTD_OK; release with heap_regions_free()
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+ttd_status heap_regions_find(const heap_block *blocks, size_t count, uint64_t far,
+                             heap_regions *regions);
+void heap_regions_free(heap_regions *regions);
+
+#endif

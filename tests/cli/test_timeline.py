@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""ttdanalyze timeline and fragmentation"""
+
+import random
+
+import oracle
+import support
+from support import Script, TestCase, run
+
+
+class Timeline(TestCase):
+    def setUp(self):
+        super().setUp()
+        script = Script().basics()
+        script.alloc(0x1000, 100, wall=0, start="10:0", end="10:1")
+        script.alloc(0x2000, 50, wall=30, start="11:0", end="11:1")
+        script.free(0x1000, wall=30, start="11:2", end="11:3")
+        script.free(0x2000, wall=90, start="18:0", end="18:1")
+        self.trace = self.write(script.close())
+
+    def points(self, *arguments):
+        found = self.json_of("timeline", self.trace, *arguments)
+        return found, [(p["first"], p["peak_bytes"], p["live_bytes"], p["live_blocks"],
+                        p["allocations"], p["allocated_bytes"], p["releases"])
+                       for p in found["points"]]
+
+    def test_time(self):
+        found, points = self.points("--points", "4")
+        self.assertEqual((found["over"], found["width"], found["certain"]), ("time", 32, True))
+        self.assertEqual(points, [(0, 150, 50, 1, 2, 150, 1), (32, 50, 50, 1, 0, 0, 0),
+                                  (64, 50, 0, 0, 0, 0, 1)])
+
+    def test_position(self):
+        found, points = self.points("--over", "position", "--points", "10")
+        self.assertEqual((found["over"], found["width"]), ("position", 1))
+        self.assertEqual(points[:3], [(16, 100, 100, 1, 1, 100, 0), (17, 150, 50, 1, 1, 50, 1),
+                                      (18, 50, 50, 1, 0, 0, 0)])
+        self.assertEqual((len(points), points[-1]), (9, (24, 50, 0, 0, 0, 0, 1)))
+
+    def test_plot(self):
+        text = self.run_ok("timeline", "--points", "4", self.trace).text
+        self.assertIn("  +0.000000s      " + "█" * 40 + "  150 bytes, 2 allocations, 1 release\n",
+                      text)
+        self.assertIn("  +0.000000s      " + "█" * 13 + "▍" + " " * 28 +
+                      "50 bytes, 0 allocations, 0 releases\n", text)
+        text = self.run_ok("timeline", "--over", "position", self.trace).text
+        self.assertIn("  18:0            █", text)
+        rows = self.run_ok("timeline", "-f", "csv", self.trace).csv
+        self.assertEqual(rows[0]["peak_bytes"], "100")
+
+    def test_nothing(self):
+        path = self.write(Script().basics().close(), "empty")
+        self.assertEqual(self.json_of("timeline", path)["points"], [])
+        self.assertIn("nothing was allocated", self.run_ok("timeline", path).text)
+
+    def test_usage(self):
+        for arguments in (("--points", "1"), ("--over", "calls")):
+            self.assertEqual(run("timeline", *arguments, self.trace).status, support.USAGE)
+
+
+class Fragmentation(TestCase):
+    def setUp(self):
+        super().setUp()
+        script = Script().basics()
+        for address, size in ((0x1000, 16), (0x1010, 16), (0x1040, 0), (0x1100, 0x100),
+                              (0x900000, 8)):
+            script.alloc(address, size)
+        self.trace = self.write(script.close())
+
+    def test_regions(self):
+        found = self.json_of("fragmentation", self.trace)
+        self.assertEqual((found["blocks"], found["used_bytes"], found["gaps"], found["gap_bytes"],
+                          found["largest_gap"], found["total_regions"]),
+                         (5, 32 + 1 + 0x100 + 8, 2, 0x20 + 0xbf, 0xbf, 2))
+        self.assertEqual([(r["begin"], r["last"], r["blocks"], r["largest_gap"])
+                          for r in found["regions"]],
+                         [("0x1000", "0x11ff", 4, 0xbf), ("0x900000", "0x900007", 1, 0)])
+        text = self.run_ok("fragmentation", self.trace).text
+        self.assertIn("  0x1000 to 0x11ff: 289 bytes in 4 blocks; 223 bytes in 2 gaps, the "
+                      "largest of 191\n", text)
+        rows = self.run_ok("fragmentation", "-f", "csv", "--gap", "191", self.trace).csv
+        self.assertEqual([r["begin"] for r in rows], ["0x1000", "0x1100", "0x900000"])
+        rows = self.run_ok("fragmentation", "-f", "csv", "--gap", "192", self.trace).csv
+        self.assertEqual(len(rows), 2)
+
+    def test_at(self):
+        found = self.json_of("fragmentation", self.trace, "--at", "#1")
+        self.assertEqual((found["blocks"], found["gaps"], found["position"]), (2, 0, "1:0"))
+        self.assertEqual(self.json_of("fragmentation", self.trace, "--at", "start")["regions"], [])
+
+    def test_limit(self):
+        found = self.json_of("fragmentation", self.trace, "--limit", "1")
+        self.assertEqual((len(found["regions"]), found["total_regions"]), (1, 2))
+
+
+class Oracle(TestCase):
+    """Random traces against a model."""
+
+    def check_timeline(self, path, rows, blocks, count):
+        found = self.json_of("timeline", path, "--over", "position", "--points", count)
+        points, width = found["points"], found["width"]
+        self.assertLessEqual(len(points), count)
+        places = oracle.positions(rows)
+
+        def size(at):
+            return sum(b.size for b in blocks if b.live(at))
+
+        for point in points:
+            begin, end = (point["first"], 0), (point["first"] + width, 0)
+            inside = [b for b in blocks if begin <= b.allocated < end]
+            freed = [b for b in blocks if begin <= b.released < end]
+            last = (end[0] - 1, 1 << 70)
+            before = (begin[0] - 1, 1 << 70)
+            self.assertEqual((point["allocations"], point["allocated_bytes"], point["releases"],
+                              point["live_bytes"], point["live_blocks"], point["peak_bytes"]),
+                             (len(inside), sum(b.size for b in inside),
+                              len(freed),
+                              size(last), len([b for b in blocks if b.live(last)]),
+                              max([size(before)] + [size(p) for p in places if begin <= p < end])))
+        self.assertEqual(sum(p["allocations"] for p in points), len(blocks))
+
+    def test_timeline(self):
+        for seed in range(300, 312):
+            path = self.write(oracle.random_script(random.Random(seed), 40), f"trace{seed}")
+            rows = self.run_ok("events", "-f", "json", path).json_lines
+            for count in (2, 5, 100):
+                with self.subTest(seed=seed, count=count):
+                    self.check_timeline(path, rows, oracle.owners(rows), count)
+
+    def test_fragmentation(self):
+        for seed in range(300, 306):
+            chance = random.Random(seed)
+            path = self.write(oracle.random_script(chance, 40), f"trace{seed}")
+            rows = self.run_ok("events", "-f", "json", path).json_lines
+            blocks = oracle.owners(rows)
+            at = chance.choice(oracle.positions(rows))
+            used = set()
+            for block in (b for b in blocks if b.live(at)):
+                used.update(range(block.address, block.address + max(block.size, 1)))
+            gaps = [b - a - 1 for a, b in zip(sorted(used), sorted(used)[1:]) if b > a + 1]
+            found = self.json_of("fragmentation", path, "--at", oracle.spell(at))
+            self.assertEqual((found["used_bytes"], found["gaps"], found["gap_bytes"],
+                              found["largest_gap"]),
+                             (len(used), len(gaps), sum(gaps), max(gaps, default=0)), seed)
+
+
+if __name__ == "__main__":
+    support.main()
