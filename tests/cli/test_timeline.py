@@ -88,6 +88,14 @@ class Fragmentation(TestCase):
         self.assertEqual((found["blocks"], found["gaps"], found["position"]), (2, 0, "1:0"))
         self.assertEqual(self.json_of("fragmentation", self.trace, "--at", "start")["regions"], [])
 
+    def test_overlapping_blocks(self):
+        script = Script().basics()
+        for address, size in ((0x1000, 0x100), (0x1080, 0x100), (0x1090, 1), (0x1200, 0x10)):
+            script.alloc(address, size)
+        found = self.json_of("fragmentation", self.write(script.close(), "overlapping"))
+        self.assertEqual((found["used_bytes"], found["gaps"], found["gap_bytes"]),
+                         (0x190, 1, 0x80))
+
     def test_limit(self):
         found = self.json_of("fragmentation", self.trace, "--limit", "1")
         self.assertEqual((len(found["regions"]), found["total_regions"]), (1, 2))
