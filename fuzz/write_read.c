@@ -6,7 +6,7 @@
 
 #include "support/model.h"
 
-#define STEPS_MAX 4096
+#define STEPS_MAX 512
 
 static void check(const model *m, const ttd_memory *memory)
 {
