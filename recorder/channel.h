@@ -66,32 +66,6 @@ enum slot_state {
     SLOT_PROCESS = 8
 };
 
-struct channel {
-    uint64_t magic;
-    uint32_t version;
-    uint32_t flags;
-    uint64_t size;
-    uint64_t processes_offset;
-    uint64_t threads_offset;
-    uint64_t chunks_offset;
-    uint32_t chunk_count;
-    uint32_t collector_pid;
-    uint32_t launched_pid;
-    uint64_t pid_namespace; /* inode: process ids mean the same only within */
-
-    alignas(64) _Atomic uint64_t sequence; /* number of the newest fragment */
-    _Atomic uint64_t clock; /* nanoseconds since the start, ticked by the collector */
-
-    alignas(64) _Atomic uint64_t free_chunks; /* stack of free chunks: tag << 32 | index */
-    _Atomic uint32_t freed;                   /* futex: moves whenever a chunk is freed */
-    _Atomic uint32_t waiters;                 /* threads that wait for it */
-    _Atomic uint32_t backlog;                 /* chunks in use beyond the first ones */
-
-    alignas(64) _Atomic uint32_t attention; /* futex: the collector sleeps on it */
-    _Atomic uint32_t stopped;               /* the collector has let go: nobody records any more */
-    _Atomic uint32_t refused;               /* processes that could not be recorded */
-};
-
 enum process_flags {
     PROCESS_FORKED = 1, /* began as a copy of its parent, with the parent's live blocks */
     PROCESS_COPY = 2,   /* only tells which of its parent's blocks the runtimes would release */
@@ -139,6 +113,33 @@ struct chunk {
 enum { CHUNK_WORDS = (CHANNEL_CHUNK_SIZE - 64) / 8 };
 
 _Static_assert(sizeof(struct chunk) == CHANNEL_CHUNK_SIZE, "chunks tile the pool");
+
+struct channel {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t flags;
+    uint64_t size;
+    uint32_t collector_pid;
+    uint32_t launched_pid;
+    uint64_t pid_namespace; /* inode: process ids mean the same only within */
+
+    alignas(64) _Atomic uint64_t sequence; /* number of the newest fragment */
+    _Atomic uint64_t clock; /* nanoseconds since the start, ticked by the collector */
+
+    alignas(64) _Atomic uint64_t free_chunks; /* stack of free chunks: tag << 32 | index */
+    _Atomic uint32_t fresh;                   /* chunks that were ever taken; no more are touched */
+    _Atomic uint32_t freed;                   /* futex: moves whenever a chunk is freed */
+    _Atomic uint32_t waiters;                 /* threads that wait for it */
+    _Atomic uint32_t backlog;                 /* chunks in use beyond the first ones */
+
+    alignas(64) _Atomic uint32_t attention; /* futex: the collector sleeps on it */
+    _Atomic uint32_t stopped;               /* the collector has let go: nobody records any more */
+    _Atomic uint32_t refused;               /* processes that could not be recorded */
+
+    struct process_slot processes[CHANNEL_PROCESSES];
+    struct thread_slot threads[CHANNEL_THREADS];
+    struct chunk chunks[CHANNEL_CHUNKS];
+};
 
 /*
  * Records are whole words. The first one is
@@ -245,19 +246,30 @@ static inline unsigned record_words(uint64_t head)
     return (unsigned)(head >> 48);
 }
 
+/* Indexes count from 1; the caller has checked them. */
 static inline struct process_slot *channel_process(struct channel *channel, uint32_t index)
 {
-    return (struct process_slot *)((char *)channel + channel->processes_offset) + (index - 1);
+    return &channel->processes[index - 1];
 }
 
 static inline struct thread_slot *channel_thread(struct channel *channel, uint32_t index)
 {
-    return (struct thread_slot *)((char *)channel + channel->threads_offset) + (index - 1);
+    return &channel->threads[index - 1];
 }
 
 static inline struct chunk *channel_chunk(struct channel *channel, uint32_t index)
 {
-    return (struct chunk *)((char *)channel + channel->chunks_offset) + (index - 1);
+    return &channel->chunks[index - 1];
+}
+
+/* A chunk that was never used; CHANNEL_NONE if all have been. */
+static inline uint32_t channel_fresh_chunk(struct channel *channel)
+{
+    uint32_t fresh = atomic_load_explicit(&channel->fresh, memory_order_relaxed);
+    while (fresh < CHANNEL_CHUNKS)
+        if (atomic_compare_exchange_weak(&channel->fresh, &fresh, fresh + 1))
+            return fresh + 1;
+    return CHANNEL_NONE;
 }
 
 /* Takes a free chunk; CHANNEL_NONE if there is none. The tag keeps a stale head from matching. */
@@ -266,8 +278,8 @@ static inline uint32_t channel_take_chunk(struct channel *channel)
     uint64_t head = atomic_load_explicit(&channel->free_chunks, memory_order_acquire);
     for (;;) {
         uint32_t index = (uint32_t)head;
-        if (index == CHANNEL_NONE || index > channel->chunk_count)
-            return CHANNEL_NONE;
+        if (index == CHANNEL_NONE || index > CHANNEL_CHUNKS)
+            return channel_fresh_chunk(channel);
         uint32_t next = channel_chunk(channel, index)->free_next;
         uint64_t wanted = ((head >> 32) + 1) << 32 | next;
         if (atomic_compare_exchange_weak_explicit(&channel->free_chunks, &head, wanted,

@@ -100,7 +100,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 static void catch_signals(void)
 {
     static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-    struct sigaction old, action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+    struct sigaction old, action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(numbers[i], &action, NULL);
@@ -153,7 +153,7 @@ static void print_warnings(struct collector *collector)
 {
     if (!collector->first_attached)
         message("the program was not recorded: its loader did not load the recorder, or it is in "
-                "another PID namespace; there is no trace");
+                "another PID namespace; it has no trace");
     if (collector->notes & NOTE_FOREIGN_MALLOC)
         message("warning: the program has a malloc of its own, whose calls are not seen");
     unsigned refused = atomic_load(&collector->host.channel->refused);
@@ -173,6 +173,16 @@ static int pass_on(int status)
     signal(WTERMSIG(status), SIG_DFL);
     raise(WTERMSIG(status));
     return 128 + WTERMSIG(status);
+}
+
+/* Each recorded process takes two; the program itself has been given the limit that we had. */
+static void allow_many_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
 }
 
 static int record(const struct options *options, const char *path, const char *preload,
@@ -196,6 +206,7 @@ static int record(const struct options *options, const char *path, const char *p
     }
     launched_pid = launch.pid;
     catch_signals();
+    allow_many_files();
     if (!launch_go(&launch)) {
         collector_close(&collector);
         return EXIT_CANNOT_RUN;

@@ -18,7 +18,7 @@
 #define FLUSH_NS UINT64_C(1000000000)
 #define REAP_NS  UINT64_C(500000000)
 
-enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20, FINISHERS_AT_ONCE = 4 };
+enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20, FINISHERS_AT_ONCE = 16 };
 
 static void fill_random(void *bytes, size_t size)
 {
@@ -93,9 +93,7 @@ static struct trace *open_child_trace(struct collector *collector, const struct 
     if (size < 0 || (size_t)size >= sizeof path)
         return NULL;
     struct trace *trace = trace_open(path, &info, &error);
-    if (trace == NULL)
-        message_error(path, &error);
-    return trace;
+    return trace != NULL ? trace : trace_none(path, &info, &error);
 }
 
 static void reject(struct collector *collector, struct process_slot *slot)
@@ -177,6 +175,14 @@ static void wait_for_finishers(struct collector *collector, size_t allowed)
     }
 }
 
+/* Signals are passed on to the program by one process only. */
+static void stop_passing_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        signal(numbers[i], SIG_IGN);
+}
+
 /* Names take a while: another process adds them and closes the file, while we go on collecting. */
 static void finish_trace(struct collector *collector, struct trace *trace, const ttd_end *end)
 {
@@ -188,6 +194,8 @@ static void finish_trace(struct collector *collector, struct trace *trace, const
     if (collector->finisher_capacity == 0)
         collector->finishers = calloc(FINISHERS_AT_ONCE, sizeof *collector->finishers);
     pid_t pid = collector->finishers != NULL ? fork() : -1;
+    if (pid == 0)
+        stop_passing_signals();
     if (pid <= 0) {
         bool whole = trace_finish(trace, end);
         if (!whole)
@@ -257,6 +265,13 @@ static bool find_threads(struct collector *collector)
     return complete;
 }
 
+/* The old image's threads are gone, but what they published may not have been looked at yet. */
+static void exec_process(struct collector *collector, struct process *process, uint32_t index)
+{
+    find_threads(collector);
+    process_exec(process, &collector->host, index);
+}
+
 /* Looks for new processes: really new ones, or new images of known ones. */
 static void find_processes(struct collector *collector)
 {
@@ -269,7 +284,7 @@ static void find_processes(struct collector *collector)
         if (known == NULL)
             add_process(collector, index);
         else if (known->slot != index)
-            process_exec(known, &collector->host, index);
+            exec_process(collector, known, index);
     }
 }
 

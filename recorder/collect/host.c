@@ -21,21 +21,13 @@ static uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void layout(struct channel *channel, uint32_t flags)
+static void describe(struct channel *channel, uint32_t flags)
 {
     struct stat namespace;
-    uint64_t at = (sizeof *channel + 4095) & ~UINT64_C(4095);
-    channel->processes_offset = at;
-    at += CHANNEL_PROCESSES * sizeof(struct process_slot);
-    channel->threads_offset = at;
-    at += CHANNEL_THREADS * sizeof(struct thread_slot);
-    at = (at + CHANNEL_CHUNK_SIZE - 1) / CHANNEL_CHUNK_SIZE * CHANNEL_CHUNK_SIZE;
-    channel->chunks_offset = at;
-    channel->chunk_count = CHANNEL_CHUNKS;
-    channel->size = at + (uint64_t)CHANNEL_CHUNKS * CHANNEL_CHUNK_SIZE;
     channel->magic = CHANNEL_MAGIC;
     channel->version = CHANNEL_VERSION;
     channel->flags = flags;
+    channel->size = sizeof *channel;
     channel->collector_pid = (uint32_t)getpid();
     if (stat("/proc/self/ns/pid", &namespace) == 0)
         channel->pid_namespace = namespace.st_ino;
@@ -43,22 +35,18 @@ static void layout(struct channel *channel, uint32_t flags)
 
 int host_open(struct host *host, uint32_t flags)
 {
-    struct channel plan = {0};
     memset(host, 0, sizeof *host);
-    layout(&plan, flags);
     host->memfd = memfd_create("ttdrecord", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (host->memfd < 0)
         return errno;
-    if (ftruncate(host->memfd, (off_t)plan.size) != 0 ||
+    if (ftruncate(host->memfd, sizeof *host->channel) != 0 ||
         fcntl(host->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         goto failed;
-    host->channel = mmap(NULL, plan.size, PROT_READ | PROT_WRITE, MAP_SHARED, host->memfd, 0);
+    host->channel =
+        mmap(NULL, sizeof *host->channel, PROT_READ | PROT_WRITE, MAP_SHARED, host->memfd, 0);
     if (host->channel == MAP_FAILED)
         goto failed;
-    *host->channel = plan;
-    /* Low indexes on top, so that few chunks are touched while few are needed. */
-    for (uint32_t index = CHANNEL_CHUNKS; index > 0; index--)
-        channel_put_chunk(host->channel, index);
+    describe(host->channel, flags);
     snprintf(host->path, sizeof host->path, "/proc/%d/fd/%d", (int)getpid(), host->memfd);
     host->barriers = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) > 0;
     host->start_ns = monotonic_ns();

@@ -113,6 +113,13 @@ static void release_held(struct process *process, struct reader *reader)
     trace_event(process->trace, &reader->held);
 }
 
+/* So much is waiting behind a call that is under way that it has to be written as it is. */
+static bool is_pressed(const struct host *host)
+{
+    return atomic_load_explicit(&host->channel->backlog, memory_order_relaxed) >
+           CHANNEL_BACKLOG / 2;
+}
+
 /* Whether the call that is held can be written; else it is still under way. */
 static bool resolve_held(struct process *process, struct reader *reader, struct host *host)
 {
@@ -122,9 +129,9 @@ static bool resolve_held(struct process *process, struct reader *reader, struct 
     if (event->action == TTD_ACTION_FREE) {
         const struct thread_slot *slot = channel_thread(host->channel, reader->slot);
         bool running = !reader->has_next && atomic_load(&slot->in_release) != 0;
-        if (running && !process->dead)
+        if (running && !process->dead && !is_pressed(host))
             return false;
-        if (!running)
+        if (!running || !process->dead)
             event->time_end = count_step(reader);
     } else if (reader->has_next && record_operation(reader->next.head) == OP_REALLOC_END) {
         if (!parse(reader, &reader->next, &parsed)) {
@@ -134,7 +141,7 @@ static bool resolve_held(struct process *process, struct reader *reader, struct 
         event->time_end = stamped_step(reader, &parsed);
         translate_reallocation_end(parsed.operands[0], event);
         consume(reader);
-    } else if (!reader->has_next && !process->dead) {
+    } else if (!reader->has_next && !process->dead && !is_pressed(host)) {
         return false;
     }
     release_held(process, reader);
@@ -168,8 +175,8 @@ static bool take(struct process *process, struct reader *reader, struct host *ho
     if (reader->thread == TTD_NONE)
         define_thread(process, reader, host);
     enum call_kind kind = translate_kind(parsed.operation);
-    if (kind == CALL_UNKNOWN) { /* the end of a reallocation whose beginning was lost */
-        stamped_step(reader, &parsed);
+    if (kind == CALL_UNKNOWN) { /* the end of a reallocation that was not waited for */
+        trace_loss(process->trace, TTD_LOSS_LATE, reader->thread, 1, stamped_step(reader, &parsed));
         consume(reader);
         return true;
     }

@@ -37,6 +37,9 @@ void process_free(struct process *process)
 
 bool process_add_thread(struct process *process, struct host *host, uint32_t slot)
 {
+    for (size_t i = 0; i < process->reader_count; i++)
+        if (process->readers[i]->slot == slot)
+            return true; /* somebody has reset its state */
     struct reader *reader = calloc(1, sizeof *reader);
     if (reader == NULL)
         return false;
@@ -114,6 +117,19 @@ uint64_t process_pending(const struct process *process, const struct host *host)
     return least;
 }
 
+/* Frees the slots of threads that died before they were known. */
+static void sweep_slots(const struct process *process, struct host *host)
+{
+    for (uint32_t index = 1; index <= CHANNEL_THREADS; index++) {
+        struct thread_slot *slot = channel_thread(host->channel, index);
+        uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
+        if ((state & SLOT_STATE) == SLOT_FREE || state >> SLOT_PROCESS != process->slot)
+            continue;
+        atomic_store(&slot->pending, 0);
+        atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+    }
+}
+
 void process_drain(struct process *process, struct host *host)
 {
     process->dead = true;
@@ -121,6 +137,7 @@ void process_drain(struct process *process, struct host *host)
         host_tick(host);
     while (process->reader_count > 0)
         remove_reader(process, host, process->reader_count - 1);
+    sweep_slots(process, host);
     struct process_slot *slot = channel_process(host->channel, process->slot);
     uint64_t lost = atomic_load(&slot->lost);
     if (lost != 0)

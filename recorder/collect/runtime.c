@@ -2,14 +2,13 @@
 #include "runtime.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "stream.h"
 #include "translate.h"
 
-enum { BLOCKS_MAX = 65536, OWN_MAX = 4096, KILLED_WAIT_MS = 1000 };
+enum { BLOCKS_MAX = 65536, OWN_MAX = 4096, ENDED_WAIT_MS = 100 };
 
 /* What the copy has released, and blocks that are its own. */
 struct told {
@@ -51,16 +50,16 @@ static void take(struct told *told, const struct record *record)
         released(told, first);
 }
 
-/* The copy ends before its process does, unless that was killed. */
-static void make_sure_it_ended(uint32_t pid)
+/* The copy ends before its process does, or with it. */
+static bool has_ended(uint32_t pid)
 {
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd wanted = {.fd = pidfd, .events = POLLIN};
     if (pidfd < 0)
-        return;
-    syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
-    poll(&wanted, 1, KILLED_WAIT_MS);
+        return true;
+    bool ended = poll(&wanted, 1, ENDED_WAIT_MS) == 1;
     close(pidfd);
+    return ended;
 }
 
 static void read_copy(struct told *told, struct host *host, uint32_t copy)
@@ -90,7 +89,8 @@ void runtime_collect(struct trace *trace, struct host *host, uint32_t parent)
         if (atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_READY ||
             !(slot->flags & PROCESS_COPY) || slot->parent != parent)
             continue;
-        make_sure_it_ended(slot->pid);
+        if (!has_ended(slot->pid))
+            continue; /* or its id is that of another process by now: then the slot is lost */
         read_copy(&told, host, index);
         struct stream log = {0};
         stream_close(&log, host, &slot->log);

@@ -12,7 +12,7 @@ static bool stream_advance(struct stream *stream, struct host *host, uint32_t ne
 {
     if (next == CHANNEL_NONE)
         return false;
-    if (next > host->channel->chunk_count)
+    if (next > CHANNEL_CHUNKS)
         return stream_break(stream);
     if (stream->chunk != CHANNEL_NONE)
         host_free_chunk(host, stream->chunk);
@@ -29,7 +29,8 @@ bool stream_peek(struct stream *stream, struct host *host, _Atomic uint32_t *fir
     if (stream->chunk == CHANNEL_NONE &&
         !stream_advance(stream, host, atomic_load_explicit(first, memory_order_acquire)))
         return false;
-    for (;;) {
+    /* From a chunk that is used up to the next one: who writes could make us go on for ever. */
+    for (int hop = 0; hop < 2; hop++) {
         struct chunk *chunk = channel_chunk(host->channel, stream->chunk);
         /* `next` before `committed`: once it is set, no more is committed here. */
         uint32_t next = atomic_load_explicit(&chunk->next, memory_order_acquire);
@@ -47,11 +48,12 @@ bool stream_peek(struct stream *stream, struct host *host, _Atomic uint32_t *fir
         if (!stream_advance(stream, host, next))
             return false;
     }
+    return false;
 }
 
 void stream_close(struct stream *stream, struct host *host, _Atomic uint32_t *first)
 {
-    uint32_t limit = host->channel->chunk_count;
+    const uint32_t limit = CHANNEL_CHUNKS;
     uint32_t index = stream->chunk;
     if (index == CHANNEL_NONE)
         index = atomic_load_explicit(first, memory_order_acquire);

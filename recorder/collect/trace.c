@@ -81,6 +81,20 @@ failed:
     return NULL;
 }
 
+struct trace *trace_none(const char *path, const ttd_trace *info, const ttd_error *error)
+{
+    struct trace *trace = calloc(1, sizeof *trace);
+    if (trace == NULL)
+        return NULL;
+    trace->info = *info;
+    trace->error = *error;
+    trace->path = strdup(path);
+    if (trace->path != NULL && stacks_init(&trace->stacks) && stacks_init(&trace->addresses))
+        return trace;
+    trace_free(trace);
+    return NULL;
+}
+
 void trace_discard(struct trace *trace)
 {
     ttd_writer_close(trace->writer, NULL, NULL);
@@ -261,6 +275,8 @@ static const struct trace_frame *find_frame(struct trace *trace, uint64_t pc)
 
 ttd_id trace_stack(struct trace *trace, ttd_id parent, uint64_t pc)
 {
+    if (trace->writer == NULL)
+        return TTD_NONE;
     struct stack_entry *entry = stacks_find(&trace->stacks, parent, pc);
     if (entry != NULL && entry->id != TTD_NONE)
         return entry->id;
@@ -269,9 +285,8 @@ ttd_id trace_stack(struct trace *trace, ttd_id parent, uint64_t pc)
         out_of_memory(trace);
         return TTD_NONE;
     }
-    if (trace->writer != NULL)
-        trace_check(trace, ttd_writer_stack(trace->writer, parent, frame->module, frame->offset,
-                                            &entry->id));
+    trace_check(trace,
+                ttd_writer_stack(trace->writer, parent, frame->module, frame->offset, &entry->id));
     return entry->id;
 }
 

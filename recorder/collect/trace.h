@@ -51,6 +51,9 @@ struct trace {
  */
 struct trace *trace_open(const char *path, const ttd_trace *info, ttd_error *error);
 
+/* A trace that is written nowhere, and whose events are counted as lost. NULL without memory. */
+struct trace *trace_none(const char *path, const ttd_trace *info, const ttd_error *error);
+
 /* Removes the file, which is of no use, and releases the memory. */
 void trace_discard(struct trace *trace);
 

@@ -59,7 +59,7 @@ struct stack_bounds stack_bounds_find(uintptr_t stack_pointer)
 {
     struct line line;
     struct stack_bounds bounds = {stack_pointer, stack_pointer, false};
-    if (!maps_find(stack_pointer, &line))
+    if (process_is_confined || !maps_find(stack_pointer, &line))
         return bounds;
     bounds.low = line.begin;
     bounds.high = line.end;

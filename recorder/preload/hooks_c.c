@@ -116,38 +116,27 @@ EXPORT void free(void *base)
 }
 
 /*
- * Functions that few C libraries have yet, or have no more. `free` serves where they are absent.
- * NAME is followed by its parameters, the names in them, and these as operands.
+ * Functions that few C libraries have yet, or have no more; each does what `free` does. NAME is
+ * followed by its parameters, and these as operands.
  */
-#define HOOK_OPTIONAL(name, operation, parameters, arguments, ...)                                 \
+#define HOOK_FREE(name, operation, parameters, ...)                                                \
     void name parameters;                                                                          \
     EXPORT void name parameters                                                                    \
     {                                                                                              \
-        static _Atomic(void *) found;                                                              \
-        void(*function) parameters;                                                                \
         if (UNLIKELY(arena_owns(base) || !real_ready()))                                           \
             return;                                                                                \
         struct thread *thread = base != NULL ? target_enter() : NULL;                              \
-        if (atomic_load_explicit(&found, memory_order_relaxed) == NULL) {                          \
-            void *real_one = real_find(#name);                                                     \
-            void *plain = *(void **)&real.free;                                                    \
-            atomic_store_explicit(&found, real_one != NULL ? real_one : plain,                     \
-                                  memory_order_relaxed);                                           \
-        }                                                                                          \
-        *(void **)&function = atomic_load_explicit(&found, memory_order_relaxed);                  \
         if (thread != NULL)                                                                        \
             RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
-        function arguments;                                                                        \
+        real.free(base);                                                                           \
         if (thread != NULL)                                                                        \
             release_end(thread);                                                                   \
     }
 
-HOOK_OPTIONAL(cfree, TTD_API_CFREE, (void *base), (base), (uintptr_t)base)
-HOOK_OPTIONAL(free_sized, TTD_API_FREE_SIZED, (void *base, size_t size), (base, size),
-              (uintptr_t)base, size)
-HOOK_OPTIONAL(free_aligned_sized, TTD_API_FREE_ALIGNED_SIZED,
-              (void *base, size_t alignment, size_t size), (base, alignment, size), (uintptr_t)base,
-              alignment, size)
+HOOK_FREE(cfree, TTD_API_CFREE, (void *base), (uintptr_t)base)
+HOOK_FREE(free_sized, TTD_API_FREE_SIZED, (void *base, size_t size), (uintptr_t)base, size)
+HOOK_FREE(free_aligned_sized, TTD_API_FREE_ALIGNED_SIZED,
+          (void *base, size_t alignment, size_t size), (uintptr_t)base, alignment, size)
 
 EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
 {

@@ -8,19 +8,11 @@
 
 #include "hooks.h"
 
-/* The runtime's operator, looked up when first needed. */
-#define FIND(function, name)                                                                       \
-    do {                                                                                           \
-        void *found_ = __atomic_load_n((void **)&function, __ATOMIC_RELAXED);                      \
-        if (UNLIKELY(found_ == NULL)) {                                                            \
-            found_ = real_find(name);                                                              \
-            __atomic_store_n((void **)&function, found_, __ATOMIC_RELAXED);                        \
-        }                                                                                          \
-    } while (0)
-
 /*
- * Without a C++ runtime to be found, the program brought its own operators of other forms than
- * these: a plain allocation does what the standard wants of them but for new handlers.
+ * The runtimes' operators are looked up when the program starts, never in a call: the loader's lock
+ * may be held by a thread that waits for this one. A runtime that a plugin brings later is not
+ * needed either: a plain allocation does the same, and only where it fails, and an exception must
+ * be thrown, is the runtime looked for.
  */
 static void *plain_new(size_t size, size_t alignment)
 {
@@ -62,13 +54,14 @@ static void acquired(struct thread *thread, void *block)
  */
 #define HOOK_NEW(name, operation, parameters, arguments, alignment, ...)                           \
     void *name parameters;                                                                         \
+    static void *(*real_##name)parameters;                                                         \
+    REAL_LATER(real_##name, #name)                                                                 \
     EXPORT void *name parameters                                                                   \
     {                                                                                              \
-        static void *(*function)parameters;                                                        \
+        void *(*function)parameters = real_##name;                                                 \
         if (UNLIKELY(!real_ready()))                                                               \
             return arena_alloc(size, alignment);                                                   \
         struct thread *thread = target_enter();                                                    \
-        FIND(function, #name);                                                                     \
         if (thread != NULL) {                                                                      \
             struct unwind_regs caller;                                                             \
             unwind_here(&caller);                                                                  \
@@ -78,6 +71,10 @@ static void acquired(struct thread *thread, void *block)
                              sizeof operands / sizeof *operands);                                  \
         }                                                                                          \
         void *block = function != NULL ? function arguments : plain_new(size, alignment);          \
+        if (UNLIKELY(block == NULL && function == NULL)) {                                         \
+            *(void **)&function = real_find(#name);                                                \
+            block = function != NULL ? function arguments : NULL;                                  \
+        }                                                                                          \
         if (thread != NULL)                                                                        \
             acquired(thread, block);                                                               \
         return block;                                                                              \
@@ -85,13 +82,14 @@ static void acquired(struct thread *thread, void *block)
 
 #define HOOK_DELETE(name, operation, parameters, arguments, ...)                                   \
     void name parameters;                                                                          \
+    static void(*real_##name) parameters;                                                          \
+    REAL_LATER(real_##name, #name)                                                                 \
     EXPORT void name parameters                                                                    \
     {                                                                                              \
-        static void(*function) parameters;                                                         \
+        void(*function) parameters = real_##name;                                                  \
         if (UNLIKELY(arena_owns(base) || !real_ready()))                                           \
             return;                                                                                \
         struct thread *thread = base != NULL ? target_enter() : NULL;                              \
-        FIND(function, #name);                                                                     \
         if (thread != NULL)                                                                        \
             RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
         if (function != NULL)                                                                      \

@@ -85,11 +85,16 @@ static void environment_extend(char *const *environment, char **copy, char *join
         }                                                                                          \
     } while (0)
 
-/* The function behind ours. */
+/* The function behind ours; looked up here only if the program has not even started. */
 #define REAL(type, name)                                                                           \
     static type *real_##name;                                                                      \
-    if (real_##name == NULL)                                                                       \
-    *(void **)&real_##name = dlsym(RTLD_NEXT, #name)
+    REAL_LATER(real_##name, #name)                                                                 \
+    static inline type *find_##name(void)                                                          \
+    {                                                                                              \
+        if (real_##name == NULL)                                                                   \
+            *(void **)&real_##name = dlsym(RTLD_NEXT, #name);                                      \
+        return real_##name;                                                                        \
+    }
 
 typedef int exec_function(const char *, char *const[], char *const[]);
 typedef int fexecve_function(int, char *const[], char *const[]);
@@ -98,18 +103,24 @@ typedef int dlclose_function(void *);
 typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *,
                            const posix_spawnattr_t *, char *const[], char *const[]);
 
+REAL(exec_function, execve)
+REAL(exec_function, execvpe)
+REAL(fexecve_function, fexecve)
+REAL(execveat_function, execveat)
+REAL(spawn_function, posix_spawn)
+REAL(spawn_function, posix_spawnp)
+REAL(dlclose_function, dlclose)
+
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-    REAL(exec_function, execve);
     ENVIRONMENT(envp);
-    return real_execve(path, argv, envp);
+    return find_execve()(path, argv, envp);
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-    REAL(exec_function, execvpe);
     ENVIRONMENT(envp);
-    return real_execvpe(file, argv, envp);
+    return find_execvpe()(file, argv, envp);
 }
 
 EXPORT int execv(const char *path, char *const argv[])
@@ -124,17 +135,15 @@ EXPORT int execvp(const char *file, char *const argv[])
 
 EXPORT int fexecve(int descriptor, char *const argv[], char *const envp[])
 {
-    REAL(fexecve_function, fexecve);
     ENVIRONMENT(envp);
-    return real_fexecve(descriptor, argv, envp);
+    return find_fexecve()(descriptor, argv, envp);
 }
 
 EXPORT int execveat(int descriptor, const char *path, char *const argv[], char *const envp[],
                     int flags)
 {
-    REAL(execveat_function, execveat);
     ENVIRONMENT(envp);
-    return real_execveat(descriptor, path, argv, envp, flags);
+    return find_execveat()(descriptor, path, argv, envp, flags);
 }
 
 /* Collects the arguments of execl and its like into `argv`; what follows them is left in `list`. */
@@ -183,24 +192,21 @@ EXPORT int execle(const char *path, const char *argument, ...)
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
-    REAL(spawn_function, posix_spawn);
     ENVIRONMENT(envp);
-    return real_posix_spawn(pid, path, actions, attributes, argv, envp);
+    return find_posix_spawn()(pid, path, actions, attributes, argv, envp);
 }
 
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                         const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
-    REAL(spawn_function, posix_spawnp);
     ENVIRONMENT(envp);
-    return real_posix_spawnp(pid, file, actions, attributes, argv, envp);
+    return find_posix_spawnp()(pid, file, actions, attributes, argv, envp);
 }
 
 /* Not a process, but the same kind of hook: dlopen must not be wrapped, dlclose may be. */
 EXPORT int dlclose(void *handle)
 {
-    REAL(dlclose_function, dlclose);
-    int result = real_dlclose(handle);
+    int result = find_dlclose()(handle);
     struct thread *thread = target_enter();
     if (thread != NULL) {
         thread->phase = PHASE_RECORD;

@@ -30,14 +30,18 @@ static struct {
     bool starving;
 } process_log;
 
+static const struct thread *lock_owner;
+
 static void lock_modules(void)
 {
     while (atomic_exchange_explicit(&lock, 1, memory_order_acquire) != 0)
         sys_call3(SYS_sched_yield, 0, 0, 0);
+    lock_owner = target_self;
 }
 
 static void unlock_modules(void)
 {
+    lock_owner = NULL;
     atomic_store_explicit(&lock, 0, memory_order_release);
 }
 
@@ -136,6 +140,33 @@ static void log_load(const struct module *module, uint64_t sequence, uint64_t st
     log_commit(word);
 }
 
+static bool module_is_gone(const struct module *module)
+{
+    struct dl_find_object object;
+    return _dl_find_object((void *)module->begin, &object) != 0 ||
+           (uintptr_t)object.dlfo_map_start != module->begin || object.dlfo_link_map != module->map;
+}
+
+/* Logs the modules that are gone: not every unloading goes through our dlclose. */
+static void sweep(void)
+{
+    for (size_t i = 0; i < module_count; i++) {
+        struct module *module = &modules[i];
+        if (module->gone || !module_is_gone(module))
+            continue;
+        module->gone = true;
+        unwind_forget(module->begin, module->end);
+        uint64_t *room = log_room(4);
+        if (room == NULL)
+            continue;
+        room[0] = record_head(OP_MODULE_UNLOAD, 0, 0, 0, 4);
+        room[1] = atomic_fetch_add(&target_channel->sequence, 1) + 1; /* a fragment of its own */
+        room[2] = 0;
+        room[3] = module->begin;
+        log_commit(room + 4);
+    }
+}
+
 static void module_add(uintptr_t begin, uintptr_t end, const struct link_map *map,
                        uint64_t sequence, uint64_t steps)
 {
@@ -143,9 +174,15 @@ static void module_add(uintptr_t begin, uintptr_t end, const struct link_map *ma
     bool known = false;
     for (size_t i = 0; i < module_count && !known; i++)
         known = !modules[i].gone && modules[i].begin == begin && modules[i].map == map;
-    if (!known && module_count < MODULES_MAX) {
-        modules[module_count] = (struct module){begin, end, map, false};
-        log_load(&modules[module_count++], sequence, steps);
+    if (!known)
+        sweep(); /* it may be where another one was */
+    size_t place = 0;
+    while (place < module_count && !modules[place].gone)
+        place++;
+    if (!known && place < MODULES_MAX) {
+        modules[place] = (struct module){begin, end, map, false};
+        module_count += place == module_count;
+        log_load(&modules[place], sequence, steps);
     }
     unlock_modules();
 }
@@ -180,9 +217,11 @@ static void modules_again(uint64_t sequence)
 {
     atomic_store(&lock, 0);
     memset(&process_log, 0, sizeof process_log);
-    for (size_t i = 0; i < module_count; i++)
+    for (size_t i = 0; i < module_count; i++) {
+        modules[i].gone |= module_is_gone(&modules[i]);
         if (!modules[i].gone)
             log_load(&modules[i], sequence, 0);
+    }
 }
 
 void modules_begin(uint64_t sequence)
@@ -198,30 +237,15 @@ void modules_begin(uint64_t sequence)
     dl_iterate_phdr(module_listed, &sequence);
 }
 
-static bool module_is_gone(const struct module *module)
-{
-    struct dl_find_object object;
-    return _dl_find_object((void *)module->begin, &object) != 0 ||
-           (uintptr_t)object.dlfo_map_start != module->begin || object.dlfo_link_map != module->map;
-}
-
 void modules_closed(void)
 {
     lock_modules();
-    for (size_t i = 0; i < module_count; i++) {
-        struct module *module = &modules[i];
-        if (module->gone || !module_is_gone(module))
-            continue;
-        module->gone = true;
-        unwind_forget(module->begin, module->end);
-        uint64_t *room = log_room(4);
-        if (room == NULL)
-            continue;
-        room[0] = record_head(OP_MODULE_UNLOAD, 0, 0, 0, 4);
-        room[1] = atomic_fetch_add(&target_channel->sequence, 1) + 1; /* a fragment of its own */
-        room[2] = 0;
-        room[3] = module->begin;
-        log_commit(room + 4);
-    }
+    sweep();
     unlock_modules();
+}
+
+void modules_abandon(const struct thread *thread)
+{
+    if (atomic_load(&lock) != 0 && lock_owner == thread)
+        unlock_modules();
 }

@@ -21,6 +21,7 @@ static struct on_page nothing_on;
 struct on_page *target_on = &nothing_on;
 bool target_fences;
 bool process_is_copy;
+bool process_is_confined;
 
 enum { UNSTARTED, STARTING, RECORDING, OFF };
 static _Atomic int mode;
@@ -89,6 +90,8 @@ static struct channel *channel_map(const char *path)
             sys_call6(SYS_mmap, 0, status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         if (address > 0 || address < -4095)
             channel = (struct channel *)address;
+        if (channel != NULL)
+            sys_call3(SYS_madvise, address, status.st_size, MADV_DONTDUMP);
     }
     sys_call3(SYS_close, file, 0, 0);
     if (channel == NULL ||
@@ -178,8 +181,10 @@ static void remember_environment(const char *channel_path, const char *preload)
     if (strlen(channel_path) + sizeof channel_name > sizeof channel_variable)
         return;
     strcat(strcpy(channel_variable, channel_name), channel_path);
-    if (preload != NULL && strlen(preload) + sizeof preload_name <= sizeof preload_variable)
-        strcat(strcpy(preload_variable, preload_name), preload);
+    /* Only we ourselves, who come first: the others may be dropped, as the program likes. */
+    size_t size = preload != NULL ? strcspn(preload, ": ") : 0;
+    if (size != 0 && size + sizeof preload_name <= sizeof preload_variable)
+        strncat(strcpy(preload_variable, preload_name), preload, size);
 }
 
 static bool attach(void)
@@ -262,6 +267,7 @@ static void leave_stale(struct thread *thread)
     if (thread->phase == PHASE_RECORD) {
         /* Half a record may be written, but it was not published. What we keep may be torn. */
         unwinder_reset(thread->unwinder);
+        modules_abandon(thread);
         atomic_fetch_add_explicit(&thread->slot->lost[LOSS_REENTRANT], 1, memory_order_relaxed);
     } else if (call->operation != 0) {
         record_thrown(thread, call);
@@ -313,6 +319,7 @@ static void note_foreign_malloc(void)
 __attribute__((constructor)) static void start(void)
 {
     struct thread *thread = real_ready() ? target_enter() : NULL;
+    real_find_later();
     if (thread == NULL)
         return;
     note_foreign_malloc();

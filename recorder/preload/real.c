@@ -2,8 +2,10 @@
 #include "real.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "sys.h"
 
@@ -76,6 +78,27 @@ bool real_ready(void)
     find_all();
     atomic_store_explicit(&state, KNOWN, memory_order_release);
     return true;
+}
+
+extern struct real_later first_later __asm__("__start_real_later")
+    __attribute__((visibility("hidden")));
+extern struct real_later last_later __asm__("__stop_real_later")
+    __attribute__((visibility("hidden")));
+
+static int is_cxx(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    return strstr(info->dlpi_name, "c++") != NULL || strstr(info->dlpi_name, "malloc") != NULL;
+}
+
+void real_find_later(void)
+{
+    /* A failure leaves memory behind that the next lookup frees, which others may not expect. */
+    bool cxx = dl_iterate_phdr(is_cxx, NULL) != 0;
+    for (struct real_later *later = &first_later; later < &last_later; later++)
+        if (cxx || strncmp(later->name, "_Z", 2) != 0)
+            *later->function = dlsym(RTLD_NEXT, later->name);
 }
 
 void *real_find(const char *name)

@@ -29,6 +29,21 @@ extern struct real_functions real;
  */
 bool real_ready(void);
 
+/*
+ * Functions that are looked up when the program starts, by real_find_later(); until then, or where
+ * there is none, the pointer is NULL.
+ */
+struct real_later {
+    const char *name;
+    void **function;
+};
+
+#define REAL_LATER(pointer, symbol)                                                                \
+    static struct real_later later_##pointer                                                       \
+        __attribute__((used, section("real_later"))) = {symbol, (void **)&pointer};
+
+void real_find_later(void);
+
 /* Finds one function behind ours, also in a library opened with RTLD_LOCAL; NULL if there is none.
  */
 void *real_find(const char *name);

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -78,10 +79,15 @@ static void release_all(void)
 
 __attribute__((destructor)) static void ask_runtimes(void)
 {
-    struct thread *thread = target_on->on != 0 ? target_enter() : NULL;
+    struct thread *thread = target_on->on != 0 && !process_is_confined ? target_enter() : NULL;
     if (thread == NULL)
         return;
+    /* No handler of the program may run in the copy. */
+    unsigned long all = ~0UL, before = 0;
+    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
     long copy = sys_call6(SYS_clone, 0 /* a fork, without a signal at its end */, 0, 0, 0, 0, 0);
+    if (copy != 0)
+        sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
     if (copy == 0) {
         process_is_copy = true;
         isolate();
@@ -92,6 +98,25 @@ __attribute__((destructor)) static void ask_runtimes(void)
     if (copy > 0)
         await(copy);
     target_leave(thread);
+}
+
+/* From here on a filter may kill the process for a system call that is not its own. */
+EXPORT int prctl(int option, ...)
+{
+    va_list list;
+    long arguments[4];
+    va_start(list, option);
+    for (int i = 0; i < 4; i++)
+        arguments[i] = va_arg(list, long);
+    va_end(list);
+    if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
+        process_is_confined = true;
+    long result =
+        sys_call6(SYS_prctl, option, arguments[0], arguments[1], arguments[2], arguments[3], 0);
+    if (result >= 0 || result < -4095)
+        return (int)result;
+    errno = (int)-result;
+    return -1;
 }
 
 /* A program that ends in this way runs no destructors. A child of vfork just goes, too. */

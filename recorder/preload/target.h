@@ -89,6 +89,9 @@ uint32_t process_index(void);
 /* Whether this is the process that was attached, and not a child that shares its memory. */
 bool process_is_own(void);
 
+/* Set once the program may be confined by seccomp: no system calls that it does not make itself. */
+extern bool process_is_confined;
+
 /* Set in a copy of the process that only tells what the runtimes would release (runtime.c). */
 extern bool process_is_copy;
 
@@ -112,6 +115,8 @@ uint32_t chunk_wait(bool first, bool *starving);
 
 /* Logs all modules that are there: of a new process image, or again in the child of a fork. */
 void modules_begin(uint64_t sequence);
+/* A hook of the thread was left by a longjmp; it may have been at work on the log. */
+void modules_abandon(const struct thread *thread);
 /* Looks which modules are gone, after a dlclose. */
 void modules_closed(void);
 
@@ -134,7 +139,7 @@ static inline bool thread_stamp(struct thread *thread)
 /* From here until thread_publish() the collector waits for what we may publish. */
 static inline void thread_pending(struct thread *thread)
 {
-    atomic_store_explicit(&thread->slot->pending, thread->sequence, memory_order_relaxed);
+    atomic_store_explicit(&thread->slot->pending, thread->sequence + 1, memory_order_relaxed);
     if (UNLIKELY(target_fences))
         atomic_thread_fence(memory_order_seq_cst);
     else

@@ -42,6 +42,10 @@ static uint32_t take_chunk(bool first)
 uint32_t chunk_wait(bool first, bool *starving)
 {
     struct channel *channel = target_channel;
+    if (atomic_load(&channel->stopped)) {
+        target_on->on = 0;
+        return CHANNEL_NONE;
+    }
     uint32_t index = take_chunk(first);
     if (index != CHANNEL_NONE || *starving) {
         *starving = index == CHANNEL_NONE;
@@ -55,6 +59,7 @@ uint32_t chunk_wait(bool first, bool *starving)
         if (index != CHANNEL_NONE)
             break;
         if (collector_is_gone()) {
+            atomic_store(&channel->stopped, 1);
             target_on->on = 0;
             break;
         }
