@@ -272,19 +272,36 @@ static void exec_process(struct collector *collector, struct process *process, u
     process_exec(process, &collector->host, index);
 }
 
-/* Looks for new processes: really new ones, or new images of known ones. */
-static void find_processes(struct collector *collector)
+/* The oldest process slot that is not known yet; CHANNEL_NONE if all are. */
+static uint32_t oldest_unknown(const struct collector *collector)
 {
+    uint32_t oldest = CHANNEL_NONE;
+    uint64_t sequence = UINT64_MAX;
     for (uint32_t index = 1; index <= CHANNEL_PROCESSES; index++) {
         struct process_slot *slot = channel_process(collector->host.channel, index);
         if (atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_READY ||
-            slot->flags & PROCESS_COPY)
+            slot->flags & PROCESS_COPY || slot->sequence >= sequence ||
+            find_by_slot(collector, index) != NULL)
             continue;
-        struct process *known = find_by_pid(collector, slot->pid);
-        if (known == NULL)
-            add_process(collector, index);
-        else if (known->slot != index)
+        oldest = index;
+        sequence = slot->sequence;
+    }
+    return oldest;
+}
+
+/* Looks for new processes: really new ones, or new images of known ones, in their order. */
+static void find_processes(struct collector *collector)
+{
+    uint32_t index;
+    for (int i = 0; i < CHANNEL_PROCESSES; i++) {
+        if ((index = oldest_unknown(collector)) == CHANNEL_NONE)
+            return;
+        uint32_t pid = channel_process(collector->host.channel, index)->pid;
+        struct process *known = find_by_pid(collector, pid);
+        if (known != NULL)
             exec_process(collector, known, index);
+        else
+            add_process(collector, index);
     }
 }
 

@@ -174,6 +174,19 @@ class Calls(Recording):
         self.assertTrue(all(module['unloaded'] for module in loads))
 
 
+class Loading(Recording):
+    def test_fork_after_an_unseen_unloading(self):
+        result = self.record(program('unloaded_fork'))
+        if result.returncode == 77:
+            self.skipTest('no converter that is a module')
+        self.assertEqual(result.returncode, 0)
+
+    def test_operators_under_the_loaders_lock(self):
+        result = self.record(program('plugin_host'), program('libplugin_threads.so'))
+        self.assertEqual(result.returncode, 0)
+        self.assert_sound()
+
+
 class Threads(Recording):
     def test_order_respects_causality(self):
         for _ in range(3):
@@ -257,6 +270,13 @@ class Children(Recording):
         self.record(program('children'), options=['--no-children'])
         self.assertEqual(self.traces(), [])
         self.assertEqual(self.assert_sound()['total_bytes'], 1000)
+
+    def test_exec_again_and_again(self):
+        self.assertEqual(self.record(program('exec_chain'), '50').returncode, 0)
+        info = analyze('info', self.trace)
+        self.assertEqual((info['lost_events'], info['destroys']), (0, 50))
+        self.assertGreaterEqual(info['frees'], 51 * 200)
+        self.assert_sound()
 
     def test_exec_in_place(self):
         self.record('env', 'A=b', program('leaks_c'))
