@@ -52,7 +52,7 @@ static void acquired(struct thread *thread, void *block)
  * NAME is the mangled operator; PARAMETERS and ARGUMENTS its parameter list and the names in it;
  * then its alignment, and its arguments as operands.
  */
-#define HOOK_NEW(name, operation, parameters, arguments, alignment, ...)                           \
+#define HOOK_NEW(name, operation, throws, parameters, arguments, alignment, ...)                   \
     void *name parameters;                                                                         \
     static void *(*real_##name)parameters;                                                         \
     REAL_LATER(real_##name, #name)                                                                 \
@@ -71,7 +71,7 @@ static void acquired(struct thread *thread, void *block)
                              sizeof operands / sizeof *operands);                                  \
         }                                                                                          \
         void *block = function != NULL ? function arguments : plain_new(size, alignment);          \
-        if (UNLIKELY(block == NULL && function == NULL)) {                                         \
+        if (UNLIKELY(block == NULL && function == NULL && throws)) {                               \
             *(void **)&function = real_find(#name);                                                \
             block = function != NULL ? function arguments : NULL;                                  \
         }                                                                                          \
@@ -101,12 +101,12 @@ static void acquired(struct thread *thread, void *block)
     }
 
 #define NEW_FORMS(letter, form)                                                                    \
-    HOOK_NEW(_Zn##letter##m, form, (size_t size), (size), 0, size)                                 \
-    HOOK_NEW(_Zn##letter##mRKSt9nothrow_t, form##_NOTHROW, (size_t size, const void *tag),         \
+    HOOK_NEW(_Zn##letter##m, form, true, (size_t size), (size), 0, size)                           \
+    HOOK_NEW(_Zn##letter##mRKSt9nothrow_t, form##_NOTHROW, false, (size_t size, const void *tag),  \
              (size, tag), 0, size, (uintptr_t)tag)                                                 \
-    HOOK_NEW(_Zn##letter##mSt11align_val_t, form##_ALIGNED, (size_t size, size_t alignment),       \
+    HOOK_NEW(_Zn##letter##mSt11align_val_t, form##_ALIGNED, true, (size_t size, size_t alignment), \
              (size, alignment), alignment, size, alignment)                                        \
-    HOOK_NEW(_Zn##letter##mSt11align_val_tRKSt9nothrow_t, form##_ALIGNED_NOTHROW,                  \
+    HOOK_NEW(_Zn##letter##mSt11align_val_tRKSt9nothrow_t, form##_ALIGNED_NOTHROW, false,           \
              (size_t size, size_t alignment, const void *tag), (size, alignment, tag), alignment,  \
              size, alignment, (uintptr_t)tag)
 
