@@ -7,6 +7,7 @@
 
 #include "sys.h"
 #include "target.h"
+#include "unwind_mem.h"
 
 enum { MODULES_MAX = 16384, PATH_BYTES_MAX = 4096 };
 
@@ -143,7 +144,9 @@ static void log_load(const struct module *module, uint64_t sequence, uint64_t st
 static bool module_is_gone(const struct module *module)
 {
     struct dl_find_object object;
-    return _dl_find_object((void *)module->begin, &object) != 0 ||
+    /* A fork may come between the unmapping and the loader's forgetting. */
+    return !unwind_page_readable(module->begin) ||
+           _dl_find_object((void *)module->begin, &object) != 0 ||
            (uintptr_t)object.dlfo_map_start != module->begin || object.dlfo_link_map != module->map;
 }
 
