@@ -49,8 +49,9 @@ static void acquired(struct thread *thread, void *block)
 }
 
 /*
- * NAME is the mangled operator; PARAMETERS and ARGUMENTS its parameter list and the names in it;
- * then its alignment, and its arguments as operands.
+ * NAME is the mangled operator; THROWS whether it may leave by an exception; PARAMETERS and
+ * ARGUMENTS its parameter list and the names in it; then its alignment, and its arguments as
+ * operands.
  */
 #define HOOK_NEW(name, operation, throws, parameters, arguments, alignment, ...)                   \
     void *name parameters;                                                                         \
