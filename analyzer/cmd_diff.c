@@ -1,28 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze diff */
+#include "cmd_compare.h"
 #include "cli/exit.h"
 #include "cli/message.h"
 #include "cli/moment.h"
 #include "cli/numbers.h"
 #include "cli/session.h"
 
-enum { OPTION_FROM = OPTION_FIRST, OPTION_TO, OPTION_LIMIT };
+enum { OPTION_FROM = OPTION_FIRST, OPTION_TO, OPTION_CHANGES, OPTION_LIMIT };
 
 static const struct option own_options[] = {{"from", required_argument, NULL, OPTION_FROM},
                                             {"to", required_argument, NULL, OPTION_TO},
+                                            {"changes", no_argument, NULL, OPTION_CHANGES},
                                             {"limit", required_argument, NULL, OPTION_LIMIT},
                                             {NULL, 0, NULL, 0}};
 
 static const char help[] =
     "Usage: ttdanalyze diff [--from POSITION] [--to POSITION] [OPTIONS] TRACE\n"
+    "       ttdanalyze diff [--from POSITION] [--to POSITION] [OPTIONS] OLD NEW\n"
     "\n"
     "Tells what became of blocks in a range of positions, by the stack that allocated:\n"
     "AIFI, allocated inside the range and freed inside; AIFO, allocated inside and not\n"
     "freed in it: what the range has added; AOFI, allocated before and freed inside; and\n"
     "AOFO, allocated before and not freed in it.\n"
     "\n"
-    "      --from POSITION  the first position of the range (start)\n"
-    "      --to POSITION    the first position after it (end)\n"
+    "Of two traces, which live blocks are more or fewer in NEW than in OLD: the largest\n"
+    "changes first. Stacks are the same if their functions are, or without names their\n"
+    "places in modules, wherever these were loaded; lines do not matter.\n"
+    "\n"
+    "      --from POSITION  the first position of the range (start); of two traces, the\n"
+    "                       position in OLD (end)\n"
+    "      --to POSITION    the first position after it (end); of two traces, the\n"
+    "                       position in NEW (end)\n"
+    "      --changes        of one trace, compare the heap at --to with that at --from,\n"
+    "                       as if of two\n"
     "      --limit N        show at most N stacks of each (20; 0 for all). Totals count\n"
     "                       all\n" COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" MOMENT_FORMS;
@@ -30,6 +41,8 @@ static const char help[] =
 typedef struct diff_options {
     moment from;
     moment to;
+    bool has_from;
+    bool has_changes;
     uint64_t limit;
 } diff_options;
 
@@ -37,7 +50,11 @@ static bool take(void *context, int option, const char *argument)
 {
     diff_options *options = context;
     switch (option) {
+    case OPTION_CHANGES:
+        options->has_changes = true;
+        return true;
     case OPTION_FROM:
+        options->has_from = true;
         return moment_parse(argument, &options->from);
     case OPTION_TO:
         return moment_parse(argument, &options->to);
@@ -88,15 +105,25 @@ static int find(session *work, const diff_options *options)
     return status;
 }
 
+static int compare(const common *from, const diff_options *options)
+{
+    compare_options two = {.moments = {options->from, options->to}, .limit = options->limit};
+    if (from->other && !options->has_from)
+        two.moments[HEAP_OLD].kind = MOMENT_END;
+    return compare_heaps(from, &two);
+}
+
 static int run(const command *which, int count, char **arguments)
 {
     diff_options options = {
         .from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}, .limit = 20};
     common common_options;
     int status =
-        command_options(&common_options, which, count, arguments, own_options, take, &options);
+        command_options_pair(&common_options, which, count, arguments, own_options, take, &options);
     if (status >= 0)
         return status;
+    if (common_options.other || options.has_changes)
+        return compare(&common_options, &options);
     session work;
     status = session_open(&work, &common_options);
     if (status != STATUS_OK)
@@ -104,4 +131,5 @@ static int run(const command *which, int count, char **arguments)
     return session_close(&work, find(&work, &options), false);
 }
 
-const command command_diff = {"diff", "what a range of positions has added and freed", help, run};
+const command command_diff = {
+    "diff", "what a range of positions has added and freed; what two heaps differ in", help, run};

@@ -74,19 +74,22 @@ static const char *name_of(const struct option *all, int value)
     return all->name ? all->name : "?";
 }
 
-static int take_operand(common *result, int count, char **arguments)
+static int take_operands(common *result, int most, int count, char **arguments)
 {
     const char *name = result->command->name;
     if (optind == count)
         return message_usage(name, "which trace? A file name is missing");
-    if (optind + 1 < count)
-        return message_usage(name, "one trace at a time: '%s' is too much", arguments[optind + 1]);
+    if (optind + most < count)
+        return message_usage(name, "%s at a time: '%s' is too much",
+                             most == 1 ? "one trace" : "two traces", arguments[optind + most]);
     result->trace = arguments[optind];
+    result->other = optind + 1 < count ? arguments[optind + 1] : NULL;
     return -1;
 }
 
-int command_options(common *result, const command *which, int count, char **arguments,
-                    const struct option *own, option_function take, void *context)
+/* Takes all options; -1 to go on. */
+static int take_options(common *result, const command *which, int count, char **arguments,
+                        const struct option *own, option_function take, void *context)
 {
     struct option all[OWN_MAX + sizeof common_options / sizeof common_options[0]];
     merge(all, own);
@@ -104,5 +107,19 @@ int command_options(common *result, const command *which, int count, char **argu
         if (status >= 0)
             return status;
     }
-    return take_operand(result, count, arguments);
+    return -1;
+}
+
+int command_options(common *result, const command *which, int count, char **arguments,
+                    const struct option *own, option_function take, void *context)
+{
+    int status = take_options(result, which, count, arguments, own, take, context);
+    return status >= 0 ? status : take_operands(result, 1, count, arguments);
+}
+
+int command_options_pair(common *result, const command *which, int count, char **arguments,
+                         const struct option *own, option_function take, void *context)
+{
+    int status = take_options(result, which, count, arguments, own, take, context);
+    return status >= 0 ? status : take_operands(result, 2, count, arguments);
 }

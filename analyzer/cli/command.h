@@ -42,6 +42,8 @@ typedef struct common {
     const char *output;
     bool has_pager;
     const char *trace;
+    /** The second trace, for a command that compares; else NULL. */
+    const char *other;
 } common;
 
 /** Values of options that have no letter begin here. */
@@ -59,6 +61,10 @@ typedef bool (*option_function)(void *context, int option, const char *argument)
  */
 int command_options(common *result, const command *which, int count, char **arguments,
                     const struct option *own, option_function take, void *context);
+
+/** As command_options(), but a second trace may be named, which `other` is set to. */
+int command_options_pair(common *result, const command *which, int count, char **arguments,
+                         const struct option *own, option_function take, void *context);
 
 /** The end of every help text. */
 #define COMMAND_COMMON_HELP                                                                        \

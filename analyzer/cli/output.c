@@ -83,16 +83,25 @@ static int open_temporary(output *target)
     return STATUS_OK;
 }
 
-static int open_file(output *target, const char *source)
+int output_spare(const char *path, const char *source)
 {
     struct stat there;
     struct stat trace;
+    if (!path || strcmp(path, "-") == 0 || stat(path, &there) != 0 || stat(source, &trace) != 0 ||
+        there.st_dev != trace.st_dev || there.st_ino != trace.st_ino)
+        return STATUS_OK;
+    message("%s: is the trace itself, and will not be overwritten", path);
+    return STATUS_USAGE;
+}
+
+static int open_file(output *target, const char *source)
+{
+    struct stat there;
     if (stat(target->path, &there) != 0)
         return open_temporary(target);
-    if (stat(source, &trace) == 0 && there.st_dev == trace.st_dev && there.st_ino == trace.st_ino) {
-        message("%s: is the trace itself, and will not be overwritten", target->path);
-        return STATUS_USAGE;
-    }
+    int status = output_spare(target->path, source);
+    if (status != STATUS_OK)
+        return status;
     if (S_ISREG(there.st_mode))
         return open_temporary(target);
     int descriptor = open(target->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);

@@ -29,6 +29,13 @@ typedef struct output {
 int output_open(output *target, const char *path, const char *source, bool pages);
 
 /**
+ * Whether a trace is safe from an output of the name, which output_open() asks for its source.
+ *
+ * @return an exit status; on failure a message was printed
+ */
+int output_spare(const char *path, const char *source);
+
+/**
  * Completes the output, or with `keep` false removes what was written. Returns `status`, or
  * STATUS_INTERNAL if the output failed.
  */

@@ -38,6 +38,14 @@ void csv_unsigned(csv *writer, uint64_t value)
     out_unsigned(writer->output, value);
 }
 
+void csv_difference(csv *writer, uint64_t from, uint64_t to)
+{
+    begin_field(writer);
+    if (from > to)
+        out_char(writer->output, '-');
+    out_unsigned(writer->output, from > to ? from - to : to - from);
+}
+
 void csv_count(csv *writer, uint64_t value)
 {
     if (value == TTD_UNKNOWN)

@@ -17,6 +17,8 @@ void csv_header(csv *writer, const char *names);
 void csv_string(csv *writer, ttd_string text);
 void csv_text(csv *writer, const char *text);
 void csv_unsigned(csv *writer, uint64_t value);
+/** With a sign if need be: how much more `to` is than `from`. */
+void csv_difference(csv *writer, uint64_t from, uint64_t to);
 /** As csv_unsigned(), but empty for TTD_UNKNOWN. */
 void csv_count(csv *writer, uint64_t value);
 void csv_double(csv *writer, double value);

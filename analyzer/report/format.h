@@ -5,6 +5,7 @@
 
 #include <ttdtrace/verify.h>
 
+#include "heap/compare.h"
 #include "heap/diff.h"
 #include "heap/errors.h"
 #include "heap/history.h"
@@ -19,7 +20,7 @@
 #include "report/csv.h"
 #include "report/doubts.h"
 #include "report/json.h"
-#include "symbols/frames.h"
+#include "symbols/fingerprint.h"
 
 /** What all reports share. */
 typedef struct report {
@@ -72,6 +73,21 @@ typedef struct report_diff {
     size_t limit;
 } report_diff;
 
+/** One of the two heaps that are compared. */
+typedef struct report_side {
+    definitions *names;
+    const doubts *doubts;
+    uint64_t trace_id;
+    ttd_position position;
+} report_side;
+
+typedef struct report_compare {
+    const heap_comparison *comparison;
+    report_side sides[HEAP_SIDES];
+    /** Changes to show. */
+    size_t limit;
+} report_compare;
+
 typedef struct report_usage {
     const heap_usage *usage;
     size_t limit;
@@ -122,6 +138,7 @@ typedef struct report_format {
     void (*history)(report *to, const heap_history *data);
     void (*peak)(report *to, const report_state *data);
     void (*diff)(report *to, const report_diff *data);
+    void (*compare)(report *to, const report_compare *data);
     void (*hot)(report *to, const report_usage *data);
     void (*temporary)(report *to, const report_usage *data);
     void (*lifetimes)(report *to, const report_usage *data);

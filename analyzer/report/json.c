@@ -111,6 +111,19 @@ void json_unsigned(json *writer, const char *key, uint64_t value)
         out_char(writer->output, '"');
 }
 
+void json_difference(json *writer, const char *key, uint64_t from, uint64_t to)
+{
+    uint64_t distance = from > to ? from - to : to - from;
+    begin_value(writer, key);
+    if (distance >= EXACT_MAX)
+        out_char(writer->output, '"');
+    if (from > to)
+        out_char(writer->output, '-');
+    out_unsigned(writer->output, distance);
+    if (distance >= EXACT_MAX)
+        out_char(writer->output, '"');
+}
+
 void json_count(json *writer, const char *key, uint64_t value)
 {
     if (value == TTD_UNKNOWN)

@@ -31,6 +31,8 @@ void json_text(json *writer, const char *key, const char *text);
 void json_name(json *writer, const char *key, ttd_string text);
 /** A number, or a string from 2^53 on, where other readers lose digits. */
 void json_unsigned(json *writer, const char *key, uint64_t value);
+/** As json_unsigned(), with a sign if need be: how much more `to` is than `from`. */
+void json_difference(json *writer, const char *key, uint64_t from, uint64_t to);
 /** As json_unsigned(), but null for TTD_UNKNOWN. */
 void json_count(json *writer, const char *key, uint64_t value);
 void json_double(json *writer, const char *key, double value);

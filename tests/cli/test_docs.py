@@ -105,6 +105,17 @@ class Json(TestCase):
         self.agree("diff.aifi", found["aifo"])
         self.agree("leaks.groups", found["aifo"]["groups"][0])
 
+    def test_diff_of_two(self):
+        script = Script().basics()
+        script.alloc(0x1000, 10)
+        for arguments in ((self.trace, self.write(script.close(), "other")),
+                          ("--changes", self.trace)):
+            found = self.run_ok("diff", "-f", "json", *arguments).json
+            self.agree("diff of two heaps", found)
+            self.agree("diff of two heaps.old", found["old"])
+            self.agree("diff of two heaps.old", found["new"])
+            self.agree("diff of two heaps.changes", found["changes"][0])
+
     def test_usage(self):
         for command in ("hot", "temporary"):
             found = self.json_of(command, self.trace)

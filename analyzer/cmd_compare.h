@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/** What ttdanalyze diff does with two heaps: of two traces, or of one at two positions. */
+#ifndef ANALYZER_CMD_COMPARE_H
+#define ANALYZER_CMD_COMPARE_H
+
+#include "cli/command.h"
+#include "cli/moment.h"
+
+typedef struct compare_options {
+    /** Of the old heap, and of the new one. */
+    moment moments[HEAP_SIDES];
+    /** Changes to show; 0 for all. */
+    uint64_t limit;
+} compare_options;
+
+/** With one trace it is compared with itself, by the identifiers of stacks. Returns the exit
+ * status. */
+int compare_heaps(const common *from, const compare_options *options);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/compare.h"
+
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+void heap_comparison_init(heap_comparison *comparison)
+{
+    *comparison = (heap_comparison){.items = NULL};
+    map_init(&comparison->by_key);
+}
+
+void heap_comparison_free(heap_comparison *comparison)
+{
+    free(comparison->items);
+    map_free(&comparison->by_key);
+    *comparison = (heap_comparison){.items = NULL};
+}
+
+/* Sizes are what the program asked for, which may be nonsense: the sum stops at the top. */
+static uint64_t add(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t distance(const uint64_t sides[HEAP_SIDES])
+{
+    return sides[HEAP_OLD] > sides[HEAP_NEW] ? sides[HEAP_OLD] - sides[HEAP_NEW]
+                                             : sides[HEAP_NEW] - sides[HEAP_OLD];
+}
+
+static ttd_status change_of(heap_comparison *comparison, uint64_t key_high, uint64_t key_low,
+                            heap_change **change)
+{
+    uint32_t index = map_get(&comparison->by_key, key_high, key_low);
+    if (index == MAP_NONE) {
+        ttd_status status = grow_array((void **)&comparison->items, &comparison->capacity,
+                                       comparison->count + 1, sizeof *comparison->items);
+        index = (uint32_t)comparison->count;
+        if (status == TTD_OK)
+            status = map_set(&comparison->by_key, key_high, key_low, index);
+        if (status != TTD_OK)
+            return status;
+        comparison->items[comparison->count++] = (heap_change){.blocks = {0, 0}};
+    }
+    *change = &comparison->items[index];
+    return TTD_OK;
+}
+
+ttd_status heap_comparison_add(heap_comparison *comparison, heap_side side, uint64_t key_high,
+                               uint64_t key_low, const heap_group *group)
+{
+    heap_change *change;
+    ttd_status status = change_of(comparison, key_high, key_low, &change);
+    if (status != TTD_OK)
+        return status;
+    if (!change->blocks[side])
+        change->stacks[side] = group->stack;
+    change->blocks[side] += group->blocks;
+    change->bytes[side] = add(change->bytes[side], group->bytes);
+    comparison->blocks[side] += group->blocks;
+    comparison->bytes[side] = add(comparison->bytes[side], group->bytes);
+    return TTD_OK;
+}
+
+heap_change_kind heap_change_kind_of(const heap_change *change)
+{
+    if (!change->blocks[HEAP_OLD])
+        return HEAP_CHANGE_ADDED;
+    if (!change->blocks[HEAP_NEW])
+        return HEAP_CHANGE_GONE;
+    const uint64_t *sides = distance(change->bytes) ? change->bytes : change->blocks;
+    if (sides[HEAP_OLD] == sides[HEAP_NEW])
+        return HEAP_CHANGE_SAME;
+    return sides[HEAP_OLD] < sides[HEAP_NEW] ? HEAP_CHANGE_GROWN : HEAP_CHANGE_SHRUNK;
+}
+
+/* Stacks differ on one side at least, so that the order depends on nothing else. */
+static int compare(const void *a, const void *b)
+{
+    const heap_change *x = a;
+    const heap_change *y = b;
+    if (distance(x->bytes) != distance(y->bytes))
+        return distance(x->bytes) > distance(y->bytes) ? -1 : 1;
+    if (distance(x->blocks) != distance(y->blocks))
+        return distance(x->blocks) > distance(y->blocks) ? -1 : 1;
+    if (x->bytes[HEAP_NEW] != y->bytes[HEAP_NEW])
+        return x->bytes[HEAP_NEW] > y->bytes[HEAP_NEW] ? -1 : 1;
+    if (x->stacks[HEAP_NEW] != y->stacks[HEAP_NEW])
+        return x->stacks[HEAP_NEW] > y->stacks[HEAP_NEW] ? 1 : -1;
+    return (x->stacks[HEAP_OLD] > y->stacks[HEAP_OLD]) -
+           (x->stacks[HEAP_OLD] < y->stacks[HEAP_OLD]);
+}
+
+void heap_comparison_sort(heap_comparison *comparison)
+{
+    if (comparison->count)
+        qsort(comparison->items, comparison->count, sizeof *comparison->items, compare);
+    for (size_t i = 0; i < comparison->count; i++)
+        comparison->kinds[heap_change_kind_of(&comparison->items[i])]++;
+    map_free(&comparison->by_key);
+}

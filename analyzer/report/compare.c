@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/formats.h"
+
+static const char *const side_names[HEAP_SIDES] = {"old", "new"};
+
+static const char *kind_name(heap_change_kind kind)
+{
+    static const char *const names[HEAP_CHANGE_KINDS] = {"new", "gone", "grown", "shrunk", "same"};
+    return names[kind];
+}
+
+/* What has changed, and is not too much. */
+static size_t shown(const report_compare *data)
+{
+    const heap_comparison *comparison = data->comparison;
+    size_t changed = comparison->count - comparison->kinds[HEAP_CHANGE_SAME];
+    return changed < data->limit ? changed : data->limit;
+}
+
+/* The stack by which a change is known, with the names of its side: the new one if it is there. */
+static ttd_id use_side(report *to, const report_compare *data, const heap_change *change)
+{
+    heap_side side = change->blocks[HEAP_NEW] ? HEAP_NEW : HEAP_OLD;
+    to->names = data->sides[side].names;
+    return change->stacks[side];
+}
+
+static fingerprint fingerprint_of(report *to, fingerprinter *work, ttd_id stack)
+{
+    fingerprint result = {0, 0};
+    ttd_status status = fingerprint_stack(work, to->names, stack, &result);
+    if (status != TTD_OK)
+        to->status = status;
+    return result;
+}
+
+/* ---- Text ---- */
+
+static void text_signed(out *output, const uint64_t sides[HEAP_SIDES], const char *unit)
+{
+    bool has_grown = sides[HEAP_OLD] <= sides[HEAP_NEW];
+    out_char(output, has_grown ? '+' : '-');
+    report_count(output,
+                 has_grown ? sides[HEAP_NEW] - sides[HEAP_OLD] : sides[HEAP_OLD] - sides[HEAP_NEW],
+                 unit);
+}
+
+static void text_change(report *to, const report_compare *data, const heap_change *change)
+{
+    out *output = to->output;
+    out_bold(output);
+    text_signed(output, change->bytes, "byte");
+    out_text(output, ", ");
+    text_signed(output, change->blocks, "block");
+    out_plain(output);
+    out_text(output, ", ");
+    out_text(output, kind_name(heap_change_kind_of(change)));
+    if (change->blocks[HEAP_OLD] && change->blocks[HEAP_NEW]) {
+        out_text(output, ": from ");
+        report_count(output, change->bytes[HEAP_OLD], "byte");
+        out_text(output, " in ");
+        report_count(output, change->blocks[HEAP_OLD], "block");
+        out_text(output, " to ");
+        report_count(output, change->bytes[HEAP_NEW], "byte");
+        out_text(output, " in ");
+        report_count(output, change->blocks[HEAP_NEW], "block");
+    }
+    out_char(output, '\n');
+    report_stack_text(to, use_side(to, data, change));
+    out_char(output, '\n');
+}
+
+static void text_sums(report *to, const report_compare *data)
+{
+    const heap_comparison *comparison = data->comparison;
+    out *output = to->output;
+    for (int i = 0; i < HEAP_SIDES; i++) {
+        out_text(output, i == HEAP_OLD ? "Old: " : "New: ");
+        report_count(output, comparison->bytes[i], "byte");
+        out_text(output, " in ");
+        report_count(output, comparison->blocks[i], "block");
+        out_text(output, " at ");
+        out_position(output, data->sides[i].position);
+        out_char(output, '\n');
+    }
+    out_bold(output);
+    out_text(output, "Change: ");
+    text_signed(output, comparison->bytes, "byte");
+    out_text(output, ", ");
+    text_signed(output, comparison->blocks, "block");
+    out_plain(output);
+    out_text(output, "; stacks:");
+    for (int i = 0; i < HEAP_CHANGE_KINDS; i++) {
+        out_text(output, i ? ", " : " ");
+        out_grouped(output, comparison->kinds[i]);
+        out_char(output, ' ');
+        out_text(output, kind_name((heap_change_kind)i));
+    }
+    out_char(output, '\n');
+}
+
+static void text_doubts(report *to, const report_compare *data)
+{
+    for (int i = 0; i < HEAP_SIDES; i++) {
+        const doubts *all = data->sides[i].doubts;
+        for (size_t k = 0; k < all->count; k++) {
+            out_alarm(to->output);
+            out_text(to->output, "Uncertain");
+            out_plain(to->output);
+            out_format(to->output, ", of the %s heap: %s\n", side_names[i], all->reasons[k]);
+        }
+    }
+}
+
+void text_compare(report *to, const report_compare *data)
+{
+    const heap_comparison *comparison = data->comparison;
+    size_t changed = comparison->count - comparison->kinds[HEAP_CHANGE_SAME];
+    size_t count = shown(data);
+    for (size_t i = 0; i < count; i++)
+        text_change(to, data, &comparison->items[i]);
+    if (count < changed) {
+        out_text(to->output, "… and ");
+        report_count(to->output, changed - count, "stack");
+        out_text(to->output, " more (--limit 0 for all)\n\n");
+    }
+    text_sums(to, data);
+    text_doubts(to, data);
+}
+
+/* ---- JSON ---- */
+
+static void json_side(json *writer, const report_compare *data, heap_side side)
+{
+    const report_side *from = &data->sides[side];
+    json_begin_object(writer, side_names[side]);
+    json_hex(writer, "trace_id", from->trace_id);
+    json_position(writer, "position", from->position);
+    json_bool(writer, "certain", !from->doubts->count);
+    json_begin_array(writer, "reasons");
+    for (size_t i = 0; i < from->doubts->count; i++)
+        json_text(writer, NULL, from->doubts->reasons[i]);
+    json_end_array(writer);
+    json_unsigned(writer, "live_blocks", data->comparison->blocks[side]);
+    json_unsigned(writer, "live_bytes", data->comparison->bytes[side]);
+    json_end_object(writer);
+}
+
+static void json_change(report *to, json *writer, const report_compare *data,
+                        const heap_change *change, fingerprinter *work)
+{
+    char text[FINGERPRINT_TEXT];
+    ttd_id stack = use_side(to, data, change);
+    json_begin_object(writer, NULL);
+    json_text(writer, "change", kind_name(heap_change_kind_of(change)));
+    json_difference(writer, "change_blocks", change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]);
+    json_difference(writer, "change_bytes", change->bytes[HEAP_OLD], change->bytes[HEAP_NEW]);
+    json_unsigned(writer, "old_blocks", change->blocks[HEAP_OLD]);
+    json_unsigned(writer, "old_bytes", change->bytes[HEAP_OLD]);
+    json_unsigned(writer, "new_blocks", change->blocks[HEAP_NEW]);
+    json_unsigned(writer, "new_bytes", change->bytes[HEAP_NEW]);
+    fingerprint_format(fingerprint_of(to, work, stack), text);
+    json_text(writer, "fingerprint", text);
+    json_unsigned(writer, "stack_id", stack);
+    report_stack_json(to, writer, "stack", stack);
+    json_end_object(writer);
+}
+
+static void json_certainty(json *writer, const report_compare *data)
+{
+    json_bool(writer, "certain",
+              !data->sides[HEAP_OLD].doubts->count && !data->sides[HEAP_NEW].doubts->count);
+}
+
+void json_compare(report *to, const report_compare *data)
+{
+    const heap_comparison *comparison = data->comparison;
+    fingerprinter work = {.bytes = NULL};
+    json writer;
+    json_init(&writer, to->output, true);
+    json_begin_object(&writer, NULL);
+    json_certainty(&writer, data);
+    json_side(&writer, data, HEAP_OLD);
+    json_side(&writer, data, HEAP_NEW);
+    json_difference(&writer, "change_blocks", comparison->blocks[HEAP_OLD],
+                    comparison->blocks[HEAP_NEW]);
+    json_difference(&writer, "change_bytes", comparison->bytes[HEAP_OLD],
+                    comparison->bytes[HEAP_NEW]);
+    static const char *const totals[HEAP_CHANGE_KINDS] = {
+        "new_stacks", "gone_stacks", "grown_stacks", "shrunk_stacks", "same_stacks"};
+    for (int i = 0; i < HEAP_CHANGE_KINDS; i++)
+        json_unsigned(&writer, totals[i], comparison->kinds[i]);
+    json_begin_array(&writer, "changes");
+    for (size_t i = 0; i < shown(data); i++)
+        json_change(to, &writer, data, &comparison->items[i], &work);
+    json_end_array(&writer);
+    json_end_object(&writer);
+    fingerprinter_free(&work);
+}
+
+/* ---- CSV ---- */
+
+void csv_compare(report *to, const report_compare *data)
+{
+    fingerprinter work = {.bytes = NULL};
+    csv writer;
+    csv_init(&writer, to->output);
+    csv_header(&writer, "change,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
+                        "new_bytes,fingerprint,stack_id,stack");
+    for (size_t i = 0; i < shown(data); i++) {
+        const heap_change *change = &data->comparison->items[i];
+        char text[FINGERPRINT_TEXT];
+        ttd_id stack = use_side(to, data, change);
+        csv_text(&writer, kind_name(heap_change_kind_of(change)));
+        csv_difference(&writer, change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]);
+        csv_difference(&writer, change->bytes[HEAP_OLD], change->bytes[HEAP_NEW]);
+        csv_unsigned(&writer, change->blocks[HEAP_OLD]);
+        csv_unsigned(&writer, change->bytes[HEAP_OLD]);
+        csv_unsigned(&writer, change->blocks[HEAP_NEW]);
+        csv_unsigned(&writer, change->bytes[HEAP_NEW]);
+        fingerprint_format(fingerprint_of(to, &work, stack), text);
+        csv_text(&writer, text);
+        csv_unsigned(&writer, stack);
+        report_stack_csv(to, &writer, stack);
+        csv_end_row(&writer);
+    }
+    fingerprinter_free(&work);
+}
