@@ -116,6 +116,13 @@ typedef struct ttd_event {
     uint64_t base_address;
     /** Alloc, ReAlloc: bytes requested. Sized Free: the size given. Otherwise 0. */
     uint64_t size;
+    /**
+     * Raw arguments as the program passed them, `parameter_count` of them; NULL with a count of 0
+     * if they are not recorded. They come back from a reader as they were written. For an API whose
+     * template consists of other properties (spec, "APIs") they need not be recorded:
+     * ttd_event_parameters() gives them all the same. What a template gives costs no space.
+     */
+    const uint64_t *parameters;
     /** Flags as the API defines them. */
     uint64_t flags;
     /** Non-zero is success, zero is failure. 0 as well when the call never returned. */
@@ -125,21 +132,22 @@ typedef struct ttd_event {
     uint64_t commit_size;
     /** Protect: non-zero makes the heap read-only, zero read-write. */
     uint64_t make_read_only;
-    /**
-     * Raw arguments as the program passed them, `parameter_count` of them; NULL with a count of 0
-     * if they are not recorded. They come back from a reader as they were written. For an API whose
-     * template consists of other properties (spec, "APIs") they need not be recorded:
-     * ttd_event_parameters() gives them all the same. What a template gives costs no space.
-     */
-    const uint64_t *parameters;
     uint32_t parameter_count;
-    ttd_id thread;
     ttd_id heap;
-    ttd_id stack;
     /** A ttd_action. */
     uint8_t action;
     /** A ttd_api_function, or a value unknown to this library. */
     uint8_t api;
+    ttd_id thread;
+    ttd_id stack;
+    /**
+     * Set by the reader: ordinals of address and base_address among those that the event's chunk
+     * spells out, from 0; without meaning where the address is 0. Within a chunk equal ordinals
+     * mean equal addresses, so that who follows blocks need not look most of them up. The same
+     * address may have several.
+     */
+    uint32_t address_ordinal;
+    uint32_t base_ordinal;
 } ttd_event;
 
 /** Whether the call returned. */

@@ -3,6 +3,8 @@
 #ifndef TTD_CODEC_EVENTS_H
 #define TTD_CODEC_EVENTS_H
 
+#include <string.h>
+
 #include <ttdtrace/model.h>
 #include <ttdtrace/status.h>
 
@@ -165,11 +167,51 @@ bool ttd_events_encoder_add(ttd_events_encoder *encoder, const ttd_event *event)
 void ttd_events_encoder_finish(ttd_events_encoder *encoder, ttd_buffer *out);
 
 /** Events that a decoder gives at a time at most; so few that they stay in the cache. */
-#define TTD_EVENT_BATCH 128
+#define TTD_EVENT_BATCH 64
+
+/** Ordinals that are moved at once, so that the number of moves is easy to predict. */
+#define TTD_ORDINAL_BLOCK 8
+
+/** A list of addresses in order of use, newest last, by their ordinals. */
+typedef struct ttd_ordinal_list {
+    uint32_t *items;
+    size_t count;
+    size_t capacity;
+} ttd_ordinal_list;
+
+/** Takes out the item at `place`, counted from 1 for the newest. */
+static inline uint32_t ttd_ordinal_take(ttd_ordinal_list *list, size_t place)
+{
+    uint32_t *item = list->items + list->count - place;
+    const uint32_t *end = list->items + list->count;
+    uint32_t ordinal = *item;
+    list->count--;
+    /* May move what lies behind the end, which is of no account: there is room for a block. */
+    do {
+        uint32_t block[TTD_ORDINAL_BLOCK];
+        memcpy(block, item + 1, sizeof block);
+        memcpy(item, block, sizeof block);
+        item += TTD_ORDINAL_BLOCK;
+    } while (item < end);
+    return ordinal;
+}
+
+/** The addresses that a chunk spells out, by their ordinals, and the lists that repeat them. */
+typedef struct ttd_event_addresses {
+    uint64_t *spelled;
+    size_t count;
+    size_t capacity;
+    ttd_ordinal_list freed;
+    ttd_ordinal_list allocated;
+} ttd_event_addresses;
 
 /** Decoder of one chunk at a time. */
 typedef struct ttd_events_decoder {
     ttd_event_state state;
+    /** For each class, an event with all that the class says. */
+    ttd_event *prototypes;
+    size_t prototype_capacity;
+    ttd_event_addresses addresses;
     ttd_cursor columns[TTD_COLUMN_COUNT];
     uint64_t number;
     uint32_t left;
@@ -184,7 +226,9 @@ typedef struct ttd_events_decoder {
     /** What is wrong, static. */
     const char *error;
     ttd_event events[TTD_EVENT_BATCH];
-    uint64_t parameters[TTD_EVENT_BATCH][TTD_PARAMETERS_MAX];
+    /** Of each event: up to two, which is usual, or more. */
+    uint64_t parameters[TTD_EVENT_BATCH][2];
+    uint64_t more_parameters[TTD_EVENT_BATCH][TTD_PARAMETERS_MAX];
 } ttd_events_decoder;
 
 void ttd_events_decoder_init(ttd_events_decoder *decoder, const ttd_allocator *allocator);

@@ -14,7 +14,46 @@ void ttd_events_decoder_init(ttd_events_decoder *decoder, const ttd_allocator *a
 
 void ttd_events_decoder_free(ttd_events_decoder *decoder)
 {
+    const ttd_allocator *allocator = decoder->state.allocator;
+    if (!allocator)
+        return;
+    ttd_release(allocator, decoder->prototypes);
+    ttd_release(allocator, decoder->addresses.spelled);
+    ttd_release(allocator, decoder->addresses.freed.items);
+    ttd_release(allocator, decoder->addresses.allocated.items);
     ttd_event_state_free(&decoder->state);
+}
+
+static bool reserve_list(const ttd_allocator *allocator, ttd_ordinal_list *list, size_t count)
+{
+    void *items = list->items;
+    size_t before = list->capacity;
+    list->count = 0;
+    if (ttd_grow_array(allocator, &items, &list->capacity, count + TTD_ORDINAL_BLOCK + 1,
+                       sizeof *list->items))
+        return false;
+    list->items = items;
+    if (list->capacity > before)
+        memset(list->items + before, 0, (list->capacity - before) * sizeof *list->items);
+    return true;
+}
+
+/** Empties the lists and makes room for what the columns can hold. False without memory. */
+static bool reserve_addresses(ttd_events_decoder *decoder, size_t events)
+{
+    ttd_event_addresses *addresses = &decoder->addresses;
+    const ttd_allocator *allocator = decoder->state.allocator;
+    size_t spelled = ttd_cursor_left(&decoder->columns[TTD_COLUMN_RELEASED_EXPLICIT]) +
+                     ttd_cursor_left(&decoder->columns[TTD_COLUMN_ACQUIRED_EXPLICIT]);
+    void *array = addresses->spelled;
+    addresses->count = 0;
+    /* One more: reading past the end of a column gives an address, too, before it is noticed. */
+    if (ttd_grow_array(allocator, &array, &addresses->capacity, spelled + 2,
+                       sizeof *addresses->spelled))
+        return false;
+    addresses->spelled = array;
+    return reserve_list(allocator, &addresses->freed, events) &&
+           reserve_list(allocator, &addresses->allocated, events);
 }
 
 /** Moves the first error of a column to the decoder; true if there is one. */
@@ -72,7 +111,7 @@ ttd_status ttd_events_decoder_begin(ttd_events_decoder *decoder, ttd_cursor payl
     ttd_status status = read_tables(decoder, classes, shapes);
     if (status != TTD_OK)
         return status;
-    if (!ttd_event_state_reserve_addresses(state, count))
+    if (!reserve_addresses(decoder, count))
         return TTD_ERROR_NO_MEMORY;
     decoder->exception = ttd_events_next_gap(decoder, TTD_COLUMN_TIME_GAPS, number);
     decoder->clock_change = ttd_events_next_gap(decoder, TTD_COLUMN_CLOCK, number);

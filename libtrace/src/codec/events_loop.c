@@ -21,8 +21,7 @@ typedef struct hot {
     ttd_cursor acquired;
     ttd_cursor released_explicit;
     ttd_cursor acquired_explicit;
-    ttd_address_list freed;
-    ttd_address_list allocated;
+    ttd_event_addresses addresses;
     uint64_t last_released;
     uint64_t last_acquired;
     uint64_t number;
@@ -61,8 +60,7 @@ static inline hot warm_up(const ttd_events_decoder *decoder)
              .acquired = decoder->columns[TTD_COLUMN_ACQUIRED],
              .released_explicit = decoder->columns[TTD_COLUMN_RELEASED_EXPLICIT],
              .acquired_explicit = decoder->columns[TTD_COLUMN_ACQUIRED_EXPLICIT],
-             .freed = state->freed,
-             .allocated = state->allocated,
+             .addresses = decoder->addresses,
              .last_released = state->released,
              .last_acquired = state->acquired,
              .number = decoder->number};
@@ -81,8 +79,7 @@ static inline void cool_down(ttd_events_decoder *decoder, const hot *h)
     decoder->columns[TTD_COLUMN_ACQUIRED] = h->acquired;
     decoder->columns[TTD_COLUMN_RELEASED_EXPLICIT] = h->released_explicit;
     decoder->columns[TTD_COLUMN_ACQUIRED_EXPLICIT] = h->acquired_explicit;
-    state->freed = h->freed;
-    state->allocated = h->allocated;
+    decoder->addresses = h->addresses;
     state->released = h->last_released;
     state->acquired = h->last_acquired;
     decoder->number = h->number;
@@ -178,47 +175,63 @@ static inline uint64_t swap_predicted(uint64_t value, uint64_t predicted)
     return value == 0 ? predicted : value;
 }
 
-static inline uint64_t take_explicit(hot *h, ttd_cursor *cursor, uint64_t *last)
+/** Reads an address that is spelled out; returns its ordinal. */
+static inline uint32_t take_explicit(hot *h, ttd_cursor *cursor, uint64_t *last)
 {
+    uint32_t ordinal = (uint32_t)h->addresses.count;
+    if (cursor->at == cursor->end) {
+        h->error = "payload too short";
+        h->addresses.spelled[ordinal] = 0;
+        return ordinal;
+    }
     *last += ttd_unzigzag(take(cursor));
     if (*last == 0)
         h->error = "address of an event";
-    return ttd_rotate_left(*last, TTD_ADDRESS_ROTATION);
+    h->addresses.spelled[ordinal] = ttd_rotate_left(*last, TTD_ADDRESS_ROTATION);
+    h->addresses.count++;
+    return ordinal;
 }
 
-static inline uint64_t decode_base(hot *h, const ttd_event_class *class)
+static inline void push(ttd_ordinal_list *list, uint32_t ordinal)
+{
+    list->items[list->count++] = ordinal;
+}
+
+static inline void decode_base(hot *h, const ttd_event_class *class, ttd_event *event)
 {
     size_t place = take8(h, &h->released);
-    uint64_t address;
-    if (place == 0) {
-        address = take_explicit(h, &h->released_explicit, &h->last_released);
-    } else if (place > h->allocated.count) {
+    ttd_ordinal_list *allocated = &h->addresses.allocated;
+    uint32_t ordinal = 0;
+    if (place == 0)
+        ordinal = take_explicit(h, &h->released_explicit, &h->last_released);
+    else if (place > allocated->count)
         h->error = "place of an address";
-        return 0;
-    } else if (class->releases) {
-        address = ttd_address_take(&h->allocated, place);
-    } else {
-        return h->allocated.items[h->allocated.count - place];
-    }
+    else if (class->releases)
+        ordinal = ttd_ordinal_take(allocated, place);
+    else
+        ordinal = allocated->items[allocated->count - place];
     if (class->releases)
-        ttd_address_push(&h->freed, address);
-    return address;
+        push(&h->addresses.freed, ordinal);
+    event->base_ordinal = ordinal;
+    event->base_address = h->addresses.spelled[ordinal];
+    if (class->action == TTD_ACTION_REALLOC)
+        event->previous_address = event->base_address;
 }
 
-static inline uint64_t decode_address(hot *h)
+static inline void decode_address(hot *h, ttd_event *event)
 {
     size_t place = take8(h, &h->acquired);
-    uint64_t address;
-    if (place == 0) {
-        address = take_explicit(h, &h->acquired_explicit, &h->last_acquired);
-    } else if (place > h->freed.count) {
+    ttd_ordinal_list *freed = &h->addresses.freed;
+    uint32_t ordinal = 0;
+    if (place == 0)
+        ordinal = take_explicit(h, &h->acquired_explicit, &h->last_acquired);
+    else if (place > freed->count)
         h->error = "place of an address";
-        return 0;
-    } else {
-        address = ttd_address_take(&h->freed, place);
-    }
-    ttd_address_push(&h->allocated, address);
-    return address;
+    else
+        ordinal = ttd_ordinal_take(freed, place);
+    push(&h->addresses.allocated, ordinal);
+    event->address_ordinal = ordinal;
+    event->address = h->addresses.spelled[ordinal];
 }
 
 static void decode_parameters(ttd_events_decoder *decoder, ttd_event *event,
@@ -295,58 +308,44 @@ static inline bool decode_times(hot *h, const ttd_event_class *class, ttd_event 
     return true;
 }
 
-/** Fills in what comes from the class, and nothing. */
-static inline void fill(ttd_event *event, const ttd_event_class *class)
+/** Size, addresses and parameters of an event, which is a copy of its class's prototype. */
+static inline void decode_values(ttd_events_decoder *decoder, hot *h, size_t index,
+                                 const ttd_event_class *class, ttd_event_shape *shape)
 {
-    event->flags = class->flags;
-    event->result = (class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_ONE;
-    event->reserve_size = 0;
-    event->commit_size = 0;
-    event->make_read_only = 0;
-    event->parameter_count = class->parameter_count;
-    event->heap = class->heap;
-    event->action = class->action;
-    event->api = class->api;
-}
-
-/** Size, addresses and parameters of an event. */
-static inline void decode_values(ttd_events_decoder *decoder, hot *h, ttd_event *event,
-                                 const ttd_event_class *class, ttd_event_shape *shape,
-                                 uint64_t *parameters)
-{
+    ttd_event *event = &decoder->events[index];
     unsigned form = class->form;
-    uint64_t size = 0, base = 0, address = 0;
     if (form & TTD_FORM_SIZE) {
-        size = swap_predicted(take(&h->sizes), shape->size);
-        shape->size = size;
+        event->size = swap_predicted(take(&h->sizes), shape->size);
+        shape->size = event->size;
     }
     if (form & TTD_FORM_BASE)
-        base = decode_base(h, class);
+        decode_base(h, class, event);
     if (form & TTD_FORM_ADDRESS)
-        address = decode_address(h);
-    event->size = size;
-    event->base_address = base;
-    event->previous_address = class->action == TTD_ACTION_REALLOC ? base : 0;
-    event->address = address;
-    event->parameters = form & TTD_FORM_PARAMETERS ? parameters : NULL;
+        decode_address(h, event);
     if (class->rest == TTD_REST_OTHER) {
-        decode_extra(decoder, event, class, shape, parameters);
-    } else {
-        parameters[0] = class->rest & TTD_REST_BASE ? base : size;
-        parameters[1] = size;
+        if (form & TTD_FORM_PARAMETERS)
+            event->parameters = decoder->more_parameters[index];
+        decode_extra(decoder, event, class, shape, decoder->more_parameters[index]);
+    } else if (class->rest != TTD_REST_NONE) {
+        uint64_t *parameters = decoder->parameters[index];
+        event->parameters = parameters;
+        parameters[0] = class->rest & TTD_REST_BASE ? event->base_address : event->size;
+        parameters[1] = event->size;
     }
 }
 
 /** Decodes one event; false on failure. */
 static inline bool decode_event(ttd_events_decoder *decoder, hot *h, const ttd_event *before,
-                                ttd_event *event, uint64_t *parameters)
+                                size_t index)
 {
+    ttd_event *event = &decoder->events[index];
     ttd_event_shape *shape = decode_shape(decoder, h);
     if (!shape) {
         h->error = "shape of an event";
         return false;
     }
     const ttd_event_class *class = &h->classes[shape->class_index];
+    *event = decoder->prototypes[shape->class_index];
     if (h->number == decoder->exception ? !decode_exception(decoder, h, class, before, event)
                                         : !decode_times(h, class, event)) {
         h->error = "times of an event";
@@ -358,8 +357,7 @@ static inline bool decode_event(ttd_events_decoder *decoder, hot *h, const ttd_e
     event->wall_time = decoder->state.wall_time;
     event->thread = h->thread;
     event->stack = shape->stack;
-    fill(event, class);
-    decode_values(decoder, h, event, class, shape, parameters);
+    decode_values(decoder, h, index, class, shape);
     return !h->error;
 }
 
@@ -368,10 +366,9 @@ void ttd_events_decode_batch(ttd_events_decoder *decoder, uint32_t count)
     hot h = warm_up(decoder);
     const ttd_event *before = NULL;
     for (uint32_t i = 0; i < count; i++) {
-        ttd_event *event = &decoder->events[i];
-        if (!decode_event(decoder, &h, before, event, decoder->parameters[i]))
+        if (!decode_event(decoder, &h, before, i))
             break;
-        before = event;
+        before = &decoder->events[i];
     }
     if (before)
         decoder->state.effect = ttd_event_position(before);

@@ -40,6 +40,33 @@ static const char *check_class(const ttd_event_class *class)
     }
 }
 
+static ttd_event prototype_of(const ttd_event_class *class)
+{
+    return (ttd_event){.flags = class->flags,
+                       .result = (class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_ONE,
+                       .parameter_count = class->parameter_count,
+                       .heap = class->heap,
+                       .action = class->action,
+                       .api = class->api};
+}
+
+/** Makes room for classes and their prototypes. False without memory. */
+static bool reserve_classes(ttd_events_decoder *decoder, uint32_t count)
+{
+    ttd_event_state *state = &decoder->state;
+    void *array = state->classes;
+    if (ttd_grow_array(state->allocator, &array, &state->class_capacity, count,
+                       sizeof *state->classes))
+        return false;
+    state->classes = array;
+    array = decoder->prototypes;
+    if (ttd_grow_array(state->allocator, &array, &decoder->prototype_capacity, count,
+                       sizeof *decoder->prototypes))
+        return false;
+    decoder->prototypes = array;
+    return true;
+}
+
 ttd_status ttd_events_read_classes(ttd_events_decoder *decoder, uint32_t count)
 {
     ttd_event_state *state = &decoder->state;
@@ -48,11 +75,8 @@ ttd_status ttd_events_read_classes(ttd_events_decoder *decoder, uint32_t count)
         ttd_events_decoder_fail(decoder, "number of classes");
         return TTD_ERROR_CORRUPT;
     }
-    void *classes = state->classes;
-    if (ttd_grow_array(state->allocator, &classes, &state->class_capacity, count,
-                       sizeof *state->classes))
+    if (!reserve_classes(decoder, count))
         return TTD_ERROR_NO_MEMORY;
-    state->classes = classes;
     for (uint32_t i = 0; i < count; i++) {
         ttd_event_class *class = &state->classes[i];
         class->action = ttd_cursor_get8(in);
@@ -66,6 +90,7 @@ ttd_status ttd_events_read_classes(ttd_events_decoder *decoder, uint32_t count)
             ttd_events_decoder_fail(decoder, wrong);
         else
             ttd_event_class_complete(class);
+        decoder->prototypes[i] = prototype_of(class);
     }
     state->class_count = count;
     return TTD_OK;
