@@ -45,6 +45,7 @@ static ttd_status refill(heap_cursor *cursor, ttd_error *error)
         if (batch.kind == TTD_KIND_EVENTS) {
             cursor->events = batch.u.events;
             cursor->count = batch.count;
+            cursor->chunk = batch.chunk.number;
         }
     }
     return TTD_OK;
@@ -61,8 +62,8 @@ ttd_status heap_cursor_seek(heap_cursor *cursor, ttd_position target, ttd_error 
         if (status != TTD_OK || !cursor->count)
             break;
         size_t applied = 0;
-        status =
-            heap_replay_apply(&cursor->replay, cursor->events, cursor->count, target, &applied);
+        status = heap_replay_apply(&cursor->replay, cursor->chunk, cursor->events, cursor->count,
+                                   target, &applied);
         cursor->events += applied;
         cursor->count -= applied;
         if (cursor->count)

@@ -25,6 +25,8 @@ typedef struct heap_cursor {
     /** Events that were read and are still to be applied. */
     const ttd_event *events;
     size_t count;
+    /** Number of their chunk. */
+    uint64_t chunk;
     /** Where the cursor was sent to last. */
     ttd_position target;
     bool at_end;

@@ -101,7 +101,8 @@ static ttd_status finish(diff_finder *finder, heap_live *live)
 {
     size_t cursor = 0;
     const heap_block *block;
-    ttd_status status = heap_live_sweep(live);
+    ttd_status status = TTD_OK;
+    heap_live_sweep(live);
     while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
         status = add(finder, block, false);
     return status;

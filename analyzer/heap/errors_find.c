@@ -78,7 +78,7 @@ static const heap_block *search(error_finder *finder, uint64_t address, bool *se
         finder->errors->unexamined++;
         return NULL;
     }
-    finder->searched += finder->live->slot_capacity;
+    finder->searched += finder->live->block_count;
     return heap_live_containing(finder->live, address);
 }
 

@@ -2,28 +2,57 @@
 #include "heap/live.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/grow.h"
 
 #define FIRST_CAPACITY 1024
 
-/* Stale blocks that are tolerated beyond the number of live ones. */
-#define STALE_MAX 4096
+/* 32 bits of hash say where an entry belongs. */
+#define CAPACITY_MAX ((size_t)1 << 31)
 
-/* Records that are fetched before they are needed. */
-#define AHEAD 8
+/* So that a record is one line of the cache. */
+#define RECORD_ALIGNMENT 64
 
-#define NO_LIFE UINT32_MAX
+_Static_assert(sizeof(heap_block) == RECORD_ALIGNMENT, "size of a record");
+
+static size_t records_of(size_t slots)
+{
+    return slots / 2;
+}
+
+/* Memory for the index and the records of `capacity` slots; records that exist are copied. */
+static ttd_status allocate(heap_live *live, size_t capacity)
+{
+    size_t size = records_of(capacity) * sizeof(heap_block);
+    heap_slot *slots = calloc(capacity, sizeof *slots);
+    heap_block *blocks = aligned_alloc(RECORD_ALIGNMENT, size);
+    uint32_t *unused = realloc(live->unused, records_of(capacity) * sizeof *unused);
+    if (unused)
+        live->unused = unused;
+    if (!slots || !blocks || !unused) {
+        free(slots);
+        free(blocks);
+        return TTD_ERROR_NO_MEMORY;
+    }
+    grow_hint(slots, capacity * sizeof *slots);
+    grow_hint(blocks, size);
+    if (live->block_count)
+        memcpy(blocks, live->blocks, live->block_count * sizeof *blocks);
+    free(live->slots);
+    free(live->blocks);
+    live->slots = slots;
+    live->blocks = blocks;
+    live->slot_capacity = capacity;
+    return TTD_OK;
+}
 
 ttd_status heap_live_init(heap_live *live)
 {
-    *live = (heap_live){.key = hash_key_new(), .life_unused = NO_LIFE, .last_life = NO_LIFE};
+    *live =
+        (heap_live){.key = hash_key_new(), .life_unused = HEAP_NO_LIFE, .last_life = HEAP_NO_LIFE};
     map_init(&live->life_of_heap);
-    live->slots = calloc(FIRST_CAPACITY, sizeof *live->slots);
-    if (!live->slots)
-        return TTD_ERROR_NO_MEMORY;
-    live->slot_capacity = FIRST_CAPACITY;
-    return TTD_OK;
+    return allocate(live, FIRST_CAPACITY);
 }
 
 void heap_live_free(heap_live *live)
@@ -36,110 +65,79 @@ void heap_live_free(heap_live *live)
     *live = (heap_live){0};
 }
 
-static inline size_t home_of(const heap_live *live, uint64_t address)
+static inline uint32_t hash_of(const heap_live *live, uint64_t address)
 {
-    return (size_t)hash_value(live->key, address) & (live->slot_capacity - 1);
+    return (uint32_t)hash_value(live->key, address);
 }
 
 /* The slot of the address, or the empty one where it belongs. */
-static inline heap_slot *probe(const heap_live *live, uint64_t address)
+static inline heap_slot *probe(const heap_live *live, uint64_t address, uint32_t hash)
 {
-    size_t i = home_of(live, address);
-    while (live->slots[i].address != address && live->slots[i].address)
-        i = (i + 1) & (live->slot_capacity - 1);
-    return &live->slots[i];
-}
-
-static inline bool is_stale(const heap_live *live, const heap_slot *slot)
-{
-    return live->lives[slot->life].ended;
-}
-
-static void forget(heap_live *live, const heap_slot *slot)
-{
-    if (live->discard)
-        live->discard(live->discard_context, &live->blocks[slot->block]);
-    live->unused[live->unused_count++] = slot->block;
-}
-
-/* No slot refers to an ended life any more: they can be used again. */
-static void recycle_lives(heap_live *live)
-{
-    live->life_unused = NO_LIFE;
-    for (uint32_t i = 0; i < live->life_count; i++) {
-        if (!live->lives[i].ended)
-            continue;
-        live->lives[i].heap = live->life_unused;
-        live->life_unused = i;
+    size_t mask = live->slot_capacity - 1;
+    for (size_t i = hash & mask;; i = (i + 1) & mask) {
+        heap_slot *slot = &live->slots[i];
+        if (!slot->record ||
+            (slot->hash == hash && live->blocks[slot->record - 1].address == address))
+            return slot;
     }
 }
 
-/* Moves all live blocks to a new index; stale ones are forgotten. */
-static ttd_status rebuild(heap_live *live, size_t capacity)
+static inline bool is_stale(const heap_live *live, const heap_block *block)
 {
-    heap_slot *old = live->slots;
-    size_t old_capacity = live->slot_capacity;
-    heap_slot *slots = calloc(capacity, sizeof *slots);
-    if (!slots)
+    return live->lives[block->life].ended;
+}
+
+static inline bool is_live(const heap_live *live, const heap_block *block)
+{
+    return block->is_held && !is_stale(live, block);
+}
+
+/* Doubles the table. */
+static ttd_status grow(heap_live *live)
+{
+    if (live->slot_capacity >= CAPACITY_MAX)
         return TTD_ERROR_NO_MEMORY;
-    grow_hint(slots, capacity * sizeof *slots);
-    live->slots = slots;
-    live->slot_capacity = capacity;
-    live->filled = 0;
-    for (size_t i = 0; i < old_capacity; i++) {
-        if (!old[i].address)
+    ttd_status status = allocate(live, live->slot_capacity * 2);
+    if (status != TTD_OK)
+        return status;
+    size_t mask = live->slot_capacity - 1;
+    for (uint32_t i = 0; i < live->block_count; i++) {
+        if (!live->blocks[i].address)
             continue;
-        if (is_stale(live, &old[i])) {
-            forget(live, &old[i]);
-            continue;
-        }
-        *probe(live, old[i].address) = old[i];
-        live->filled++;
+        uint32_t hash = hash_of(live, live->blocks[i].address);
+        size_t at = hash & mask;
+        while (live->slots[at].record)
+            at = (at + 1) & mask;
+        live->slots[at] = (heap_slot){hash, i + 1};
     }
-    free(old);
-    recycle_lives(live);
     return TTD_OK;
 }
 
-static ttd_status make_room(heap_live *live)
+ttd_status heap_live_entry(heap_live *live, uint64_t address, uint32_t *entry)
 {
-    if (live->filled >= live->slot_capacity / 2) {
-        bool mostly_stale = live->count < live->filled / 2;
-        if (!mostly_stale && live->slot_capacity > SIZE_MAX / 2 / sizeof(heap_slot))
-            return TTD_ERROR_NO_MEMORY;
-        ttd_status status =
-            rebuild(live, mostly_stale ? live->slot_capacity : live->slot_capacity * 2);
-        if (status != TTD_OK)
-            return status;
+    uint32_t hash = hash_of(live, address);
+    heap_slot *slot = probe(live, address, hash);
+    if (!slot->record) {
+        if (live->filled >= records_of(live->slot_capacity)) {
+            ttd_status status = grow(live);
+            if (status != TTD_OK)
+                return status;
+            slot = probe(live, address, hash);
+        }
+        uint32_t record =
+            live->unused_count ? live->unused[--live->unused_count] : live->block_count++;
+        live->blocks[record].address = address;
+        live->blocks[record].is_held = false;
+        *slot = (heap_slot){hash, record + 1};
+        live->filled++;
     }
-    if (live->unused_count || live->block_count < live->block_capacity)
-        return TTD_OK;
-    if (live->block_count == UINT32_MAX)
-        return TTD_ERROR_NO_MEMORY;
-    /* Both grow alike, `unused` first: it always has room for every block. */
-    size_t wanted = (size_t)live->block_count + 1;
-    ttd_status status =
-        grow_array((void **)&live->unused, &live->unused_capacity, wanted, sizeof *live->unused);
-    if (status != TTD_OK)
-        return status;
-    status =
-        grow_array((void **)&live->blocks, &live->block_capacity, wanted, sizeof *live->blocks);
-    if (status == TTD_OK)
-        grow_hint(live->blocks, live->block_capacity * sizeof *live->blocks);
-    return status;
-}
-
-/* Room for one more: at most half of the slots are in use. */
-static inline ttd_status reserve(heap_live *live)
-{
-    bool has_slot = live->filled < live->slot_capacity / 2;
-    bool has_block = live->unused_count || live->block_count < live->block_capacity;
-    return has_slot && has_block ? TTD_OK : make_room(live);
+    *entry = slot->record - 1;
+    return TTD_OK;
 }
 
 static ttd_status new_life(heap_live *live, ttd_id heap, uint32_t *life)
 {
-    if (live->life_unused != NO_LIFE) {
+    if (live->life_unused != HEAP_NO_LIFE) {
         *life = live->life_unused;
         live->life_unused = live->lives[*life].heap;
     } else {
@@ -170,47 +168,41 @@ static ttd_status find_life(heap_live *live, ttd_id heap, uint32_t *life)
 static inline ttd_status life_of(heap_live *live, ttd_id heap, uint32_t *life)
 {
     *life = live->last_life;
-    if (live->last_life != NO_LIFE && live->last_heap == heap)
+    if (live->last_life != HEAP_NO_LIFE && live->last_heap == heap)
         return TTD_OK;
     return find_life(live, heap, life);
 }
 
-/* A record that is not in use. One that comes soon is fetched meanwhile. */
-static inline uint32_t take_unused(heap_live *live)
+static void discard(heap_live *live, heap_block *block)
 {
-    uint32_t index = --live->unused_count;
-    if (index >= AHEAD)
-        __builtin_prefetch(&live->blocks[live->unused[index - AHEAD]], 1);
-    return live->unused[index];
+    block->is_held = false;
+    if (live->discard)
+        live->discard(live->discard_context, block);
 }
 
-ttd_status heap_live_insert(heap_live *live, uint64_t address, ttd_id heap,
-                            heap_insertion *insertion)
+ttd_status heap_live_acquire(heap_live *live, uint32_t entry, ttd_id heap,
+                             heap_acquisition *acquisition)
 {
     uint32_t life = 0;
-    ttd_status status = reserve(live);
-    if (status == TTD_OK)
-        status = life_of(live, heap, &life);
+    ttd_status status = life_of(live, heap, &life);
     if (status != TTD_OK)
         return status;
-    heap_slot *slot = probe(live, address);
-    insertion->replaced = false;
-    if (!slot->address) {
-        slot->address = address;
-        slot->block = live->unused_count ? take_unused(live) : live->block_count++;
-        live->filled++;
-        live->count++;
-    } else if (is_stale(live, slot)) {
-        if (live->discard)
-            live->discard(live->discard_context, &live->blocks[slot->block]);
-        live->count++;
-    } else {
-        insertion->replaced = true;
-        live->lives[slot->life].blocks--;
+    heap_block *block = &live->blocks[entry];
+    acquisition->block = block;
+    acquisition->replaced = false;
+    if (block->is_held) {
+        if (is_stale(live, block)) {
+            discard(live, block);
+        } else {
+            acquisition->replaced = true;
+            live->lives[block->life].blocks--;
+            live->count--;
+        }
     }
-    slot->life = life;
+    block->is_held = true;
+    block->life = life;
     live->lives[life].blocks++;
-    insertion->block = &live->blocks[slot->block];
+    live->count++;
     return TTD_OK;
 }
 
@@ -221,36 +213,33 @@ static void empty_slot(heap_live *live, size_t hole)
     size_t i = hole;
     for (;;) {
         i = (i + 1) & mask;
-        if (!live->slots[i].address)
+        if (!live->slots[i].record)
             break;
-        size_t home = home_of(live, live->slots[i].address);
+        size_t home = live->slots[i].hash & mask;
         if (((i - home) & mask) < ((i - hole) & mask))
             continue;
         live->slots[hole] = live->slots[i];
         hole = i;
     }
-    live->slots[hole].address = 0;
+    live->slots[hole].record = 0;
     live->filled--;
 }
 
-bool heap_live_remove(heap_live *live, uint64_t address, heap_block *old)
+static void forget(heap_live *live, uint32_t entry)
 {
-    heap_slot *slot = probe(live, address);
-    if (!slot->address || is_stale(live, slot))
-        return false;
-    if (old)
-        *old = live->blocks[slot->block];
-    live->lives[slot->life].blocks--;
-    live->unused[live->unused_count++] = slot->block;
-    live->count--;
+    heap_block *block = &live->blocks[entry];
+    heap_slot *slot = probe(live, block->address, hash_of(live, block->address));
     empty_slot(live, (size_t)(slot - live->slots));
-    return true;
+    block->address = 0;
+    live->unused[live->unused_count++] = entry;
 }
 
 heap_block *heap_live_find(const heap_live *live, uint64_t address)
 {
-    const heap_slot *slot = probe(live, address);
-    return slot->address && !is_stale(live, slot) ? &live->blocks[slot->block] : NULL;
+    const heap_slot *slot = probe(live, address, hash_of(live, address));
+    if (!slot->record || !is_live(live, &live->blocks[slot->record - 1]))
+        return NULL;
+    return &live->blocks[slot->record - 1];
 }
 
 uint64_t heap_live_destroy(heap_live *live, ttd_id heap)
@@ -262,25 +251,42 @@ uint64_t heap_live_destroy(heap_live *live, ttd_id heap)
     if (!blocks)
         return 0;
     live->lives[life].ended = true;
-    live->last_life = NO_LIFE;
+    live->last_life = HEAP_NO_LIFE;
     live->count -= blocks;
-    /* A failed sweep changes nothing; the next one may succeed. */
-    if (live->filled - live->count > live->count + STALE_MAX)
-        (void)heap_live_sweep(live);
     return blocks;
 }
 
-ttd_status heap_live_sweep(heap_live *live)
+/* No record refers to an ended life any more: they can be used again. */
+static void recycle_lives(heap_live *live)
 {
-    return live->filled == live->count ? TTD_OK : rebuild(live, live->slot_capacity);
+    live->life_unused = HEAP_NO_LIFE;
+    for (uint32_t i = 0; i < live->life_count; i++) {
+        if (!live->lives[i].ended)
+            continue;
+        live->lives[i].heap = live->life_unused;
+        live->life_unused = i;
+    }
+}
+
+void heap_live_sweep(heap_live *live)
+{
+    for (uint32_t i = live->block_count; i > 0; i--) {
+        heap_block *block = &live->blocks[i - 1];
+        if (!block->address || is_live(live, block))
+            continue;
+        if (block->is_held)
+            discard(live, block);
+        forget(live, i - 1);
+    }
+    recycle_lives(live);
 }
 
 heap_block *heap_live_each(const heap_live *live, size_t *cursor)
 {
-    while (*cursor < live->slot_capacity) {
-        const heap_slot *slot = &live->slots[(*cursor)++];
-        if (slot->address && !is_stale(live, slot))
-            return &live->blocks[slot->block];
+    while (*cursor < live->block_count) {
+        heap_block *block = &live->blocks[(*cursor)++];
+        if (block->address && is_live(live, block))
+            return block;
     }
     return NULL;
 }

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The table of live blocks, by address. No allocation per block; 64 bytes of record and some 30 of
- * index for each. A heap is destroyed in constant time: its blocks become stale and are swept up
- * later, so that a trace of many small destructions costs no more than its length.
+ * The table of live blocks, by address. No allocation per block; 64 bytes of record and some 20 of
+ * index for each.
+ *
+ * An *entry* is the record of an address, live or not. Whoever releases and acquires at one address
+ * again and again keeps the entry, and looks it up only once. Entries that are not live are swept
+ * up now and then: allocators use most addresses again, and then the entry is there already.
+ *
+ * A heap is destroyed in constant time: its blocks become stale and are swept up later, so that a
+ * trace of many small destructions costs no more than its length.
  */
 #ifndef ANALYZER_HEAP_LIVE_H
 #define ANALYZER_HEAP_LIVE_H
@@ -17,9 +23,9 @@
 #include "base/hash.h"
 #include "base/map.h"
 
-/** A live block. */
+/** A block: live, or the last one at its address. */
 typedef struct heap_block {
-    /** Never 0. */
+    /** 0 in a record that is not in use. */
     uint64_t address;
     uint64_t size;
     /** Number of the event that acquired it. */
@@ -31,18 +37,27 @@ typedef struct heap_block {
     ttd_id thread;
     /** For whoever observes the replay; 0 at first, and carried through reallocations. */
     uint32_t user;
+    /** The table's own: index of its heap's life. */
+    uint32_t life;
     /** A ttd_api_function. */
     uint8_t api;
     /** A ttd_action: Alloc or ReAlloc. */
     uint8_t action;
+    /** The table's own: acquired, and not released since. It may be stale. */
+    bool is_held;
 } heap_block;
 
-/** A slot of the index; empty when the address is 0. */
+/** A slot of the index: 32 bits of the address's hash, the low ones of which say where it belongs,
+ * and a number from 1 of a record; 0 in an empty one. */
 typedef struct heap_slot {
-    uint64_t address;
-    uint32_t block;
-    uint32_t life;
+    uint32_t hash;
+    uint32_t record;
 } heap_slot;
+
+#define HEAP_NO_LIFE UINT32_MAX
+
+/** Entries that are tolerated beyond twice the live ones. */
+#define HEAP_LITTER_MAX 4096
 
 /** A heap from its first block to its destruction. */
 typedef struct heap_life {
@@ -58,18 +73,17 @@ typedef void (*heap_discard_function)(void *context, const heap_block *block);
 typedef struct heap_live {
     heap_slot *slots;
     size_t slot_capacity;
-    /** Slots in use: live and stale. */
+    /** Entries: live, stale or neither. */
     size_t filled;
     /** Live blocks. */
     uint64_t count;
     hash_key key;
 
+    /** As many as there may be entries: half of the slots. */
     heap_block *blocks;
-    size_t block_capacity;
     uint32_t block_count;
-    /** Records of `blocks` that are not in use, last freed first. */
+    /** Records below block_count that are not in use, last freed first. */
     uint32_t *unused;
-    size_t unused_capacity;
     uint32_t unused_count;
 
     heap_life *lives;
@@ -88,35 +102,73 @@ typedef struct heap_live {
 ttd_status heap_live_init(heap_live *live);
 void heap_live_free(heap_live *live);
 
-/** Brings the slot of an address nearer, for a lookup that comes soon. */
-static inline void heap_live_prefetch(const heap_live *live, uint64_t address)
+/** Brings the slot of an address nearer, for a lookup that comes soon; the record comes next. */
+static inline __attribute__((always_inline)) void heap_live_prefetch(const heap_live *live,
+                                                                     uint64_t address)
 {
-    __builtin_prefetch(&live->slots[hash_value(live->key, address) & (live->slot_capacity - 1)], 1);
+    size_t home = (uint32_t)hash_value(live->key, address) & (live->slot_capacity - 1);
+    __builtin_prefetch(&live->slots[home], 1);
 }
 
-/** What heap_live_insert() found and did. */
-typedef struct heap_insertion {
-    /** The record, valid until the next insertion. All its members are to be set. */
+/** Brings the record nearer that the address most probably has. */
+static inline __attribute__((always_inline)) void heap_live_prefetch_record(const heap_live *live,
+                                                                            uint64_t address)
+{
+    size_t home = (uint32_t)hash_value(live->key, address) & (live->slot_capacity - 1);
+    if (live->slots[home].record)
+        __builtin_prefetch(&live->blocks[live->slots[home].record - 1], 1);
+}
+
+/**
+ * The entry of an address, not 0; it is added if there is none.
+ *
+ * @param entry  index in live->blocks, the same until heap_live_sweep(); set on TTD_OK
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+ttd_status heap_live_entry(heap_live *live, uint64_t address, uint32_t *entry);
+
+/** What heap_live_acquire() found and did. */
+typedef struct heap_acquisition {
+    /** The record, valid until the next entry is added. All its members that are not the table's
+     * own are to be set. */
     heap_block *block;
     /** Whether a live block at the address is replaced; the record still holds it. */
     bool replaced;
-} heap_insertion;
+} heap_acquisition;
 
 /**
- * Adds a block at `address`, not 0, in `heap`.
+ * Makes an entry live, as a block of `heap`.
  *
- * @param insertion  set on TTD_OK
+ * @param acquisition  set on TTD_OK
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status heap_live_insert(heap_live *live, uint64_t address, ttd_id heap,
-                            heap_insertion *insertion);
+ttd_status heap_live_acquire(heap_live *live, uint32_t entry, ttd_id heap,
+                             heap_acquisition *acquisition);
 
-/**
- * Removes the block at `address`; false if there is none.
- *
- * @param old  set to the block; may be NULL, which is faster
- */
-bool heap_live_remove(heap_live *live, uint64_t address, heap_block *old);
+/** The same for the usual case: returns NULL, and does nothing, where that is not enough. */
+static inline heap_block *heap_live_acquire_quickly(heap_live *live, uint32_t entry, ttd_id heap)
+{
+    heap_block *block = &live->blocks[entry];
+    if (block->is_held || heap != live->last_heap || live->last_life == HEAP_NO_LIFE)
+        return NULL;
+    block->is_held = true;
+    block->life = live->last_life;
+    live->lives[live->last_life].blocks++;
+    live->count++;
+    return block;
+}
+
+/** Ends the block of an entry; false if it is not live. The record still holds the block. */
+static inline bool heap_live_release(heap_live *live, uint32_t entry)
+{
+    heap_block *block = &live->blocks[entry];
+    if (!block->is_held || live->lives[block->life].ended)
+        return false;
+    block->is_held = false;
+    live->lives[block->life].blocks--;
+    live->count--;
+    return true;
+}
 
 /** The block at `address`, or NULL; valid until the next change. */
 heap_block *heap_live_find(const heap_live *live, uint64_t address);
@@ -124,8 +176,14 @@ heap_block *heap_live_find(const heap_live *live, uint64_t address);
 /** Removes all blocks of a heap; returns how many there were. */
 uint64_t heap_live_destroy(heap_live *live, ttd_id heap);
 
-/** Forgets stale blocks now, so that the discard function has seen them all. */
-ttd_status heap_live_sweep(heap_live *live);
+/** Whether so many entries are not live that they should be swept up. */
+static inline bool heap_live_is_littered(const heap_live *live)
+{
+    return live->filled > 2 * live->count + HEAP_LITTER_MAX;
+}
+
+/** Forgets entries that are not live; the discard function has then seen all that were stale. */
+void heap_live_sweep(heap_live *live);
 
 /**
  * Steps through the live blocks in no particular order: `*cursor` is 0 at first. NULL at the end.

@@ -188,7 +188,8 @@ static ttd_status finish(heap_moves *moves, heap_cursor *cursor)
 {
     size_t step = 0;
     const heap_block *block;
-    ttd_status status = heap_live_sweep(&cursor->replay.live);
+    ttd_status status = TTD_OK;
+    heap_live_sweep(&cursor->replay.live);
     while (status == TTD_OK && (block = heap_live_each(&cursor->replay.live, &step)))
         status = block->user ? end_chain(moves, block->user) : TTD_OK;
     moves->counts = cursor->replay.counts;

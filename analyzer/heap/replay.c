@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/replay.h"
 
-/* Events that are looked ahead at, to fetch their slots from memory. */
-#define LOOK_AHEAD 64
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+/* No chunk has this number. */
+#define NO_CHUNK UINT64_MAX
+
+/* What the calls of a batch refer to. */
+typedef struct entry_pair {
+    uint32_t base;
+    uint32_t address;
+} entry_pair;
 
 static void discard(void *context, const heap_block *block)
 {
@@ -29,7 +40,7 @@ static ttd_status start(heap_replay *replay)
 
 ttd_status heap_replay_init(heap_replay *replay, const heap_observer *observer)
 {
-    *replay = (heap_replay){0};
+    *replay = (heap_replay){.entries = {.chunk = NO_CHUNK}};
     if (observer)
         replay->observer = *observer;
     return start(replay);
@@ -39,6 +50,8 @@ void heap_replay_free(heap_replay *replay)
 {
     heap_live_free(&replay->live);
     heap_queue_free(&replay->queue);
+    free(replay->entries.items);
+    replay->entries.items = NULL;
 }
 
 ttd_status heap_replay_reset(heap_replay *replay)
@@ -60,10 +73,9 @@ static ttd_status notify(heap_replay *replay, const heap_effect *effect)
     return replay->observer_status;
 }
 
-/* The block that a successful Alloc or ReAlloc acquires. */
+/* What a successful Alloc or ReAlloc acquires: all of a record but what is the table's own. */
 static inline void set_block(heap_block *block, const ttd_event *event)
 {
-    block->address = event->address;
     block->size = event->size;
     block->event = event->number;
     block->allocated = event->time_end;
@@ -73,6 +85,19 @@ static inline void set_block(heap_block *block, const ttd_event *event)
     block->user = 0;
     block->api = event->api;
     block->action = event->action;
+}
+
+static inline void copy_block(heap_block *to, const heap_block *from)
+{
+    to->size = from->size;
+    to->event = from->event;
+    to->allocated = from->allocated;
+    to->stack = from->stack;
+    to->heap = from->heap;
+    to->thread = from->thread;
+    to->user = from->user;
+    to->api = from->api;
+    to->action = from->action;
 }
 
 /* Tells of a block that was acquired, and before that of the one it replaced, if any. */
@@ -97,31 +122,31 @@ static ttd_status tell_acquired(heap_replay *replay, heap_block *block, heap_blo
     return status == TTD_OK ? notify(replay, &effect) : status;
 }
 
-/* What is in flight becomes live. */
-static ttd_status acquire(heap_replay *replay, const heap_pending *item)
+/* A block becomes live; `item` if it is that of a call in flight. */
+static ttd_status acquire(heap_replay *replay, uint32_t entry, const heap_block *block,
+                          const heap_pending *item)
 {
-    heap_insertion insertion;
-    ttd_status status =
-        heap_live_insert(&replay->live, item->block.address, item->block.heap, &insertion);
+    heap_acquisition acquisition;
+    ttd_status status = heap_live_acquire(&replay->live, entry, block->heap, &acquisition);
     if (status != TTD_OK)
         return status;
     heap_block old;
-    if (insertion.replaced)
-        old = *insertion.block;
-    *insertion.block = item->block;
-    replay->position = item->block.allocated;
-    replay->counts.overlaps += insertion.replaced;
+    if (acquisition.replaced)
+        old = *acquisition.block;
+    copy_block(acquisition.block, block);
+    replay->position = block->allocated;
+    replay->counts.overlaps += acquisition.replaced;
     if (!is_observed(replay))
         return TTD_OK;
-    return tell_acquired(replay, insertion.block, insertion.replaced ? &old : NULL, item);
+    return tell_acquired(replay, acquisition.block, acquisition.replaced ? &old : NULL, item);
 }
 
-/* Releases the block at the event's base address; `old` is set if there is one and it is wanted. */
-static ttd_status release(heap_replay *replay, const ttd_event *event, bool continues, bool *known,
-                          heap_block *old)
+/* Releases the block at the event's base address. */
+static ttd_status release(heap_replay *replay, const ttd_event *event, uint32_t entry,
+                          bool continues, bool *known)
 {
     replay->position = event->time_start;
-    *known = heap_live_remove(&replay->live, event->base_address, old);
+    *known = heap_live_release(&replay->live, entry);
     if (!*known)
         replay->counts.unknown_releases++;
     if (!is_observed(replay))
@@ -135,42 +160,31 @@ static ttd_status release(heap_replay *replay, const ttd_event *event, bool cont
                           .thread = event->thread,
                           .heap = event->heap,
                           .address = event->base_address,
-                          .block = *known ? old : NULL,
+                          .block = *known ? &replay->live.blocks[entry] : NULL,
                           .continues = continues};
     return notify(replay, &effect);
 }
 
-static ttd_status apply_alloc(heap_replay *replay, const ttd_event *event)
+static ttd_status apply_alloc(heap_replay *replay, const ttd_event *event, entry_pair entries)
 {
     if (!event->result || !event->address || !ttd_event_returned(event))
         return TTD_OK;
-    heap_insertion insertion;
-    ttd_status status = heap_live_insert(&replay->live, event->address, event->heap, &insertion);
-    if (status != TTD_OK)
-        return status;
-    replay->position = event->time_end;
-    replay->counts.overlaps += insertion.replaced;
-    if (!is_observed(replay)) {
-        set_block(insertion.block, event);
-        return TTD_OK;
-    }
-    heap_block old;
-    if (insertion.replaced)
-        old = *insertion.block;
-    set_block(insertion.block, event);
-    return tell_acquired(replay, insertion.block, insertion.replaced ? &old : NULL, NULL);
+    heap_block block = {.address = event->address};
+    set_block(&block, event);
+    return acquire(replay, entries.address, &block, NULL);
 }
 
-static ttd_status apply_free(heap_replay *replay, const ttd_event *event)
+static ttd_status apply_free(heap_replay *replay, const ttd_event *event, entry_pair entries)
 {
     if (!event->base_address || (!event->result && ttd_event_returned(event)))
         return TTD_OK;
     bool known;
-    heap_block old;
-    return release(replay, event, false, &known, is_observed(replay) ? &old : NULL);
+    return release(replay, event, entries.base, false, &known);
 }
 
-static ttd_status apply_realloc(heap_replay *replay, const ttd_event *event)
+/* `is_alone`: nothing can happen between its release and its acquisition. */
+static ttd_status apply_realloc(heap_replay *replay, const ttd_event *event, entry_pair entries,
+                                bool is_alone)
 {
     if (!event->result || !ttd_event_returned(event))
         return TTD_OK;
@@ -178,17 +192,22 @@ static ttd_status apply_realloc(heap_replay *replay, const ttd_event *event)
     item.previous_address = event->base_address;
     item.has_previous = false;
     if (event->base_address) {
-        ttd_status status = release(replay, event, event->address, &item.has_previous,
-                                    is_observed(replay) ? &item.previous : NULL);
+        ttd_status status =
+            release(replay, event, entries.base, event->address, &item.has_previous);
         if (status != TTD_OK)
             return status;
         item.has_previous = item.has_previous && is_observed(replay);
     }
     if (!event->address)
         return TTD_OK;
+    item.block.address = event->address;
     set_block(&item.block, event);
-    if (item.has_previous)
+    if (item.has_previous) {
+        item.previous = replay->live.blocks[entries.base];
         item.block.user = item.previous.user;
+    }
+    if (is_alone)
+        return acquire(replay, entries.address, &item.block, &item);
     return heap_queue_push(&replay->queue, &item);
 }
 
@@ -212,7 +231,8 @@ static ttd_status apply_destroy(heap_replay *replay, const ttd_event *event)
     return notify(replay, &effect);
 }
 
-static ttd_status apply_event(heap_replay *replay, const ttd_event *event)
+static ttd_status apply_event(heap_replay *replay, const ttd_event *event, entry_pair entries,
+                              bool is_alone)
 {
     heap_counts *counts = &replay->counts;
     if (replay->observer.call && replay->observer_status == TTD_OK)
@@ -227,11 +247,11 @@ static ttd_status apply_event(heap_replay *replay, const ttd_event *event)
         counts->failed++;
     switch (event->action) {
     case TTD_ACTION_ALLOC:
-        return apply_alloc(replay, event);
+        return apply_alloc(replay, event, entries);
     case TTD_ACTION_FREE:
-        return apply_free(replay, event);
+        return apply_free(replay, event, entries);
     case TTD_ACTION_REALLOC:
-        return apply_realloc(replay, event);
+        return apply_realloc(replay, event, entries, is_alone);
     case TTD_ACTION_DESTROY:
         return apply_destroy(replay, event);
     default:
@@ -245,40 +265,179 @@ ttd_status heap_replay_settle(heap_replay *replay, ttd_position until)
     while (status == TTD_OK && heap_queue_due(&replay->queue, until)) {
         heap_pending item;
         heap_queue_pop(&replay->queue, &item);
-        status = acquire(replay, &item);
+        uint32_t entry;
+        status = heap_live_entry(&replay->live, item.block.address, &entry);
+        if (status == TTD_OK)
+            status = acquire(replay, entry, &item.block, &item);
     }
     return status;
 }
 
-static void prefetch(const heap_replay *replay, const ttd_event *events, size_t count)
+/* ---- Looking up ---- */
+
+/* Ordinals and entries are good until the next chunk, or the next sweep. */
+static void enter_chunk(heap_replay *replay, uint64_t chunk)
 {
-    for (size_t i = 0; i < count; i++) {
-        bool releases = events[i].action == TTD_ACTION_FREE;
-        heap_live_prefetch(&replay->live, releases ? events[i].base_address : events[i].address);
-    }
+    bool is_littered = heap_live_is_littered(&replay->live);
+    if (is_littered)
+        heap_live_sweep(&replay->live);
+    if (is_littered || replay->entries.chunk != chunk)
+        replay->entries.count = 0;
+    replay->entries.chunk = chunk;
 }
 
-ttd_status heap_replay_apply(heap_replay *replay, const ttd_event *events, size_t count,
-                             ttd_position until, size_t *applied)
+static inline bool has_entry(const heap_entries *entries, uint32_t ordinal)
 {
-    bool is_bounded = ttd_position_compare(until, ttd_position_max()) < 0;
-    for (size_t i = 0; i < count; i++) {
-        if (i % LOOK_AHEAD == 0)
-            prefetch(replay, events + i, count - i < LOOK_AHEAD ? count - i : LOOK_AHEAD);
-        ttd_status status = TTD_OK;
-        if (is_bounded || replay->queue.count) {
-            ttd_position position = ttd_event_position(&events[i]);
-            if (ttd_position_compare(position, until) > 0) {
-                *applied = i;
-                return TTD_OK;
-            }
-            status = heap_replay_settle(replay, position);
-        }
-        if (status == TTD_OK)
-            status = apply_event(replay, &events[i]);
-        if (status != TTD_OK)
-            return status;
-    }
-    *applied = count;
+    return ordinal < entries->count && entries->items[ordinal] != HEAP_NO_ENTRY;
+}
+
+static ttd_status add_entry(heap_replay *replay, uint32_t ordinal, uint64_t address,
+                            uint32_t *entry)
+{
+    heap_entries *entries = &replay->entries;
+    ttd_status status = TTD_OK;
+    if (ordinal >= entries->capacity)
+        status = grow_array((void **)&entries->items, &entries->capacity, (size_t)ordinal + 1,
+                            sizeof *entries->items);
+    if (status == TTD_OK)
+        status = heap_live_entry(&replay->live, address, entry);
+    if (status != TTD_OK)
+        return status;
+    for (; entries->count < ordinal; entries->count++)
+        entries->items[entries->count] = HEAP_NO_ENTRY;
+    entries->count += entries->count == ordinal;
+    entries->items[ordinal] = *entry;
     return TTD_OK;
+}
+
+static inline ttd_status find_entry(heap_replay *replay, uint32_t ordinal, uint64_t address,
+                                    uint32_t *entry)
+{
+    if (!has_entry(&replay->entries, ordinal))
+        return add_entry(replay, ordinal, address, entry);
+    *entry = replay->entries.items[ordinal];
+    return TTD_OK;
+}
+
+/* The addresses of a batch that have no entry yet. Ends with room for one more. */
+static inline size_t list_unknown(const heap_entries *entries, const ttd_event *events,
+                                  size_t count, uint64_t *addresses)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        addresses[n] = events[i].base_address;
+        n += addresses[n] && !has_entry(entries, events[i].base_ordinal);
+        addresses[n] = events[i].address;
+        n += addresses[n] && !has_entry(entries, events[i].address_ordinal);
+    }
+    return n;
+}
+
+/*
+ * Finds the entries of all addresses of a batch: which they are does not depend on what happens to
+ * them. From far memory come first the slots of those to be looked up, then the records. (A
+ * function that did nothing else would be removed by gcc, as one without effect.)
+ */
+static ttd_status look_up(heap_replay *replay, const ttd_event *events, size_t count,
+                          entry_pair *entries)
+{
+    uint64_t addresses[2 * HEAP_REPLAY_BATCH + 1];
+    size_t unknown = list_unknown(&replay->entries, events, count, addresses);
+    for (size_t i = 0; i < unknown; i++)
+        heap_live_prefetch(&replay->live, addresses[i]);
+    for (size_t i = 0; i < unknown; i++)
+        heap_live_prefetch_record(&replay->live, addresses[i]);
+    ttd_status status = TTD_OK;
+    for (size_t i = 0; i < count && status == TTD_OK; i++) {
+        const ttd_event *event = &events[i];
+        if (event->base_address)
+            status = find_entry(replay, event->base_ordinal, event->base_address, &entries[i].base);
+        if (event->address && status == TTD_OK)
+            status =
+                find_entry(replay, event->address_ordinal, event->address, &entries[i].address);
+    }
+    return status;
+}
+
+/* ---- Applying ---- */
+
+/* Whether the acquisition of a ReAlloc comes before anything else can happen. */
+static inline bool is_alone(const heap_replay *replay, const ttd_event *event,
+                            const ttd_event *next, ttd_position until)
+{
+    return next && !replay->queue.count && ttd_position_compare(event->time_end, until) <= 0 &&
+           ttd_position_compare(event->time_end, ttd_event_position(next)) <= 0;
+}
+
+/*
+ * Applies a call of the usual kind that nobody observes; false, without having done anything, if it
+ * is not one.
+ */
+static inline bool apply_quickly(heap_replay *replay, const ttd_event *event, entry_pair entries)
+{
+    if (event->action == TTD_ACTION_ALLOC) {
+        heap_block *block =
+            event->address && event->result && ttd_event_returned(event)
+                ? heap_live_acquire_quickly(&replay->live, entries.address, event->heap)
+                : NULL;
+        if (!block)
+            return false;
+        set_block(block, event);
+        replay->position = event->time_end;
+    } else {
+        if (event->action != TTD_ACTION_FREE || !event->base_address || !event->result ||
+            !heap_live_release(&replay->live, entries.base))
+            return false;
+        replay->position = event->time_start;
+    }
+    replay->counts.actions[event->action]++;
+    replay->counts.events++;
+    return true;
+}
+
+/* Applies an event, after what is due before it. */
+static ttd_status apply_in_order(heap_replay *replay, const ttd_event *event, entry_pair entries,
+                                 const ttd_event *next, ttd_position until)
+{
+    ttd_status status = heap_replay_settle(replay, ttd_event_position(event));
+    bool alone = event->action == TTD_ACTION_REALLOC && is_alone(replay, event, next, until);
+    return status == TTD_OK ? apply_event(replay, event, entries, alone) : status;
+}
+
+static ttd_status apply_batch(heap_replay *replay, const ttd_event *events, size_t count,
+                              ttd_position until, size_t *applied)
+{
+    entry_pair entries[HEAP_REPLAY_BATCH];
+    bool is_bounded = ttd_position_compare(until, ttd_position_max()) < 0;
+    bool is_quick = !is_observed(replay) && !replay->observer.call;
+    ttd_status status = look_up(replay, events, count, entries);
+    size_t i = 0;
+    for (; i < count && status == TTD_OK; i++) {
+        const ttd_event *event = &events[i];
+        if (is_bounded && ttd_position_compare(ttd_event_position(event), until) > 0)
+            break;
+        if (is_quick && !replay->queue.count && apply_quickly(replay, event, entries[i]))
+            continue;
+        status = apply_in_order(replay, event, entries[i], i + 1 < count ? event + 1 : NULL, until);
+    }
+    *applied = i;
+    return status;
+}
+
+ttd_status heap_replay_apply(heap_replay *replay, uint64_t chunk, const ttd_event *events,
+                             size_t count, ttd_position until, size_t *applied)
+{
+    ttd_status status = TTD_OK;
+    size_t done = 0;
+    while (status == TTD_OK && done < count) {
+        size_t wanted = count - done < HEAP_REPLAY_BATCH ? count - done : HEAP_REPLAY_BATCH;
+        size_t got;
+        enter_chunk(replay, chunk);
+        status = apply_batch(replay, events + done, wanted, until, &got);
+        done += got;
+        if (got < wanted)
+            break;
+    }
+    *applied = done;
+    return status;
 }

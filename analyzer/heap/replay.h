@@ -69,8 +69,23 @@ typedef struct heap_counts {
     uint64_t overlaps;
 } heap_counts;
 
+/** Entries of the addresses that a chunk spells out, by ordinal (see ttd_event). */
+typedef struct heap_entries {
+    /** HEAP_NO_ENTRY where not looked up yet. */
+    uint32_t *items;
+    size_t count;
+    size_t capacity;
+    uint64_t chunk;
+} heap_entries;
+
+#define HEAP_NO_ENTRY UINT32_MAX
+
+/** Events that are looked up together, before they are applied. */
+#define HEAP_REPLAY_BATCH 64
+
 typedef struct heap_replay {
     heap_live live;
+    heap_entries entries;
     heap_queue queue;
     heap_counts counts;
     /** Of the last effect; 0:0 at first. */
@@ -94,11 +109,12 @@ ttd_status heap_replay_reset(heap_replay *replay);
  * Applies events, in order, up to and including `until`, and every effect of earlier calls that is
  * due before them.
  *
+ * @param chunk    number of the chunk that they come from: their ordinals are those of the reader
  * @param applied  set to how many were applied; less than `count` when the next is after `until`
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, and what the observer returns.
  */
-ttd_status heap_replay_apply(heap_replay *replay, const ttd_event *events, size_t count,
-                             ttd_position until, size_t *applied);
+ttd_status heap_replay_apply(heap_replay *replay, uint64_t chunk, const ttd_event *events,
+                             size_t count, ttd_position until, size_t *applied);
 
 /** Applies what is due at `until` or before. Statuses as heap_replay_apply(). */
 ttd_status heap_replay_settle(heap_replay *replay, ttd_position until);

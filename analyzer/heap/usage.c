@@ -224,7 +224,8 @@ static ttd_status finish(usage_finder *finder, heap_live *live)
     size_t cursor = 0;
     const heap_block *block;
     heap_site *site;
-    ttd_status status = heap_live_sweep(live);
+    ttd_status status = TTD_OK;
+    heap_live_sweep(live);
     while (status == TTD_OK && (block = heap_live_each(live, &cursor))) {
         status = site_of(finder->usage, block->stack, &site);
         if (status != TTD_OK)
