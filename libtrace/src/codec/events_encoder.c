@@ -63,6 +63,8 @@ void ttd_events_encoder_clear(ttd_events_encoder *encoder)
     ttd_map_clear(&encoder->class_map);
     ttd_map_clear(&encoder->shape_map);
     ttd_map_clear(&encoder->thread_map);
+    memset(encoder->freed_at, 0, sizeof encoder->freed_at);
+    memset(encoder->allocated_at, 0, sizeof encoder->allocated_at);
     encoder->count = 0;
     encoder->room = 0;
     encoder->since_exception = 0;
@@ -156,24 +158,31 @@ static void encode_extra(ttd_events_encoder *encoder, const ttd_event *event,
     }
 }
 
-/** The place of an address in a list, 1 for the newest; 0 if it is not found near the end. */
-static inline unsigned find_place(const ttd_address_list *list, uint64_t address)
+static inline size_t hash_address(uint64_t address)
 {
-    size_t depth = list->count < SEARCH_DEPTH ? list->count : SEARCH_DEPTH;
-    const uint64_t *end = list->items + list->count;
-    unsigned place = 1;
-    /* Four at a time, since where the search ends is hard to predict. */
-    for (; place + 3 <= depth; place += 4, end -= 4)
-        if ((end[-1] == address) | (end[-2] == address) | (end[-3] == address) |
-            (end[-4] == address))
-            return end[-1] == address   ? place
-                   : end[-2] == address ? place + 1
-                   : end[-3] == address ? place + 2
-                                        : place + 3;
-    for (; place <= depth; place++, end--)
-        if (end[-1] == address)
-            return place;
+    uint32_t low = (uint32_t)(address >> TTD_ADDRESS_ROTATION);
+    return low * UINT32_C(0x9E3779B1) >> (32 - TTD_ADDRESS_HASH_BITS);
+}
+
+/** The place of an address in a list, 1 for the newest; 0 if it is not found near the end. */
+static inline unsigned find_place(const ttd_address_list *list, const uint32_t *at,
+                                  uint64_t address)
+{
+    /* Since it was appended it can only have moved towards the begin. */
+    size_t i = at[hash_address(address)];
+    size_t least = list->count > SEARCH_DEPTH ? list->count - SEARCH_DEPTH : 0;
+    if (i > list->count)
+        i = list->count;
+    for (; i > least; i--)
+        if (list->items[i - 1] == address)
+            return (unsigned)(list->count - i + 1);
     return 0;
+}
+
+static inline void push(ttd_address_list *list, uint32_t *at, uint64_t address)
+{
+    ttd_address_push(list, address);
+    at[hash_address(address)] = (uint32_t)list->count;
 }
 
 static void put_explicit(ttd_events_encoder *encoder, ttd_column column, uint64_t address,
@@ -187,7 +196,7 @@ static void put_explicit(ttd_events_encoder *encoder, ttd_column column, uint64_
 static void encode_base(ttd_events_encoder *encoder, const ttd_event *event, bool releases)
 {
     ttd_event_state *state = &encoder->state;
-    unsigned place = find_place(&state->allocated, event->base_address);
+    unsigned place = find_place(&state->allocated, encoder->allocated_at, event->base_address);
     ttd_events_put8(encoder, TTD_COLUMN_RELEASED, place);
     if (place == 0)
         put_explicit(encoder, TTD_COLUMN_RELEASED_EXPLICIT, event->base_address, &state->released);
@@ -195,19 +204,19 @@ static void encode_base(ttd_events_encoder *encoder, const ttd_event *event, boo
         return;
     if (place != 0)
         ttd_address_take(&state->allocated, place);
-    ttd_address_push(&state->freed, event->base_address);
+    push(&state->freed, encoder->freed_at, event->base_address);
 }
 
 static void encode_address(ttd_events_encoder *encoder, const ttd_event *event)
 {
     ttd_event_state *state = &encoder->state;
-    unsigned place = find_place(&state->freed, event->address);
+    unsigned place = find_place(&state->freed, encoder->freed_at, event->address);
     ttd_events_put8(encoder, TTD_COLUMN_ACQUIRED, place);
     if (place == 0)
         put_explicit(encoder, TTD_COLUMN_ACQUIRED_EXPLICIT, event->address, &state->acquired);
     else
         ttd_address_take(&state->freed, place);
-    ttd_address_push(&state->allocated, event->address);
+    push(&state->allocated, encoder->allocated_at, event->address);
 }
 
 static inline bool encode_time(ttd_events_encoder *encoder, const ttd_event *event)
