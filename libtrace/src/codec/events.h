@@ -21,6 +21,8 @@ typedef struct ttd_event_class {
     uint8_t parameter_count;
     ttd_id heap;
     uint64_t flags;
+    /** The encoder's: all of the above but flags and how parameters are stored, as one number. */
+    uint64_t key;
     /** Derived from the above: whether the event gives back the block at its base_address. */
     bool releases;
     /** How many parameters are in the extra column. */

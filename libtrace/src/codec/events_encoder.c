@@ -12,10 +12,10 @@
 /** Events for which room is made at once. */
 #define ROOM 256
 
-/** Bytes that one event can add to a column at most. */
+/** Bytes that one event can add to a column at most; 4 for a short varint (ttd_events_put()). */
 static const uint8_t most_bytes[TTD_COLUMN_COUNT] = {
     [TTD_COLUMN_CLASSES] = 4 + 5 + TTD_VARINT_MAX,
-    [TTD_COLUMN_SHAPE_CLASSES] = 3,
+    [TTD_COLUMN_SHAPE_CLASSES] = 4,
     [TTD_COLUMN_SHAPE_STACKS] = 5,
     [TTD_COLUMN_SHAPES_FIRST] = 1,
     [TTD_COLUMN_SHAPES_MORE] = 2,
@@ -24,7 +24,7 @@ static const uint8_t most_bytes[TTD_COLUMN_COUNT] = {
     [TTD_COLUMN_ACQUIRED] = 1,
     [TTD_COLUMN_RELEASED_EXPLICIT] = TTD_VARINT_MAX,
     [TTD_COLUMN_ACQUIRED_EXPLICIT] = TTD_VARINT_MAX,
-    [TTD_COLUMN_TIME_GAPS] = 3,
+    [TTD_COLUMN_TIME_GAPS] = 4,
     [TTD_COLUMN_TIME_FORMS] = 1,
     [TTD_COLUMN_TIME_VALUES] = 3 + 5 + 4 * TTD_VARINT_MAX,
     [TTD_COLUMN_CLOCK] = 3 + TTD_VARINT_MAX,
@@ -80,14 +80,10 @@ static bool make_room(ttd_events_encoder *encoder)
     return ttd_event_state_reserve_addresses(&encoder->state, (size_t)encoder->count + ROOM);
 }
 
-/** Whether the event's parameters are what the class says of them. */
+/** Whether the event's parameters, as many as the class says, are what it says of them. */
 static inline bool same_parameters(const ttd_event_class *class, const ttd_event *event)
 {
     const uint64_t *p = event->parameters;
-    if (!p)
-        return !(class->form & TTD_FORM_PARAMETERS);
-    if (!(class->form & TTD_FORM_PARAMETERS) || class->parameter_count != event->parameter_count)
-        return false;
     switch (class->rest) {
     case TTD_REST_SIZE:
         return p[0] == event->size;
@@ -96,35 +92,30 @@ static inline bool same_parameters(const ttd_event_class *class, const ttd_event
     case TTD_REST_BASE_SIZE:
         return p[0] == event->base_address && p[1] == event->size;
     default:
-        return (class->items != NULL) == ttd_event_fits_template(event);
+        return !p || (class->items != NULL) == ttd_event_fits_template(event);
     }
-}
-
-/** Whether the event is of the shape. */
-static inline bool is_shape(const ttd_event_state *state, uint32_t number, const ttd_event *event,
-                            unsigned form)
-{
-    const ttd_event_shape *shape = &state->shapes[number];
-    const ttd_event_class *class = &state->classes[shape->class_index];
-    return shape->stack == event->stack && class->action == event->action &&
-           class->api == event->api && (class->form & ~TTD_FORM_PARAMETERS) == form &&
-           class->heap == event->heap && class->flags == event->flags &&
-           same_parameters(class, event);
 }
 
 static inline bool encode_shape(ttd_events_encoder *encoder, const ttd_event *event)
 {
     ttd_event_state *state = &encoder->state;
     unsigned form = ttd_events_form(event);
-    uint32_t shape = encoder->count ? state->shapes[state->shape].next : 0;
-    if (shape != 0 && is_shape(state, shape, event, form)) {
-        ttd_events_put8(encoder, TTD_COLUMN_SHAPES_FIRST, 0);
-    } else {
-        if (!ttd_events_encode_shape(encoder, event, form, &shape))
-            return false;
-        state->shapes[state->shape].next = shape;
+    uint64_t key = ttd_events_key(event, form);
+    uint32_t number = encoder->count ? state->shapes[state->shape].next : 0;
+    if (number != 0) {
+        const ttd_event_shape *shape = &state->shapes[number];
+        const ttd_event_class *class = &state->classes[shape->class_index];
+        if (shape->stack == event->stack && class->key == key && class->flags == event->flags &&
+            same_parameters(class, event)) {
+            ttd_events_put8(encoder, TTD_COLUMN_SHAPES_FIRST, 0);
+            state->shape = number;
+            return true;
+        }
     }
-    state->shape = shape;
+    if (!ttd_events_encode_shape(encoder, event, form, key, &number))
+        return false;
+    state->shapes[state->shape].next = number;
+    state->shape = number;
     return true;
 }
 
@@ -173,8 +164,14 @@ static inline unsigned find_place(const ttd_address_list *list, const uint32_t *
     size_t least = list->count > SEARCH_DEPTH ? list->count - SEARCH_DEPTH : 0;
     if (i > list->count)
         i = list->count;
+    const uint64_t *items = list->items;
+    /* Four at a time, since where the search ends is hard to predict. */
+    for (; i >= least + 4; i -= 4)
+        if ((items[i - 1] == address) | (items[i - 2] == address) | (items[i - 3] == address) |
+            (items[i - 4] == address))
+            break;
     for (; i > least; i--)
-        if (list->items[i - 1] == address)
+        if (items[i - 1] == address)
             return (unsigned)(list->count - i + 1);
     return 0;
 }
@@ -225,13 +222,14 @@ static inline bool encode_time(ttd_events_encoder *encoder, const ttd_event *eve
     if (encoder->count == 0)
         return ttd_events_encode_exception(encoder, event);
     ttd_event_thread *thread = &state->threads[state->thread];
-    ttd_position end = thread->end;
-    if (event->thread != thread->id || event->time_start.sequence != end.sequence ||
-        event->time_end.sequence != end.sequence || end.steps >= UINT64_MAX - 1 ||
-        event->time_start.steps != end.steps + 1 || event->time_end.steps != end.steps + 2)
+    ttd_position start = event->time_start, end = event->time_end, last = thread->end;
+    if (((start.sequence ^ last.sequence) | (end.sequence ^ last.sequence) |
+         (start.steps - last.steps - 1) | (end.steps - last.steps - 2) |
+         (event->thread ^ thread->id)) != 0 ||
+        end.steps < last.steps)
         return ttd_events_encode_exception(encoder, event);
     encoder->since_exception++;
-    thread->end = event->time_end;
+    thread->end = end;
     return true;
 }
 

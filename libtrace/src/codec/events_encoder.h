@@ -16,33 +16,52 @@ static inline void ttd_events_put8(ttd_events_encoder *encoder, ttd_column colum
 static inline void ttd_events_put(ttd_events_encoder *encoder, ttd_column column, uint64_t value)
 {
     ttd_buffer *buffer = &encoder->columns[column];
-    buffer->size = (size_t)(ttd_put_varint(buffer->data + buffer->size, value) - buffer->data);
+    uint8_t *end = buffer->data + buffer->size;
+    if (value < 0x80 || value >= UINT32_C(1) << 28) {
+        buffer->size = (size_t)(ttd_put_varint(end, value) - buffer->data);
+        return;
+    }
+    /* Four groups at once, of which only those needed stay: their number is hard to predict. */
+    uint32_t v = (uint32_t)value;
+    unsigned more = 1 + (v >= 1u << 14) + (v >= 1u << 21);
+    uint32_t bytes = (v & 0x7F) | (v & 0x3F80) << 1 | (v & 0x1FC000) << 2 | (v & 0xFE00000) << 3;
+    ttd_put32(end, bytes | (UINT32_C(0x808080) & ((UINT32_C(1) << 8 * more) - 1)));
+    buffer->size += more + 1;
 }
 
-/** The form of an event, without its parameters. */
+/** The form of an event, without how its parameters are stored. */
 static inline unsigned ttd_events_form(const ttd_event *event)
 {
-    unsigned form;
+    bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
+    unsigned form =
+        event->result < TTD_OUTCOME_RESULT ? (unsigned)event->result : TTD_OUTCOME_RESULT;
     if (!ttd_event_returned(event))
         form = TTD_OUTCOME_NEVER;
-    else
-        form = event->result < TTD_OUTCOME_RESULT ? (unsigned)event->result : TTD_OUTCOME_RESULT;
-    form |= event->address ? TTD_FORM_ADDRESS : 0;
-    form |= event->base_address ? TTD_FORM_BASE : 0;
-    bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
-    form |= allocates || event->size ? TTD_FORM_SIZE : 0;
+    form |= (unsigned)(event->address != 0) * TTD_FORM_ADDRESS;
+    form |= (unsigned)(event->base_address != 0) * TTD_FORM_BASE;
+    form |= (unsigned)(allocates | (event->size != 0)) * TTD_FORM_SIZE;
     return form;
+}
+
+/** What the class of an event has as its key; `form` is as ttd_events_form() gives it. */
+static inline uint64_t ttd_events_key(const ttd_event *event, unsigned form)
+{
+    /* One more than their number, so that no parameters differ from none recorded. */
+    uint64_t parameters = event->parameters ? event->parameter_count + UINT64_C(1) : 0;
+    return event->action | (uint64_t)event->api << 8 | (uint64_t)form << 16 | parameters << 24 |
+           (uint64_t)event->heap << 32;
 }
 
 /**
  * Finds or adds the shape of an event that is not the predicted one, and appends its symbol.
  *
  * @param form   as ttd_events_form() gives it
+ * @param key    as ttd_events_key() gives it
  * @param shape  set to its number
  * @return false without memory
  */
 bool ttd_events_encode_shape(ttd_events_encoder *encoder, const ttd_event *event, unsigned form,
-                             uint32_t *shape);
+                             uint64_t key, uint32_t *shape);
 
 /** Appends the times of an event that are not as predicted, and counts it. False without memory. */
 bool ttd_events_encode_exception(ttd_events_encoder *encoder, const ttd_event *event);

@@ -19,8 +19,7 @@ static void add_parameters(ttd_event_class *class, const ttd_event *event)
 
 static inline bool same_class(const ttd_event_class *a, const ttd_event_class *b)
 {
-    return a->action == b->action && a->api == b->api && a->form == b->form &&
-           a->parameter_count == b->parameter_count && a->heap == b->heap && a->flags == b->flags;
+    return a->key == b->key && a->form == b->form && a->flags == b->flags;
 }
 
 static bool add_class(ttd_events_encoder *encoder, const ttd_event_class *class, uint64_t key)
@@ -49,9 +48,7 @@ static bool find_class(ttd_events_encoder *encoder, const ttd_event_class *class
     *index = encoder->last_class[class->api];
     if (*index < encoder->state.class_count && same_class(class, &encoder->state.classes[*index]))
         return true;
-    uint64_t key = ttd_map_hash(class->flags) +
-                   (class->action | (uint64_t) class->api << 8 | (uint64_t) class->form << 16 |
-                    (uint64_t) class->parameter_count << 24 | (uint64_t) class->heap << 32);
+    uint64_t key = ttd_map_hash(class->flags) + class->form + class->key;
     while (ttd_map_find(&encoder->class_map, key, index)) {
         if (same_class(class, &encoder->state.classes[*index]))
             return true;
@@ -113,7 +110,7 @@ static void put_symbol(ttd_events_encoder *encoder, uint32_t symbol)
 }
 
 bool ttd_events_encode_shape(ttd_events_encoder *encoder, const ttd_event *event, unsigned form,
-                             uint32_t *shape)
+                             uint64_t key, uint32_t *shape)
 {
     ttd_event_state *state = &encoder->state;
     if (encoder->count == 0) {
@@ -125,7 +122,8 @@ bool ttd_events_encode_shape(ttd_events_encoder *encoder, const ttd_event *event
                              .api = event->api,
                              .form = (uint8_t)form,
                              .heap = event->heap,
-                             .flags = event->flags};
+                             .flags = event->flags,
+                             .key = key};
     if (event->parameters)
         add_parameters(&class, event);
     uint32_t index;

@@ -25,6 +25,18 @@ static const char *check_action(const ttd_event *event)
     return NULL;
 }
 
+/** Whether the event is an Alloc or a Free, as nearly all are, of whose kind nothing is wrong. */
+static inline bool is_plain(const ttd_event *event)
+{
+    uint64_t others =
+        event->previous_address | event->reserve_size | event->commit_size | event->make_read_only;
+    if (event->parameter_count > (event->parameters ? TTD_PARAMETERS_MAX : 0))
+        return false;
+    if (event->action == TTD_ACTION_ALLOC)
+        return (others | event->base_address) == 0 && (event->address == 0 || event->result != 0);
+    return event->action == TTD_ACTION_FREE && (others | event->address) == 0;
+}
+
 /** What is wrong with the times; NULL if nothing. */
 static const char *check_times(const ttd_writer *writer, const ttd_event *event)
 {
@@ -53,7 +65,7 @@ static const char *check(const ttd_writer *writer, const ttd_event *event)
         return "heap";
     if (!ttd_writer_knows(writer, event->stack, writer->stack_count))
         return "stack";
-    const char *wrong = check_action(event);
+    const char *wrong = is_plain(event) ? NULL : check_action(event);
     return wrong ? wrong : check_times(writer, event);
 }
 
@@ -67,7 +79,7 @@ ttd_status ttd_writer_event(ttd_writer *writer, const ttd_event *event)
     if (!ttd_events_encoder_add(&writer->events, event))
         return ttd_writer_break(writer, TTD_ERROR_NO_MEMORY, "memory");
     writer->event_count++;
-    writer->position = ttd_event_position(event);
+    writer->position = writer->events.state.effect;
     writer->wall_time = event->wall_time;
     if (writer->events.count == writer->options.events_per_chunk)
         return ttd_writer_flush_events(writer);
