@@ -10,7 +10,8 @@ struct host {
     int memfd;
     uint64_t start_ns; /* CLOCK_MONOTONIC at clock 0 */
     bool barriers;     /* the system makes other processes execute a barrier when asked to */
-    char path[64];     /* opens the channel, from any process that may see this one */
+    uint64_t looks; /* how often was looked at what is published: what is known may have changed */
+    char path[64];  /* opens the channel, from any process that may see this one */
 };
 
 /* All wall times are multiples of this: the clock only ticks about once a millisecond anyway. */

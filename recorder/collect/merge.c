@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "log.h"
 #include "process.h"
 
 enum { RECORDS_PER_TICK = 4096 };
@@ -17,27 +18,28 @@ struct parsed {
     const volatile uint64_t *frames;
 };
 
-static bool parse(struct reader *reader, const struct record *record, struct parsed *parsed)
+static inline bool parse(struct reader *reader, const struct record *record, struct parsed *parsed)
 {
-    unsigned flags = record_flags(record->head);
-    int operands = record_operands(record_operation(record->head));
-    unsigned added = record_added(record->head);
+    uint64_t head = record->head;
+    unsigned flags = record_flags(head), added = record_added(head);
+    int operands = record_operands(record_operation(head));
     const volatile uint64_t *word = record->words + 1;
-    parsed->operation = record_operation(record->head);
-    parsed->new_sequence = (flags & RECORD_SEQUENCE) != 0;
-    unsigned extra = parsed->new_sequence + ((flags & RECORD_CLOCK) != 0);
+    bool new_sequence = (flags & RECORD_SEQUENCE) != 0;
+    unsigned extra = new_sequence + ((flags & RECORD_CLOCK) != 0);
     if (operands < 0 || operands > CALL_OPERANDS_MAX ||
         record->count != 1 + extra + (unsigned)operands + added ||
-        record_kept(record->head) > reader->depth ||
-        record_kept(record->head) + added > STACK_DEPTH_MAX)
+        record_kept(head) > reader->depth || record_kept(head) + added > STACK_DEPTH_MAX)
         return false;
-    parsed->sequence = parsed->new_sequence ? *word++ : reader->sequence;
+    uint64_t sequence = new_sequence ? *word++ : reader->sequence;
     if (flags & RECORD_CLOCK)
         reader->clock = *word++;
-    parsed->operands = word;
-    parsed->operand_count = (unsigned)operands;
-    parsed->frames = word + operands;
-    return parsed->sequence >= reader->sequence && parsed->sequence <= TTD_SEQUENCE_MAX;
+    *parsed = (struct parsed){.operation = record_operation(head),
+                              .new_sequence = new_sequence,
+                              .sequence = sequence,
+                              .operands = word,
+                              .operand_count = (unsigned)operands,
+                              .frames = word + operands};
+    return sequence >= reader->sequence && sequence <= TTD_SEQUENCE_MAX;
 }
 
 /* A step that the thread only counted. */
@@ -85,7 +87,7 @@ static void consume(struct reader *reader)
 /* Whatever is in the stream now makes no sense: the program has written over it. */
 static void give_up(struct process *process, struct reader *reader)
 {
-    reader->stream.broken = true;
+    stream_break(&reader->stream);
     reader->has_next = false;
     reader->holds = false;
     trace_loss(process->trace, TTD_LOSS_DAMAGE, reader->thread, TTD_UNKNOWN, ttd_position_max());
@@ -94,7 +96,6 @@ static void give_up(struct process *process, struct reader *reader)
 static void begin_call(struct process *process, struct reader *reader, const struct parsed *parsed)
 {
     ttd_event *event = &reader->held;
-    memset(event, 0, sizeof *event);
     for (unsigned i = 0; i < parsed->operand_count; i++)
         reader->operands[i] = parsed->operands[i];
     translate_call(parsed->operation, reader->operands, event);
@@ -120,11 +121,24 @@ static bool is_pressed(const struct host *host)
            CHANNEL_BACKLOG / 2;
 }
 
-/* Whether the call that is held can be written; else it is still under way. */
+/* The reallocation that is held has returned, as the next record says. */
+static void end_reallocation(struct process *process, struct reader *reader)
+{
+    struct parsed parsed;
+    if (!parse(reader, &reader->next, &parsed)) {
+        give_up(process, reader);
+        return;
+    }
+    reader->held.time_end = stamped_step(reader, &parsed);
+    translate_reallocation_end(parsed.operands[0], &reader->held);
+    consume(reader);
+    release_held(process, reader);
+}
+
+/* Writes the call that is held, if it can be; else it is still under way. */
 static bool resolve_held(struct process *process, struct reader *reader, struct host *host)
 {
     ttd_event *event = &reader->held;
-    struct parsed parsed;
     peek(reader, host);
     if (event->action == TTD_ACTION_FREE) {
         const struct thread_slot *slot = channel_thread(host->channel, reader->slot);
@@ -134,13 +148,8 @@ static bool resolve_held(struct process *process, struct reader *reader, struct 
         if (!running || !process->dead)
             event->time_end = count_step(reader);
     } else if (reader->has_next && record_operation(reader->next.head) == OP_REALLOC_END) {
-        if (!parse(reader, &reader->next, &parsed)) {
-            give_up(process, reader);
-            return true;
-        }
-        event->time_end = stamped_step(reader, &parsed);
-        translate_reallocation_end(parsed.operands[0], event);
-        consume(reader);
+        end_reallocation(process, reader);
+        return true;
     } else if (!reader->has_next && !process->dead && !is_pressed(host)) {
         return false;
     }
@@ -162,15 +171,13 @@ static void define_thread(struct process *process, struct reader *reader, struct
     reader->thread = trace_thread_begin(process->trace, position, reader->tid, name);
 }
 
-/* Takes the reader's next record. False when that cannot be done yet. */
-static bool take(struct process *process, struct reader *reader, struct host *host)
+/* Begins with the reader's next record: writes it, or holds it until it is known how it ended. */
+static inline void begin(struct process *process, struct reader *reader, struct host *host)
 {
     struct parsed parsed;
-    if (reader->holds)
-        return resolve_held(process, reader, host);
     if (!parse(reader, &reader->next, &parsed)) {
         give_up(process, reader);
-        return true;
+        return;
     }
     if (reader->thread == TTD_NONE)
         define_thread(process, reader, host);
@@ -178,7 +185,7 @@ static bool take(struct process *process, struct reader *reader, struct host *ho
     if (kind == CALL_UNKNOWN) { /* the end of a reallocation that was not waited for */
         trace_loss(process->trace, TTD_LOSS_LATE, reader->thread, 1, stamped_step(reader, &parsed));
         consume(reader);
-        return true;
+        return;
     }
     begin_call(process, reader, &parsed);
     if (kind == CALL_ACQUISITION) {
@@ -192,10 +199,17 @@ static bool take(struct process *process, struct reader *reader, struct host *ho
     if (kind == CALL_ACQUISITION) {
         reader->held.wall_time = reader->clock;
         trace_event(process->trace, &reader->held);
-        return true;
+    } else {
+        reader->holds = true;
     }
-    reader->holds = true;
-    return resolve_held(process, reader, host);
+}
+
+/* Takes the reader's next record. False when that cannot be done yet. */
+static inline bool take(struct process *process, struct reader *reader, struct host *host)
+{
+    if (!reader->holds)
+        begin(process, reader, host);
+    return !reader->holds || resolve_held(process, reader, host);
 }
 
 /* The sequence of what the reader has next; UINT64_MAX if it has nothing. */
@@ -262,65 +276,6 @@ static void report_losses(struct process *process, struct reader *reader, struct
     }
 }
 
-static void copy_bytes(void *to, const volatile uint64_t *words, size_t size)
-{
-    uint64_t word;
-    for (size_t i = 0; i < size; i += 8) {
-        word = words[i / 8];
-        memcpy((char *)to + i, &word, size - i < 8 ? size - i : 8);
-    }
-}
-
-static void apply_load(struct process *process, const struct record *record, ttd_position position)
-{
-    enum { FACTS = 8, PATH_MAX_BYTES = 4096 };
-    char path[PATH_MAX_BYTES + 1];
-    if (record->count < FACTS)
-        return;
-    uint64_t id_size = record->words[6], path_size = record->words[7];
-    if (id_size > TTD_BUILD_ID_MAX || path_size > PATH_MAX_BYTES ||
-        FACTS + (id_size + 7) / 8 + (path_size + 7) / 8 > record->count)
-        return;
-    struct trace_module module = {
-        .path = path,
-        .bias = record->words[3],
-        .begin = record->words[4],
-        .end = record->words[5],
-        .build_id_size = (uint32_t)id_size,
-    };
-    copy_bytes(module.build_id, record->words + FACTS, id_size);
-    copy_bytes(path, record->words + FACTS + (id_size + 7) / 8, path_size);
-    path[path_size] = '\0';
-    trace_module_load(process->trace, position, &module);
-}
-
-static void apply_log_slowly(struct process *process, struct host *host, uint64_t sequence)
-{
-    for (;;) {
-        if (!process->has_log_next)
-            process->has_log_next = stream_peek(&process->log, host,
-                                                &channel_process(host->channel, process->slot)->log,
-                                                &process->log_next);
-        const struct record *record = &process->log_next;
-        if (!process->has_log_next || record->count < 4 || record->words[1] > sequence)
-            return;
-        ttd_position position = {record->words[1], record->words[2]};
-        if (record_operation(record->head) == OP_MODULE_LOAD)
-            apply_load(process, record, position);
-        else if (record_operation(record->head) == OP_MODULE_UNLOAD)
-            trace_module_unload(process->trace, position, record->words[3]);
-        stream_consume(&process->log, record);
-        process->has_log_next = false;
-    }
-}
-
-/* Modules that came and went before `sequence`: what has an address in them comes after. */
-static inline void apply_log(struct process *process, struct host *host, uint64_t sequence)
-{
-    if (process->has_log_next || !stream_is_idle(&process->log, host))
-        apply_log_slowly(process, host, sequence);
-}
-
 size_t process_merge(struct process *process, struct host *host, uint64_t bound)
 {
     size_t taken = 0;
@@ -330,7 +285,8 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
     fill_queue(&queue, process, host);
     while (queue.count > 0 && queue.items[0].sequence <= bound) {
         struct queued *first = &queue.items[0];
-        apply_log(process, host, first->sequence);
+        if (log_is_due(process, host))
+            log_apply(process, host, first->sequence);
         if (!take(process, first->reader, host))
             break;
         if (++taken % RECORDS_PER_TICK == 0)
@@ -343,6 +299,6 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
             *first = queue.items[--queue.count];
         sift_down(&queue, 0);
     }
-    apply_log(process, host, bound);
+    log_apply(process, host, bound);
     return taken;
 }

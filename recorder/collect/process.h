@@ -52,6 +52,7 @@ struct process {
     struct stream log;
     struct record log_next; /* valid while `has_log_next` */
     bool has_log_next;
+    uint64_t log_looks; /* host.looks when the log was last found to have nothing more */
     struct reader **readers;
     size_t reader_count, reader_capacity;
     struct queued *queue; /* scratch space of the merge, as large as the readers */

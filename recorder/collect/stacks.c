@@ -7,15 +7,6 @@
 
 enum { FIRST_CAPACITY = 1 << 14 };
 
-static size_t slot_of(const struct stacks *stacks, ttd_id parent, uint64_t pc)
-{
-    /* Multiply and fold: both factors depend on the key, so that nobody can aim at a slot. */
-    __uint128_t product =
-        (__uint128_t)(pc ^ stacks->key) *
-        (((uint64_t)parent << 1 | 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (stacks->key << 1));
-    return ((uint64_t)(product >> 64) ^ (uint64_t)product) & (stacks->capacity - 1);
-}
-
 bool stacks_init(struct stacks *stacks)
 {
     memset(stacks, 0, sizeof *stacks);
@@ -32,16 +23,6 @@ void stacks_free(struct stacks *stacks)
     stacks->entries = NULL;
 }
 
-static struct stack_entry *probe(struct stacks *stacks, ttd_id parent, uint64_t pc)
-{
-    size_t slot = slot_of(stacks, parent, pc);
-    for (;; slot = (slot + 1) & (stacks->capacity - 1)) {
-        struct stack_entry *entry = &stacks->entries[slot];
-        if (entry->id == TTD_NONE || (entry->pc == pc && entry->parent == parent))
-            return entry;
-    }
-}
-
 /* Moves all entries but those of addresses in [begin, end) to a table of the given capacity. */
 static bool rebuild(struct stacks *stacks, size_t capacity, uint64_t begin, uint64_t end)
 {
@@ -56,7 +37,7 @@ static bool rebuild(struct stacks *stacks, size_t capacity, uint64_t begin, uint
         const struct stack_entry *entry = &old.entries[i];
         if (entry->id == TTD_NONE || (entry->pc >= begin && entry->pc < end))
             continue;
-        *probe(stacks, entry->parent, entry->pc) = *entry;
+        *stacks_probe(stacks, entry->parent, entry->pc) = *entry;
         stacks->count++;
     }
     stacks_free(&old);
@@ -65,13 +46,13 @@ static bool rebuild(struct stacks *stacks, size_t capacity, uint64_t begin, uint
 
 struct stack_entry *stacks_find(struct stacks *stacks, ttd_id parent, uint64_t pc)
 {
-    struct stack_entry *entry = probe(stacks, parent, pc);
+    struct stack_entry *entry = stacks_probe(stacks, parent, pc);
     if (entry->id != TTD_NONE)
         return entry;
     if (stacks->count + stacks->count / 2 >= stacks->capacity) {
         if (!rebuild(stacks, stacks->capacity * 2, 0, 0))
             return NULL;
-        entry = probe(stacks, parent, pc);
+        entry = stacks_probe(stacks, parent, pc);
     }
     entry->pc = pc;
     entry->parent = parent;

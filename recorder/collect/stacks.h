@@ -26,6 +26,27 @@ struct stacks {
 bool stacks_init(struct stacks *stacks);
 void stacks_free(struct stacks *stacks);
 
+static inline size_t stacks_slot(const struct stacks *stacks, ttd_id parent, uint64_t pc)
+{
+    /* Multiply and fold: both factors depend on the key, so that nobody can aim at a slot. */
+    __uint128_t product =
+        (__uint128_t)(pc ^ stacks->key) *
+        (((uint64_t)parent << 1 | 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (stacks->key << 1));
+    return ((uint64_t)(product >> 64) ^ (uint64_t)product) & (stacks->capacity - 1);
+}
+
+/* The entry of a frame, or the free one where it belongs. */
+static inline struct stack_entry *stacks_probe(const struct stacks *stacks, ttd_id parent,
+                                               uint64_t pc)
+{
+    size_t slot = stacks_slot(stacks, parent, pc);
+    for (;; slot = (slot + 1) & (stacks->capacity - 1)) {
+        struct stack_entry *entry = &stacks->entries[slot];
+        if (entry->id == TTD_NONE || (entry->pc == pc && entry->parent == parent))
+            return entry;
+    }
+}
+
 /*
  * The entry of a frame; its id is TTD_NONE if it is new, and then the caller sets it at once.
  * NULL when there is no memory. Valid until the next call.

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "stream.h"
 
-static bool stream_break(struct stream *stream)
+bool stream_break(struct stream *stream)
 {
     stream->broken = true;
+    stream->known = stream->word;
     return false;
 }
 
@@ -17,13 +18,13 @@ static bool stream_advance(struct stream *stream, struct host *host, uint32_t ne
     if (stream->chunk != CHANNEL_NONE)
         host_free_chunk(host, stream->chunk);
     stream->chunk = next;
-    stream->word = 0;
+    stream->word = stream->known = 0;
     return true;
 }
 
-bool stream_peek(struct stream *stream, struct host *host, _Atomic uint32_t *first,
-                 struct record *record)
+bool stream_look(struct stream *stream, struct host *host, _Atomic uint32_t *first)
 {
+    host->looks++;
     if (stream->broken)
         return false;
     if (stream->chunk == CHANNEL_NONE &&
@@ -37,14 +38,9 @@ bool stream_peek(struct stream *stream, struct host *host, _Atomic uint32_t *fir
         uint32_t committed = atomic_load_explicit(&chunk->committed, memory_order_acquire) / 8;
         if (committed > CHUNK_WORDS || committed < stream->word)
             return stream_break(stream);
-        if (committed > stream->word) {
-            record->words = chunk->data + stream->word;
-            record->head = record->words[0];
-            record->count = record_words(record->head);
-            if (record->count == 0 || record->count > committed - stream->word)
-                return stream_break(stream);
+        stream->known = committed;
+        if (committed > stream->word)
             return true;
-        }
         if (!stream_advance(stream, host, next))
             return false;
     }

@@ -8,6 +8,7 @@
 struct stream {
     uint32_t chunk; /* CHANNEL_NONE before the first */
     uint32_t word;  /* next to read */
+    uint32_t known; /* words that were found committed in the chunk */
     bool broken;    /* what was found there cannot be; nothing more is read */
 };
 
@@ -17,23 +18,32 @@ struct record {
     unsigned count;
 };
 
+/* Nothing more is read. Returns false. */
+bool stream_break(struct stream *stream);
+
 /*
- * Looks at the next record without consuming it. Chunks that are used up are freed on the way.
+ * Looks whether there is more than is known, and goes on to the next chunk if one is used up, which
+ * is then freed. False when there is nothing, for now.
+ */
+bool stream_look(struct stream *stream, struct host *host, _Atomic uint32_t *first);
+
+/*
+ * Looks at the next record without consuming it.
  *
  * @param first  where the owner puts the index of its first chunk
  * @return false when there is none, for now
  */
-bool stream_peek(struct stream *stream, struct host *host, _Atomic uint32_t *first,
-                 struct record *record);
-
-/* Whether there is surely nothing to be looked at now; cheaper than looking. */
-static inline bool stream_is_idle(const struct stream *stream, const struct host *host)
+static inline bool stream_peek(struct stream *stream, struct host *host, _Atomic uint32_t *first,
+                               struct record *record)
 {
-    if (stream->chunk == CHANNEL_NONE)
+    if (stream->word == stream->known && !stream_look(stream, host, first))
         return false;
-    struct chunk *chunk = channel_chunk(host->channel, stream->chunk);
-    return atomic_load_explicit(&chunk->next, memory_order_acquire) == CHANNEL_NONE &&
-           atomic_load_explicit(&chunk->committed, memory_order_acquire) == stream->word * 8;
+    record->words = channel_chunk(host->channel, stream->chunk)->data + stream->word;
+    record->head = record->words[0];
+    record->count = record_words(record->head);
+    if (record->count == 0 || record->count > stream->known - stream->word)
+        return stream_break(stream);
+    return true;
 }
 
 /* Consumes the record that was just looked at. */

@@ -273,13 +273,11 @@ static const struct trace_frame *find_frame(struct trace *trace, uint64_t pc)
     return &trace->frames[entry->id - 1];
 }
 
-ttd_id trace_stack(struct trace *trace, ttd_id parent, uint64_t pc)
+ttd_id trace_new_stack(struct trace *trace, ttd_id parent, uint64_t pc)
 {
     if (trace->writer == NULL)
         return TTD_NONE;
     struct stack_entry *entry = stacks_find(&trace->stacks, parent, pc);
-    if (entry != NULL && entry->id != TTD_NONE)
-        return entry->id;
     const struct trace_frame *frame = entry != NULL ? find_frame(trace, pc) : NULL;
     if (frame == NULL) {
         out_of_memory(trace);

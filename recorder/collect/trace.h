@@ -76,8 +76,15 @@ void trace_module_unload(struct trace *trace, ttd_position position, uint64_t be
 /* All modules: the process image is gone. */
 void trace_unload_all(struct trace *trace, ttd_position position);
 
+/* Defines a stack. TTD_NONE if it cannot be had. */
+ttd_id trace_new_stack(struct trace *trace, ttd_id parent, uint64_t pc);
+
 /* The stack with the return address `pc` on top of `parent`. TTD_NONE if it cannot be had. */
-ttd_id trace_stack(struct trace *trace, ttd_id parent, uint64_t pc);
+static inline ttd_id trace_stack(struct trace *trace, ttd_id parent, uint64_t pc)
+{
+    ttd_id known = stacks_probe(&trace->stacks, parent, pc)->id;
+    return known != TTD_NONE ? known : trace_new_stack(trace, parent, pc);
+}
 
 /* Appends an event, or counts it as lost if it comes too late to be put in order. */
 void trace_event(struct trace *trace, const ttd_event *event);

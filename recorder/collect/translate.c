@@ -68,11 +68,12 @@ void translate_call(unsigned operation, const uint64_t *operands, ttd_event *eve
     uint32_t count = (uint32_t)record_operands(operation);
     event->api = (uint8_t)operation;
     event->size = requested_size(shape, operands);
+    event->base_address = shape->base != NONE ? operands[shape->base] : 0;
+    event->previous_address = 0;
+    event->address = 0;
+    event->result = 1;
     event->parameters = operands;
     event->parameter_count = count;
-    event->result = 1;
-    if (shape->base != NONE)
-        event->base_address = operands[shape->base];
     if (shape->kind == CALL_RELEASE) {
         event->action = TTD_ACTION_FREE;
     } else if (shape->kind == CALL_REALLOCATION) {

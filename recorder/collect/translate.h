@@ -18,7 +18,8 @@ enum call_kind translate_kind(unsigned operation);
 
 /*
  * Sets action, api, addresses, size, result and parameters of `event` from the record's operands
- * (record_operands() of them). `event->parameters` points into `operands`.
+ * (record_operands() of them). `event->parameters` points into `operands`. What else only other
+ * actions have is left alone.
  */
 void translate_call(unsigned operation, const uint64_t *operands, ttd_event *event);
 
