@@ -210,6 +210,8 @@ Test(arguments, open)
     trace = fixture_trace();
     trace.time_unit = 0;
     refuse_open(&trace, NULL);
+    trace.flags = TTD_TRACE_RECOVERED;
+    refuse_open(&trace, NULL);
     trace = fixture_trace();
     trace.pointer_size = 5;
     refuse_open(&trace, NULL);

@@ -198,7 +198,7 @@ def trace(header, payload):
     flags, architecture, pointer, reserved = (cursor.u32() for _ in range(4))
     source, size, hashed = (cursor.u64() for _ in range(3))
     cursor.finish()
-    require(unit and pointer in (4, 8) and flags <= 15 and reserved == 0, 'trace')
+    require((unit or flags & 4) and pointer in (4, 8) and flags <= 15 and reserved == 0, 'trace')
     header.unit, header.trace_flags = unit, flags
     return [f'trace id={header.trace_id:x} group={text(group)} parent={parent:x} '
             f'at={at(position)} start={start} unit={unit:x} process={process:x} of={of:x} '

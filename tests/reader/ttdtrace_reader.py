@@ -63,7 +63,7 @@ class Reader:
         self.event = 0
         self.position = (0, 0)
         self.trace_id = None
-        self.unit = 1
+        self.unit = 0
         self.recovered = False
         self.damaged = False
 
@@ -146,7 +146,7 @@ class Reader:
             self.event = header.first_item + header.item_count
             self.position = header.last_position
             self.damaged = False
-        if header.kind == 1:
+        if header.kind == 1 and header.number == 0 and header.offset == 0:
             self.unit = header.unit
             self.recovered = bool(header.trace_flags & 4)
 

@@ -106,7 +106,8 @@ typedef struct ttd_event {
     ttd_position time_start;
     /** Invalid when the call never returned. */
     ttd_position time_end;
-    /** Nanoseconds since the trace's start_time, as far as its time_unit resolves. */
+    /** Nanoseconds since the trace's start_time, as far as its time_unit resolves; 0 if that is 0.
+     */
     uint64_t wall_time;
     /** Alloc, ReAlloc: the address returned; 0 if none. Otherwise 0. */
     uint64_t address;
@@ -417,7 +418,8 @@ typedef struct ttd_trace {
     ttd_position parent_position;
     /** Wall clock at wall_time 0: nanoseconds since 1970-01-01T00:00:00Z. */
     int64_t start_time;
-    /** All wall_times are multiples of this many nanoseconds; at least 1. */
+    /** All wall_times are multiples of this many nanoseconds. 0 if that is not known, since a first
+     * chunk was lost: then wall_times of events are not known either, and 0. */
     uint64_t time_unit;
     uint64_t process_id;
     uint64_t parent_process_id;

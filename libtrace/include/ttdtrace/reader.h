@@ -128,7 +128,8 @@ TTD_API ttd_reader_options ttd_reader_options_default(void);
 
 /**
  * Opens a trace and reads its first chunk. In a tolerant reader a damaged first chunk is not an
- * error as long as an intact chunk follows: ttd_reader_trace() then has only the trace_id.
+ * error as long as an intact chunk follows: ttd_reader_trace() then has only the trace_id,
+ * and a time_unit of 0: wall times of events are not known, and 0.
  *
  * @param input      copied; the reader closes it, also when this call fails
  * @param options    NULL for the defaults

@@ -275,7 +275,7 @@ static void change_clock(ttd_events_decoder *decoder, uint64_t number)
     ttd_event_state *state = &decoder->state;
     state->clock += ttd_unzigzag(ttd_cursor_varint(&decoder->columns[TTD_COLUMN_CLOCK]));
     decoder->clock_change = ttd_events_next_gap(decoder, TTD_COLUMN_CLOCK, number + 1);
-    if (state->clock > UINT64_MAX / state->time_unit)
+    if (state->time_unit && state->clock > UINT64_MAX / state->time_unit)
         ttd_events_decoder_fail(decoder, "wall time of an event");
     state->wall_time = state->clock * state->time_unit;
 }

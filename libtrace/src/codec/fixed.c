@@ -30,7 +30,7 @@ const char *ttd_check_trace(const ttd_trace *trace)
 {
     if (trace->trace_id == 0)
         return "trace_id 0";
-    if (trace->time_unit == 0)
+    if (trace->time_unit == 0 && !(trace->flags & TTD_TRACE_RECOVERED))
         return "time_unit 0";
     if (trace->pointer_size != 4 && trace->pointer_size != 8)
         return "pointer_size";

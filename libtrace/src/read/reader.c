@@ -74,7 +74,9 @@ static ttd_status open_damaged(ttd_reader *reader, ttd_error *error)
     if (status != TTD_OK)
         return status;
     reader->source.trace_id = header.trace_id;
-    reader->trace = (ttd_trace){.trace_id = header.trace_id, .time_unit = 1};
+    reader->trace = (ttd_trace){
+        .trace_id = header.trace_id,
+    };
     return TTD_OK;
 }
 

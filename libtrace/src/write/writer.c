@@ -33,7 +33,7 @@ static const char *check_open(const ttd_trace *trace, const ttd_writer_options *
         if (options->events_per_chunk == 0 || options->events_per_chunk > TTD_ITEMS_MAX)
             return "events_per_chunk";
     }
-    return ttd_check_trace(trace);
+    return trace->time_unit ? ttd_check_trace(trace) : "time_unit 0";
 }
 
 static int emit(void *context, const void *data, size_t size)
