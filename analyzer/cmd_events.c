@@ -188,6 +188,7 @@ static int list_events(session *work, events_options *options)
         status = session_output(work, true);
     if (status != STATUS_OK)
         return status;
+    options->shown.has_times = source_has_times(&work->trace);
     work->options.format->events_begin(&work->report, &options->shown);
     heap_batch_hook hook = {&list, see_batch};
     status = source_read_on(&work->trace, &hook);

@@ -56,6 +56,7 @@ static int find(session *work, const hot_options *options)
         heap_usage_find(work->trace.reader, 0, options->order, &hook, &usage, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
+    work->uses_times = true;
     session_outcome(work, &usage.outcome, ttd_position_max());
     int status = STATUS_OK;
     if (usage.count)

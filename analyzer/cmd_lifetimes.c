@@ -19,6 +19,7 @@ static int find(session *work)
         heap_usage_find(work->trace.reader, 0, HEAP_SITES_BY_BYTES, &hook, &usage, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
+    work->uses_times = true;
     session_outcome(work, &usage.outcome, ttd_position_max());
     int status = session_output(work, true);
     report_usage data = {.usage = &usage, .limit = 0};

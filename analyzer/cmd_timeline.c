@@ -41,6 +41,8 @@ static bool take(void *context, int option, const char *argument)
 
 static int find(session *work, const timeline_options *options)
 {
+    if (options->axis == HEAP_AXIS_TIME && !source_has_times(&work->trace))
+        return source_fail_times(&work->trace);
     heap_timeline timeline;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);

@@ -196,6 +196,8 @@ int moment_resolve(const moment *when, moment_purpose purpose, source *trace,
 {
     ttd_error error = {.what = NULL};
     ttd_status status = TTD_OK;
+    if (when->kind == MOMENT_TIME && !source_has_times(trace))
+        return source_fail_times(trace);
     *position = ttd_position_min();
     switch (when->kind) {
     case MOMENT_START:

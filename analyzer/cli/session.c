@@ -8,6 +8,7 @@ int session_open(session *work, const common *options)
 {
     work->options = *options;
     work->has_output = false;
+    work->uses_times = false;
     work->report = (report){.output = &work->output.out, .path = options->trace};
     int status = source_open(&work->trace, options->trace);
     if (status != STATUS_OK)
@@ -32,6 +33,7 @@ void session_doubts(session *work, const heap_losses *losses, const heap_counts 
     doubt_facts facts = {.trace = ttd_reader_trace(work->trace.reader),
                          .is_closed = work->trace.is_closed,
                          .is_truncated = work->trace.is_truncated,
+                         .uses_times = work->uses_times,
                          .losses = losses,
                          .counts = counts,
                          .at = at,

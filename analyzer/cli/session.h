@@ -14,6 +14,8 @@ typedef struct session {
     definitions names;
     output output;
     bool has_output;
+    /** Set if what the report says depends on wall times. */
+    bool uses_times;
     report report;
 } session;
 

@@ -21,6 +21,8 @@ int source_open(source *trace, const char *path)
     if (status != TTD_OK)
         return source_fail(trace, status, &error);
     trace->is_closed = ttd_reader_end(trace->reader, &trace->end) == TTD_OK;
+    if (!source_has_times(trace))
+        message("warning: %s: the first chunk is lost: wall times are not known", path);
     progress_begin(&trace->progress);
     return STATUS_OK;
 }
@@ -40,6 +42,12 @@ int source_fail(source *trace, ttd_status status, const ttd_error *error)
     else
         message("%s: %s", trace->path, ttd_status_text(status));
     return exit_for(status);
+}
+
+int source_fail_times(const source *trace)
+{
+    message("%s: wall times are not known", trace->path);
+    return exit_for(TTD_ERROR_CORRUPT);
 }
 
 void source_truncated(source *trace, const ttd_error *error)

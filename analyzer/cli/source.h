@@ -33,6 +33,15 @@ void source_close(source *trace);
 /** A hook for a cursor that shows progress and reports damage. */
 heap_batch_hook source_hook(source *trace);
 
+/** Whether wall times are known: the first chunk, which has their unit, was not lost. */
+static inline bool source_has_times(const source *trace)
+{
+    return ttd_reader_trace(trace->reader)->time_unit != 0;
+}
+
+/** Reports that what was asked for depends on them; returns the exit status. */
+int source_fail_times(const source *trace);
+
 /** Reports that reading failed; returns the exit status. */
 int source_fail(source *trace, ttd_status status, const ttd_error *error);
 

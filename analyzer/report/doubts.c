@@ -59,6 +59,8 @@ void doubts_find(doubts *all, const doubt_facts *facts)
     if (!facts->is_closed && facts->reached_end)
         add(all, "the trace was not closed cleanly%s: nothing is known after %s",
             facts->is_truncated ? " and ends within a chunk" : "", position);
+    if (facts->uses_times && !facts->trace->time_unit)
+        add(all, "wall times are not known: the trace's first chunk is lost");
     if (facts->counts->overlaps)
         add(all, "%llu blocks were allocated where another was still live",
             (unsigned long long)facts->counts->overlaps);

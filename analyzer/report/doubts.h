@@ -22,6 +22,8 @@ typedef struct doubt_facts {
     const ttd_trace *trace;
     bool is_closed;
     bool is_truncated;
+    /** The findings depend on wall times. */
+    bool uses_times;
     const heap_losses *losses;
     const heap_counts *counts;
     /** What was asked for; ttd_position_max() for the end. */

@@ -172,8 +172,9 @@ static void json_parameters(json *writer, const ttd_event *event)
     json_end_array(writer);
 }
 
-static void json_properties(report *to, json *writer, const ttd_event *event)
+static void json_properties(report *to, json *writer, const report_event *data)
 {
+    const ttd_event *event = data->event;
     json_unsigned(writer, "number", event->number);
     json_text(writer, "action", ttd_action_name((ttd_action)event->action));
     json_text(writer, "api", ttd_api_name(event->api));
@@ -197,7 +198,7 @@ static void json_properties(report *to, json *writer, const ttd_event *event)
         json_unsigned(writer, "make_read_only", event->make_read_only);
     json_position(writer, "time_start", event->time_start);
     json_position(writer, "time_end", event->time_end);
-    json_unsigned(writer, "wall_time_ns", event->wall_time);
+    json_count(writer, "wall_time_ns", data->options->has_times ? event->wall_time : TTD_UNKNOWN);
     json_unsigned(writer, "thread", event->thread);
     json_unsigned(writer, "stack", event->stack);
 }
@@ -207,7 +208,7 @@ void json_event(report *to, const report_event *data)
     json writer;
     json_init(&writer, to->output, false);
     json_begin_object(&writer, NULL);
-    json_properties(to, &writer, data->event);
+    json_properties(to, &writer, data);
     if (data->options->shows_parameters)
         json_parameters(&writer, data->event);
     if (data->options->shows_stacks)
@@ -275,7 +276,7 @@ void csv_event(report *to, const report_event *data)
     csv_number_if(&writer, has_read_only(event), event->make_read_only);
     csv_position(&writer, event->time_start);
     csv_position(&writer, event->time_end);
-    csv_unsigned(&writer, event->wall_time);
+    csv_count(&writer, data->options->has_times ? event->wall_time : TTD_UNKNOWN);
     csv_unsigned(&writer, event->thread);
     csv_unsigned(&writer, event->stack);
     if (data->options->shows_parameters)

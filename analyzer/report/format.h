@@ -115,6 +115,8 @@ typedef struct report_errors {
 typedef struct report_events {
     bool shows_parameters;
     bool shows_stacks;
+    /** Wall times are known. */
+    bool has_times;
 } report_events;
 
 /** An event with what the report says of it beyond its members. */

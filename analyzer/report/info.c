@@ -128,8 +128,9 @@ static void text_counts(report *to, const report_info *data)
         out_position(output, all->first);
         out_text(output, " to ");
         out_position(output, all->last);
-        out_format(output, ", %.3g s, %.3g bytes each", (double)all->last_wall_time / 1e9,
-                   info_bytes_per_event(all));
+        if (data->trace->time_unit)
+            out_format(output, ", %.3g s", (double)all->last_wall_time / 1e9);
+        out_format(output, ", %.3g bytes each", info_bytes_per_event(all));
     }
     out_char(output, '\n');
     for (int i = TTD_ACTION_ALLOC; i <= TTD_ACTION_DESTROY; i++) {

@@ -27,7 +27,8 @@ static void summary(json *writer, const report_info *data)
     json_double(writer, "bytes_per_event", info_bytes_per_event(all));
     json_position(writer, "first_position", all->events ? all->first : none);
     json_position(writer, "last_position", all->events ? all->last : none);
-    json_unsigned(writer, "last_wall_time_ns", all->last_wall_time);
+    json_count(writer, "last_wall_time_ns",
+               data->trace->time_unit ? all->last_wall_time : TTD_UNKNOWN);
     json_bool(writer, "closed", data->is_closed);
     json_text(writer, "end_reason", data->is_closed ? info_end_reason(data) : NULL);
     if (info_has_end_code(data))
@@ -51,8 +52,8 @@ static void trace_object(json *writer, const report_info *data)
         json_null(writer, "parent_trace_id");
         json_null(writer, "parent_position");
     }
-    json_text(writer, "start_time", text);
-    json_unsigned(writer, "time_unit_ns", trace->time_unit);
+    json_text(writer, "start_time", trace->time_unit ? text : NULL);
+    json_count(writer, "time_unit_ns", trace->time_unit ? trace->time_unit : TTD_UNKNOWN);
     json_unsigned(writer, "process_id", trace->process_id);
     json_unsigned(writer, "parent_process_id", trace->parent_process_id);
     json_text(writer, "architecture", info_architecture(trace->architecture));

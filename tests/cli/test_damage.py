@@ -61,6 +61,43 @@ class Damage(TestCase):
         rows = self.run_ok("events", "-f", "json", path).json_lines
         self.assertEqual([r["number"] for r in rows], [*range(8), *range(12, 40)])
 
+    def test_first_chunk_is_lost(self):
+        """It alone says what clocks count: times are not known, nor in what recover makes."""
+        script = Script(time_unit=1000, events_per_chunk=4).basics()
+        for i in range(8):
+            script.alloc(0x1000 + 16 * i, 1, wall=1000000 * i)
+        whole = self.write(script.close(), "timed")
+        with open(whole, "rb") as file:
+            data = bytearray(file.read())
+        self.assertEqual([r["wall_time_ns"] for r in
+                          self.run_ok("events", "-f", "json", whole).json_lines],
+                         [1000000 * i for i in range(8)])
+        data[40] ^= 1
+        lost = self.save(bytes(data), "lost")
+        recovered = self.path("recovered")
+        run("recover", "-o", recovered, lost)
+        self.run_ok("verify", recovered)
+        for path in (lost, recovered):
+            result = self.run_ok("events", "-f", "json", path)
+            self.assertEqual({r["wall_time_ns"] for r in result.json_lines}, {None})
+            self.assertEqual(len(result.json_lines), 8)
+            self.assertIn("the first chunk is lost: wall times are not known", result.errors)
+            self.assertEqual(self.run_ok("events", "-f", "csv", path).csv[7]["wall_time_ns"], "")
+            found = self.json_of("info", path)
+            self.assertEqual((found["last_wall_time_ns"], found["trace"]["time_unit_ns"],
+                              found["trace"]["start_time"]), (None, None, None))
+            self.assertNotIn(" 0 s,", self.run_ok("info", path).text)
+            for arguments in (("timeline",), ("state", "--at", "+1s")):
+                result = run(*arguments, path)
+                self.assertEqual(result.status, support.DAMAGED)
+                self.assertIn("wall times are not known", result.errors)
+            self.assertEqual(self.json_of("timeline", path, "--over", "position")["points"][-1]
+                             ["live_blocks"], 8)
+            for command in ("hot", "lifetimes"):
+                self.assertIn("wall times are not known: the trace's first chunk is lost",
+                              self.json_of(command, path)["reasons"])
+            self.assertNotIn("wall times", str(self.json_of("leaks", path)["reasons"]))
+
     def test_damage_is_reported_once(self):
         """A chunk that is missing is met in every pass over the file."""
         offset, _ = self.chunks(8)[2]
