@@ -4,6 +4,7 @@
 #include "cli/exit.h"
 #include "cli/message.h"
 #include "cli/session.h"
+#include "cli/sidecar.h"
 
 /* The whole work: what is left of each trace is its names, and how certain it is. */
 typedef struct work {
@@ -41,7 +42,8 @@ static int find(work *all, heap_side side, const moment *when)
     heap_state state;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&own->trace);
-    ttd_status found = heap_state_find(own->trace.reader, at, false, &hook, &state, &error);
+    ttd_status found =
+        heap_state_find(own->trace.reader, sidecar_use(own, at), at, false, &hook, &state, &error);
     if (found != TTD_OK)
         return source_fail(&own->trace, found, &error);
     session_outcome(own, &state.outcome, at);

@@ -4,6 +4,7 @@
 #include "cli/moment.h"
 #include "cli/numbers.h"
 #include "cli/session.h"
+#include "cli/sidecar.h"
 
 enum { OPTION_AT = OPTION_FIRST, OPTION_GAP, OPTION_LIMIT };
 
@@ -70,7 +71,8 @@ static int find(session *work, const fragmentation_options *options)
     heap_state state;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found = heap_state_find(work->trace.reader, at, true, &hook, &state, &error);
+    ttd_status found =
+        heap_state_find(work->trace.reader, sidecar_use(work, at), at, true, &hook, &state, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     session_outcome(work, &state.outcome, at);

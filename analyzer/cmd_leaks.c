@@ -4,6 +4,7 @@
 #include "cli/moment.h"
 #include "cli/numbers.h"
 #include "cli/session.h"
+#include "cli/sidecar.h"
 
 enum { OPTION_AT = OPTION_FIRST, OPTION_LIMIT, OPTION_ERROR, OPTION_RUNTIME };
 
@@ -83,7 +84,8 @@ static int find(session *work, const leaks_options *options)
     heap_leaks leaks;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found = heap_leaks_find(work->trace.reader, at, &hook, &leaks, &error);
+    ttd_status found =
+        heap_leaks_find(work->trace.reader, sidecar_use(work, at), at, &hook, &leaks, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     if (leaks.truncated)

@@ -3,6 +3,7 @@
 #include "cli/exit.h"
 #include "cli/numbers.h"
 #include "cli/session.h"
+#include "cli/sidecar.h"
 
 enum { OPTION_LIMIT = OPTION_FIRST };
 
@@ -44,7 +45,8 @@ static int find(session *work, uint64_t limit)
     heap_batch_hook hook = source_hook(&work->trace);
     ttd_status found = heap_peak_find(work->trace.reader, &hook, &peak, &error);
     if (found == TTD_OK)
-        found = heap_state_find(work->trace.reader, peak.position, false, &hook, &state, &error);
+        found = heap_state_find(work->trace.reader, sidecar_use(work, peak.position), peak.position,
+                                false, &hook, &state, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     session_outcome(work, &peak.outcome, ttd_position_max());

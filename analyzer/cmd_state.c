@@ -4,6 +4,7 @@
 #include "cli/moment.h"
 #include "cli/numbers.h"
 #include "cli/session.h"
+#include "cli/sidecar.h"
 
 /* Owners of one address that matter: the one at the position, and those before and after. */
 #define OWNERS_KEPT 8
@@ -101,8 +102,8 @@ static int find(session *work, const state_options *options)
     heap_state state;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found =
-        heap_state_find(work->trace.reader, data.at, options->shows_blocks, &hook, &state, &error);
+    ttd_status found = heap_state_find(work->trace.reader, sidecar_use(work, data.at), data.at,
+                                       options->shows_blocks, &hook, &state, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     data.state = &state;

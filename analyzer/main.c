@@ -13,7 +13,8 @@ static const command *const commands[] = {
     &command_info,      &command_events,    &command_leaks,    &command_state,
     &command_history,   &command_peak,      &command_diff,     &command_hot,
     &command_temporary, &command_lifetimes, &command_timeline, &command_fragmentation,
-    &command_moves,     &command_errors,    &command_verify,   &command_recover};
+    &command_moves,     &command_errors,    &command_verify,   &command_recover,
+    &command_index};
 
 static const command *find(const char *name)
 {

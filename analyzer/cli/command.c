@@ -12,11 +12,12 @@
 
 #define OWN_MAX 32
 
-enum { OPTION_NO_PAGER = 1000 };
+enum { OPTION_NO_PAGER = 1000, OPTION_NO_INDEX };
 
 static const struct option common_options[] = {{"format", required_argument, NULL, 'f'},
                                                {"output", required_argument, NULL, 'o'},
                                                {"no-pager", no_argument, NULL, OPTION_NO_PAGER},
+                                               {"no-index", no_argument, NULL, OPTION_NO_INDEX},
                                                {"help", no_argument, NULL, 'h'},
                                                {"version", no_argument, NULL, 'V'},
                                                {NULL, 0, NULL, 0}};
@@ -51,6 +52,9 @@ static int take_common(common *result, int option, char *const *arguments)
         return -1;
     case OPTION_NO_PAGER:
         result->has_pager = false;
+        return -1;
+    case OPTION_NO_INDEX:
+        result->has_index = false;
         return -1;
     case 'h':
         fputs(result->command->help, stdout);
@@ -93,7 +97,10 @@ static int take_options(common *result, const command *which, int count, char **
 {
     struct option all[OWN_MAX + sizeof common_options / sizeof common_options[0]];
     merge(all, own);
-    *result = (common){.command = which, .format = report_format_find("text"), .has_pager = true};
+    *result = (common){.command = which,
+                       .format = report_format_find("text"),
+                       .has_pager = true,
+                       .has_index = true};
     opterr = 0;
     optind = 1;
     int option;

@@ -23,6 +23,7 @@ extern const command command_events;
 extern const command command_fragmentation;
 extern const command command_history;
 extern const command command_hot;
+extern const command command_index;
 extern const command command_info;
 extern const command command_leaks;
 extern const command command_lifetimes;
@@ -41,6 +42,8 @@ typedef struct common {
     /** NULL for standard output. */
     const char *output;
     bool has_pager;
+    /** Whether the sidecar index may be used, and made. */
+    bool has_index;
     const char *trace;
     /** The second trace, for a command that compares; else NULL. */
     const char *other;
@@ -73,6 +76,7 @@ int command_options_pair(common *result, const command *which, int count, char *
     "  -o, --output FILE    write there instead of to standard output; the file is\n"              \
     "                       readable by you only, and replaced only when complete\n"               \
     "      --no-pager       do not page long output\n"                                             \
+    "      --no-index       neither use nor make the index TRACE.idx\n"                            \
     "  -h, --help           this text\n"
 
 #endif

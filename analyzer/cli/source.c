@@ -30,6 +30,8 @@ int source_open(source *trace, const char *path)
 void source_close(source *trace)
 {
     progress_end(&trace->progress);
+    if (trace->has_keyframes)
+        heap_keyframes_close(&trace->keyframes);
     ttd_reader_close(trace->reader);
     trace->reader = NULL;
 }

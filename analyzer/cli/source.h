@@ -7,6 +7,7 @@
 
 #include "cli/progress.h"
 #include "heap/cursor.h"
+#include "heap/keyframes.h"
 #include "symbols/definitions.h"
 
 /** Damaged places that are reported one by one. */
@@ -23,6 +24,9 @@ typedef struct source {
     size_t reported_count;
     bool reported_more;
     bool is_truncated;
+    /** The sidecar index, once it was asked for and if there is one; see sidecar_use(). */
+    heap_keyframes keyframes;
+    bool has_keyframes;
     progress progress;
 } source;
 

@@ -2,9 +2,11 @@
 #include "heap/cursor.h"
 
 ttd_status heap_cursor_init(heap_cursor *cursor, ttd_reader *reader, uint32_t kinds,
-                            const heap_observer *observer, const heap_batch_hook *hook)
+                            const heap_keyframes *keyframes, const heap_observer *observer,
+                            const heap_batch_hook *hook)
 {
-    *cursor = (heap_cursor){.reader = reader, .kinds = kinds};
+    *cursor =
+        (heap_cursor){.reader = reader, .kinds = kinds, .keyframes = observer ? NULL : keyframes};
     if (hook)
         cursor->hook = *hook;
     ttd_status status = heap_replay_init(&cursor->replay, observer);
@@ -51,11 +53,57 @@ static ttd_status refill(heap_cursor *cursor, ttd_error *error)
     return TTD_OK;
 }
 
+/* The keyframe from which `target` is nearer than from where the cursor is; NULL if none is. */
+static const heap_keyframe *find_keyframe(const heap_cursor *cursor, ttd_position target,
+                                          bool goes_back)
+{
+    if (!cursor->keyframes || ttd_position_compare(target, ttd_position_max()) == 0)
+        return NULL;
+    const heap_keyframe *keyframe = heap_keyframes_before(cursor->keyframes, target);
+    uint64_t replayed = goes_back ? 0 : cursor->replay.counts.events;
+    /* To read a block takes about as long as to replay an event. */
+    return keyframe && keyframe->counts.events > replayed + keyframe->blocks ? keyframe : NULL;
+}
+
+/* Whether the events that come next fit the keyframe. */
+static bool fits(const heap_cursor *cursor, const heap_keyframe *keyframe)
+{
+    return cursor->count && cursor->events[0].number == keyframe->counts.events &&
+           ttd_position_compare(ttd_event_position(&cursor->events[0]), keyframe->position) >= 0;
+}
+
+static ttd_status jump(heap_cursor *cursor, const heap_keyframe *keyframe, ttd_error *error)
+{
+    ttd_status status = heap_keyframes_restore(cursor->keyframes, keyframe, &cursor->replay);
+    cursor->count = 0;
+    cursor->at_end = false;
+    if (status == TTD_OK)
+        status = ttd_reader_rewind(cursor->reader, cursor->kinds);
+    if (status == TTD_OK)
+        status = ttd_reader_seek_event(cursor->reader, keyframe->counts.events, error);
+    if (status == TTD_OK)
+        status = refill(cursor, error);
+    return status == TTD_OK && !fits(cursor, keyframe) ? TTD_ERROR_CORRUPT : status;
+}
+
+/* Brings the cursor to a place from which `target` is reached by going on. */
+static ttd_status approach(heap_cursor *cursor, ttd_position target, ttd_error *error)
+{
+    bool goes_back = ttd_position_compare(target, cursor->target) < 0;
+    const heap_keyframe *keyframe = find_keyframe(cursor, target, goes_back);
+    if (!keyframe)
+        return goes_back ? start_over(cursor) : TTD_OK;
+    ttd_status status = jump(cursor, keyframe, error);
+    if (status == TTD_OK || status == TTD_ERROR_NO_MEMORY)
+        return status;
+    /* The index is no good: it is not needed either. */
+    cursor->keyframes = NULL;
+    return start_over(cursor);
+}
+
 ttd_status heap_cursor_seek(heap_cursor *cursor, ttd_position target, ttd_error *error)
 {
-    ttd_status status = TTD_OK;
-    if (ttd_position_compare(target, cursor->target) < 0)
-        status = start_over(cursor);
+    ttd_status status = approach(cursor, target, error);
     cursor->target = target;
     while (status == TTD_OK) {
         status = refill(cursor, error);

@@ -5,6 +5,7 @@
 
 #include <ttdtrace/reader.h>
 
+#include "heap/keyframes.h"
 #include "heap/replay.h"
 
 /** The cursor needs these kinds of the reader. */
@@ -20,6 +21,8 @@ typedef struct heap_batch_hook {
 typedef struct heap_cursor {
     ttd_reader *reader;
     uint32_t kinds;
+    /** NULL for none, or when they proved to be wrong. */
+    const heap_keyframes *keyframes;
     heap_replay replay;
     heap_batch_hook hook;
     /** Events that were read and are still to be applied. */
@@ -40,17 +43,21 @@ typedef struct heap_cursor {
  *
  * @param reader    tolerant; used, but not owned; nobody else may use it meanwhile
  * @param kinds     what the reader returns: HEAP_CURSOR_KINDS and others that the hook wants
+ * @param keyframes of the trace, to go to positions before its end faster; must outlive the cursor;
+ *                  NULL for none. Not used with an observer, which wants to see everything
  * @param observer  as for heap_replay_init()
  * @param hook      copied; NULL for none
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
  */
 ttd_status heap_cursor_init(heap_cursor *cursor, ttd_reader *reader, uint32_t kinds,
-                            const heap_observer *observer, const heap_batch_hook *hook);
+                            const heap_keyframes *keyframes, const heap_observer *observer,
+                            const heap_batch_hook *hook);
 void heap_cursor_free(heap_cursor *cursor);
 
 /**
  * Goes to `target`: afterwards cursor->replay is the state at it, cursor->replay.position the
- * nearest position before at which something happened. Going back starts over from the beginning.
+ * nearest position before at which something happened. Going back starts over from a keyframe
+ * or from the beginning.
  *
  * @param error  detail on failure
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_UNSUPPORTED, and what observer and

@@ -118,7 +118,7 @@ ttd_status heap_diff_find(ttd_reader *reader, ttd_position from, ttd_position la
     map_init(&finder.by_heap);
     heap_observer observer = {.context = &finder, .effect = see_effect};
     heap_pass pass;
-    ttd_status status = heap_pass_run(&pass, reader, last, &observer, hook, error);
+    ttd_status status = heap_pass_run(&pass, reader, NULL, last, &observer, hook, error);
     if (status == TTD_OK)
         status = finish(&finder, &pass.cursor.replay.live);
     if (status == TTD_OK)

@@ -290,7 +290,7 @@ ttd_status heap_errors_find(ttd_reader *reader, uint32_t remembered, const heap_
     heap_observer observer = {&finder, see_effect, see_call};
     ttd_status status = heap_freed_init(&finder.freed, remembered);
     if (status == TTD_OK) {
-        status = heap_pass_run(&pass, reader, ttd_position_max(), &observer, hook, error);
+        status = heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);
         errors->counts = pass.cursor.replay.counts;
         errors->losses = pass.losses;
         errors->position = heap_pass_position(&pass);

@@ -81,7 +81,8 @@ ttd_status heap_history_find(ttd_reader *reader, const heap_batch_hook *hook, he
         return TTD_ERROR_NO_MEMORY;
     heap_observer observer = {.context = history, .effect = see_effect};
     heap_pass pass;
-    ttd_status status = heap_pass_run(&pass, reader, ttd_position_max(), &observer, hook, error);
+    ttd_status status =
+        heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);
     heap_pass_end(&pass, &history->outcome);
     history->count = history->total < history->max ? (size_t)history->total : history->max;
     qsort(history->owners, history->count, sizeof *history->owners, compare);

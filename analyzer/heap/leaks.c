@@ -124,8 +124,8 @@ static ttd_status find(leak_finder *finder, heap_cursor *cursor, ttd_position at
     return status;
 }
 
-ttd_status heap_leaks_find(ttd_reader *reader, ttd_position at, const heap_batch_hook *hook,
-                           heap_leaks *leaks, ttd_error *error)
+ttd_status heap_leaks_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position at,
+                           const heap_batch_hook *hook, heap_leaks *leaks, ttd_error *error)
 {
     memset(leaks, 0, sizeof *leaks);
     heap_groups_init(&leaks->groups);
@@ -138,7 +138,7 @@ ttd_status heap_leaks_find(ttd_reader *reader, ttd_position at, const heap_batch
     if (ttd_position_compare(at, ttd_position_max()) < 0)
         status = read_ahead(&finder, reader, error);
     if (status == TTD_OK)
-        status = heap_cursor_init(&cursor, reader, LEAKS_KINDS, NULL, &own);
+        status = heap_cursor_init(&cursor, reader, LEAKS_KINDS, keyframes, NULL, &own);
     if (status == TTD_OK)
         status = find(&finder, &cursor, at, error);
     heap_cursor_free(&cursor);

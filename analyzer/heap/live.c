@@ -92,12 +92,10 @@ static inline bool is_live(const heap_live *live, const heap_block *block)
     return block->is_held && !is_stale(live, block);
 }
 
-/* Doubles the table. */
-static ttd_status grow(heap_live *live)
+/* Grows the table. */
+static ttd_status grow(heap_live *live, size_t capacity)
 {
-    if (live->slot_capacity >= CAPACITY_MAX)
-        return TTD_ERROR_NO_MEMORY;
-    ttd_status status = allocate(live, live->slot_capacity * 2);
+    ttd_status status = allocate(live, capacity);
     if (status != TTD_OK)
         return status;
     size_t mask = live->slot_capacity - 1;
@@ -113,13 +111,24 @@ static ttd_status grow(heap_live *live)
     return TTD_OK;
 }
 
+ttd_status heap_live_reserve(heap_live *live, uint64_t count)
+{
+    size_t capacity = live->slot_capacity;
+    while (records_of(capacity) < count) {
+        if (capacity >= CAPACITY_MAX)
+            return TTD_ERROR_NO_MEMORY;
+        capacity *= 2;
+    }
+    return capacity > live->slot_capacity ? grow(live, capacity) : TTD_OK;
+}
+
 ttd_status heap_live_entry(heap_live *live, uint64_t address, uint32_t *entry)
 {
     uint32_t hash = hash_of(live, address);
     heap_slot *slot = probe(live, address, hash);
     if (!slot->record) {
         if (live->filled >= records_of(live->slot_capacity)) {
-            ttd_status status = grow(live);
+            ttd_status status = heap_live_reserve(live, live->filled + 1);
             if (status != TTD_OK)
                 return status;
             slot = probe(live, address, hash);

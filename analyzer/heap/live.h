@@ -127,6 +127,9 @@ static inline __attribute__((always_inline)) void heap_live_prefetch_record(cons
  */
 ttd_status heap_live_entry(heap_live *live, uint64_t address, uint32_t *entry);
 
+/** Makes room for `count` entries. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ttd_status heap_live_reserve(heap_live *live, uint64_t count);
+
 /** What heap_live_acquire() found and did. */
 typedef struct heap_acquisition {
     /** The record, valid until the next entry is added. All its members that are not the table's

@@ -215,7 +215,7 @@ ttd_status heap_moves_find(ttd_reader *reader, size_t chains, const heap_batch_h
     heap_cursor cursor = {0};
     ttd_status status = moves->worst ? TTD_OK : TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK)
-        status = heap_cursor_init(&cursor, reader, HEAP_CURSOR_KINDS, &observer, &own);
+        status = heap_cursor_init(&cursor, reader, HEAP_CURSOR_KINDS, NULL, &observer, &own);
     if (status == TTD_OK)
         status = heap_cursor_seek(&cursor, ttd_position_max(), error);
     if (status == TTD_OK)

@@ -25,9 +25,9 @@ static ttd_status read_losses(heap_pass *pass, ttd_reader *reader, ttd_error *er
     return status == TTD_END || status == TTD_ERROR_TRUNCATED ? TTD_OK : status;
 }
 
-ttd_status heap_pass_run(heap_pass *pass, ttd_reader *reader, ttd_position at,
-                         const heap_observer *observer, const heap_batch_hook *hook,
-                         ttd_error *error)
+ttd_status heap_pass_run(heap_pass *pass, ttd_reader *reader, const heap_keyframes *keyframes,
+                         ttd_position at, const heap_observer *observer,
+                         const heap_batch_hook *hook, ttd_error *error)
 {
     memset(pass, 0, sizeof *pass);
     pass->hook = hook;
@@ -36,7 +36,8 @@ ttd_status heap_pass_run(heap_pass *pass, ttd_reader *reader, ttd_position at,
     if (ttd_position_compare(at, ttd_position_max()) < 0)
         status = read_losses(pass, reader, error);
     if (status == TTD_OK)
-        status = heap_cursor_init(&pass->cursor, reader, HEAP_CURSOR_KINDS, observer, &own);
+        status =
+            heap_cursor_init(&pass->cursor, reader, HEAP_CURSOR_KINDS, keyframes, observer, &own);
     if (status == TTD_OK)
         status = heap_cursor_seek(&pass->cursor, at, error);
     pass->reached_end = pass->cursor.at_end && !pass->cursor.count;

@@ -21,15 +21,16 @@ typedef struct heap_pass {
  * Replays everything up to and including `at`.
  *
  * @param reader    tolerant; used, but not owned
+ * @param keyframes as for heap_cursor_init()
  * @param observer  NULL for none; its context may use `pass`
  * @param hook      sees every batch read; NULL for none
  * @param pass      release with heap_pass_free(), also on failure
  * @param error     detail on failure
  * @return as heap_cursor_seek().
  */
-ttd_status heap_pass_run(heap_pass *pass, ttd_reader *reader, ttd_position at,
-                         const heap_observer *observer, const heap_batch_hook *hook,
-                         ttd_error *error);
+ttd_status heap_pass_run(heap_pass *pass, ttd_reader *reader, const heap_keyframes *keyframes,
+                         ttd_position at, const heap_observer *observer,
+                         const heap_batch_hook *hook, ttd_error *error);
 void heap_pass_free(heap_pass *pass);
 
 /** What is left of a pass when it is over. */

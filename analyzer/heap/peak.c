@@ -41,7 +41,8 @@ ttd_status heap_peak_find(ttd_reader *reader, const heap_batch_hook *hook, heap_
     heap_totals_init(&finder.totals);
     heap_observer observer = {.context = &finder, .effect = see_effect};
     heap_pass pass;
-    ttd_status status = heap_pass_run(&pass, reader, ttd_position_max(), &observer, hook, error);
+    ttd_status status =
+        heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);
     heap_pass_end(&pass, &peak->outcome);
     consider(&finder);
     peak->position = finder.best_position;

@@ -52,15 +52,16 @@ static ttd_status collect(heap_state *state, const heap_live *live)
     return status;
 }
 
-ttd_status heap_state_find(ttd_reader *reader, ttd_position at, bool keeps_blocks,
-                           const heap_batch_hook *hook, heap_state *state, ttd_error *error)
+ttd_status heap_state_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position at,
+                           bool keeps_blocks, const heap_batch_hook *hook, heap_state *state,
+                           ttd_error *error)
 {
     memset(state, 0, sizeof *state);
     heap_groups *all[] = {&state->stacks, &state->heaps, &state->threads, &state->sizes};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         heap_groups_init(all[i]);
     heap_pass pass;
-    ttd_status status = heap_pass_run(&pass, reader, at, NULL, hook, error);
+    ttd_status status = heap_pass_run(&pass, reader, keyframes, at, NULL, hook, error);
     if (status == TTD_OK)
         status = collect(state, &pass.cursor.replay.live);
     if (status == TTD_OK && keeps_blocks)

@@ -24,8 +24,9 @@ typedef struct heap_state {
  * @param state         set on TTD_OK; release with heap_state_free()
  * Others and statuses as heap_pass_run().
  */
-ttd_status heap_state_find(ttd_reader *reader, ttd_position at, bool keeps_blocks,
-                           const heap_batch_hook *hook, heap_state *state, ttd_error *error);
+ttd_status heap_state_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position at,
+                           bool keeps_blocks, const heap_batch_hook *hook, heap_state *state,
+                           ttd_error *error);
 void heap_state_free(heap_state *state);
 
 /** The sizes of a class of heap_state.sizes, both included. */

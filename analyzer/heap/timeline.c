@@ -104,7 +104,8 @@ ttd_status heap_timeline_find(ttd_reader *reader, heap_axis axis, size_t max,
     heap_totals_init(&finder.totals);
     heap_observer observer = {&finder, see_effect, see_call};
     heap_pass pass;
-    ttd_status status = heap_pass_run(&pass, reader, ttd_position_max(), &observer, hook, error);
+    ttd_status status =
+        heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);
     heap_pass_end(&pass, &timeline->outcome);
     settle(&finder);
     heap_totals_free(&finder.totals);

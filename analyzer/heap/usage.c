@@ -295,7 +295,8 @@ ttd_status heap_usage_find(ttd_reader *reader, uint64_t steps, heap_site_order o
     map_init(&finder.by_thread);
     heap_observer observer = {&finder, see_effect, see_call};
     heap_pass pass;
-    ttd_status status = heap_pass_run(&pass, reader, ttd_position_max(), &observer, hook, error);
+    ttd_status status =
+        heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);
     if (status == TTD_OK)
         status = finish(&finder, &pass.cursor.replay.live);
     if (status == TTD_OK)

@@ -28,6 +28,7 @@ static const report_format formats[] = {
         .problem = text_problem,
         .verify_end = text_verify_end,
         .recover = text_recover,
+        .index = text_index,
     },
     {
         .name = "json",
@@ -51,6 +52,7 @@ static const report_format formats[] = {
         .problem = json_problem,
         .verify_end = json_verify_end,
         .recover = json_recover,
+        .index = json_index,
     },
     {
         .name = "csv",
@@ -74,6 +76,7 @@ static const report_format formats[] = {
         .problem = csv_problem,
         .verify_end = csv_verify_end,
         .recover = csv_recover,
+        .index = csv_index,
     },
 };
 

@@ -131,6 +131,14 @@ typedef struct report_recovery {
     const char *result;
 } report_recovery;
 
+/** An index that was made. */
+typedef struct report_index {
+    const char *file;
+    uint64_t events;
+    uint64_t keyframes;
+    uint64_t bytes;
+} report_index;
+
 typedef struct report_format {
     const char *name;
     void (*info)(report *to, const report_info *data);
@@ -155,6 +163,7 @@ typedef struct report_format {
     void (*problem)(report *to, const ttd_problem *problem, uint64_t index);
     void (*verify_end)(report *to, const ttd_verdict *verdict);
     void (*recover)(report *to, const report_recovery *data);
+    void (*index)(report *to, const report_index *data);
 } report_format;
 
 /** NULL if there is none of the name. */

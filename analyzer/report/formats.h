@@ -79,4 +79,8 @@ void text_recover(report *to, const report_recovery *data);
 void json_recover(report *to, const report_recovery *data);
 void csv_recover(report *to, const report_recovery *data);
 
+void text_index(report *to, const report_index *data);
+void json_index(report *to, const report_index *data);
+void csv_index(report *to, const report_index *data);
+
 #endif

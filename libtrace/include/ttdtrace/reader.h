@@ -158,6 +158,15 @@ TTD_API const ttd_trace *ttd_reader_trace(const ttd_reader *reader);
 TTD_API ttd_status ttd_reader_end(ttd_reader *reader, ttd_end *end);
 
 /**
+ * Fills in what ties a derived trace to this one: source_trace_id, source_size, source_hash (spec,
+ * "Derived files"). A derived trace belongs to this one if its three members are the same.
+ *
+ * @param derived  its other members are untouched
+ * @return TTD_OK, TTD_ERROR_CORRUPT (the End chunk is damaged), TTD_ERROR_IO.
+ */
+TTD_API ttd_status ttd_reader_tie(ttd_reader *reader, ttd_trace *derived);
+
+/**
  * The next batch, in file order. Chunks of unknown kind are skipped unless critical.
  *
  * @param batch  set on TTD_OK

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <ttdtrace/reader.h>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "codec/rows.h"
@@ -153,7 +154,8 @@ ttd_status ttd_reader_rewind(ttd_reader *reader, uint32_t kinds)
     return TTD_OK;
 }
 
-ttd_status ttd_reader_end(ttd_reader *reader, ttd_end *end)
+/** Reads the End chunk; `bytes` has room for it, and holds its header first. */
+static ttd_status read_end(ttd_reader *reader, uint8_t bytes[TTD_END_CHUNK_SIZE], ttd_end *end)
 {
     ttd_error error;
     ttd_status status = ttd_source_refresh(&reader->source, &error);
@@ -162,9 +164,8 @@ ttd_status ttd_reader_end(ttd_reader *reader, ttd_end *end)
     uint64_t size = reader->source.size;
     if (size < TTD_END_CHUNK_SIZE)
         return TTD_END;
-    uint8_t bytes[TTD_END_CHUNK_SIZE];
-    uint64_t offset = size - sizeof bytes;
-    status = ttd_source_read(&reader->source, offset, bytes, sizeof bytes, &error);
+    uint64_t offset = size - TTD_END_CHUNK_SIZE;
+    status = ttd_source_read(&reader->source, offset, bytes, TTD_END_CHUNK_SIZE, &error);
     if (status != TTD_OK)
         return status == TTD_ERROR_TRUNCATED ? TTD_END : status;
     ttd_header header;
@@ -180,10 +181,29 @@ ttd_status ttd_reader_end(ttd_reader *reader, ttd_end *end)
         ttd_hash(bytes + TTD_HEADER_SIZE, TTD_END_SIZE) != header.payload_hash)
         return TTD_ERROR_CORRUPT;
     ttd_cursor in = ttd_cursor_of(bytes + TTD_HEADER_SIZE, TTD_END_SIZE);
+    ttd_decode_end(&in, end);
+    return in.error ? TTD_ERROR_CORRUPT : TTD_OK;
+}
+
+ttd_status ttd_reader_end(ttd_reader *reader, ttd_end *end)
+{
+    uint8_t bytes[TTD_END_CHUNK_SIZE];
     ttd_end result;
-    ttd_decode_end(&in, &result);
-    if (in.error)
-        return TTD_ERROR_CORRUPT;
-    *end = result;
+    ttd_status status = read_end(reader, bytes, &result);
+    if (status == TTD_OK)
+        *end = result;
+    return status;
+}
+
+ttd_status ttd_reader_tie(ttd_reader *reader, ttd_trace *derived)
+{
+    uint8_t bytes[TTD_END_CHUNK_SIZE];
+    ttd_end end;
+    ttd_status status = read_end(reader, bytes, &end);
+    if (status != TTD_OK && status != TTD_END)
+        return status;
+    derived->source_trace_id = reader->source.trace_id;
+    derived->source_size = reader->source.size;
+    derived->source_hash = status == TTD_OK ? ttd_get64(bytes + TTD_HEADER_HASH) : 0;
     return TTD_OK;
 }

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/** Sorting many numbers. */
+#ifndef ANALYZER_BASE_SORT_H
+#define ANALYZER_BASE_SORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** A number, and what it belongs to. */
+typedef struct sort_key {
+    uint64_t value;
+    uint32_t item;
+} sort_key;
+
+/**
+ * Sorts by value, in time that grows with `count` and not faster.
+ *
+ * @param spare  room for as many
+ */
+void sort_keys(sort_key *keys, sort_key *spare, size_t count);
+
+#endif

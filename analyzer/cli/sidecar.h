@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * The sidecar index of a trace: TRACE.idx beside it. It holds only what can be made again from the
+ * trace.
+ */
+#ifndef ANALYZER_CLI_SIDECAR_H
+#define ANALYZER_CLI_SIDECAR_H
+
+#include "cli/session.h"
+#include "heap/index.h"
+
+/**
+ * The keyframes for going to `at`, or NULL where there are none to be had or none are needed. An
+ * index that is missing, damaged or of an older trace is made, if the trace is so long that it
+ * pays; where that fails, the command goes on without.
+ */
+const heap_keyframes *sidecar_use(session *work, ttd_position at);
+
+/** The name of the index of a trace, to be freed; NULL without memory. */
+char *sidecar_path(const char *trace);
+
+/**
+ * Makes the index of a trace anew, in place of one that is there.
+ *
+ * @param path    where
+ * @param silent  print no message on failure
+ * @param facts   set on success
+ * @return an exit status
+ */
+int sidecar_make(source *trace, const char *path, bool silent, heap_index_facts *facts);
+
+#endif

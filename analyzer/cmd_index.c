@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze index */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/exit.h"
+#include "cli/message.h"
+#include "cli/session.h"
+#include "cli/sidecar.h"
+
+static const struct option own_options[] = {{NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze index [OPTIONS] TRACE\n"
+    "\n"
+    "Makes TRACE.idx: states of the heap at many positions, so that every command that\n"
+    "is asked for a position gets there at once, whatever the length of the trace.\n"
+    "\n"
+    "The index holds only what can be made again from the trace. Commands make it\n"
+    "themselves where that pays, use it only if it belongs to the trace as it is, and work\n"
+    "without it where the directory cannot be written. A trace that is damaged or still\n"
+    "growing has none.\n" COMMAND_COMMON_HELP;
+
+static int print(session *work, const char *path, const heap_index_facts *facts)
+{
+    struct stat file;
+    if (stat(path, &file) != 0) {
+        message("%s: %s", path, strerror(errno));
+        return STATUS_INTERNAL;
+    }
+    report_index data = {.file = path,
+                         .events = facts->events,
+                         .keyframes = facts->keyframes,
+                         .bytes = (uint64_t)file.st_size};
+    int status = session_output(work, false);
+    if (status == STATUS_OK)
+        work->options.format->index(&work->report, &data);
+    return status;
+}
+
+static int make(session *work)
+{
+    heap_index_facts facts;
+    char *path = sidecar_path(work->trace.path);
+    if (!path) {
+        message("%s", strerror(ENOMEM));
+        return STATUS_INTERNAL;
+    }
+    int status = sidecar_make(&work->trace, path, false, &facts);
+    if (status == STATUS_OK)
+        status = print(work, path, &facts);
+    free(path);
+    return status;
+}
+
+static int run(const command *which, int count, char **arguments)
+{
+    common options;
+    int status = command_options(&options, which, count, arguments, own_options, NULL, NULL);
+    if (status >= 0)
+        return status;
+    session work;
+    status = session_open(&work, &options);
+    if (status != STATUS_OK)
+        return status;
+    return session_close(&work, make(&work), false);
+}
+
+const command command_index = {"index", "make going to positions fast", help, run};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/** Making the sidecar index of a trace (spec, "Derived files"). */
+#ifndef ANALYZER_HEAP_INDEX_H
+#define ANALYZER_HEAP_INDEX_H
+
+#include "heap/cursor.h"
+#include "heap/keyframes.h"
+
+/** What an index was made of. */
+typedef struct heap_index_facts {
+    uint64_t events;
+    uint64_t keyframes;
+} heap_index_facts;
+
+/**
+ * Replays a trace and writes keyframes, so many that the index is about as large as the events.
+ *
+ * @param reader  tolerant; used, but not owned
+ * @param hook    sees every batch read
+ * @param writer  of a derived trace; not closed
+ * @param facts   set on TTD_OK
+ * @param error   detail on failure
+ * @return TTD_OK, TTD_ERROR_CORRUPT or TTD_ERROR_TRUNCATED (a damaged trace has no index: what is
+ *         missing would not be seen any more), TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and what the
+ *         hook returns.
+ */
+ttd_status heap_index_write(ttd_reader *reader, const heap_batch_hook *hook, ttd_writer *writer,
+                            heap_index_facts *facts, ttd_error *error);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/escape.h"
+#include "report/formats.h"
+
+void text_index(report *to, const report_index *data)
+{
+    escape_text(to->output, escape_string(data->file));
+    out_text(to->output, ": ");
+    report_count(to->output, data->keyframes, "keyframe");
+    out_text(to->output, " of ");
+    report_count(to->output, data->events, "event");
+    out_text(to->output, ", ");
+    report_count(to->output, data->bytes, "byte");
+    out_char(to->output, '\n');
+}
+
+void json_index(report *to, const report_index *data)
+{
+    json writer;
+    json_init(&writer, to->output, true);
+    json_begin_object(&writer, NULL);
+    json_text(&writer, "index", data->file);
+    json_unsigned(&writer, "keyframes", data->keyframes);
+    json_unsigned(&writer, "events", data->events);
+    json_unsigned(&writer, "index_bytes", data->bytes);
+    json_end_object(&writer);
+}
+
+void csv_index(report *to, const report_index *data)
+{
+    csv writer;
+    csv_init(&writer, to->output);
+    csv_header(&writer, "index,keyframes,events,index_bytes");
+    csv_text(&writer, data->file);
+    csv_unsigned(&writer, data->keyframes);
+    csv_unsigned(&writer, data->events);
+    csv_unsigned(&writer, data->bytes);
+    csv_end_row(&writer);
+}
