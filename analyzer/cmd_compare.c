@@ -21,9 +21,9 @@ static ttd_status add_groups(work *all, heap_side side, const heap_groups *group
     fingerprinter memory = {.bytes = NULL};
     ttd_status status = TTD_OK;
     for (size_t i = 0; i < groups->count && status == TTD_OK; i++) {
-        fingerprint key = {0, groups->items[i].stack};
+        fingerprint key = {0, groups->items[i].key.stack};
         if (!all->is_one_trace)
-            status = fingerprint_stack(&memory, names, groups->items[i].stack, &key);
+            status = fingerprint_stack(&memory, names, groups->items[i].key.stack, &key);
         if (status == TTD_OK)
             status =
                 heap_comparison_add(&all->comparison, side, key.high, key.low, &groups->items[i]);
@@ -42,16 +42,16 @@ static int find(work *all, heap_side side, const moment *when)
     heap_state state;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&own->trace);
-    ttd_status found =
-        heap_state_find(own->trace.reader, sidecar_use(own, at), at, false, &hook, &state, &error);
+    ttd_status found = heap_state_find(own->trace.reader, sidecar_use(own, at), at, HEAP_SPLIT_NONE,
+                                       false, &hook, &state, &error);
     if (found != TTD_OK)
         return source_fail(&own->trace, found, &error);
     session_outcome(own, &state.outcome, at);
     all->positions[side] = state.outcome.position;
-    if (state.stacks.count)
+    if (state.groups.count)
         status = source_define(&own->trace, TTD_KINDS_DEFINITIONS, &own->names);
     if (status == STATUS_OK) {
-        found = add_groups(all, side, &state.stacks);
+        found = add_groups(all, side, &state.groups);
         if (found != TTD_OK)
             status = source_fail(&own->trace, found, &error);
     }

@@ -132,4 +132,5 @@ static int run(const command *which, int count, char **arguments)
 }
 
 const command command_diff = {
-    "diff", "what a range of positions has added and freed; what two heaps differ in", help, run};
+    "diff", "what a range of positions has added and freed; what two heaps differ in", help, run,
+    0};

@@ -69,8 +69,9 @@ static int print(session *work, const errors_options *options, const heap_errors
     return STATUS_OK;
 }
 
-static int find(session *work, const errors_options *options)
+static int find(session *work, const void *context)
 {
+    const errors_options *options = context;
     heap_errors errors;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
@@ -88,18 +89,8 @@ static int find(session *work, const errors_options *options)
 static int run(const command *which, int count, char **arguments)
 {
     errors_options options = {.limit = 20, .remembered = HEAP_FREED_DEFAULT};
-    common common_options;
-    int status =
-        command_options(&common_options, which, count, arguments, own_options, take, &options);
-    if (status >= 0)
-        return status;
-    session work;
-    status = session_open(&work, &common_options);
-    if (status != STATUS_OK)
-        return status;
-    status = find(&work, &options);
-    /* A chosen exit status is no failure: the report is complete once its output is open. */
-    return session_close(&work, status, work.has_output);
+    return session_run(which, count, arguments, own_options, take, &options, find);
 }
 
-const command command_errors = {"errors", "calls that the program should not have made", help, run};
+const command command_errors = {"errors", "calls that the program should not have made", help, run,
+                                0};

@@ -216,4 +216,4 @@ static int run(const command *which, int count, char **arguments)
     return status;
 }
 
-const command command_events = {"events", "the heap calls, filtered", help, run};
+const command command_events = {"events", "the heap calls, filtered", help, run, 0};

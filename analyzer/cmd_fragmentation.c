@@ -62,8 +62,9 @@ static int print(session *work, const fragmentation_options *options, const heap
     return status;
 }
 
-static int find(session *work, const fragmentation_options *options)
+static int find(session *work, const void *context)
 {
+    const fragmentation_options *options = context;
     ttd_position at;
     int status = moment_resolve(&options->at, MOMENT_STATE, &work->trace, &at);
     if (status != STATUS_OK)
@@ -71,8 +72,8 @@ static int find(session *work, const fragmentation_options *options)
     heap_state state;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found =
-        heap_state_find(work->trace.reader, sidecar_use(work, at), at, true, &hook, &state, &error);
+    ttd_status found = heap_state_find(work->trace.reader, sidecar_use(work, at), at,
+                                       HEAP_SPLIT_NONE, true, &hook, &state, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     session_outcome(work, &state.outcome, at);
@@ -85,17 +86,8 @@ static int run(const command *which, int count, char **arguments)
 {
     fragmentation_options options = {
         .at = {.kind = MOMENT_END}, .gap = UINT64_C(1) << 20, .limit = 50};
-    common common_options;
-    int status =
-        command_options(&common_options, which, count, arguments, own_options, take, &options);
-    if (status >= 0)
-        return status;
-    session work;
-    status = session_open(&work, &common_options);
-    if (status != STATUS_OK)
-        return status;
-    return session_close(&work, find(&work, &options), false);
+    return session_run(which, count, arguments, own_options, take, &options, find);
 }
 
 const command command_fragmentation = {"fragmentation", "how densely live blocks lie in memory",
-                                       help, run};
+                                       help, run, 0};

@@ -94,4 +94,5 @@ static int run(const command *which, int count, char **arguments)
     return session_close(&work, find(&work, &options), false);
 }
 
-const command command_history = {"history", "every block that ever covered an address", help, run};
+const command command_history = {"history", "every block that ever covered an address", help, run,
+                                 0};

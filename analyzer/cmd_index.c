@@ -68,4 +68,4 @@ static int run(const command *which, int count, char **arguments)
     return session_close(&work, make(&work), false);
 }
 
-const command command_index = {"index", "make going to positions fast", help, run};
+const command command_index = {"index", "make going to positions fast", help, run, 0};

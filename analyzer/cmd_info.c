@@ -132,4 +132,4 @@ static int run(const command *which, int count, char **arguments)
     return session_close(&work, find(&work), false);
 }
 
-const command command_info = {"info", "what is in a trace, and how it ended", help, run};
+const command command_info = {"info", "what is in a trace, and how it ended", help, run, 0};

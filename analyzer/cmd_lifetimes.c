@@ -10,13 +10,14 @@ static const char help[] =
     "of heap calls from their allocation to their release. A reallocation releases a\n"
     "block and allocates another.\n" COMMAND_COMMON_HELP;
 
-static int find(session *work)
+static int find(session *work, const void *options)
 {
+    (void)options;
     heap_usage usage;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found =
-        heap_usage_find(work->trace.reader, 0, HEAP_SITES_BY_BYTES, &hook, &usage, &error);
+    ttd_status found = heap_usage_find(work->trace.reader, 0, HEAP_SITES_BY_BYTES, HEAP_SPLIT_NONE,
+                                       &hook, &usage, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     work->uses_times = true;
@@ -31,15 +32,7 @@ static int find(session *work)
 
 static int run(const command *which, int count, char **arguments)
 {
-    common common_options;
-    int status = command_options(&common_options, which, count, arguments, NULL, NULL, NULL);
-    if (status >= 0)
-        return status;
-    session work;
-    status = session_open(&work, &common_options);
-    if (status != STATUS_OK)
-        return status;
-    return session_close(&work, find(&work), false);
+    return session_run(which, count, arguments, NULL, NULL, NULL, find);
 }
 
-const command command_lifetimes = {"lifetimes", "how long blocks live", help, run};
+const command command_lifetimes = {"lifetimes", "how long blocks live", help, run, 0};

@@ -162,4 +162,4 @@ static int run(const command *which, int count, char **arguments)
     return recover(&options);
 }
 
-const command command_recover = {"recover", "save what is intact of a damaged trace", help, run};
+const command command_recover = {"recover", "save what is intact of a damaged trace", help, run, 0};

@@ -9,10 +9,9 @@
 /* Owners of one address that matter: the one at the position, and those before and after. */
 #define OWNERS_KEPT 8
 
-enum { OPTION_AT = OPTION_FIRST, OPTION_LIMIT, OPTION_ADDRESS, OPTION_BLOCKS };
+enum { OPTION_AT = OPTION_FIRST, OPTION_ADDRESS, OPTION_BLOCKS };
 
 static const struct option own_options[] = {{"at", required_argument, NULL, OPTION_AT},
-                                            {"limit", required_argument, NULL, OPTION_LIMIT},
                                             {"address", required_argument, NULL, OPTION_ADDRESS},
                                             {"blocks", no_argument, NULL, OPTION_BLOCKS},
                                             {NULL, 0, NULL, 0}};
@@ -23,18 +22,16 @@ static const char help[] =
     "Shows the heap as it was at a position: the live blocks by the stack that allocated\n"
     "them, by heap, by thread and by size.\n"
     "\n"
-    "      --at POSITION  that position; the end if not given\n"
-    "      --address A    what the address A is then: which block it lies in, who\n"
-    "                     allocated and who will release it; or who released it before,\n"
-    "                     and whose it will be next\n"
-    "      --blocks       list all live blocks, by address (text and json)\n"
-    "      --limit N      show at most N stacks (20; 0 for all). Totals count "
-    "all\n" COMMAND_COMMON_HELP "\n"
+    "      --at POSITION       that position; the end if not given\n"
+    "      --address A         what the address A is then: which block it lies in, who\n"
+    "                          allocated and who will release it; or who released it\n"
+    "                          before, and whose it will be next\n"
+    "      --blocks            list all live blocks, by address (text and json)\n" VIEWS_HELP
+        COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" MOMENT_FORMS;
 
 typedef struct state_options {
     moment at;
-    uint64_t limit;
     uint64_t address;
     bool has_address;
     bool shows_blocks;
@@ -46,8 +43,6 @@ static bool take(void *context, int option, const char *argument)
     switch (option) {
     case OPTION_AT:
         return moment_parse(argument, &options->at);
-    case OPTION_LIMIT:
-        return number_parse(argument, &options->limit);
     case OPTION_ADDRESS:
         options->has_address = true;
         return number_parse(argument, &options->address);
@@ -57,19 +52,36 @@ static bool take(void *context, int option, const char *argument)
     }
 }
 
-static int print(session *work, const state_options *options, const report_state *data)
+/* Shows all tables with the same blocks. */
+static int view_tables(session *work, heap_state *state)
+{
+    heap_groups *tables[] = {&state->heaps, &state->threads, &state->sizes};
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        heap_rows rows = heap_groups_rows(tables[i]);
+        int status = session_filter(work, &rows);
+        ttd_status joined = status == STATUS_OK ? heap_groups_join(tables[i]) : TTD_OK;
+        if (joined != TTD_OK)
+            status = source_fail(&work->trace, joined, &(ttd_error){.what = NULL});
+        if (status != STATUS_OK)
+            return status;
+    }
+    heap_rows rows = heap_groups_rows(&state->groups);
+    return session_view(work, &rows);
+}
+
+static int print(session *work, const state_options *options, report_state *data)
 {
     /* What will become of the address is told of the whole trace. */
     if (data->history)
         session_outcome(work, &data->history->outcome, ttd_position_max());
     else
         session_outcome(work, &data->state->outcome, data->at);
-    int status = STATUS_OK;
-    if (data->state->stacks.count || options->has_address)
-        status = source_define(&work->trace, TTD_KINDS_DEFINITIONS, &work->names);
+    int status = session_names(work, options->has_address);
+    if (status == STATUS_OK)
+        status = view_tables(work, data->state);
     if (status == STATUS_OK)
         status = session_output(work, true);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !session_print_tree(work, "block", "bytes"))
         work->options.format->state(&work->report, data);
     return status;
 }
@@ -93,9 +105,10 @@ static int find_address(session *work, const state_options *options, report_stat
     return status;
 }
 
-static int find(session *work, const state_options *options)
+static int find(session *work, const void *context)
 {
-    report_state data = {.limit = options->limit ? (size_t)options->limit : SIZE_MAX};
+    const state_options *options = context;
+    report_state data = {.limit = work->options.view.limit};
     int status = moment_resolve(&options->at, MOMENT_STATE, &work->trace, &data.at);
     if (status != STATUS_OK)
         return status;
@@ -103,7 +116,8 @@ static int find(session *work, const state_options *options)
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
     ttd_status found = heap_state_find(work->trace.reader, sidecar_use(work, data.at), data.at,
-                                       options->shows_blocks, &hook, &state, &error);
+                                       view_split(&work->options.view), options->shows_blocks,
+                                       &hook, &state, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     data.state = &state;
@@ -114,17 +128,9 @@ static int find(session *work, const state_options *options)
 
 static int run(const command *which, int count, char **arguments)
 {
-    state_options options = {.at = {.kind = MOMENT_END}, .limit = 20};
-    common common_options;
-    int status =
-        command_options(&common_options, which, count, arguments, own_options, take, &options);
-    if (status >= 0)
-        return status;
-    session work;
-    status = session_open(&work, &common_options);
-    if (status != STATUS_OK)
-        return status;
-    return session_close(&work, find(&work, &options), false);
+    state_options options = {.at = {.kind = MOMENT_END}};
+    return session_run(which, count, arguments, own_options, take, &options, find);
 }
 
-const command command_state = {"state", "the heap as it was at a position", help, run};
+const command command_state = {"state", "the heap as it was at a position", help, run,
+                               COMMAND_VIEWS};

@@ -4,10 +4,9 @@
 #include "cli/numbers.h"
 #include "cli/session.h"
 
-enum { OPTION_LIMIT = OPTION_FIRST, OPTION_STEPS };
+enum { OPTION_STEPS = OPTION_FIRST };
 
-static const struct option own_options[] = {{"limit", required_argument, NULL, OPTION_LIMIT},
-                                            {"steps", required_argument, NULL, OPTION_STEPS},
+static const struct option own_options[] = {{"steps", required_argument, NULL, OPTION_STEPS},
                                             {NULL, 0, NULL, 0}};
 
 static const char help[] =
@@ -16,39 +15,32 @@ static const char help[] =
     "Finds blocks that were allocated and freed by the same thread with no other heap call\n"
     "of it between: the stacks that allocate them might do without.\n"
     "\n"
-    "      --steps N  with at most N other calls of the thread between (0)\n"
-    "      --limit N  show at most N stacks (20; 0 for all). Totals count "
-    "all\n" COMMAND_COMMON_HELP;
-
-typedef struct temporary_options {
-    uint64_t limit;
-    uint64_t steps;
-} temporary_options;
+    "      --steps N           with at most N other calls of the thread between "
+    "(0)\n" VIEWS_HELP COMMAND_COMMON_HELP;
 
 static bool take(void *context, int option, const char *argument)
 {
-    temporary_options *options = context;
-    return number_parse(argument, option == OPTION_LIMIT ? &options->limit : &options->steps);
+    (void)option;
+    return number_parse(argument, context);
 }
 
-static int find(session *work, const temporary_options *options)
+static int find(session *work, const void *context)
 {
+    const uint64_t *steps = context;
     heap_usage usage;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found = heap_usage_find(work->trace.reader, options->steps, HEAP_SITES_BY_TEMPORARY,
-                                       &hook, &usage, &error);
+    ttd_status found = heap_usage_find(work->trace.reader, *steps, HEAP_SITES_BY_TEMPORARY,
+                                       view_split(&work->options.view), &hook, &usage, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     session_outcome(work, &usage.outcome, ttd_position_max());
-    int status = STATUS_OK;
-    if (usage.count)
-        status = source_define(&work->trace, TTD_KINDS_DEFINITIONS, &work->names);
+    heap_rows rows = heap_usage_rows(&usage);
+    int status = session_view(work, &rows);
     if (status == STATUS_OK)
         status = session_output(work, true);
-    report_usage data = {.usage = &usage,
-                         .limit = options->limit ? (size_t)options->limit : SIZE_MAX};
-    if (status == STATUS_OK)
+    report_usage data = {.usage = &usage, .limit = work->options.view.limit};
+    if (status == STATUS_OK && !session_print_tree(work, "temporary block", "temporary blocks"))
         work->options.format->temporary(&work->report, &data);
     heap_usage_free(&usage);
     return status;
@@ -56,18 +48,9 @@ static int find(session *work, const temporary_options *options)
 
 static int run(const command *which, int count, char **arguments)
 {
-    temporary_options options = {.limit = 20};
-    common common_options;
-    int status =
-        command_options(&common_options, which, count, arguments, own_options, take, &options);
-    if (status >= 0)
-        return status;
-    session work;
-    status = session_open(&work, &common_options);
-    if (status != STATUS_OK)
-        return status;
-    return session_close(&work, find(&work, &options), false);
+    uint64_t steps = 0;
+    return session_run(which, count, arguments, own_options, take, &steps, find);
 }
 
 const command command_temporary = {"temporary", "blocks freed as soon as they were allocated", help,
-                                   run};
+                                   run, COMMAND_VIEWS};

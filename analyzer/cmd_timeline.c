@@ -74,4 +74,5 @@ static int run(const command *which, int count, char **arguments)
     return session_close(&work, find(&work, &options), false);
 }
 
-const command command_timeline = {"timeline", "how much was live in the course of time", help, run};
+const command command_timeline = {"timeline", "how much was live in the course of time", help, run,
+                                  0};

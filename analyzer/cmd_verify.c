@@ -77,4 +77,4 @@ static int run(const command *which, int count, char **arguments)
     return status >= 0 ? status : verify(&options);
 }
 
-const command command_verify = {"verify", "check a trace completely", help, run};
+const command command_verify = {"verify", "check a trace completely", help, run, 0};

@@ -10,7 +10,8 @@
 #include "cli/exit.h"
 #include "cli/message.h"
 
-#define OWN_MAX 32
+#define OWN_MAX    32
+#define SHARED_MAX 16
 
 enum { OPTION_NO_PAGER = 1000, OPTION_NO_INDEX };
 
@@ -23,13 +24,15 @@ static const struct option common_options[] = {{"format", required_argument, NUL
                                                {NULL, 0, NULL, 0}};
 
 /* All options of a command, its own first. */
-static void merge(struct option *all, const struct option *own)
+static void merge(struct option *all, const struct option *own, unsigned shares)
 {
     size_t count = 0;
     while (own && own[count].name && count < OWN_MAX) {
         all[count] = own[count];
         count++;
     }
+    for (size_t i = 0; shares & COMMAND_VIEWS && views_options[i].name; i++)
+        all[count++] = views_options[i];
     memcpy(all + count, common_options, sizeof common_options);
 }
 
@@ -91,16 +94,38 @@ static int take_operands(common *result, int most, int count, char **arguments)
     return -1;
 }
 
+/* Takes an option of the command, or one that it shares with others. */
+static bool take_own(common *result, int option, option_function take, void *context)
+{
+    if (option >= OPTION_VIEWS && option < OPTION_VIEWS_END)
+        return views_take(&result->view, option, optarg);
+    return take(context, option, optarg);
+}
+
+/* What can be said only when all options are known. */
+static int check(common *result)
+{
+    const char *name = result->command->name;
+    if (!(result->command->shares & COMMAND_VIEWS))
+        return result->format->needs_tree
+                   ? message_usage(name, "format '%s' is of commands that group by stack",
+                                   result->format->name)
+                   : -1;
+    const char *wrong = views_check(&result->view, result->format);
+    return wrong ? message_usage(name, "%s", wrong) : -1;
+}
+
 /* Takes all options; -1 to go on. */
 static int take_options(common *result, const command *which, int count, char **arguments,
                         const struct option *own, option_function take, void *context)
 {
-    struct option all[OWN_MAX + sizeof common_options / sizeof common_options[0]];
-    merge(all, own);
+    struct option all[OWN_MAX + SHARED_MAX + sizeof common_options / sizeof common_options[0]];
+    merge(all, own, which->shares);
     *result = (common){.command = which,
                        .format = report_format_find("text"),
                        .has_pager = true,
                        .has_index = true};
+    views_init(&result->view);
     opterr = 0;
     optind = 1;
     int option;
@@ -108,13 +133,13 @@ static int take_options(common *result, const command *which, int count, char **
         int status = -1;
         if (option < OPTION_FIRST || option >= OPTION_NO_PAGER)
             status = take_common(result, option, arguments);
-        else if (!take(context, option, optarg))
+        else if (!take_own(result, option, take, context))
             status = message_usage(which->name, "invalid argument '%s' of --%s",
                                    optarg ? optarg : "", name_of(all, option));
         if (status >= 0)
             return status;
     }
-    return -1;
+    return check(result);
 }
 
 int command_options(common *result, const command *which, int count, char **arguments,

@@ -6,7 +6,14 @@
 #include <getopt.h>
 #include <stdbool.h>
 
+#include "cli/views.h"
 #include "report/format.h"
+
+/** Options that several commands share, as bits. */
+enum {
+    /** Those of views.h. */
+    COMMAND_VIEWS = 1
+};
 
 /** An entry of the table of commands. */
 typedef struct command {
@@ -15,6 +22,7 @@ typedef struct command {
     const char *help;
     /** `arguments[0]` is the name. Returns the exit status. */
     int (*run)(const struct command *command, int count, char **arguments);
+    unsigned shares;
 } command;
 
 extern const command command_diff;
@@ -44,6 +52,7 @@ typedef struct common {
     bool has_pager;
     /** Whether the sidecar index may be used, and made. */
     bool has_index;
+    view_options view;
     const char *trace;
     /** The second trace, for a command that compares; else NULL. */
     const char *other;

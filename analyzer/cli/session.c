@@ -15,7 +15,72 @@ int session_open(session *work, const common *options)
         return status;
     definitions_init(&work->names);
     work->report.names = &work->names;
+    work->has_names = false;
+    work->tree = (view_tree){0};
+    view_init(&work->view, &work->options.view, &work->names);
+    work->report.view = &work->view;
     return STATUS_OK;
+}
+
+int session_names(session *work, bool are_needed)
+{
+    if (!are_needed || work->has_names)
+        return STATUS_OK;
+    work->has_names = true;
+    return source_define(&work->trace, TTD_KINDS_DEFINITIONS, &work->names);
+}
+
+/* A failure of ours, which can only be a lack of memory. */
+static int check(session *work, ttd_status status)
+{
+    ttd_error error = {.what = NULL};
+    return status == TTD_OK ? STATUS_OK : source_fail(&work->trace, status, &error);
+}
+
+int session_filter(session *work, const heap_rows *rows)
+{
+    int status = session_names(work, *rows->count);
+    return status == STATUS_OK ? check(work, view_filter(&work->view, rows)) : status;
+}
+
+bool session_has_tree(const session *work)
+{
+    return work->options.view.shape != VIEW_FLAT;
+}
+
+int session_view(session *work, const heap_rows *rows)
+{
+    int status = session_filter(work, rows);
+    if (status != STATUS_OK)
+        return status;
+    if (session_has_tree(work))
+        return check(work, view_tree_build(&work->view, rows, &work->tree));
+    return check(work, view_group(&work->view, rows));
+}
+
+bool session_print_tree(session *work, const char *unit, const char *weight)
+{
+    if (!session_has_tree(work))
+        return false;
+    report_tree data = {
+        .tree = &work->tree, .options = &work->options.view, .unit = unit, .weight = weight};
+    work->options.format->tree(&work->report, &data);
+    return true;
+}
+
+int session_run(const command *which, int count, char **arguments, const struct option *own,
+                option_function take, void *options, session_function find)
+{
+    common common_options;
+    int status = command_options(&common_options, which, count, arguments, own, take, options);
+    if (status >= 0)
+        return status;
+    session work;
+    status = session_open(&work, &common_options);
+    if (status != STATUS_OK)
+        return status;
+    status = find(&work, options);
+    return session_close(&work, status, work.has_output);
 }
 
 int session_output(session *work, bool is_long)
@@ -60,6 +125,8 @@ int session_close(session *work, int status, bool keep)
     if (work->has_output)
         status = output_close(&work->output, status, keep || status < STATUS_USAGE);
     frame_list_free(&work->report.frames);
+    view_tree_free(&work->tree);
+    view_free(&work->view);
     definitions_free(&work->names);
     source_close(&work->trace);
     return status;

@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "cli/source.h"
 #include "heap/pass.h"
+#include "view/tree.h"
 
 typedef struct session {
     common options;
@@ -17,13 +18,54 @@ typedef struct session {
     /** Set if what the report says depends on wall times. */
     bool uses_times;
     report report;
+    bool has_names;
+    /** As the options say; the tree is built if they ask for one. */
+    view view;
+    view_tree tree;
 } session;
+
+/** What a command does with its options and an open trace; returns an exit status. */
+typedef int (*session_function)(session *work, const void *options);
+
+/**
+ * Runs a command: reads its options, opens the trace, calls `find`, completes the output. A status
+ * that `find` returns once the output is open is no failure.
+ *
+ * @param own      as of command_options(), as are `take` and `options`
+ * @return the exit status
+ */
+int session_run(const command *which, int count, char **arguments, const struct option *own,
+                option_function take, void *options, session_function find);
 
 /** Opens the trace that `options` name. Returns an exit status; on failure nothing is open. */
 int session_open(session *work, const common *options);
 
 /** Opens the output. Returns an exit status. */
 int session_output(session *work, bool is_long);
+
+/** Reads names, once, if they are needed. Returns an exit status. */
+int session_names(session *work, bool are_needed);
+
+/** Leaves out of rows by stack what the options do not want. Returns an exit status. */
+int session_filter(session *work, const heap_rows *rows);
+
+/**
+ * Filters rows by stack and groups them as the options say, or makes the tree that they ask for.
+ * Returns an exit status.
+ */
+int session_view(session *work, const heap_rows *rows);
+
+/** Whether the options ask for a tree, to be written by session_print_tree(). */
+bool session_has_tree(const session *work);
+
+/**
+ * Writes the tree, if there is one.
+ *
+ * @param unit    what is counted, such as "block"
+ * @param weight  what is weighed, such as "bytes"
+ * @return whether there was one
+ */
+bool session_print_tree(session *work, const char *unit, const char *weight);
 
 /** What the report says of certainty. */
 void session_doubts(session *work, const heap_losses *losses, const heap_counts *counts,

@@ -56,7 +56,7 @@ ttd_status heap_comparison_add(heap_comparison *comparison, heap_side side, uint
     if (status != TTD_OK)
         return status;
     if (!change->blocks[side])
-        change->stacks[side] = group->stack;
+        change->stacks[side] = group->key.stack;
     change->blocks[side] += group->blocks;
     change->bytes[side] = add(change->bytes[side], group->bytes);
     comparison->blocks[side] += group->blocks;

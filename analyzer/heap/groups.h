@@ -3,16 +3,17 @@
 #ifndef ANALYZER_HEAP_GROUPS_H
 #define ANALYZER_HEAP_GROUPS_H
 
-#include "heap/live.h"
+#include "heap/rows.h"
 
 typedef struct heap_group {
-    /** The stack, or what else blocks are grouped by. */
-    ttd_id stack;
+    heap_key key;
     uint64_t blocks;
     uint64_t bytes;
     /** Of the allocations. */
     ttd_position first;
     ttd_position last;
+    /** A ttd_api_function: what allocated one of them. */
+    uint8_t api;
 } heap_group;
 
 /** See heap_groups_init(). */
@@ -22,7 +23,9 @@ typedef struct heap_groups {
     size_t capacity;
     uint64_t blocks;
     uint64_t bytes;
-    hash_map by_stack;
+    /** May be set before anything is added. */
+    heap_split split;
+    hash_map by_key;
 } heap_groups;
 
 void heap_groups_init(heap_groups *groups);
@@ -31,10 +34,13 @@ void heap_groups_free(heap_groups *groups);
 /** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status heap_groups_add(heap_groups *groups, const heap_block *block);
 
-/** As heap_groups_add(), into the group of `key` instead of the block's stack. */
-ttd_status heap_groups_add_as(heap_groups *groups, ttd_id key, const heap_block *block);
-
 /** Orders by bytes, then blocks, largest first. Nothing can be added afterwards. */
 void heap_groups_sort(heap_groups *groups);
+
+/** Merges groups that differ in their stacks only. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ttd_status heap_groups_join(heap_groups *groups);
+
+/** The groups as rows; valid while nothing is added. Their weight is bytes. */
+heap_rows heap_groups_rows(heap_groups *groups);
 
 #endif

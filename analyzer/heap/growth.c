@@ -30,6 +30,21 @@ void heap_growth_add(heap_move_group *group, uint64_t before, uint64_t after)
     group->step_squares += step * step;
 }
 
+void heap_growth_merge(heap_move_group *sum, const heap_move_group *group)
+{
+    if (group->smallest < sum->smallest)
+        sum->smallest = group->smallest;
+    if (group->largest > sum->largest)
+        sum->largest = group->largest;
+    sum->grown += group->grown;
+    sum->shrunk += group->shrunk;
+    sum->measured += group->measured;
+    sum->factor_sum += group->factor_sum;
+    sum->factor_squares += group->factor_squares;
+    sum->step_sum += group->step_sum;
+    sum->step_squares += group->step_squares;
+}
+
 /* Variance relative to the squared mean. */
 static double spread(double sum, double squares, double count)
 {

@@ -125,11 +125,14 @@ static ttd_status find(leak_finder *finder, heap_cursor *cursor, ttd_position at
 }
 
 ttd_status heap_leaks_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position at,
-                           const heap_batch_hook *hook, heap_leaks *leaks, ttd_error *error)
+                           heap_split split, const heap_batch_hook *hook, heap_leaks *leaks,
+                           ttd_error *error)
 {
     memset(leaks, 0, sizeof *leaks);
     heap_groups_init(&leaks->groups);
     heap_groups_init(&leaks->runtime);
+    leaks->groups.split = split;
+    leaks->runtime.split = split;
     leak_finder finder = {.leaks = leaks, .hook = hook};
     map_init(&finder.runtime);
     heap_batch_hook own = {&finder, see_batch};

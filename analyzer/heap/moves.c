@@ -12,9 +12,9 @@ typedef struct move_finder {
     const heap_batch_hook *hook;
 } move_finder;
 
-static ttd_status group_of(heap_moves *moves, ttd_id stack, heap_move_group **group)
+static ttd_status group_of(heap_moves *moves, heap_key key, heap_move_group **group)
 {
-    uint32_t index = map_get(&moves->by_stack, stack, 0);
+    uint32_t index = map_get(&moves->by_key, key.stack, key.other);
     if (index != MAP_NONE) {
         *group = &moves->groups[index];
         return TTD_OK;
@@ -22,11 +22,11 @@ static ttd_status group_of(heap_moves *moves, ttd_id stack, heap_move_group **gr
     ttd_status status = grow_array((void **)&moves->groups, &moves->group_capacity,
                                    moves->group_count + 1, sizeof *moves->groups);
     if (status == TTD_OK)
-        status = map_set(&moves->by_stack, stack, 0, (uint32_t)moves->group_count);
+        status = map_set(&moves->by_key, key.stack, key.other, (uint32_t)moves->group_count);
     if (status != TTD_OK)
         return status;
     *group = &moves->groups[moves->group_count++];
-    **group = (heap_move_group){.stack = stack, .smallest = UINT64_MAX};
+    **group = (heap_move_group){.key = key, .smallest = UINT64_MAX};
     return TTD_OK;
 }
 
@@ -58,7 +58,8 @@ static ttd_status see_batch(void *context, const ttd_batch *batch)
         if (event->action != TTD_ACTION_REALLOC)
             continue;
         heap_move_group *group;
-        ttd_status status = group_of(moves, event->stack, &group);
+        heap_key key = heap_key_of(moves->split, event->stack, event->thread, event->heap);
+        ttd_status status = group_of(moves, key, &group);
         if (status != TTD_OK)
             return status;
         count_call(&moves->total, event);
@@ -121,7 +122,7 @@ static ttd_status continue_chain(heap_moves *moves, const heap_effect *effect)
     ttd_status status = block->user ? TTD_OK : new_chain(moves, old, &block->user);
     heap_move_group *group = NULL;
     if (status == TTD_OK)
-        status = group_of(moves, block->stack, &group);
+        status = group_of(moves, heap_key_of_block(moves->split, block), &group);
     if (status != TTD_OK)
         return status;
     uint64_t copied = 0;
@@ -151,7 +152,8 @@ static ttd_status see_effect(void *context, const heap_effect *effect)
             return continue_chain(moves, effect);
         if (effect->previous_address) {
             heap_move_group *group;
-            ttd_status status = group_of(moves, effect->stack, &group);
+            heap_key key = heap_key_of_block(moves->split, effect->block);
+            ttd_status status = group_of(moves, key, &group);
             if (status != TTD_OK)
                 return status;
             group->counts.unknown_old++;
@@ -180,7 +182,7 @@ static int compare(const void *a, const void *b)
         return x->counts.bytes_copied > y->counts.bytes_copied ? -1 : 1;
     if (x->counts.reallocs != y->counts.reallocs)
         return x->counts.reallocs > y->counts.reallocs ? -1 : 1;
-    return (x->stack > y->stack) - (x->stack < y->stack);
+    return heap_key_compare(x->key, y->key);
 }
 
 /* Ends the chains of all blocks that are still there. */
@@ -201,11 +203,12 @@ static ttd_status finish(heap_moves *moves, heap_cursor *cursor)
     return status;
 }
 
-ttd_status heap_moves_find(ttd_reader *reader, size_t chains, const heap_batch_hook *hook,
-                           heap_moves *moves, ttd_error *error)
+ttd_status heap_moves_find(ttd_reader *reader, size_t chains, heap_split split,
+                           const heap_batch_hook *hook, heap_moves *moves, ttd_error *error)
 {
     memset(moves, 0, sizeof *moves);
-    map_init(&moves->by_stack);
+    map_init(&moves->by_key);
+    moves->split = split;
     /* One more, so that an insertion may push out the last one. */
     moves->worst = calloc(chains + 1, sizeof *moves->worst);
     moves->worst_max = chains;
@@ -228,10 +231,57 @@ ttd_status heap_moves_find(ttd_reader *reader, size_t chains, const heap_batch_h
 
 void heap_moves_free(heap_moves *moves)
 {
-    map_free(&moves->by_stack);
+    map_free(&moves->by_key);
     free(moves->groups);
     free(moves->worst);
     free(moves->chains);
     free(moves->unused);
     memset(moves, 0, sizeof *moves);
+}
+
+static void add_counts(heap_move_counts *sum, const heap_move_counts *counts)
+{
+    sum->reallocs += counts->reallocs;
+    sum->moved += counts->moved;
+    sum->in_place += counts->in_place;
+    sum->from_null += counts->from_null;
+    sum->to_zero += counts->to_zero;
+    sum->failed += counts->failed;
+    sum->unfinished += counts->unfinished;
+    sum->unknown_old += counts->unknown_old;
+    sum->bytes_copied += counts->bytes_copied;
+}
+
+static void merge(void *into, const void *from)
+{
+    heap_move_group *sum = into;
+    const heap_move_group *group = from;
+    add_counts(&sum->counts, &group->counts);
+    heap_growth_merge(sum, group);
+}
+
+static heap_amount amount(const void *item)
+{
+    const heap_move_counts *counts = &((const heap_move_group *)item)->counts;
+    return (heap_amount){counts->bytes_copied, counts->bytes_copied, counts->reallocs};
+}
+
+static void recount(void *owner)
+{
+    heap_moves *moves = owner;
+    moves->total = (heap_move_counts){0};
+    for (size_t i = 0; i < moves->group_count; i++)
+        add_counts(&moves->total, &moves->groups[i].counts);
+}
+
+heap_rows heap_moves_rows(heap_moves *moves)
+{
+    return (heap_rows){.owner = moves,
+                       .items = moves->groups,
+                       .count = &moves->group_count,
+                       .size = sizeof *moves->groups,
+                       .merge = merge,
+                       .compare = compare,
+                       .amount = amount,
+                       .recount = recount};
 }

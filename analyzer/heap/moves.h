@@ -5,6 +5,7 @@
 
 #include "heap/cursor.h"
 #include "heap/losses.h"
+#include "heap/rows.h"
 
 /** How the sizes of a call site grow. */
 typedef enum heap_growth {
@@ -37,7 +38,7 @@ typedef struct heap_move_counts {
 } heap_move_counts;
 
 typedef struct heap_move_group {
-    ttd_id stack;
+    heap_key key;
     heap_move_counts counts;
     /** Over reallocations of known blocks. */
     uint64_t smallest;
@@ -70,7 +71,8 @@ typedef struct heap_moves {
     heap_move_group *groups;
     size_t group_count;
     size_t group_capacity;
-    hash_map by_stack;
+    heap_split split;
+    hash_map by_key;
     /** The worst chains, worst first. */
     heap_chain *worst;
     size_t worst_count;
@@ -94,12 +96,16 @@ typedef struct heap_moves {
  * Goes through the whole trace.
  *
  * @param chains  how many of the worst chains to keep
+ * @param split   of moves->groups
  * @param moves   set on TTD_OK; release with heap_moves_free()
  * Others and statuses as heap_leaks_find().
  */
-ttd_status heap_moves_find(ttd_reader *reader, size_t chains, const heap_batch_hook *hook,
-                           heap_moves *moves, ttd_error *error);
+ttd_status heap_moves_find(ttd_reader *reader, size_t chains, heap_split split,
+                           const heap_batch_hook *hook, heap_moves *moves, ttd_error *error);
 void heap_moves_free(heap_moves *moves);
+
+/** The groups as rows; their weight is the bytes copied. */
+heap_rows heap_moves_rows(heap_moves *moves);
 
 /**
  * The growth of a group, and its measure: for linear the mean number of bytes, for geometric the

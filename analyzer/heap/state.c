@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static ttd_id class_of(uint64_t size)
-{
-    return size ? (ttd_id)(64 - __builtin_clzll(size)) : 0;
-}
-
 void heap_size_class(ttd_id size_class, uint64_t *first, uint64_t *last)
 {
     *first = size_class ? UINT64_C(1) << (size_class - 1) : 0;
@@ -41,25 +36,29 @@ static ttd_status collect(heap_state *state, const heap_live *live)
     const heap_block *block;
     ttd_status status = TTD_OK;
     while (status == TTD_OK && (block = heap_live_each(live, &cursor))) {
-        status = heap_groups_add(&state->stacks, block);
+        status = heap_groups_add(&state->groups, block);
         if (status == TTD_OK)
-            status = heap_groups_add_as(&state->heaps, block->heap, block);
+            status = heap_groups_add(&state->heaps, block);
         if (status == TTD_OK)
-            status = heap_groups_add_as(&state->threads, block->thread, block);
+            status = heap_groups_add(&state->threads, block);
         if (status == TTD_OK)
-            status = heap_groups_add_as(&state->sizes, class_of(block->size), block);
+            status = heap_groups_add(&state->sizes, block);
     }
     return status;
 }
 
 ttd_status heap_state_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position at,
-                           bool keeps_blocks, const heap_batch_hook *hook, heap_state *state,
-                           ttd_error *error)
+                           heap_split split, bool keeps_blocks, const heap_batch_hook *hook,
+                           heap_state *state, ttd_error *error)
 {
     memset(state, 0, sizeof *state);
-    heap_groups *all[] = {&state->stacks, &state->heaps, &state->threads, &state->sizes};
+    heap_groups *all[] = {&state->groups, &state->heaps, &state->threads, &state->sizes};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         heap_groups_init(all[i]);
+    state->groups.split = split;
+    state->heaps.split = HEAP_SPLIT_HEAP;
+    state->threads.split = HEAP_SPLIT_THREAD;
+    state->sizes.split = HEAP_SPLIT_SIZE;
     heap_pass pass;
     ttd_status status = heap_pass_run(&pass, reader, keyframes, at, NULL, hook, error);
     if (status == TTD_OK)
@@ -76,7 +75,7 @@ ttd_status heap_state_find(ttd_reader *reader, const heap_keyframes *keyframes, 
 
 void heap_state_free(heap_state *state)
 {
-    heap_groups_free(&state->stacks);
+    heap_groups_free(&state->groups);
     heap_groups_free(&state->heaps);
     heap_groups_free(&state->threads);
     heap_groups_free(&state->sizes);

@@ -7,11 +7,11 @@
 #include "heap/pass.h"
 
 typedef struct heap_state {
-    /** By the stack that allocated; largest first, as the others. */
-    heap_groups stacks;
+    /** By the stack that allocated, and as `split` says; largest first, as the others. */
+    heap_groups groups;
+    /** By stack as well as by heap, thread and class of size, so that stacks can be left out. */
     heap_groups heaps;
     heap_groups threads;
-    /** By the number of binary digits of the size: 0, 1, 2 to 3, 4 to 7, … */
     heap_groups sizes;
     /** Copies of all blocks by address, if they were asked for. */
     heap_block *blocks;
@@ -20,13 +20,14 @@ typedef struct heap_state {
 } heap_state;
 
 /**
+ * @param split         of state->groups
  * @param keeps_blocks  set state->blocks as well
  * @param state         set on TTD_OK; release with heap_state_free()
  * Others and statuses as heap_pass_run().
  */
 ttd_status heap_state_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position at,
-                           bool keeps_blocks, const heap_batch_hook *hook, heap_state *state,
-                           ttd_error *error);
+                           heap_split split, bool keeps_blocks, const heap_batch_hook *hook,
+                           heap_state *state, ttd_error *error);
 void heap_state_free(heap_state *state);
 
 /** The sizes of a class of heap_state.sizes, both included. */

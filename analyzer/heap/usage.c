@@ -70,18 +70,19 @@ static ttd_status see_call(void *context, const ttd_event *event)
     return status;
 }
 
-static ttd_status site_of(heap_usage *usage, ttd_id stack, heap_site **site)
+static ttd_status site_of(heap_usage *usage, const heap_block *block, heap_site **site)
 {
-    uint32_t index = map_get(&usage->by_stack, stack, 0);
+    heap_key key = heap_key_of_block(usage->split, block);
+    uint32_t index = map_get(&usage->by_key, key.stack, key.other);
     if (index == MAP_NONE) {
         index = (uint32_t)usage->count;
         ttd_status status = grow_array((void **)&usage->sites, &usage->capacity, usage->count + 1,
                                        sizeof *usage->sites);
         if (status == TTD_OK)
-            status = map_set(&usage->by_stack, stack, 0, index);
+            status = map_set(&usage->by_key, key.stack, key.other, index);
         if (status != TTD_OK)
             return status;
-        usage->sites[usage->count++] = (heap_site){.stack = stack};
+        usage->sites[usage->count++] = (heap_site){.key = key};
     }
     *site = &usage->sites[index];
     return TTD_OK;
@@ -105,7 +106,7 @@ static ttd_status acquire(usage_finder *finder, const heap_effect *effect)
     heap_block *block = effect->block;
     heap_site *sites[2] = {&finder->usage->total, NULL};
     uint64_t *calls;
-    ttd_status status = site_of(finder->usage, block->stack, &sites[1]);
+    ttd_status status = site_of(finder->usage, block, &sites[1]);
     if (status == TTD_OK)
         status = thread_calls_of(finder, block->thread, &calls);
     if (status == TTD_OK)
@@ -158,7 +159,7 @@ static ttd_status release(usage_finder *finder, const heap_effect *effect)
     const heap_block *block = effect->block;
     heap_site *site;
     bool is_temporary = false;
-    ttd_status status = site_of(finder->usage, block->stack, &site);
+    ttd_status status = site_of(finder->usage, block, &site);
     if (status == TTD_OK)
         status = check_temporary(finder, effect, &is_temporary);
     if (status != TTD_OK)
@@ -190,7 +191,7 @@ static ttd_status forget(usage_finder *finder, uint32_t user)
 static ttd_status discard(usage_finder *finder, const heap_effect *effect)
 {
     heap_site *site;
-    ttd_status status = site_of(finder->usage, effect->block->stack, &site);
+    ttd_status status = site_of(finder->usage, effect->block, &site);
     if (status != TTD_OK)
         return status;
     site->destroyed++;
@@ -227,7 +228,7 @@ static ttd_status finish(usage_finder *finder, heap_live *live)
     ttd_status status = TTD_OK;
     heap_live_sweep(live);
     while (status == TTD_OK && (block = heap_live_each(live, &cursor))) {
-        status = site_of(finder->usage, block->stack, &site);
+        status = site_of(finder->usage, block, &site);
         if (status != TTD_OK)
             break;
         site->never_released++;
@@ -237,60 +238,14 @@ static ttd_status finish(usage_finder *finder, heap_live *live)
     return status;
 }
 
-/* Less than, equal to or greater than 0, the larger first. */
-static int descending(double a, double b)
-{
-    return (a < b) - (a > b);
-}
-
-static double value_of(const heap_site *site, heap_site_order order)
-{
-    switch (order) {
-    case HEAP_SITES_BY_CALLS:
-        return (double)site->allocations;
-    case HEAP_SITES_BY_LIFETIME:
-        return site->byte_seconds;
-    case HEAP_SITES_BY_TEMPORARY:
-        return (double)site->temporary;
-    case HEAP_SITES_BY_BYTES:
-        break;
-    }
-    return (double)site->bytes.high * 0x1p64 + (double)site->bytes.low;
-}
-
-static int compare(const heap_site *x, const heap_site *y, heap_site_order order)
-{
-    int result = descending(value_of(x, order), value_of(y, order));
-    return result ? result : (x->stack > y->stack) - (x->stack < y->stack);
-}
-
-static int compare_calls(const void *a, const void *b)
-{
-    return compare(a, b, HEAP_SITES_BY_CALLS);
-}
-
-static int compare_bytes(const void *a, const void *b)
-{
-    return compare(a, b, HEAP_SITES_BY_BYTES);
-}
-
-static int compare_lifetime(const void *a, const void *b)
-{
-    return compare(a, b, HEAP_SITES_BY_LIFETIME);
-}
-
-static int compare_temporary(const void *a, const void *b)
-{
-    return compare(a, b, HEAP_SITES_BY_TEMPORARY);
-}
-
 ttd_status heap_usage_find(ttd_reader *reader, uint64_t steps, heap_site_order order,
-                           const heap_batch_hook *hook, heap_usage *usage, ttd_error *error)
+                           heap_split split, const heap_batch_hook *hook, heap_usage *usage,
+                           ttd_error *error)
 {
-    static int (*const orders[])(const void *a, const void *b) = {
-        compare_calls, compare_bytes, compare_lifetime, compare_temporary};
     memset(usage, 0, sizeof *usage);
-    map_init(&usage->by_stack);
+    usage->order = order;
+    usage->split = split;
+    map_init(&usage->by_key);
     usage_finder finder = {.usage = usage, .steps = steps};
     map_init(&finder.by_thread);
     heap_observer observer = {&finder, see_effect, see_call};
@@ -303,7 +258,7 @@ ttd_status heap_usage_find(ttd_reader *reader, uint64_t steps, heap_site_order o
         status = pass.cursor.replay.observer_status;
     heap_pass_end(&pass, &usage->outcome);
     if (usage->count)
-        qsort(usage->sites, usage->count, sizeof *usage->sites, orders[order]);
+        qsort(usage->sites, usage->count, sizeof *usage->sites, heap_usage_rows(usage).compare);
     free(finder.thread_calls);
     map_free(&finder.by_thread);
     free(finder.memories);
@@ -316,6 +271,6 @@ ttd_status heap_usage_find(ttd_reader *reader, uint64_t steps, heap_site_order o
 void heap_usage_free(heap_usage *usage)
 {
     free(usage->sites);
-    map_free(&usage->by_stack);
+    map_free(&usage->by_key);
     usage->sites = NULL;
 }

@@ -36,7 +36,7 @@ void text_diff(report *to, const report_diff *data)
         out_text(output, ", ");
         report_count(output, groups->bytes, "byte");
         out_text(output, groups->count ? "\n\n" : "\n");
-        report_groups_text(to, groups, data->limit);
+        report_groups_text(to, groups, data->limit, false);
     }
     report_doubts_text(to);
 }

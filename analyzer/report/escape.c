@@ -81,6 +81,19 @@ void escape_json(out *output, ttd_string text)
     }
 }
 
+void escape_folded(out *output, ttd_string text)
+{
+    for (;;) {
+        const char *end = text.size ? memchr(text.data, ';', text.size) : NULL;
+        size_t part = end ? (size_t)(end - text.data) : text.size;
+        escape_text(output, (ttd_string){text.data, part});
+        if (!end)
+            return;
+        out_char(output, ':');
+        text = (ttd_string){end + 1, text.size - part - 1};
+    }
+}
+
 void escape_csv(out *output, ttd_string text)
 {
     bool must_quote = false;

@@ -17,10 +17,13 @@ void escape_text(out *output, ttd_string text);
 /** The inside of a JSON string. Bytes that are no UTF-8 become U+FFFD. */
 void escape_json(out *output, ttd_string text);
 
+/** As escape_text(), with ':' instead of ';', which separates the frames of a folded stack. */
+void escape_folded(out *output, ttd_string text);
+
 /** A field of CSV, quoted if need be; escaped as for a terminal. */
 void escape_csv(out *output, ttd_string text);
 
-/** A string for the three above. */
+/** A string for those above. */
 ttd_string escape_string(const char *text);
 
 #endif

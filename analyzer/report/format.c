@@ -8,6 +8,7 @@
 static const report_format formats[] = {
     {
         .name = "text",
+        .tree = text_tree,
         .info = text_info,
         .leaks = text_leaks,
         .moves = text_moves,
@@ -32,6 +33,7 @@ static const report_format formats[] = {
     },
     {
         .name = "json",
+        .tree = json_tree,
         .info = json_info,
         .leaks = json_leaks,
         .moves = json_moves,
@@ -56,6 +58,7 @@ static const report_format formats[] = {
     },
     {
         .name = "csv",
+        .tree = csv_tree,
         .info = csv_info,
         .leaks = csv_leaks,
         .moves = csv_moves,
@@ -77,6 +80,11 @@ static const report_format formats[] = {
         .verify_end = csv_verify_end,
         .recover = csv_recover,
         .index = csv_index,
+    },
+    {
+        .name = "folded",
+        .needs_tree = true,
+        .tree = folded_tree,
     },
 };
 

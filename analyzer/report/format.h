@@ -21,6 +21,7 @@
 #include "report/doubts.h"
 #include "report/json.h"
 #include "symbols/fingerprint.h"
+#include "view/tree.h"
 
 /** What all reports share. */
 typedef struct report {
@@ -30,6 +31,8 @@ typedef struct report {
     /** Valid within one command; `status` is the first failure, of memory. */
     definitions *names;
     frame_list frames;
+    /** What rows are grouped by. */
+    const view *view;
     ttd_status status;
     doubts doubts;
 } report;
@@ -45,6 +48,15 @@ typedef struct report_info {
     size_t metadata_count;
 } report_info;
 
+/** A tree of calls, of whatever a command shows by stack. */
+typedef struct report_tree {
+    const view_tree *tree;
+    const view_options *options;
+    /** What is counted, such as "block"; and weighed, such as "bytes". */
+    const char *unit;
+    const char *weight;
+} report_tree;
+
 typedef struct report_leaks {
     const heap_leaks *leaks;
     /** Groups to show. */
@@ -59,7 +71,7 @@ typedef struct report_moves {
 } report_moves;
 
 typedef struct report_state {
-    const heap_state *state;
+    heap_state *state;
     /** Groups to show. */
     size_t limit;
     /** What is asked for of one address, or NULL. */
@@ -141,6 +153,9 @@ typedef struct report_index {
 
 typedef struct report_format {
     const char *name;
+    /** Shows trees of calls, and nothing else. */
+    bool needs_tree;
+    void (*tree)(report *to, const report_tree *data);
     void (*info)(report *to, const report_info *data);
     void (*leaks)(report *to, const report_leaks *data);
     void (*moves)(report *to, const report_moves *data);
@@ -181,20 +196,44 @@ void report_stack_json(report *to, json *writer, const char *key, ttd_id stack);
 /** Writes the frames of a stack as one field, such as "malloc<f<main". */
 void report_stack_csv(report *to, csv *writer, ttd_id stack);
 
+/** Writes what a row is about, in lines of their own, indented: its stack, or what it is grouped
+ * by. */
+void report_site_text(report *to, heap_key key);
+
+/** Writes it as members of an object. */
+void report_site_json(report *to, json *writer, heap_key key);
+
+/** Writes a header of fields that are followed by those of report_site_csv(). */
+void report_site_header(report *to, csv *writer, const char *names);
+void report_site_csv(report *to, csv *writer, heap_key key);
+
+/** Writes how many groups there are, such as "3 stacks". */
+void report_site_count(report *to, size_t count);
+
+/** Writes a line that says that so many groups more are not shown, unless there are none. */
+void report_site_more(report *to, size_t count);
+
+/** The name of what a label stands for; size 0 if it has none. */
+ttd_string report_label_name(const report *to, const view_label *name);
+
+/** Writes a label in one line, and as members of an object. */
+void report_label_text(report *to, const view_label *name);
+void report_label_json(report *to, json *writer, const view_label *name);
+
 /** Writes a call, with its stack, as an object; null if none is known. */
 void report_place_json(report *to, json *writer, const char *key, const heap_place *place);
 
 /** Writes a line such as "allocated by malloc() at FAB:17B1 in thread 1", and the stack. */
 void report_place_text(report *to, const char *what, const heap_place *place);
 
-/** Writes groups by stack as an array of objects. */
+/** Writes groups as an array of objects. */
 void report_groups_json(report *to, json *writer, const char *key, const heap_groups *groups,
                         size_t limit);
 
-/** Writes groups by stack, each with its sums and stack, and how many more there are. */
-void report_groups_text(report *to, const heap_groups *groups, size_t limit);
+/** Writes groups, each with its sums, when it was allocated if so wanted, and how many more. */
+void report_groups_text(report *to, const heap_groups *groups, size_t limit, bool shows_positions);
 
-/** Writes the fields of a group: blocks,bytes,first_position,last_position,stack_id,stack. */
+/** Writes blocks,bytes,first_position,last_position of a group and the fields of its site. */
 void report_group_csv(report *to, csv *writer, const heap_group *group);
 
 /** Writes an owner of an address as an object; NULL gives null. */

@@ -9,6 +9,11 @@ void text_info(report *to, const report_info *data);
 void json_info(report *to, const report_info *data);
 void csv_info(report *to, const report_info *data);
 
+void text_tree(report *to, const report_tree *data);
+void json_tree(report *to, const report_tree *data);
+void csv_tree(report *to, const report_tree *data);
+void folded_tree(report *to, const report_tree *data);
+
 void text_leaks(report *to, const report_leaks *data);
 void json_leaks(report *to, const report_leaks *data);
 void csv_leaks(report *to, const report_leaks *data);

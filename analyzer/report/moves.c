@@ -65,7 +65,7 @@ static void text_group(report *to, const heap_move_group *group)
         text_growth(output, group);
     }
     out_char(output, '\n');
-    report_stack_text(to, group->stack);
+    report_site_text(to, group->key);
     out_char(output, '\n');
 }
 
@@ -105,11 +105,7 @@ void text_moves(report *to, const report_moves *data)
     const heap_moves *moves = data->moves;
     for (size_t i = 0; i < shown(data); i++)
         text_group(to, &moves->groups[i]);
-    if (shown(data) < moves->group_count) {
-        out_text(to->output, "… and ");
-        report_count(to->output, moves->group_count - shown(data), "stack");
-        out_text(to->output, " more (--limit 0 for all)\n\n");
-    }
+    report_site_more(to, moves->group_count - shown(data));
     text_chains(to, moves);
     out_bold(to->output);
     out_text(to->output, "All: ");
@@ -154,8 +150,7 @@ static void json_group(report *to, json *writer, const heap_move_group *group)
         json_double(writer, "growth_factor", measure);
     else
         json_null(writer, "growth_factor");
-    json_unsigned(writer, "stack_id", group->stack);
-    report_stack_json(to, writer, "stack", group->stack);
+    report_site_json(to, writer, group->key);
     json_end_object(writer);
 }
 
@@ -182,6 +177,7 @@ void json_moves(report *to, const report_moves *data)
     json_begin_object(&writer, NULL);
     report_doubts_json(to, &writer);
     json_counts(&writer, &moves->total);
+    json_text(&writer, "by", view_key_name(to->view->options.by));
     json_unsigned(&writer, "total_groups", moves->group_count);
     json_begin_array(&writer, "groups");
     for (size_t i = 0; i < shown(data); i++)
@@ -198,8 +194,9 @@ void csv_moves(report *to, const report_moves *data)
 {
     csv writer;
     csv_init(&writer, to->output);
-    csv_header(&writer, "reallocs,moved,in_place,from_null,to_zero,failed,unfinished,unknown_old,"
-                        "bytes_copied,growth,stack_id,stack");
+    report_site_header(to, &writer,
+                       "reallocs,moved,in_place,from_null,to_zero,failed,unfinished,unknown_old,"
+                       "bytes_copied,growth");
     for (size_t i = 0; i < shown(data); i++) {
         const heap_move_group *group = &data->moves->groups[i];
         const heap_move_counts *counts = &group->counts;
@@ -214,8 +211,7 @@ void csv_moves(report *to, const report_moves *data)
         csv_unsigned(&writer, counts->unknown_old);
         csv_unsigned(&writer, counts->bytes_copied);
         csv_text(&writer, heap_growth_name(heap_move_growth(group, &measure)));
-        csv_unsigned(&writer, group->stack);
-        report_stack_csv(to, &writer, group->stack);
+        report_site_csv(to, &writer, group->key);
         csv_end_row(&writer);
     }
 }

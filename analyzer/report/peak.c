@@ -3,8 +3,8 @@
 
 void text_peak(report *to, const report_state *data)
 {
-    const heap_groups *groups = &data->state->stacks;
-    report_groups_text(to, groups, data->limit);
+    const heap_groups *groups = &data->state->groups;
+    report_groups_text(to, groups, data->limit, false);
     out_bold(to->output);
     out_text(to->output, "Peak at ");
     out_position(to->output, data->at);
@@ -13,7 +13,7 @@ void text_peak(report *to, const report_state *data)
     out_text(to->output, " in ");
     report_count(to->output, groups->blocks, "block");
     out_text(to->output, ", from ");
-    report_count(to->output, groups->count, "stack");
+    report_site_count(to, groups->count);
     out_plain(to->output);
     out_char(to->output, '\n');
     report_doubts_text(to);
@@ -21,7 +21,7 @@ void text_peak(report *to, const report_state *data)
 
 void json_peak(report *to, const report_state *data)
 {
-    const heap_groups *groups = &data->state->stacks;
+    const heap_groups *groups = &data->state->groups;
     json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
@@ -29,6 +29,7 @@ void json_peak(report *to, const report_state *data)
     report_doubts_json(to, &writer);
     json_unsigned(&writer, "live_bytes", groups->bytes);
     json_unsigned(&writer, "live_blocks", groups->blocks);
+    json_text(&writer, "by", view_key_name(to->view->options.by));
     json_unsigned(&writer, "total_groups", groups->count);
     report_groups_json(to, &writer, "groups", groups, data->limit);
     json_end_object(&writer);

@@ -11,9 +11,9 @@ static void json_heaps(report *to, json *writer, const heap_groups *groups)
 {
     json_begin_array(writer, "heaps");
     for (size_t i = 0; i < groups->count; i++) {
-        const definition_heap *heap = definitions_heap(to->names, groups->items[i].stack);
+        const definition_heap *heap = definitions_heap(to->names, groups->items[i].key.other);
         json_begin_object(writer, NULL);
-        json_unsigned(writer, "heap_id", groups->items[i].stack);
+        json_unsigned(writer, "heap_id", groups->items[i].key.other);
         json_hex(writer, "heap", heap ? heap->handle : 0);
         json_name(writer, "name", definitions_text(to->names, heap ? heap->name : TTD_NONE));
         json_sums(writer, &groups->items[i]);
@@ -26,9 +26,9 @@ static void json_threads(report *to, json *writer, const heap_groups *groups)
 {
     json_begin_array(writer, "threads");
     for (size_t i = 0; i < groups->count; i++) {
-        const definition_thread *thread = definitions_thread(to->names, groups->items[i].stack);
+        const definition_thread *thread = definitions_thread(to->names, groups->items[i].key.other);
         json_begin_object(writer, NULL);
-        json_unsigned(writer, "thread", groups->items[i].stack);
+        json_unsigned(writer, "thread", groups->items[i].key.other);
         json_name(writer, "name", definitions_text(to->names, thread ? thread->name : TTD_NONE));
         json_sums(writer, &groups->items[i]);
         json_end_object(writer);
@@ -41,28 +41,11 @@ static void json_sizes(json *writer, const heap_groups *groups)
     json_begin_array(writer, "sizes");
     for (size_t i = 0; i < groups->count; i++) {
         uint64_t first, last;
-        heap_size_class(groups->items[i].stack, &first, &last);
+        heap_size_class(groups->items[i].key.other, &first, &last);
         json_begin_object(writer, NULL);
         json_unsigned(writer, "smallest", first);
         json_unsigned(writer, "largest", last);
         json_sums(writer, &groups->items[i]);
-        json_end_object(writer);
-    }
-    json_end_array(writer);
-}
-
-void report_groups_json(report *to, json *writer, const char *key, const heap_groups *groups,
-                        size_t limit)
-{
-    json_begin_array(writer, key);
-    for (size_t i = 0; i < groups->count && i < limit; i++) {
-        const heap_group *group = &groups->items[i];
-        json_begin_object(writer, NULL);
-        json_sums(writer, group);
-        json_position(writer, "first_position", group->first);
-        json_position(writer, "last_position", group->last);
-        json_unsigned(writer, "stack_id", group->stack);
-        report_stack_json(to, writer, "stack", group->stack);
         json_end_object(writer);
     }
     json_end_array(writer);
@@ -109,14 +92,15 @@ void json_state(report *to, const report_state *data)
     json_begin_object(&writer, NULL);
     json_position(&writer, "position", state->outcome.position);
     report_doubts_json(to, &writer);
-    json_unsigned(&writer, "live_blocks", state->stacks.blocks);
-    json_unsigned(&writer, "live_bytes", state->stacks.bytes);
+    json_unsigned(&writer, "live_blocks", state->groups.blocks);
+    json_unsigned(&writer, "live_bytes", state->groups.bytes);
     json_unsigned(&writer, "reallocs_in_flight", state->outcome.in_flight);
     json_heaps(to, &writer, &state->heaps);
     json_threads(to, &writer, &state->threads);
     json_sizes(&writer, &state->sizes);
-    json_unsigned(&writer, "total_groups", state->stacks.count);
-    report_groups_json(to, &writer, "groups", &state->stacks, data->limit);
+    json_text(&writer, "by", view_key_name(to->view->options.by));
+    json_unsigned(&writer, "total_groups", state->groups.count);
+    report_groups_json(to, &writer, "groups", &state->groups, data->limit);
     if (state->blocks)
         json_blocks(&writer, state);
     if (data->history)
@@ -124,22 +108,12 @@ void json_state(report *to, const report_state *data)
     json_end_object(&writer);
 }
 
-void report_group_csv(report *to, csv *writer, const heap_group *group)
-{
-    csv_unsigned(writer, group->blocks);
-    csv_unsigned(writer, group->bytes);
-    csv_position(writer, group->first);
-    csv_position(writer, group->last);
-    csv_unsigned(writer, group->stack);
-    report_stack_csv(to, writer, group->stack);
-}
-
 void csv_state(report *to, const report_state *data)
 {
-    const heap_groups *groups = &data->state->stacks;
+    const heap_groups *groups = &data->state->groups;
     csv writer;
     csv_init(&writer, to->output);
-    csv_header(&writer, "blocks,bytes,first_position,last_position,stack_id,stack");
+    report_site_header(to, &writer, "blocks,bytes,first_position,last_position");
     for (size_t i = 0; i < groups->count && i < data->limit; i++) {
         report_group_csv(to, &writer, &groups->items[i]);
         csv_end_row(&writer);

@@ -8,21 +8,12 @@
 
 static void text_heap(report *to, ttd_id id)
 {
-    const definition_heap *heap = definitions_heap(to->names, id);
-    ttd_string name = definitions_text(to->names, heap ? heap->name : TTD_NONE);
-    out_format(to->output, "heap %u ", id);
-    if (name.size)
-        escape_text(to->output, name);
-    else if (heap)
-        out_hex(to->output, heap->handle);
+    report_label_text(to, &(view_label){.kind = LABEL_HEAP, .number = id});
 }
 
 static void text_thread(report *to, ttd_id id)
 {
-    const definition_thread *thread = definitions_thread(to->names, id);
-    out_format(to->output, "thread %u ", id);
-    if (thread)
-        escape_text(to->output, definitions_text(to->names, thread->name));
+    report_label_text(to, &(view_label){.kind = LABEL_THREAD, .number = id});
 }
 
 static void text_size(report *to, ttd_id id)
@@ -41,7 +32,7 @@ static void text_table(report *to, const heap_groups *groups, void (*name)(repor
 {
     for (size_t i = 0; i < groups->count; i++) {
         out_text(to->output, "  ");
-        name(to, groups->items[i].stack);
+        name(to, groups->items[i].key.other);
         out_tab(to->output, COLUMN_BLOCKS);
         report_count(to->output, groups->items[i].blocks, "block");
         out_tab(to->output, COLUMN_BYTES);
@@ -49,27 +40,6 @@ static void text_table(report *to, const heap_groups *groups, void (*name)(repor
         out_char(to->output, '\n');
     }
     out_char(to->output, '\n');
-}
-
-void report_groups_text(report *to, const heap_groups *groups, size_t limit)
-{
-    size_t count = groups->count < limit ? groups->count : limit;
-    for (size_t i = 0; i < count; i++) {
-        const heap_group *group = &groups->items[i];
-        out_bold(to->output);
-        report_count(to->output, group->bytes, "byte");
-        out_text(to->output, " in ");
-        report_count(to->output, group->blocks, "block");
-        out_plain(to->output);
-        out_char(to->output, '\n');
-        report_stack_text(to, group->stack);
-        out_char(to->output, '\n');
-    }
-    if (count < groups->count) {
-        out_text(to->output, "… and ");
-        report_count(to->output, groups->count - count, "stack");
-        out_text(to->output, " more (--limit 0 for all)\n\n");
-    }
 }
 
 static void text_blocks(report *to, const heap_state *state)
@@ -121,7 +91,7 @@ void text_state(report *to, const report_state *data)
 {
     const heap_state *state = data->state;
     out *output = to->output;
-    report_groups_text(to, &state->stacks, data->limit);
+    report_groups_text(to, &state->groups, data->limit, false);
     text_table(to, &state->heaps, text_heap);
     text_table(to, &state->threads, text_thread);
     text_table(to, &state->sizes, text_size);
@@ -132,11 +102,11 @@ void text_state(report *to, const report_state *data)
     out_text(output, "Live at ");
     out_position(output, state->outcome.position);
     out_text(output, ": ");
-    report_count(output, state->stacks.blocks, "block");
+    report_count(output, state->groups.blocks, "block");
     out_text(output, ", ");
-    report_count(output, state->stacks.bytes, "byte");
+    report_count(output, state->groups.bytes, "byte");
     out_text(output, ", from ");
-    report_count(output, state->stacks.count, "stack");
+    report_site_count(to, state->groups.count);
     out_plain(output);
     out_char(output, '\n');
     if (state->outcome.in_flight) {

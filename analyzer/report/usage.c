@@ -6,15 +6,6 @@ static size_t shown(const report_usage *data)
     return data->usage->count < data->limit ? data->usage->count : data->limit;
 }
 
-static void text_more(report *to, const report_usage *data, size_t count)
-{
-    if (shown(data) == count)
-        return;
-    out_text(to->output, "… and ");
-    report_count(to->output, count - shown(data), "stack");
-    out_text(to->output, " more (--limit 0 for all)\n\n");
-}
-
 static void text_site(out *output, const heap_site *site)
 {
     report_count(output, heap_sum_value(site->bytes), "byte");
@@ -41,10 +32,10 @@ void text_hot(report *to, const report_usage *data)
         out_bold(to->output);
         text_site(to->output, &usage->sites[i]);
         out_plain(to->output);
-        report_stack_text(to, usage->sites[i].stack);
+        report_site_text(to, usage->sites[i].key);
         out_char(to->output, '\n');
     }
-    text_more(to, data, usage->count);
+    report_site_more(to, usage->count - shown(data));
     out_text(to->output, "All: ");
     text_site(to->output, &usage->total);
     report_doubts_text(to);
@@ -69,13 +60,13 @@ void json_hot(report *to, const report_usage *data)
     json_begin_object(&writer, NULL);
     report_doubts_json(to, &writer);
     json_site(&writer, &usage->total);
+    json_text(&writer, "by", view_key_name(to->view->options.by));
     json_unsigned(&writer, "total_groups", usage->count);
     json_begin_array(&writer, "groups");
     for (size_t i = 0; i < shown(data); i++) {
         json_begin_object(&writer, NULL);
         json_site(&writer, &usage->sites[i]);
-        json_unsigned(&writer, "stack_id", usage->sites[i].stack);
-        report_stack_json(to, &writer, "stack", usage->sites[i].stack);
+        report_site_json(to, &writer, usage->sites[i].key);
         json_end_object(&writer);
     }
     json_end_array(&writer);
@@ -86,8 +77,9 @@ void csv_hot(report *to, const report_usage *data)
 {
     csv writer;
     csv_init(&writer, to->output);
-    csv_header(&writer, "allocations,bytes,byte_seconds,temporary,temporary_bytes,never_released,"
-                        "destroyed,stack_id,stack");
+    report_site_header(to, &writer,
+                       "allocations,bytes,byte_seconds,temporary,temporary_bytes,never_released,"
+                       "destroyed");
     for (size_t i = 0; i < shown(data); i++) {
         const heap_site *site = &data->usage->sites[i];
         csv_unsigned(&writer, site->allocations);
@@ -97,8 +89,7 @@ void csv_hot(report *to, const report_usage *data)
         csv_unsigned(&writer, heap_sum_value(site->temporary_bytes));
         csv_unsigned(&writer, site->never_released);
         csv_unsigned(&writer, site->destroyed);
-        csv_unsigned(&writer, site->stack);
-        report_stack_csv(to, &writer, site->stack);
+        report_site_csv(to, &writer, site->key);
         csv_end_row(&writer);
     }
 }
@@ -120,14 +111,14 @@ void text_temporary(report *to, const report_usage *data)
         out_bold(to->output);
         text_share(to->output, &usage->sites[i]);
         out_plain(to->output);
-        report_stack_text(to, usage->sites[i].stack);
+        report_site_text(to, usage->sites[i].key);
         out_char(to->output, '\n');
     }
     size_t count = 0;
     while (count < usage->count && usage->sites[count].temporary)
         count++;
     if (count > shown(data))
-        text_more(to, data, count);
+        report_site_more(to, count - shown(data));
     out_text(to->output, "All: ");
     text_share(to->output, &usage->total);
     report_doubts_text(to);

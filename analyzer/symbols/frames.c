@@ -23,7 +23,7 @@ static ttd_status add(frame_list *list, const frame *item)
     return status;
 }
 
-static ttd_status add_address(frame_list *list, definitions *all, const definition_stack *stack)
+ttd_status frame_list_add(frame_list *list, definitions *all, const definition_stack *stack)
 {
     frame item = {.module_id = stack->module, .offset = stack->offset, .address = stack->offset};
     const definition_module *module = definitions_module(all, stack->module);
@@ -38,6 +38,7 @@ static ttd_status add_address(frame_list *list, definitions *all, const definiti
     for (uint32_t i = 0; i < symbol->count && status == TTD_OK; i++) {
         const ttd_symbol_frame *name = &all->frames[symbol->first + i];
         item.function = definitions_function(all, name->function);
+        item.symbol = definitions_text(all, name->function);
         item.file = definitions_text(all, name->file);
         item.line = name->line;
         item.is_inlined = i + 1 < symbol->count;
@@ -51,7 +52,7 @@ ttd_status frame_list_expand(frame_list *list, definitions *all, ttd_id stack)
     list->count = 0;
     const definition_stack *item;
     while (list->count < FRAMES_MAX && (item = definitions_stack(all, stack))) {
-        ttd_status status = add_address(list, all, item);
+        ttd_status status = frame_list_add(list, all, item);
         if (status != TTD_OK)
             return status;
         stack = item->parent;

@@ -9,6 +9,8 @@
  */
 typedef struct frame {
     ttd_string function;
+    /** The function's name as in the trace, not demangled. */
+    ttd_string symbol;
     ttd_string file;
     uint32_t line;
     /** Path of the module. */
@@ -37,5 +39,8 @@ void frame_list_free(frame_list *list);
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 ttd_status frame_list_expand(frame_list *list, definitions *all, ttd_id stack);
+
+/** Adds the frames of one address of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ttd_status frame_list_add(frame_list *list, definitions *all, const definition_stack *stack);
 
 #endif

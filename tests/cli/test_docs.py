@@ -18,7 +18,7 @@ def documented():
         for line in file:
             if line.startswith("## "):
                 section = title = line[3:].strip()
-            named = re.match(r"(?:Element of )?`(\w+)`[^|]*:", line) or \
+            named = re.match(r"By `(\w+)`:", line) or re.match(r"(?:Element of )?`(\w+)`[^|]*:", line) or \
                 re.match(r"Element of `(\w+)`", line)
             if named:
                 title = f"{section}.{named[1]}"
@@ -55,6 +55,19 @@ class Json(TestCase):
         self.assertEqual(list(found["metadata"][0]), ["key", "value"])
         for name in ("thread_list", "module_list", "chunk_list", "loss_list"):
             self.agree("info." + name, found[name][0])
+
+    def test_views(self):
+        for by in ("function", "file", "module", "thread", "heap"):
+            site = self.tables["Call site." + by]
+            for command in ("leaks", "state", "peak", "hot", "temporary", "moves"):
+                found = self.json_of(command, self.trace, "--by", by)
+                self.assertEqual(list(found["groups"][0])[-len(site):], site)
+                self.assertNotIn("stack", found["groups"][0])
+                found = self.json_of(command, self.trace, "--by", by, "--tree", "top-down")
+                self.agree("Tree", found)
+                names = self.tables["Tree.nodes"]
+                for node in found["nodes"][:1]:
+                    self.assertEqual(list(node), names + site)
 
     def test_events(self):
         rows = self.run_ok("events", "-f", "json", "--parameters", "--stacks",

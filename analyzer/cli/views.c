@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/views.h"
+
+#include <string.h>
+
+#include "cli/numbers.h"
+
+#define LIMIT 20
+
+const struct option views_options[] = {{"limit", required_argument, NULL, OPTION_VIEW_LIMIT},
+                                       {"by", required_argument, NULL, OPTION_BY},
+                                       {"tree", required_argument, NULL, OPTION_TREE},
+                                       {"depth", required_argument, NULL, OPTION_DEPTH},
+                                       {"include", required_argument, NULL, OPTION_INCLUDE},
+                                       {"exclude", required_argument, NULL, OPTION_EXCLUDE},
+                                       {NULL, 0, NULL, 0}};
+
+void views_init(view_options *options)
+{
+    *options = (view_options){.limit = LIMIT};
+}
+
+static bool take_key(const char *name, view_key *key)
+{
+    for (view_key i = VIEW_BY_STACK; i <= VIEW_BY_HEAP; i++) {
+        if (strcmp(view_key_name(i), name) == 0) {
+            *key = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_shape(const char *name, view_shape *shape)
+{
+    if (strcmp(name, "top-down") == 0)
+        *shape = VIEW_TOP_DOWN;
+    else if (strcmp(name, "bottom-up") == 0)
+        *shape = VIEW_BOTTOM_UP;
+    else
+        return false;
+    return true;
+}
+
+static bool take_pattern(const char *text, view_patterns *patterns)
+{
+    if (!*text || patterns->count == VIEW_PATTERNS)
+        return false;
+    patterns->items[patterns->count++] = (ttd_string){text, strlen(text)};
+    return true;
+}
+
+bool views_take(view_options *options, int option, const char *argument)
+{
+    uint64_t limit;
+    switch (option) {
+    case OPTION_BY:
+        return take_key(argument, &options->by);
+    case OPTION_TREE:
+        return take_shape(argument, &options->shape);
+    case OPTION_DEPTH:
+        return number_parse(argument, &options->depth) && options->depth;
+    case OPTION_INCLUDE:
+        return take_pattern(argument, &options->include);
+    case OPTION_EXCLUDE:
+        return take_pattern(argument, &options->exclude);
+    default:
+        if (!number_parse(argument, &limit))
+            return false;
+        options->limit = limit ? (size_t)limit : SIZE_MAX;
+        return true;
+    }
+}
+
+const char *views_check(view_options *options, const report_format *format)
+{
+    if (format->needs_tree && options->shape == VIEW_FLAT)
+        options->shape = VIEW_TOP_DOWN;
+    if (options->depth && options->shape == VIEW_FLAT)
+        return "--depth is of trees: --tree is missing";
+    return NULL;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * Rows of sums by call site, whatever it is that they count: what views need to know of them to
+ * filter, merge and order them.
+ */
+#ifndef ANALYZER_HEAP_ROWS_H
+#define ANALYZER_HEAP_ROWS_H
+
+#include "heap/live.h"
+
+/** What sums are told apart by, beside the stack. */
+typedef enum heap_split {
+    HEAP_SPLIT_NONE,
+    HEAP_SPLIT_THREAD,
+    HEAP_SPLIT_HEAP,
+    /** By the number of binary digits of the size: 0, 1, 2 to 3, 4 to 7, … */
+    HEAP_SPLIT_SIZE
+} heap_split;
+
+/** What a row is about: a stack, and what it is split by. Every row begins with it. */
+typedef struct heap_key {
+    ttd_id stack;
+    ttd_id other;
+} heap_key;
+
+/** What a row weighs in a tree; `weight` is what trees are ordered by. Sums stop at the top. */
+typedef struct heap_amount {
+    uint64_t weight;
+    uint64_t bytes;
+    uint64_t count;
+} heap_amount;
+
+/** An array of rows that belongs to `owner`. */
+typedef struct heap_rows {
+    void *owner;
+    void *items;
+    size_t *count;
+    size_t size;
+    void (*merge)(void *into, const void *from);
+    /** For qsort(), the largest first. */
+    int (*compare)(const void *a, const void *b);
+    heap_amount (*amount)(const void *item);
+    /** Makes the owner's totals those of the rows that are left. */
+    void (*recount)(void *owner);
+} heap_rows;
+
+static inline heap_key *heap_row(const heap_rows *rows, size_t index)
+{
+    return (heap_key *)(void *)((char *)rows->items + index * rows->size);
+}
+
+/** Sizes are what the program asked for, which may be nonsense: sums stop at the top. */
+static inline uint64_t heap_add(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static inline heap_key heap_key_of(heap_split split, ttd_id stack, ttd_id thread, ttd_id heap)
+{
+    ttd_id other = split == HEAP_SPLIT_THREAD ? thread : split == HEAP_SPLIT_HEAP ? heap : TTD_NONE;
+    return (heap_key){stack, other};
+}
+
+/** The key of a block. */
+heap_key heap_key_of_block(heap_split split, const heap_block *block);
+
+/** Orders keys, for rows that are equal otherwise. */
+int heap_key_compare(heap_key a, heap_key b);
+
+#endif

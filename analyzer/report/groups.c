@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Groups of blocks, as several commands show them. */
+#include "report/format.h"
+
+static void text_positions(out *output, const heap_group *group)
+{
+    out_text(output, group->blocks == 1 ? ", allocated at " : ", allocated from ");
+    out_position(output, group->first);
+    if (group->blocks == 1)
+        return;
+    out_text(output, " to ");
+    out_position(output, group->last);
+}
+
+void report_groups_text(report *to, const heap_groups *groups, size_t limit, bool shows_positions)
+{
+    out *output = to->output;
+    size_t count = groups->count < limit ? groups->count : limit;
+    for (size_t i = 0; i < count; i++) {
+        const heap_group *group = &groups->items[i];
+        out_bold(output);
+        report_count(output, group->bytes, "byte");
+        out_text(output, " in ");
+        report_count(output, group->blocks, "block");
+        out_plain(output);
+        if (shows_positions)
+            text_positions(output, group);
+        out_char(output, '\n');
+        report_site_text(to, group->key);
+        out_char(output, '\n');
+    }
+    report_site_more(to, groups->count - count);
+}
+
+void report_groups_json(report *to, json *writer, const char *key, const heap_groups *groups,
+                        size_t limit)
+{
+    json_begin_array(writer, key);
+    for (size_t i = 0; i < groups->count && i < limit; i++) {
+        const heap_group *group = &groups->items[i];
+        json_begin_object(writer, NULL);
+        json_unsigned(writer, "blocks", group->blocks);
+        json_unsigned(writer, "bytes", group->bytes);
+        json_position(writer, "first_position", group->first);
+        json_position(writer, "last_position", group->last);
+        report_site_json(to, writer, group->key);
+        json_end_object(writer);
+    }
+    json_end_array(writer);
+}
+
+void report_group_csv(report *to, csv *writer, const heap_group *group)
+{
+    csv_unsigned(writer, group->blocks);
+    csv_unsigned(writer, group->bytes);
+    csv_position(writer, group->first);
+    csv_position(writer, group->last);
+    report_site_csv(to, writer, group->key);
+}

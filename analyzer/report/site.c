@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* What rows are about: a stack, or what they are grouped by. */
+#include "report/escape.h"
+#include "report/format.h"
+#include "view/glob.h"
+
+static bool is_by_stack(const report *to)
+{
+    return to->view->options.by == VIEW_BY_STACK;
+}
+
+ttd_string report_label_name(const report *to, const view_label *name)
+{
+    if (name->kind == LABEL_THREAD) {
+        const definition_thread *thread = definitions_thread(to->names, (ttd_id)name->number);
+        return definitions_text(to->names, thread ? thread->name : TTD_NONE);
+    }
+    if (name->kind == LABEL_HEAP) {
+        const definition_heap *heap = definitions_heap(to->names, (ttd_id)name->number);
+        return definitions_text(to->names, heap ? heap->name : TTD_NONE);
+    }
+    return name->name;
+}
+
+static uint64_t handle_of(const report *to, const view_label *name)
+{
+    const definition_heap *heap = definitions_heap(to->names, (ttd_id)name->number);
+    return heap ? heap->handle : 0;
+}
+
+static void text_function(out *output, const view_label *name)
+{
+    ttd_string module = glob_base_name(name->module);
+    if (name->name.size) {
+        escape_text(output, name->name);
+        if (module.size)
+            out_text(output, " in ");
+        escape_text(output, module);
+        return;
+    }
+    escape_text(output, module);
+    if (module.size)
+        out_char(output, '+');
+    out_hex(output, name->number);
+}
+
+static void text_owner(report *to, const char *kind, const view_label *name)
+{
+    ttd_string text = report_label_name(to, name);
+    out_format(to->output, "%s %u ", kind, (unsigned)name->number);
+    if (text.size)
+        escape_text(to->output, text);
+    else if (name->kind == LABEL_HEAP && definitions_heap(to->names, (ttd_id)name->number))
+        out_hex(to->output, handle_of(to, name));
+}
+
+void report_label_text(report *to, const view_label *name)
+{
+    out *output = to->output;
+    switch (name->kind) {
+    case LABEL_NONE:
+        out_text(output, "(no stack was recorded)");
+        break;
+    case LABEL_FUNCTION:
+        text_function(output, name);
+        break;
+    case LABEL_FILE:
+        if (name->name.size) {
+            escape_text(output, name->name);
+            break;
+        }
+        out_text(output, name->module.size ? "(no file is known) in " : "(no file is known)");
+        escape_text(output, glob_base_name(name->module));
+        break;
+    case LABEL_MODULE:
+        if (name->name.size)
+            escape_text(output, name->name);
+        else
+            out_text(output, "(in no module)");
+        break;
+    case LABEL_THREAD:
+        text_owner(to, "thread", name);
+        break;
+    case LABEL_HEAP:
+        text_owner(to, "heap", name);
+        break;
+    }
+}
+
+void report_label_json(report *to, json *writer, const view_label *name)
+{
+    switch (name->kind) {
+    case LABEL_NONE:
+    case LABEL_FUNCTION:
+        json_name(writer, "function", name->name);
+        json_name(writer, "module", name->module);
+        if (name->number)
+            json_hex(writer, "offset", name->number);
+        else
+            json_null(writer, "offset");
+        break;
+    case LABEL_FILE:
+        json_name(writer, "file", name->name);
+        json_name(writer, "module", name->module);
+        break;
+    case LABEL_MODULE:
+        json_name(writer, "module", name->name);
+        break;
+    case LABEL_THREAD:
+        json_unsigned(writer, "thread", name->number);
+        json_name(writer, "name", report_label_name(to, name));
+        break;
+    case LABEL_HEAP:
+        json_unsigned(writer, "heap_id", name->number);
+        json_hex(writer, "heap", handle_of(to, name));
+        json_name(writer, "name", report_label_name(to, name));
+        break;
+    }
+}
+
+void report_site_text(report *to, heap_key key)
+{
+    if (is_by_stack(to)) {
+        report_stack_text(to, key.stack);
+        return;
+    }
+    out_text(to->output, "    ");
+    report_label_text(to, view_find_label(to->view, key));
+    out_char(to->output, '\n');
+}
+
+/* What has no stack has the members that others of its kind have. */
+static view_label label_of(const report *to, heap_key key)
+{
+    static const label_kind kinds[] = {LABEL_NONE,   LABEL_FUNCTION, LABEL_FILE,
+                                       LABEL_MODULE, LABEL_THREAD,   LABEL_HEAP};
+    view_label name = *view_find_label(to->view, key);
+    if (name.kind == LABEL_NONE)
+        name = (view_label){.kind = kinds[to->view->options.by]};
+    return name;
+}
+
+void report_site_json(report *to, json *writer, heap_key key)
+{
+    if (is_by_stack(to)) {
+        json_unsigned(writer, "stack_id", key.stack);
+        report_stack_json(to, writer, "stack", key.stack);
+        return;
+    }
+    view_label name = label_of(to, key);
+    report_label_json(to, writer, &name);
+}
+
+void report_site_header(report *to, csv *writer, const char *names)
+{
+    static const char *const fields[] = {",stack_id,stack", ",function,module,offset",
+                                         ",file,module",    ",module",
+                                         ",thread,name",    ",heap_id,heap,name"};
+    out_text(to->output, names);
+    csv_header(writer, fields[to->view->options.by]);
+}
+
+static void csv_label(report *to, csv *writer, const view_label *name)
+{
+    switch (name->kind) {
+    case LABEL_NONE:
+        break;
+    case LABEL_FUNCTION:
+        csv_string(writer, name->name);
+        csv_string(writer, name->module);
+        if (name->number)
+            csv_hex(writer, name->number);
+        else
+            csv_empty(writer);
+        break;
+    case LABEL_FILE:
+        csv_string(writer, name->name);
+        csv_string(writer, name->module);
+        break;
+    case LABEL_MODULE:
+        csv_string(writer, name->name);
+        break;
+    case LABEL_THREAD:
+        csv_unsigned(writer, name->number);
+        csv_string(writer, report_label_name(to, name));
+        break;
+    case LABEL_HEAP:
+        csv_unsigned(writer, name->number);
+        csv_hex(writer, handle_of(to, name));
+        csv_string(writer, report_label_name(to, name));
+        break;
+    }
+}
+
+void report_site_csv(report *to, csv *writer, heap_key key)
+{
+    if (is_by_stack(to)) {
+        csv_unsigned(writer, key.stack);
+        report_stack_csv(to, writer, key.stack);
+        return;
+    }
+    view_label name = label_of(to, key);
+    csv_label(to, writer, &name);
+}
+
+void report_site_count(report *to, size_t count)
+{
+    report_count(to->output, count, view_key_name(to->view->options.by));
+}
+
+void report_site_more(report *to, size_t count)
+{
+    if (!count)
+        return;
+    out_text(to->output, "… and ");
+    report_site_count(to, count);
+    out_text(to->output, " more (--limit 0 for all)\n\n");
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* Trees of calls, for any command that groups by stack. */
+#include <string.h>
+
+#include "report/escape.h"
+#include "report/formats.h"
+#include "view/glob.h"
+
+/* Columns of the text: where each ends, and how much of a tree's breadth is shown. */
+#define END_BYTES   16
+#define END_PERCENT 25
+#define END_COUNT   37
+#define INDENT_MAX  64
+
+/* A number that ends at a column. */
+static void text_number(out *output, uint64_t value, size_t end)
+{
+    size_t digits = 1;
+    for (uint64_t rest = value; rest >= 10; rest /= 10)
+        digits++;
+    digits += (digits - 1) / 3;
+    out_tab(output, end > digits ? end - digits : 0);
+    out_grouped(output, value);
+}
+
+static void text_percent(out *output, uint64_t part, uint64_t all)
+{
+    double percent = all ? (double)part * 100 / (double)all : 0;
+    out_tab(output,
+            percent < 99.95 ? percent < 9.95 ? END_PERCENT - 4 : END_PERCENT - 5 : END_PERCENT - 6);
+    out_format(output, "%.1f%%", percent);
+}
+
+static void text_amount(out *output, const heap_amount *amount, uint64_t all)
+{
+    text_number(output, amount->bytes, END_BYTES);
+    text_percent(output, amount->weight, all);
+    text_number(output, amount->count, END_COUNT);
+}
+
+static void text_header(out *output, const char *unit)
+{
+    size_t size = strlen(unit) + 1;
+    out_dim(output);
+    out_tab(output, END_BYTES - strlen("bytes"));
+    out_text(output, "bytes");
+    out_tab(output, END_PERCENT - 1);
+    out_char(output, '%');
+    out_tab(output, END_COUNT > size ? END_COUNT - size : 0);
+    out_text(output, unit);
+    out_text(output, "s");
+    out_plain(output);
+    out_char(output, '\n');
+}
+
+static void text_node(report *to, const report_tree *data, const view_node *node)
+{
+    out *output = to->output;
+    const view_label *name = view_tree_label(to->view, node);
+    text_amount(output, &node->all, data->tree->nodes[0].all.weight);
+    out_text(output, "  ");
+    for (uint32_t i = 0; i < node->branches && i < INDENT_MAX; i++)
+        out_text(output, "  ");
+    report_label_text(to, name);
+    if (node->count > data->options->limit) {
+        out_text(output, " (");
+        out_grouped(output, data->options->limit);
+        out_text(output, " of ");
+        out_grouped(output, node->count);
+        out_text(output, " shown)");
+    }
+    out_char(output, '\n');
+}
+
+void text_tree(report *to, const report_tree *data)
+{
+    out *output = to->output;
+    const view_node *all = &data->tree->nodes[0];
+    size_t limit = data->options->limit;
+    if (all->count)
+        text_header(output, data->unit);
+    for (uint32_t i = 0; (i = view_tree_next(data->tree, i, limit)) != VIEW_NO_NODE;)
+        text_node(to, data, &data->tree->nodes[i]);
+    if (all->count > limit) {
+        out_text(output, "… and ");
+        out_grouped(output, all->count - limit);
+        out_text(output, " more (--limit 0 for all)\n");
+    }
+    if (all->count)
+        out_char(output, '\n');
+    out_bold(output);
+    out_text(output, "All: ");
+    report_count(output, all->all.bytes, "byte");
+    out_text(output, " in ");
+    report_count(output, all->all.count, data->unit);
+    out_plain(output);
+    if (all->count && strcmp(data->weight, "bytes") != 0)
+        out_format(output, "; %% is of %s", data->weight);
+    out_char(output, '\n');
+    report_doubts_text(to);
+}
+
+static void json_amount(json *writer, const view_node *node)
+{
+    json_unsigned(writer, "weight", node->all.weight);
+    json_unsigned(writer, "self_weight", node->self.weight);
+    json_unsigned(writer, "bytes", node->all.bytes);
+    json_unsigned(writer, "self_bytes", node->self.bytes);
+    json_unsigned(writer, "count", node->all.count);
+    json_unsigned(writer, "self_count", node->self.count);
+}
+
+void json_tree(report *to, const report_tree *data)
+{
+    const heap_amount *all = &data->tree->nodes[0].all;
+    json writer;
+    json_init(&writer, to->output, true);
+    json_begin_object(&writer, NULL);
+    report_doubts_json(to, &writer);
+    json_text(&writer, "tree", data->options->shape == VIEW_TOP_DOWN ? "top-down" : "bottom-up");
+    json_text(&writer, "by", view_key_name(data->options->by));
+    json_text(&writer, "weight_of", data->weight);
+    json_text(&writer, "count_of", data->unit);
+    json_unsigned(&writer, "total_weight", all->weight);
+    json_unsigned(&writer, "total_bytes", all->bytes);
+    json_unsigned(&writer, "total_count", all->count);
+    json_unsigned(&writer, "total_nodes", data->tree->count - 1);
+    json_begin_array(&writer, "nodes");
+    for (uint32_t i = 0;
+         (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {
+        const view_node *node = &data->tree->nodes[i];
+        const view_label *name = view_tree_label(to->view, node);
+        json_begin_object(&writer, NULL);
+        json_unsigned(&writer, "depth", node->depth);
+        json_amount(&writer, node);
+        report_label_json(to, &writer, name);
+        json_end_object(&writer);
+    }
+    json_end_array(&writer);
+    json_end_object(&writer);
+}
+
+static const char *kind_name(label_kind kind)
+{
+    static const char *const names[] = {"none", "function", "file", "module", "thread", "heap"};
+    return names[kind];
+}
+
+void csv_tree(report *to, const report_tree *data)
+{
+    csv writer;
+    csv_init(&writer, to->output);
+    csv_header(&writer, "depth,weight,self_weight,bytes,self_bytes,count,self_count,kind,name,"
+                        "module,number");
+    for (uint32_t i = 0;
+         (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {
+        const view_node *node = &data->tree->nodes[i];
+        const view_label *name = view_tree_label(to->view, node);
+        csv_unsigned(&writer, node->depth);
+        csv_unsigned(&writer, node->all.weight);
+        csv_unsigned(&writer, node->self.weight);
+        csv_unsigned(&writer, node->all.bytes);
+        csv_unsigned(&writer, node->self.bytes);
+        csv_unsigned(&writer, node->all.count);
+        csv_unsigned(&writer, node->self.count);
+        csv_text(&writer, kind_name(name->kind));
+        csv_string(&writer, report_label_name(to, name));
+        csv_string(&writer, name->module);
+        if (name->kind == LABEL_FUNCTION && name->number)
+            csv_hex(&writer, name->number);
+        else if (name->kind == LABEL_THREAD || name->kind == LABEL_HEAP)
+            csv_unsigned(&writer, name->number);
+        else
+            csv_empty(&writer);
+        csv_end_row(&writer);
+    }
+}
+
+static void folded_name(report *to, const view_label *name)
+{
+    out *output = to->output;
+    ttd_string text = report_label_name(to, name);
+    ttd_string module = glob_base_name(name->module);
+    switch (name->kind) {
+    case LABEL_NONE:
+        out_text(output, "[no stack]");
+        return;
+    case LABEL_MODULE:
+        text = glob_base_name(text);
+        break;
+    case LABEL_THREAD:
+    case LABEL_HEAP:
+        out_format(output, "%s %u ", kind_name(name->kind), (unsigned)name->number);
+        break;
+    case LABEL_FUNCTION:
+    case LABEL_FILE:
+        break;
+    }
+    escape_folded(output, text);
+    if (text.size || name->kind == LABEL_THREAD || name->kind == LABEL_HEAP)
+        return;
+    escape_folded(output, module);
+    if (name->kind == LABEL_FUNCTION)
+        out_format(output, "%s0x%llx", module.size ? "+" : "", (unsigned long long)name->number);
+    else if (!module.size)
+        out_text(output, "[unknown]");
+}
+
+/* What leads to a node, with its own name last. */
+static void folded_path(report *to, const view_tree *tree, uint32_t node, uint32_t *path)
+{
+    size_t count = 0;
+    for (; node; node = tree->nodes[node].parent)
+        path[count++] = node;
+    while (count > 0) {
+        folded_name(to, view_tree_label(to->view, &tree->nodes[path[--count]]));
+        if (count)
+            out_char(to->output, ';');
+    }
+}
+
+void folded_tree(report *to, const report_tree *data)
+{
+    arena memory = {0};
+    size_t deepest = 0;
+    for (size_t i = 1; i < data->tree->count; i++) {
+        if (data->tree->nodes[i].depth > deepest)
+            deepest = data->tree->nodes[i].depth;
+    }
+    uint32_t *path = arena_take(&memory, (deepest + 1) * sizeof *path);
+    if (!path)
+        to->status = TTD_ERROR_NO_MEMORY;
+    for (uint32_t i = 0; path && (i = view_tree_next(data->tree, i, SIZE_MAX)) != VIEW_NO_NODE;) {
+        const view_node *node = &data->tree->nodes[i];
+        if (!node->self.weight)
+            continue;
+        folded_path(to, data->tree, i, path);
+        out_char(to->output, ' ');
+        out_unsigned(to->output, node->self.weight);
+        out_char(to->output, '\n');
+    }
+    arena_free(&memory);
+}

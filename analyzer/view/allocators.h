@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/** Functions that only hand memory on: whoever calls them is who allocates. */
+#ifndef ANALYZER_VIEW_ALLOCATORS_H
+#define ANALYZER_VIEW_ALLOCATORS_H
+
+#include <stdbool.h>
+
+#include <ttdtrace/model.h>
+
+/** Whether the function, demangled, is an allocation function of C or C++. */
+bool allocators_have(ttd_string function);
+
+#endif

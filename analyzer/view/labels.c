@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/labels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/map.h"
+
+void labels_init(label_table *table)
+{
+    *table = (label_table){.key = hash_key_new()};
+}
+
+void labels_free(label_table *table)
+{
+    free(table->items);
+    free(table->slots);
+    *table = (label_table){0};
+}
+
+static uint64_t hash_text(hash_key key, uint64_t hash, ttd_string text)
+{
+    hash = hash_value(key, hash ^ text.size);
+    for (size_t i = 0; i < text.size; i += sizeof(uint64_t)) {
+        uint64_t part = 0;
+        size_t left = text.size - i;
+        memcpy(&part, text.data + i, left < sizeof part ? left : sizeof part);
+        hash = hash_value(key, hash ^ part);
+    }
+    return hash;
+}
+
+static bool same_text(ttd_string a, ttd_string b)
+{
+    return a.size == b.size && (!a.size || memcmp(a.data, b.data, a.size) == 0);
+}
+
+static bool same(const view_label *a, const view_label *b)
+{
+    return a->kind == b->kind && a->number == b->number && same_text(a->name, b->name) &&
+           same_text(a->module, b->module);
+}
+
+/* The slot of a label, or the empty one where it belongs. */
+static uint32_t *slot_of(const label_table *table, const view_label *wanted)
+{
+    uint64_t hash = hash_value(table->key, wanted->number ^ (uint64_t)wanted->kind << 60);
+    hash = hash_text(table->key, hash, wanted->name);
+    hash = hash_text(table->key, hash, wanted->module);
+    size_t i = (size_t)hash & (table->slot_count - 1);
+    while (table->slots[i] != MAP_NONE && !same(&table->items[table->slots[i]], wanted))
+        i = (i + 1) & (table->slot_count - 1);
+    return &table->slots[i];
+}
+
+static ttd_status rebuild(label_table *table)
+{
+    label_table grown = *table;
+    grown.slot_count = table->slot_count ? table->slot_count * 2 : 64;
+    if (grown.slot_count > SIZE_MAX / sizeof *grown.slots)
+        return TTD_ERROR_NO_MEMORY;
+    grown.slots = malloc(grown.slot_count * sizeof *grown.slots);
+    if (!grown.slots)
+        return TTD_ERROR_NO_MEMORY;
+    memset(grown.slots, 0xFF, grown.slot_count * sizeof *grown.slots);
+    for (size_t i = 0; i < grown.count; i++)
+        *slot_of(&grown, &grown.items[i]) = (uint32_t)i;
+    free(table->slots);
+    *table = grown;
+    return TTD_OK;
+}
+
+ttd_status labels_add(label_table *table, const view_label *wanted, uint32_t *index)
+{
+    ttd_status status = TTD_OK;
+    if (table->count >= table->slot_count / 2)
+        status = rebuild(table);
+    if (status != TTD_OK)
+        return status;
+    uint32_t *slot = slot_of(table, wanted);
+    if (*slot == MAP_NONE) {
+        status = grow_array((void **)&table->items, &table->capacity, table->count + 1,
+                            sizeof *table->items);
+        if (status != TTD_OK)
+            return status;
+        *slot = (uint32_t)table->count;
+        table->items[table->count++] = *wanted;
+    }
+    *index = *slot;
+    return TTD_OK;
+}
+
+view_label label_of_frame(label_kind kind, const frame *item)
+{
+    view_label found = {.kind = kind, .name = item->function, .module = item->module};
+    if (kind == LABEL_MODULE) {
+        found.name = item->module;
+        found.module = (ttd_string){"", 0};
+    } else if (kind == LABEL_FILE) {
+        found.name = item->file;
+        if (item->file.size)
+            found.module = (ttd_string){"", 0};
+    } else if (!item->function.size) {
+        found.number = item->offset;
+    }
+    return found;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * Views of call sites: rows by stack are filtered by the names in their stacks, and merged by what
+ * they have in common.
+ */
+#ifndef ANALYZER_VIEW_VIEW_H
+#define ANALYZER_VIEW_VIEW_H
+
+#include "heap/rows.h"
+#include "view/labels.h"
+
+#define VIEW_PATTERNS 64
+
+typedef enum view_key {
+    VIEW_BY_STACK,
+    VIEW_BY_FUNCTION,
+    VIEW_BY_FILE,
+    VIEW_BY_MODULE,
+    VIEW_BY_THREAD,
+    VIEW_BY_HEAP
+} view_key;
+
+typedef enum view_shape { VIEW_FLAT, VIEW_TOP_DOWN, VIEW_BOTTOM_UP } view_shape;
+
+typedef struct view_patterns {
+    ttd_string items[VIEW_PATTERNS];
+    size_t count;
+} view_patterns;
+
+typedef struct view_options {
+    view_key by;
+    view_shape shape;
+    /** Levels of a tree; 0 for all. */
+    uint64_t depth;
+    /** Stacks with a frame that matches one of them; all if there is none. */
+    view_patterns include;
+    /** But none with a frame that matches one of these. */
+    view_patterns exclude;
+    /** Groups to show, or branches of each in a tree. */
+    size_t limit;
+} view_options;
+
+/** What matters of a frame. */
+typedef struct view_frame {
+    uint32_t label;
+    bool allocates;
+    bool is_included;
+    bool is_excluded;
+} view_frame;
+
+/** The frames of an address: so many from `first` on, innermost first. */
+typedef struct view_site {
+    size_t first;
+    size_t count;
+} view_site;
+
+typedef struct view {
+    view_options options;
+    definitions *names;
+    label_table labels;
+    /** (module, offset) to an index in sites. */
+    hash_map site_index;
+    view_site *sites;
+    size_t site_count;
+    size_t site_capacity;
+    view_frame *frames;
+    size_t frame_count;
+    size_t frame_capacity;
+    frame_list scratch;
+    /** The last path asked for: indices in frames, innermost first. */
+    uint32_t *path;
+    size_t path_count;
+    size_t path_capacity;
+} view;
+
+/** @param names  complete before the first use, and not owned */
+void view_init(view *shown, const view_options *options, definitions *names);
+void view_free(view *shown);
+
+/** What rows need to be split by. */
+heap_split view_split(const view_options *options);
+
+/** Whether names matter: whether anything is filtered, grouped or made a tree. */
+bool view_has_work(const view_options *options);
+
+/** Sets view->path to the frames of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ttd_status view_find_path(view *shown, ttd_id stack);
+
+/** How many frames of the path are allocation functions that were called last. */
+size_t view_allocating(const view *shown);
+
+/** Removes the rows that are not wanted. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ttd_status view_filter(view *shown, const heap_rows *rows);
+
+/** What a row stands for beside its stack: a thread or a heap; or if its stack has no frames. */
+view_label view_row_label(const view *shown, heap_key key);
+
+/**
+ * Merges rows that have in common what the options say, and orders them. Afterwards
+ * view_find_label() tells what their keys are; by stack, they are stacks as before.
+ *
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+ttd_status view_group(view *shown, const heap_rows *rows);
+
+/** What the key of a row stands for after view_group(), other than by stack. */
+const view_label *view_find_label(const view *shown, heap_key key);
+
+/** Name of a key, such as "function". Static. */
+const char *view_key_name(view_key key);
+
+#endif
