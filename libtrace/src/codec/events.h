@@ -29,6 +29,8 @@ typedef struct ttd_event_class {
     uint8_t stored;
     /** A ttd_event_rest: what there is beside size and addresses. */
     uint8_t rest;
+    /** A ttd_event_usual. */
+    uint8_t usual;
     /** What the parameters are, if they are by the API's template; else NULL. */
     const char *items;
 } ttd_event_class;
@@ -42,6 +44,15 @@ typedef enum ttd_event_rest {
     TTD_REST_BASE_SIZE = 3,
     TTD_REST_OTHER = 4
 } ttd_event_rest;
+
+/** What most events are: told apart so that the decoder goes straight through them. */
+typedef enum ttd_event_usual {
+    TTD_USUAL_NONE = 0,
+    /** A successful Alloc: size, address, and the size as its only parameter. */
+    TTD_USUAL_ALLOC = 1,
+    /** A Free: base address, which is its only parameter. */
+    TTD_USUAL_FREE = 2
+} ttd_event_usual;
 
 /** What call sites have in common, and what is predicted from the last event of the shape. */
 typedef struct ttd_event_shape {
@@ -179,7 +190,7 @@ void ttd_events_encoder_finish(ttd_events_encoder *encoder, ttd_buffer *out);
 #define TTD_EVENT_BATCH 64
 
 /** Ordinals that are moved at once, so that the number of moves is easy to predict. */
-#define TTD_ORDINAL_BLOCK 8
+#define TTD_ORDINAL_BLOCK 16
 
 /** A list of addresses in order of use, newest last, by their ordinals. */
 typedef struct ttd_ordinal_list {

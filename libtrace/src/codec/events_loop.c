@@ -25,6 +25,8 @@ typedef struct hot {
     uint64_t last_released;
     uint64_t last_acquired;
     uint64_t number;
+    /** Number of the next event with an exception or another wall time. */
+    uint64_t special;
     /** The current thread and where its last call ended; invalid if there is none. */
     ttd_id thread;
     ttd_position end;
@@ -47,6 +49,13 @@ static inline void store_thread(const hot *h, ttd_event_state *state)
         state->threads[state->thread].end = h->end;
 }
 
+/** Finds the next event that is not as predicted. */
+static inline void find_special(const ttd_events_decoder *decoder, hot *h)
+{
+    h->special =
+        decoder->exception < decoder->clock_change ? decoder->exception : decoder->clock_change;
+}
+
 static inline hot warm_up(const ttd_events_decoder *decoder)
 {
     const ttd_event_state *state = &decoder->state;
@@ -65,6 +74,7 @@ static inline hot warm_up(const ttd_events_decoder *decoder)
              .last_acquired = state->acquired,
              .number = decoder->number};
     load_thread(&h, state);
+    find_special(decoder, &h);
     return h;
 }
 
@@ -156,13 +166,14 @@ static uint32_t read_symbol(ttd_events_decoder *decoder, uint32_t first)
 static inline ttd_event_shape *decode_shape(ttd_events_decoder *decoder, hot *h)
 {
     uint32_t symbol = *h->symbols++;
-    if (symbol == 0)
-        symbol = h->shapes[h->shape].next;
-    else if (symbol >= TTD_SHAPE_ONE_BYTE)
+    uint32_t *next = &h->shapes[h->shape].next;
+    if (symbol >= TTD_SHAPE_ONE_BYTE)
         symbol = read_symbol(decoder, symbol);
+    /* Without a branch: nobody can predict whether the prediction was right. */
+    symbol |= *next & (0 - (uint32_t)(symbol == 0));
     if (symbol == 0 || symbol > h->shape_count)
         return NULL;
-    h->shapes[h->shape].next = symbol;
+    *next = symbol;
     h->shape = symbol;
     return &h->shapes[symbol];
 }
@@ -197,7 +208,7 @@ static inline void push(ttd_ordinal_list *list, uint32_t ordinal)
     list->items[list->count++] = ordinal;
 }
 
-static inline void decode_base(hot *h, const ttd_event_class *class, ttd_event *event)
+static inline void decode_base(hot *h, bool releases, ttd_event *event)
 {
     size_t place = take8(h, &h->released);
     ttd_ordinal_list *allocated = &h->addresses.allocated;
@@ -206,16 +217,14 @@ static inline void decode_base(hot *h, const ttd_event_class *class, ttd_event *
         ordinal = take_explicit(h, &h->released_explicit, &h->last_released);
     else if (place > allocated->count)
         h->error = "place of an address";
-    else if (class->releases)
+    else if (releases)
         ordinal = ttd_ordinal_take(allocated, place);
     else
         ordinal = allocated->items[allocated->count - place];
-    if (class->releases)
+    if (releases)
         push(&h->addresses.freed, ordinal);
     event->base_ordinal = ordinal;
     event->base_address = h->addresses.spelled[ordinal];
-    if (class->action == TTD_ACTION_REALLOC)
-        event->previous_address = event->base_address;
 }
 
 static inline void decode_address(hot *h, ttd_event *event)
@@ -280,21 +289,6 @@ static void change_clock(ttd_events_decoder *decoder, uint64_t number)
     state->wall_time = state->clock * state->time_unit;
 }
 
-/** Times that are an exception. `before` is the event before in the batch, or NULL. */
-static inline bool decode_exception(ttd_events_decoder *decoder, hot *h,
-                                    const ttd_event_class *class, const ttd_event *before,
-                                    ttd_event *event)
-{
-    ttd_event_state *state = &decoder->state;
-    if (before)
-        state->effect = ttd_event_position(before);
-    store_thread(h, state);
-    bool done = ttd_events_decode_exception(decoder, class, h->number, &event->time_start,
-                                            &event->time_end);
-    load_thread(h, state);
-    return done;
-}
-
 /** Times as predicted: two steps of the current thread. */
 static inline bool decode_times(hot *h, const ttd_event_class *class, ttd_event *event)
 {
@@ -308,29 +302,70 @@ static inline bool decode_times(hot *h, const ttd_event_class *class, ttd_event 
     return true;
 }
 
-/** Size, addresses and parameters of an event, which is a copy of its class's prototype. */
+/** Times that are an exception, or a change of the wall clock. */
+static bool decode_special(ttd_events_decoder *decoder, hot *h, const ttd_event_class *class,
+                           const ttd_event *before, ttd_event *event)
+{
+    ttd_event_state *state = &decoder->state;
+    bool done;
+    if (h->number == decoder->exception) {
+        if (before)
+            state->effect = ttd_event_position(before);
+        store_thread(h, state);
+        done = ttd_events_decode_exception(decoder, class, h->number, &event->time_start,
+                                           &event->time_end);
+        load_thread(h, state);
+    } else {
+        done = decode_times(h, class, event);
+    }
+    if (h->number == decoder->clock_change)
+        change_clock(decoder, h->number);
+    find_special(decoder, h);
+    return done;
+}
+
+/**
+ * Size, addresses and parameters of an event, which is a copy of its class's prototype. What is
+ * known of the class when this is compiled is left out.
+ */
 static inline void decode_values(ttd_events_decoder *decoder, hot *h, size_t index,
-                                 const ttd_event_class *class, ttd_event_shape *shape)
+                                 const ttd_event_class *class, ttd_event_shape *shape,
+                                 unsigned form, unsigned rest, bool releases)
 {
     ttd_event *event = &decoder->events[index];
-    unsigned form = class->form;
     if (form & TTD_FORM_SIZE) {
         event->size = swap_predicted(take(&h->sizes), shape->size);
         shape->size = event->size;
     }
     if (form & TTD_FORM_BASE)
-        decode_base(h, class, event);
+        decode_base(h, releases, event);
     if (form & TTD_FORM_ADDRESS)
         decode_address(h, event);
-    if (class->rest == TTD_REST_OTHER) {
+    if (rest == TTD_REST_OTHER) {
         if (form & TTD_FORM_PARAMETERS)
             event->parameters = decoder->more_parameters[index];
         decode_extra(decoder, event, class, shape, decoder->more_parameters[index]);
-    } else if (class->rest != TTD_REST_NONE) {
+    } else if (rest != TTD_REST_NONE) {
         uint64_t *parameters = decoder->parameters[index];
         event->parameters = parameters;
-        parameters[0] = class->rest & TTD_REST_BASE ? event->base_address : event->size;
+        parameters[0] = rest & TTD_REST_BASE ? event->base_address : event->size;
         parameters[1] = event->size;
+    }
+}
+
+static inline void decode_by_class(ttd_events_decoder *decoder, hot *h, size_t index,
+                                   const ttd_event_class *class, ttd_event_shape *shape)
+{
+    ttd_event *event = &decoder->events[index];
+    if (class->usual == TTD_USUAL_FREE) {
+        decode_values(decoder, h, index, class, shape, TTD_FORM_BASE, TTD_REST_BASE, true);
+    } else if (class->usual == TTD_USUAL_ALLOC) {
+        decode_values(decoder, h, index, class, shape, TTD_FORM_SIZE | TTD_FORM_ADDRESS,
+                      TTD_REST_SIZE, false);
+    } else {
+        decode_values(decoder, h, index, class, shape, class->form, class->rest, class->releases);
+        if (class->action == TTD_ACTION_REALLOC)
+            event->previous_address = event->base_address;
     }
 }
 
@@ -346,18 +381,16 @@ static inline bool decode_event(ttd_events_decoder *decoder, hot *h, const ttd_e
     }
     const ttd_event_class *class = &h->classes[shape->class_index];
     *event = decoder->prototypes[shape->class_index];
-    if (h->number == decoder->exception ? !decode_exception(decoder, h, class, before, event)
-                                        : !decode_times(h, class, event)) {
+    if (h->number == h->special ? !decode_special(decoder, h, class, before, event)
+                                : !decode_times(h, class, event)) {
         h->error = "times of an event";
         return false;
     }
-    if (h->number == decoder->clock_change)
-        change_clock(decoder, h->number);
     event->number = h->number++;
     event->wall_time = decoder->state.wall_time;
     event->thread = h->thread;
     event->stack = shape->stack;
-    decode_values(decoder, h, index, class, shape);
+    decode_by_class(decoder, h, index, class, shape);
     return !h->error;
 }
 

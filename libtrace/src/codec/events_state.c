@@ -77,6 +77,18 @@ static ttd_event_rest rest_of(const ttd_event_class *class)
     return TTD_REST_OTHER;
 }
 
+static ttd_event_usual usual_of(const ttd_event_class *class)
+{
+    unsigned values = class->form & (TTD_FORM_SIZE | TTD_FORM_BASE | TTD_FORM_ADDRESS);
+    if (class->action == TTD_ACTION_ALLOC && class->rest == TTD_REST_SIZE &&
+        values == (TTD_FORM_SIZE | TTD_FORM_ADDRESS))
+        return TTD_USUAL_ALLOC;
+    if (class->action == TTD_ACTION_FREE && class->rest == TTD_REST_BASE &&
+        values == TTD_FORM_BASE && class->releases)
+        return TTD_USUAL_FREE;
+    return TTD_USUAL_NONE;
+}
+
 void ttd_event_class_complete(ttd_event_class *class)
 {
     unsigned outcome = class->form & TTD_FORM_OUTCOME;
@@ -88,6 +100,7 @@ void ttd_event_class_complete(ttd_event_class *class)
     if (class->items)
         class->stored = (uint8_t)ttd_template_stored(class->items);
     class->rest = (uint8_t)rest_of(class);
+    class->usual = (uint8_t)usual_of(class);
 }
 
 bool ttd_event_state_add_thread(ttd_event_state *state, ttd_id id)
