@@ -142,8 +142,8 @@ static ttd_status acquire(heap_replay *replay, uint32_t entry, const heap_block 
 }
 
 /* Releases the block at the event's base address. */
-static ttd_status release(heap_replay *replay, const ttd_event *event, uint32_t entry,
-                          bool continues, bool *known)
+static inline ttd_status release(heap_replay *replay, const ttd_event *event, uint32_t entry,
+                                 bool continues, bool *known)
 {
     replay->position = event->time_start;
     *known = heap_live_release(&replay->live, entry);
@@ -165,16 +165,23 @@ static ttd_status release(heap_replay *replay, const ttd_event *event, uint32_t 
     return notify(replay, &effect);
 }
 
-static ttd_status apply_alloc(heap_replay *replay, const ttd_event *event, entry_pair entries)
+static inline ttd_status apply_alloc(heap_replay *replay, const ttd_event *event,
+                                     entry_pair entries)
 {
     if (!event->result || !event->address || !ttd_event_returned(event))
         return TTD_OK;
+    heap_block *quick = heap_live_acquire_quickly(&replay->live, entries.address, event->heap);
+    if (quick) {
+        set_block(quick, event);
+        replay->position = event->time_end;
+        return is_observed(replay) ? tell_acquired(replay, quick, NULL, NULL) : TTD_OK;
+    }
     heap_block block = {.address = event->address};
     set_block(&block, event);
     return acquire(replay, entries.address, &block, NULL);
 }
 
-static ttd_status apply_free(heap_replay *replay, const ttd_event *event, entry_pair entries)
+static inline ttd_status apply_free(heap_replay *replay, const ttd_event *event, entry_pair entries)
 {
     if (!event->base_address || (!event->result && ttd_event_returned(event)))
         return TTD_OK;
@@ -231,8 +238,8 @@ static ttd_status apply_destroy(heap_replay *replay, const ttd_event *event)
     return notify(replay, &effect);
 }
 
-static ttd_status apply_event(heap_replay *replay, const ttd_event *event, entry_pair entries,
-                              bool is_alone)
+static inline ttd_status apply_event(heap_replay *replay, const ttd_event *event,
+                                     entry_pair entries, bool is_alone)
 {
     heap_counts *counts = &replay->counts;
     if (replay->observer.call && replay->observer_status == TTD_OK)
@@ -369,56 +376,24 @@ static inline bool is_alone(const heap_replay *replay, const ttd_event *event,
            ttd_position_compare(event->time_end, ttd_event_position(next)) <= 0;
 }
 
-/*
- * Applies a call of the usual kind that nobody observes; false, without having done anything, if it
- * is not one.
- */
-static inline bool apply_quickly(heap_replay *replay, const ttd_event *event, entry_pair entries)
-{
-    if (event->action == TTD_ACTION_ALLOC) {
-        heap_block *block =
-            event->address && event->result && ttd_event_returned(event)
-                ? heap_live_acquire_quickly(&replay->live, entries.address, event->heap)
-                : NULL;
-        if (!block)
-            return false;
-        set_block(block, event);
-        replay->position = event->time_end;
-    } else {
-        if (event->action != TTD_ACTION_FREE || !event->base_address || !event->result ||
-            !heap_live_release(&replay->live, entries.base))
-            return false;
-        replay->position = event->time_start;
-    }
-    replay->counts.actions[event->action]++;
-    replay->counts.events++;
-    return true;
-}
-
-/* Applies an event, after what is due before it. */
-static ttd_status apply_in_order(heap_replay *replay, const ttd_event *event, entry_pair entries,
-                                 const ttd_event *next, ttd_position until)
-{
-    ttd_status status = heap_replay_settle(replay, ttd_event_position(event));
-    bool alone = event->action == TTD_ACTION_REALLOC && is_alone(replay, event, next, until);
-    return status == TTD_OK ? apply_event(replay, event, entries, alone) : status;
-}
-
 static ttd_status apply_batch(heap_replay *replay, const ttd_event *events, size_t count,
                               ttd_position until, size_t *applied)
 {
     entry_pair entries[HEAP_REPLAY_BATCH];
     bool is_bounded = ttd_position_compare(until, ttd_position_max()) < 0;
-    bool is_quick = !is_observed(replay) && !replay->observer.call;
     ttd_status status = look_up(replay, events, count, entries);
     size_t i = 0;
     for (; i < count && status == TTD_OK; i++) {
         const ttd_event *event = &events[i];
+        bool alone = false;
         if (is_bounded && ttd_position_compare(ttd_event_position(event), until) > 0)
             break;
-        if (is_quick && !replay->queue.count && apply_quickly(replay, event, entries[i]))
-            continue;
-        status = apply_in_order(replay, event, entries[i], i + 1 < count ? event + 1 : NULL, until);
+        if (replay->queue.count)
+            status = heap_replay_settle(replay, ttd_event_position(event));
+        if (event->action == TTD_ACTION_REALLOC)
+            alone = is_alone(replay, event, i + 1 < count ? event + 1 : NULL, until);
+        if (status == TTD_OK)
+            status = apply_event(replay, event, entries[i], alone);
     }
     *applied = i;
     return status;
