@@ -57,7 +57,7 @@ static ttd_status refill(heap_cursor *cursor, ttd_error *error)
 static const heap_keyframe *find_keyframe(const heap_cursor *cursor, ttd_position target,
                                           bool goes_back)
 {
-    if (!cursor->keyframes || ttd_position_compare(target, ttd_position_max()) == 0)
+    if (!cursor->keyframes)
         return NULL;
     const heap_keyframe *keyframe = heap_keyframes_before(cursor->keyframes, target);
     uint64_t replayed = goes_back ? 0 : cursor->replay.counts.events;
