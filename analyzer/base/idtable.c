@@ -40,19 +40,27 @@ static ttd_status run_for(idtable *table, ttd_id id, idtable_run **run)
     return TTD_OK;
 }
 
-ttd_status idtable_add(idtable *table, ttd_id id, void **record)
+ttd_status idtable_append(idtable *table, ttd_id first, size_t count, void **records)
 {
-    *record = NULL;
+    *records = NULL;
     idtable_run *run;
-    ttd_status status = run_for(table, id, &run);
+    ttd_status status = run_for(table, first, &run);
     if (status != TTD_OK || !run)
         return status;
-    status = grow_array(&run->records, &run->capacity, run->count + 1, table->record_size);
+    status = grow_array(&run->records, &run->capacity, run->count + count, table->record_size);
     if (status != TTD_OK)
         return status;
-    *record = (char *)run->records + run->count++ * table->record_size;
-    memset(*record, 0, table->record_size);
+    *records = (char *)run->records + run->count * table->record_size;
+    run->count += count;
     return TTD_OK;
+}
+
+ttd_status idtable_add(idtable *table, ttd_id id, void **record)
+{
+    ttd_status status = idtable_append(table, id, 1, record);
+    if (status == TTD_OK && *record)
+        memset(*record, 0, table->record_size);
+    return status;
 }
 
 void *idtable_get(const idtable *table, ttd_id id)

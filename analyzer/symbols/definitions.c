@@ -46,16 +46,19 @@ static ttd_status add_string(definitions *all, const ttd_string_definition *stri
     return TTD_ERROR_NO_MEMORY;
 }
 
-static ttd_status add_stack(definitions *all, const ttd_stack *stack)
+/* Identifiers of a batch are consecutive. */
+static ttd_status add_stacks(definitions *all, const ttd_stack *stacks, size_t count)
 {
-    void *record;
-    ttd_status status = idtable_add(&all->stacks, stack->id, &record);
-    if (status != TTD_OK || !record)
-        return status;
-    /* A caller was defined before; anything else could form a loop. */
-    ttd_id parent = stack->parent < stack->id ? stack->parent : TTD_NONE;
-    *(definition_stack *)record = (definition_stack){parent, stack->module, stack->offset};
-    return TTD_OK;
+    void *records;
+    ttd_status status = idtable_append(&all->stacks, stacks[0].id, count, &records);
+    definition_stack *added = records;
+    for (size_t i = 0; added && i < count; i++) {
+        const ttd_stack *stack = &stacks[i];
+        /* A caller was defined before; anything else could form a loop. */
+        ttd_id parent = stack->parent < stack->id ? stack->parent : TTD_NONE;
+        added[i] = (definition_stack){parent, stack->module, stack->offset};
+    }
+    return status;
 }
 
 static ttd_status add_module(definitions *all, const ttd_module *module)
@@ -133,13 +136,12 @@ static ttd_status add_symbol(definitions *all, const ttd_symbol *symbol)
 ttd_status definitions_add(definitions *all, const ttd_batch *batch)
 {
     ttd_status status = TTD_OK;
+    if (batch->kind == TTD_KIND_STACKS)
+        return add_stacks(all, batch->u.stacks, batch->count);
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
         switch (batch->kind) {
         case TTD_KIND_STRINGS:
             status = add_string(all, &batch->u.strings[i]);
-            break;
-        case TTD_KIND_STACKS:
-            status = add_stack(all, &batch->u.stacks[i]);
             break;
         case TTD_KIND_MODULES:
             status = add_module(all, &batch->u.modules[i]);
