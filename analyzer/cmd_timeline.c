@@ -8,26 +8,46 @@
 
 #define POINTS_MAX 1000000
 
-enum { OPTION_OVER = OPTION_FIRST, OPTION_POINTS };
+enum { OPTION_OVER = OPTION_FIRST, OPTION_POINTS, OPTION_PLOT };
 
 static const struct option own_options[] = {{"over", required_argument, NULL, OPTION_OVER},
                                             {"points", required_argument, NULL, OPTION_POINTS},
+                                            {"plot", required_argument, NULL, OPTION_PLOT},
                                             {NULL, 0, NULL, 0}};
 
 static const char help[] =
     "Usage: ttdanalyze timeline [OPTIONS] TRACE\n"
     "\n"
     "Plots how many bytes were live in the course of the trace, with the number of\n"
-    "allocations and releases.\n"
+    "allocations and releases; or how much was allocated per second.\n"
     "\n"
     "      --over AXIS  time (the default): seconds from the start; or position\n"
     "      --points N   at most N points (50), as a rule more than half of them; each\n"
-    "                   shows the most that was live until the next\n" COMMAND_COMMON_HELP;
+    "                   shows the most that was live until the next\n"
+    "      --plot WHAT  live (the default): bytes; allocations: calls per second; or\n"
+    "                   allocated: bytes per second. JSON and CSV have all\n" COMMAND_COMMON_HELP;
 
 typedef struct timeline_options {
     heap_axis axis;
     uint64_t points;
+    timeline_plot plot;
 } timeline_options;
+
+static bool take_plot(const char *name, timeline_plot *plot)
+{
+    static const char *const names[] = {
+        [TIMELINE_LIVE] = "live",
+        [TIMELINE_ALLOCATIONS] = "allocations",
+        [TIMELINE_ALLOCATED] = "allocated",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *plot = (timeline_plot)i;
+            return true;
+        }
+    }
+    return false;
+}
 
 static bool take(void *context, int option, const char *argument)
 {
@@ -35,13 +55,16 @@ static bool take(void *context, int option, const char *argument)
     if (option == OPTION_POINTS)
         return number_parse(argument, &options->points) && options->points >= 2 &&
                options->points <= POINTS_MAX;
+    if (option == OPTION_PLOT)
+        return take_plot(argument, &options->plot);
     options->axis = strcmp(argument, "position") == 0 ? HEAP_AXIS_POSITION : HEAP_AXIS_TIME;
     return options->axis == HEAP_AXIS_POSITION || strcmp(argument, "time") == 0;
 }
 
 static int find(session *work, const timeline_options *options)
 {
-    if (options->axis == HEAP_AXIS_TIME && !source_has_times(&work->trace))
+    bool uses_times = options->axis == HEAP_AXIS_TIME || options->plot != TIMELINE_LIVE;
+    if (uses_times && !source_has_times(&work->trace))
         return source_fail_times(&work->trace);
     heap_timeline timeline;
     ttd_error error = {.what = NULL};
@@ -52,7 +75,10 @@ static int find(session *work, const timeline_options *options)
         return source_fail(&work->trace, found, &error);
     session_outcome(work, &timeline.outcome, ttd_position_max());
     int status = session_output(work, true);
-    report_timeline data = {.timeline = &timeline, .axis = options->axis};
+    report_timeline data = {.timeline = &timeline,
+                            .axis = options->axis,
+                            .plot = options->plot,
+                            .has_times = source_has_times(&work->trace)};
     if (status == STATUS_OK)
         work->options.format->timeline(&work->report, &data);
     heap_timeline_free(&timeline);

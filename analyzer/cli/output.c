@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,12 +17,44 @@
 #include "cli/exit.h"
 #include "cli/message.h"
 
+/* More columns than any terminal has. */
+#define WIDTH_MAX 10000
+
 static bool wants_color(int descriptor)
 {
     const char *no_color = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
     return isatty(descriptor) && !(no_color && *no_color) &&
            !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+/* What the environment says; the program's own locale stays that of C. */
+static bool has_utf8(void)
+{
+    locale_t own = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    if (own == (locale_t)0)
+        return false;
+    bool result = strcmp(nl_langinfo_l(CODESET, own), "UTF-8") == 0;
+    freelocale(own);
+    return result;
+}
+
+/* Columns of the terminal, or what COLUMNS says; 0 if neither is known. */
+static size_t width_of(int descriptor)
+{
+    const char *columns = getenv("COLUMNS");
+    long width = columns ? strtol(columns, NULL, 10) : 0;
+    struct winsize size;
+    if (width > 0 && width <= WIDTH_MAX)
+        return (size_t)width;
+    return isatty(descriptor) && ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static void prepare(output *target, int descriptor)
+{
+    out_init(&target->out, descriptor, wants_color(descriptor));
+    target->out.has_utf8 = has_utf8();
+    target->out.width = width_of(descriptor);
 }
 
 /* In the child: standard input is the pipe. */
@@ -79,7 +114,7 @@ static int open_temporary(output *target)
         target->temporary = NULL;
         return status;
     }
-    out_init(&target->out, descriptor, false);
+    prepare(target, descriptor);
     return STATUS_OK;
 }
 
@@ -107,7 +142,7 @@ static int open_file(output *target, const char *source)
     int descriptor = open(target->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (descriptor < 0)
         return fail(target->path);
-    out_init(&target->out, descriptor, wants_color(descriptor));
+    prepare(target, descriptor);
     return STATUS_OK;
 }
 
@@ -118,7 +153,7 @@ int output_open(output *target, const char *path, const char *source, bool pages
     target->pager = 0;
     if (target->path)
         return open_file(target, source);
-    out_init(&target->out, STDOUT_FILENO, wants_color(STDOUT_FILENO));
+    prepare(target, STDOUT_FILENO);
     if (pages && isatty(STDOUT_FILENO))
         start_pager(target);
     return STATUS_OK;

@@ -67,7 +67,9 @@ static heap_point *reach(timeline_finder *finder, uint64_t value)
     size_t index = (size_t)((value - timeline->first) / timeline->width);
     while (timeline->count <= index) {
         heap_point *point = &timeline->points[timeline->count++];
-        *point = (heap_point){.peak = finder->totals.all.bytes, .live = finder->totals.all};
+        *point = (heap_point){.peak = finder->totals.all.bytes,
+                              .live = finder->totals.all,
+                              .begin = finder->wall_time};
     }
     return &timeline->points[index];
 }
@@ -92,6 +94,24 @@ static ttd_status see_effect(void *context, const heap_effect *effect)
     return heap_totals_add(&finder->totals, effect);
 }
 
+/* Over time points begin where the axis says, whenever the first call was. */
+static void finish(timeline_finder *finder)
+{
+    heap_timeline *timeline = finder->timeline;
+    timeline->end = finder->wall_time;
+    if (finder->axis != HEAP_AXIS_TIME)
+        return;
+    for (size_t i = 0; i < timeline->count; i++)
+        timeline->points[i].begin = timeline->first + (uint64_t)i * timeline->width;
+}
+
+uint64_t heap_timeline_duration(const heap_timeline *timeline, size_t index)
+{
+    bool is_last = index + 1 == timeline->count;
+    uint64_t end = is_last ? timeline->end : timeline->points[index + 1].begin;
+    return end - timeline->points[index].begin;
+}
+
 ttd_status heap_timeline_find(ttd_reader *reader, heap_axis axis, size_t max,
                               const heap_batch_hook *hook, heap_timeline *timeline,
                               ttd_error *error)
@@ -108,6 +128,7 @@ ttd_status heap_timeline_find(ttd_reader *reader, heap_axis axis, size_t max,
         heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);
     heap_pass_end(&pass, &timeline->outcome);
     settle(&finder);
+    finish(&finder);
     heap_totals_free(&finder.totals);
     if (status != TTD_OK)
         heap_timeline_free(timeline);

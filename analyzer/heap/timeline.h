@@ -22,6 +22,8 @@ typedef struct heap_point {
     uint64_t allocations;
     heap_sum allocated;
     uint64_t releases;
+    /** When it begins: over positions, the wall time of the first effect there or after. */
+    uint64_t begin;
 } heap_point;
 
 typedef struct heap_timeline {
@@ -31,6 +33,8 @@ typedef struct heap_timeline {
     heap_point *points;
     size_t count;
     size_t max;
+    /** The wall time of the last call, with which the last point ends. */
+    uint64_t end;
     heap_outcome outcome;
 } heap_timeline;
 
@@ -44,6 +48,8 @@ typedef struct heap_timeline {
 ttd_status heap_timeline_find(ttd_reader *reader, heap_axis axis, size_t max,
                               const heap_batch_hook *hook, heap_timeline *timeline,
                               ttd_error *error);
+/** How long point `index` lasts, in nanoseconds. */
+uint64_t heap_timeline_duration(const heap_timeline *timeline, size_t index);
 void heap_timeline_free(heap_timeline *timeline);
 
 #endif

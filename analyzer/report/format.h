@@ -105,9 +105,22 @@ typedef struct report_usage {
     size_t limit;
 } report_usage;
 
+/** What the bars of a timeline show. */
+typedef enum timeline_plot {
+    /** Bytes that were live, at most. */
+    TIMELINE_LIVE,
+    /** Allocations a second. */
+    TIMELINE_ALLOCATIONS,
+    /** Bytes allocated a second. */
+    TIMELINE_ALLOCATED
+} timeline_plot;
+
 typedef struct report_timeline {
     const heap_timeline *timeline;
     heap_axis axis;
+    timeline_plot plot;
+    /** Wall times are known. */
+    bool has_times;
 } report_timeline;
 
 typedef struct report_fragmentation {

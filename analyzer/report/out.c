@@ -12,6 +12,8 @@ void out_init(out *output, int descriptor, bool has_color)
     output->descriptor = descriptor;
     output->error = 0;
     output->has_color = has_color;
+    output->has_utf8 = true;
+    output->width = 0;
     output->used = 0;
     output->column = 0;
 }

@@ -17,6 +17,10 @@ typedef struct out {
     int error;
     /** Whether escape sequences for colours may be used. */
     bool has_color;
+    /** Whether the reader's locale is of UTF-8, and how many columns there are; 0 if that is open.
+     */
+    bool has_utf8;
+    size_t width;
     size_t used;
     /** Characters since the last new line. */
     size_t column;

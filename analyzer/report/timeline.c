@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/formats.h"
 
-/* Columns of the plot: its bars, and what stands beside them. */
-#define BAR_WIDTH    40
-#define COLUMN_BAR   18
-#define COLUMN_BYTES 60
+#include <math.h>
+
+/* Columns of the plot: the moment, its bar, and what stands beside it. */
+#define BAR_MIN    8
+#define BAR_MAX    40
+#define COLUMN_BAR 18
+#define BAR_SPACE  2
 
 static uint64_t first_of(const heap_timeline *timeline, size_t index)
 {
@@ -16,62 +19,168 @@ static double as_double(heap_sum sum)
     return (double)sum.high * 0x1p64 + (double)sum.low;
 }
 
-static double highest(const heap_timeline *timeline)
+static double per_second(double amount, uint64_t duration)
 {
-    double most = 0;
-    for (size_t i = 0; i < timeline->count; i++) {
-        double peak = as_double(timeline->points[i].peak);
-        most = peak > most ? peak : most;
-    }
-    return most;
+    return duration ? amount * 1e9 / (double)duration : 0;
 }
 
-/* A bar in eighths of a column. Counted by hand, since its characters are of three bytes. */
-static void text_bar(out *output, double share)
+/* What the bar of a point stands for. */
+static double value_of(const report_timeline *data, size_t index)
+{
+    const heap_point *point = &data->timeline->points[index];
+    uint64_t duration = heap_timeline_duration(data->timeline, index);
+    switch (data->plot) {
+    case TIMELINE_ALLOCATIONS:
+        return per_second((double)point->allocations, duration);
+    case TIMELINE_ALLOCATED:
+        return per_second(as_double(point->allocated), duration);
+    case TIMELINE_LIVE:
+        break;
+    }
+    return as_double(point->peak);
+}
+
+/* ---- Text ---- */
+
+/* How wide things are, for the terminal at hand. */
+typedef struct layout {
+    double most;
+    size_t bar;
+    /** Beside the bar only what it stands for. */
+    bool is_narrow;
+} layout;
+
+static void put_count(out *output, uint64_t count, const char *unit, const char *after)
+{
+    report_count(output, count, unit);
+    out_text(output, after);
+}
+
+/* A rate, in whole numbers; nothing is known of a moment without duration. */
+static void put_rate(out *output, double amount, uint64_t duration, const char *unit,
+                     const char *after)
+{
+    if (!duration)
+        out_text(output, "?");
+    else
+        out_grouped(output, (uint64_t)(per_second(amount, duration) + 0.5));
+    out_char(output, ' ');
+    out_text(output, unit);
+    out_text(output, "/s");
+    out_text(output, after);
+}
+
+static void text_numbers(out *output, const report_timeline *data, size_t index, bool is_narrow)
+{
+    const heap_point *point = &data->timeline->points[index];
+    uint64_t duration = heap_timeline_duration(data->timeline, index);
+    switch (data->plot) {
+    case TIMELINE_ALLOCATIONS:
+        put_rate(output, (double)point->allocations, duration, "allocations",
+                 is_narrow ? "" : ", ");
+        break;
+    case TIMELINE_ALLOCATED:
+        put_rate(output, as_double(point->allocated), duration, "bytes", is_narrow ? "" : ", ");
+        break;
+    case TIMELINE_LIVE:
+        put_count(output, heap_sum_value(point->peak), "byte", is_narrow ? "" : ", ");
+        break;
+    }
+    if (is_narrow)
+        return;
+    if (data->plot == TIMELINE_ALLOCATED)
+        put_count(output, heap_sum_value(point->allocated), "byte", " in ");
+    put_count(output, point->allocations, "allocation", data->plot == TIMELINE_LIVE ? ", " : "");
+    if (data->plot == TIMELINE_LIVE)
+        put_count(output, point->releases, "release", "");
+}
+
+/* The numbers of a point take so many columns. */
+static size_t numbers_width(const report_timeline *data, size_t index, bool is_narrow)
+{
+    out measure;
+    out_init(&measure, -1, false);
+    text_numbers(&measure, data, index, is_narrow);
+    return measure.column;
+}
+
+/* Lines fit into the terminal as far as possible: first bars get shorter, then numbers fewer. */
+static layout find_layout(out *output, const report_timeline *data)
+{
+    layout result = {.bar = BAR_MAX};
+    size_t widest[2] = {0, 0};
+    for (size_t i = 0; i < data->timeline->count; i++) {
+        double value = value_of(data, i);
+        result.most = value > result.most ? value : result.most;
+        for (int narrow = 0; output->width && narrow < 2; narrow++) {
+            size_t width = numbers_width(data, i, narrow);
+            widest[narrow] = width > widest[narrow] ? width : widest[narrow];
+        }
+    }
+    if (!output->width)
+        return result;
+    size_t fixed = COLUMN_BAR + BAR_SPACE;
+    result.is_narrow = output->width < fixed + widest[0] + BAR_MIN;
+    fixed += widest[result.is_narrow];
+    size_t room = output->width > fixed ? output->width - fixed : 0;
+    result.bar = room < BAR_MIN ? BAR_MIN : room > BAR_MAX ? BAR_MAX : room;
+    return result;
+}
+
+/* A bar in eighths of a column, or without such characters in whole ones. Counted by hand, since
+ * they are of three bytes. */
+static void text_bar(out *output, const layout *how, double value)
 {
     static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    unsigned eighths = (unsigned)(share * BAR_WIDTH * 8 + 0.5);
-    unsigned used = eighths / 8;
-    for (unsigned i = 0; i < used; i++)
-        out_text(output, "█");
+    double share = how->most > 0 ? value / how->most : 0;
+    unsigned eighths = (unsigned)(share * (double)how->bar * 8 + 0.5);
+    if (!output->has_utf8)
+        eighths = (eighths + 4) / 8 * 8;
+    size_t used = eighths / 8;
+    for (size_t i = 0; i < used; i++)
+        out_text(output, output->has_utf8 ? "█" : "#");
     out_text(output, parts[eighths % 8]);
     used += eighths % 8 > 0;
-    for (; used < COLUMN_BYTES - COLUMN_BAR; used++)
+    for (; used < how->bar + BAR_SPACE; used++)
         out_char(output, ' ');
 }
 
-static void text_point(out *output, const report_timeline *data, size_t index, double most)
+static void text_point(out *output, const report_timeline *data, size_t index, const layout *how)
 {
-    const heap_timeline *timeline = data->timeline;
-    const heap_point *point = &timeline->points[index];
-    uint64_t first = first_of(timeline, index);
+    uint64_t first = first_of(data->timeline, index);
     out_text(output, "  ");
     if (data->axis == HEAP_AXIS_TIME)
         out_format(output, "+%.6fs", (double)first / 1e9);
     else
         out_position(output, (ttd_position){first, 0});
     out_tab(output, COLUMN_BAR);
-    text_bar(output, most > 0 ? as_double(point->peak) / most : 0);
-    report_count(output, heap_sum_value(point->peak), "byte");
-    out_text(output, ", ");
-    report_count(output, point->allocations, "allocation");
-    out_text(output, ", ");
-    report_count(output, point->releases, "release");
+    text_bar(output, how, value_of(data, index));
+    text_numbers(output, data, index, how->is_narrow);
     out_char(output, '\n');
 }
 
 void text_timeline(report *to, const report_timeline *data)
 {
-    const heap_timeline *timeline = data->timeline;
-    double most = highest(timeline);
+    static const char *const titles[] = {"Live bytes at most, allocations and releases",
+                                         "Allocations per second", "Bytes allocated per second"};
+    layout how = find_layout(to->output, data);
     out_bold(to->output);
-    out_text(to->output, "Live bytes at most, allocations and releases, from each moment on\n");
+    out_text(to->output, titles[data->plot]);
+    out_text(to->output, ", from each moment on\n");
     out_plain(to->output);
-    for (size_t i = 0; i < timeline->count; i++)
-        text_point(to->output, data, i, most);
-    if (!timeline->count)
+    for (size_t i = 0; i < data->timeline->count; i++)
+        text_point(to->output, data, i, &how);
+    if (!data->timeline->count)
         out_text(to->output, "  nothing was allocated\n");
     report_doubts_text(to);
+}
+
+/* ---- JSON and CSV ---- */
+
+/* NAN if there is no rate. */
+static double rate(double amount, uint64_t duration)
+{
+    return duration ? per_second(amount, duration) : NAN;
 }
 
 void json_timeline(report *to, const report_timeline *data)
@@ -94,10 +203,22 @@ void json_timeline(report *to, const report_timeline *data)
         json_unsigned(&writer, "allocations", point->allocations);
         json_unsigned(&writer, "allocated_bytes", heap_sum_value(point->allocated));
         json_unsigned(&writer, "releases", point->releases);
+        uint64_t duration = heap_timeline_duration(timeline, i);
+        json_count(&writer, "duration_ns", data->has_times ? duration : TTD_UNKNOWN);
+        json_double(&writer, "allocations_per_second", rate((double)point->allocations, duration));
+        json_double(&writer, "bytes_per_second", rate(as_double(point->allocated), duration));
         json_end_object(&writer);
     }
     json_end_array(&writer);
     json_end_object(&writer);
+}
+
+static void csv_rate(csv *writer, double value)
+{
+    if (isnan(value))
+        csv_empty(writer);
+    else
+        csv_double(writer, value);
 }
 
 void csv_timeline(report *to, const report_timeline *data)
@@ -105,9 +226,10 @@ void csv_timeline(report *to, const report_timeline *data)
     csv writer;
     csv_init(&writer, to->output);
     csv_header(&writer, "first,peak_bytes,live_bytes,live_blocks,allocations,allocated_bytes,"
-                        "releases");
+                        "releases,duration_ns,allocations_per_second,bytes_per_second");
     for (size_t i = 0; i < data->timeline->count; i++) {
         const heap_point *point = &data->timeline->points[i];
+        uint64_t duration = heap_timeline_duration(data->timeline, i);
         csv_unsigned(&writer, first_of(data->timeline, i));
         csv_unsigned(&writer, heap_sum_value(point->peak));
         csv_unsigned(&writer, heap_sum_value(point->live.bytes));
@@ -115,6 +237,9 @@ void csv_timeline(report *to, const report_timeline *data)
         csv_unsigned(&writer, point->allocations);
         csv_unsigned(&writer, heap_sum_value(point->allocated));
         csv_unsigned(&writer, point->releases);
+        csv_count(&writer, data->has_times ? duration : TTD_UNKNOWN);
+        csv_rate(&writer, rate((double)point->allocations, duration));
+        csv_rate(&writer, rate(as_double(point->allocated), duration));
         csv_end_row(&writer);
     }
 }

@@ -2,12 +2,17 @@
 """What the command line's tests share: making traces, running ttdanalyze, reading its output."""
 
 import csv
+import fcntl
 import io
 import json
 import os
+import pty
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import time
 import unittest
 
 ANALYZER = os.environ["TTDANALYZE"]
@@ -132,6 +137,36 @@ class TestCase(unittest.TestCase):
 
     def json_of(self, command, path, *arguments):
         return self.run_ok(command, "--format", "json", *arguments, path).json
+
+    def on_terminal(self, *arguments, columns=0, **environment):
+        """What appears on a terminal."""
+        try:
+            master, slave = pty.openpty()
+        except OSError as error:
+            self.skipTest(f"no pseudo-terminals here: {error}")
+        attributes = termios.tcgetattr(slave)
+        attributes[1] &= ~termios.OPOST
+        termios.tcsetattr(slave, termios.TCSANOW, attributes)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        settings = {"PATH": os.environ["PATH"], "TERM": "xterm", **environment}
+        with subprocess.Popen([ANALYZER, *arguments], stdout=slave, stderr=slave,
+                              stdin=slave, env=settings) as process:
+            os.close(slave)
+            fcntl.fcntl(master, fcntl.F_SETFL, os.O_NONBLOCK)
+            seen = b""
+            deadline = time.monotonic() + 20
+            while time.monotonic() < deadline:
+                try:
+                    part = os.read(master, 65536)
+                except BlockingIOError:
+                    time.sleep(0.01)
+                    continue
+                except OSError:
+                    break
+                seen += part
+            process.wait()
+        os.close(master)
+        return process.returncode, seen.decode()
 
 
 def main():

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What all commands share: usage, exit statuses, output files, terminals, untrusted names"""
 
-import fcntl
 import os
-import pty
 import resource
 import signal
 import stat
 import subprocess
-import termios
 import time
 
 import support
@@ -135,35 +132,6 @@ class Terminal(TestCase):
         script = Script().basics()
         script.alloc(0x1000, 1)
         self.trace = self.write(script.close())
-
-    def on_terminal(self, *arguments, **environment):
-        """What appears on a terminal."""
-        try:
-            master, slave = pty.openpty()
-        except OSError as error:
-            self.skipTest(f"no pseudo-terminals here: {error}")
-        attributes = termios.tcgetattr(slave)
-        attributes[1] &= ~termios.OPOST
-        termios.tcsetattr(slave, termios.TCSANOW, attributes)
-        settings = {"PATH": os.environ["PATH"], "TERM": "xterm", **environment}
-        with subprocess.Popen([support.ANALYZER, *arguments], stdout=slave, stderr=slave,
-                              stdin=slave, env=settings) as process:
-            os.close(slave)
-            fcntl.fcntl(master, fcntl.F_SETFL, os.O_NONBLOCK)
-            seen = b""
-            deadline = time.monotonic() + 20
-            while time.monotonic() < deadline:
-                try:
-                    part = os.read(master, 65536)
-                except BlockingIOError:
-                    time.sleep(0.01)
-                    continue
-                except OSError:
-                    break
-                seen += part
-            process.wait()
-        os.close(master)
-        return process.returncode, seen.decode()
 
     def test_colors(self):
         status, seen = self.on_terminal("leaks", "--no-pager", self.trace)

@@ -8,6 +8,9 @@ import support
 from support import Script, TestCase, run
 
 
+UTF8 = {"LC_ALL": "C.UTF-8"}
+
+
 class Timeline(TestCase):
     def setUp(self):
         super().setUp()
@@ -38,15 +41,41 @@ class Timeline(TestCase):
         self.assertEqual((len(points), points[-1]), (9, (24, 50, 0, 0, 0, 0, 1)))
 
     def test_plot(self):
-        text = self.run_ok("timeline", "--points", "4", self.trace).text
+        text = self.run_ok("timeline", "--points", "4", self.trace, env=UTF8).text
         self.assertIn("  +0.000000s      " + "█" * 40 + "  150 bytes, 2 allocations, 1 release\n",
                       text)
         self.assertIn("  +0.000000s      " + "█" * 13 + "▍" + " " * 28 +
                       "50 bytes, 0 allocations, 0 releases\n", text)
-        text = self.run_ok("timeline", "--over", "position", self.trace).text
+        text = self.run_ok("timeline", "--over", "position", self.trace, env=UTF8).text
         self.assertIn("  18:0            █", text)
         rows = self.run_ok("timeline", "-f", "csv", self.trace).csv
         self.assertEqual(rows[0]["peak_bytes"], "100")
+
+    def test_rates(self):
+        def rates(*arguments):
+            return [(p["duration_ns"], p["allocations_per_second"], p["bytes_per_second"])
+                    for p in self.json_of("timeline", self.trace, *arguments)["points"]]
+
+        self.assertEqual(rates("--points", "4"),
+                         [(32, 6.25e7, 4.6875e9), (32, 0, 0), (26, 0, 0)])
+        found = rates("--over", "position", "--points", "10")
+        self.assertEqual(found[:2], [(30, 3.33333e7, 3.33333e9), (60, 1.66667e7, 8.33333e8)])
+        self.assertEqual(found[2:], [(0, None, None)] * 7)
+        rows = self.run_ok("timeline", "-f", "csv", "--over", "position", self.trace).csv
+        self.assertEqual([(r["duration_ns"], r["bytes_per_second"]) for r in rows[1:3]],
+                         [("60", "8.33333e+08"), ("0", "")])
+        text = self.run_ok("timeline", "--points", "4", "--plot", "allocations", self.trace,
+                           env=UTF8).text
+        self.assertIn("Allocations per second, from each moment on\n", text)
+        self.assertIn("█" * 40 + "  62,500,000 allocations/s, 2 allocations\n", text)
+        self.assertIn("  +0.000000s      " + " " * 42 + "0 allocations/s, 0 allocations\n", text)
+        text = self.run_ok("timeline", "--over", "position", "--plot", "allocated", self.trace,
+                           env=UTF8).text
+        self.assertIn("  10:0            " + "█" * 40 +
+                      "  3,333,333,333 bytes/s, 100 bytes in 1 allocation\n", text)
+        self.assertIn("  11:0            " + "█" * 10 + " " * 32 +
+                      "833,333,333 bytes/s, 50 bytes in 1 allocation\n", text)
+        self.assertIn(" ? bytes/s, 0 bytes in 0 allocations\n", text)
 
     def test_nothing(self):
         path = self.write(Script().basics().close(), "empty")
@@ -54,8 +83,74 @@ class Timeline(TestCase):
         self.assertIn("nothing was allocated", self.run_ok("timeline", path).text)
 
     def test_usage(self):
-        for arguments in (("--points", "1"), ("--over", "calls")):
+        for arguments in (("--points", "1"), ("--plot", "all"), ("--over", "calls")):
             self.assertEqual(run("timeline", *arguments, self.trace).status, support.USAGE)
+
+
+class Plot(TestCase):
+    """Where it is shown."""
+
+    def setUp(self):
+        super().setUp()
+        script = Script().basics()
+        for i in range(60):
+            script.alloc(0x1000 * (i + 1), 123456 * i, wall=1000 * i)
+        self.trace = self.write(script.close())
+
+    def lines(self, columns, *arguments, **environment):
+        status, seen = self.on_terminal("timeline", "--no-pager", *arguments, self.trace,
+                                        columns=columns, **environment)
+        self.assertEqual(status, 0)
+        return seen.splitlines()
+
+    def test_widths(self):
+        for plot in ("live", "allocations", "allocated"):
+            widest = max(map(len, self.lines(200, "--plot", plot, NO_COLOR="1", **UTF8)[1:]))
+            needed = widest - 40 + 8    # with the shortest of bars
+            for columns in (20, 40, 60, 70, 100, needed - 1, needed, needed + 1, widest - 1,
+                            widest):
+                with self.subTest(columns=columns, plot=plot):
+                    lines = self.lines(columns, "--plot", plot, NO_COLOR="1", **UTF8)[1:]
+                    bars = {line.count("█") for line in lines}
+                    self.assertGreaterEqual(max(bars), 8)
+                    self.assertLessEqual(max(bars), 40)
+                    if columns >= 60:
+                        self.assertLessEqual(max(map(len, lines)), columns)
+                    if columns >= needed:
+                        self.assertEqual(max(map(len, lines)), columns if columns < widest
+                                         else widest)
+                    self.assertEqual(any(", " in line for line in lines), columns >= needed)
+
+    def test_width_of_the_environment(self):
+        lines = self.run_ok("timeline", self.trace, env={"COLUMNS": "60", **UTF8}).text
+        self.assertLessEqual(max(map(len, lines.splitlines()[1:])), 60)
+        for columns in ("", "wide", "-5", "0", "99999999999999999999"):
+            text = self.run_ok("timeline", self.trace, env={"COLUMNS": columns, **UTF8}).text
+            self.assertIn("█" * 40, text)
+
+    def test_not_a_terminal(self):
+        text = self.run_ok("timeline", self.trace, env=UTF8).text
+        self.assertNotIn("\033", text)
+        self.assertIn("█" * 40 + "  ", text)
+        self.assertIn(" release", text)
+
+    def test_no_color(self):
+        self.assertIn("\033[1m", "".join(self.lines(100, **UTF8)))
+        for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            self.assertNotIn("\033", "".join(self.lines(100, **environment, **UTF8)))
+
+    def test_without_utf8(self):
+        for environment in ({"LC_ALL": "C"}, {"LC_ALL": "no_SUCH"}, {"LANG": "C", "LC_ALL": ""},
+                            {"LC_ALL": "", "LC_CTYPE": "POSIX", "LANG": "C.UTF-8"}):
+            result = self.run_ok("timeline", self.trace, env=environment)
+            self.assertTrue(result.raw.isascii(), environment)
+            lines = result.text.splitlines()[1:]
+            self.assertEqual(max(line.count("#") for line in lines), 40)
+            counts = [line.count("#") for line in lines]
+            self.assertEqual(counts, sorted(counts))
+            self.assertEqual({len(line[:60].rstrip(" #")) for line in lines}, {len("  +0.000000s")})
+        utf8 = {"LC_ALL": "", "LC_CTYPE": "C.UTF-8", "LANG": "C"}
+        self.assertIn("█", self.run_ok("timeline", self.trace, env=utf8).text)
 
 
 class Fragmentation(TestCase):
@@ -126,6 +221,28 @@ class Oracle(TestCase):
                               size(last), len([b for b in blocks if b.live(last)]),
                               max([size(before)] + [size(p) for p in places if begin <= p < end])))
         self.assertEqual(sum(p["allocations"] for p in points), len(blocks))
+        times = sorted(row["wall_time_ns"] for row in rows)
+        self.assertLessEqual(sum(p["duration_ns"] for p in points), times[-1] - times[0])
+        self.check_rates(points)
+
+    def check_rates(self, points):
+        for p in points:
+            seconds = p["duration_ns"] / 1e9
+            for rate, amount in (("allocations_per_second", "allocations"),
+                                 ("bytes_per_second", "allocated_bytes")):
+                if seconds:
+                    self.assertAlmostEqual(p[rate] * seconds, p[amount], delta=p[amount] * 1e-5)
+                else:
+                    self.assertIsNone(p[rate])
+
+    def check_time(self, path, rows, count):
+        found = self.json_of("timeline", path, "--points", count)
+        points, width = found["points"], found["width"]
+        self.check_rates(points)
+        if points:
+            last = max(row["wall_time_ns"] for row in rows)
+            self.assertEqual([p["duration_ns"] for p in points],
+                             [width] * (len(points) - 1) + [last - points[-1]["first"]])
 
     def test_timeline(self):
         for seed in range(300, 312):
@@ -134,6 +251,7 @@ class Oracle(TestCase):
             for count in (2, 5, 100):
                 with self.subTest(seed=seed, count=count):
                     self.check_timeline(path, rows, oracle.owners(rows), count)
+                    self.check_time(path, rows, count)
 
     def test_fragmentation(self):
         for seed in range(300, 306):
