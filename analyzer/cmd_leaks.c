@@ -23,7 +23,7 @@ static const char help[] =
     "      --at POSITION       what was live at that moment instead of at the end\n"
     "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
     "                          themselves until the end, which is not a leak\n"
-    "      --error-exitcode N  exit with status N if there are leaks\n" VIEWS_HELP
+    "      --error-exitcode N  exit with status N if there are leaks\n" KNOWN_HELP VIEWS_HELP
         COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" MOMENT_FORMS "\n"
     "If events were lost, or the trace is incomplete, a block that seems leaked may have\n"
@@ -51,6 +51,31 @@ static bool take(void *context, int option, const char *argument)
     }
 }
 
+/* Leaves out what is known. */
+static int judge_groups(session *work, heap_groups *groups)
+{
+    size_t kept = 0;
+    int status = STATUS_OK;
+    if (!known_has_work(&work->known))
+        return STATUS_OK;
+    for (size_t i = 0; i < groups->count && status == STATUS_OK; i++) {
+        const heap_group *group = &groups->items[i];
+        known_finding finding = {.kind = SUPPRESS_LEAK,
+                                 .api = group->api,
+                                 .stacks = {group->key.stack},
+                                 .count = group->blocks,
+                                 .amount = group->bytes};
+        bool is_new = false;
+        status = session_judge(work, &finding, &is_new);
+        if (is_new)
+            groups->items[kept++] = *group;
+    }
+    groups->count = kept;
+    heap_rows rows = heap_groups_rows(groups);
+    rows.recount(groups);
+    return status == STATUS_OK ? session_write_baseline(work) : status;
+}
+
 /* Groups the leaks as the options say, and what the runtimes keep in the same way. */
 static int view_groups(session *work, heap_leaks *leaks)
 {
@@ -59,7 +84,11 @@ static int view_groups(session *work, heap_leaks *leaks)
     int status = STATUS_OK;
     if (!session_has_tree(work))
         status = session_view(work, &runtime);
-    return status == STATUS_OK ? session_view(work, &groups) : status;
+    if (status == STATUS_OK)
+        status = session_filter(work, &groups);
+    if (status == STATUS_OK)
+        status = judge_groups(work, &leaks->groups);
+    return status == STATUS_OK ? session_group(work, &groups) : status;
 }
 
 static int print(session *work, const leaks_options *options, heap_leaks *leaks, ttd_position at)
@@ -109,4 +138,4 @@ static int run(const command *which, int count, char **arguments)
 }
 
 const command command_leaks = {"leaks", "blocks that were never released, by stack", help, run,
-                               COMMAND_VIEWS};
+                               COMMAND_VIEWS | COMMAND_KNOWN};

@@ -31,6 +31,8 @@ static void merge(struct option *all, const struct option *own, unsigned shares)
         all[count] = own[count];
         count++;
     }
+    for (size_t i = 0; shares & COMMAND_KNOWN && known_options[i].name; i++)
+        all[count++] = known_options[i];
     for (size_t i = 0; shares & COMMAND_VIEWS && views_options[i].name; i++)
         all[count++] = views_options[i];
     memcpy(all + count, common_options, sizeof common_options);
@@ -99,6 +101,8 @@ static bool take_own(common *result, int option, option_function take, void *con
 {
     if (option >= OPTION_VIEWS && option < OPTION_VIEWS_END)
         return views_take(&result->view, option, optarg);
+    if (option >= OPTION_KNOWN && option < OPTION_KNOWN_END)
+        return known_take(&result->known, option, optarg);
     return take(context, option, optarg);
 }
 

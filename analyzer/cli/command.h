@@ -6,13 +6,16 @@
 #include <getopt.h>
 #include <stdbool.h>
 
+#include "cli/known.h"
 #include "cli/views.h"
 #include "report/format.h"
 
 /** Options that several commands share, as bits. */
 enum {
     /** Those of views.h. */
-    COMMAND_VIEWS = 1
+    COMMAND_VIEWS = 1,
+    /** Those of known.h. */
+    COMMAND_KNOWN = 2
 };
 
 /** An entry of the table of commands. */
@@ -53,6 +56,7 @@ typedef struct common {
     /** Whether the sidecar index may be used, and made. */
     bool has_index;
     view_options view;
+    known_files known;
     const char *trace;
     /** The second trace, for a command that compares; else NULL. */
     const char *other;

@@ -10,9 +10,15 @@ int session_open(session *work, const common *options)
     work->has_output = false;
     work->uses_times = false;
     work->report = (report){.output = &work->output.out, .path = options->trace};
-    int status = source_open(&work->trace, options->trace);
+    int status = known_open(&work->known, &work->options.known);
     if (status != STATUS_OK)
         return status;
+    status = source_open(&work->trace, options->trace);
+    if (status != STATUS_OK) {
+        known_close(&work->known);
+        return status;
+    }
+    work->report.known = &work->known.summary;
     definitions_init(&work->names);
     work->report.names = &work->names;
     work->has_names = false;
@@ -51,8 +57,24 @@ bool session_has_tree(const session *work)
 int session_view(session *work, const heap_rows *rows)
 {
     int status = session_filter(work, rows);
+    return status == STATUS_OK ? session_group(work, rows) : status;
+}
+
+int session_judge(session *work, const known_finding *finding, bool *is_new)
+{
+    int status = session_names(work, true);
     if (status != STATUS_OK)
         return status;
+    return check(work, known_judge(&work->known, &work->names, finding, is_new));
+}
+
+int session_write_baseline(session *work)
+{
+    return known_write(&work->known, &work->names, work->trace.path);
+}
+
+int session_group(session *work, const heap_rows *rows)
+{
     if (session_has_tree(work))
         return check(work, view_tree_build(&work->view, rows, &work->tree));
     return check(work, view_group(&work->view, rows));
@@ -127,6 +149,7 @@ int session_close(session *work, int status, bool keep)
     frame_list_free(&work->report.frames);
     view_tree_free(&work->tree);
     view_free(&work->view);
+    known_close(&work->known);
     definitions_free(&work->names);
     source_close(&work->trace);
     return status;

@@ -22,6 +22,8 @@ typedef struct session {
     /** As the options say; the tree is built if they ask for one. */
     view view;
     view_tree tree;
+    /** What is known, for commands that share its options. */
+    known known;
 } session;
 
 /** What a command does with its options and an open trace; returns an exit status. */
@@ -49,11 +51,17 @@ int session_names(session *work, bool are_needed);
 /** Leaves out of rows by stack what the options do not want. Returns an exit status. */
 int session_filter(session *work, const heap_rows *rows);
 
-/**
- * Filters rows by stack and groups them as the options say, or makes the tree that they ask for.
- * Returns an exit status.
- */
+/** Groups rows as the options say, or makes the tree that they ask for. Returns an exit status. */
+int session_group(session *work, const heap_rows *rows);
+
+/** Filters rows by stack and groups them. Returns an exit status. */
 int session_view(session *work, const heap_rows *rows);
+
+/** Sets `is_new` to whether a finding is to be reported. Returns an exit status. */
+int session_judge(session *work, const known_finding *finding, bool *is_new);
+
+/** Writes the baseline of all findings that were judged, if asked for. Returns an exit status. */
+int session_write_baseline(session *work);
 
 /** Whether the options ask for a tree, to be written by session_print_tree(). */
 bool session_has_tree(const session *work);

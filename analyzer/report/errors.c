@@ -124,6 +124,7 @@ void text_errors(report *to, const report_errors *data)
     }
     out_plain(output);
     out_char(output, '\n');
+    report_known_text(to, REPORT_FINDINGS);
     text_notes(to, errors);
     report_doubts_text(to);
 }
@@ -182,6 +183,7 @@ void json_errors(report *to, const report_errors *data)
     json_unsigned(&writer, "early_releases", errors->early_releases);
     json_unsigned(&writer, "forgotten_releases", errors->forgotten);
     json_unsigned(&writer, "unexamined_addresses", errors->unexamined);
+    report_known_json(to, &writer, REPORT_FINDINGS);
     json_begin_array(&writer, "findings");
     for (size_t i = 0; i < shown(data); i++)
         json_finding(to, &writer, &errors->findings[i]);

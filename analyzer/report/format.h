@@ -21,7 +21,23 @@
 #include "report/doubts.h"
 #include "report/json.h"
 #include "symbols/fingerprint.h"
+#include "view/suppress.h"
 #include "view/tree.h"
+
+/** What is not reported because it is known, in findings and calls, or blocks and bytes. */
+typedef struct report_known {
+    bool has_suppressions;
+    bool has_baseline;
+    const suppressions *rules;
+    uint64_t suppressed;
+    uint64_t suppressed_amount;
+    /** In the baseline. */
+    uint64_t old;
+    uint64_t old_amount;
+} report_known;
+
+/** In which units. */
+typedef enum report_unit { REPORT_BLOCKS, REPORT_FINDINGS } report_unit;
 
 /** What all reports share. */
 typedef struct report {
@@ -33,6 +49,8 @@ typedef struct report {
     frame_list frames;
     /** What rows are grouped by. */
     const view *view;
+    /** NULL for commands that report all. */
+    const report_known *known;
     ttd_status status;
     doubts doubts;
 } report;
@@ -254,6 +272,12 @@ void report_owner_json(report *to, json *writer, const char *key, const heap_own
 
 /** Writes an owner in several lines: the block, who allocated and who released it. */
 void report_owner_text(report *to, const heap_owner *owner);
+
+/** Writes what was not reported, and why, if there is anything. */
+void report_known_text(report *to, report_unit unit);
+
+/** Writes the members that tell it, if suppressions or a baseline are given. */
+void report_known_json(report *to, json *writer, report_unit unit);
 
 /** Writes the members `certain` and `reasons`. */
 void report_doubts_json(const report *to, json *writer);

@@ -54,6 +54,7 @@ void text_leaks(report *to, const report_leaks *data)
     out_plain(output);
     out_char(output, '\n');
     text_runtime(to, data);
+    report_known_text(to, REPORT_BLOCKS);
     text_notes(to, leaks);
     report_doubts_text(to);
 }
@@ -75,6 +76,7 @@ void json_leaks(report *to, const report_leaks *data)
     json_unsigned(&writer, "unknown_releases", leaks->counts.unknown_releases);
     json_unsigned(&writer, "overlaps", leaks->counts.overlaps);
     json_unsigned(&writer, "reallocs_in_flight", leaks->in_flight);
+    report_known_json(to, &writer, REPORT_BLOCKS);
     report_groups_json(to, &writer, "groups", &leaks->groups, data->limit);
     if (data->shows_runtime)
         report_groups_json(to, &writer, "runtime_groups", &leaks->runtime, data->limit);

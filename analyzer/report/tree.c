@@ -97,6 +97,7 @@ void text_tree(report *to, const report_tree *data)
     if (all->count && strcmp(data->weight, "bytes") != 0)
         out_format(output, "; %% is of %s", data->weight);
     out_char(output, '\n');
+    report_known_text(to, REPORT_BLOCKS);
     report_doubts_text(to);
 }
 
@@ -125,6 +126,7 @@ void json_tree(report *to, const report_tree *data)
     json_unsigned(&writer, "total_bytes", all->bytes);
     json_unsigned(&writer, "total_count", all->count);
     json_unsigned(&writer, "total_nodes", data->tree->count - 1);
+    report_known_json(to, &writer, REPORT_BLOCKS);
     json_begin_array(&writer, "nodes");
     for (uint32_t i = 0;
          (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {

@@ -14,7 +14,7 @@ void frame_list_free(frame_list *list)
     *list = (frame_list){0};
 }
 
-static ttd_status add(frame_list *list, const frame *item)
+ttd_status frame_list_push(frame_list *list, const frame *item)
 {
     ttd_status status =
         grow_array((void **)&list->items, &list->capacity, list->count + 1, sizeof *list->items);
@@ -33,7 +33,7 @@ ttd_status frame_list_add(frame_list *list, definitions *all, const definition_s
     }
     const definition_symbol *symbol = definitions_symbol(all, stack->module, stack->offset);
     if (!symbol || !symbol->count)
-        return add(list, &item);
+        return frame_list_push(list, &item);
     ttd_status status = TTD_OK;
     for (uint32_t i = 0; i < symbol->count && status == TTD_OK; i++) {
         const ttd_symbol_frame *name = &all->frames[symbol->first + i];
@@ -42,7 +42,7 @@ ttd_status frame_list_add(frame_list *list, definitions *all, const definition_s
         item.file = definitions_text(all, name->file);
         item.line = name->line;
         item.is_inlined = i + 1 < symbol->count;
-        status = add(list, &item);
+        status = frame_list_push(list, &item);
     }
     return status;
 }

@@ -10,4 +10,7 @@
 /** Whether the function, demangled, is an allocation function of C or C++. */
 bool allocators_have(ttd_string function);
 
+/** How the symbol table names an API function, by ttd_api_function. Static. */
+const char *allocators_symbol(uint8_t api);
+
 #endif

@@ -38,12 +38,24 @@ class Json(TestCase):
         script.realloc(0x2000, 0x3000, 30)
         script.free(0x9000, size=5)
         script.alloc(0x5000, 10)
+        script.add("stack", parent=1, module=1, offset=0x800)
+        script.add("symbol", module=1, offset=0x800, frames="new@new.c@1")
+        script.alloc(0x7000, 10, stack=5)
         script.event("Create", heap=2, reserve=1, commit=1)
         script.event("Protect", heap=2, read_only=1)
         script.add("loss", reason=1, count=3, last_good="0:0", first_good="0:1")
         script.add("blocks", position="9:0", blocks="0x5000:10")
         self.trace = self.write(script.close())
         self.tables = documented()
+
+    def known(self):
+        """Options of a rule that matches one stack, and of an empty baseline."""
+        for name, text in (("rules", "{\nrule\nMemcheck:Leak\n...\nsrc:new.c\n}\n{\nrule\n"
+                                     "Memcheck:Free\n...\nfun:main\n}\n"),
+                           ("baseline", "ttdanalyze baseline 1\n")):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(text)
+        return "--suppressions", self.path("rules"), "--baseline", self.path("baseline")
 
     def agree(self, title, members, extra=()):
         self.assertEqual(list(members), list(extra) + self.tables[title], title)
@@ -64,10 +76,14 @@ class Json(TestCase):
                 self.assertEqual(list(found["groups"][0])[-len(site):], site)
                 self.assertNotIn("stack", found["groups"][0])
                 found = self.json_of(command, self.trace, "--by", by, "--tree", "top-down")
-                self.agree("Tree", found)
+                extra = [n for n in self.tables["Tree"] if n.startswith(("suppress", "known"))]
+                self.assertEqual(list(found), [n for n in self.tables["Tree"] if n not in extra])
                 names = self.tables["Tree.nodes"]
                 for node in found["nodes"][:1]:
                     self.assertEqual(list(node), names + site)
+
+        found = self.json_of("leaks", self.trace, "--tree", "top-down", *self.known())
+        self.agree("Tree", found)
 
     def test_events(self):
         rows = self.run_ok("events", "-f", "json", "--parameters", "--stacks",
@@ -79,8 +95,9 @@ class Json(TestCase):
         self.agree("Frame", rows[0]["frames"][0])
 
     def test_leaks(self):
-        found = self.json_of("leaks", self.trace, "--show-runtime")
+        found = self.json_of("leaks", self.trace, "--show-runtime", *self.known())
         self.agree("leaks", found)
+        self.agree("leaks.suppressions", found["suppressions"][0])
         for name in ("groups", "runtime_groups"):
             self.agree("leaks.groups", found[name][0])
         self.agree("Frame", found["groups"][0]["stack"][0])
@@ -155,8 +172,12 @@ class Json(TestCase):
         script.alloc(0x1000, 10)
         script.free(0x1000)
         script.free(0x1000)
-        found = self.json_of("errors", self.write(script.close(), "errors"))
+        path = self.write(script.close(), "errors")
+        found = self.json_of("errors", path, *self.known())
         self.agree("errors", found)
+        names = self.tables["leaks.suppressions"]
+        self.assertEqual(list(found["suppressions"][0]), ["findings", "calls"] + names[2:])
+        found = self.json_of("errors", path)
         self.agree("errors.findings", found["findings"][0])
         self.agree("errors.block", found["findings"][0]["block"])
         self.agree("Call", found["findings"][0]["allocated"])

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/known.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/exit.h"
+#include "cli/message.h"
+#include "cli/output.h"
+#include "report/escape.h"
+#include "view/allocators.h"
+
+/* Functions that a line of a baseline shows. */
+#define FUNCTIONS_SHOWN 4
+
+const struct option known_options[] = {
+    {"suppressions", required_argument, NULL, OPTION_SUPPRESSIONS},
+    {"baseline", required_argument, NULL, OPTION_BASELINE},
+    {"write-baseline", required_argument, NULL, OPTION_WRITE_BASELINE},
+    {NULL, 0, NULL, 0}};
+
+bool known_take(known_files *files, int option, const char *argument)
+{
+    switch (option) {
+    case OPTION_SUPPRESSIONS:
+        if (files->count == KNOWN_FILES)
+            return false;
+        files->suppressions[files->count++] = argument;
+        return true;
+    case OPTION_BASELINE:
+        files->baseline = argument;
+        return true;
+    default:
+        files->written = argument;
+        return strcmp(argument, "-") != 0;
+    }
+}
+
+/* What a file has, at most so many bytes and one; NULL, with errno set, if it cannot be read. */
+static char *read_file(const char *path, size_t max, size_t *size)
+{
+    FILE *file = fopen(path, "re");
+    char *text = file ? malloc(max + 1) : NULL;
+    if (!text) {
+        if (file)
+            fclose(file);
+        return NULL;
+    }
+    *size = fread(text, 1, max + 1, file);
+    int error = ferror(file) ? errno : 0;
+    fclose(file);
+    if (!error)
+        return text;
+    free(text);
+    errno = error;
+    return NULL;
+}
+
+/* Reads a file of suppressions, or of a baseline if `old` is not NULL. */
+static int read_known(const char *path, suppressions *rules, baseline *old)
+{
+    size_t size;
+    char *text = read_file(path, SUPPRESS_FILE_MAX, &size);
+    if (!text) {
+        message("%s: %s", path, strerror(errno));
+        return STATUS_USAGE;
+    }
+    suppress_error error = {.line = 0};
+    ttd_status status = TTD_ERROR_LIMIT;
+    if (size <= SUPPRESS_FILE_MAX)
+        status = old ? baseline_read(old, (ttd_string){text, size}, &error)
+                     : suppress_read(rules, path, (ttd_string){text, size}, &error);
+    free(text);
+    if (status == TTD_ERROR_ARGUMENT)
+        message("%s:%zu: %s", path, error.line, error.reason);
+    else if (status == TTD_ERROR_LIMIT)
+        message("%s: more than %u bytes", path, SUPPRESS_FILE_MAX);
+    else if (status != TTD_OK)
+        message("%s: %s", path, ttd_status_text(status));
+    if (status == TTD_ERROR_NO_MEMORY)
+        return STATUS_INTERNAL;
+    return status == TTD_OK ? STATUS_OK : STATUS_USAGE;
+}
+
+int known_open(known *all, const known_files *files)
+{
+    *all = (known){.files = files};
+    suppress_init(&all->rules);
+    baseline_init(&all->old);
+    baseline_init(&all->found);
+    all->summary.rules = &all->rules;
+    all->summary.has_suppressions = files->count;
+    all->summary.has_baseline = files->baseline;
+    int status = STATUS_OK;
+    for (size_t i = 0; i < files->count && status == STATUS_OK; i++)
+        status = read_known(files->suppressions[i], &all->rules, NULL);
+    if (files->baseline && status == STATUS_OK)
+        status = read_known(files->baseline, NULL, &all->old);
+    if (status != STATUS_OK)
+        known_close(all);
+    return status;
+}
+
+void known_close(known *all)
+{
+    suppress_free(&all->rules);
+    baseline_free(&all->old);
+    baseline_free(&all->found);
+    fingerprinter_free(&all->work);
+}
+
+bool known_has_work(const known *all)
+{
+    return all->files->count || all->files->baseline || all->files->written;
+}
+
+ttd_status known_judge(known *all, definitions *names, const known_finding *finding, bool *is_new)
+{
+    report_known *summary = &all->summary;
+    suppression *rule;
+    baseline_entry entry;
+    *is_new = false;
+    ttd_status status =
+        suppress_find(&all->rules, names, finding->kind, finding->api, finding->stacks[0], &rule);
+    if (status != TTD_OK)
+        return status;
+    if (rule) {
+        rule->matched = heap_add(rule->matched, finding->count);
+        rule->amount = heap_add(rule->amount, finding->amount);
+        summary->suppressed = heap_add(summary->suppressed, finding->count);
+        summary->suppressed_amount = heap_add(summary->suppressed_amount, finding->amount);
+        return TTD_OK;
+    }
+    *is_new = true;
+    if (!all->files->baseline && !all->files->written)
+        return TTD_OK;
+    status = baseline_entry_of(&all->work, names, finding->kind, finding->stacks, &entry);
+    if (status == TTD_OK && all->files->written)
+        status = baseline_add(&all->found, &entry);
+    if (status == TTD_OK && baseline_has(&all->old, &entry)) {
+        *is_new = false;
+        summary->old = heap_add(summary->old, finding->count);
+        summary->old_amount = heap_add(summary->old_amount, finding->amount);
+    }
+    return status;
+}
+
+/* The functions called last, for people; frames without names and allocators are left out. */
+static void write_functions(out *to, const frame_list *frames)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < frames->count && shown < FUNCTIONS_SHOWN; i++) {
+        ttd_string name = frames->items[i].function;
+        if (!name.size || allocators_have(name))
+            continue;
+        out_text(to, shown++ ? " < " : " ");
+        escape_text(to, name);
+    }
+}
+
+static ttd_status write_entries(known *all, definitions *names, out *to)
+{
+    frame_list frames = {0};
+    ttd_status status = TTD_OK;
+    baseline_sort(&all->found);
+    out_text(to, BASELINE_HEADER "\n");
+    for (size_t i = 0; i < all->found.count && status == TTD_OK; i++) {
+        const baseline_entry *entry = &all->found.entries[i];
+        char text[FINGERPRINT_TEXT];
+        fingerprint_format(entry->print, text);
+        out_format(to, "%s %s", baseline_kind_name(entry->kind), text);
+        status = frame_list_expand(&frames, names, entry->stack);
+        write_functions(to, &frames);
+        out_char(to, '\n');
+    }
+    frame_list_free(&frames);
+    return status;
+}
+
+int known_write(known *all, definitions *names, const char *trace)
+{
+    if (!all->files->written)
+        return STATUS_OK;
+    output target;
+    int opened = output_open(&target, all->files->written, trace, false);
+    if (opened != STATUS_OK)
+        return opened;
+    ttd_status status = write_entries(all, names, &target.out);
+    if (status != TTD_OK)
+        message("%s: %s", all->files->written, ttd_status_text(status));
+    return output_close(&target, exit_for(status), status == TTD_OK);
+}

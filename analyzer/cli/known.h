@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/** What is known and need not be reported: suppressions, and a baseline. */
+#ifndef ANALYZER_CLI_KNOWN_H
+#define ANALYZER_CLI_KNOWN_H
+
+#include <getopt.h>
+
+#include "report/format.h"
+#include "view/baseline.h"
+
+#define KNOWN_FILES 64
+
+/** Values of the options are from here to OPTION_KNOWN_END, which is none of them. */
+#define OPTION_KNOWN 950
+
+enum {
+    OPTION_SUPPRESSIONS = OPTION_KNOWN,
+    OPTION_BASELINE,
+    OPTION_WRITE_BASELINE,
+    OPTION_KNOWN_END
+};
+
+/** Ended by an entry of zeros. */
+extern const struct option known_options[];
+
+/** Names of files; NULL for none. */
+typedef struct known_files {
+    const char *suppressions[KNOWN_FILES];
+    size_t count;
+    const char *baseline;
+    const char *written;
+} known_files;
+
+/** Takes one of the options; false if its argument is invalid. */
+bool known_take(known_files *files, int option, const char *argument);
+
+/** For help texts. */
+#define KNOWN_HELP                                                                                 \
+    "      --suppressions FILE    do not report what the rules in FILE match, which are\n"         \
+    "                             those of LeakSanitizer or valgrind; may be repeated\n"           \
+    "      --baseline FILE        report only what is not in a baseline, by the functions\n"       \
+    "                             on the stack; --error-exitcode counts only that\n"               \
+    "      --write-baseline FILE  write a baseline of all that is not suppressed\n"
+
+/** A finding: calls of the first stack, and of those that it is in conflict with. */
+typedef struct known_finding {
+    /** A heap_error_kind, or SUPPRESS_LEAK. */
+    unsigned kind;
+    /** The ttd_api_function that the finding is about. */
+    uint8_t api;
+    ttd_id stacks[BASELINE_STACKS];
+    /** What it counts for: findings or blocks, and calls or bytes. */
+    uint64_t count;
+    uint64_t amount;
+} known_finding;
+
+typedef struct known {
+    const known_files *files;
+    suppressions rules;
+    baseline old;
+    /** What is to be written. */
+    baseline found;
+    fingerprinter work;
+    /** What the report says of it. */
+    report_known summary;
+} known;
+
+/** Reads the files. Returns an exit status; on failure a message was printed. */
+int known_open(known *all, const known_files *files);
+void known_close(known *all);
+
+/** Whether any of the options is given. */
+bool known_has_work(const known *all);
+
+/** Sets `is_new` to whether a finding is to be reported. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ttd_status known_judge(known *all, definitions *names, const known_finding *finding, bool *is_new);
+
+/**
+ * Writes the baseline, if it is asked for.
+ *
+ * @param trace  its file, which must not be overwritten
+ * @return an exit status; on failure a message was printed
+ */
+int known_write(known *all, definitions *names, const char *trace);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/baseline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+void baseline_init(baseline *all)
+{
+    memset(all, 0, sizeof *all);
+    map_init(&all->index);
+}
+
+void baseline_free(baseline *all)
+{
+    free(all->entries);
+    map_free(&all->index);
+    memset(all, 0, sizeof *all);
+}
+
+const char *baseline_kind_name(unsigned kind)
+{
+    return kind == SUPPRESS_LEAK ? "leak" : heap_error_name((heap_error_kind)kind);
+}
+
+/* Fingerprints are hashes: another kind is another number. */
+static uint64_t first_key(const baseline_entry *entry)
+{
+    return entry->print.high ^ (uint64_t)entry->kind << 56;
+}
+
+bool baseline_has(const baseline *all, const baseline_entry *entry)
+{
+    return map_get(&all->index, first_key(entry), entry->print.low) != MAP_NONE;
+}
+
+ttd_status baseline_add(baseline *all, const baseline_entry *entry)
+{
+    if (baseline_has(all, entry))
+        return TTD_OK;
+    ttd_status status =
+        grow_array((void **)&all->entries, &all->capacity, all->count + 1, sizeof *all->entries);
+    if (status == TTD_OK)
+        status = map_set(&all->index, first_key(entry), entry->print.low, 0);
+    if (status == TTD_OK)
+        all->entries[all->count++] = *entry;
+    return status;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const baseline_entry *x = a;
+    const baseline_entry *y = b;
+    if (x->kind != y->kind)
+        return x->kind > y->kind ? 1 : -1;
+    if (x->print.high != y->print.high)
+        return x->print.high > y->print.high ? 1 : -1;
+    return (x->print.low > y->print.low) - (x->print.low < y->print.low);
+}
+
+void baseline_sort(baseline *all)
+{
+    if (all->count)
+        qsort(all->entries, all->count, sizeof *all->entries, compare);
+}
+
+static bool parse_kind(ttd_string name, unsigned *kind)
+{
+    for (unsigned i = 0; i < SUPPRESS_KINDS; i++) {
+        const char *known = baseline_kind_name(i);
+        if (strlen(known) == name.size && memcmp(known, name.data, name.size) == 0) {
+            *kind = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "leak 0123… for people" */
+static bool parse_entry(ttd_string line, baseline_entry *entry)
+{
+    char text[FINGERPRINT_TEXT] = "";
+    const char *space = memchr(line.data, ' ', line.size);
+    if (!space || !parse_kind((ttd_string){line.data, (size_t)(space - line.data)}, &entry->kind))
+        return false;
+    size_t left = line.size - (size_t)(space - line.data) - 1;
+    size_t size = sizeof text - 1;
+    if (left < size || (left > size && space[1 + size] != ' '))
+        return false;
+    memcpy(text, space + 1, size);
+    return fingerprint_parse(text, &entry->print);
+}
+
+static ttd_status read_line(baseline *all, ttd_string line, size_t number, suppress_error *error)
+{
+    baseline_entry entry = {.stack = TTD_NONE};
+    error->line = number;
+    if (number == 1) {
+        size_t size = strlen(BASELINE_HEADER);
+        if (line.size == size && memcmp(line.data, BASELINE_HEADER, size) == 0)
+            return TTD_OK;
+        snprintf(error->reason, sizeof error->reason, "no baseline: it does not begin with '%s'",
+                 BASELINE_HEADER);
+        return TTD_ERROR_ARGUMENT;
+    }
+    if (!line.size || line.data[0] == '#')
+        return TTD_OK;
+    if (parse_entry(line, &entry))
+        return baseline_add(all, &entry);
+    snprintf(error->reason, sizeof error->reason, "not a kind of finding and a fingerprint");
+    return TTD_ERROR_ARGUMENT;
+}
+
+ttd_status baseline_read(baseline *all, ttd_string text, suppress_error *error)
+{
+    ttd_status status = TTD_OK;
+    size_t number = 0;
+    do {
+        const char *end = text.size ? memchr(text.data, '\n', text.size) : NULL;
+        size_t size = end ? (size_t)(end - text.data) : text.size;
+        size_t shown = size && text.data[size - 1] == '\r' ? size - 1 : size;
+        status = read_line(all, (ttd_string){text.data, shown}, ++number, error);
+        size += end != NULL;
+        text = (ttd_string){text.data + size, text.size - size};
+    } while (text.size && status == TTD_OK);
+    return status;
+}
+
+static fingerprint mix(fingerprint a, fingerprint b)
+{
+    const uint64_t prime = UINT64_C(0x9E3779B97F4A7C15);
+    fingerprint mixed = {(a.high ^ a.high >> 29) * prime + b.high,
+                         (a.low ^ a.low >> 31) * prime + b.low};
+    return mixed;
+}
+
+ttd_status baseline_entry_of(fingerprinter *work, definitions *names, unsigned kind,
+                             const ttd_id stacks[BASELINE_STACKS], baseline_entry *entry)
+{
+    baseline_entry found = {.kind = kind, .stack = stacks[0]};
+    ttd_status status = fingerprint_stack(work, names, stacks[0], &found.print);
+    for (size_t i = 1; i < BASELINE_STACKS && status == TTD_OK; i++) {
+        fingerprint other = {0, 0};
+        if (stacks[i] == TTD_NONE)
+            continue;
+        status = fingerprint_stack(work, names, stacks[i], &other);
+        /* Which of the calls it is matters. */
+        other.low += i;
+        found.print = mix(found.print, other);
+    }
+    if (status == TTD_OK)
+        *entry = found;
+    return status;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/suppress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/allocators.h"
+#include "view/glob.h"
+
+void suppress_init(suppressions *all)
+{
+    memset(all, 0, sizeof *all);
+    map_init(&all->sites);
+}
+
+void suppress_free(suppressions *all)
+{
+    free(all->rules);
+    free(all->lines);
+    arena_free(&all->text);
+    map_free(&all->sites);
+    frame_list_free(&all->frames);
+    memset(all, 0, sizeof *all);
+}
+
+static ttd_string text_of(const char *text)
+{
+    return (ttd_string){text, strlen(text)};
+}
+
+static bool equals(ttd_string text, const char *word)
+{
+    return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
+}
+
+/* Valgrind's name for what is unknown. */
+static ttd_string known(ttd_string text)
+{
+    return text.size ? text : text_of("???");
+}
+
+static bool has(ttd_string pattern, ttd_string text)
+{
+    return glob_match(GLOB_STARS_AND_MARKS, pattern, text);
+}
+
+/* Valgrind calls all that leads to main() so. */
+static bool is_below_main(ttd_string function)
+{
+    return equals(function, "_start") || equals(function, "__libc_start_call_main") ||
+           has(text_of("__libc_start_main*"), function) ||
+           has(text_of("generic_start_main*"), function);
+}
+
+static bool matches_function(ttd_string pattern, const frame *item)
+{
+    if (equals(pattern, "(below main)"))
+        return is_below_main(item->symbol);
+    return has(pattern, known(item->symbol)) || has(pattern, known(item->function));
+}
+
+static bool matches_source(const suppression_line *line, const frame *item)
+{
+    if (line->line && line->line != item->line)
+        return false;
+    return item->file.size &&
+           (has(line->pattern, item->file) || has(line->pattern, glob_base_name(item->file)));
+}
+
+static bool matches_any(ttd_string pattern, const frame *item)
+{
+    const ttd_string texts[] = {item->function, item->symbol, item->file, item->module};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (texts[i].size && glob_match(GLOB_STARS, pattern, texts[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool matches(const suppression_line *line, const frame *item)
+{
+    switch (line->part) {
+    case SUPPRESS_FUNCTION:
+        return matches_function(line->pattern, item);
+    case SUPPRESS_OBJECT:
+        return has(line->pattern, known(item->module));
+    case SUPPRESS_SOURCE:
+        return matches_source(line, item);
+    case SUPPRESS_ANY:
+        return matches_any(line->pattern, item);
+    case SUPPRESS_FRAMES:
+        break;
+    }
+    return true;
+}
+
+/* Whether the lines match frames from the first on; what is left of these does not matter. */
+static bool matches_frames(const suppression_line *lines, size_t count, const frame *frames,
+                           size_t frame_count)
+{
+    size_t l = 0;
+    size_t f = 0;
+    /* After the last "...", and up to where it was tried last. */
+    size_t dots = SIZE_MAX;
+    size_t tried = 0;
+    while (l < count) {
+        if (lines[l].part == SUPPRESS_FRAMES) {
+            dots = ++l;
+            tried = f;
+        } else if (f < frame_count && matches(&lines[l], &frames[f])) {
+            l++;
+            f++;
+        } else if (dots != SIZE_MAX && tried < frame_count) {
+            l = dots;
+            f = ++tried;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The first rule of LeakSanitizer that matches at an address, plus 1; 0 for none. */
+static ttd_status find_at(suppressions *all, definitions *names, const definition_stack *stack,
+                          uint32_t *rule)
+{
+    *rule = map_get(&all->sites, stack->module, stack->offset);
+    if (*rule != MAP_NONE)
+        return TTD_OK;
+    all->frames.count = 0;
+    ttd_status status = frame_list_add(&all->frames, names, stack);
+    *rule = 0;
+    for (size_t i = 0; i < all->count && !*rule && status == TTD_OK; i++) {
+        const suppression *tried = &all->rules[i];
+        for (size_t k = 0; tried->is_sanitizer && k < all->frames.count && !*rule; k++) {
+            if (matches(&all->lines[tried->first], &all->frames.items[k]))
+                *rule = (uint32_t)i + 1;
+        }
+    }
+    return status == TTD_OK ? map_set(&all->sites, stack->module, stack->offset, *rule) : status;
+}
+
+static ttd_status find_sanitizer(suppressions *all, definitions *names, ttd_id stack, size_t *best)
+{
+    const definition_stack *item;
+    while ((item = definitions_stack(names, stack))) {
+        uint32_t rule;
+        ttd_status status = find_at(all, names, item, &rule);
+        if (status != TTD_OK)
+            return status;
+        if (rule && rule - 1 < *best)
+            *best = rule - 1;
+        stack = item->parent;
+    }
+    return TTD_OK;
+}
+
+/* Sets all->frames to the stack, with the function that was called as valgrind would have it. */
+static ttd_status expand(suppressions *all, definitions *names, uint8_t api, ttd_id stack)
+{
+    ttd_status status = frame_list_expand(&all->frames, names, stack);
+    frame called = {.function = text_of(ttd_api_name(api)),
+                    .symbol = text_of(allocators_symbol(api)),
+                    .module = text_of("vgpreload_memcheck")};
+    frame_list *list = &all->frames;
+    bool is_there = list->count && (equals(list->items[0].symbol, called.symbol.data) ||
+                                    equals(list->items[0].function, called.function.data));
+    if (status == TTD_OK && !is_there) {
+        status = frame_list_push(list, &called);
+        if (status == TTD_OK) {
+            memmove(list->items + 1, list->items, (list->count - 1) * sizeof *list->items);
+            list->items[0] = called;
+        }
+    }
+    return status;
+}
+
+ttd_status suppress_find(suppressions *all, definitions *names, unsigned kind, uint8_t api,
+                         ttd_id stack, suppression **rule)
+{
+    size_t best = all->count;
+    ttd_status status = TTD_OK;
+    *rule = NULL;
+    if (kind == SUPPRESS_LEAK && all->count)
+        status = find_sanitizer(all, names, stack, &best);
+    if (status == TTD_OK && all->count)
+        status = expand(all, names, api, stack);
+    for (size_t i = 0; i < best && status == TTD_OK; i++) {
+        const suppression *tried = &all->rules[i];
+        if (!tried->is_sanitizer && tried->kinds >> kind & 1 &&
+            matches_frames(&all->lines[tried->first], tried->count, all->frames.items,
+                           all->frames.count))
+            best = i;
+    }
+    if (status == TTD_OK && best < all->count)
+        *rule = &all->rules[best];
+    return status;
+}
