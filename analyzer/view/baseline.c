@@ -146,8 +146,6 @@ ttd_status baseline_entry_of(fingerprinter *work, definitions *names, unsigned k
         if (stacks[i] == TTD_NONE)
             continue;
         status = fingerprint_stack(work, names, stacks[i], &other);
-        /* Which of the calls it is matters. */
-        other.low += i;
         found.print = mix(found.print, other);
     }
     if (status == TTD_OK)

@@ -52,8 +52,22 @@ static bool is_below_main(ttd_string function)
            has(text_of("generic_start_main*"), function);
 }
 
+/* The C library's own name of a public function: "__GI___strdup" is strdup, says valgrind. */
+static bool matches_alias(ttd_string pattern, ttd_string symbol)
+{
+    static const char prefix[] = "__GI_";
+    size_t size = sizeof prefix - 1;
+    if (symbol.size <= size || memcmp(symbol.data, prefix, size) != 0)
+        return false;
+    while (size < symbol.size - 1 && symbol.data[size] == '_')
+        size++;
+    return has(pattern, (ttd_string){symbol.data + size, symbol.size - size});
+}
+
 static bool matches_function(ttd_string pattern, const frame *item)
 {
+    if (matches_alias(pattern, item->symbol))
+        return true;
     if (equals(pattern, "(below main)"))
         return is_below_main(item->symbol);
     return has(pattern, known(item->symbol)) || has(pattern, known(item->function));

@@ -156,6 +156,7 @@ class Suppressions(Files):
                             (("fun:malloc", "obj:/usr/lib/libwork.so"), [107, 10]),
                             (("fun:malloc", "obj:*", "obj:*/libwork.so"), [107, 50]),
                             (("fun:malloc", "fun:???"), [107]),
+                            (("fun:malloc", "fun:strdup"), [107, 50, 10]),
                             (("fun:?alloc", "src:g.h:5"), [50, 10]),
                             (("fun:?alloc", "src:g.h:6"), [107, 50, 10]),
                             (("fun:malloc", "obj:*/demo", "src:*.cc"), [50, 10]),
@@ -169,6 +170,23 @@ class Suppressions(Files):
         # Other tools' rules have lines of their own.
         self.assertEqual(self.left(block("ioctl(x)", "fun:main", kind="Memcheck:Param")),
                          [107, 50, 10])
+
+    def test_libc_names(self):
+        """What the C library calls __GI___strdup is strdup to others; and what is below main."""
+        script = Script().basics()
+        script.add("stack", parent=0, module=1, offset=0x700)
+        script.add("stack", parent=5, module=1, offset=0x800)
+        script.add("stack", parent=6, module=1, offset=0x900)
+        script.add("symbol", module=1, offset=0x700, frames="__libc_start_main_impl@x@1")
+        script.add("symbol", module=1, offset=0x800, frames="main@x@1")
+        script.add("symbol", module=1, offset=0x900, frames="__GI___strdup@x@1")
+        script.alloc(0x1000, 5, stack=7)
+        self.trace = self.write(script.close(), "libc")
+        for lines, left in (("fun:strdup\nfun:main", []), ("fun:strdup\nfun:main\nfun:(below main)", []),
+                            ("fun:__GI___strdup", []), ("fun:dup", [5]),
+                            ("fun:strdup\nfun:(below main)", [5])):
+            self.assertEqual(self.left("{\nx\nMemcheck:Leak\nfun:malloc\n" + lines + "\n}\n"),
+                             left, lines)
 
     def test_totals(self):
         rules = self.file("leak:nothing\nleak:libwork\n{\n second \x1b one\nMemcheck:Leak\nfun:malloc\n"
@@ -389,6 +407,11 @@ class Baseline(Files):
         trace = self.build(0, "old", more=True)
         self.run_ok("leaks", "--write-baseline", path, "--suppressions", rules, trace)
         self.assertEqual(self.json_of("leaks", trace, "--baseline", path)["total_bytes"], 100)
+        script = Script().basics()
+        script.alloc(0x1000, 1)
+        script.alloc(0x2000, 1, thread=2)
+        script.alloc(0x3000, 1, thread=2, stack=3)
+        trace = self.write(script.close(), "threads")
         self.run_ok("leaks", "--write-baseline", path, "--by", "thread", trace)
         with open(path, encoding="utf-8") as file:
             self.assertEqual(len(file.readlines()), 3)
