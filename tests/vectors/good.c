@@ -172,6 +172,60 @@ static void write_chunks(ttd_memory *memory)
     write_model(memory, MODEL_REALISTIC, 3, 40, 3);
 }
 
+/** A reason of a loss that nobody knows yet, and lists without blocks and runs. */
+static void write_odd_records(ttd_memory *memory)
+{
+    ttd_writer *writer = vector_writer(memory, NULL);
+    ttd_loss loss = {(ttd_loss_reason)77, TTD_NONE, 3, {1, 0}, {1, 4}};
+    vector_check(ttd_writer_loss(writer, &loss));
+    ttd_live_blocks blocks = {TTD_BLOCKS_SNAPSHOT, 1, true, {1, 8}, NULL, 0};
+    vector_check(ttd_writer_live_blocks(writer, &blocks));
+    ttd_memory_map map = {1, true, {1, 9}, 4096, NULL, 0};
+    vector_check(ttd_writer_memory_map(writer, &map));
+    vector_close(writer);
+}
+
+/** What recover makes of the base file if the first chunk is lost. */
+static void lose_first(vector_file *file)
+{
+    ttd_input input;
+    ttd_output output;
+    ttd_memory memory;
+    ttd_verdict verdict;
+    file->data[TTD_HEADER_NUMBER] ^= 1;
+    vector_check(ttd_input_memory(file->data, file->size, NULL, &input));
+    vector_check(ttd_output_memory(&memory, NULL, &output));
+    vector_check(ttd_recover(&input, &output, NULL, NULL, NULL, &verdict, NULL));
+    vector_resize(file, memory.size);
+    memcpy(file->data, memory.data, memory.size);
+    ttd_memory_free(&memory);
+}
+
+/** A derived file of good-base: what was live after the first event. */
+static void write_derived(ttd_memory *memory)
+{
+    ttd_memory base;
+    vector_write_base(&base);
+    const uint8_t *end = base.data + base.size - TTD_END_CHUNK_SIZE;
+    ttd_trace trace = {.trace_id = UINT64_C(0x99AABBCCDDEEFF00),
+                       .time_unit = 10,
+                       .flags = TTD_TRACE_DERIVED,
+                       .pointer_size = 8,
+                       .source_trace_id = ttd_get64(base.data + TTD_HEADER_TRACE_ID),
+                       .source_size = base.size,
+                       .source_hash = ttd_get64(end + TTD_HEADER_HASH)};
+    ttd_memory_free(&base);
+    ttd_output output;
+    ttd_writer *writer = NULL;
+    vector_check(ttd_output_memory(memory, NULL, &output));
+    vector_check(ttd_writer_open(&output, &trace, NULL, NULL, &writer, NULL));
+    ttd_block block = {0x602010, 24, 0, {1, 1}, 1, 1, 1, TTD_API_MALLOC};
+    ttd_live_blocks blocks = {TTD_BLOCKS_KEYFRAME, 1, true, {1, 1}, &block, 1};
+    vector_check(ttd_writer_live_blocks(writer, &blocks));
+    ttd_end closing = {.reason = TTD_END_NOT_RECORDED};
+    vector_check(ttd_writer_close(writer, &closing, NULL));
+}
+
 static void add_minor_version(vector_file *file)
 {
     size_t at = chunk_edit_find_kind(file->data, file->size, TTD_KIND_STRINGS);
@@ -233,6 +287,18 @@ const vector vectors_good[] = {
      .purpose = "a chunk of a private kind that is not critical is skipped",
      .write = write_kinds_raw,
      .damage = add_private_kind},
+    {.name = "good-odd-records",
+     .requirements = "R-21 R-50",
+     .purpose = "a loss of a reason that nobody knows, and lists without blocks and runs",
+     .write = write_odd_records},
+    {.name = "good-recovered",
+     .requirements = "R-54",
+     .purpose = "recovered without the first chunk: time_unit 0, so that wall times are unknown",
+     .damage = lose_first},
+    {.name = "good-derived",
+     .requirements = "R-58",
+     .purpose = "a derived file of good-base, which it is tied to; of no other file",
+     .write = write_derived},
     {.name = "good-unclosed",
      .requirements = "R-26",
      .purpose = "the recorder died: no End chunk; reads well, but verify says so",

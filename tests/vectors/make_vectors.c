@@ -41,6 +41,8 @@ static void describe(FILE *readme, const vector *of)
         fprintf(readme, ", at chunk %d", of->chunk);
     if (of->verify_what)
         fprintf(readme, "; verify: %s", of->verify_what);
+    if (of->tolerant_events)
+        fprintf(readme, "; tolerant: %u events", of->tolerant_events);
     fprintf(readme, " |\n");
 }
 

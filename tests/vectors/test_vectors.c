@@ -79,8 +79,13 @@ static void check_tolerant(const vector *v, const vector_file *file)
     ttd_status status = ttd_reader_open(&input, &options, NULL, &reader, NULL);
     if (status != TTD_OK)
         return;
-    for (int batches = 0; status == TTD_OK && batches < 10000; batches++)
+    size_t events = 0;
+    for (int batches = 0; status == TTD_OK && batches < 10000; batches++) {
         status = ttd_reader_next(reader, &batch, NULL);
+        events += status == TTD_OK && batch.kind == TTD_KIND_EVENTS ? batch.count : 0;
+    }
+    if (v->tolerant_events)
+        cr_expect_eq(events, v->tolerant_events, "%s: %zu events", v->name, events);
     cr_expect(status == TTD_END || status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_UNSUPPORTED,
               "%s: %s", v->name, ttd_status_text(status));
     ttd_reader_close(reader);

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const vector *const vectors_all[] = {vectors_good, vectors_bad, vectors_bad_payload, NULL};
+const vector *const vectors_all[] = {vectors_good,       vectors_bad,         vectors_bad_payload,
+                                     vectors_bad_events, vectors_bad_records, NULL};
 
 void vector_check(ttd_status status)
 {

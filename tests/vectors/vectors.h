@@ -32,11 +32,15 @@ typedef struct vector {
     /** What verify says first, if it differs: problems that only it looks for. */
     ttd_status verify_status;
     const char *verify_what;
+    /** Events that a tolerant reader finds; 0 if that is not looked at. */
+    unsigned tolerant_events;
 } vector;
 
 extern const vector vectors_good[];
 extern const vector vectors_bad[];
 extern const vector vectors_bad_payload[];
+extern const vector vectors_bad_events[];
+extern const vector vectors_bad_records[];
 
 /** The tables, ended by NULL; each ends with a vector without a name. */
 extern const vector *const vectors_all[];

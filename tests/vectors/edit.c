@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "vectors/edit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/chunk_edit.h"
+
+uint8_t *vector_chunk(vector_file *file, size_t number)
+{
+    return file->data + chunk_edit_find(file->data, file->size, number);
+}
+
+/* The totals of the End chunk, which has moved. */
+static void seal_all(vector_file *file, size_t chunks)
+{
+    uint8_t *end = file->data + file->size - TTD_END_CHUNK_SIZE;
+    ttd_put64(end + TTD_HEADER_SIZE + TTD_END_CHUNKS, chunks);
+    size_t index = chunk_edit_find(file->data, file->size, chunks - 2);
+    ttd_put64(end + TTD_HEADER_SIZE + TTD_END_INDEX_OFFSET, index);
+    chunk_edit_seal_all(file->data, file->size);
+}
+
+/* Makes `old` bytes at `at` `size` bytes, and the new ones 0. */
+static void resize_part(vector_file *file, size_t at, size_t old, size_t size)
+{
+    size_t rest = file->size - at - old;
+    if (size > old)
+        vector_resize(file, file->size + (size - old));
+    memmove(file->data + at + size, file->data + at + old, rest);
+    if (size < old)
+        vector_resize(file, file->size - (old - size));
+    memset(file->data + at, 0, size);
+}
+
+void vector_insert(vector_file *file, size_t number, const uint8_t *bytes, size_t size)
+{
+    size_t at = chunk_edit_find(file->data, file->size, number);
+    resize_part(file, at, 0, size);
+    memcpy(file->data + at, bytes, size);
+    seal_all(file, END + 2);
+}
+
+void vector_set_payload(vector_file *file, size_t number, const uint8_t *bytes, size_t size)
+{
+    size_t at = chunk_edit_find(file->data, file->size, number);
+    size_t old = (size_t)chunk_edit_size(file->data + at, file->size - at);
+    resize_part(file, at + TTD_HEADER_SIZE, old - TTD_HEADER_SIZE,
+                (size + TTD_ALIGNMENT - 1) / TTD_ALIGNMENT * TTD_ALIGNMENT);
+    uint8_t *chunk = file->data + at;
+    memcpy(chunk + TTD_HEADER_SIZE, bytes, size);
+    ttd_put32(chunk + TTD_HEADER_STORED_SIZE, (uint32_t)size);
+    ttd_put32(chunk + TTD_HEADER_RAW_SIZE, (uint32_t)size);
+    seal_all(file, END + 1);
+}
+
+void vector_set_column(vector_file *file, size_t number, unsigned column, const uint8_t *bytes,
+                       size_t size)
+{
+    const uint8_t *payload = vector_chunk(file, number) + TTD_HEADER_SIZE;
+    size_t whole = ttd_get32(vector_chunk(file, number) + TTD_HEADER_RAW_SIZE);
+    size_t old = ttd_get32(payload + TTD_EVENTS_LENGTHS + 4 * column);
+    size_t before = TTD_EVENTS_COLUMNS;
+    for (unsigned i = 0; i < column; i++)
+        before += ttd_get32(payload + TTD_EVENTS_LENGTHS + 4 * i);
+    uint8_t *changed = malloc(whole + size);
+    if (!changed)
+        abort();
+    memcpy(changed, payload, before);
+    memcpy(changed + before, bytes, size);
+    memcpy(changed + before + size, payload + before + old, whole - before - old);
+    ttd_put32(changed + TTD_EVENTS_LENGTHS + 4 * column, (uint32_t)size);
+    vector_set_payload(file, number, changed, whole - old + size);
+    free(changed);
+}

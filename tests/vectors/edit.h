@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/** Making bad files of good ones: chunks of the base file, and changes of their length. */
+#ifndef VECTORS_EDIT_H
+#define VECTORS_EDIT_H
+
+#include "vectors/vectors.h"
+
+/** Chunks of the base file. */
+enum { TRACE, STRINGS, THREADS, HEAPS, STACKS, EVENTS, MORE_EVENTS, INDEX, END };
+
+/** The header of the chunk at a place. */
+uint8_t *vector_chunk(vector_file *file, size_t number);
+
+/** Puts `size` bytes in before a chunk, and makes what follows right again but for the index. */
+void vector_insert(vector_file *file, size_t number, const uint8_t *bytes, size_t size);
+
+/** Replaces the payload, which is not compressed, and makes the rest right, but for the index. */
+void vector_set_payload(vector_file *file, size_t number, const uint8_t *bytes, size_t size);
+
+/** Replaces a column of a chunk of events in the same way. */
+void vector_set_column(vector_file *file, size_t number, unsigned column, const uint8_t *bytes,
+                       size_t size);
+
+#endif
