@@ -83,6 +83,17 @@ static uint32_t valid_checks(const struct unwinder *u)
     return i;
 }
 
+/* Whether the innermost frame is that of the last capture, but for its pc (see unwind_state.h). */
+static bool same_frame(const struct unwinder *u, const struct unwind_regs *regs)
+{
+    if (u->depth == 0 || u->depth > u->limit) {
+        return false;
+    }
+    const struct known_frame *k = &u->frame[u->depth - 1];
+    return k->sp == regs->sp && (!k->live || k->bp == regs->bp) && k->rule != RULE_NONE &&
+           k->rule == rules_find(regs->pc) && valid_checks(u) == u->checks;
+}
+
 /* The frames of the last capture that a walk can meet: [0, result). */
 static uint32_t candidates(const struct unwinder *u)
 {
@@ -96,6 +107,13 @@ static uint32_t candidates(const struct unwinder *u)
         n--;
     }
     return n;
+}
+
+/* The rule of a frame if its step depends on nothing else but the state. */
+static unwind_rule plain_rule(const struct new_frame *f)
+{
+    bool plain = f->kind == NEW_FRAME_COMMON && rule_kind(f->rule) <= RULE_BP;
+    return plain ? f->rule : RULE_NONE;
 }
 
 /* Whether rbp is live at a frame with this rule, if it is (or not) at the caller. */
@@ -170,7 +188,7 @@ static void place(struct unwinder *u, const struct walk *w, uint32_t base, bool 
         const struct new_frame *f = &u->found[--n];
         live = live_at(f, live);
         u->pc[k] = f->pc;
-        u->frame[k] = (struct known_frame){f->sp, f->bp, u->checks, live};
+        u->frame[k] = (struct known_frame){f->sp, f->bp, plain_rule(f), u->checks, live};
         if ((f->kind & NEW_FRAME_ODD) != 0 && k < u->limit) {
             u->limit = k;
         }
@@ -228,12 +246,33 @@ static uint32_t common(const struct unwinder *u, const struct walk *w)
     return k;
 }
 
+/* Walks the stack and remembers it. Returns how many frames, from the outermost, are as before. */
+static uint32_t capture(struct unwinder *u, const struct unwind_regs *regs)
+{
+    struct walk w;
+    bool own = on_own_stack(u, regs->sp);
+    enum walk_end end = walk_from(u, &w, regs, own, own ? candidates(u) : 0);
+    if (end == WALK_MET && w.candidates + w.found > UNWIND_MAX_FRAMES) {
+        end = walk_from(u, &w, regs, own, 0);
+    }
+    if (__builtin_expect(end == WALK_MET, 1)) {
+        place(u, &w, w.candidates, false);
+        return w.candidates;
+    }
+    u->truncated = end == WALK_DEEP;
+    if (u->truncated) {
+        w.found = UNWIND_CUT_FRAMES;
+    }
+    uint32_t kept = common(u, &w);
+    place(u, &w, 0, u->truncated);
+    return kept;
+}
+
 void unwinder_capture(struct unwinder *u, const struct unwind_regs *regs,
                       struct unwind_delta *delta)
 {
-    struct walk w;
     uint32_t epoch = atomic_load_explicit(&rules_epoch, memory_order_acquire);
-    bool own = on_own_stack(u, regs->sp);
+    uint32_t kept;
 
     rules_prefetch(regs->pc);
 
@@ -241,21 +280,13 @@ void unwinder_capture(struct unwinder *u, const struct unwind_regs *regs,
         u->epoch = epoch;
         u->depth = 0;
     }
-    enum walk_end end = walk_from(u, &w, regs, own, own ? candidates(u) : 0);
-    if (end == WALK_MET && w.candidates + w.found > UNWIND_MAX_FRAMES) {
-        end = walk_from(u, &w, regs, own, 0);
-    }
-    uint32_t kept;
-    if (__builtin_expect(end == WALK_MET, 1)) {
-        kept = w.candidates;
-        place(u, &w, kept, false);
+    if (same_frame(u, regs)) {
+        uint32_t top = u->depth - 1;
+        kept = u->pc[top] == regs->pc ? u->depth : top;
+        u->pc[top] = regs->pc;
+        u->frame[top].bp = regs->bp;
     } else {
-        u->truncated = end == WALK_DEEP;
-        if (u->truncated) {
-            w.found = UNWIND_CUT_FRAMES;
-        }
-        kept = common(u, &w);
-        place(u, &w, 0, u->truncated);
+        kept = capture(u, regs);
     }
     delta->kept = u->whole ? 0 : kept;
     delta->added = u->depth - delta->kept;

@@ -28,6 +28,10 @@
  * - Frames whose rule uses another register than rsp and rbp (`odd`) would need that register in
  *   the state. They are never met, nor are those inside of them: `limit` excludes both.
  *
+ * Mostly a thread calls again from the frame that it last called from, from another pc. If the rule
+ * for that pc is the rule for the last one and the rest of the state is the same, then so is the
+ * step: nothing has changed but the pc, and no walk is needed.
+ *
  * Captures that read other memory than the thread's own stack leave nothing to be met (limit = 0).
  * Rules change only with the epoch, which discards everything. One thing is taken on trust: where
  * code without information ended the stack, it is assumed to do so again in the same state.
@@ -44,6 +48,7 @@
 struct known_frame {
     uintptr_t sp;
     uintptr_t bp;
+    unwind_rule rule; /* RULE_NONE unless of kind RULE_SP or RULE_BP */
     uint32_t first_check;
     bool live;
 };

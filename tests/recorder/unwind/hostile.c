@@ -50,6 +50,7 @@ void frame_odd(void (*fn)(void *), void *argument, size_t size);
 void shifted_odd(void (*fn)(void *), void *argument, size_t size);
 void frame_drap(void (*fn)(void *), void *argument, size_t size);
 void shifted_drap(void (*fn)(void *), void *argument, size_t size);
+void frame_moved(void (*fn)(void *), void *first, void *second);
 void frame_r10(void);
 void frame_plt(void);
 
@@ -285,6 +286,15 @@ static NOINLINE void traps(void)
     for (unsigned i = 0; i < 48; i++) {
         frames[i / 8 % 3 * 2 + i % 2](allocates, NULL, 512);
     }
+    /* Again, but now they are what calls the allocator, and nothing else does in between. */
+    void *blocks[48];
+    for (unsigned i = 0; i < 48; i++) {
+        blocks[i] = malloc(1);
+    }
+    for (unsigned i = 0; i < 48; i++) {
+        frames[i / 8 % 3 * 2 + i % 2](free, blocks[i], 512);
+    }
+    frame_moved(free, malloc(1), malloc(2));
 }
 
 static void walk_about(uint32_t seed, int rounds)

@@ -212,4 +212,65 @@ shifted_drap:
         .cfi_endproc
         .size   shifted_drap, . - shifted_drap
 
+/* void frame_moved(void (*fn)(void *), void *first, void *second): calls fn from two frames, one
+   after the other, with the same rsp but another CFA; the first one's return address stays where
+   it was, within the second one */
+        .globl  frame_moved
+        .type   frame_moved, @function
+frame_moved:
+        .cfi_startproc
+        pushq   %rbx
+        .cfi_def_cfa_offset 16
+        .cfi_offset 3, -16
+        pushq   %r12
+        .cfi_def_cfa_offset 24
+        .cfi_offset 12, -24
+        movq    %rdi, %r12
+        movq    %rdx, %rbx
+        subq    $104, %rsp
+        .cfi_def_cfa_offset 128
+        call    narrow
+        addq    $64, %rsp
+        .cfi_def_cfa_offset 64
+        movq    %r12, %rdi
+        movq    %rbx, %rsi
+        call    wide
+        addq    $40, %rsp
+        .cfi_def_cfa_offset 24
+        popq    %r12
+        .cfi_def_cfa_offset 16
+        popq    %rbx
+        .cfi_def_cfa_offset 8
+        ret
+        .cfi_endproc
+        .size   frame_moved, . - frame_moved
+
+        .type   narrow, @function
+narrow:
+        .cfi_startproc
+        subq    $8, %rsp
+        .cfi_def_cfa_offset 16
+        movq    %rdi, %rax
+        movq    %rsi, %rdi
+        call    *%rax
+        addq    $8, %rsp
+        .cfi_def_cfa_offset 8
+        ret
+        .cfi_endproc
+        .size   narrow, . - narrow
+
+        .type   wide, @function
+wide:
+        .cfi_startproc
+        subq    $72, %rsp
+        .cfi_def_cfa_offset 80
+        movq    %rdi, %rax
+        movq    %rsi, %rdi
+        call    *%rax
+        addq    $72, %rsp
+        .cfi_def_cfa_offset 8
+        ret
+        .cfi_endproc
+        .size   wide, . - wide
+
         .section .note.GNU-stack, "", @progbits
