@@ -69,8 +69,7 @@ static int print(work *all, const compare_options *options)
     if (status != STATUS_OK)
         return status;
     heap_comparison_sort(&all->comparison);
-    report_compare data = {.comparison = &all->comparison,
-                           .limit = options->limit ? (size_t)options->limit : SIZE_MAX};
+    report_compare data = {.comparison = &all->comparison, .limit = options->limit};
     for (int i = 0; i < HEAP_SIDES; i++) {
         session *side = &all->sessions[i];
         data.sides[i] = (report_side){.names = &side->names,

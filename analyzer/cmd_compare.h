@@ -10,7 +10,7 @@ typedef struct compare_options {
     /** Of the old heap, and of the new one. */
     moment moments[HEAP_SIDES];
     /** Changes to show; 0 for all. */
-    uint64_t limit;
+    size_t limit;
 } compare_options;
 
 /** With one trace it is compared with itself, by the identifiers of stacks. Returns the exit

@@ -4,15 +4,13 @@
 #include "cli/exit.h"
 #include "cli/message.h"
 #include "cli/moment.h"
-#include "cli/numbers.h"
 #include "cli/session.h"
 
-enum { OPTION_FROM = OPTION_FIRST, OPTION_TO, OPTION_CHANGES, OPTION_LIMIT };
+enum { OPTION_FROM = OPTION_FIRST, OPTION_TO, OPTION_CHANGES };
 
 static const struct option own_options[] = {{"from", required_argument, NULL, OPTION_FROM},
                                             {"to", required_argument, NULL, OPTION_TO},
                                             {"changes", no_argument, NULL, OPTION_CHANGES},
-                                            {"limit", required_argument, NULL, OPTION_LIMIT},
                                             {NULL, 0, NULL, 0}};
 
 static const char help[] =
@@ -28,14 +26,13 @@ static const char help[] =
     "changes first. Stacks are the same if their functions are, or without names their\n"
     "places in modules, wherever these were loaded; lines do not matter.\n"
     "\n"
-    "      --from POSITION  the first position of the range (start); of two traces, the\n"
-    "                       position in OLD (end)\n"
-    "      --to POSITION    the first position after it (end); of two traces, the\n"
-    "                       position in NEW (end)\n"
-    "      --changes        of one trace, compare the heap at --to with that at --from,\n"
-    "                       as if of two\n"
-    "      --limit N        show at most N stacks of each (20; 0 for all). Totals count\n"
-    "                       all\n" COMMAND_COMMON_HELP "\n"
+    "      --from POSITION     the first position of the range (start); of two traces,\n"
+    "                          the position in OLD (end)\n"
+    "      --to POSITION       the first position after it (end); of two traces, the\n"
+    "                          position in NEW (end)\n"
+    "      --changes           of one trace, compare the heap at --to with that at\n"
+    "                          --from, as if of two\n" VIEWS_GROUPS_HELP VIEWS_FILTERS_HELP
+        COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" MOMENT_FORMS;
 
 typedef struct diff_options {
@@ -43,7 +40,6 @@ typedef struct diff_options {
     moment to;
     bool has_from;
     bool has_changes;
-    uint64_t limit;
 } diff_options;
 
 static bool take(void *context, int option, const char *argument)
@@ -56,28 +52,24 @@ static bool take(void *context, int option, const char *argument)
     case OPTION_FROM:
         options->has_from = true;
         return moment_parse(argument, &options->from);
-    case OPTION_TO:
-        return moment_parse(argument, &options->to);
     default:
-        return number_parse(argument, &options->limit);
+        return moment_parse(argument, &options->to);
     }
 }
 
-static int print(session *work, const diff_options *options, const heap_diff *diff,
-                 ttd_position last)
+static int print(session *work, heap_diff *diff, ttd_position last)
 {
     session_outcome(work, &diff->outcome, last);
-    size_t groups = 0;
-    for (size_t i = 0; i < HEAP_QUADRANTS; i++)
-        groups += diff->quadrants[i].count;
     int status = STATUS_OK;
-    if (groups)
-        status = source_define(&work->trace, TTD_KINDS_DEFINITIONS, &work->names);
+    for (size_t i = 0; i < HEAP_QUADRANTS && status == STATUS_OK; i++) {
+        heap_rows rows = heap_groups_rows(&diff->quadrants[i]);
+        status = session_view(work, &rows);
+    }
     if (status == STATUS_OK)
         status = session_output(work, true);
     if (status != STATUS_OK)
         return status;
-    report_diff data = {.diff = diff, .limit = options->limit ? (size_t)options->limit : SIZE_MAX};
+    report_diff data = {.diff = diff, .limit = work->options.view.limit};
     work->options.format->diff(&work->report, &data);
     return STATUS_OK;
 }
@@ -97,17 +89,20 @@ static int find(session *work, const diff_options *options)
     heap_diff diff;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found = heap_diff_find(work->trace.reader, from, last, &hook, &diff, &error);
+    heap_split split = view_split(&work->options.view);
+    ttd_status found = heap_diff_find(work->trace.reader, from, last, split, &hook, &diff, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
-    status = print(work, options, &diff, last);
+    status = print(work, &diff, last);
     heap_diff_free(&diff);
     return status;
 }
 
 static int compare(const common *from, const diff_options *options)
 {
-    compare_options two = {.moments = {options->from, options->to}, .limit = options->limit};
+    compare_options two = {.moments = {options->from, options->to}, .limit = from->view.limit};
+    if (view_has_work(&from->view))
+        return message_usage("diff", "two heaps are compared by stack, and all of them");
     if (from->other && !options->has_from)
         two.moments[HEAP_OLD].kind = MOMENT_END;
     return compare_heaps(from, &two);
@@ -115,13 +110,14 @@ static int compare(const common *from, const diff_options *options)
 
 static int run(const command *which, int count, char **arguments)
 {
-    diff_options options = {
-        .from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}, .limit = 20};
+    diff_options options = {.from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}};
     common common_options;
     int status =
         command_options_pair(&common_options, which, count, arguments, own_options, take, &options);
     if (status >= 0)
         return status;
+    if (common_options.view.shape != VIEW_FLAT)
+        return message_usage("diff", "there are no trees of ranges");
     if (common_options.other || options.has_changes)
         return compare(&common_options, &options);
     session work;
@@ -133,4 +129,4 @@ static int run(const command *which, int count, char **arguments)
 
 const command command_diff = {
     "diff", "what a range of positions has added and freed; what two heaps differ in", help, run,
-    0};
+    COMMAND_VIEWS};

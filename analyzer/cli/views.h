@@ -32,20 +32,26 @@ bool views_take(view_options *options, int option, const char *argument);
 /** What is wrong with the options together, or NULL. Chooses a tree for a format that needs one. */
 const char *views_check(view_options *options, const report_format *format);
 
-/** For help texts. */
-#define VIEWS_HELP                                                                                 \
+/** For help texts: of groups, trees and filters; and of all. */
+#define VIEWS_GROUPS_HELP                                                                          \
     "      --limit N           show at most N groups, or N branches of each in a tree (20;\n"      \
     "                          0 for all). Totals count all\n"                                     \
     "      --by KEY            group by stack (the default), function, file, module, thread\n"     \
     "                          or heap. Function, file and module are those of the last\n"         \
-    "                          call that is of no allocation function\n"                           \
+    "                          call that is of no allocation function\n"
+
+#define VIEWS_TREES_HELP                                                                           \
     "      --tree ORDER        a tree of calls: top-down, from main() on, or bottom-up, from\n"    \
     "                          those that allocate to their callers. --format folded\n"            \
     "                          writes it as folded stacks, for flame graphs\n"                     \
-    "      --depth N           cut the tree after N levels\n"                                      \
+    "      --depth N           cut the tree after N levels\n"
+
+#define VIEWS_FILTERS_HELP                                                                         \
     "      --include PATTERN   only stacks with a function, file or module that has PATTERN\n"     \
     "                          in its name, or matches it as a whole if it has '*' or '?';\n"      \
     "                          may be repeated\n"                                                  \
     "      --exclude PATTERN   no stacks with such a one; may be repeated\n"
+
+#define VIEWS_HELP VIEWS_GROUPS_HELP VIEWS_TREES_HELP VIEWS_FILTERS_HELP
 
 #endif

@@ -109,11 +109,14 @@ static ttd_status finish(diff_finder *finder, heap_live *live)
 }
 
 ttd_status heap_diff_find(ttd_reader *reader, ttd_position from, ttd_position last,
-                          const heap_batch_hook *hook, heap_diff *diff, ttd_error *error)
+                          heap_split split, const heap_batch_hook *hook, heap_diff *diff,
+                          ttd_error *error)
 {
     memset(diff, 0, sizeof *diff);
     for (size_t i = 0; i < HEAP_QUADRANTS; i++)
         heap_groups_init(&diff->quadrants[i]);
+    for (size_t i = 0; i < HEAP_QUADRANTS; i++)
+        diff->quadrants[i].split = split;
     diff_finder finder = {.diff = diff, .from = from};
     map_init(&finder.by_heap);
     heap_observer observer = {.context = &finder, .effect = see_effect};

@@ -21,11 +21,13 @@ typedef struct heap_diff {
 /**
  * @param from  the first position of the range
  * @param last  the last one
+ * @param split of the quadrants
  * @param diff  set on TTD_OK; release with heap_diff_free()
  * Others and statuses as heap_pass_run().
  */
 ttd_status heap_diff_find(ttd_reader *reader, ttd_position from, ttd_position last,
-                          const heap_batch_hook *hook, heap_diff *diff, ttd_error *error);
+                          heap_split split, const heap_batch_hook *hook, heap_diff *diff,
+                          ttd_error *error);
 void heap_diff_free(heap_diff *diff);
 
 /** Name of a quadrant, such as "aifi". Static. */

@@ -48,6 +48,7 @@ void json_diff(report *to, const report_diff *data)
     json_begin_object(&writer, NULL);
     json_position(&writer, "position", data->diff->outcome.position);
     report_doubts_json(to, &writer);
+    json_text(&writer, "by", view_key_name(to->view->options.by));
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
         const heap_groups *groups = &data->diff->quadrants[i];
         json_begin_object(&writer, heap_quadrant_name((heap_quadrant)i));
@@ -64,7 +65,7 @@ void csv_diff(report *to, const report_diff *data)
 {
     csv writer;
     csv_init(&writer, to->output);
-    csv_header(&writer, "quadrant,blocks,bytes,first_position,last_position,stack_id,stack");
+    report_site_header(to, &writer, "quadrant,blocks,bytes,first_position,last_position");
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
         const heap_groups *groups = &data->diff->quadrants[i];
         for (size_t k = 0; k < groups->count && k < data->limit; k++) {

@@ -26,7 +26,7 @@ static ttd_string base_name(ttd_string path)
     size_t begin = path.size;
     while (begin > 0 && path.data[begin - 1] != '/')
         begin--;
-    return (ttd_string){path.data + begin, path.size - begin};
+    return begin ? (ttd_string){path.data + begin, path.size - begin} : path;
 }
 
 static bool stands_at(ttd_string name, size_t at, const char *word, size_t size)

@@ -281,6 +281,38 @@ class Views(TestCase):
                                              found["live_bytes"])
 
 
+class Quadrants(TestCase):
+    """Each quadrant of a diff is grouped and filtered on its own."""
+
+    def quadrants(self, path, *arguments):
+        found = self.json_of("diff", path, "--from", "30%", "--to", "70%", "--limit", "0",
+                             *arguments)
+        return {name: found[name] for name in ("aifi", "aifo", "aofi", "aofo")}
+
+    def test_random(self):
+        for seed in range(60, 65):
+            path = self.write(random_script(random.Random(seed)), f"trace{seed}")
+            base = self.quadrants(path)
+            for by in KEYS:
+                for name, quadrant in self.quadrants(path, "--by", by).items():
+                    for weight in ("blocks", "bytes"):
+                        self.assertEqual(quadrant[weight], base[name][weight])
+                        self.assertEqual(sum(g[weight] for g in quadrant["groups"]),
+                                         quadrant[weight])
+                    if by in LABELS:
+                        self.assertEqual({label_of(by, g) for g in quadrant["groups"]},
+                                         {key_of(by, g) for g in base[name]["groups"]})
+            for name, quadrant in self.quadrants(path, "--include", "main", "--exclude",
+                                                 "a.c").items():
+                self.assertEqual(quadrant["groups"], [g for g in base[name]["groups"]
+                                                      if wanted(g, ["main"], ["a.c"])])
+            rows = self.run_ok("diff", "-f", "csv", "--by", "module", path).csv
+            self.assertIn("module", rows[0])
+            for arguments in (("--tree", "top-down"), ("-f", "folded"), ("--changes", "--by", "file"),
+                              ("--changes", "--include", "x")):
+                self.assertEqual(run("diff", *arguments, path).status, support.USAGE, arguments)
+
+
 class Formats(TestCase):
     def setUp(self):
         super().setUp()
