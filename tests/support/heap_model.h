@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/** Random calls, and a model of the heap that is too simple to be wrong. For Criterion's tests. */
+#ifndef SUPPORT_HEAP_MODEL_H
+#define SUPPORT_HEAP_MODEL_H
+
+#include "heap/replay.h"
+
+#define HEAP_MODEL_EVENTS_MAX 40
+/** Ids are 1 to these; stacks may be 0 as well. */
+#define HEAP_MODEL_HEAPS   3
+#define HEAP_MODEL_THREADS 3
+#define HEAP_MODEL_STACKS  4
+/** Nothing happens from this tick on. */
+#define HEAP_MODEL_TICKS 102
+
+/** What random numbers come from; the same ones after the same seed. */
+extern uint64_t heap_model_seed;
+
+/** A number below `count`, which is not 0. */
+unsigned heap_model_pick(unsigned count);
+
+ttd_position heap_model_at(unsigned tick);
+
+/**
+ * Calls of all kinds in several threads: they overlap, fail, never return, and use the same few
+ * addresses again and again, also while blocks are live there. In order, and numbered from 0.
+ *
+ * @return how many, at least 1
+ */
+size_t heap_model_events(ttd_event events[HEAP_MODEL_EVENTS_MAX]);
+
+/** What is true at a position. */
+typedef struct heap_model {
+    /** The events that acquired what is live. */
+    const ttd_event *live[HEAP_MODEL_EVENTS_MAX];
+    size_t count;
+    /** Reallocations between their release and their acquisition. */
+    size_t in_flight;
+    /** Of the last effect. */
+    ttd_position position;
+    heap_counts counts;
+} heap_model;
+
+/** The states at all ticks, all effects at them included. */
+void heap_model_run(heap_model states[HEAP_MODEL_TICKS], const ttd_event *events, size_t count);
+
+/** Fails the test unless the replay has the model's blocks, counts and position. */
+void heap_model_expect(const heap_model *expected, const heap_replay *replay);
+
+#endif
