@@ -65,7 +65,7 @@ static ttd_status write_index(source *trace, int descriptor, heap_index_facts *f
     if (status != TTD_OK)
         return status;
     heap_batch_hook hook = source_hook(trace);
-    status = heap_index_write(trace->reader, &hook, writer, facts, error);
+    status = heap_index_write(trace->reader, HEAP_INDEX_SPACING, &hook, writer, facts, error);
     ttd_end end = {.reason = TTD_END_NOT_RECORDED};
     ttd_status closed = ttd_writer_close(writer, status == TTD_OK ? &end : NULL, error);
     return status == TTD_OK ? closed : status;

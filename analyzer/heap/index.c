@@ -6,9 +6,6 @@
 
 #include "base/sort.h"
 
-/* Fewer events than these are replayed faster than a keyframe is found and read. */
-#define EVENTS_MIN 131072
-
 /* Bytes of a block in a keyframe, before any was written. */
 #define BLOCK_SIZE_GUESS 8
 
@@ -17,12 +14,15 @@
 
 typedef struct index_maker {
     ttd_writer *writer;
+    uint64_t spacing;
     heap_replay replay;
     heap_index_facts facts;
     /** The chunk of events at hand, and bytes and events since the last keyframe. */
     uint64_t chunk;
     uint64_t bytes;
     uint64_t last_event;
+    /** Effect position of the last event, whether it had an effect or not. */
+    ttd_position reached;
     /** What the last keyframe took. */
     uint64_t keyframe_bytes;
     uint64_t keyframe_blocks;
@@ -121,15 +121,31 @@ static uint64_t guess_size(const index_maker *maker)
     return (uint64_t)((double)maker->replay.live.count * each);
 }
 
-/* Between two chunks of events: a keyframe, if it is due and no call is in flight. */
+static bool is_due(const index_maker *maker)
+{
+    uint64_t events = maker->replay.counts.events - maker->last_event;
+    if (!maker->spacing)
+        return events;
+    return events >= maker->spacing && maker->bytes >= guess_size(maker);
+}
+
+/*
+ * Whether the state is that of its position: no call is in flight, and none was counted that comes
+ * after the last effect.
+ */
+static bool is_clean(const heap_replay *replay, ttd_position reached)
+{
+    return !replay->queue.count && ttd_position_compare(reached, replay->position) <= 0;
+}
+
+/* Between two chunks of events: a keyframe, if it is due and can be. */
 static ttd_status pass_boundary(index_maker *maker, const ttd_batch *batch)
 {
-    bool is_due = maker->replay.counts.events - maker->last_event >= EVENTS_MIN &&
-                  maker->bytes >= guess_size(maker);
+    bool due = is_due(maker);
     ttd_status status = TTD_OK;
-    if (is_due)
+    if (due)
         status = heap_replay_settle(&maker->replay, ttd_event_position(&batch->u.events[0]));
-    if (status == TTD_OK && is_due && !maker->replay.queue.count)
+    if (status == TTD_OK && due && is_clean(&maker->replay, maker->reached))
         status = write_keyframe(maker);
     maker->chunk = batch->chunk.number;
     maker->bytes += batch->chunk.stored_size;
@@ -142,6 +158,7 @@ static ttd_status add_batch(index_maker *maker, const ttd_batch *batch)
     size_t applied;
     if (batch->chunk.number != maker->chunk)
         status = pass_boundary(maker, batch);
+    maker->reached = ttd_event_position(&batch->u.events[batch->count - 1]);
     return status == TTD_OK
                ? heap_replay_apply(&maker->replay, batch->chunk.number, batch->u.events,
                                    batch->count, ttd_position_max(), &applied)
@@ -167,10 +184,10 @@ static ttd_status replay_all(index_maker *maker, ttd_reader *reader, const heap_
     return status == TTD_END ? TTD_OK : status;
 }
 
-ttd_status heap_index_write(ttd_reader *reader, const heap_batch_hook *hook, ttd_writer *writer,
-                            heap_index_facts *facts, ttd_error *error)
+ttd_status heap_index_write(ttd_reader *reader, uint64_t spacing, const heap_batch_hook *hook,
+                            ttd_writer *writer, heap_index_facts *facts, ttd_error *error)
 {
-    index_maker maker = {.writer = writer, .chunk = UINT64_MAX};
+    index_maker maker = {.writer = writer, .spacing = spacing, .chunk = UINT64_MAX};
     ttd_status status = heap_replay_init(&maker.replay, NULL);
     if (status == TTD_OK)
         status = replay_all(&maker, reader, hook, error);
