@@ -306,6 +306,9 @@ class Quadrants(TestCase):
                                                  "a.c").items():
                 self.assertEqual(quadrant["groups"], [g for g in base[name]["groups"]
                                                       if wanted(g, ["main"], ["a.c"])])
+            for by in ("thread", "heap"):
+                self.assertEqual(self.json_of("diff", path, "--by", by)["aifo"]["groups"],
+                                 self.json_of("state", path, "--by", by)["groups"])
             rows = self.run_ok("diff", "-f", "csv", "--by", "module", path).csv
             self.assertIn("module", rows[0])
             for arguments in (("--tree", "top-down"), ("-f", "folded"), ("--changes", "--by", "file"),
