@@ -207,7 +207,7 @@ class Views(TestCase):
                              (command, by, shape, depth))
 
     def test_random(self):
-        for seed in range(6):
+        for seed in range(3):
             path = self.write(random_script(random.Random(seed)), f"trace{seed}")
             for command in COMMANDS:
                 base = self.groups(path, command)
@@ -259,7 +259,7 @@ class Views(TestCase):
         cases = ((("main",), ()), ((), ("main",)), (("libwork",), ("a.c",)), (("g(int)", "b.c"), ()),
                  (("*run*",), ()), (("a*b",), ()), (("?.c",), ("/lib/*",)), (("operator",), ()),
                  (("nothing at all",), ()))
-        for seed in range(40, 43):
+        for seed in range(40, 42):
             path = self.write(random_script(random.Random(seed)), f"trace{seed}")
             for command in COMMANDS:
                 base = self.groups(path, command)
