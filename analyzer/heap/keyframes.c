@@ -195,7 +195,8 @@ static ttd_status restore_block(heap_live *live, const heap_keyframe *keyframe,
     if (block->event >= keyframe->counts.events ||
         ttd_position_compare(block->allocated, keyframe->position) > 0)
         return TTD_ERROR_CORRUPT;
-    ttd_status status = heap_live_entry(live, block->address, &entry);
+    ttd_status status =
+        heap_live_entry(live, block->address, heap_live_hash(live, block->address), &entry);
     if (status == TTD_OK)
         status = heap_live_acquire(live, entry, block->heap, &acquisition);
     if (status != TTD_OK)
@@ -224,7 +225,7 @@ static ttd_status restore_blocks(heap_live *live, const heap_keyframe *keyframe,
         return TTD_ERROR_CORRUPT;
     for (size_t i = 0; i < list->count && status == TTD_OK; i++) {
         if (i + AHEAD < list->count)
-            heap_live_prefetch(live, list->blocks[i + AHEAD].address);
+            heap_live_prefetch(live, heap_live_hash(live, list->blocks[i + AHEAD].address));
         status = restore_block(live, keyframe, &list->blocks[i]);
     }
     return status;

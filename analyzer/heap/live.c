@@ -65,11 +65,6 @@ void heap_live_free(heap_live *live)
     *live = (heap_live){0};
 }
 
-static inline uint32_t hash_of(const heap_live *live, uint64_t address)
-{
-    return (uint32_t)hash_value(live->key, address);
-}
-
 /* The slot of the address, or the empty one where it belongs. */
 static inline heap_slot *probe(const heap_live *live, uint64_t address, uint32_t hash)
 {
@@ -102,7 +97,7 @@ static ttd_status grow(heap_live *live, size_t capacity)
     for (uint32_t i = 0; i < live->block_count; i++) {
         if (!live->blocks[i].address)
             continue;
-        uint32_t hash = hash_of(live, live->blocks[i].address);
+        uint32_t hash = heap_live_hash(live, live->blocks[i].address);
         size_t at = hash & mask;
         while (live->slots[at].record)
             at = (at + 1) & mask;
@@ -122,9 +117,8 @@ ttd_status heap_live_reserve(heap_live *live, uint64_t count)
     return capacity > live->slot_capacity ? grow(live, capacity) : TTD_OK;
 }
 
-ttd_status heap_live_entry(heap_live *live, uint64_t address, uint32_t *entry)
+ttd_status heap_live_entry(heap_live *live, uint64_t address, uint32_t hash, uint32_t *entry)
 {
-    uint32_t hash = hash_of(live, address);
     heap_slot *slot = probe(live, address, hash);
     if (!slot->record) {
         if (live->filled >= records_of(live->slot_capacity)) {
@@ -237,7 +231,7 @@ static void empty_slot(heap_live *live, size_t hole)
 static void forget(heap_live *live, uint32_t entry)
 {
     heap_block *block = &live->blocks[entry];
-    heap_slot *slot = probe(live, block->address, hash_of(live, block->address));
+    heap_slot *slot = probe(live, block->address, heap_live_hash(live, block->address));
     empty_slot(live, (size_t)(slot - live->slots));
     block->address = 0;
     live->unused[live->unused_count++] = entry;
@@ -245,7 +239,7 @@ static void forget(heap_live *live, uint32_t entry)
 
 heap_block *heap_live_find(const heap_live *live, uint64_t address)
 {
-    const heap_slot *slot = probe(live, address, hash_of(live, address));
+    const heap_slot *slot = probe(live, address, heap_live_hash(live, address));
     if (!slot->record || !is_live(live, &live->blocks[slot->record - 1]))
         return NULL;
     return &live->blocks[slot->record - 1];

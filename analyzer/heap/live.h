@@ -102,30 +102,40 @@ typedef struct heap_live {
 ttd_status heap_live_init(heap_live *live);
 void heap_live_free(heap_live *live);
 
+/** What places an address in the table. */
+static inline uint32_t heap_live_hash(const heap_live *live, uint64_t address)
+{
+    return (uint32_t)hash_value(live->key, address);
+}
+
+/*
+ * Always inlined: of a function that does nothing else, gcc removes the calls.
+ */
+
 /** Brings the slot of an address nearer, for a lookup that comes soon; the record comes next. */
 static inline __attribute__((always_inline)) void heap_live_prefetch(const heap_live *live,
-                                                                     uint64_t address)
+                                                                     uint32_t hash)
 {
-    size_t home = (uint32_t)hash_value(live->key, address) & (live->slot_capacity - 1);
-    __builtin_prefetch(&live->slots[home], 1);
+    __builtin_prefetch(&live->slots[hash & (live->slot_capacity - 1)], 1);
 }
 
 /** Brings the record nearer that the address most probably has. */
 static inline __attribute__((always_inline)) void heap_live_prefetch_record(const heap_live *live,
-                                                                            uint64_t address)
+                                                                            uint32_t hash)
 {
-    size_t home = (uint32_t)hash_value(live->key, address) & (live->slot_capacity - 1);
-    if (live->slots[home].record)
-        __builtin_prefetch(&live->blocks[live->slots[home].record - 1], 1);
+    uint32_t record = live->slots[hash & (live->slot_capacity - 1)].record;
+    if (record)
+        __builtin_prefetch(&live->blocks[record - 1], 1);
 }
 
 /**
  * The entry of an address, not 0; it is added if there is none.
  *
+ * @param hash   heap_live_hash() of it
  * @param entry  index in live->blocks, the same until heap_live_sweep(); set on TTD_OK
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status heap_live_entry(heap_live *live, uint64_t address, uint32_t *entry);
+ttd_status heap_live_entry(heap_live *live, uint64_t address, uint32_t hash, uint32_t *entry);
 
 /** Makes room for `count` entries. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status heap_live_reserve(heap_live *live, uint64_t count);

@@ -9,6 +9,9 @@
 /* No chunk has this number. */
 #define NO_CHUNK UINT64_MAX
 
+/* Ordinals that room is made for at once. */
+#define ORDINALS_AHEAD 256
+
 /* What the calls of a batch refer to. */
 typedef struct entry_pair {
     uint32_t base;
@@ -238,14 +241,22 @@ static ttd_status apply_destroy(heap_replay *replay, const ttd_event *event)
     return notify(replay, &effect);
 }
 
+static ttd_status tell_call(heap_replay *replay, const ttd_event *event)
+{
+    if (replay->observer.call && replay->observer_status == TTD_OK)
+        replay->observer_status = replay->observer.call(replay->observer.context, event);
+    return replay->observer_status;
+}
+
 static inline ttd_status apply_event(heap_replay *replay, const ttd_event *event,
                                      entry_pair entries, bool is_alone)
 {
     heap_counts *counts = &replay->counts;
-    if (replay->observer.call && replay->observer_status == TTD_OK)
-        replay->observer_status = replay->observer.call(replay->observer.context, event);
-    if (replay->observer_status != TTD_OK)
-        return replay->observer_status;
+    if (is_observed(replay)) {
+        ttd_status status = tell_call(replay, event);
+        if (status != TTD_OK)
+            return status;
+    }
     counts->events++;
     counts->actions[event->action <= TTD_ACTION_DESTROY ? event->action : 0]++;
     if (!ttd_event_returned(event))
@@ -273,7 +284,8 @@ ttd_status heap_replay_settle(heap_replay *replay, ttd_position until)
         heap_pending item;
         heap_queue_pop(&replay->queue, &item);
         uint32_t entry;
-        status = heap_live_entry(&replay->live, item.block.address, &entry);
+        uint32_t hash = heap_live_hash(&replay->live, item.block.address);
+        status = heap_live_entry(&replay->live, item.block.address, hash, &entry);
         if (status == TTD_OK)
             status = acquire(replay, entry, &item.block, &item);
     }
@@ -293,76 +305,79 @@ static void enter_chunk(heap_replay *replay, uint64_t chunk)
     replay->entries.chunk = chunk;
 }
 
-static inline bool has_entry(const heap_entries *entries, uint32_t ordinal)
+/* An address that is to be looked up, and where its entry goes. */
+typedef struct unknown {
+    uint64_t address;
+    uint32_t hash;
+    uint32_t ordinal;
+    uint32_t *entry;
+} unknown;
+
+/* Makes room for an ordinal, and for those that will come soon. */
+static ttd_status reserve_ordinal(heap_entries *entries, uint32_t ordinal)
 {
-    return ordinal < entries->count && entries->items[ordinal] != HEAP_NO_ENTRY;
+    size_t wanted = (size_t)ordinal + ORDINALS_AHEAD;
+    ttd_status status =
+        grow_array((void **)&entries->items, &entries->capacity, wanted, sizeof *entries->items);
+    while (status == TTD_OK && entries->count < wanted)
+        entries->items[entries->count++] = HEAP_NO_ENTRY;
+    return status;
 }
 
-static ttd_status add_entry(heap_replay *replay, uint32_t ordinal, uint64_t address,
-                            uint32_t *entry)
+/* Takes the entry of an address, or adds the address to the list of those that have none yet. */
+static inline ttd_status note(heap_entries *entries, uint64_t address, uint32_t ordinal,
+                              uint32_t *entry, unknown *list, size_t *count)
 {
-    heap_entries *entries = &replay->entries;
     ttd_status status = TTD_OK;
-    if (ordinal >= entries->capacity)
-        status = grow_array((void **)&entries->items, &entries->capacity, (size_t)ordinal + 1,
-                            sizeof *entries->items);
-    if (status == TTD_OK)
-        status = heap_live_entry(&replay->live, address, entry);
+    if (ordinal >= entries->count)
+        status = reserve_ordinal(entries, ordinal);
     if (status != TTD_OK)
         return status;
-    for (; entries->count < ordinal; entries->count++)
-        entries->items[entries->count] = HEAP_NO_ENTRY;
-    entries->count += entries->count == ordinal;
-    entries->items[ordinal] = *entry;
+    *entry = entries->items[ordinal];
+    list[*count].address = address;
+    list[*count].ordinal = ordinal;
+    list[*count].entry = entry;
+    *count += *entry == HEAP_NO_ENTRY;
     return TTD_OK;
 }
 
-static inline ttd_status find_entry(heap_replay *replay, uint32_t ordinal, uint64_t address,
-                                    uint32_t *entry)
+static ttd_status find_entry(heap_replay *replay, const unknown *wanted)
 {
-    if (!has_entry(&replay->entries, ordinal))
-        return add_entry(replay, ordinal, address, entry);
-    *entry = replay->entries.items[ordinal];
-    return TTD_OK;
-}
-
-/* The addresses of a batch that have no entry yet. Ends with room for one more. */
-static inline size_t list_unknown(const heap_entries *entries, const ttd_event *events,
-                                  size_t count, uint64_t *addresses)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++) {
-        addresses[n] = events[i].base_address;
-        n += addresses[n] && !has_entry(entries, events[i].base_ordinal);
-        addresses[n] = events[i].address;
-        n += addresses[n] && !has_entry(entries, events[i].address_ordinal);
-    }
-    return n;
+    uint32_t *entry = &replay->entries.items[wanted->ordinal];
+    ttd_status status = TTD_OK;
+    if (*entry == HEAP_NO_ENTRY)
+        status = heap_live_entry(&replay->live, wanted->address, wanted->hash, entry);
+    *wanted->entry = *entry;
+    return status;
 }
 
 /*
  * Finds the entries of all addresses of a batch: which they are does not depend on what happens to
- * them. From far memory come first the slots of those to be looked up, then the records. (A
- * function that did nothing else would be removed by gcc, as one without effect.)
+ * them. From far memory come first the slots of those to be looked up, then the records.
  */
 static ttd_status look_up(heap_replay *replay, const ttd_event *events, size_t count,
                           entry_pair *entries)
 {
-    uint64_t addresses[2 * HEAP_REPLAY_BATCH + 1];
-    size_t unknown = list_unknown(&replay->entries, events, count, addresses);
-    for (size_t i = 0; i < unknown; i++)
-        heap_live_prefetch(&replay->live, addresses[i]);
-    for (size_t i = 0; i < unknown; i++)
-        heap_live_prefetch_record(&replay->live, addresses[i]);
+    unknown list[2 * HEAP_REPLAY_BATCH + 1];
+    size_t n = 0;
     ttd_status status = TTD_OK;
     for (size_t i = 0; i < count && status == TTD_OK; i++) {
         const ttd_event *event = &events[i];
         if (event->base_address)
-            status = find_entry(replay, event->base_ordinal, event->base_address, &entries[i].base);
+            status = note(&replay->entries, event->base_address, event->base_ordinal,
+                          &entries[i].base, list, &n);
         if (event->address && status == TTD_OK)
-            status =
-                find_entry(replay, event->address_ordinal, event->address, &entries[i].address);
+            status = note(&replay->entries, event->address, event->address_ordinal,
+                          &entries[i].address, list, &n);
     }
+    for (size_t i = 0; i < n; i++) {
+        list[i].hash = heap_live_hash(&replay->live, list[i].address);
+        heap_live_prefetch(&replay->live, list[i].hash);
+    }
+    for (size_t i = 0; i < n; i++)
+        heap_live_prefetch_record(&replay->live, list[i].hash);
+    for (size_t i = 0; i < n && status == TTD_OK; i++)
+        status = find_entry(replay, &list[i]);
     return status;
 }
 
