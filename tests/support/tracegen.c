@@ -224,6 +224,89 @@ static void write_event(const line *from)
     check(ttd_writer_event(writer, &event));
 }
 
+/* A state of the generator of calls: how many there are, and where blocks can be. */
+typedef struct churn {
+    uint64_t random;
+    ttd_position now;
+    size_t slots;
+    /** Sequences from which on the block of a slot can be released; 0 in an unused one. */
+    uint64_t *busy;
+} churn;
+
+#define CHURN_BASE 0x10000000
+#define CHURN_STEP 0x40
+
+static size_t churn_pick(churn *state, size_t count)
+{
+    state->random = state->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (size_t)(state->random >> 33) % count;
+}
+
+static uint64_t churn_address(size_t slot)
+{
+    return CHURN_BASE + (uint64_t)slot * CHURN_STEP;
+}
+
+/* A slot for a new block that is acquired at `end`; the address is 0 where the call fails. */
+static void churn_acquire(churn *state, size_t slot, ttd_event *event)
+{
+    event->size = churn_pick(state, 300);
+    if (state->busy[slot] || !churn_pick(state, 50)) {
+        event->result = 0;
+        return;
+    }
+    event->address = churn_address(slot);
+    state->busy[slot] = event->time_end.sequence + 1;
+}
+
+static ttd_event churn_event(churn *state)
+{
+    size_t slot = churn_pick(state, state->slots);
+    state->now.sequence++;
+    ttd_event event = {.action = TTD_ACTION_ALLOC,
+                       .api = TTD_API_MALLOC,
+                       .time_start = state->now,
+                       .time_end = state->now,
+                       .result = 1,
+                       .thread = 1 + (ttd_id)churn_pick(state, 2),
+                       .heap = 1 + (ttd_id)churn_pick(state, 2),
+                       .stack = (ttd_id)churn_pick(state, 5)};
+    event.time_end.steps = 1;
+    if (!state->busy[slot] || state->busy[slot] > state->now.sequence) {
+        churn_acquire(state, slot, &event);
+        return event;
+    }
+    event.base_address = churn_address(slot);
+    event.action = TTD_ACTION_FREE;
+    event.api = TTD_API_FREE;
+    if (!churn_pick(state, 4)) {
+        event.action = TTD_ACTION_REALLOC;
+        event.api = TTD_API_REALLOC;
+        event.previous_address = event.base_address;
+        event.time_end.sequence += churn_pick(state, 5);
+        churn_acquire(state, churn_pick(state, state->slots), &event);
+    }
+    if (event.result)
+        state->busy[slot] = 0;
+    return event;
+}
+
+/* count=N calls, all after the position, that use slots=N addresses; two threads and heaps. */
+static void write_churn(const line *from)
+{
+    churn state = {.random = number_of(from, "seed", 1),
+                   .now = position_of(from, "position"),
+                   .slots = (size_t)number_of(from, "slots", 1000)};
+    state.busy = calloc(state.slots, sizeof *state.busy);
+    if (!state.busy)
+        fail("no memory");
+    for (uint64_t left = number_of(from, "count", 0); left > 0; left--) {
+        ttd_event event = churn_event(&state);
+        check(ttd_writer_event(writer, &event));
+    }
+    free(state.busy);
+}
+
 static void write_loss(const line *from)
 {
     ttd_loss loss = {.reason = (ttd_loss_reason)number_of(from, "reason", 0),
@@ -234,7 +317,7 @@ static void write_loss(const line *from)
     check(ttd_writer_loss(writer, &loss));
 }
 
-/* blocks=ADDRESS:SIZE,... list=1 to 3 */
+/* blocks=ADDRESS:SIZE:EVENT,... list=1 to 3; all of them allocated at one position */
 static void write_blocks(const line *from)
 {
     static ttd_block blocks[4096];
@@ -247,12 +330,18 @@ static void write_blocks(const line *from)
     char *block;
     while (rest && list.count < 4096 && (block = strsep(&rest, ","))) {
         char *end;
-        uint64_t address = strtoull(block, &end, 0);
-        blocks[list.count++] = (ttd_block){.address = address,
-                                           .size = *end == ':' ? strtoull(end + 1, NULL, 0) : 0,
-                                           .event = TTD_UNKNOWN,
-                                           .thread = id_of(from, "thread", 1),
-                                           .heap = id_of(from, "heap", 1)};
+        ttd_block *to = &blocks[list.count++];
+        *to = (ttd_block){.address = strtoull(block, &end, 0),
+                          .event = TTD_UNKNOWN,
+                          .allocated = position_of(from, "allocated"),
+                          .thread = id_of(from, "thread", 1),
+                          .heap = id_of(from, "heap", 1),
+                          .stack = id_of(from, "stack", 0),
+                          .api = (uint8_t)number_of(from, "api", 0)};
+        if (*end == ':')
+            to->size = strtoull(end + 1, &end, 0);
+        if (*end == ':')
+            to->event = strtoull(end + 1, &end, 0);
     }
     check(ttd_writer_live_blocks(writer, &list));
 }
@@ -288,6 +377,9 @@ static void open_writer(const line *from, const char *path)
                        .parent_position = position_of(from, "parent_position"),
                        .start_time = (int64_t)number_of(from, "start_time", 0),
                        .time_unit = number_of(from, "time_unit", 1),
+                       .source_trace_id = number_of(from, "source_id", 0),
+                       .source_size = number_of(from, "source_size", 0),
+                       .source_hash = number_of(from, "source_hash", 0),
                        .process_id = number_of(from, "pid", 100),
                        .parent_process_id = number_of(from, "ppid", 1),
                        .flags = (uint32_t)number_of(from, "flags", 0),
@@ -328,7 +420,7 @@ static void obey(const line *order, const char *path)
                  {"heap", write_heap},     {"stack", write_stack},       {"symbol", write_symbol},
                  {"event", write_event},   {"loss", write_loss},         {"blocks", write_blocks},
                  {"user", write_user},     {"metadata", write_metadata}, {"flush", write_flush},
-                 {"close", close_writer}};
+                 {"churn", write_churn},   {"close", close_writer}};
     if (strcmp(order->word, "trace") == 0) {
         open_writer(order, path);
         return;
