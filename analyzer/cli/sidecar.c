@@ -2,6 +2,8 @@
 #include "cli/sidecar.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,17 +28,6 @@ char *sidecar_path(const char *trace)
 
 /* ---- Making ---- */
 
-static int fail(source *trace, bool silent, ttd_status status, const ttd_error *error)
-{
-    progress_end(&trace->progress);
-    if (silent)
-        return exit_for(status);
-    if (status == TTD_ERROR_CORRUPT || status == TTD_ERROR_TRUNCATED)
-        message("%s: a damaged trace has no index; 'ttdanalyze recover' saves what is intact",
-                trace->path);
-    return source_fail(trace, status, error);
-}
-
 static int fail_file(const char *path, bool silent)
 {
     if (!silent)
@@ -44,68 +35,191 @@ static int fail_file(const char *path, bool silent)
     return STATUS_INTERNAL;
 }
 
-/* Writes the whole index; the descriptor is closed. */
+/* A file that gets its name when it is complete, so that nothing is left of one that is not, even
+ * if we are killed; where the file system cannot do that, one of another name. */
+typedef struct draft {
+    int descriptor;
+    /** The other name; for a file without one, that which it has for a moment at the end. */
+    char *name;
+    bool has_name;
+} draft;
+
+static int open_nameless(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int descriptor =
+        directory ? open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR) : -1;
+    free(directory);
+    return descriptor;
+}
+
+static bool draft_open(draft *file, const char *path)
+{
+    uint64_t number = 0;
+    size_t size = strlen(path) + sizeof ".0123456789abcdef";
+    *file = (draft){.descriptor = -1, .name = malloc(size)};
+    if (!file->name)
+        return false;
+    file->descriptor = open_nameless(path);
+    file->has_name = file->descriptor < 0;
+    if (file->has_name) {
+        snprintf(file->name, size, "%s.XXXXXX", path);
+        file->descriptor = mkstemp(file->name);
+    } else if (getrandom(&number, sizeof number, 0) == sizeof number) {
+        snprintf(file->name, size, "%s.%" PRIx64, path, number);
+    }
+    /* The umask may have taken even that. */
+    return file->descriptor >= 0 && fchmod(file->descriptor, S_IRUSR | S_IWUSR) == 0;
+}
+
+/* Puts the file in its place. */
+static bool draft_publish(draft *file, const char *path)
+{
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", file->descriptor);
+    if (!file->has_name)
+        file->has_name = linkat(AT_FDCWD, self, AT_FDCWD, file->name, AT_SYMLINK_FOLLOW) == 0;
+    if (!file->has_name || rename(file->name, path) != 0)
+        return false;
+    file->has_name = false;
+    return true;
+}
+
+/* Releases everything; a file that was not published is gone. */
+static void draft_close(draft *file)
+{
+    if (file->has_name)
+        unlink(file->name);
+    if (file->descriptor >= 0)
+        close(file->descriptor);
+    free(file->name);
+}
+
+/* What went wrong, and whether it was in the index. */
+typedef struct failure {
+    ttd_error error;
+    bool is_output;
+} failure;
+
+/* Replays the trace into the index; the writer is closed. */
+static ttd_status fill_index(source *trace, ttd_writer *writer, heap_index_facts *facts,
+                             failure *reason)
+{
+    heap_batch_hook hook = source_hook(trace);
+    ttd_status status =
+        heap_index_write(trace->reader, HEAP_INDEX_SPACING, &hook, writer, facts, &reason->error);
+    ttd_end end = {.reason = TTD_END_NOT_RECORDED};
+    ttd_error own = ttd_writer_error(writer);
+    ttd_error closing;
+    ttd_status closed = ttd_writer_close(writer, status == TTD_OK ? &end : NULL, &closing);
+    if (status == TTD_OK && closed != TTD_OK)
+        own = closing;
+    reason->is_output = own.status != TTD_OK;
+    if (reason->is_output)
+        reason->error = own;
+    return status == TTD_OK ? closed : status;
+}
+
 static ttd_status write_index(source *trace, int descriptor, heap_index_facts *facts,
-                              ttd_error *error)
+                              failure *reason)
 {
     ttd_output file;
     ttd_writer *writer;
     ttd_trace derived = *ttd_reader_trace(trace->reader);
+    /* The first chunk is lost. */
+    if (!source_has_times(trace))
+        return TTD_ERROR_CORRUPT;
     derived.flags |= TTD_TRACE_DERIVED;
     if (getrandom(&derived.trace_id, sizeof derived.trace_id, 0) < 0 || !derived.trace_id)
         derived.trace_id = ~ttd_reader_trace(trace->reader)->trace_id | 1;
     ttd_status status = ttd_reader_tie(trace->reader, &derived);
     if (status == TTD_OK)
-        status = ttd_output_descriptor(descriptor, 1, NULL, &file);
-    if (status != TTD_OK) {
-        close(descriptor);
-        return status;
-    }
-    status = ttd_writer_open(&file, &derived, NULL, NULL, &writer, error);
+        status = ttd_output_descriptor(descriptor, 0, NULL, &file);
     if (status != TTD_OK)
         return status;
-    heap_batch_hook hook = source_hook(trace);
-    status = heap_index_write(trace->reader, HEAP_INDEX_SPACING, &hook, writer, facts, error);
-    ttd_end end = {.reason = TTD_END_NOT_RECORDED};
-    ttd_status closed = ttd_writer_close(writer, status == TTD_OK ? &end : NULL, error);
-    return status == TTD_OK ? closed : status;
+    status = ttd_writer_open(&file, &derived, NULL, NULL, &writer, &reason->error);
+    reason->is_output = status != TTD_OK;
+    return status == TTD_OK ? fill_index(trace, writer, facts, reason) : status;
+}
+
+static int fail(source *trace, const char *path, bool silent, ttd_status status,
+                const failure *reason)
+{
+    progress_end(&trace->progress);
+    if (silent)
+        return exit_for(status);
+    if (reason->is_output) {
+        message_error("", path, &reason->error);
+        return STATUS_INTERNAL;
+    }
+    if (status == TTD_ERROR_CORRUPT || status == TTD_ERROR_TRUNCATED)
+        message("%s: a damaged trace has no index; 'ttdanalyze recover' saves what is intact",
+                trace->path);
+    return source_fail(trace, status, &reason->error);
+}
+
+/* Whether nothing is lost with what is there: nothing, or an index, if perhaps a damaged one. */
+static bool is_replaceable(const char *path)
+{
+    ttd_input input;
+    ttd_reader *reader;
+    struct stat there;
+    if (stat(path, &there) != 0)
+        return errno == ENOENT;
+    if (!S_ISREG(there.st_mode))
+        return false;
+    if (!there.st_size)
+        return true;
+    ttd_status status = ttd_input_file(path, NULL, &input, NULL);
+    if (status != TTD_OK)
+        return false;
+    status = ttd_reader_open(&input, NULL, NULL, &reader, NULL);
+    if (status != TTD_OK)
+        return status == TTD_ERROR_CORRUPT || status == TTD_ERROR_TRUNCATED;
+    bool is_index = ttd_reader_trace(reader)->flags & TTD_TRACE_DERIVED;
+    ttd_reader_close(reader);
+    return is_index;
+}
+
+static int make(source *trace, const char *path, bool silent, heap_index_facts *facts)
+{
+    failure reason = {.error = {.what = NULL}};
+    draft file;
+    int status = STATUS_OK;
+    if (!draft_open(&file, path)) {
+        status = fail_file(path, silent);
+    } else {
+        ttd_status written = write_index(trace, file.descriptor, facts, &reason);
+        if (written != TTD_OK)
+            status = fail(trace, path, silent, written, &reason);
+        else if (!draft_publish(&file, path))
+            status = fail_file(path, silent);
+    }
+    draft_close(&file);
+    return status;
 }
 
 int sidecar_make(source *trace, const char *path, bool silent, heap_index_facts *facts)
 {
-    ttd_error error = {.what = NULL};
+    failure reason = {.error = {.what = NULL}};
     if (!trace->is_closed)
-        return fail(trace, silent, TTD_ERROR_TRUNCATED, &error);
-    size_t length = strlen(path) + sizeof ".XXXXXX";
-    char *temporary = malloc(length);
-    if (!temporary)
-        return fail_file(path, silent);
-    snprintf(temporary, length, "%s.XXXXXX", path);
-    int descriptor = mkstemp(temporary);
-    int status = STATUS_OK;
-    if (descriptor < 0) {
-        status = fail_file(path, silent);
-    } else {
-        ttd_status written = write_index(trace, descriptor, facts, &error);
-        if (written != TTD_OK)
-            status = fail(trace, silent, written, &error);
-        else if (rename(temporary, path) != 0)
-            status = fail_file(path, silent);
-        if (status != STATUS_OK)
-            unlink(temporary);
-    }
-    free(temporary);
-    return status;
+        return fail(trace, path, silent, TTD_ERROR_TRUNCATED, &reason);
+    if (is_replaceable(path))
+        return make(trace, path, silent, facts);
+    if (!silent)
+        message("%s: is no index, and will not be overwritten", path);
+    return STATUS_INTERNAL;
 }
 
 /* ---- Using ---- */
 
-/* Whether nobody else put it there than could have changed the trace as well. */
+/* Whether it is a file that nobody else put there than could have changed the trace as well. */
 static bool is_ours(const char *path, const char *trace)
 {
     struct stat index;
     struct stat owner;
-    return stat(path, &index) == 0 && stat(trace, &owner) == 0 &&
+    return stat(path, &index) == 0 && S_ISREG(index.st_mode) && stat(trace, &owner) == 0 &&
            (index.st_uid == owner.st_uid || index.st_uid == geteuid());
 }
 

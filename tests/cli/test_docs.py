@@ -182,6 +182,9 @@ class Json(TestCase):
         self.agree("errors.block", found["findings"][0]["block"])
         self.agree("Call", found["findings"][0]["allocated"])
 
+    def test_index(self):
+        self.agree("index", self.json_of("index", self.trace))
+
     def test_verify_and_recover(self):
         with open(self.trace, "ab") as file:
             file.write(b"x" * 8)
@@ -198,7 +201,7 @@ class Manual(TestCase):
         with open(os.path.join(SOURCE, "analyzer", "ttdanalyze.1"), encoding="utf-8") as file:
             manual = file.read().replace("\\-", "-")
         for command in ("info", "events", "leaks", "moves", "state", "history", "peak", "diff",
-                        "hot", "temporary", "lifetimes", "timeline", "fragmentation", "errors", "verify", "recover"):
+                        "hot", "temporary", "lifetimes", "timeline", "fragmentation", "errors", "verify", "recover", "index"):
             self.assertRegex(manual, rf"(?m)^\.Ss .*\b{command}\b")
             for option in re.findall(r"(?m)^ +(?:-\w, )?--([\w-]+)", run(command, "--help").text):
                 self.assertIn(f"Fl -{option}", manual, command)
