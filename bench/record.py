@@ -107,6 +107,11 @@ def processor():
     return platform.processor()
 
 
+def print_machine(method):
+    print(f'{processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, '
+          f'load {os.getloadavg()[0]:.1f}; {method}')
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--build', default='build', help='the build directory (release) to measure')
@@ -121,8 +126,7 @@ def main():
         'heaptrack_print': shutil.which('heaptrack_print'),
     }
     if not options.json:
-        print(f'{processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, '
-              f'load {os.getloadavg()[0]:.1f}; median of {options.rounds} rounds')
+        print_machine(f'median of {options.rounds} rounds')
     results = []
     with tempfile.TemporaryDirectory() as temporary:
         directory = pathlib.Path(temporary)

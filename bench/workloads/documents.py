@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Builds trees of dictionaries and takes them through JSON."""
 import json
+import sys
 
 def tree(depth):
     if depth == 0:
@@ -17,4 +18,4 @@ def work(rounds):
             kept.append(again)
     return len(kept)
 
-print(work(60))
+print(work(int(sys.argv[1]) if len(sys.argv) > 1 else 60))

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""How fast any position of a trace is reached, and whole traces are gone through. Prints a report.
+
+One trace is generated, one is of a real program: Python, with malloc for its own objects. Times of
+states are wall time of the whole command; rates are events by processor time.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import record
+
+POSITIONS = 21
+
+
+def measure(command):
+    """Processor time, wall time, and the largest resident size in bytes."""
+    begin = time.monotonic()
+    seconds, resident = record.user_time(command)
+    return seconds, time.monotonic() - begin, resident
+
+
+def measure_states(analyzer, trace):
+    """Wall times of going to random positions, and the largest resident size."""
+    times, largest = [], 0
+    for _ in range(POSITIONS):
+        position = f'{random.uniform(0, 100):.4f}%'
+        _, wall, resident = measure([analyzer, 'state', '--at', position, '--format', 'json',
+                                     trace])
+        times.append(wall)
+        largest = max(largest, resident)
+    return times, largest
+
+
+def travel(name, analyzer, trace, rounds):
+    info = json.loads(subprocess.check_output([analyzer, 'info', '--format', 'json', trace]))
+    events = info['events']
+    peak = json.loads(subprocess.check_output([analyzer, 'peak', '--no-index', '--format', 'json',
+                                               trace]))
+    result = {'trace': name, 'events': events, 'trace_bytes': info['file_bytes'],
+              'peak_blocks': peak['live_blocks']}
+    seconds, _, resident = measure([analyzer, 'index', trace])
+    result |= {'index_events_per_second': events / seconds, 'index_resident': resident,
+               'index_bytes': pathlib.Path(f'{trace}.idx').stat().st_size}
+    times, resident = measure_states(analyzer, trace)
+    result |= {'state_median': statistics.median(times), 'state_worst': max(times),
+               'state_resident': resident}
+    for command in (['leaks'], ['peak'], ['diff', '--from', '25%', '--to', '75%']):
+        runs = [measure([analyzer, *command, '--no-pager', trace]) for _ in range(rounds)]
+        result[f'{command[0]}_events_per_second'] = (
+            events / statistics.median(seconds for seconds, _, _ in runs))
+        result[f'{command[0]}_resident'] = max(resident for _, _, resident in runs)
+    return result
+
+
+def report(result):
+    print(f"\n{result['trace']}: {result['events']:,} events, {result['trace_bytes'] / 1e6:.0f} MB, "
+          f"up to {result['peak_blocks']:,} live blocks")
+    print(f"  index   {result['index_events_per_second'] / 1e6:6.1f} M events/s, "
+          f"{result['index_bytes'] / 1e6:.0f} MB, {result['index_resident'] / 1e6:.0f} MB resident")
+    print(f"  state   {result['state_median'] * 1e3:6.0f} ms at the median, "
+          f"{result['state_worst'] * 1e3:.0f} ms at worst, of {POSITIONS} positions; "
+          f"{result['state_resident'] / 1e6:.0f} MB resident")
+    for command in ('leaks', 'peak', 'diff'):
+        print(f"  {command:7} {result[f'{command}_events_per_second'] / 1e6:6.1f} M events/s, "
+              f"{result[f'{command}_resident'] / 1e6:.0f} MB resident")
+
+
+def traces(build, directory, options):
+    """Makes the traces, one after the other: they are large."""
+    generated = directory / 'generated.bin'
+    subprocess.run([build / 'bench' / 'generate', str(options.events), str(options.live),
+                    generated], check=True)
+    yield 'generated', generated
+    generated.unlink()
+    recorded = directory / 'python.bin'
+    subprocess.run([build / 'recorder' / 'ttdrecord', '--no-children', '-q', '-o', recorded, '--',
+                    '/usr/bin/python3', record.WORKLOADS / 'documents.py', '240'], check=True,
+                   stdout=subprocess.DEVNULL, env=dict(os.environ, PYTHONMALLOC='malloc'))
+    yield 'python3, JSON documents', recorded
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--build', default='build', help='the build directory (release) to measure')
+    parser.add_argument('--events', type=int, default=100000000, help='of the generated trace')
+    parser.add_argument('--live', type=int, default=1000000, help='live blocks of it')
+    parser.add_argument('--rounds', type=int, default=3)
+    parser.add_argument('--json', action='store_true', help='machine-readable results')
+    options = parser.parse_args()
+    build = pathlib.Path(options.build).resolve()
+    random.seed(1)
+    if not options.json:
+        record.print_machine(f'median of {options.rounds} rounds')
+    results = []
+    with tempfile.TemporaryDirectory() as temporary:
+        for name, trace in traces(build, pathlib.Path(temporary), options):
+            results.append(travel(name, build / 'analyzer' / 'ttdanalyze', trace, options.rounds))
+            if not options.json:
+                report(results[-1])
+                sys.stdout.flush()
+    if options.json:
+        json.dump(results, sys.stdout, indent=2)
+
+
+if __name__ == '__main__':
+    main()
