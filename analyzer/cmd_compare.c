@@ -40,10 +40,11 @@ static int find(work *all, heap_side side, const moment *when)
     if (status != STATUS_OK)
         return status;
     heap_state state;
+    heap_state_wishes wishes = {.split = HEAP_SPLIT_NONE};
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&own->trace);
-    ttd_status found = heap_state_find(own->trace.reader, sidecar_use(own, at), at, HEAP_SPLIT_NONE,
-                                       false, &hook, &state, &error);
+    ttd_status found = heap_state_find(own->trace.reader, sidecar_use(own, at), at, &wishes, &hook,
+                                       &state, &error);
     if (found != TTD_OK)
         return source_fail(&own->trace, found, &error);
     session_outcome(own, &state.outcome, at);

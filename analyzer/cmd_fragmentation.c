@@ -70,10 +70,11 @@ static int find(session *work, const void *context)
     if (status != STATUS_OK)
         return status;
     heap_state state;
+    heap_state_wishes wishes = {.keeps_blocks = true};
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found = heap_state_find(work->trace.reader, sidecar_use(work, at), at,
-                                       HEAP_SPLIT_NONE, true, &hook, &state, &error);
+    ttd_status found = heap_state_find(work->trace.reader, sidecar_use(work, at), at, &wishes,
+                                       &hook, &state, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     session_outcome(work, &state.outcome, at);

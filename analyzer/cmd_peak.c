@@ -27,12 +27,13 @@ static int find(session *work, const void *options)
     (void)options;
     heap_peak peak;
     heap_state state;
+    heap_state_wishes wishes = {.split = view_split(&work->options.view)};
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
     ttd_status found = heap_peak_find(work->trace.reader, &hook, &peak, &error);
     if (found == TTD_OK)
         found = heap_state_find(work->trace.reader, sidecar_use(work, peak.position), peak.position,
-                                view_split(&work->options.view), false, &hook, &state, &error);
+                                &wishes, &hook, &state, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     session_outcome(work, &peak.outcome, ttd_position_max());

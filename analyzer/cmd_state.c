@@ -114,10 +114,15 @@ static int find(session *work, const void *context)
         return status;
     heap_state state;
     ttd_error error = {.what = NULL};
+    const view_options *views = &work->options.view;
+    heap_state_wishes wishes = {.split = view_split(views),
+                                .has_tables = true,
+                                .has_stacks_in_tables =
+                                    views->include.count || views->exclude.count,
+                                .keeps_blocks = options->shows_blocks};
     heap_batch_hook hook = source_hook(&work->trace);
     ttd_status found = heap_state_find(work->trace.reader, sidecar_use(work, data.at), data.at,
-                                       view_split(&work->options.view), options->shows_blocks,
-                                       &hook, &state, &error);
+                                       &wishes, &hook, &state, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     data.state = &state;

@@ -21,7 +21,7 @@ void map_free(hash_map *map)
 static map_entry *find(const hash_map *map, uint64_t a, uint64_t b)
 {
     size_t mask = map->capacity - 1;
-    size_t i = (size_t)hash_value(map->key, a ^ hash_value(map->key, b)) & mask;
+    size_t i = (size_t)hash_value(map->key, a ^ b * map->key.multiply) & mask;
     while (map->entries[i].value != MAP_NONE && (map->entries[i].a != a || map->entries[i].b != b))
         i = (i + 1) & mask;
     return &map->entries[i];

@@ -7,7 +7,7 @@
 
 void heap_groups_init(heap_groups *groups)
 {
-    *groups = (heap_groups){0};
+    *groups = (heap_groups){.has_stacks = true};
     map_init(&groups->by_key);
 }
 
@@ -21,6 +21,8 @@ void heap_groups_free(heap_groups *groups)
 static ttd_status group_of(heap_groups *groups, const heap_block *block, heap_group **group)
 {
     heap_key key = heap_key_of_block(groups->split, block);
+    if (!groups->has_stacks)
+        key.stack = TTD_NONE;
     uint32_t index = map_get(&groups->by_key, key.stack, key.other);
     if (index != MAP_NONE) {
         *group = &groups->items[index];

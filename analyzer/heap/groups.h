@@ -23,8 +23,10 @@ typedef struct heap_groups {
     size_t capacity;
     uint64_t blocks;
     uint64_t bytes;
-    /** May be set before anything is added. */
+    /** May be set before anything is added: what tells groups apart beside the stack, and whether
+     * the stack does. */
     heap_split split;
+    bool has_stacks;
     hash_map by_key;
 } heap_groups;
 

@@ -30,13 +30,15 @@ static ttd_status copy_blocks(heap_state *state, const heap_live *live)
     return TTD_OK;
 }
 
-static ttd_status collect(heap_state *state, const heap_live *live)
+static ttd_status collect(heap_state *state, const heap_live *live, bool has_tables)
 {
     size_t cursor = 0;
     const heap_block *block;
     ttd_status status = TTD_OK;
     while (status == TTD_OK && (block = heap_live_each(live, &cursor))) {
         status = heap_groups_add(&state->groups, block);
+        if (!has_tables)
+            continue;
         if (status == TTD_OK)
             status = heap_groups_add(&state->heaps, block);
         if (status == TTD_OK)
@@ -48,22 +50,24 @@ static ttd_status collect(heap_state *state, const heap_live *live)
 }
 
 ttd_status heap_state_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position at,
-                           heap_split split, bool keeps_blocks, const heap_batch_hook *hook,
+                           const heap_state_wishes *wishes, const heap_batch_hook *hook,
                            heap_state *state, ttd_error *error)
 {
     memset(state, 0, sizeof *state);
     heap_groups *all[] = {&state->groups, &state->heaps, &state->threads, &state->sizes};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         heap_groups_init(all[i]);
-    state->groups.split = split;
+        all[i]->has_stacks = all[i] == &state->groups || wishes->has_stacks_in_tables;
+    }
+    state->groups.split = wishes->split;
     state->heaps.split = HEAP_SPLIT_HEAP;
     state->threads.split = HEAP_SPLIT_THREAD;
     state->sizes.split = HEAP_SPLIT_SIZE;
     heap_pass pass;
     ttd_status status = heap_pass_run(&pass, reader, keyframes, at, NULL, hook, error);
     if (status == TTD_OK)
-        status = collect(state, &pass.cursor.replay.live);
-    if (status == TTD_OK && keeps_blocks)
+        status = collect(state, &pass.cursor.replay.live, wishes->has_tables);
+    if (status == TTD_OK && wishes->keeps_blocks)
         status = copy_blocks(state, &pass.cursor.replay.live);
     heap_pass_end(&pass, &state->outcome);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

@@ -9,7 +9,7 @@
 typedef struct heap_state {
     /** By the stack that allocated, and as `split` says; largest first, as the others. */
     heap_groups groups;
-    /** By stack as well as by heap, thread and class of size, so that stacks can be left out. */
+    /** By heap, thread and class of size, as far as they were asked for. */
     heap_groups heaps;
     heap_groups threads;
     heap_groups sizes;
@@ -19,14 +19,24 @@ typedef struct heap_state {
     heap_outcome outcome;
 } heap_state;
 
+/** What is wanted of a state, beside state->groups. */
+typedef struct heap_state_wishes {
+    /** Of state->groups. */
+    heap_split split;
+    /** Set the tables by heap, thread and size; if by stack as well, stacks can be left out of them
+     * before they are joined, but it takes its time. */
+    bool has_tables;
+    bool has_stacks_in_tables;
+    /** Set state->blocks. */
+    bool keeps_blocks;
+} heap_state_wishes;
+
 /**
- * @param split         of state->groups
- * @param keeps_blocks  set state->blocks as well
- * @param state         set on TTD_OK; release with heap_state_free()
+ * @param state  set on TTD_OK; release with heap_state_free()
  * Others and statuses as heap_pass_run().
  */
 ttd_status heap_state_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position at,
-                           heap_split split, bool keeps_blocks, const heap_batch_hook *hook,
+                           const heap_state_wishes *wishes, const heap_batch_hook *hook,
                            heap_state *state, ttd_error *error);
 void heap_state_free(heap_state *state);
 
