@@ -216,3 +216,43 @@ Test(roundtrip, many_shapes)
     ttd_memory_free(&memory);
     model_free(&m);
 }
+
+/* Which of 3000 blocks is allocated or freed next: at random, last in first out, or in a ring. */
+static uint64_t choose_block(uint64_t i)
+{
+    switch (i / 8000 % 3) {
+    case 0:
+        return i * i * 7919 / 13 % 3000;
+    case 1:
+        return i / 2000 % 2 ? i % 2000 : 1999 - i % 2000;
+    default:
+        return i % 1500;
+    }
+}
+
+/* More blocks in one chunk than can be named, in orders that leave few and many gaps. */
+Test(roundtrip, many_blocks)
+{
+    model m;
+    ttd_memory memory;
+    bool live[3000] = {false};
+    ttd_trace trace = model_begin(&m, (entropy){.state = 5}, MODEL_ANYTHING);
+    ttd_writer *writer = fixture_writer(&memory, &trace, NULL);
+    for (uint64_t i = 0; i < 60000; i++) {
+        uint64_t block = choose_block(i), address = 0x10000 + block * 16;
+        bool frees = live[block];
+        ttd_event event = {.action = frees ? TTD_ACTION_FREE : TTD_ACTION_ALLOC,
+                           .api = frees ? TTD_API_FREE : TTD_API_MALLOC,
+                           .time_start = {1, 2 * i},
+                           .time_end = {1, 2 * i + 1},
+                           .address = frees ? 0 : address,
+                           .base_address = frees ? address : 0,
+                           .result = 1};
+        live[block] = !frees;
+        cr_assert_eq(model_write_event(&m, writer, &event), TTD_OK);
+    }
+    fixture_close(writer);
+    fixture_check_model(&m, &memory);
+    ttd_memory_free(&memory);
+    model_free(&m);
+}
