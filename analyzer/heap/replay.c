@@ -1,23 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/replay.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/grow.h"
-
-/* No chunk has this number. */
-#define NO_CHUNK UINT64_MAX
-
-/* Ordinals that room is made for at once. */
-#define ORDINALS_AHEAD 256
-
-/* What the calls of a batch refer to. */
-typedef struct entry_pair {
-    uint32_t base;
-    uint32_t address;
-} entry_pair;
-
 static void discard(void *context, const heap_block *block)
 {
     heap_replay *replay = context;
@@ -43,7 +26,8 @@ static ttd_status start(heap_replay *replay)
 
 ttd_status heap_replay_init(heap_replay *replay, const heap_observer *observer)
 {
-    *replay = (heap_replay){.entries = {.chunk = NO_CHUNK}};
+    *replay = (heap_replay){0};
+    heap_entries_init(&replay->entries);
     if (observer)
         replay->observer = *observer;
     return start(replay);
@@ -53,8 +37,7 @@ void heap_replay_free(heap_replay *replay)
 {
     heap_live_free(&replay->live);
     heap_queue_free(&replay->queue);
-    free(replay->entries.items);
-    replay->entries.items = NULL;
+    heap_entries_free(&replay->entries);
 }
 
 ttd_status heap_replay_reset(heap_replay *replay)
@@ -169,7 +152,7 @@ static inline ttd_status release(heap_replay *replay, const ttd_event *event, ui
 }
 
 static inline ttd_status apply_alloc(heap_replay *replay, const ttd_event *event,
-                                     entry_pair entries)
+                                     heap_entry_pair entries)
 {
     if (!event->result || !event->address || !ttd_event_returned(event))
         return TTD_OK;
@@ -184,7 +167,8 @@ static inline ttd_status apply_alloc(heap_replay *replay, const ttd_event *event
     return acquire(replay, entries.address, &block, NULL);
 }
 
-static inline ttd_status apply_free(heap_replay *replay, const ttd_event *event, entry_pair entries)
+static inline ttd_status apply_free(heap_replay *replay, const ttd_event *event,
+                                    heap_entry_pair entries)
 {
     if (!event->base_address || (!event->result && ttd_event_returned(event)))
         return TTD_OK;
@@ -193,8 +177,8 @@ static inline ttd_status apply_free(heap_replay *replay, const ttd_event *event,
 }
 
 /* `is_alone`: nothing can happen between its release and its acquisition. */
-static ttd_status apply_realloc(heap_replay *replay, const ttd_event *event, entry_pair entries,
-                                bool is_alone)
+static ttd_status apply_realloc(heap_replay *replay, const ttd_event *event,
+                                heap_entry_pair entries, bool is_alone)
 {
     if (!event->result || !ttd_event_returned(event))
         return TTD_OK;
@@ -249,7 +233,7 @@ static ttd_status tell_call(heap_replay *replay, const ttd_event *event)
 }
 
 static inline ttd_status apply_event(heap_replay *replay, const ttd_event *event,
-                                     entry_pair entries, bool is_alone)
+                                     heap_entry_pair entries, bool is_alone)
 {
     heap_counts *counts = &replay->counts;
     if (is_observed(replay)) {
@@ -292,95 +276,6 @@ ttd_status heap_replay_settle(heap_replay *replay, ttd_position until)
     return status;
 }
 
-/* ---- Looking up ---- */
-
-/* Ordinals and entries are good until the next chunk, or the next sweep. */
-static void enter_chunk(heap_replay *replay, uint64_t chunk)
-{
-    bool is_littered = heap_live_is_littered(&replay->live);
-    if (is_littered)
-        heap_live_sweep(&replay->live);
-    if (is_littered || replay->entries.chunk != chunk)
-        replay->entries.count = 0;
-    replay->entries.chunk = chunk;
-}
-
-/* An address that is to be looked up, and where its entry goes. */
-typedef struct unknown {
-    uint64_t address;
-    uint32_t hash;
-    uint32_t ordinal;
-    uint32_t *entry;
-} unknown;
-
-/* Makes room for an ordinal, and for those that will come soon. */
-static ttd_status reserve_ordinal(heap_entries *entries, uint32_t ordinal)
-{
-    size_t wanted = (size_t)ordinal + ORDINALS_AHEAD;
-    ttd_status status =
-        grow_array((void **)&entries->items, &entries->capacity, wanted, sizeof *entries->items);
-    while (status == TTD_OK && entries->count < wanted)
-        entries->items[entries->count++] = HEAP_NO_ENTRY;
-    return status;
-}
-
-/* Takes the entry of an address, or adds the address to the list of those that have none yet. */
-static inline ttd_status note(heap_entries *entries, uint64_t address, uint32_t ordinal,
-                              uint32_t *entry, unknown *list, size_t *count)
-{
-    ttd_status status = TTD_OK;
-    if (ordinal >= entries->count)
-        status = reserve_ordinal(entries, ordinal);
-    if (status != TTD_OK)
-        return status;
-    *entry = entries->items[ordinal];
-    list[*count].address = address;
-    list[*count].ordinal = ordinal;
-    list[*count].entry = entry;
-    *count += *entry == HEAP_NO_ENTRY;
-    return TTD_OK;
-}
-
-static ttd_status find_entry(heap_replay *replay, const unknown *wanted)
-{
-    uint32_t *entry = &replay->entries.items[wanted->ordinal];
-    ttd_status status = TTD_OK;
-    if (*entry == HEAP_NO_ENTRY)
-        status = heap_live_entry(&replay->live, wanted->address, wanted->hash, entry);
-    *wanted->entry = *entry;
-    return status;
-}
-
-/*
- * Finds the entries of all addresses of a batch: which they are does not depend on what happens to
- * them. From far memory come first the slots of those to be looked up, then the records.
- */
-static ttd_status look_up(heap_replay *replay, const ttd_event *events, size_t count,
-                          entry_pair *entries)
-{
-    unknown list[2 * HEAP_REPLAY_BATCH + 1];
-    size_t n = 0;
-    ttd_status status = TTD_OK;
-    for (size_t i = 0; i < count && status == TTD_OK; i++) {
-        const ttd_event *event = &events[i];
-        if (event->base_address)
-            status = note(&replay->entries, event->base_address, event->base_ordinal,
-                          &entries[i].base, list, &n);
-        if (event->address && status == TTD_OK)
-            status = note(&replay->entries, event->address, event->address_ordinal,
-                          &entries[i].address, list, &n);
-    }
-    for (size_t i = 0; i < n; i++) {
-        list[i].hash = heap_live_hash(&replay->live, list[i].address);
-        heap_live_prefetch(&replay->live, list[i].hash);
-    }
-    for (size_t i = 0; i < n; i++)
-        heap_live_prefetch_record(&replay->live, list[i].hash);
-    for (size_t i = 0; i < n && status == TTD_OK; i++)
-        status = find_entry(replay, &list[i]);
-    return status;
-}
-
 /* ---- Applying ---- */
 
 /* Whether the acquisition of a ReAlloc comes before anything else can happen. */
@@ -394,9 +289,10 @@ static inline bool is_alone(const heap_replay *replay, const ttd_event *event,
 static ttd_status apply_batch(heap_replay *replay, const ttd_event *events, size_t count,
                               ttd_position until, size_t *applied)
 {
-    entry_pair entries[HEAP_REPLAY_BATCH];
+    heap_entry_pair entries[HEAP_ENTRIES_BATCH];
     bool is_bounded = ttd_position_compare(until, ttd_position_max()) < 0;
-    ttd_status status = look_up(replay, events, count, entries);
+    ttd_status status =
+        heap_entries_look_up(&replay->entries, &replay->live, events, count, entries);
     size_t i = 0;
     for (; i < count && status == TTD_OK; i++) {
         const ttd_event *event = &events[i];
@@ -420,9 +316,9 @@ ttd_status heap_replay_apply(heap_replay *replay, uint64_t chunk, const ttd_even
     ttd_status status = TTD_OK;
     size_t done = 0;
     while (status == TTD_OK && done < count) {
-        size_t wanted = count - done < HEAP_REPLAY_BATCH ? count - done : HEAP_REPLAY_BATCH;
+        size_t wanted = count - done < HEAP_ENTRIES_BATCH ? count - done : HEAP_ENTRIES_BATCH;
         size_t got;
-        enter_chunk(replay, chunk);
+        heap_entries_begin(&replay->entries, &replay->live, chunk);
         status = apply_batch(replay, events + done, wanted, until, &got);
         done += got;
         if (got < wanted)

@@ -11,7 +11,7 @@
 #ifndef ANALYZER_HEAP_REPLAY_H
 #define ANALYZER_HEAP_REPLAY_H
 
-#include "heap/live.h"
+#include "heap/entries.h"
 #include "heap/pending.h"
 
 typedef enum heap_effect_kind {
@@ -68,20 +68,6 @@ typedef struct heap_counts {
     uint64_t unknown_releases;
     uint64_t overlaps;
 } heap_counts;
-
-/** Entries of the addresses that a chunk spells out, by ordinal (see ttd_event). */
-typedef struct heap_entries {
-    /** HEAP_NO_ENTRY where not looked up yet. */
-    uint32_t *items;
-    size_t count;
-    size_t capacity;
-    uint64_t chunk;
-} heap_entries;
-
-#define HEAP_NO_ENTRY UINT32_MAX
-
-/** Events that are looked up together, before they are applied. */
-#define HEAP_REPLAY_BATCH 64
 
 typedef struct heap_replay {
     heap_live live;
