@@ -11,7 +11,6 @@
 #include "base/buffer.h"
 #include "base/cursor.h"
 #include "base/map.h"
-#include "codec/places.h"
 #include "layout.h"
 
 /** What many shapes have in common. */
@@ -148,6 +147,10 @@ static inline void ttd_address_push(ttd_address_list *list, uint64_t address)
     list->items[list->count++] = address;
 }
 
+/** Hashes of addresses: enough that among those that can be named few have the same. */
+#define TTD_ADDRESS_HASH_BITS 11
+#define TTD_ADDRESS_HASHES    (1u << TTD_ADDRESS_HASH_BITS)
+
 /** Encoder of one chunk at a time; it encodes event by event. */
 typedef struct ttd_events_encoder {
     ttd_event_state state;
@@ -157,8 +160,9 @@ typedef struct ttd_events_encoder {
     uint32_t last_class[UINT8_MAX + 1];
     ttd_map shape_map;
     ttd_map thread_map;
-    ttd_places freed;
-    ttd_places allocated;
+    /** By hash: how long the list was when it last got an address of that hash; 0 for never. */
+    uint32_t freed_at[TTD_ADDRESS_HASHES];
+    uint32_t allocated_at[TTD_ADDRESS_HASHES];
     uint32_t count;
     /** Events for which every column has room. */
     uint32_t room;

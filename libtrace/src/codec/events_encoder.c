@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "codec/api.h"
 
-/** The largest place that is used: a reader has to move as many addresses. */
-#define SEARCH_DEPTH 128
+/** How far back places are looked for: farther gains less than it costs. */
+#define SEARCH_DEPTH 64
 
 /** Events for which room is made at once. */
 #define ROOM 256
@@ -63,8 +63,8 @@ void ttd_events_encoder_clear(ttd_events_encoder *encoder)
     ttd_map_clear(&encoder->class_map);
     ttd_map_clear(&encoder->shape_map);
     ttd_map_clear(&encoder->thread_map);
-    ttd_places_clear(&encoder->freed);
-    ttd_places_clear(&encoder->allocated);
+    memset(encoder->freed_at, 0, sizeof encoder->freed_at);
+    memset(encoder->allocated_at, 0, sizeof encoder->allocated_at);
     encoder->count = 0;
     encoder->room = 0;
     encoder->since_exception = 0;
@@ -77,7 +77,7 @@ static bool make_room(ttd_events_encoder *encoder)
         if (!ttd_buffer_reserve(&encoder->columns[i], (size_t)ROOM * most_bytes[i]))
             return false;
     encoder->room = ROOM;
-    return true;
+    return ttd_event_state_reserve_addresses(&encoder->state, (size_t)encoder->count + ROOM);
 }
 
 /** Whether the event's parameters, as many as the class says, are what it says of them. */
@@ -149,6 +149,39 @@ static void encode_extra(ttd_events_encoder *encoder, const ttd_event *event,
     }
 }
 
+static inline size_t hash_address(uint64_t address)
+{
+    uint32_t low = (uint32_t)(address >> TTD_ADDRESS_ROTATION);
+    return low * UINT32_C(0x9E3779B1) >> (32 - TTD_ADDRESS_HASH_BITS);
+}
+
+/** The place of an address in a list, 1 for the newest; 0 if it is not found near the end. */
+static inline unsigned find_place(const ttd_address_list *list, const uint32_t *at,
+                                  uint64_t address)
+{
+    /* Since it was appended it can only have moved towards the begin. */
+    size_t i = at[hash_address(address)];
+    size_t least = list->count > SEARCH_DEPTH ? list->count - SEARCH_DEPTH : 0;
+    if (i > list->count)
+        i = list->count;
+    const uint64_t *items = list->items;
+    /* Four at a time, since where the search ends is hard to predict. */
+    for (; i >= least + 4; i -= 4)
+        if ((items[i - 1] == address) | (items[i - 2] == address) | (items[i - 3] == address) |
+            (items[i - 4] == address))
+            break;
+    for (; i > least; i--)
+        if (items[i - 1] == address)
+            return (unsigned)(list->count - i + 1);
+    return 0;
+}
+
+static inline void push(ttd_address_list *list, uint32_t *at, uint64_t address)
+{
+    ttd_address_push(list, address);
+    at[hash_address(address)] = (uint32_t)list->count;
+}
+
 static void put_explicit(ttd_events_encoder *encoder, ttd_column column, uint64_t address,
                          uint64_t *last)
 {
@@ -159,30 +192,28 @@ static void put_explicit(ttd_events_encoder *encoder, ttd_column column, uint64_
 
 static void encode_base(ttd_events_encoder *encoder, const ttd_event *event, bool releases)
 {
-    uint32_t slot;
-    unsigned place = ttd_places_find(&encoder->allocated, event->base_address, SEARCH_DEPTH, &slot);
+    ttd_event_state *state = &encoder->state;
+    unsigned place = find_place(&state->allocated, encoder->allocated_at, event->base_address);
     ttd_events_put8(encoder, TTD_COLUMN_RELEASED, place);
     if (place == 0)
-        put_explicit(encoder, TTD_COLUMN_RELEASED_EXPLICIT, event->base_address,
-                     &encoder->state.released);
+        put_explicit(encoder, TTD_COLUMN_RELEASED_EXPLICIT, event->base_address, &state->released);
     if (!releases)
         return;
     if (place != 0)
-        ttd_places_take(&encoder->allocated, slot);
-    ttd_places_push(&encoder->freed, event->base_address);
+        ttd_address_take(&state->allocated, place);
+    push(&state->freed, encoder->freed_at, event->base_address);
 }
 
 static void encode_address(ttd_events_encoder *encoder, const ttd_event *event)
 {
-    uint32_t slot;
-    unsigned place = ttd_places_find(&encoder->freed, event->address, SEARCH_DEPTH, &slot);
+    ttd_event_state *state = &encoder->state;
+    unsigned place = find_place(&state->freed, encoder->freed_at, event->address);
     ttd_events_put8(encoder, TTD_COLUMN_ACQUIRED, place);
     if (place == 0)
-        put_explicit(encoder, TTD_COLUMN_ACQUIRED_EXPLICIT, event->address,
-                     &encoder->state.acquired);
+        put_explicit(encoder, TTD_COLUMN_ACQUIRED_EXPLICIT, event->address, &state->acquired);
     else
-        ttd_places_take(&encoder->freed, slot);
-    ttd_places_push(&encoder->allocated, event->address);
+        ttd_address_take(&state->freed, place);
+    push(&state->allocated, encoder->allocated_at, event->address);
 }
 
 static inline bool encode_time(ttd_events_encoder *encoder, const ttd_event *event)
