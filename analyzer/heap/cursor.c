@@ -94,9 +94,9 @@ static ttd_status approach(heap_cursor *cursor, ttd_position target, ttd_error *
     if (!keyframe)
         return goes_back ? start_over(cursor) : TTD_OK;
     ttd_status status = jump(cursor, keyframe, error);
-    if (status == TTD_OK || status == TTD_ERROR_NO_MEMORY)
+    if (status == TTD_OK)
         return status;
-    /* The index is no good: it is not needed either. */
+    /* The index is no good, or asks for more memory than there is: it is not needed either. */
     cursor->keyframes = NULL;
     return start_over(cursor);
 }

@@ -254,6 +254,7 @@ uint64_t heap_live_destroy(heap_live *live, ttd_id heap)
     if (!blocks)
         return 0;
     live->lives[life].ended = true;
+    live->life_ended++;
     live->last_life = HEAP_NO_LIFE;
     live->count -= blocks;
     return blocks;
@@ -263,6 +264,7 @@ uint64_t heap_live_destroy(heap_live *live, ttd_id heap)
 static void recycle_lives(heap_live *live)
 {
     live->life_unused = HEAP_NO_LIFE;
+    live->life_ended = 0;
     for (uint32_t i = 0; i < live->life_count; i++) {
         if (!live->lives[i].ended)
             continue;

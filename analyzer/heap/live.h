@@ -56,7 +56,8 @@ typedef struct heap_slot {
 
 #define HEAP_NO_LIFE UINT32_MAX
 
-/** Entries that are tolerated beyond twice the live ones. */
+/** What is tolerated of entries that are not live, and of heaps that were destroyed, however few
+ * blocks there are. */
 #define HEAP_LITTER_MAX 4096
 
 /** A heap from its first block to its destruction. */
@@ -90,6 +91,8 @@ typedef struct heap_live {
     size_t life_capacity;
     uint32_t life_count;
     uint32_t life_unused;
+    /** Lives that ended since the last sweep. */
+    uint32_t life_ended;
     hash_map life_of_heap;
     ttd_id last_heap;
     uint32_t last_life;
@@ -189,10 +192,15 @@ heap_block *heap_live_find(const heap_live *live, uint64_t address);
 /** Removes all blocks of a heap; returns how many there were. */
 uint64_t heap_live_destroy(heap_live *live, ttd_id heap);
 
-/** Whether so many entries are not live that they should be swept up. */
+/**
+ * Whether so much is not live that it should be swept up. A sweep goes through all records, of
+ * which there are as many as there ever were entries: it must be worth that, also long after a
+ * peak.
+ */
 static inline bool heap_live_is_littered(const heap_live *live)
 {
-    return live->filled > 2 * live->count + HEAP_LITTER_MAX;
+    return live->filled > 2 * live->count + live->block_count / 4 + HEAP_LITTER_MAX ||
+           live->life_ended > (uint64_t)live->block_count + HEAP_LITTER_MAX;
 }
 
 /** Forgets entries that are not live; the discard function has then seen all that were stale. */

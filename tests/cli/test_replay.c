@@ -246,3 +246,45 @@ Test(live, destruction_is_cheap, .timeout = 20)
     cr_assert_lt(live.slot_capacity, 8000000);
     heap_live_free(&live);
 }
+
+/* Nor does it leave anything behind where an address is used again and again. */
+Test(live, destruction_leaves_nothing)
+{
+    heap_live live;
+    uint64_t old;
+    cr_assert_eq(heap_live_init(&live), TTD_OK);
+    for (uint64_t i = 1; i <= 1000000; i++) {
+        cr_assert_not(acquire(&live, 32, 1, i, &old));
+        cr_assert_eq(heap_live_destroy(&live, 1), 1);
+        if (heap_live_is_littered(&live))
+            heap_live_sweep(&live);
+    }
+    cr_assert_lt(live.life_capacity, 10000);
+    heap_live_free(&live);
+}
+
+/* Long after a peak new addresses cost no more than before it, and the table does not grow. */
+Test(live, peak_is_over, .timeout = 20)
+{
+    heap_live live;
+    uint64_t old;
+    unsigned sweeps = 0;
+    cr_assert_eq(heap_live_init(&live), TTD_OK);
+    for (uint64_t i = 1; i <= 500000; i++)
+        cr_assert_not(acquire(&live, i * 32, 1, i, &old));
+    for (uint64_t i = 1; i <= 500000; i++)
+        cr_assert(release(&live, i * 32, &old));
+    size_t capacity = live.slot_capacity;
+    for (uint64_t i = 1; i <= 2000000; i++) {
+        uint64_t address = UINT64_C(0x10000000000) + i * 32;
+        cr_assert_not(acquire(&live, address, 1, i, &old));
+        cr_assert(release(&live, address, &old));
+        if (!heap_live_is_littered(&live))
+            continue;
+        heap_live_sweep(&live);
+        sweeps++;
+    }
+    cr_assert_lt(sweeps, 40);
+    cr_assert_eq(live.slot_capacity, capacity);
+    heap_live_free(&live);
+}
