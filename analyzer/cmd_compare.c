@@ -18,7 +18,7 @@ typedef struct work {
 static ttd_status add_groups(work *all, heap_side side, const heap_groups *groups)
 {
     definitions *names = &all->sessions[side].names;
-    fingerprinter memory = {.bytes = NULL};
+    fingerprinter memory = {.state = NULL};
     ttd_status status = TTD_OK;
     for (size_t i = 0; i < groups->count && status == TTD_OK; i++) {
         fingerprint key = {0, groups->items[i].key.stack};

@@ -75,9 +75,15 @@ int session_write_baseline(session *work)
 
 int session_group(session *work, const heap_rows *rows)
 {
-    if (session_has_tree(work))
-        return check(work, view_tree_build(&work->view, rows, &work->tree));
-    return check(work, view_group(&work->view, rows));
+    if (!session_has_tree(work))
+        return check(work, view_group(&work->view, rows));
+    ttd_status status = view_tree_build(&work->view, rows, &work->tree);
+    if (status != TTD_ERROR_LIMIT)
+        return check(work, status);
+    progress_end(&work->trace.progress);
+    message("%s: a tree of more than %u calls; --depth makes it smaller", work->trace.path,
+            VIEW_NODES_MAX);
+    return STATUS_INTERNAL;
 }
 
 bool session_print_tree(session *work, const char *unit, const char *weight)

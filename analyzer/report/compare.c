@@ -175,7 +175,7 @@ static void json_certainty(json *writer, const report_compare *data)
 void json_compare(report *to, const report_compare *data)
 {
     const heap_comparison *comparison = data->comparison;
-    fingerprinter work = {.bytes = NULL};
+    fingerprinter work = {.state = NULL};
     json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
@@ -202,7 +202,7 @@ void json_compare(report *to, const report_compare *data)
 
 void csv_compare(report *to, const report_compare *data)
 {
-    fingerprinter work = {.bytes = NULL};
+    fingerprinter work = {.state = NULL};
     csv writer;
     csv_init(&writer, to->output);
     csv_header(&writer, "change,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"

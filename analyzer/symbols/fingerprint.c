@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbols/fingerprint.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
-
-#include "base/grow.h"
 
 /* What stands before the parts of a frame, so that no two different ones have the same bytes. */
 #define FRAME_NAMED   'f'
 #define FRAME_OFFSET  'o'
 #define FRAME_NOWHERE '?'
-#define FRAME_FIXED   (1 + 2 * sizeof(uint64_t))
 
 void fingerprinter_free(fingerprinter *work)
 {
     frame_list_free(&work->frames);
-    free(work->bytes);
+    XXH3_freeState(work->state);
     *work = (fingerprinter){0};
 }
 
@@ -61,55 +57,48 @@ static ttd_string without_clone(ttd_string name)
     return name;
 }
 
-static size_t put_number(char *to, uint64_t value)
+static void add_number(XXH3_state_t *state, uint64_t value)
 {
+    unsigned char bytes[sizeof value];
     for (size_t i = 0; i < sizeof value; i++)
-        to[i] = (char)(value >> 8 * i);
-    return sizeof value;
+        bytes[i] = (unsigned char)(value >> 8 * i);
+    XXH3_128bits_update(state, bytes, sizeof bytes);
 }
 
-static size_t put_text(char *to, ttd_string text)
+static void add_text(XXH3_state_t *state, ttd_string text)
 {
-    size_t used = put_number(to, text.size);
+    add_number(state, text.size);
     if (text.size)
-        memcpy(to + used, text.data, text.size);
-    return used + text.size;
+        XXH3_128bits_update(state, text.data, text.size);
 }
 
-/* As many bytes at most as FRAME_FIXED and both texts. */
-static size_t put_frame(char *to, const frame *item)
+static void add_frame(XXH3_state_t *state, const frame *item)
 {
-    ttd_string module = base_name(item->module);
-    size_t used = 1;
-    if (item->function.size) {
-        *to = FRAME_NAMED;
-        used += put_text(to + used, without_clone(item->function));
-        used += put_text(to + used, module);
-    } else if (item->module_id) {
-        *to = FRAME_OFFSET;
-        used += put_text(to + used, module);
-        used += put_number(to + used, item->offset);
-    } else {
-        *to = FRAME_NOWHERE;
-    }
-    return used;
+    char kind = item->function.size ? FRAME_NAMED : item->module_id ? FRAME_OFFSET : FRAME_NOWHERE;
+    XXH3_128bits_update(state, &kind, sizeof kind);
+    if (kind == FRAME_NOWHERE)
+        return;
+    if (kind == FRAME_NAMED)
+        add_text(state, without_clone(item->function));
+    add_text(state, base_name(item->module));
+    if (kind == FRAME_OFFSET)
+        add_number(state, item->offset);
 }
 
 ttd_status fingerprint_stack(fingerprinter *work, definitions *all, ttd_id stack,
                              fingerprint *result)
 {
+    if (!work->state)
+        work->state = XXH3_createState();
+    if (!work->state)
+        return TTD_ERROR_NO_MEMORY;
     ttd_status status = frame_list_expand(&work->frames, all, stack);
-    size_t size = 0;
-    for (size_t i = 0; i < work->frames.count && status == TTD_OK; i++) {
-        const frame *item = &work->frames.items[i];
-        size_t wanted = size + FRAME_FIXED + item->function.size + item->module.size;
-        status = grow_array((void **)&work->bytes, &work->capacity, wanted, 1);
-        if (status == TTD_OK)
-            size += put_frame(work->bytes + size, item);
-    }
     if (status != TTD_OK)
         return status;
-    XXH128_hash_t hash = XXH3_128bits(size ? work->bytes : "", size);
+    XXH3_128bits_reset(work->state);
+    for (size_t i = 0; i < work->frames.count; i++)
+        add_frame(work->state, &work->frames.items[i]);
+    XXH128_hash_t hash = XXH3_128bits_digest(work->state);
     *result = (fingerprint){hash.high64, hash.low64};
     return TTD_OK;
 }

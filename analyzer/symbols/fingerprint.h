@@ -24,8 +24,8 @@ typedef struct fingerprint {
 /** Memory of the work, used again and again: all zero when empty. */
 typedef struct fingerprinter {
     frame_list frames;
-    char *bytes;
-    size_t capacity;
+    /** Of the hash. Frames are hashed one by one: those of a crafted trace can take gigabytes. */
+    struct XXH3_state_s *state;
 } fingerprinter;
 
 void fingerprinter_free(fingerprinter *work);

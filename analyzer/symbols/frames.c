@@ -5,9 +5,6 @@
 
 #include "base/grow.h"
 
-/* More frames than the format allows a stack, inlined ones included: only to stop at some point. */
-#define FRAMES_MAX 65536
-
 void frame_list_free(frame_list *list)
 {
     free(list->items);
@@ -51,7 +48,7 @@ ttd_status frame_list_expand(frame_list *list, definitions *all, ttd_id stack)
 {
     list->count = 0;
     const definition_stack *item;
-    while (list->count < FRAMES_MAX && (item = definitions_stack(all, stack))) {
+    while (list->count < FRAME_LIST_MAX && (item = definitions_stack(all, stack))) {
         ttd_status status = frame_list_add(list, all, item);
         if (status != TTD_OK)
             return status;

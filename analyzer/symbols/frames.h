@@ -23,6 +23,10 @@ typedef struct frame {
     bool is_inlined;
 } frame;
 
+/** Stacks are cut after about so many frames: a crafted trace can have millions that are inlined.
+ */
+#define FRAME_LIST_MAX 65536
+
 /** All zero when empty; used again and again. */
 typedef struct frame_list {
     frame *items;

@@ -15,6 +15,8 @@ static void add_amount(heap_amount *sum, heap_amount amount)
 
 static ttd_status add_node(view_tree *tree, uint32_t parent, uint32_t label, uint32_t depth)
 {
+    if (tree->count == VIEW_NODES_MAX)
+        return TTD_ERROR_LIMIT;
     ttd_status status =
         grow_array((void **)&tree->nodes, &tree->capacity, tree->count + 1, sizeof *tree->nodes);
     if (status == TTD_OK)

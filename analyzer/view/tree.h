@@ -5,6 +5,10 @@
 
 #include "view/view.h"
 
+/** A tree has no more nodes, which take some 130 bytes each while it is made: stacks that share
+ * little are a thousand times larger as a tree than in a trace. */
+#define VIEW_NODES_MAX (UINT32_C(1) << 23)
+
 /** No node. */
 #define VIEW_NO_NODE UINT32_MAX
 
@@ -40,7 +44,7 @@ typedef struct view_tree {
  * left out if nothing of them counts.
  *
  * @param tree  set on TTD_OK; release with view_tree_free()
- * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ * @return TTD_OK, TTD_ERROR_LIMIT for more than VIEW_NODES_MAX nodes, TTD_ERROR_NO_MEMORY.
  */
 ttd_status view_tree_build(view *shown, const heap_rows *rows, view_tree *tree);
 void view_tree_free(view_tree *tree);

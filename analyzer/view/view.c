@@ -108,7 +108,8 @@ ttd_status view_find_path(view *shown, ttd_id stack)
     const definition_stack *item;
     ttd_status status = TTD_OK;
     shown->path_count = 0;
-    while (status == TTD_OK && (item = definitions_stack(shown->names, stack))) {
+    while (status == TTD_OK && shown->path_count < FRAME_LIST_MAX &&
+           (item = definitions_stack(shown->names, stack))) {
         view_site site;
         status = site_of(shown, item, &site);
         if (status == TTD_OK)
