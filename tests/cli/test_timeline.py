@@ -140,7 +140,9 @@ class Plot(TestCase):
             self.assertNotIn("\033", "".join(self.lines(100, **environment, **UTF8)))
 
     def test_without_utf8(self):
-        for environment in ({"LC_ALL": "C"}, {"LC_ALL": "no_SUCH"}, {"LANG": "C", "LC_ALL": ""},
+        # Python itself sets LC_CTYPE where there is no locale.
+        for environment in ({"LC_ALL": "C"}, {"LC_ALL": "no_SUCH"},
+                            {"LANG": "C", "LC_ALL": "", "LC_CTYPE": ""},
                             {"LC_ALL": "", "LC_CTYPE": "POSIX", "LANG": "C.UTF-8"}):
             result = self.run_ok("timeline", self.trace, env=environment)
             self.assertTrue(result.raw.isascii(), environment)
