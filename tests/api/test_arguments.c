@@ -231,6 +231,23 @@ Test(arguments, open)
     refuse_open(&trace, &options);
 }
 
+Test(arguments, event_batches)
+{
+    static const uint32_t wrong[] = {0, TTD_EVENT_BATCHES_MAX + 1, UINT32_MAX};
+    ttd_trace trace = fixture_trace();
+    ttd_memory made;
+    fixture_close(fixture_writer(&made, &trace, NULL));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ttd_reader_options options = ttd_reader_options_default();
+        ttd_input input;
+        ttd_reader *reader;
+        options.event_batches = wrong[i];
+        cr_assert_eq(ttd_input_memory(made.data, made.size, NULL, &input), TTD_OK);
+        cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_ERROR_ARGUMENT);
+    }
+    ttd_memory_free(&made);
+}
+
 Test(arguments, nothing_to_close)
 {
     cr_assert_eq(ttd_writer_close(NULL, NULL, NULL), TTD_OK);

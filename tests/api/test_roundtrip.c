@@ -217,6 +217,58 @@ Test(roundtrip, many_shapes)
     model_free(&m);
 }
 
+enum { KEPT_BATCHES = 5 };
+
+/* A batch, and what it was when it came. */
+typedef struct kept {
+    ttd_batch batch;
+    text text;
+} kept;
+
+static void check_kept(const kept *batches, size_t count)
+{
+    for (size_t i = count < KEPT_BATCHES ? 0 : count - KEPT_BATCHES; i < count; i++) {
+        text now = {0};
+        text_of_batch(&now, &batches[i % KEPT_BATCHES].batch);
+        cr_assert_str_eq(now.data, batches[i % KEPT_BATCHES].text.data);
+        text_free(&now);
+    }
+}
+
+/* Events stay as they are for as many batches as was asked for. */
+Test(roundtrip, kept_batches)
+{
+    model m;
+    ttd_memory memory;
+    ttd_writer_options written = fixture_options(TTD_CODEC_LZ4, 0, 150);
+    fixture_write_model(&m, (entropy){.state = 11}, MODEL_ANYTHING, &written, 4000, &memory);
+    ttd_input input;
+    ttd_reader *reader;
+    ttd_reader_options options = ttd_reader_options_default();
+    options.event_batches = KEPT_BATCHES;
+    cr_assert_eq(ttd_input_memory(memory.data, memory.size, NULL, &input), TTD_OK);
+    cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
+    cr_assert_eq(ttd_reader_event_batches(reader), KEPT_BATCHES);
+    kept batches[KEPT_BATCHES] = {0};
+    size_t count = 0;
+    ttd_batch batch;
+    while (ttd_reader_next(reader, &batch, NULL) == TTD_OK) {
+        if (batch.kind == TTD_KIND_EVENTS) {
+            kept *next = &batches[count++ % KEPT_BATCHES];
+            next->batch = batch;
+            next->text.size = 0;
+            text_of_batch(&next->text, &batch);
+        }
+        check_kept(batches, count);
+    }
+    cr_assert_gt(count, 4 * KEPT_BATCHES);
+    for (size_t i = 0; i < KEPT_BATCHES; i++)
+        text_free(&batches[i].text);
+    ttd_reader_close(reader);
+    ttd_memory_free(&memory);
+    model_free(&m);
+}
+
 /* Which of 3000 blocks is allocated or freed next: at random, last in first out, or in a ring. */
 static uint64_t choose_block(uint64_t i)
 {

@@ -77,7 +77,8 @@ typedef struct ttd_chunk {
 
 /**
  * A batch of records of one chunk. `count` records are in the member that `kind` selects; they and
- * all they point to are valid until the next call on the reader.
+ * all they point to are valid until the next call on the reader; events also longer, see
+ * ttd_reader_options.
  */
 typedef struct ttd_batch {
     ttd_kind kind;
@@ -121,9 +122,16 @@ typedef struct ttd_reader_options {
      * false, damage ends the reading with its status.
      */
     bool tolerant;
+    /**
+     * How many batches of events stay valid, the last one included: 1 to TTD_EVENT_BATCHES_MAX.
+     * With more than one, another thread can use those returned while the next is being read.
+     */
+    uint32_t event_batches;
 } ttd_reader_options;
 
-/** All kinds, not tolerant. */
+#define TTD_EVENT_BATCHES_MAX 1024u
+
+/** All kinds, not tolerant, one batch of events. */
 TTD_API ttd_reader_options ttd_reader_options_default(void);
 
 /**
@@ -145,6 +153,9 @@ TTD_API ttd_status ttd_reader_open(const ttd_input *input, const ttd_reader_opti
 
 /** Releases everything; NULL is allowed. */
 TTD_API void ttd_reader_close(ttd_reader *reader);
+
+/** How many batches of events stay valid: see ttd_reader_options. */
+TTD_API uint32_t ttd_reader_event_batches(const ttd_reader *reader);
 
 /** What the first chunk says. Valid until the close. */
 TTD_API const ttd_trace *ttd_reader_trace(const ttd_reader *reader);

@@ -225,6 +225,14 @@ typedef struct ttd_event_addresses {
     ttd_ordinal_list allocated;
 } ttd_event_addresses;
 
+/** Where a batch of events is decoded to. */
+typedef struct ttd_event_buffer {
+    ttd_event events[TTD_EVENT_BATCH];
+    /** Of each event: up to two, which is usual, or more. */
+    uint64_t parameters[TTD_EVENT_BATCH][2];
+    uint64_t more_parameters[TTD_EVENT_BATCH][TTD_PARAMETERS_MAX];
+} ttd_event_buffer;
+
 /** Decoder of one chunk at a time. */
 typedef struct ttd_events_decoder {
     ttd_event_state state;
@@ -245,13 +253,17 @@ typedef struct ttd_events_decoder {
     uint64_t clock_change;
     /** What is wrong, static. */
     const char *error;
-    ttd_event events[TTD_EVENT_BATCH];
-    /** Of each event: up to two, which is usual, or more. */
-    uint64_t parameters[TTD_EVENT_BATCH][2];
-    uint64_t more_parameters[TTD_EVENT_BATCH][TTD_PARAMETERS_MAX];
+    /** Used in turn; allocated when the first chunk begins. */
+    ttd_event_buffer *buffers;
+    size_t buffer_count;
+    size_t buffer_next;
+    /** The batch that was decoded last. */
+    ttd_event_buffer *batch;
 } ttd_events_decoder;
 
-void ttd_events_decoder_init(ttd_events_decoder *decoder, const ttd_allocator *allocator);
+/** @param batches  how many stay as they are while others are decoded, the last one included */
+void ttd_events_decoder_init(ttd_events_decoder *decoder, const ttd_allocator *allocator,
+                             size_t batches);
 void ttd_events_decoder_free(ttd_events_decoder *decoder);
 
 /**
@@ -264,7 +276,7 @@ ttd_status ttd_events_decoder_begin(ttd_events_decoder *decoder, ttd_cursor payl
                                     ttd_position first, ttd_position last);
 
 /**
- * Decodes the next up to TTD_EVENT_BATCH events into decoder->events.
+ * Decodes the next up to TTD_EVENT_BATCH events into decoder->batch.
  *
  * @param count  set on TTD_OK
  * @return TTD_OK, TTD_END after the last event, TTD_ERROR_CORRUPT, TTD_ERROR_NO_MEMORY.

@@ -6,9 +6,11 @@
 #include "base/memory.h"
 #include "codec/columns.h"
 
-void ttd_events_decoder_init(ttd_events_decoder *decoder, const ttd_allocator *allocator)
+void ttd_events_decoder_init(ttd_events_decoder *decoder, const ttd_allocator *allocator,
+                             size_t batches)
 {
     memset(decoder, 0, sizeof *decoder);
+    decoder->buffer_count = batches;
     ttd_event_state_init(&decoder->state, allocator);
 }
 
@@ -17,6 +19,7 @@ void ttd_events_decoder_free(ttd_events_decoder *decoder)
     const ttd_allocator *allocator = decoder->state.allocator;
     if (!allocator)
         return;
+    ttd_release(allocator, decoder->buffers);
     ttd_release(allocator, decoder->prototypes);
     ttd_release(allocator, decoder->addresses.spelled);
     ttd_release(allocator, decoder->addresses.freed.items);
@@ -54,6 +57,14 @@ static bool reserve_addresses(ttd_events_decoder *decoder, size_t events)
     addresses->spelled = array;
     return reserve_list(allocator, &addresses->freed, events) &&
            reserve_list(allocator, &addresses->allocated, events);
+}
+
+static bool reserve_buffers(ttd_events_decoder *decoder)
+{
+    if (!decoder->buffers)
+        decoder->buffers = ttd_allocate_zeroed(decoder->state.allocator,
+                                               decoder->buffer_count * sizeof *decoder->buffers);
+    return decoder->buffers;
 }
 
 /** Moves the first error of a column to the decoder; true if there is one. */
@@ -111,7 +122,7 @@ ttd_status ttd_events_decoder_begin(ttd_events_decoder *decoder, ttd_cursor payl
     ttd_status status = read_tables(decoder, classes, shapes);
     if (status != TTD_OK)
         return status;
-    if (!reserve_addresses(decoder, count))
+    if (!reserve_addresses(decoder, count) || !reserve_buffers(decoder))
         return TTD_ERROR_NO_MEMORY;
     decoder->exception = ttd_events_next_gap(decoder, TTD_COLUMN_TIME_GAPS, number);
     decoder->clock_change = ttd_events_next_gap(decoder, TTD_COLUMN_CLOCK, number);
@@ -135,6 +146,7 @@ ttd_status ttd_events_decoder_next(ttd_events_decoder *decoder, size_t *count)
     if (decoder->left == 0)
         return TTD_END;
     uint32_t n = decoder->left < TTD_EVENT_BATCH ? decoder->left : TTD_EVENT_BATCH;
+    decoder->batch = &decoder->buffers[decoder->buffer_next++ % decoder->buffer_count];
     ttd_events_decode_batch(decoder, n);
     if (decoder->no_memory)
         return TTD_ERROR_NO_MEMORY;
@@ -142,7 +154,7 @@ ttd_status ttd_events_decoder_next(ttd_events_decoder *decoder, size_t *count)
         return TTD_ERROR_CORRUPT;
     decoder->left -= n;
     if (decoder->first_batch &&
-        ttd_position_compare(ttd_event_position(&decoder->events[0]), decoder->first) != 0)
+        ttd_position_compare(ttd_event_position(&decoder->batch->events[0]), decoder->first) != 0)
         ttd_events_decoder_fail(decoder, "first position of a chunk");
     decoder->first_batch = false;
     if (decoder->left == 0)

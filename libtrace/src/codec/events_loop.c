@@ -11,6 +11,7 @@
  * that nothing else changes it. Never hand out its address.
  */
 typedef struct hot {
+    ttd_event_buffer *out;
     const ttd_event_class *classes;
     ttd_event_shape *shapes;
     uint32_t shape_count;
@@ -59,7 +60,8 @@ static inline void find_special(const ttd_events_decoder *decoder, hot *h)
 static inline hot warm_up(const ttd_events_decoder *decoder)
 {
     const ttd_event_state *state = &decoder->state;
-    hot h = {.classes = state->classes,
+    hot h = {.out = decoder->batch,
+             .classes = state->classes,
              .shapes = state->shapes,
              .shape_count = (uint32_t)state->shape_count,
              .shape = state->shape,
@@ -332,7 +334,7 @@ static inline void decode_values(ttd_events_decoder *decoder, hot *h, size_t ind
                                  const ttd_event_class *class, ttd_event_shape *shape,
                                  unsigned form, unsigned rest, bool releases)
 {
-    ttd_event *event = &decoder->events[index];
+    ttd_event *event = &h->out->events[index];
     if (form & TTD_FORM_SIZE) {
         event->size = swap_predicted(take(&h->sizes), shape->size);
         shape->size = event->size;
@@ -343,10 +345,10 @@ static inline void decode_values(ttd_events_decoder *decoder, hot *h, size_t ind
         decode_address(h, event);
     if (rest == TTD_REST_OTHER) {
         if (form & TTD_FORM_PARAMETERS)
-            event->parameters = decoder->more_parameters[index];
-        decode_extra(decoder, event, class, shape, decoder->more_parameters[index]);
+            event->parameters = h->out->more_parameters[index];
+        decode_extra(decoder, event, class, shape, h->out->more_parameters[index]);
     } else if (rest != TTD_REST_NONE) {
-        uint64_t *parameters = decoder->parameters[index];
+        uint64_t *parameters = h->out->parameters[index];
         event->parameters = parameters;
         parameters[0] = rest & TTD_REST_BASE ? event->base_address : event->size;
         parameters[1] = event->size;
@@ -356,7 +358,7 @@ static inline void decode_values(ttd_events_decoder *decoder, hot *h, size_t ind
 static inline void decode_by_class(ttd_events_decoder *decoder, hot *h, size_t index,
                                    const ttd_event_class *class, ttd_event_shape *shape)
 {
-    ttd_event *event = &decoder->events[index];
+    ttd_event *event = &h->out->events[index];
     if (class->usual == TTD_USUAL_FREE) {
         decode_values(decoder, h, index, class, shape, TTD_FORM_BASE, TTD_REST_BASE, true);
     } else if (class->usual == TTD_USUAL_ALLOC) {
@@ -373,7 +375,7 @@ static inline void decode_by_class(ttd_events_decoder *decoder, hot *h, size_t i
 static inline bool decode_event(ttd_events_decoder *decoder, hot *h, const ttd_event *before,
                                 size_t index)
 {
-    ttd_event *event = &decoder->events[index];
+    ttd_event *event = &h->out->events[index];
     ttd_event_shape *shape = decode_shape(decoder, h);
     if (!shape) {
         h->error = "shape of an event";
@@ -401,7 +403,7 @@ void ttd_events_decode_batch(ttd_events_decoder *decoder, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         if (!decode_event(decoder, &h, before, i))
             break;
-        before = &decoder->events[i];
+        before = &h.out->events[i];
     }
     if (before)
         decoder->state.effect = ttd_event_position(before);

@@ -84,7 +84,7 @@ static ttd_status decode_events(ttd_reader *reader, ttd_batch *batch, ttd_error 
         return no_memory(reader, error);
     if (status != TTD_OK)
         return corrupt(reader, reader->events.error, error);
-    batch->u.events = reader->events.events;
+    batch->u.events = reader->events.batch->events;
     return TTD_OK;
 }
 

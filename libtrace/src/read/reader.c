@@ -9,7 +9,7 @@
 
 ttd_reader_options ttd_reader_options_default(void)
 {
-    return (ttd_reader_options){sizeof(ttd_reader_options), TTD_KINDS_ALL, false};
+    return (ttd_reader_options){sizeof(ttd_reader_options), TTD_KINDS_ALL, false, 1};
 }
 
 static const char *check_open(const ttd_input *input, const ttd_reader_options *options,
@@ -19,6 +19,8 @@ static const char *check_open(const ttd_input *input, const ttd_reader_options *
         return "input";
     if (options && options->size != sizeof *options)
         return "size of the options";
+    if (options && (options->event_batches == 0 || options->event_batches > TTD_EVENT_BATCHES_MAX))
+        return "event_batches";
     return ttd_allocator_is_valid(allocator) ? NULL : "allocator";
 }
 
@@ -112,7 +114,7 @@ ttd_status ttd_reader_open(const ttd_input *input, const ttd_reader_options *opt
     result->allocator = table;
     result->options = options ? *options : ttd_reader_options_default();
     ttd_source_init(&result->source, input, &result->allocator);
-    ttd_events_decoder_init(&result->events, &result->allocator);
+    ttd_events_decoder_init(&result->events, &result->allocator, result->options.event_batches);
     ttd_stacks_decoder_init(&result->stacks, &result->allocator);
     ttd_status status = open_reader(result, error);
     if (status != TTD_OK) {
@@ -121,6 +123,11 @@ ttd_status ttd_reader_open(const ttd_input *input, const ttd_reader_options *opt
     }
     *reader = result;
     return TTD_OK;
+}
+
+uint32_t ttd_reader_event_batches(const ttd_reader *reader)
+{
+    return reader->options.event_batches;
 }
 
 const ttd_trace *ttd_reader_trace(const ttd_reader *reader)
