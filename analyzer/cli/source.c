@@ -17,9 +17,11 @@ int source_open(source *trace, const char *path)
         return source_fail(trace, status, &error);
     ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
+    options.event_batches = HEAP_AHEAD_BATCHES;
     status = ttd_reader_open(&input, &options, NULL, &trace->reader, &error);
     if (status != TTD_OK)
         return source_fail(trace, status, &error);
+    trace->size = ttd_reader_size(trace->reader);
     trace->is_closed = ttd_reader_end(trace->reader, &trace->end) == TTD_OK;
     if (!source_has_times(trace))
         message("warning: %s: the first chunk is lost: wall times are not known", path);
@@ -80,8 +82,7 @@ static void report_damage(source *trace, const ttd_error *error)
 static ttd_status see_batch(void *context, const ttd_batch *batch)
 {
     source *trace = context;
-    progress_update(&trace->progress, ttd_reader_offset(trace->reader),
-                    ttd_reader_size(trace->reader));
+    progress_update(&trace->progress, batch->chunk.offset, trace->size);
     if (batch->kind == TTD_KIND_LOSSES && batch->made_up)
         report_damage(trace, &batch->error);
     return TTD_OK;

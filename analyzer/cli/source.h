@@ -16,6 +16,8 @@
 typedef struct source {
     const char *path;
     ttd_reader *reader;
+    /** In bytes, when it was opened; for progress. */
+    uint64_t size;
     /** Whether there is an End chunk, and what it says. */
     bool is_closed;
     ttd_end end;

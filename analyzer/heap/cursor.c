@@ -9,17 +9,20 @@ ttd_status heap_cursor_init(heap_cursor *cursor, ttd_reader *reader, uint32_t ki
         (heap_cursor){.reader = reader, .kinds = kinds, .keyframes = observer ? NULL : keyframes};
     if (hook)
         cursor->hook = *hook;
+    heap_ahead_init(&cursor->ahead, reader);
     ttd_status status = heap_replay_init(&cursor->replay, observer);
     return status == TTD_OK ? ttd_reader_rewind(reader, kinds) : status;
 }
 
 void heap_cursor_free(heap_cursor *cursor)
 {
+    heap_ahead_free(&cursor->ahead);
     heap_replay_free(&cursor->replay);
 }
 
 static ttd_status start_over(heap_cursor *cursor)
 {
+    heap_ahead_forget(&cursor->ahead);
     cursor->count = 0;
     cursor->at_end = false;
     ttd_status status = heap_replay_reset(&cursor->replay);
@@ -31,7 +34,7 @@ static ttd_status refill(heap_cursor *cursor, ttd_error *error)
 {
     while (!cursor->count && !cursor->at_end) {
         ttd_batch batch;
-        ttd_status status = ttd_reader_next(cursor->reader, &batch, error);
+        ttd_status status = heap_ahead_next(&cursor->ahead, &batch, error);
         if (status == TTD_ERROR_TRUNCATED) {
             cursor->truncated = true;
             cursor->error = *error;
@@ -75,6 +78,7 @@ static bool fits(const heap_cursor *cursor, const heap_keyframe *keyframe)
 static ttd_status jump(heap_cursor *cursor, const heap_keyframe *keyframe, ttd_error *error)
 {
     ttd_status status = heap_keyframes_restore(cursor->keyframes, keyframe, &cursor->replay);
+    heap_ahead_forget(&cursor->ahead);
     cursor->count = 0;
     cursor->at_end = false;
     if (status == TTD_OK)
@@ -117,5 +121,6 @@ ttd_status heap_cursor_seek(heap_cursor *cursor, ttd_position target, ttd_error 
         if (cursor->count)
             break;
     }
+    heap_ahead_pause(&cursor->ahead);
     return status == TTD_OK ? heap_replay_settle(&cursor->replay, target) : status;
 }

@@ -5,6 +5,7 @@
 
 #include <ttdtrace/reader.h>
 
+#include "heap/ahead.h"
 #include "heap/keyframes.h"
 #include "heap/replay.h"
 
@@ -20,6 +21,7 @@ typedef struct heap_batch_hook {
 
 typedef struct heap_cursor {
     ttd_reader *reader;
+    heap_ahead ahead;
     uint32_t kinds;
     /** NULL for none, or when they proved to be wrong. */
     const heap_keyframes *keyframes;

@@ -168,19 +168,22 @@ static ttd_status add_batch(index_maker *maker, const ttd_batch *batch)
 static ttd_status replay_all(index_maker *maker, ttd_reader *reader, const heap_batch_hook *hook,
                              ttd_error *error)
 {
+    heap_ahead ahead;
+    heap_ahead_init(&ahead, reader);
     ttd_status status = ttd_reader_rewind(reader, HEAP_CURSOR_KINDS);
     while (status == TTD_OK) {
         ttd_batch batch;
-        status = ttd_reader_next(reader, &batch, error);
+        status = heap_ahead_next(&ahead, &batch, error);
         if (status == TTD_OK)
             status = hook->batch(hook->context, &batch);
         if (status == TTD_OK && batch.kind == TTD_KIND_LOSSES && batch.made_up) {
             *error = batch.error;
-            return TTD_ERROR_CORRUPT;
+            status = TTD_ERROR_CORRUPT;
         }
         if (status == TTD_OK && batch.kind == TTD_KIND_EVENTS)
             status = add_batch(maker, &batch);
     }
+    heap_ahead_free(&ahead);
     return status == TTD_END ? TTD_OK : status;
 }
 

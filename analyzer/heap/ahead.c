@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/ahead.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Batches of a way that is long enough for a thread to be worth it. */
+#define LONG_WAY 512
+
+#define SLOTS HEAP_AHEAD_BATCHES
+
+/* Whoever waits goes on when this many slots are filled, or empty. */
+#define ENOUGH (SLOTS / 2)
+
+#define SLOTS HEAP_AHEAD_BATCHES
+
+/* Whoever waits goes on when this many slots are filled, or empty. */
+#define ENOUGH (SLOTS / 2)
+
+/* Events that a slot can hold: as many as the library gives at a time. */
+#define SLOT_EVENTS 64
+
+void heap_ahead_init(heap_ahead *ahead, ttd_reader *reader)
+{
+    memset(ahead, 0, sizeof *ahead);
+    ahead->reader = reader;
+    pthread_mutex_init(&ahead->mutex, NULL);
+    pthread_cond_init(&ahead->filled, NULL);
+    pthread_cond_init(&ahead->emptied, NULL);
+}
+
+void heap_ahead_free(heap_ahead *ahead)
+{
+    if (!ahead->reader)
+        return;
+    heap_ahead_pause(ahead);
+    free(ahead->slots);
+    pthread_mutex_destroy(&ahead->mutex);
+    pthread_cond_destroy(&ahead->filled);
+    pthread_cond_destroy(&ahead->emptied);
+    ahead->reader = NULL;
+}
+
+static ttd_batch *slot_of(const heap_ahead *ahead, uint64_t number)
+{
+    return &ahead->slots[number % SLOTS];
+}
+
+/* ---- The thread ---- */
+
+/* Hands over the slot that was filled, and waits for another. `is_fleeting`: it is valid only
+ * until the reader is called again. False when the thread is to stop.
+ */
+static bool hand_over(heap_ahead *ahead, bool is_fleeting)
+{
+    uint64_t tolerated = is_fleeting ? 0 : SLOTS - 1;
+    pthread_mutex_lock(&ahead->mutex);
+    ahead->head++;
+    if (is_fleeting || ahead->head - ahead->tail >= ENOUGH)
+        pthread_cond_signal(&ahead->filled);
+    while (!ahead->stop && ahead->head - ahead->tail > tolerated)
+        pthread_cond_wait(&ahead->emptied, &ahead->mutex);
+    bool go_on = !ahead->stop;
+    pthread_mutex_unlock(&ahead->mutex);
+    return go_on;
+}
+
+static void *read_ahead(void *argument)
+{
+    heap_ahead *ahead = argument;
+    ttd_status status = TTD_OK;
+    bool go_on = true;
+    while (go_on) {
+        ttd_batch *slot = slot_of(ahead, ahead->head);
+        status = ttd_reader_next(ahead->reader, slot, &ahead->error);
+        if (status != TTD_OK)
+            break;
+        go_on = hand_over(ahead, slot->kind != TTD_KIND_EVENTS);
+    }
+    pthread_mutex_lock(&ahead->mutex);
+    ahead->status = status;
+    ahead->has_ended = status != TTD_OK;
+    pthread_cond_signal(&ahead->filled);
+    pthread_mutex_unlock(&ahead->mutex);
+    return NULL;
+}
+
+/* ---- The caller ---- */
+
+/* Whether there is a processor for the thread. */
+static bool has_processor(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1;
+}
+
+/* Starts the thread, if that is worth it and possible: it is not needed. */
+static void start(heap_ahead *ahead)
+{
+    if (ahead->passed < LONG_WAY)
+        return;
+    ahead->passed = 0;
+    if (ttd_reader_event_batches(ahead->reader) < SLOTS || !has_processor())
+        return;
+    if (!ahead->slots)
+        ahead->slots = malloc(SLOTS * sizeof *ahead->slots);
+    ahead->is_running =
+        ahead->slots && pthread_create(&ahead->thread, NULL, read_ahead, ahead) == 0;
+}
+
+void heap_ahead_pause(heap_ahead *ahead)
+{
+    if (!ahead->is_running)
+        return;
+    pthread_mutex_lock(&ahead->mutex);
+    ahead->stop = true;
+    pthread_cond_signal(&ahead->emptied);
+    pthread_mutex_unlock(&ahead->mutex);
+    pthread_join(ahead->thread, NULL);
+    ahead->is_running = false;
+    ahead->stop = false;
+}
+
+void heap_ahead_forget(heap_ahead *ahead)
+{
+    heap_ahead_pause(ahead);
+    ahead->head = ahead->tail = ahead->passed = 0;
+    ahead->holds = ahead->has_ended = false;
+}
+
+/* Gives back the slot that was used, and takes the next; NULL when there is none. */
+static const ttd_batch *take_slot(heap_ahead *ahead)
+{
+    pthread_mutex_lock(&ahead->mutex);
+    ahead->tail += ahead->holds;
+    if (ahead->head - ahead->tail <= SLOTS - ENOUGH)
+        pthread_cond_signal(&ahead->emptied);
+    while (ahead->is_running && ahead->head == ahead->tail && !ahead->has_ended)
+        pthread_cond_wait(&ahead->filled, &ahead->mutex);
+    ahead->holds = ahead->head != ahead->tail;
+    pthread_mutex_unlock(&ahead->mutex);
+    return ahead->holds ? slot_of(ahead, ahead->tail) : NULL;
+}
+
+ttd_status heap_ahead_next(heap_ahead *ahead, ttd_batch *batch, ttd_error *error)
+{
+    if (!ahead->is_running && !ahead->holds && ahead->head == ahead->tail && !ahead->has_ended)
+        start(ahead);
+    const ttd_batch *slot = take_slot(ahead);
+    if (slot) {
+        *batch = *slot;
+        return TTD_OK;
+    }
+    heap_ahead_pause(ahead);
+    if (!ahead->has_ended) {
+        ahead->passed++;
+        return ttd_reader_next(ahead->reader, batch, error);
+    }
+    ahead->has_ended = false;
+    *error = ahead->error;
+    return ahead->status;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * Reading ahead: on a long way through a trace another thread decodes events while the caller
+ * replays those before.
+ */
+#ifndef ANALYZER_HEAP_AHEAD_H
+#define ANALYZER_HEAP_AHEAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <ttdtrace/reader.h>
+
+/** The event_batches that the reader has: so many that whoever waits for the other one has
+ * something to do when it goes on, and so few that they stay in the cache. */
+#define HEAP_AHEAD_BATCHES 32u
+
+/** See heap_ahead_init(). */
+typedef struct heap_ahead {
+    ttd_reader *reader;
+    /** Batches that were read since the beginning. */
+    uint64_t passed;
+    /** A ring; NULL before it is worth it. The thread fills it, the caller empties it. */
+    ttd_batch *slots;
+    bool is_running;
+    pthread_t thread;
+    /** The caller uses the slot that is next to be emptied. */
+    bool holds;
+
+    pthread_mutex_t mutex;
+    pthread_cond_t filled;
+    pthread_cond_t emptied;
+    /* What follows is under the mutex while the thread runs: slots ever filled, and emptied. */
+    uint64_t head;
+    uint64_t tail;
+    bool stop;
+    /** Why the thread ended by itself: what the reader returned after the last slot. */
+    bool has_ended;
+    ttd_status status;
+    ttd_error error;
+} heap_ahead;
+
+/** @param reader  used, but not owned: see heap_ahead_pause(). With fewer event_batches than
+ * HEAP_AHEAD_BATCHES it is not read ahead. */
+void heap_ahead_init(heap_ahead *ahead, ttd_reader *reader);
+void heap_ahead_free(heap_ahead *ahead);
+
+/** The next batch, as ttd_reader_next() gives it. */
+ttd_status heap_ahead_next(heap_ahead *ahead, ttd_batch *batch, ttd_error *error);
+
+/** Until the next batch is asked for, nobody else uses the reader. What was read ahead is kept. */
+void heap_ahead_pause(heap_ahead *ahead);
+
+/** Forgets what was read ahead: the reader goes somewhere else. */
+void heap_ahead_forget(heap_ahead *ahead);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* What is read ahead by another thread is what the reader gives, whatever happens meanwhile. */
+#include <criterion/criterion.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heap/ahead.h"
+#include "support/model.h"
+
+#define RECORDS  60000
+#define TRACES   4
+#define ANYWHERE 8
+
+static entropy random_source;
+
+static uint64_t pick(uint64_t limit)
+{
+    return entropy_below(&random_source, limit);
+}
+
+/* A trace of many small chunks. */
+static void write_trace(ttd_memory *memory, uint64_t seed)
+{
+    model m;
+    ttd_output output;
+    ttd_writer *writer;
+    ttd_writer_options options = ttd_writer_options_default();
+    ttd_trace trace = model_begin(&m, (entropy){.state = seed}, MODEL_REALISTIC);
+    random_source = (entropy){.state = seed};
+    options.events_per_chunk = (uint32_t)(1 + pick(100));
+    cr_assert_eq(ttd_output_memory(memory, NULL, &output), TTD_OK);
+    cr_assert_eq(ttd_writer_open(&output, &trace, &options, NULL, &writer, NULL), TTD_OK);
+    for (int i = 0; i < RECORDS; i++) {
+        ttd_status status = pick(50) ? model_event(&m, writer) : model_step(&m, writer);
+        cr_assert_eq(status, TTD_OK, "%s", ttd_writer_error(writer).what);
+    }
+    cr_assert_eq(ttd_writer_close(writer, &(ttd_end){.reason = TTD_END_EXITED}, NULL), TTD_OK);
+    model_free(&m);
+}
+
+static ttd_reader *open_reader(const ttd_memory *memory, uint32_t batches)
+{
+    ttd_input input;
+    ttd_reader *reader;
+    ttd_reader_options options = ttd_reader_options_default();
+    options.tolerant = true;
+    options.event_batches = batches;
+    cr_assert_eq(ttd_input_memory(memory->data, memory->size, NULL, &input), TTD_OK);
+    cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
+    return reader;
+}
+
+static void add(text *to, const ttd_batch *batch)
+{
+    text_append(to, "chunk %llu%s\n", (unsigned long long)batch->chunk.number,
+                batch->made_up ? ": made up" : "");
+    text_of_batch(to, batch);
+}
+
+/* All that the reader gives, and its last status. */
+static ttd_status read_plainly(const ttd_memory *memory, text *to)
+{
+    ttd_reader *reader = open_reader(memory, 1);
+    ttd_batch batch;
+    ttd_error error = {.what = NULL};
+    ttd_status status;
+    while ((status = ttd_reader_next(reader, &batch, &error)) == TTD_OK)
+        add(to, &batch);
+    ttd_reader_close(reader);
+    return status;
+}
+
+static bool has_processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1;
+}
+
+/* The same, ahead, with interruptions of a kind for each bit of `disturb`. */
+enum { PAUSE = 1, FORGET = 2 };
+static ttd_status read_ahead(const ttd_memory *memory, unsigned disturb, text *to)
+{
+    ttd_reader *reader = open_reader(memory, HEAP_AHEAD_BATCHES);
+    heap_ahead ahead;
+    ttd_batch batch;
+    ttd_error error = {.what = NULL};
+    ttd_status status;
+    bool used = false;
+    heap_ahead_init(&ahead, reader);
+    while ((status = heap_ahead_next(&ahead, &batch, &error)) == TTD_OK) {
+        add(to, &batch);
+        used = used || ahead.is_running;
+        if (disturb & PAUSE && !pick(200))
+            heap_ahead_pause(&ahead);
+        if (disturb & FORGET && used && !pick(3000)) {
+            disturb &= ~(unsigned)FORGET;
+            heap_ahead_forget(&ahead);
+            cr_assert_eq(ttd_reader_rewind(reader, TTD_KINDS_ALL), TTD_OK);
+            to->size = 0;
+        }
+    }
+    cr_assert(used || !has_processors(), "nothing was read ahead");
+    heap_ahead_free(&ahead);
+    ttd_reader_close(reader);
+    return status;
+}
+
+static void compare(const ttd_memory *memory, unsigned disturb)
+{
+    text plain = {0}, found = {0};
+    ttd_status expected = read_plainly(memory, &plain);
+    cr_assert_eq(read_ahead(memory, disturb, &found), expected);
+    cr_assert_eq(found.size, plain.size);
+    cr_assert(memcmp(found.data, plain.data, plain.size) == 0);
+    text_free(&plain);
+    text_free(&found);
+}
+
+Test(ahead, is_the_same)
+{
+    for (uint64_t seed = 1; seed <= TRACES; seed++) {
+        ttd_memory memory = {0};
+        write_trace(&memory, seed);
+        for (unsigned disturb = 0; disturb <= (PAUSE | FORGET); disturb++)
+            compare(&memory, disturb);
+        ttd_memory_free(&memory);
+    }
+}
+
+Test(ahead, of_damaged_and_truncated_traces)
+{
+    for (uint64_t seed = 1; seed <= TRACES; seed++) {
+        ttd_memory memory = {0};
+        write_trace(&memory, seed);
+        /* Not in the first chunks, so that much can be read. */
+        for (int i = 0; i < ANYWHERE; i++)
+            memory.data[memory.size / 2 + pick(memory.size / 2)] ^= (uint8_t)(1 + pick(255));
+        compare(&memory, PAUSE);
+        memory.size -= pick(memory.size / 4);
+        compare(&memory, PAUSE);
+        ttd_memory_free(&memory);
+    }
+}
+
+/* A reader of a growing trace is asked again. */
+Test(ahead, goes_on_after_the_end)
+{
+    ttd_memory memory = {0};
+    write_trace(&memory, 99);
+    ttd_reader *reader = open_reader(&memory, HEAP_AHEAD_BATCHES);
+    heap_ahead ahead;
+    ttd_batch batch;
+    ttd_error error;
+    ttd_status status;
+    heap_ahead_init(&ahead, reader);
+    while ((status = heap_ahead_next(&ahead, &batch, &error)) == TTD_OK)
+        ;
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(heap_ahead_next(&ahead, &batch, &error), TTD_END);
+    cr_assert_eq(status, TTD_END);
+    heap_ahead_free(&ahead);
+    ttd_reader_close(reader);
+    ttd_memory_free(&memory);
+}
+
+/* A reader that keeps only one batch is left alone. */
+Test(ahead, not_without_batches)
+{
+    ttd_memory memory = {0};
+    write_trace(&memory, 7);
+    ttd_reader *reader = open_reader(&memory, HEAP_AHEAD_BATCHES - 1);
+    heap_ahead ahead;
+    ttd_batch batch;
+    ttd_error error;
+    heap_ahead_init(&ahead, reader);
+    while (heap_ahead_next(&ahead, &batch, &error) == TTD_OK)
+        cr_assert_not(ahead.is_running);
+    heap_ahead_free(&ahead);
+    ttd_reader_close(reader);
+    ttd_memory_free(&memory);
+}
