@@ -5,6 +5,7 @@
 #include "cli/message.h"
 #include "cli/moment.h"
 #include "cli/session.h"
+#include "cli/sidecar.h"
 
 enum { OPTION_FROM = OPTION_FIRST, OPTION_TO, OPTION_CHANGES };
 
@@ -85,12 +86,13 @@ static int find(session *work, const diff_options *options)
     if (ttd_position_compare(to, from) <= 0)
         return message_usage("diff", "the range is empty: --to is not after --from");
     bool is_end = ttd_position_compare(to, ttd_position_max()) == 0;
-    ttd_position last = is_end ? to : moment_before(to);
+    ttd_position last = is_end ? to : heap_position_before(to);
     heap_diff diff;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
     heap_split split = view_split(&work->options.view);
-    ttd_status found = heap_diff_find(work->trace.reader, from, last, split, &hook, &diff, &error);
+    ttd_status found = heap_diff_find(work->trace.reader, sidecar_use(work, from), from, last,
+                                      split, &hook, &diff, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     status = print(work, &diff, last);

@@ -3,6 +3,7 @@
 #include "cli/exit.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
+#include "heap/peak.h"
 
 static const char help[] =
     "Usage: ttdanalyze peak [OPTIONS] TRACE\n"
@@ -22,21 +23,40 @@ static int print(session *work, const report_state *data)
     return status;
 }
 
+/* An index is not trusted: whether the state at its peak is as it says. */
+static bool is_right(const heap_peak *peak, const heap_state *state)
+{
+    return state->groups.blocks == peak->blocks &&
+           state->groups.bytes == heap_sum_value(peak->bytes);
+}
+
+static ttd_status find_peak(session *work, const heap_keyframes *keyframes, heap_outcome *outcome,
+                            heap_peak *peak, heap_state *state, ttd_error *error)
+{
+    heap_state_wishes wishes = {.split = view_split(&work->options.view)};
+    heap_batch_hook hook = source_hook(&work->trace);
+    ttd_reader *reader = work->trace.reader;
+    ttd_status status = heap_peak_find(reader, keyframes, &hook, peak, outcome, error);
+    if (status == TTD_OK)
+        status = heap_state_find(reader, keyframes, peak->position, &wishes, &hook, state, error);
+    if (status != TTD_OK || !keyframes || is_right(peak, state))
+        return status;
+    heap_state_free(state);
+    return find_peak(work, NULL, outcome, peak, state, error);
+}
+
 static int find(session *work, const void *options)
 {
     (void)options;
     heap_peak peak;
+    heap_outcome outcome;
     heap_state state;
-    heap_state_wishes wishes = {.split = view_split(&work->options.view)};
     ttd_error error = {.what = NULL};
-    heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found = heap_peak_find(work->trace.reader, &hook, &peak, &error);
-    if (found == TTD_OK)
-        found = heap_state_find(work->trace.reader, sidecar_use(work, peak.position), peak.position,
-                                &wishes, &hook, &state, &error);
+    const heap_keyframes *keyframes = sidecar_use(work, ttd_position_min());
+    ttd_status found = find_peak(work, keyframes, &outcome, &peak, &state, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
-    session_outcome(work, &peak.outcome, ttd_position_max());
+    session_outcome(work, &outcome, ttd_position_max());
     report_state data = {.state = &state, .limit = work->options.view.limit, .at = peak.position};
     int status = print(work, &data);
     heap_state_free(&state);

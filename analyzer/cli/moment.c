@@ -8,6 +8,7 @@
 
 #include "cli/exit.h"
 #include "cli/numbers.h"
+#include "heap/pass.h"
 
 /* Fewer events than these are looked through one by one. */
 #define SCAN_MAX 65536
@@ -97,15 +98,6 @@ static ttd_position position_of(const ttd_event *event, moment_purpose purpose)
     return completes && ttd_event_returned(event) ? event->time_end : ttd_event_position(event);
 }
 
-ttd_position moment_before(ttd_position position)
-{
-    if (position.steps)
-        return (ttd_position){position.sequence, position.steps - 1};
-    if (position.sequence)
-        return (ttd_position){position.sequence - 1, UINT64_MAX};
-    return position;
-}
-
 /*
  * The position of an event. One that is missing in the trace: the place where it would be, between
  * those that are there. TTD_END if it is after all.
@@ -125,7 +117,7 @@ static ttd_status find_event(source *trace, uint64_t number, moment_purpose purp
                 continue;
             *position = position_of(event, purpose);
             if (event->number > number && purpose == MOMENT_STATE)
-                *position = moment_before(ttd_event_position(event));
+                *position = heap_position_before(ttd_event_position(event));
             return TTD_OK;
         }
     }

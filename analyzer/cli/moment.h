@@ -51,7 +51,4 @@ typedef enum moment_purpose {
 int moment_resolve(const moment *when, moment_purpose purpose, source *trace,
                    ttd_position *position);
 
-/** The last position before another; 0:0 has none before it. */
-ttd_position moment_before(ttd_position position);
-
 #endif

@@ -239,11 +239,11 @@ const heap_keyframes *sidecar_use(session *work, ttd_position at)
 {
     source *trace = &work->trace;
     bool is_end = ttd_position_compare(at, ttd_position_max()) == 0;
-    if (!work->options.has_index || !trace->is_closed || is_end)
+    if (!work->options.has_index || !trace->is_closed)
         return NULL;
     char *path = trace->has_keyframes ? NULL : sidecar_path(trace->path);
     heap_index_facts facts;
-    if (path && !open_index(trace, path) && trace->end.events >= PAYS_EVENTS &&
+    if (path && !open_index(trace, path) && !is_end && trace->end.events >= PAYS_EVENTS &&
         sidecar_make(trace, path, true, &facts) == STATUS_OK)
         open_index(trace, path);
     free(path);

@@ -10,9 +10,9 @@
 #include "heap/index.h"
 
 /**
- * The keyframes for going to `at`, or NULL where there are none to be had or none are needed. An
- * index that is missing, damaged or of an older trace is made, if the trace is so long that it
- * pays; where that fails, the command goes on without.
+ * The keyframes for going to `at`, or NULL where there are none to be had. An index that is
+ * missing, damaged or of an older trace is made, if the trace is so long that it pays, and `at` is
+ * not its end, to which it takes one replay anyway; where that fails, the command goes on without.
  */
 const heap_keyframes *sidecar_use(session *work, ttd_position at);
 

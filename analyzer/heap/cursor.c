@@ -5,8 +5,7 @@ ttd_status heap_cursor_init(heap_cursor *cursor, ttd_reader *reader, uint32_t ki
                             const heap_keyframes *keyframes, const heap_observer *observer,
                             const heap_batch_hook *hook)
 {
-    *cursor =
-        (heap_cursor){.reader = reader, .kinds = kinds, .keyframes = observer ? NULL : keyframes};
+    *cursor = (heap_cursor){.reader = reader, .kinds = kinds, .keyframes = keyframes};
     if (hook)
         cursor->hook = *hook;
     heap_ahead_init(&cursor->ahead, reader);

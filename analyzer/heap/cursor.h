@@ -45,8 +45,8 @@ typedef struct heap_cursor {
  *
  * @param reader    tolerant; used, but not owned; nobody else may use it meanwhile
  * @param kinds     what the reader returns: HEAP_CURSOR_KINDS and others that the hook wants
- * @param keyframes of the trace, to go to positions before its end faster; must outlive the cursor;
- *                  NULL for none. Not used with an observer, which wants to see everything
+ * @param keyframes of the trace, to go to positions faster; must outlive the cursor; NULL for none.
+ *                  An observer is told of nothing that happened before the keyframe
  * @param observer  as for heap_replay_init()
  * @param hook      copied; NULL for none
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.

@@ -108,9 +108,9 @@ static ttd_status finish(diff_finder *finder, heap_live *live)
     return status;
 }
 
-ttd_status heap_diff_find(ttd_reader *reader, ttd_position from, ttd_position last,
-                          heap_split split, const heap_batch_hook *hook, heap_diff *diff,
-                          ttd_error *error)
+ttd_status heap_diff_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position from,
+                          ttd_position last, heap_split split, const heap_batch_hook *hook,
+                          heap_diff *diff, ttd_error *error)
 {
     memset(diff, 0, sizeof *diff);
     for (size_t i = 0; i < HEAP_QUADRANTS; i++)
@@ -121,7 +121,8 @@ ttd_status heap_diff_find(ttd_reader *reader, ttd_position from, ttd_position la
     map_init(&finder.by_heap);
     heap_observer observer = {.context = &finder, .effect = see_effect};
     heap_pass pass;
-    ttd_status status = heap_pass_run(&pass, reader, NULL, last, &observer, hook, error);
+    ttd_status status =
+        heap_pass_run_range(&pass, reader, keyframes, from, last, &observer, hook, error);
     if (status == TTD_OK)
         status = finish(&finder, &pass.cursor.replay.live);
     if (status == TTD_OK)

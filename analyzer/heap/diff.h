@@ -19,15 +19,16 @@ typedef struct heap_diff {
 } heap_diff;
 
 /**
+ * @param keyframes  of the trace, to go to `from` faster; NULL for none
  * @param from  the first position of the range
  * @param last  the last one
  * @param split of the quadrants
  * @param diff  set on TTD_OK; release with heap_diff_free()
  * Others and statuses as heap_pass_run().
  */
-ttd_status heap_diff_find(ttd_reader *reader, ttd_position from, ttd_position last,
-                          heap_split split, const heap_batch_hook *hook, heap_diff *diff,
-                          ttd_error *error);
+ttd_status heap_diff_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position from,
+                          ttd_position last, heap_split split, const heap_batch_hook *hook,
+                          heap_diff *diff, ttd_error *error);
 void heap_diff_free(heap_diff *diff);
 
 /** Name of a quadrant, such as "aifi". Static. */

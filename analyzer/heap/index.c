@@ -113,6 +113,15 @@ static ttd_status write_keyframe(index_maker *maker)
     return TTD_OK;
 }
 
+static ttd_status write_peak(index_maker *maker)
+{
+    heap_peak peak = heap_replay_peak(&maker->replay);
+    char text[HEAP_KEYFRAME_TEXT_MAX];
+    ttd_metadata record = {.key = {HEAP_PEAK_KEY, strlen(HEAP_PEAK_KEY)},
+                           .value = {text, heap_peak_print(&peak, text)}};
+    return ttd_writer_metadata(maker->writer, &record);
+}
+
 static uint64_t guess_size(const index_maker *maker)
 {
     double each = maker->keyframe_blocks
@@ -184,7 +193,9 @@ static ttd_status replay_all(index_maker *maker, ttd_reader *reader, const heap_
             status = add_batch(maker, &batch);
     }
     heap_ahead_free(&ahead);
-    return status == TTD_END ? TTD_OK : status;
+    if (status == TTD_END)
+        status = heap_replay_settle(&maker->replay, ttd_position_max());
+    return status == TTD_OK ? write_peak(maker) : status;
 }
 
 ttd_status heap_index_write(ttd_reader *reader, uint64_t spacing, const heap_batch_hook *hook,

@@ -10,8 +10,9 @@
 
 #define ACTIONS (TTD_ACTION_DESTROY + 1)
 
-/* Numbers in the value of a record. */
-#define NUMBERS (8 + ACTIONS)
+/* Numbers in the values of records. */
+#define NUMBERS      (8 + ACTIONS)
+#define PEAK_NUMBERS 5
 
 /* Blocks whose entries are fetched before they are needed. */
 #define AHEAD 12
@@ -35,16 +36,39 @@ static void list_numbers(heap_keyframe *keyframe, uint64_t *numbers[NUMBERS])
         numbers[n++] = &counts->actions[i];
 }
 
+static void list_peak_numbers(heap_peak *peak, uint64_t *numbers[PEAK_NUMBERS])
+{
+    numbers[0] = &peak->position.sequence;
+    numbers[1] = &peak->position.steps;
+    numbers[2] = &peak->bytes.high;
+    numbers[3] = &peak->bytes.low;
+    numbers[4] = &peak->blocks;
+}
+
+static size_t print_numbers(uint64_t *const *numbers, size_t count,
+                            char text[HEAP_KEYFRAME_TEXT_MAX])
+{
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += (size_t)snprintf(text + size, HEAP_KEYFRAME_TEXT_MAX - size, "%s%" PRIu64,
+                                 i ? " " : "", *numbers[i]);
+    return size;
+}
+
 size_t heap_keyframe_print(const heap_keyframe *keyframe, char text[HEAP_KEYFRAME_TEXT_MAX])
 {
     heap_keyframe copy = *keyframe;
     uint64_t *numbers[NUMBERS];
-    size_t size = 0;
     list_numbers(&copy, numbers);
-    for (size_t i = 0; i < NUMBERS; i++)
-        size += (size_t)snprintf(text + size, HEAP_KEYFRAME_TEXT_MAX - size, "%s%" PRIu64,
-                                 i ? " " : "", *numbers[i]);
-    return size;
+    return print_numbers(numbers, NUMBERS, text);
+}
+
+size_t heap_peak_print(const heap_peak *peak, char text[HEAP_KEYFRAME_TEXT_MAX])
+{
+    heap_peak copy = *peak;
+    uint64_t *numbers[PEAK_NUMBERS];
+    list_peak_numbers(&copy, numbers);
+    return print_numbers(numbers, PEAK_NUMBERS, text);
 }
 
 static bool parse_number(ttd_string *text, uint64_t *number)
@@ -65,41 +89,63 @@ static bool parse_number(ttd_string *text, uint64_t *number)
     return true;
 }
 
-static bool parse_record(ttd_string text, heap_keyframe *keyframe)
+/* The numbers that a value consists of, and nothing else. */
+static bool parse_numbers(ttd_string text, uint64_t *const *numbers, size_t count)
 {
-    uint64_t *numbers[NUMBERS];
-    *keyframe = (heap_keyframe){.blocks = 0};
-    list_numbers(keyframe, numbers);
-    for (size_t i = 0; i < NUMBERS; i++)
+    for (size_t i = 0; i < count; i++)
         if (!parse_number(&text, numbers[i]))
             return false;
-    return !text.size && ttd_position_is_valid(keyframe->position);
+    return !text.size;
 }
 
 /* ---- Opening ---- */
 
+static bool has_key(const ttd_metadata *record, const char *key)
+{
+    return record->key.size == strlen(key) && memcmp(record->key.data, key, strlen(key)) == 0;
+}
+
+static ttd_status add_keyframe(heap_keyframes *keyframes, ttd_string text)
+{
+    uint64_t *numbers[NUMBERS];
+    ttd_status status = grow_array((void **)&keyframes->items, &keyframes->capacity,
+                                   keyframes->count + 1, sizeof *keyframes->items);
+    if (status != TTD_OK)
+        return status;
+    heap_keyframe *keyframe = &keyframes->items[keyframes->count];
+    *keyframe = (heap_keyframe){.blocks = 0};
+    list_numbers(keyframe, numbers);
+    if (!parse_numbers(text, numbers, NUMBERS) || !ttd_position_is_valid(keyframe->position))
+        return TTD_ERROR_CORRUPT;
+    bool rises = !keyframes->count ||
+                 (ttd_position_compare(keyframe[-1].position, keyframe->position) <= 0 &&
+                  keyframe[-1].counts.events < keyframe->counts.events);
+    keyframes->count++;
+    return rises ? TTD_OK : TTD_ERROR_CORRUPT;
+}
+
+static ttd_status set_peak(heap_keyframes *keyframes, ttd_string text)
+{
+    uint64_t *numbers[PEAK_NUMBERS];
+    list_peak_numbers(&keyframes->peak, numbers);
+    keyframes->has_peak = true;
+    return parse_numbers(text, numbers, PEAK_NUMBERS) &&
+                   ttd_position_is_valid(keyframes->peak.position)
+               ? TTD_OK
+               : TTD_ERROR_CORRUPT;
+}
+
 static ttd_status add_records(heap_keyframes *keyframes, const ttd_batch *batch)
 {
-    for (size_t i = 0; i < batch->count; i++) {
+    ttd_status status = TTD_OK;
+    for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
         const ttd_metadata *record = &batch->u.metadata[i];
-        if (record->key.size != strlen(HEAP_KEYFRAME_KEY) ||
-            memcmp(record->key.data, HEAP_KEYFRAME_KEY, record->key.size) != 0)
-            continue;
-        ttd_status status = grow_array((void **)&keyframes->items, &keyframes->capacity,
-                                       keyframes->count + 1, sizeof *keyframes->items);
-        if (status != TTD_OK)
-            return status;
-        heap_keyframe *keyframe = &keyframes->items[keyframes->count];
-        if (!parse_record(record->value, keyframe))
-            return TTD_ERROR_CORRUPT;
-        bool rises = !keyframes->count ||
-                     (ttd_position_compare(keyframe[-1].position, keyframe->position) <= 0 &&
-                      keyframe[-1].counts.events < keyframe->counts.events);
-        if (!rises)
-            return TTD_ERROR_CORRUPT;
-        keyframes->count++;
+        if (has_key(record, HEAP_KEYFRAME_KEY))
+            status = add_keyframe(keyframes, record->value);
+        else if (has_key(record, HEAP_PEAK_KEY))
+            status = set_peak(keyframes, record->value);
     }
-    return TTD_OK;
+    return status;
 }
 
 static ttd_status read_records(heap_keyframes *keyframes)
@@ -198,7 +244,7 @@ static ttd_status restore_block(heap_live *live, const heap_keyframe *keyframe,
     ttd_status status =
         heap_live_entry(live, block->address, heap_live_hash(live, block->address), &entry);
     if (status == TTD_OK)
-        status = heap_live_acquire(live, entry, block->heap, &acquisition);
+        status = heap_live_acquire(live, entry, block->heap, block->size, &acquisition);
     if (status != TTD_OK)
         return status;
     if (acquisition.replaced)

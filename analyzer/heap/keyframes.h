@@ -28,6 +28,9 @@ typedef struct heap_keyframes {
     heap_keyframe *items;
     size_t count;
     size_t capacity;
+    /** Of the whole trace, if the sidecar says it. */
+    bool has_peak;
+    heap_peak peak;
 } heap_keyframes;
 
 /**
@@ -57,10 +60,14 @@ ttd_status heap_keyframes_restore(const heap_keyframes *keyframes, const heap_ke
 /** The key of the metadata record that comes before the list of a keyframe. */
 #define HEAP_KEYFRAME_KEY "keyframe"
 
-/** Room for the value of such a record. */
+/** The key of the metadata record that says when most bytes were live. */
+#define HEAP_PEAK_KEY "peak"
+
+/** Room for the value of such records. */
 #define HEAP_KEYFRAME_TEXT_MAX 512
 
 /** Writes the value: numbers, in decimal. Returns its length. */
 size_t heap_keyframe_print(const heap_keyframe *keyframe, char text[HEAP_KEYFRAME_TEXT_MAX]);
+size_t heap_peak_print(const heap_peak *peak, char text[HEAP_KEYFRAME_TEXT_MAX]);
 
 #endif

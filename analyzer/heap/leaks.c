@@ -48,7 +48,7 @@ static ttd_status see_batch(void *context, const ttd_batch *batch)
 
 /*
  * Runtime lists come last in a trace, and losses may be recorded long after they happened: what is
- * asked for an earlier position needs them beforehand.
+ * asked for an earlier position needs them beforehand, and what is not read through as well.
  */
 static ttd_status read_ahead(leak_finder *finder, ttd_reader *reader, ttd_error *error)
 {
@@ -138,7 +138,7 @@ ttd_status heap_leaks_find(ttd_reader *reader, const heap_keyframes *keyframes, 
     heap_batch_hook own = {&finder, see_batch};
     heap_cursor cursor = {0};
     ttd_status status = TTD_OK;
-    if (ttd_position_compare(at, ttd_position_max()) < 0)
+    if (keyframes || ttd_position_compare(at, ttd_position_max()) < 0)
         status = read_ahead(&finder, reader, error);
     if (status == TTD_OK)
         status = heap_cursor_init(&cursor, reader, LEAKS_KINDS, keyframes, NULL, &own);

@@ -183,7 +183,7 @@ static void discard(heap_live *live, heap_block *block)
         live->discard(live->discard_context, block);
 }
 
-ttd_status heap_live_acquire(heap_live *live, uint32_t entry, ttd_id heap,
+ttd_status heap_live_acquire(heap_live *live, uint32_t entry, ttd_id heap, uint64_t size,
                              heap_acquisition *acquisition)
 {
     uint32_t life = 0;
@@ -198,14 +198,12 @@ ttd_status heap_live_acquire(heap_live *live, uint32_t entry, ttd_id heap,
             discard(live, block);
         } else {
             acquisition->replaced = true;
-            live->lives[block->life].blocks--;
-            live->count--;
+            heap_live_subtract(live, &live->lives[block->life], block->size);
         }
     }
     block->is_held = true;
     block->life = life;
-    live->lives[life].blocks++;
-    live->count++;
+    heap_live_add(live, &live->lives[life], size);
     return TTD_OK;
 }
 
@@ -257,6 +255,7 @@ uint64_t heap_live_destroy(heap_live *live, ttd_id heap)
     live->life_ended++;
     live->last_life = HEAP_NO_LIFE;
     live->count -= blocks;
+    heap_sum_subtract(&live->bytes, live->lives[life].bytes);
     return blocks;
 }
 

@@ -22,6 +22,7 @@
 
 #include "base/hash.h"
 #include "base/map.h"
+#include "heap/sum.h"
 
 /** A block: live, or the last one at its address. */
 typedef struct heap_block {
@@ -66,6 +67,7 @@ typedef struct heap_life {
     uint32_t heap;
     bool ended;
     uint64_t blocks;
+    heap_sum bytes;
 } heap_life;
 
 /** Called for a stale block that is forgotten. */
@@ -76,8 +78,9 @@ typedef struct heap_live {
     size_t slot_capacity;
     /** Entries: live, stale or neither. */
     size_t filled;
-    /** Live blocks. */
+    /** Live blocks, and their bytes. */
     uint64_t count;
+    heap_sum bytes;
     hash_key key;
 
     /** As many as there may be entries: half of the slots. */
@@ -143,34 +146,52 @@ ttd_status heap_live_entry(heap_live *live, uint64_t address, uint32_t hash, uin
 /** Makes room for `count` entries. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status heap_live_reserve(heap_live *live, uint64_t count);
 
+/** Counts a block that becomes live, or ends. */
+static inline void heap_live_add(heap_live *live, heap_life *life, uint64_t size)
+{
+    life->blocks++;
+    heap_sum_add(&life->bytes, size);
+    live->count++;
+    heap_sum_add(&live->bytes, size);
+}
+
+static inline void heap_live_subtract(heap_live *live, heap_life *life, uint64_t size)
+{
+    heap_sum gone = {0, size};
+    life->blocks--;
+    heap_sum_subtract(&life->bytes, gone);
+    live->count--;
+    heap_sum_subtract(&live->bytes, gone);
+}
+
 /** What heap_live_acquire() found and did. */
 typedef struct heap_acquisition {
     /** The record, valid until the next entry is added. All its members that are not the table's
-     * own are to be set. */
+     * own are to be set, its size to what was given. */
     heap_block *block;
     /** Whether a live block at the address is replaced; the record still holds it. */
     bool replaced;
 } heap_acquisition;
 
 /**
- * Makes an entry live, as a block of `heap`.
+ * Makes an entry live, as a block of `size` bytes of `heap`.
  *
  * @param acquisition  set on TTD_OK
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status heap_live_acquire(heap_live *live, uint32_t entry, ttd_id heap,
+ttd_status heap_live_acquire(heap_live *live, uint32_t entry, ttd_id heap, uint64_t size,
                              heap_acquisition *acquisition);
 
 /** The same for the usual case: returns NULL, and does nothing, where that is not enough. */
-static inline heap_block *heap_live_acquire_quickly(heap_live *live, uint32_t entry, ttd_id heap)
+static inline heap_block *heap_live_acquire_quickly(heap_live *live, uint32_t entry, ttd_id heap,
+                                                    uint64_t size)
 {
     heap_block *block = &live->blocks[entry];
     if (block->is_held || heap != live->last_heap || live->last_life == HEAP_NO_LIFE)
         return NULL;
     block->is_held = true;
     block->life = live->last_life;
-    live->lives[live->last_life].blocks++;
-    live->count++;
+    heap_live_add(live, &live->lives[live->last_life], size);
     return block;
 }
 
@@ -181,8 +202,7 @@ static inline bool heap_live_release(heap_live *live, uint32_t entry)
     if (!block->is_held || live->lives[block->life].ended)
         return false;
     block->is_held = false;
-    live->lives[block->life].blocks--;
-    live->count--;
+    heap_live_subtract(live, &live->lives[block->life], block->size);
     return true;
 }
 

@@ -25,23 +25,46 @@ static ttd_status read_losses(heap_pass *pass, ttd_reader *reader, ttd_error *er
     return status == TTD_END || status == TTD_ERROR_TRUNCATED ? TTD_OK : status;
 }
 
-ttd_status heap_pass_run(heap_pass *pass, ttd_reader *reader, const heap_keyframes *keyframes,
-                         ttd_position at, const heap_observer *observer,
-                         const heap_batch_hook *hook, ttd_error *error)
+static ttd_status begin(heap_pass *pass, ttd_reader *reader, const heap_keyframes *keyframes,
+                        ttd_position at, const heap_observer *observer, const heap_batch_hook *hook,
+                        ttd_error *error)
 {
     memset(pass, 0, sizeof *pass);
     pass->hook = hook;
     heap_batch_hook own = {pass, see_batch};
     ttd_status status = TTD_OK;
-    if (ttd_position_compare(at, ttd_position_max()) < 0)
+    if (keyframes || ttd_position_compare(at, ttd_position_max()) < 0)
         status = read_losses(pass, reader, error);
-    if (status == TTD_OK)
-        status =
-            heap_cursor_init(&pass->cursor, reader, HEAP_CURSOR_KINDS, keyframes, observer, &own);
-    if (status == TTD_OK)
-        status = heap_cursor_seek(&pass->cursor, at, error);
+    if (status != TTD_OK)
+        return status;
+    return heap_cursor_init(&pass->cursor, reader, HEAP_CURSOR_KINDS, keyframes, observer, &own);
+}
+
+static ttd_status go(heap_pass *pass, ttd_position at, ttd_error *error)
+{
+    ttd_status status = heap_cursor_seek(&pass->cursor, at, error);
     pass->reached_end = pass->cursor.at_end && !pass->cursor.count;
     return status;
+}
+
+ttd_status heap_pass_run(heap_pass *pass, ttd_reader *reader, const heap_keyframes *keyframes,
+                         ttd_position at, const heap_observer *observer,
+                         const heap_batch_hook *hook, ttd_error *error)
+{
+    ttd_status status = begin(pass, reader, keyframes, at, observer, hook, error);
+    return status == TTD_OK ? go(pass, at, error) : status;
+}
+
+ttd_status heap_pass_run_range(heap_pass *pass, ttd_reader *reader, const heap_keyframes *keyframes,
+                               ttd_position from, ttd_position at, const heap_observer *observer,
+                               const heap_batch_hook *hook, ttd_error *error)
+{
+    ttd_status status = begin(pass, reader, keyframes, at, observer, hook, error);
+    if (status == TTD_OK && keyframes)
+        status = go(pass, heap_position_before(from), error);
+    /* From there on nothing is passed over. */
+    pass->cursor.keyframes = NULL;
+    return status == TTD_OK ? go(pass, at, error) : status;
 }
 
 void heap_pass_end(heap_pass *pass, heap_outcome *outcome)

@@ -21,7 +21,7 @@ typedef struct heap_pass {
  * Replays everything up to and including `at`.
  *
  * @param reader    tolerant; used, but not owned
- * @param keyframes as for heap_cursor_init()
+ * @param keyframes as for heap_cursor_init(); NULL with an observer
  * @param observer  NULL for none; its context may use `pass`
  * @param hook      sees every batch read; NULL for none
  * @param pass      release with heap_pass_free(), also on failure
@@ -31,7 +31,25 @@ typedef struct heap_pass {
 ttd_status heap_pass_run(heap_pass *pass, ttd_reader *reader, const heap_keyframes *keyframes,
                          ttd_position at, const heap_observer *observer,
                          const heap_batch_hook *hook, ttd_error *error);
+
+/**
+ * The same, for an observer that needs to be told only of effects at `from` or after: of those
+ * before it is told of some or all. Its blocks from a keyframe have a `user` of 0.
+ */
+ttd_status heap_pass_run_range(heap_pass *pass, ttd_reader *reader, const heap_keyframes *keyframes,
+                               ttd_position from, ttd_position at, const heap_observer *observer,
+                               const heap_batch_hook *hook, ttd_error *error);
 void heap_pass_free(heap_pass *pass);
+
+/** The last position before another; 0:0 has none before it. */
+static inline ttd_position heap_position_before(ttd_position position)
+{
+    if (position.steps)
+        return (ttd_position){position.sequence, position.steps - 1};
+    if (position.sequence)
+        return (ttd_position){position.sequence - 1, UINT64_MAX};
+    return position;
+}
 
 /** What is left of a pass when it is over. */
 typedef struct heap_outcome {

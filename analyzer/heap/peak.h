@@ -5,21 +5,15 @@
 
 #include "heap/pass.h"
 
-typedef struct heap_peak {
-    /** The first position with the largest number of live bytes; 0:0 if there never were any. */
-    ttd_position position;
-    uint64_t bytes;
-    uint64_t blocks;
-    heap_outcome outcome;
-} heap_peak;
-
 /**
- * Goes through the whole trace.
+ * Goes through the whole trace, or with keyframes that know the peak only through its end.
  *
- * @param peak  set on TTD_OK; owns nothing
+ * @param peak     set on TTD_OK
+ * @param outcome  of the whole trace
  * Others and statuses as heap_pass_run().
  */
-ttd_status heap_peak_find(ttd_reader *reader, const heap_batch_hook *hook, heap_peak *peak,
+ttd_status heap_peak_find(ttd_reader *reader, const heap_keyframes *keyframes,
+                          const heap_batch_hook *hook, heap_peak *peak, heap_outcome *outcome,
                           ttd_error *error);
 
 #endif

@@ -59,6 +59,30 @@ static ttd_status notify(heap_replay *replay, const heap_effect *effect)
     return replay->observer_status;
 }
 
+static inline bool is_peak(const heap_replay *replay)
+{
+    return heap_sum_is_less(replay->peak.bytes, replay->live.bytes);
+}
+
+static heap_peak peak_of(const heap_replay *replay)
+{
+    return (heap_peak){replay->position, replay->live.bytes, replay->live.count};
+}
+
+/* Something happens at `position`: the state at the one before, with all that happened there, is
+ * complete. */
+static inline void move_to(heap_replay *replay, ttd_position position)
+{
+    if (is_peak(replay) && ttd_position_compare(replay->position, position) != 0)
+        replay->peak = peak_of(replay);
+    replay->position = position;
+}
+
+heap_peak heap_replay_peak(const heap_replay *replay)
+{
+    return is_peak(replay) ? peak_of(replay) : replay->peak;
+}
+
 /* What a successful Alloc or ReAlloc acquires: all of a record but what is the table's own. */
 static inline void set_block(heap_block *block, const ttd_event *event)
 {
@@ -113,14 +137,15 @@ static ttd_status acquire(heap_replay *replay, uint32_t entry, const heap_block 
                           const heap_pending *item)
 {
     heap_acquisition acquisition;
-    ttd_status status = heap_live_acquire(&replay->live, entry, block->heap, &acquisition);
+    move_to(replay, block->allocated);
+    ttd_status status =
+        heap_live_acquire(&replay->live, entry, block->heap, block->size, &acquisition);
     if (status != TTD_OK)
         return status;
     heap_block old;
     if (acquisition.replaced)
         old = *acquisition.block;
     copy_block(acquisition.block, block);
-    replay->position = block->allocated;
     replay->counts.overlaps += acquisition.replaced;
     if (!is_observed(replay))
         return TTD_OK;
@@ -131,7 +156,7 @@ static ttd_status acquire(heap_replay *replay, uint32_t entry, const heap_block 
 static inline ttd_status release(heap_replay *replay, const ttd_event *event, uint32_t entry,
                                  bool continues, bool *known)
 {
-    replay->position = event->time_start;
+    move_to(replay, event->time_start);
     *known = heap_live_release(&replay->live, entry);
     if (!*known)
         replay->counts.unknown_releases++;
@@ -156,10 +181,11 @@ static inline ttd_status apply_alloc(heap_replay *replay, const ttd_event *event
 {
     if (!event->result || !event->address || !ttd_event_returned(event))
         return TTD_OK;
-    heap_block *quick = heap_live_acquire_quickly(&replay->live, entries.address, event->heap);
+    move_to(replay, event->time_end);
+    heap_block *quick =
+        heap_live_acquire_quickly(&replay->live, entries.address, event->heap, event->size);
     if (quick) {
         set_block(quick, event);
-        replay->position = event->time_end;
         return is_observed(replay) ? tell_acquired(replay, quick, NULL, NULL) : TTD_OK;
     }
     heap_block block = {.address = event->address};
@@ -209,7 +235,7 @@ static ttd_status apply_destroy(heap_replay *replay, const ttd_event *event)
 {
     if (!event->result && ttd_event_returned(event))
         return TTD_OK;
-    replay->position = event->time_start;
+    move_to(replay, event->time_start);
     uint64_t count = heap_live_destroy(&replay->live, event->heap);
     if (!is_observed(replay))
         return TTD_OK;

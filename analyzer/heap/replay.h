@@ -69,6 +69,13 @@ typedef struct heap_counts {
     uint64_t overlaps;
 } heap_counts;
 
+/** The first position with the largest number of live bytes; 0:0 if there never were any. */
+typedef struct heap_peak {
+    ttd_position position;
+    heap_sum bytes;
+    uint64_t blocks;
+} heap_peak;
+
 typedef struct heap_replay {
     heap_live live;
     heap_entries entries;
@@ -76,6 +83,8 @@ typedef struct heap_replay {
     heap_counts counts;
     /** Of the last effect; 0:0 at first. */
     ttd_position position;
+    /** Before that position: see heap_replay_peak(). */
+    heap_peak peak;
     /** `effect` is NULL when nobody observes. */
     heap_observer observer;
     ttd_status observer_status;
@@ -101,6 +110,9 @@ ttd_status heap_replay_reset(heap_replay *replay);
  */
 ttd_status heap_replay_apply(heap_replay *replay, uint64_t chunk, const ttd_event *events,
                              size_t count, ttd_position until, size_t *applied);
+
+/** The peak of all that was replayed, from the beginning or from a keyframe. */
+heap_peak heap_replay_peak(const heap_replay *replay);
 
 /** Applies what is due at `until` or before. Statuses as heap_replay_apply(). */
 ttd_status heap_replay_settle(heap_replay *replay, ttd_position until);

@@ -4,35 +4,7 @@
 #define ANALYZER_HEAP_TOTALS_H
 
 #include "heap/replay.h"
-
-/** A sum of sizes, which may be nonsense and large: 128 bits. */
-typedef struct heap_sum {
-    uint64_t high;
-    uint64_t low;
-} heap_sum;
-
-static inline void heap_sum_add(heap_sum *sum, uint64_t value)
-{
-    sum->low += value;
-    sum->high += sum->low < value;
-}
-
-static inline void heap_sum_subtract(heap_sum *sum, heap_sum value)
-{
-    sum->high -= value.high + (sum->low < value.low);
-    sum->low -= value.low;
-}
-
-static inline bool heap_sum_is_less(heap_sum a, heap_sum b)
-{
-    return a.high != b.high ? a.high < b.high : a.low < b.low;
-}
-
-/** The sum, or the largest number if it is beyond that. */
-static inline uint64_t heap_sum_value(heap_sum sum)
-{
-    return sum.high ? UINT64_MAX : sum.low;
-}
+#include "heap/sum.h"
 
 /** What is live in one heap, or in all. */
 typedef struct heap_total {

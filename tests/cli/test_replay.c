@@ -163,7 +163,7 @@ static bool acquire(heap_live *live, uint64_t address, ttd_id heap, uint64_t siz
     uint32_t entry;
     heap_acquisition acquisition;
     cr_assert_eq(heap_live_entry(live, address, heap_live_hash(live, address), &entry), TTD_OK);
-    cr_assert_eq(heap_live_acquire(live, entry, heap, &acquisition), TTD_OK);
+    cr_assert_eq(heap_live_acquire(live, entry, heap, size, &acquisition), TTD_OK);
     cr_assert_eq(acquisition.block->address, address);
     *replaced_size = acquisition.block->size;
     acquisition.block->size = size;

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/** Sums of sizes. */
+#ifndef ANALYZER_HEAP_SUM_H
+#define ANALYZER_HEAP_SUM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** A sum of sizes, which may be nonsense and large: 128 bits. */
+typedef struct heap_sum {
+    uint64_t high;
+    uint64_t low;
+} heap_sum;
+
+static inline void heap_sum_add(heap_sum *sum, uint64_t value)
+{
+    sum->low += value;
+    sum->high += sum->low < value;
+}
+
+static inline void heap_sum_subtract(heap_sum *sum, heap_sum value)
+{
+    sum->high -= value.high + (sum->low < value.low);
+    sum->low -= value.low;
+}
+
+static inline bool heap_sum_is_less(heap_sum a, heap_sum b)
+{
+    return a.high != b.high ? a.high < b.high : a.low < b.low;
+}
+
+/** The sum, or the largest number if it is beyond that. */
+static inline uint64_t heap_sum_value(heap_sum sum)
+{
+    return sum.high ? UINT64_MAX : sum.low;
+}
+
+#endif
