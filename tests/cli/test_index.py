@@ -106,8 +106,14 @@ class Same(Index):
                 with self.subTest(at=at, command=command[0]):
                     self.assertEqual(self.said(path, *arguments), self.truth(path, *arguments))
         for arguments in (("peak", "-f", "json"), ("leaks", "--show-runtime"),
-                          ("diff", "-f", "json", "--from", "20%", "--to", "90%")):
+                          ("diff", "-f", "json", "--from", "start", "--to", "90%"),
+                          ("diff", "-f", "json", "--from", "60%", "--to", "end")):
             self.assertEqual(self.said(path, *arguments), self.truth(path, *arguments))
+        for _ in range(count):
+            begin, end = sorted(f"{chance.random() * 100:.4f}%" for _ in range(2))
+            arguments = ("diff", "-f", "json", "--limit", "0", "--from", begin, "--to", end)
+            with self.subTest(begin=begin, end=end):
+                self.assertEqual(self.said(path, *arguments), self.truth(path, *arguments))
 
     def test_many_positions(self):
         path = self.write(churn(700000))
@@ -332,7 +338,7 @@ class Lies(Index):
                 **(fields if is_it else {})})
         return lines
 
-    def make(self, records, lists, close=True, **tie):
+    def make(self, records, lists, close=True, peak=None, **tie):
         """Writes an index by hand; False if the writer does not want to."""
         script = Script(**{**self.tie, **tie})
         script.add("thread").add("heap").add("stack").add("stack")
@@ -340,6 +346,8 @@ class Lies(Index):
             script.add("metadata", key="keyframe", value=value)
         for fields in lists:
             script.add("blocks", **fields)
+        if peak is not None:
+            script.add("metadata", key="peak", value=peak.replace(" ", "%20"))
         if close:
             script.close()
         else:
@@ -393,6 +401,8 @@ class Lies(Index):
 
     def test_that_can_be_seen(self):
         good, lists = self.record(), self.lists()
+        others = {ask: self.truth(self.trace, *ask) for ask in
+                  (("leaks",), ("peak",), ("diff", "--from", "#240", "--to", "end"))}
         lies = {
             "next event within a chunk": ([self.record(events=150)], lists),
             "next event is the second": ([self.record(events=201)], lists),
@@ -438,8 +448,38 @@ class Lies(Index):
                 if not self.make(records, blocks):
                     continue
                 self.assertEqual(self.said(self.trace, *self.ask), self.expected)
+                for other in others:
+                    self.assertEqual(self.said(self.trace, *other), others[other])
         self.honest()
         self.assertEqual(self.said(self.trace, *self.ask), self.expected)
+
+    def test_peak(self):
+        """One that is as the index says is believed; others are found without it."""
+        expected = self.truth(self.trace, "peak", "-f", "json")
+        state = support.json.loads(expected[1])
+        true = " ".join(str(int(part, 16)) for part in state["position"].split(":"))
+        bytes, blocks = int(state["live_bytes"]), state["live_blocks"]
+        later = support.json.loads(self.truth(self.trace, "state", "-f", "json", "--at", "#250")[1])
+        other = " ".join(str(int(part, 16)) for part in later["position"].split(":"))
+        peaks = {
+            "true": f"{true} 0 {bytes} {blocks}",
+            "other bytes": f"{true} 0 {bytes + 1} {blocks}",
+            "many bytes": f"{true} 1 {bytes} {blocks}",
+            "other blocks": f"{true} 0 {bytes} {blocks + 1}",
+            "elsewhere": f"{other} 0 {bytes} {blocks}",
+            "nowhere": f"{2**64 - 1} {2**64 - 1} 0 {bytes} {blocks}",
+            "a number missing": f"{true} 0 {bytes}",
+            "a number too many": f"{true} 0 {bytes} {blocks} 0",
+            "nothing": "",
+            "missing": None,
+        }
+        for what, peak in peaks.items():
+            with self.subTest(what):
+                self.assertTrue(self.make([self.record()], self.lists(), peak=peak))
+                self.assertEqual(self.said(self.trace, "peak", "-f", "json"), expected)
+        smaller = (f"{other} 0 {later['live_bytes']} {later['live_blocks']}")
+        self.assertTrue(self.make([self.record()], self.lists(), peak=smaller))
+        self.assertNotEqual(self.said(self.trace, "peak", "-f", "json"), expected)
 
     def test_that_cannot_be_seen(self):
         """Commands give some answer."""
