@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """How fast any position of a trace is reached, and whole traces are gone through. Prints a report.
 
-One trace is generated, one is of a real program: Python, with malloc for its own objects. Times of
-states are wall time of the whole command; rates are events by processor time.
+One trace is generated, one is of a real program: Python, with malloc for its own objects. All times
+are wall time of the whole command; the page cache has the traces.
 """
 
 import argparse
@@ -23,10 +23,14 @@ POSITIONS = 21
 
 
 def measure(command):
-    """Processor time, wall time, and the largest resident size in bytes."""
+    """Wall time in seconds, and the largest resident size in bytes."""
     begin = time.monotonic()
-    seconds, resident = record.user_time(command)
-    return seconds, time.monotonic() - begin, resident
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f'{command} failed')
+    return time.monotonic() - begin, usage.ru_maxrss * 1024
 
 
 def measure_states(analyzer, trace):
@@ -34,9 +38,9 @@ def measure_states(analyzer, trace):
     times, largest = [], 0
     for _ in range(POSITIONS):
         position = f'{random.uniform(0, 100):.4f}%'
-        _, wall, resident = measure([analyzer, 'state', '--at', position, '--format', 'json',
+        seconds, resident = measure([analyzer, 'state', '--at', position, '--format', 'json',
                                      trace])
-        times.append(wall)
+        times.append(seconds)
         largest = max(largest, resident)
     return times, largest
 
@@ -48,17 +52,19 @@ def travel(name, analyzer, trace, rounds):
                                                trace]))
     result = {'trace': name, 'events': events, 'trace_bytes': info['file_bytes'],
               'peak_blocks': peak['live_blocks']}
-    seconds, _, resident = measure([analyzer, 'index', trace])
+    seconds, resident = measure([analyzer, 'index', trace])
     result |= {'index_events_per_second': events / seconds, 'index_resident': resident,
                'index_bytes': pathlib.Path(f'{trace}.idx').stat().st_size}
     times, resident = measure_states(analyzer, trace)
     result |= {'state_median': statistics.median(times), 'state_worst': max(times),
                'state_resident': resident}
     for command in (['leaks'], ['peak'], ['diff', '--from', '25%', '--to', '75%']):
-        runs = [measure([analyzer, *command, '--no-pager', trace]) for _ in range(rounds)]
-        result[f'{command[0]}_events_per_second'] = (
-            events / statistics.median(seconds for seconds, _, _ in runs))
-        result[f'{command[0]}_resident'] = max(resident for _, _, resident in runs)
+        for how, options in (('plain', ['--no-index']), ('indexed', [])):
+            runs = [measure([analyzer, *command, *options, '--no-pager', trace])
+                    for _ in range(rounds)]
+            result[f'{command[0]}_{how}_events_per_second'] = (
+                events / statistics.median(seconds for seconds, _ in runs))
+            result[f'{command[0]}_{how}_resident'] = max(resident for _, resident in runs)
     return result
 
 
@@ -71,8 +77,11 @@ def report(result):
           f"{result['state_worst'] * 1e3:.0f} ms at worst, of {POSITIONS} positions; "
           f"{result['state_resident'] / 1e6:.0f} MB resident")
     for command in ('leaks', 'peak', 'diff'):
-        print(f"  {command:7} {result[f'{command}_events_per_second'] / 1e6:6.1f} M events/s, "
-              f"{result[f'{command}_resident'] / 1e6:.0f} MB resident")
+        plain, indexed = (result[f'{command}_{how}_events_per_second'] / 1e6
+                          for how in ('plain', 'indexed'))
+        resident = max(result[f'{command}_{how}_resident'] for how in ('plain', 'indexed'))
+        print(f'  {command:7} {plain:6.1f} M events/s, with the index {indexed:.1f} M, '
+              f'{resident / 1e6:.0f} MB resident')
 
 
 def traces(build, directory, options):
