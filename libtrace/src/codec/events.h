@@ -45,14 +45,31 @@ typedef enum ttd_event_rest {
     TTD_REST_OTHER = 4
 } ttd_event_rest;
 
-/** What most events are: told apart so that the decoder goes straight through them. */
+/** What most events are: told apart so that encoder and decoder go straight through them. */
 typedef enum ttd_event_usual {
     TTD_USUAL_NONE = 0,
-    /** A successful Alloc: size, address, and the size as its only parameter. */
+    /** An Alloc with result 1: size, address, and the size as its only parameter. */
     TTD_USUAL_ALLOC = 1,
-    /** A Free: base address, which is its only parameter. */
+    /** A Free with result 1: base address, which is its only parameter. */
     TTD_USUAL_FREE = 2
 } ttd_event_usual;
+
+/** What an event that returned is, provided that its API's template has just that parameter. */
+static inline ttd_event_usual ttd_event_usual_of(const ttd_event *event)
+{
+    if (event->parameter_count != 1 || !event->parameters || event->result != 1)
+        return TTD_USUAL_NONE;
+    uint64_t parameter = *event->parameters;
+    uint64_t others =
+        event->previous_address | event->reserve_size | event->commit_size | event->make_read_only;
+    if (event->action == TTD_ACTION_ALLOC && event->address != 0 &&
+        (others | event->base_address | (parameter ^ event->size)) == 0)
+        return TTD_USUAL_ALLOC;
+    if (event->action == TTD_ACTION_FREE && event->base_address != 0 &&
+        (others | event->address | event->size | (parameter ^ event->base_address)) == 0)
+        return TTD_USUAL_FREE;
+    return TTD_USUAL_NONE;
+}
 
 /** What call sites have in common, and what is predicted from the last event of the shape. */
 typedef struct ttd_event_shape {
@@ -179,9 +196,11 @@ void ttd_events_encoder_clear(ttd_events_encoder *encoder);
 /**
  * Adds an event, which is valid: its effect position is not before that of the event before.
  *
+ * @param usual  ttd_event_usual_of() it
  * @return false without memory; the encoder is then of no further use
  */
-bool ttd_events_encoder_add(ttd_events_encoder *encoder, const ttd_event *event);
+bool ttd_events_encoder_add(ttd_events_encoder *encoder, const ttd_event *event,
+                            ttd_event_usual usual);
 
 /** Appends the payload to `out`, which keeps a failure. */
 void ttd_events_encoder_finish(ttd_events_encoder *encoder, ttd_buffer *out);

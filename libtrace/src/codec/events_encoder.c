@@ -96,12 +96,38 @@ static inline bool same_parameters(const ttd_event_class *class, const ttd_event
     }
 }
 
-static inline bool encode_shape(ttd_events_encoder *encoder, const ttd_event *event)
+/** The shape that is predicted to come next; 0 for none. */
+static inline uint32_t predicted_shape(const ttd_events_encoder *encoder)
+{
+    const ttd_event_state *state = &encoder->state;
+    return encoder->count ? state->shapes[state->shape].next : 0;
+}
+
+/** Whether a usual event has the predicted shape; then it is appended. */
+static inline bool encode_usual_shape(ttd_events_encoder *encoder, const ttd_event *event,
+                                      ttd_event_usual usual)
+{
+    ttd_event_state *state = &encoder->state;
+    uint32_t number = predicted_shape(encoder);
+    if (number == 0)
+        return false;
+    const ttd_event_shape *shape = &state->shapes[number];
+    const ttd_event_class *class = &state->classes[shape->class_index];
+    if (((shape->stack ^ event->stack) | (class->heap ^ event->heap) |
+         (uint32_t)(class->usual ^ usual) | (uint32_t)(class->api ^ event->api)) != 0 ||
+        class->flags != event->flags)
+        return false;
+    ttd_events_put8(encoder, TTD_COLUMN_SHAPES_FIRST, 0);
+    state->shape = number;
+    return true;
+}
+
+static bool encode_shape(ttd_events_encoder *encoder, const ttd_event *event)
 {
     ttd_event_state *state = &encoder->state;
     unsigned form = ttd_events_form(event);
     uint64_t key = ttd_events_key(event, form);
-    uint32_t number = encoder->count ? state->shapes[state->shape].next : 0;
+    uint32_t number = predicted_shape(encoder);
     if (number != 0) {
         const ttd_event_shape *shape = &state->shapes[number];
         const ttd_event_class *class = &state->classes[shape->class_index];
@@ -245,15 +271,28 @@ static void encode_clock(ttd_events_encoder *encoder, uint64_t wall_time)
     encoder->since_clock = 0;
 }
 
+static inline void encode_size(ttd_events_encoder *encoder, const ttd_event *event)
+{
+    ttd_event_shape *shape = &encoder->state.shapes[encoder->state.shape];
+    ttd_events_put(encoder, TTD_COLUMN_SIZES, swap_predicted(event->size, shape->size));
+    shape->size = event->size;
+}
+
 static inline void encode_values(ttd_events_encoder *encoder, const ttd_event *event)
 {
-    ttd_event_state *state = &encoder->state;
-    ttd_event_shape *shape = &state->shapes[state->shape];
-    const ttd_event_class *class = &state->classes[shape->class_index];
-    if (class->form & TTD_FORM_SIZE) {
-        ttd_events_put(encoder, TTD_COLUMN_SIZES, swap_predicted(event->size, shape->size));
-        shape->size = event->size;
+    const ttd_event_state *state = &encoder->state;
+    const ttd_event_class *class = &state->classes[state->shapes[state->shape].class_index];
+    if (class->usual == TTD_USUAL_ALLOC) {
+        encode_size(encoder, event);
+        encode_address(encoder, event);
+        return;
     }
+    if (class->usual == TTD_USUAL_FREE) {
+        encode_base(encoder, event, true);
+        return;
+    }
+    if (class->form & TTD_FORM_SIZE)
+        encode_size(encoder, event);
     if (class->form & TTD_FORM_BASE)
         encode_base(encoder, event, class->releases);
     if (class->form & TTD_FORM_ADDRESS)
@@ -262,13 +301,17 @@ static inline void encode_values(ttd_events_encoder *encoder, const ttd_event *e
         encode_extra(encoder, event, class);
 }
 
-bool ttd_events_encoder_add(ttd_events_encoder *encoder, const ttd_event *event)
+bool ttd_events_encoder_add(ttd_events_encoder *encoder, const ttd_event *event,
+                            ttd_event_usual usual)
 {
     ttd_event_state *state = &encoder->state;
     if (encoder->room == 0 && !make_room(encoder))
         return false;
     encoder->room--;
-    if (!encode_shape(encoder, event) || !encode_time(encoder, event))
+    if ((usual == TTD_USUAL_NONE || !encode_usual_shape(encoder, event, usual)) &&
+        !encode_shape(encoder, event))
+        return false;
+    if (!encode_time(encoder, event))
         return false;
     state->effect = ttd_event_position(event);
     if (encoder->count++ == 0)

@@ -80,11 +80,12 @@ static ttd_event_rest rest_of(const ttd_event_class *class)
 static ttd_event_usual usual_of(const ttd_event_class *class)
 {
     unsigned values = class->form & (TTD_FORM_SIZE | TTD_FORM_BASE | TTD_FORM_ADDRESS);
+    if ((class->form & TTD_FORM_OUTCOME) != TTD_OUTCOME_ONE)
+        return TTD_USUAL_NONE;
     if (class->action == TTD_ACTION_ALLOC && class->rest == TTD_REST_SIZE &&
         values == (TTD_FORM_SIZE | TTD_FORM_ADDRESS))
         return TTD_USUAL_ALLOC;
-    if (class->action == TTD_ACTION_FREE && class->rest == TTD_REST_BASE &&
-        values == TTD_FORM_BASE && class->releases)
+    if (class->action == TTD_ACTION_FREE && class->rest == TTD_REST_BASE && values == TTD_FORM_BASE)
         return TTD_USUAL_FREE;
     return TTD_USUAL_NONE;
 }

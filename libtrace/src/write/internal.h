@@ -80,6 +80,9 @@ void ttd_writer_touch(ttd_writer *writer, ttd_kind kind, ttd_position position);
 /** Writes out all buffered definitions and records but events. */
 ttd_status ttd_writer_flush_rows(ttd_writer *writer);
 
+/** What is wrong with an event; NULL if nothing. */
+const char *ttd_writer_check_event(const ttd_writer *writer, const ttd_event *event);
+
 /** Writes out the buffered events, after what they refer to. */
 ttd_status ttd_writer_flush_events(ttd_writer *writer);
 
