@@ -17,7 +17,7 @@ int source_open(source *trace, const char *path)
         return source_fail(trace, status, &error);
     ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
-    options.event_batches = HEAP_AHEAD_BATCHES;
+    options.event_batches = heap_ahead_batches();
     status = ttd_reader_open(&input, &options, NULL, &trace->reader, &error);
     if (status != TTD_OK)
         return source_fail(trace, status, &error);

@@ -21,6 +21,13 @@
 /* Events that a slot can hold: as many as the library gives at a time. */
 #define SLOT_EVENTS 64
 
+uint32_t heap_ahead_batches(void)
+{
+    cpu_set_t set;
+    bool has_processor = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1;
+    return has_processor ? HEAP_AHEAD_BATCHES : 1;
+}
+
 void heap_ahead_init(heap_ahead *ahead, ttd_reader *reader)
 {
     memset(ahead, 0, sizeof *ahead);
@@ -88,20 +95,13 @@ static void *read_ahead(void *argument)
 
 /* ---- The caller ---- */
 
-/* Whether there is a processor for the thread. */
-static bool has_processor(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1;
-}
-
 /* Starts the thread, if that is worth it and possible: it is not needed. */
 static void start(heap_ahead *ahead)
 {
     if (ahead->passed < LONG_WAY)
         return;
     ahead->passed = 0;
-    if (ttd_reader_event_batches(ahead->reader) < SLOTS || !has_processor())
+    if (ttd_reader_event_batches(ahead->reader) < SLOTS)
         return;
     if (!ahead->slots)
         ahead->slots = malloc(SLOTS * sizeof *ahead->slots);

@@ -11,9 +11,13 @@
 
 #include <ttdtrace/reader.h>
 
-/** The event_batches that the reader has: so many that whoever waits for the other one has
- * something to do when it goes on, and so few that they stay in the cache. */
+/** Batches that are read ahead: so many that whoever waits for the other one has something to do
+ * when it goes on, and so few that they stay in the cache. */
 #define HEAP_AHEAD_BATCHES 32u
+
+/** The event_batches that a reader should have: HEAP_AHEAD_BATCHES, or 1 where there is no
+ * processor for another thread. */
+uint32_t heap_ahead_batches(void);
 
 /** See heap_ahead_init(). */
 typedef struct heap_ahead {
