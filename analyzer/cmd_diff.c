@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze diff */
 #include "cmd_compare.h"
+
+#include <string.h>
+
 #include "cli/exit.h"
 #include "cli/message.h"
 #include "cli/moment.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
 
-enum { OPTION_FROM = OPTION_FIRST, OPTION_TO, OPTION_CHANGES };
+enum { OPTION_FROM = OPTION_FIRST, OPTION_TO, OPTION_CHANGES, OPTION_QUADRANT };
 
 static const struct option own_options[] = {{"from", required_argument, NULL, OPTION_FROM},
                                             {"to", required_argument, NULL, OPTION_TO},
                                             {"changes", no_argument, NULL, OPTION_CHANGES},
+                                            {"quadrant", required_argument, NULL, OPTION_QUADRANT},
                                             {NULL, 0, NULL, 0}};
 
 static const char help[] =
@@ -32,8 +36,9 @@ static const char help[] =
     "      --to POSITION       the first position after it (end); of two traces, the\n"
     "                          position in NEW (end)\n"
     "      --changes           of one trace, compare the heap at --to with that at\n"
-    "                          --from, as if of two\n" VIEWS_GROUPS_HELP VIEWS_FILTERS_HELP
-        COMMAND_COMMON_HELP "\n"
+    "                          --from, as if of two\n"
+    "      --quadrant NAME     make the tree of --tree of aifi, aifo (the default), aofi or\n"
+    "                          aofo\n" VIEWS_HELP COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" MOMENT_FORMS;
 
 typedef struct diff_options {
@@ -41,7 +46,20 @@ typedef struct diff_options {
     moment to;
     bool has_from;
     bool has_changes;
+    bool has_quadrant;
+    heap_quadrant quadrant;
 } diff_options;
+
+static bool take_quadrant(diff_options *options, const char *name)
+{
+    options->has_quadrant = true;
+    for (int i = 0; i < HEAP_QUADRANTS; i++) {
+        options->quadrant = (heap_quadrant)i;
+        if (strcmp(heap_quadrant_name(options->quadrant), name) == 0)
+            return true;
+    }
+    return false;
+}
 
 static bool take(void *context, int option, const char *argument)
 {
@@ -53,22 +71,25 @@ static bool take(void *context, int option, const char *argument)
     case OPTION_FROM:
         options->has_from = true;
         return moment_parse(argument, &options->from);
+    case OPTION_QUADRANT:
+        return take_quadrant(options, argument);
     default:
         return moment_parse(argument, &options->to);
     }
 }
 
-static int print(session *work, heap_diff *diff, ttd_position last)
+static int print(session *work, heap_diff *diff, heap_quadrant of_tree, ttd_position last)
 {
     session_outcome(work, &diff->outcome, last);
     int status = STATUS_OK;
-    for (size_t i = 0; i < HEAP_QUADRANTS && status == STATUS_OK; i++) {
+    for (int i = 0; i < HEAP_QUADRANTS && status == STATUS_OK; i++) {
         heap_rows rows = heap_groups_rows(&diff->quadrants[i]);
-        status = session_view(work, &rows);
+        if (!session_has_tree(work) || of_tree == (heap_quadrant)i)
+            status = session_view(work, &rows);
     }
     if (status == STATUS_OK)
         status = session_output(work, true);
-    if (status != STATUS_OK)
+    if (status != STATUS_OK || session_print_tree(work, "block", "bytes"))
         return status;
     report_diff data = {.diff = diff, .limit = work->options.view.limit};
     work->options.format->diff(&work->report, &data);
@@ -95,7 +116,7 @@ static int find(session *work, const diff_options *options)
                                       split, &hook, &diff, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
-    status = print(work, &diff, last);
+    status = print(work, &diff, options->quadrant, last);
     heap_diff_free(&diff);
     return status;
 }
@@ -112,14 +133,15 @@ static int compare(const common *from, const diff_options *options)
 
 static int run(const command *which, int count, char **arguments)
 {
-    diff_options options = {.from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}};
+    diff_options options = {
+        .from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}, .quadrant = HEAP_AIFO};
     common common_options;
     int status =
         command_options_pair(&common_options, which, count, arguments, own_options, take, &options);
     if (status >= 0)
         return status;
-    if (common_options.view.shape != VIEW_FLAT)
-        return message_usage("diff", "there are no trees of ranges");
+    if (options.has_quadrant && common_options.view.shape == VIEW_FLAT)
+        return message_usage("diff", "--quadrant is of trees: --tree is missing");
     if (common_options.other || options.has_changes)
         return compare(&common_options, &options);
     session work;

@@ -134,8 +134,8 @@ def wanted(group, include, exclude):
     return (not include or has(include)) and not has(exclude)
 
 
-class Views(TestCase):
-    """Random traces: everything follows from the groups by stack."""
+class Model(TestCase):
+    """What follows from groups by stack."""
 
     def groups(self, path, command, *arguments):
         return self.json_of(command[0], path, *command[1:], "--limit", "0", *arguments)
@@ -179,7 +179,7 @@ class Views(TestCase):
             self.assertEqual(sum(amount for _, amount in ends), tree["total_" + what])
         return tree
 
-    def model_folded(self, base, command, by, shape, depth=None):
+    def model_folded(self, base, weight, by, shape, depth=None):
         sums = {}
         for group in base["groups"]:
             path = [LABELS.get(by, function_label)(f) for f in program_frames(group["stack"])]
@@ -189,22 +189,25 @@ class Views(TestCase):
                 path = [p for i, p in enumerate(path) if not i or p != path[i - 1]]
             nothing = (by, None) if by in ("file", "module") else None
             text = ";".join(folded_text(p) for p in path[:depth] or [nothing])
-            weight = group[COMMANDS[command][0]]
-            if weight:
-                sums[text] = sums.get(text, 0) + weight
+            if group[weight]:
+                sums[text] = sums.get(text, 0) + group[weight]
         return sums
 
-    def check_folded(self, path, command, by, shape, base):
+    def check_folded(self, path, command, weight, by, shape, base):
         for depth in (None, 1, 3):
             options = ("--depth", str(depth)) if depth else ()
             lines = self.run_ok(*command, "-f", "folded", "--by", by, "--tree", shape, *options,
                                 path).text.splitlines()
             sums = {}
             for line in lines:
-                text, _, weight = line.rpartition(" ")
-                sums[text] = sums.get(text, 0) + int(weight)
-            self.assertEqual(sums, self.model_folded(base, command, by, shape, depth),
+                text, _, amount = line.rpartition(" ")
+                sums[text] = sums.get(text, 0) + int(amount)
+            self.assertEqual(sums, self.model_folded(base, weight, by, shape, depth),
                              (command, by, shape, depth))
+
+
+class Views(Model):
+    """Random traces: everything follows from the groups by stack."""
 
     def test_random(self):
         for seed in range(3):
@@ -218,7 +221,7 @@ class Views(TestCase):
                         tree = self.check_tree(path, command, by, shape)
                         self.assertEqual(tree["total_weight"],
                                          sum(g[COMMANDS[command][0]] for g in base["groups"]))
-                        self.check_folded(path, command, by, shape, base)
+                        self.check_folded(path, command, COMMANDS[command][0], by, shape, base)
 
     def test_first_level(self):
         """Threads, heaps, and functions from the bottom up, are what they are as groups."""
@@ -281,12 +284,13 @@ class Views(TestCase):
                                              found["live_bytes"])
 
 
-class Quadrants(TestCase):
+class Quadrants(Model):
     """Each quadrant of a diff is grouped and filtered on its own."""
 
+    RANGE = ("--from", "30%", "--to", "70%")
+
     def quadrants(self, path, *arguments):
-        found = self.json_of("diff", path, "--from", "30%", "--to", "70%", "--limit", "0",
-                             *arguments)
+        found = self.json_of("diff", path, *self.RANGE, "--limit", "0", *arguments)
         return {name: found[name] for name in ("aifi", "aifo", "aofi", "aofo")}
 
     def test_random(self):
@@ -311,9 +315,24 @@ class Quadrants(TestCase):
                                  self.json_of("state", path, "--by", by)["groups"])
             rows = self.run_ok("diff", "-f", "csv", "--by", "module", path).csv
             self.assertIn("module", rows[0])
-            for arguments in (("--tree", "top-down"), ("-f", "folded"), ("--changes", "--by", "file"),
-                              ("--changes", "--include", "x")):
+            for arguments in (("--quadrant", "aofi"), ("--quadrant", "aof", "--tree", "top-down"),
+                              ("--changes", "--tree", "top-down"), ("--changes", "-f", "folded"),
+                              ("--changes", "--by", "file"), ("--changes", "--include", "x")):
                 self.assertEqual(run("diff", *arguments, path).status, support.USAGE, arguments)
+
+    def test_trees(self):
+        for seed in range(65, 68):
+            path = self.write(random_script(random.Random(seed)), f"trace{seed}")
+            for name, base in self.quadrants(path).items():
+                command = ("diff", *self.RANGE, "--quadrant", name)
+                for by, shape in (("stack", "top-down"), ("file", "bottom-up")):
+                    tree = self.check_tree(path, command, by, shape)
+                    self.assertEqual((tree["total_bytes"], tree["total_count"]),
+                                     (base["bytes"], base["blocks"]))
+                    self.check_folded(path, command, "bytes", by, shape, base)
+            self.assertEqual(self.json_of("diff", path, "--tree", "top-down"),
+                             self.json_of("diff", path, "--tree", "top-down",
+                                          "--quadrant", "aifo"))
 
 
 class Formats(TestCase):
