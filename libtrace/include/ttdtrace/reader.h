@@ -124,11 +124,13 @@ typedef struct ttd_reader_options {
     bool tolerant;
     /**
      * How many batches of events stay valid, the last one included: 1 to TTD_EVENT_BATCHES_MAX.
-     * With more than one, another thread can use those returned while the next is being read.
+     * With more than one, another thread can use all but the oldest while the next is being read;
+     * also the oldest may be overwritten by a call that then returns no events.
      */
     uint32_t event_batches;
 } ttd_reader_options;
 
+/** Each batch takes about 15 kB. */
 #define TTD_EVENT_BATCHES_MAX 1024u
 
 /** All kinds, not tolerant, one batch of events. */

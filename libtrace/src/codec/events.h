@@ -280,7 +280,8 @@ typedef struct ttd_events_decoder {
     ttd_event_buffer *batch;
 } ttd_events_decoder;
 
-/** @param batches  how many stay as they are while others are decoded, the last one included */
+/** @param batches  how many stay as they are, the last one included; 1 or more. While another is
+ *                  decoded, all but the oldest do */
 void ttd_events_decoder_init(ttd_events_decoder *decoder, const ttd_allocator *allocator,
                              size_t batches);
 void ttd_events_decoder_free(ttd_events_decoder *decoder);

@@ -146,7 +146,7 @@ ttd_status ttd_events_decoder_next(ttd_events_decoder *decoder, size_t *count)
     if (decoder->left == 0)
         return TTD_END;
     uint32_t n = decoder->left < TTD_EVENT_BATCH ? decoder->left : TTD_EVENT_BATCH;
-    decoder->batch = &decoder->buffers[decoder->buffer_next++ % decoder->buffer_count];
+    decoder->batch = &decoder->buffers[decoder->buffer_next];
     ttd_events_decode_batch(decoder, n);
     if (decoder->no_memory)
         return TTD_ERROR_NO_MEMORY;
@@ -161,6 +161,8 @@ ttd_status ttd_events_decoder_next(ttd_events_decoder *decoder, size_t *count)
         finish(decoder);
     if (column_errors(decoder))
         return TTD_ERROR_CORRUPT;
+    /* Only now: a batch that is damaged takes the place of none but the oldest. */
+    decoder->buffer_next = (decoder->buffer_next + 1) % decoder->buffer_count;
     *count = n;
     return TTD_OK;
 }
