@@ -13,14 +13,6 @@
 /* Whoever waits goes on when this many slots are filled, or empty. */
 #define ENOUGH (SLOTS / 2)
 
-#define SLOTS HEAP_AHEAD_BATCHES
-
-/* Whoever waits goes on when this many slots are filled, or empty. */
-#define ENOUGH (SLOTS / 2)
-
-/* Events that a slot can hold: as many as the library gives at a time. */
-#define SLOT_EVENTS 64
-
 uint32_t heap_ahead_batches(void)
 {
     cpu_set_t set;
@@ -56,8 +48,10 @@ static ttd_batch *slot_of(const heap_ahead *ahead, uint64_t number)
 
 /* ---- The thread ---- */
 
-/* Hands over the slot that was filled, and waits for another. `is_fleeting`: it is valid only
- * until the reader is called again. False when the thread is to stop.
+/*
+ * Hands over the slot that was filled, and waits for another. `is_fleeting`: it is valid only until
+ * the reader is called again. Otherwise one slot stays empty: its batch is decoded to where the
+ * oldest of SLOTS batches was. False when the thread is to stop.
  */
 static bool hand_over(heap_ahead *ahead, bool is_fleeting)
 {
@@ -158,6 +152,7 @@ ttd_status heap_ahead_next(heap_ahead *ahead, ttd_batch *batch, ttd_error *error
         return ttd_reader_next(ahead->reader, batch, error);
     }
     ahead->has_ended = false;
-    *error = ahead->error;
+    if (ahead->status != TTD_END)
+        *error = ahead->error;
     return ahead->status;
 }

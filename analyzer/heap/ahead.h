@@ -19,10 +19,10 @@
  * processor for another thread. */
 uint32_t heap_ahead_batches(void);
 
-/** See heap_ahead_init(). */
+/** See heap_ahead_init(). Used by one thread, the caller's; it must not be moved or copied. */
 typedef struct heap_ahead {
     ttd_reader *reader;
-    /** Batches that were read since the beginning. */
+    /** Batches that the caller read itself, since a thread was last worth trying. */
     uint64_t passed;
     /** A ring; NULL before it is worth it. The thread fills it, the caller empties it. */
     ttd_batch *slots;
@@ -44,18 +44,31 @@ typedef struct heap_ahead {
     ttd_error error;
 } heap_ahead;
 
-/** @param reader  used, but not owned: see heap_ahead_pause(). With fewer event_batches than
- * HEAP_AHEAD_BATCHES it is not read ahead. */
+/**
+ * @param reader  used, but not owned: nobody else may call it before heap_ahead_pause(). With fewer
+ *                event_batches than HEAP_AHEAD_BATCHES it is not read ahead
+ * @param ahead   release with heap_ahead_free()
+ */
 void heap_ahead_init(heap_ahead *ahead, ttd_reader *reader);
+
+/** Ends the thread, and releases everything; one of zeros is allowed. */
 void heap_ahead_free(heap_ahead *ahead);
 
-/** The next batch, as ttd_reader_next() gives it. */
+/**
+ * The next batch, as ttd_reader_next() gives it: valid until the next call. Where there is no
+ * thread to be had, the reader is called here.
+ *
+ * @param error  set on failure; not NULL
+ */
 ttd_status heap_ahead_next(heap_ahead *ahead, ttd_batch *batch, ttd_error *error);
 
-/** Until the next batch is asked for, nobody else uses the reader. What was read ahead is kept. */
+/**
+ * Ends the thread: until the next batch is asked for, nobody uses the reader. What was read ahead
+ * is kept, so the reader may be asked for facts, but must not go on: see heap_ahead_forget().
+ */
 void heap_ahead_pause(heap_ahead *ahead);
 
-/** Forgets what was read ahead: the reader goes somewhere else. */
+/** Pauses, and forgets what was read ahead: the reader goes somewhere else. */
 void heap_ahead_forget(heap_ahead *ahead);
 
 #endif
