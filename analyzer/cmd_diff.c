@@ -112,10 +112,8 @@ static int find(session *work, const diff_options *options)
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
     heap_split split = view_split(&work->options.view);
-    bool is_start = ttd_position_compare(from, ttd_position_min()) == 0;
-    const heap_keyframes *keyframes = is_start ? NULL : sidecar_use(work, from);
-    ttd_status found = heap_diff_find(work->trace.reader, keyframes, from, last, split, &hook,
-                                      &diff, &error);
+    ttd_status found = heap_diff_find(work->trace.reader, sidecar_use(work, from), from, last,
+                                      split, &hook, &diff, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     status = print(work, &diff, options->quadrant, last);

@@ -52,7 +52,7 @@ static int find(session *work, const void *options)
     heap_outcome outcome;
     heap_state state;
     ttd_error error = {.what = NULL};
-    const heap_keyframes *keyframes = sidecar_use(work, ttd_position_min());
+    const heap_keyframes *keyframes = sidecar_use_peak(work);
     ttd_status found = find_peak(work, keyframes, &outcome, &peak, &state, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);

@@ -235,17 +235,29 @@ static bool open_index(source *trace, const char *path)
     return trace->has_keyframes;
 }
 
-const heap_keyframes *sidecar_use(session *work, ttd_position at)
+/* `pays`: to make one, if the trace is long. */
+static const heap_keyframes *use(session *work, bool pays)
 {
     source *trace = &work->trace;
-    bool is_end = ttd_position_compare(at, ttd_position_max()) == 0;
     if (!work->options.has_index || !trace->is_closed)
         return NULL;
     char *path = trace->has_keyframes ? NULL : sidecar_path(trace->path);
     heap_index_facts facts;
-    if (path && !open_index(trace, path) && !is_end && trace->end.events >= PAYS_EVENTS &&
+    if (path && !open_index(trace, path) && pays && trace->end.events >= PAYS_EVENTS &&
         sidecar_make(trace, path, true, &facts) == STATUS_OK)
         open_index(trace, path);
     free(path);
     return trace->has_keyframes ? &trace->keyframes : NULL;
+}
+
+const heap_keyframes *sidecar_use(session *work, ttd_position at)
+{
+    bool is_start = ttd_position_compare(at, ttd_position_min()) == 0;
+    bool is_end = ttd_position_compare(at, ttd_position_max()) == 0;
+    return use(work, !is_start && !is_end);
+}
+
+const heap_keyframes *sidecar_use_peak(session *work)
+{
+    return use(work, true);
 }

@@ -12,9 +12,13 @@
 /**
  * The keyframes for going to `at`, or NULL where there are none to be had. An index that is
  * missing, damaged or of an older trace is made, if the trace is so long that it pays, and `at` is
- * not its end, to which it takes one replay anyway; where that fails, the command goes on without.
+ * neither its start, which needs none, nor its end, to which it takes one replay anyway; where that
+ * fails, the command goes on without. They are the session's.
  */
 const heap_keyframes *sidecar_use(session *work, ttd_position at);
+
+/** The same for finding the peak: an index is made where it pays, for it knows the peak. */
+const heap_keyframes *sidecar_use_peak(session *work);
 
 /** The name of the index of a trace, to be freed; NULL without memory. */
 char *sidecar_path(const char *trace);

@@ -59,6 +59,9 @@ ttd_status heap_pass_run_range(heap_pass *pass, ttd_reader *reader, const heap_k
                                ttd_position from, ttd_position at, const heap_observer *observer,
                                const heap_batch_hook *hook, ttd_error *error)
 {
+    /* A keyframe could be at the first position, too, and nothing of the range is passed over. */
+    if (ttd_position_compare(from, ttd_position_min()) == 0)
+        keyframes = NULL;
     ttd_status status = begin(pass, reader, keyframes, at, observer, hook, error);
     if (status == TTD_OK && keyframes)
         status = go(pass, heap_position_before(from), error);

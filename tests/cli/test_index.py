@@ -149,7 +149,8 @@ class Automatic(Index):
 
     def test_made_where_it_pays(self):
         for arguments in (("state", "--no-index", "--at", "70%"), ("state",), ("leaks",),
-                          ("info",), ("hot",), ("diff",), ("peak", "--no-index")):
+                          ("state", "--at", "start"), ("diff", "--to", "70%"), ("info",),
+                          ("hot",), ("diff",), ("peak", "--no-index")):
             self.run_ok(*arguments, self.trace)
             self.assertEqual(self.files(), ["trace.ttd"], arguments)
         for arguments in (("peak",), ("diff", "--from", "70%"), ("leaks", "--at", "70%")):
