@@ -18,12 +18,6 @@ void heap_comparison_free(heap_comparison *comparison)
     *comparison = (heap_comparison){.items = NULL};
 }
 
-/* Sizes are what the program asked for, which may be nonsense: the sum stops at the top. */
-static uint64_t add(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 static uint64_t distance(const uint64_t sides[HEAP_SIDES])
 {
     return sides[HEAP_OLD] > sides[HEAP_NEW] ? sides[HEAP_OLD] - sides[HEAP_NEW]
@@ -58,9 +52,9 @@ ttd_status heap_comparison_add(heap_comparison *comparison, heap_side side, uint
     if (!change->blocks[side])
         change->stacks[side] = group->key.stack;
     change->blocks[side] += group->blocks;
-    change->bytes[side] = add(change->bytes[side], group->bytes);
+    change->bytes[side] = heap_add(change->bytes[side], group->bytes);
     comparison->blocks[side] += group->blocks;
-    comparison->bytes[side] = add(comparison->bytes[side], group->bytes);
+    comparison->bytes[side] = heap_add(comparison->bytes[side], group->bytes);
     return TTD_OK;
 }
 

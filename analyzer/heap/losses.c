@@ -33,17 +33,6 @@ uint64_t heap_losses_between(const heap_losses *losses, ttd_position from, ttd_p
     return count;
 }
 
-uint64_t heap_losses_before(const heap_losses *losses, ttd_position position)
-{
-    uint64_t count = losses->records - losses->kept_count;
-    for (size_t i = 0; i < losses->kept_count; i++) {
-        if (losses->kept[i].count != 0 &&
-            ttd_position_compare(losses->kept[i].last_good, position) < 0)
-            count++;
-    }
-    return count;
-}
-
 const char *heap_loss_text(ttd_loss_reason reason)
 {
     switch (reason) {

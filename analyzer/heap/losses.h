@@ -22,9 +22,6 @@ typedef struct heap_losses {
 /** Adds the losses of a batch of that kind. */
 void heap_losses_add(heap_losses *losses, const ttd_batch *batch);
 
-/** How many records may tell of an event at `position` or before it. */
-uint64_t heap_losses_before(const heap_losses *losses, ttd_position position);
-
 /** How many records may tell of an event after `from` and at `to` or before it. */
 uint64_t heap_losses_between(const heap_losses *losses, ttd_position from, ttd_position to);
 

@@ -13,8 +13,6 @@
 /** The first line of a file. */
 #define BASELINE_HEADER "ttdanalyze baseline 1"
 
-#define BASELINE_FILE_MAX SUPPRESS_FILE_MAX
-
 /** Calls that a finding is about. */
 #define BASELINE_STACKS 4
 

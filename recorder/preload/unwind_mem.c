@@ -58,11 +58,6 @@ void *unwind_pages(size_t size)
     return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
-void unwind_pages_free(void *pages, size_t size)
-{
-    raw_syscall(SYS_munmap, (long)pages, (long)size, 0, 0, 0, 0);
-}
-
 bool unwind_read_elsewhere(struct unwind_mem *m, uintptr_t addr, uintptr_t *value)
 {
     m->foreign = true;

@@ -27,9 +27,8 @@ bool unwind_page_readable(uintptr_t addr);
 /* Whether all of [addr, addr + size) can be read. */
 bool unwind_range_readable(uintptr_t addr, size_t size);
 
-/* Fresh zeroed pages, or NULL. */
+/* Fresh zeroed pages, for good; or NULL. */
 void *unwind_pages(size_t size);
-void unwind_pages_free(void *pages, size_t size);
 
 bool unwind_read_elsewhere(struct unwind_mem *m, uintptr_t addr, uintptr_t *value);
 
