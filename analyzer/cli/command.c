@@ -43,7 +43,9 @@ static int take_format(common *result, const char *name)
     result->format = report_format_find(name);
     if (result->format)
         return -1;
-    return message_usage(result->command->name, "unknown format '%s' (text, json or csv)", name);
+    bool has_trees = result->command->shares & COMMAND_VIEWS;
+    return message_usage(result->command->name, "unknown format '%s' (text, json%s)", name,
+                         has_trees ? ", csv or folded" : " or csv");
 }
 
 /* Takes a common option; -1 to go on. */
