@@ -18,7 +18,8 @@ static int compare_spans(const void *left, const void *right)
 
 void spans_sort(struct span *spans, size_t count)
 {
-    qsort(spans, count, sizeof *spans, compare_spans);
+    if (count > 0)
+        qsort(spans, count, sizeof *spans, compare_spans);
 }
 
 /*
