@@ -244,8 +244,11 @@ static const heap_keyframes *use(session *work, bool pays)
     char *path = trace->has_keyframes ? NULL : sidecar_path(trace->path);
     heap_index_facts facts;
     if (path && !open_index(trace, path) && pays && trace->end.events >= PAYS_EVENTS &&
-        sidecar_make(trace, path, true, &facts) == STATUS_OK)
-        open_index(trace, path);
+        !trace->has_no_index) {
+        trace->has_no_index = sidecar_make(trace, path, true, &facts) != STATUS_OK;
+        if (!trace->has_no_index)
+            open_index(trace, path);
+    }
     free(path);
     return trace->has_keyframes ? &trace->keyframes : NULL;
 }

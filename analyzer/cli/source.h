@@ -29,6 +29,8 @@ typedef struct source {
     /** The sidecar index, once it was asked for and if there is one; see sidecar_use(). */
     heap_keyframes keyframes;
     bool has_keyframes;
+    /** Making one has failed: it is not tried again. */
+    bool has_no_index;
     progress progress;
 } source;
 

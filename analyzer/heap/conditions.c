@@ -44,8 +44,11 @@ static ttd_status obtain(heap_conditions *all, ttd_id heap, heap_condition **con
     if (status != TTD_OK)
         return status;
     *condition = &all->items[all->count++];
-    **condition = (heap_condition){
-        .heap = heap, .destroyed = heap_place_none(), .read_only = heap_place_none()};
+    **condition = (heap_condition){.heap = heap,
+                                   .destroyed = heap_place_none(),
+                                   .read_only = heap_place_none(),
+                                   .first_hold = HEAP_NO_HOLD,
+                                   .last_hold = HEAP_NO_HOLD};
     return TTD_OK;
 }
 
@@ -61,6 +64,7 @@ ttd_status heap_conditions_change(heap_conditions *all, const ttd_event *event)
         return TTD_OK;
     }
     condition->life++;
+    condition->first_hold = condition->last_hold = HEAP_NO_HOLD;
     condition->read_only = heap_place_none();
     condition->destroyed =
         event->action == TTD_ACTION_DESTROY ? heap_place_of_event(event) : heap_place_none();
@@ -73,25 +77,62 @@ bool heap_hold_is_active(const heap_conditions *all, const heap_hold *hold)
     return hold->depth && hold->life == (condition ? condition->life : 0);
 }
 
+/* Where the link to what comes after a hold is, and to what comes before one. */
+static uint32_t *link_after(heap_conditions *all, heap_condition *condition, uint32_t hold)
+{
+    return hold == HEAP_NO_HOLD ? &condition->first_hold : &all->holds[hold].after;
+}
+
+static uint32_t *link_before(heap_conditions *all, heap_condition *condition, uint32_t hold)
+{
+    return hold == HEAP_NO_HOLD ? &condition->last_hold : &all->holds[hold].before;
+}
+
+static void append(heap_conditions *all, heap_condition *condition, uint32_t index)
+{
+    all->holds[index].before = condition->last_hold;
+    all->holds[index].after = HEAP_NO_HOLD;
+    *link_after(all, condition, condition->last_hold) = index;
+    condition->last_hold = index;
+}
+
+static void take_out(heap_conditions *all, heap_condition *condition, uint32_t index)
+{
+    const heap_hold *hold = &all->holds[index];
+    *link_after(all, condition, hold->before) = hold->after;
+    *link_before(all, condition, hold->after) = hold->before;
+}
+
+/* The thread's hold of the heap, perhaps not active. */
+static ttd_status obtain_hold(heap_conditions *all, const ttd_event *event, uint32_t *index)
+{
+    *index = map_get(&all->by_thread, event->heap, event->thread);
+    if (*index != MAP_NONE)
+        return TTD_OK;
+    ttd_status status = grow_array((void **)&all->holds, &all->hold_capacity, all->hold_count + 1,
+                                   sizeof *all->holds);
+    *index = (uint32_t)all->hold_count;
+    if (status == TTD_OK)
+        status = map_set(&all->by_thread, event->heap, event->thread, *index);
+    if (status == TTD_OK)
+        all->holds[all->hold_count++] = (heap_hold){.heap = event->heap};
+    return status;
+}
+
 ttd_status heap_conditions_lock(heap_conditions *all, const ttd_event *event)
 {
-    uint32_t index = map_get(&all->by_thread, event->heap, event->thread);
-    if (index == MAP_NONE) {
-        ttd_status status = grow_array((void **)&all->holds, &all->hold_capacity,
-                                       all->hold_count + 1, sizeof *all->holds);
-        index = (uint32_t)all->hold_count;
-        if (status == TTD_OK)
-            status = map_set(&all->by_thread, event->heap, event->thread, index);
-        if (status != TTD_OK)
-            return status;
-        all->holds[all->hold_count++] = (heap_hold){.heap = event->heap};
-    }
+    heap_condition *condition;
+    uint32_t index;
+    ttd_status status = obtain(all, event->heap, &condition);
+    if (status == TTD_OK)
+        status = obtain_hold(all, event, &index);
+    if (status != TTD_OK)
+        return status;
     heap_hold *hold = &all->holds[index];
     if (!heap_hold_is_active(all, hold)) {
-        const heap_condition *condition = find(all, event->heap);
-        *hold = (heap_hold){.heap = event->heap,
-                            .life = condition ? condition->life : 0,
-                            .locked = heap_place_of_event(event)};
+        *hold = (heap_hold){
+            .heap = event->heap, .life = condition->life, .locked = heap_place_of_event(event)};
+        append(all, condition, index);
     }
     hold->depth++;
     return TTD_OK;
@@ -102,15 +143,15 @@ bool heap_conditions_unlock(heap_conditions *all, const ttd_event *event)
     uint32_t index = map_get(&all->by_thread, event->heap, event->thread);
     if (index == MAP_NONE || !heap_hold_is_active(all, &all->holds[index]))
         return false;
-    all->holds[index].depth--;
+    if (--all->holds[index].depth == 0)
+        take_out(all, find(all, event->heap), index);
     return true;
 }
 
 const heap_hold *heap_conditions_held(const heap_conditions *all, ttd_id heap)
 {
-    for (size_t i = 0; i < all->hold_count; i++) {
-        if (all->holds[i].heap == heap && heap_hold_is_active(all, &all->holds[i]))
-            return &all->holds[i];
-    }
-    return NULL;
+    const heap_condition *condition = find(all, heap);
+    if (!condition || condition->first_hold == HEAP_NO_HOLD)
+        return NULL;
+    return &all->holds[condition->first_hold];
 }

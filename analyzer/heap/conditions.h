@@ -11,7 +11,12 @@ typedef struct heap_condition {
     heap_place read_only;
     /** Counts the heap's lives: locks of an earlier one are void. */
     uint64_t life;
+    /** Locks of this life that are held, the oldest first: indices of holds, or HEAP_NO_HOLD. */
+    uint32_t first_hold;
+    uint32_t last_hold;
 } heap_condition;
+
+#define HEAP_NO_HOLD UINT32_MAX
 
 /** Locks of a heap that a thread holds. */
 typedef struct heap_hold {
@@ -20,6 +25,9 @@ typedef struct heap_hold {
     uint64_t depth;
     /** The outermost Lock. */
     heap_place locked;
+    /** Beside it in the list of its heap, while it is active. */
+    uint32_t before;
+    uint32_t after;
 } heap_hold;
 
 typedef struct heap_conditions {
@@ -48,7 +56,7 @@ ttd_status heap_conditions_lock(heap_conditions *all, const ttd_event *event);
 /** Takes note of an Unlock; false if the thread holds no lock of the heap. */
 bool heap_conditions_unlock(heap_conditions *all, const ttd_event *event);
 
-/** A lock of the heap that any thread holds, or NULL. */
+/** The oldest lock of the heap that any thread holds, or NULL. */
 const heap_hold *heap_conditions_held(const heap_conditions *all, ttd_id heap);
 
 /** Whether a hold is of the heap's present life and not yet undone. */

@@ -12,6 +12,16 @@
 /** The cursor needs these kinds of the reader. */
 #define HEAP_CURSOR_KINDS (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES))
 
+/** The last position before another; 0:0 has none before it. */
+static inline ttd_position heap_position_before(ttd_position position)
+{
+    if (position.steps)
+        return (ttd_position){position.sequence, position.steps - 1};
+    if (position.sequence)
+        return (ttd_position){position.sequence - 1, UINT64_MAX};
+    return position;
+}
+
 /** Sees every batch that the cursor reads, events before they are applied. */
 typedef struct heap_batch_hook {
     void *context;

@@ -50,7 +50,7 @@ static ttd_status see_batch(void *context, const ttd_batch *batch)
  * Runtime lists come last in a trace, and losses may be recorded long after they happened: what is
  * asked for an earlier position needs them beforehand, and what is not read through as well.
  */
-static ttd_status read_ahead(leak_finder *finder, ttd_reader *reader, ttd_error *error)
+static ttd_status read_beforehand(leak_finder *finder, ttd_reader *reader, ttd_error *error)
 {
     ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS) |
                                                       TTD_KIND_BIT(TTD_KIND_LOSSES));
@@ -139,7 +139,7 @@ ttd_status heap_leaks_find(ttd_reader *reader, const heap_keyframes *keyframes, 
     heap_cursor cursor = {0};
     ttd_status status = TTD_OK;
     if (keyframes || ttd_position_compare(at, ttd_position_max()) < 0)
-        status = read_ahead(&finder, reader, error);
+        status = read_beforehand(&finder, reader, error);
     if (status == TTD_OK)
         status = heap_cursor_init(&cursor, reader, LEAKS_KINDS, keyframes, NULL, &own);
     if (status == TTD_OK)

@@ -41,16 +41,6 @@ ttd_status heap_pass_run_range(heap_pass *pass, ttd_reader *reader, const heap_k
                                const heap_batch_hook *hook, ttd_error *error);
 void heap_pass_free(heap_pass *pass);
 
-/** The last position before another; 0:0 has none before it. */
-static inline ttd_position heap_position_before(ttd_position position)
-{
-    if (position.steps)
-        return (ttd_position){position.sequence, position.steps - 1};
-    if (position.sequence)
-        return (ttd_position){position.sequence - 1, UINT64_MAX};
-    return position;
-}
-
 /** What is left of a pass when it is over. */
 typedef struct heap_outcome {
     heap_losses losses;

@@ -8,7 +8,11 @@
 #include "stream.h"
 #include "translate.h"
 
-enum { BLOCKS_MAX = 65536, OWN_MAX = 4096, ENDED_WAIT_MS = 100 };
+enum {
+    BLOCKS_MAX = 65536, /* no more fit into a chunk, see ttd_writer_live_blocks() */
+    OWN_MAX = 4096,
+    ENDED_WAIT_MS = 100
+};
 
 /* What the copy has released, and blocks that are its own. */
 struct told {

@@ -141,6 +141,26 @@ Test(seek, every_position)
     }
 }
 
+/* How far a reader is, from chunk to chunk up to the end. */
+Test(seek, offset)
+{
+    ttd_memory memory;
+    write_trace(&memory, MODEL_REALISTIC, 3, 400, 10, true);
+    ttd_reader *reader = fixture_reader(&memory, false);
+    ttd_batch batch;
+    uint64_t last = 0;
+    while (ttd_reader_next(reader, &batch, NULL) == TTD_OK) {
+        uint64_t offset = ttd_reader_offset(reader);
+        cr_assert_geq(offset, last);
+        cr_assert_geq(offset, batch.chunk.offset + batch.chunk.stored_size);
+        last = offset;
+    }
+    cr_assert_eq(last, memory.size);
+    cr_assert_eq(ttd_reader_size(reader), memory.size);
+    ttd_reader_close(reader);
+    ttd_memory_free(&memory);
+}
+
 /* Many index chunks, so that links between them are followed. */
 Test(seek, many_indexes)
 {

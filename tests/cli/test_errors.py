@@ -187,6 +187,36 @@ class Errors(TestCase):
         self.assertIn("still locked when the program exited",
                       self.run_ok("errors", self.path("trace.ttd")).text)
 
+    def test_oldest_lock(self):
+        """An Unlock of a thread without a lock is shown with the oldest one there is."""
+        chance = random.Random(4)
+        script = Script().basics()
+        for number in range(30):
+            script.add("thread", os=2000 + number)
+        for number in range(600):
+            script.add("stack", parent=1, module=1, offset=0x1000 + number)
+        held, expected = {1: [], 2: []}, []
+        for _ in range(600):
+            heap, thread = chance.choice((1, 2)), chance.randrange(1, 25)
+            choice = chance.random()
+            if choice < 0.01:
+                script.event("Destroy", heap=heap)
+                script.event("Create", heap=heap)
+                held[heap] = []
+            elif choice < 0.5 and thread not in held[heap]:
+                script.event("Lock", heap=heap, thread=thread)
+                held[heap].append(thread)
+            elif thread in held[heap]:
+                script.event("Unlock", heap=heap, thread=thread)
+                held[heap].remove(thread)
+            else:
+                script.event("Unlock", heap=heap, thread=thread, stack=10 + len(expected))
+                expected.append((thread, held[heap][0] if held[heap] else None))
+        found = self.findings(script, "--limit", "0")["findings"]
+        self.assertEqual([(f["thread"], f["conflict"] and f["conflict"]["thread"])
+                          for f in found if f["action"] == "Unlock"], expected)
+        self.assertGreater(len(expected), 100)
+
     def test_locks_end_with_their_heap(self):
         script = Script().basics()
         script.event("Lock", heap=2, stack=2)
