@@ -49,10 +49,10 @@ static int find(work *all, heap_side side, const moment *when)
         return source_fail(&own->trace, found, &error);
     session_outcome(own, &state.outcome, at);
     all->positions[side] = state.outcome.position;
-    if (state.groups.count)
+    if (state.tables.by[HEAP_BY_STACK].count)
         status = source_define(&own->trace, TTD_KINDS_DEFINITIONS, &own->names);
     if (status == STATUS_OK) {
-        found = add_groups(all, side, &state.groups);
+        found = add_groups(all, side, &state.tables.by[HEAP_BY_STACK]);
         if (found != TTD_OK)
             status = source_fail(&own->trace, found, &error);
     }

@@ -33,6 +33,7 @@ static int print(session *work, const char *path, const heap_index_facts *facts)
     report_index data = {.file = path,
                          .events = facts->events,
                          .keyframes = facts->keyframes,
+                         .summaries = facts->summaries,
                          .bytes = (uint64_t)file.st_size};
     int status = session_output(work, false);
     if (status == STATUS_OK)

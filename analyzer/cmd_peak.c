@@ -14,7 +14,7 @@ static const char help[] =
 
 static int print(session *work, const report_state *data)
 {
-    heap_rows rows = heap_groups_rows(&data->state->groups);
+    heap_rows rows = heap_groups_rows(&data->state->tables.by[HEAP_BY_STACK]);
     int status = session_view(work, &rows);
     if (status == STATUS_OK)
         status = session_output(work, true);
@@ -26,8 +26,8 @@ static int print(session *work, const report_state *data)
 /* An index is not trusted: whether the state at its peak is as it says. */
 static bool is_right(const heap_peak *peak, const heap_state *state)
 {
-    return state->groups.blocks == peak->blocks &&
-           state->groups.bytes == heap_sum_value(peak->bytes);
+    return state->tables.by[HEAP_BY_STACK].blocks == peak->blocks &&
+           state->tables.by[HEAP_BY_STACK].bytes == heap_sum_value(peak->bytes);
 }
 
 static ttd_status find_peak(session *work, const heap_keyframes *keyframes, heap_outcome *outcome,

@@ -55,17 +55,17 @@ static bool take(void *context, int option, const char *argument)
 /* Shows all tables with the same blocks. */
 static int view_tables(session *work, heap_state *state)
 {
-    heap_groups *tables[] = {&state->heaps, &state->threads, &state->sizes};
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
-        heap_rows rows = heap_groups_rows(tables[i]);
+    for (size_t i = HEAP_BY_STACK + 1; i < HEAP_TABLES; i++) {
+        heap_groups *table = &state->tables.by[i];
+        heap_rows rows = heap_groups_rows(table);
         int status = session_filter(work, &rows);
-        ttd_status joined = status == STATUS_OK ? heap_groups_join(tables[i]) : TTD_OK;
+        ttd_status joined = status == STATUS_OK ? heap_groups_join(table) : TTD_OK;
         if (joined != TTD_OK)
             status = source_fail(&work->trace, joined, &(ttd_error){.what = NULL});
         if (status != STATUS_OK)
             return status;
     }
-    heap_rows rows = heap_groups_rows(&state->groups);
+    heap_rows rows = heap_groups_rows(&state->tables.by[HEAP_BY_STACK]);
     return session_view(work, &rows);
 }
 
@@ -116,7 +116,6 @@ static int find(session *work, const void *context)
     ttd_error error = {.what = NULL};
     const view_options *views = &work->options.view;
     heap_state_wishes wishes = {.split = view_split(views),
-                                .has_tables = true,
                                 .has_stacks_in_tables =
                                     views->include.count || views->exclude.count,
                                 .keeps_blocks = options->shows_blocks};

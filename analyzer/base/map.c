@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/map.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 void map_init(hash_map *map)
@@ -15,16 +14,6 @@ void map_free(hash_map *map)
     map->entries = NULL;
     map->capacity = 0;
     map->count = 0;
-}
-
-/* The entry of the key, or the empty one where it belongs. Needs a capacity. */
-static map_entry *find(const hash_map *map, uint64_t a, uint64_t b)
-{
-    size_t mask = map->capacity - 1;
-    size_t i = (size_t)hash_value(map->key, a ^ b * map->key.multiply) & mask;
-    while (map->entries[i].value != MAP_NONE && (map->entries[i].a != a || map->entries[i].b != b))
-        i = (i + 1) & mask;
-    return &map->entries[i];
 }
 
 static ttd_status rebuild(hash_map *map, size_t capacity)
@@ -41,16 +30,11 @@ static ttd_status rebuild(hash_map *map, size_t capacity)
     for (size_t i = 0; i < map->capacity; i++) {
         const map_entry *entry = &map->entries[i];
         if (entry->value != MAP_NONE)
-            *find(&grown, entry->a, entry->b) = *entry;
+            *map_find(&grown, entry->a, entry->b) = *entry;
     }
     free(map->entries);
     *map = grown;
     return TTD_OK;
-}
-
-uint32_t map_get(const hash_map *map, uint64_t a, uint64_t b)
-{
-    return map->capacity ? find(map, a, b)->value : MAP_NONE;
 }
 
 ttd_status map_set(hash_map *map, uint64_t a, uint64_t b, uint32_t value)
@@ -60,7 +44,7 @@ ttd_status map_set(hash_map *map, uint64_t a, uint64_t b, uint32_t value)
         if (status != TTD_OK)
             return status;
     }
-    map_entry *entry = find(map, a, b);
+    map_entry *entry = map_find(map, a, b);
     if (entry->value == MAP_NONE)
         map->count++;
     *entry = (map_entry){a, b, value};

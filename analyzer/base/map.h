@@ -30,8 +30,21 @@ typedef struct hash_map {
 void map_init(hash_map *map);
 void map_free(hash_map *map);
 
+/** The entry of (a, b), or the empty one where it belongs. Needs a capacity. */
+static inline map_entry *map_find(const hash_map *map, uint64_t a, uint64_t b)
+{
+    size_t mask = map->capacity - 1;
+    size_t i = (size_t)hash_value(map->key, a ^ b * map->key.multiply) & mask;
+    while (map->entries[i].value != MAP_NONE && (map->entries[i].a != a || map->entries[i].b != b))
+        i = (i + 1) & mask;
+    return &map->entries[i];
+}
+
 /** The value of (a, b), or MAP_NONE. */
-uint32_t map_get(const hash_map *map, uint64_t a, uint64_t b);
+static inline uint32_t map_get(const hash_map *map, uint64_t a, uint64_t b)
+{
+    return map->capacity ? map_find(map, a, b)->value : MAP_NONE;
+}
 
 /**
  * Sets the value of (a, b); `value` must not be MAP_NONE.

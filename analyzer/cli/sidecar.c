@@ -107,8 +107,9 @@ static ttd_status fill_index(source *trace, ttd_writer *writer, heap_index_facts
                              failure *reason)
 {
     heap_batch_hook hook = source_hook(trace);
+    heap_index_spacing spacing = HEAP_INDEX_SPACING;
     ttd_status status =
-        heap_index_write(trace->reader, HEAP_INDEX_SPACING, &hook, writer, facts, &reason->error);
+        heap_index_write(trace->reader, &spacing, &hook, writer, facts, &reason->error);
     ttd_end end = {.reason = TTD_END_NOT_RECORDED};
     ttd_error own = ttd_writer_error(writer);
     ttd_error closing;

@@ -19,11 +19,20 @@ void heap_cursor_free(heap_cursor *cursor)
     heap_replay_free(&cursor->replay);
 }
 
-static ttd_status start_over(heap_cursor *cursor)
+/* What came from a keyframe is of no use any more. */
+static void forget_state(heap_cursor *cursor)
 {
+    cursor->summary = NULL;
+    if (cursor->sums)
+        heap_tables_clear(cursor->sums);
     heap_ahead_forget(&cursor->ahead);
     cursor->count = 0;
     cursor->at_end = false;
+}
+
+static ttd_status start_over(heap_cursor *cursor)
+{
+    forget_state(cursor);
     ttd_status status = heap_replay_reset(&cursor->replay);
     return status == TTD_OK ? ttd_reader_rewind(cursor->reader, cursor->kinds) : status;
 }
@@ -61,7 +70,8 @@ static const heap_keyframe *find_keyframe(const heap_cursor *cursor, ttd_positio
 {
     if (!cursor->keyframes)
         return NULL;
-    const heap_keyframe *keyframe = heap_keyframes_before(cursor->keyframes, target);
+    const heap_keyframe *keyframe =
+        heap_keyframes_before(cursor->keyframes, target, cursor->sums != NULL);
     uint64_t replayed = goes_back ? 0 : cursor->replay.counts.events;
     /* To read a block takes about as long as to replay an event. */
     return keyframe && keyframe->counts.events > replayed + keyframe->blocks ? keyframe : NULL;
@@ -76,10 +86,10 @@ static bool fits(const heap_cursor *cursor, const heap_keyframe *keyframe)
 
 static ttd_status jump(heap_cursor *cursor, const heap_keyframe *keyframe, ttd_error *error)
 {
-    ttd_status status = heap_keyframes_restore(cursor->keyframes, keyframe, &cursor->replay);
-    heap_ahead_forget(&cursor->ahead);
-    cursor->count = 0;
-    cursor->at_end = false;
+    forget_state(cursor);
+    ttd_status status =
+        heap_keyframes_restore(cursor->keyframes, keyframe, &cursor->replay, cursor->sums);
+    cursor->summary = keyframe->is_summary ? keyframe : NULL;
     if (status == TTD_OK)
         status = ttd_reader_rewind(cursor->reader, cursor->kinds);
     if (status == TTD_OK)
@@ -92,7 +102,8 @@ static ttd_status jump(heap_cursor *cursor, const heap_keyframe *keyframe, ttd_e
 /* Brings the cursor to a place from which `target` is reached by going on. */
 static ttd_status approach(heap_cursor *cursor, ttd_position target, ttd_error *error)
 {
-    bool goes_back = ttd_position_compare(target, cursor->target) < 0;
+    bool goes_back = ttd_position_compare(target, cursor->target) < 0 ||
+                     (cursor->summary && ttd_position_compare(target, cursor->summary->end) >= 0);
     const heap_keyframe *keyframe = find_keyframe(cursor, target, goes_back);
     if (!keyframe)
         return goes_back ? start_over(cursor) : TTD_OK;

@@ -36,6 +36,11 @@ typedef struct heap_cursor {
     /** NULL for none, or when they proved to be wrong. */
     const heap_keyframes *keyframes;
     heap_replay replay;
+    /** May be set before the first move: where sums of live blocks may go that replay.live then
+     * does not have. NULL: it shall have all. */
+    heap_tables *sums;
+    /** The summary that they came from, or NULL. */
+    const heap_keyframe *summary;
     heap_batch_hook hook;
     /** Events that were read and are still to be applied. */
     const ttd_event *events;

@@ -18,47 +18,104 @@ void heap_groups_free(heap_groups *groups)
     *groups = (heap_groups){0};
 }
 
-static ttd_status group_of(heap_groups *groups, const heap_block *block, heap_group **group)
+/* Whether a group has that key; there may be no such group. */
+static inline bool has_key(const heap_groups *groups, uint32_t index, heap_key key)
 {
-    heap_key key = heap_key_of_block(groups->split, block);
-    if (!groups->has_stacks)
-        key.stack = TTD_NONE;
-    uint32_t index = map_get(&groups->by_key, key.stack, key.other);
-    if (index != MAP_NONE) {
-        *group = &groups->items[index];
-        return TTD_OK;
-    }
+    return index < groups->count && groups->items[index].key.stack == key.stack &&
+           groups->items[index].key.other == key.other;
+}
+
+/* A new group of nothing, with the key, API and position of its first block. */
+static ttd_status add_group(heap_groups *groups, const heap_group *first)
+{
+    heap_key key = first->key;
     ttd_status status = grow_array((void **)&groups->items, &groups->capacity, groups->count + 1,
                                    sizeof *groups->items);
     if (status == TTD_OK)
         status = map_set(&groups->by_key, key.stack, key.other, (uint32_t)groups->count);
     if (status != TTD_OK)
         return status;
-    *group = &groups->items[groups->count++];
-    **group = (heap_group){
-        .key = key, .first = block->allocated, .last = block->allocated, .api = block->api};
+    groups->latest = (uint32_t)groups->count;
+    groups->items[groups->count++] =
+        (heap_group){.key = key, .first = first->first, .last = first->last, .api = first->api};
     return TTD_OK;
 }
 
-static void widen(heap_group *group, ttd_position first, ttd_position last)
+/* Makes the group of a key the latest; false if there is none. */
+static inline bool find_group(heap_groups *groups, heap_key key)
 {
-    if (ttd_position_compare(first, group->first) < 0)
-        group->first = first;
-    if (ttd_position_compare(last, group->last) > 0)
-        group->last = last;
+    uint32_t *recent = &groups->recent[(key.stack ^ key.other) % HEAP_GROUPS_RECENT];
+    groups->latest = *recent;
+    if (has_key(groups, *recent, key))
+        return true;
+    groups->latest = map_get(&groups->by_key, key.stack, key.other);
+    if (groups->latest == MAP_NONE)
+        return false;
+    *recent = groups->latest;
+    return true;
+}
+
+static heap_key key_in(const heap_groups *groups, const heap_block *block)
+{
+    heap_key key = heap_key_of_block(groups->split, block);
+    if (!groups->has_stacks)
+        key.stack = TTD_NONE;
+    return key;
 }
 
 ttd_status heap_groups_add(heap_groups *groups, const heap_block *block)
 {
-    heap_group *group;
-    ttd_status status = group_of(groups, block, &group);
-    if (status != TTD_OK)
-        return status;
+    heap_key key = key_in(groups, block);
+    if (!find_group(groups, key)) {
+        heap_group first = {
+            .key = key, .first = block->allocated, .last = block->allocated, .api = block->api};
+        ttd_status status = add_group(groups, &first);
+        if (status != TTD_OK)
+            return status;
+    }
+    heap_group *group = &groups->items[groups->latest];
     group->blocks++;
     group->bytes = heap_add(group->bytes, block->size);
-    widen(group, block->allocated, block->allocated);
+    heap_group_widen(group, block->allocated);
     groups->blocks++;
     groups->bytes = heap_add(groups->bytes, block->size);
+    return TTD_OK;
+}
+
+void heap_groups_subtract(heap_groups *groups, const heap_block *block)
+{
+    ttd_position at = block->allocated;
+    if (!find_group(groups, key_in(groups, block)))
+        return;
+    heap_group *group = &groups->items[groups->latest];
+    if (ttd_position_compare(at, group->first) == 0 || ttd_position_compare(at, group->last) == 0) {
+        group->first = ttd_position_invalid();
+        group->last = ttd_position_min();
+    }
+    group->blocks--;
+    group->bytes -= block->size;
+    groups->blocks--;
+    groups->bytes -= block->size;
+}
+
+static void merge(void *into, const void *from)
+{
+    heap_group *sum = into;
+    const heap_group *group = from;
+    sum->blocks += group->blocks;
+    sum->bytes = heap_add(sum->bytes, group->bytes);
+    heap_group_widen(sum, group->first);
+    heap_group_widen(sum, group->last);
+}
+
+ttd_status heap_groups_add_sum(heap_groups *groups, const heap_group *sum)
+{
+    ttd_status status = find_group(groups, sum->key) ? TTD_OK : add_group(groups, sum);
+    if (status != TTD_OK)
+        return status;
+    merge(&groups->items[groups->latest], sum);
+    groups->blocks += sum->blocks;
+    groups->bytes = heap_add(groups->bytes, sum->bytes);
     return TTD_OK;
 }
 
@@ -78,15 +135,6 @@ void heap_groups_sort(heap_groups *groups)
     if (groups->count)
         qsort(groups->items, groups->count, sizeof *groups->items, compare);
     map_free(&groups->by_key);
-}
-
-static void merge(void *into, const void *from)
-{
-    heap_group *sum = into;
-    const heap_group *group = from;
-    sum->blocks += group->blocks;
-    sum->bytes = heap_add(sum->bytes, group->bytes);
-    widen(sum, group->first, group->last);
 }
 
 ttd_status heap_groups_join(heap_groups *groups)

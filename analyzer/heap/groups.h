@@ -9,12 +9,14 @@ typedef struct heap_group {
     heap_key key;
     uint64_t blocks;
     uint64_t bytes;
-    /** Of the allocations. */
+    /** Of the allocations; see heap_group_is_unknown(). */
     ttd_position first;
     ttd_position last;
     /** A ttd_api_function: what allocated one of them. */
     uint8_t api;
 } heap_group;
+
+#define HEAP_GROUPS_RECENT 64
 
 /** See heap_groups_init(). */
 typedef struct heap_groups {
@@ -28,6 +30,9 @@ typedef struct heap_groups {
     heap_split split;
     bool has_stacks;
     hash_map by_key;
+    /** Index of the group added to last, and of some that are likely to be the next. */
+    uint32_t latest;
+    uint32_t recent[HEAP_GROUPS_RECENT];
 } heap_groups;
 
 void heap_groups_init(heap_groups *groups);
@@ -35,6 +40,28 @@ void heap_groups_free(heap_groups *groups);
 
 /** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status heap_groups_add(heap_groups *groups, const heap_block *block);
+
+/** Takes back a block that was added. The first and the last position are then unknown if they were
+ * this block's: see heap_group_is_unknown(). */
+void heap_groups_subtract(heap_groups *groups, const heap_block *block);
+
+/** Whether the first and the last position of a group are unknown. */
+static inline bool heap_group_is_unknown(const heap_group *group)
+{
+    return ttd_position_compare(group->first, group->last) > 0;
+}
+
+/** Makes a position one of those between the first and the last. */
+static inline void heap_group_widen(heap_group *group, ttd_position position)
+{
+    if (ttd_position_compare(position, group->first) < 0)
+        group->first = position;
+    if (ttd_position_compare(position, group->last) > 0)
+        group->last = position;
+}
+
+/** Adds blocks that were summed up already. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ttd_status heap_groups_add_sum(heap_groups *groups, const heap_group *sum);
 
 /** Orders by bytes, then blocks, largest first. Nothing can be added afterwards. */
 void heap_groups_sort(heap_groups *groups);

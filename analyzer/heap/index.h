@@ -6,21 +6,34 @@
 #include "heap/cursor.h"
 #include "heap/keyframes.h"
 
+/** How much is between the states in an index. */
+typedef struct heap_index_spacing {
+    /** At least so many events from one keyframe to the next; 0 for a keyframe wherever there can
+     * be one, else not more than that the index is about as large as the events. */
+    uint64_t keyframes;
+    /** At least so many events, and as many as there are live blocks, in a summary; and at least so
+     * many live blocks, 1 or more, at its beginning: fewer are read fast enough. */
+    uint64_t summaries;
+    uint64_t summary_blocks;
+} heap_index_spacing;
+
 /** Fewer events than these are replayed faster than a keyframe is found and read. */
-#define HEAP_INDEX_SPACING 131072
+#define HEAP_INDEX_SPACING                                                                         \
+    ((heap_index_spacing){                                                                         \
+        .keyframes = 131072, .summaries = UINT64_C(1) << 19, .summary_blocks = 131072})
 
 /** What an index was made of. */
 typedef struct heap_index_facts {
     uint64_t events;
     uint64_t keyframes;
+    uint64_t summaries;
 } heap_index_facts;
 
 /**
- * Replays a trace and writes keyframes, so many that the index is about as large as the events.
+ * Replays a trace and writes keyframes and summaries.
  *
  * @param reader   tolerant; used, but not owned
- * @param spacing  at least so many events from one keyframe to the next, such as
- *                 HEAP_INDEX_SPACING; 0 for a keyframe wherever there can be one
+ * @param spacing  such as HEAP_INDEX_SPACING
  * @param hook     sees every batch read
  * @param writer   of a derived trace; not closed
  * @param facts    set on TTD_OK
@@ -29,7 +42,8 @@ typedef struct heap_index_facts {
  *         missing would not be seen any more), TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and what the
  *         hook returns.
  */
-ttd_status heap_index_write(ttd_reader *reader, uint64_t spacing, const heap_batch_hook *hook,
-                            ttd_writer *writer, heap_index_facts *facts, ttd_error *error);
+ttd_status heap_index_write(ttd_reader *reader, const heap_index_spacing *spacing,
+                            const heap_batch_hook *hook, ttd_writer *writer,
+                            heap_index_facts *facts, ttd_error *error);
 
 #endif

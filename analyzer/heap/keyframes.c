@@ -1,102 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/keyframes.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
 
-#define ACTIONS (TTD_ACTION_DESTROY + 1)
-
-/* Numbers in the values of records. */
-#define NUMBERS      (8 + ACTIONS)
-#define PEAK_NUMBERS 5
-
 /* Blocks whose entries are fetched before they are needed. */
 #define AHEAD 12
 
-/* ---- Records ---- */
-
-/* The numbers of a record, in their order. */
-static void list_numbers(heap_keyframe *keyframe, uint64_t *numbers[NUMBERS])
-{
-    heap_counts *counts = &keyframe->counts;
-    size_t n = 0;
-    numbers[n++] = &keyframe->position.sequence;
-    numbers[n++] = &keyframe->position.steps;
-    numbers[n++] = &keyframe->blocks;
-    numbers[n++] = &counts->events;
-    numbers[n++] = &counts->failed;
-    numbers[n++] = &counts->unfinished;
-    numbers[n++] = &counts->unknown_releases;
-    numbers[n++] = &counts->overlaps;
-    for (size_t i = 0; i < ACTIONS; i++)
-        numbers[n++] = &counts->actions[i];
-}
-
-static void list_peak_numbers(heap_peak *peak, uint64_t *numbers[PEAK_NUMBERS])
-{
-    numbers[0] = &peak->position.sequence;
-    numbers[1] = &peak->position.steps;
-    numbers[2] = &peak->bytes.high;
-    numbers[3] = &peak->bytes.low;
-    numbers[4] = &peak->blocks;
-}
-
-static size_t print_numbers(uint64_t *const *numbers, size_t count,
-                            char text[HEAP_KEYFRAME_TEXT_MAX])
-{
-    size_t size = 0;
-    for (size_t i = 0; i < count; i++)
-        size += (size_t)snprintf(text + size, HEAP_KEYFRAME_TEXT_MAX - size, "%s%" PRIu64,
-                                 i ? " " : "", *numbers[i]);
-    return size;
-}
-
-size_t heap_keyframe_print(const heap_keyframe *keyframe, char text[HEAP_KEYFRAME_TEXT_MAX])
-{
-    heap_keyframe copy = *keyframe;
-    uint64_t *numbers[NUMBERS];
-    list_numbers(&copy, numbers);
-    return print_numbers(numbers, NUMBERS, text);
-}
-
-size_t heap_peak_print(const heap_peak *peak, char text[HEAP_KEYFRAME_TEXT_MAX])
-{
-    heap_peak copy = *peak;
-    uint64_t *numbers[PEAK_NUMBERS];
-    list_peak_numbers(&copy, numbers);
-    return print_numbers(numbers, PEAK_NUMBERS, text);
-}
-
-static bool parse_number(ttd_string *text, uint64_t *number)
-{
-    uint64_t value = 0;
-    size_t i = 0;
-    for (; i < text->size && text->data[i] >= '0' && text->data[i] <= '9'; i++) {
-        unsigned digit = (unsigned)(text->data[i] - '0');
-        if (value > (UINT64_MAX - digit) / 10)
-            return false;
-        value = value * 10 + digit;
-    }
-    if (!i || (i < text->size && text->data[i] != ' '))
-        return false;
-    size_t taken = i < text->size ? i + 1 : i;
-    *text = (ttd_string){text->data + taken, text->size - taken};
-    *number = value;
-    return true;
-}
-
-/* The numbers that a value consists of, and nothing else. */
-static bool parse_numbers(ttd_string text, uint64_t *const *numbers, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!parse_number(&text, numbers[i]))
-            return false;
-    return !text.size;
-}
+/* The chunks of lists, and of the sums before them. */
+#define LIST_KINDS (TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS) | TTD_KIND_BIT(TTD_KIND_USER_EVENTS))
 
 /* ---- Opening ---- */
 
@@ -105,34 +19,27 @@ static bool has_key(const ttd_metadata *record, const char *key)
     return record->key.size == strlen(key) && memcmp(record->key.data, key, strlen(key)) == 0;
 }
 
-static ttd_status add_keyframe(heap_keyframes *keyframes, ttd_string text)
+static ttd_status add_keyframe(heap_keyframes *keyframes, ttd_string text, bool is_summary)
 {
-    uint64_t *numbers[NUMBERS];
     ttd_status status = grow_array((void **)&keyframes->items, &keyframes->capacity,
                                    keyframes->count + 1, sizeof *keyframes->items);
     if (status != TTD_OK)
         return status;
     heap_keyframe *keyframe = &keyframes->items[keyframes->count];
-    *keyframe = (heap_keyframe){.blocks = 0};
-    list_numbers(keyframe, numbers);
-    if (!parse_numbers(text, numbers, NUMBERS) || !ttd_position_is_valid(keyframe->position))
+    if (!heap_keyframe_parse(text, is_summary, keyframe))
         return TTD_ERROR_CORRUPT;
+    /* A summary may begin where a keyframe is. */
     bool rises = !keyframes->count ||
                  (ttd_position_compare(keyframe[-1].position, keyframe->position) <= 0 &&
-                  keyframe[-1].counts.events < keyframe->counts.events);
+                  keyframe[-1].counts.events < keyframe->counts.events + is_summary);
     keyframes->count++;
     return rises ? TTD_OK : TTD_ERROR_CORRUPT;
 }
 
 static ttd_status set_peak(heap_keyframes *keyframes, ttd_string text)
 {
-    uint64_t *numbers[PEAK_NUMBERS];
-    list_peak_numbers(&keyframes->peak, numbers);
-    keyframes->has_peak = true;
-    return parse_numbers(text, numbers, PEAK_NUMBERS) &&
-                   ttd_position_is_valid(keyframes->peak.position)
-               ? TTD_OK
-               : TTD_ERROR_CORRUPT;
+    keyframes->has_peak = heap_peak_parse(text, &keyframes->peak);
+    return keyframes->has_peak ? TTD_OK : TTD_ERROR_CORRUPT;
 }
 
 static ttd_status add_records(heap_keyframes *keyframes, const ttd_batch *batch)
@@ -140,8 +47,8 @@ static ttd_status add_records(heap_keyframes *keyframes, const ttd_batch *batch)
     ttd_status status = TTD_OK;
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
         const ttd_metadata *record = &batch->u.metadata[i];
-        if (has_key(record, HEAP_KEYFRAME_KEY))
-            status = add_keyframe(keyframes, record->value);
+        if (has_key(record, HEAP_KEYFRAME_KEY) || has_key(record, HEAP_SUMMARY_KEY))
+            status = add_keyframe(keyframes, record->value, has_key(record, HEAP_SUMMARY_KEY));
         else if (has_key(record, HEAP_PEAK_KEY))
             status = set_peak(keyframes, record->value);
     }
@@ -160,30 +67,47 @@ static ttd_status read_records(heap_keyframes *keyframes)
     return status == TTD_END ? TTD_OK : status;
 }
 
-/* Finds the first chunk of each list: lists come in the order of their records. */
+/* What has been found of the lists and the sums before them. */
+typedef struct list_finder {
+    heap_keyframe *next;
+    const heap_keyframe *end;
+    uint64_t blocks_left;
+    uint64_t sums_left;
+} list_finder;
+
+static ttd_status find_in_chunk(list_finder *finder, const ttd_chunk *chunk)
+{
+    if (!finder->blocks_left && !finder->sums_left) {
+        if (finder->next == finder->end)
+            return TTD_ERROR_CORRUPT;
+        finder->next->chunk = chunk->number;
+        finder->blocks_left = finder->next->blocks;
+        finder->sums_left = finder->next->sums;
+        finder->next++;
+    }
+    bool has_sums = chunk->kind == TTD_KIND_USER_EVENTS;
+    uint64_t *left = has_sums ? &finder->sums_left : &finder->blocks_left;
+    if (chunk->item_count > *left)
+        return TTD_ERROR_CORRUPT;
+    *left -= chunk->item_count;
+    return TTD_OK;
+}
+
+/* Finds the first chunk of each list, or of its sums: they come in the order of their records. */
 static ttd_status find_lists(heap_keyframes *keyframes)
 {
-    size_t found = 0;
-    uint64_t left = 0;
+    list_finder finder = {.next = keyframes->items, .end = keyframes->items + keyframes->count};
     ttd_status status = ttd_reader_rewind(keyframes->sidecar, 0);
     while (status == TTD_OK) {
         ttd_chunk chunk;
         status = ttd_reader_next_chunk(keyframes->sidecar, &chunk, NULL);
-        if (status != TTD_OK || chunk.kind != TTD_KIND_LIVE_BLOCKS)
-            continue;
-        if (!left) {
-            if (found == keyframes->count)
-                return TTD_ERROR_CORRUPT;
-            left = keyframes->items[found].blocks;
-            keyframes->items[found++].chunk = chunk.number;
-        }
-        if (chunk.item_count > left)
-            return TTD_ERROR_CORRUPT;
-        left -= chunk.item_count;
+        if (status == TTD_OK && (TTD_KIND_BIT(chunk.kind) & LIST_KINDS))
+            status = find_in_chunk(&finder, &chunk);
     }
     if (status != TTD_END)
         return status;
-    return found == keyframes->count && !left ? TTD_OK : TTD_ERROR_CORRUPT;
+    bool is_complete = finder.next == finder.end && !finder.blocks_left && !finder.sums_left;
+    return is_complete ? TTD_OK : TTD_ERROR_CORRUPT;
 }
 
 static bool belongs_to(ttd_reader *sidecar, ttd_reader *trace)
@@ -217,7 +141,8 @@ void heap_keyframes_close(heap_keyframes *keyframes)
     *keyframes = (heap_keyframes){.sidecar = NULL};
 }
 
-const heap_keyframe *heap_keyframes_before(const heap_keyframes *keyframes, ttd_position position)
+/* How many keyframes are at `position` or before. */
+static size_t count_before(const heap_keyframes *keyframes, ttd_position position)
 {
     size_t low = 0;
     size_t high = keyframes->count;
@@ -228,7 +153,30 @@ const heap_keyframe *heap_keyframes_before(const heap_keyframes *keyframes, ttd_
         else
             high = middle;
     }
-    return low ? &keyframes->items[low - 1] : NULL;
+    return low;
+}
+
+/* Whether it takes longer to start from `a`: to read a block takes about as long as to replay an
+ * event. */
+static bool is_farther(const heap_keyframe *a, const heap_keyframe *b)
+{
+    return a->counts.events + b->blocks < b->counts.events + a->blocks;
+}
+
+const heap_keyframe *heap_keyframes_before(const heap_keyframes *keyframes, ttd_position position,
+                                           bool takes_summaries)
+{
+    const heap_keyframe *best = NULL;
+    for (size_t i = count_before(keyframes, position); i > 0; i--) {
+        const heap_keyframe *keyframe = &keyframes->items[i - 1];
+        bool serves = !keyframe->is_summary ||
+                      (takes_summaries && ttd_position_compare(position, keyframe->end) < 0);
+        if (serves && (!best || is_farther(best, keyframe)))
+            best = keyframe;
+        if (!keyframe->is_summary)
+            break;
+    }
+    return best;
 }
 
 /* ---- Restoring ---- */
@@ -277,18 +225,58 @@ static ttd_status restore_blocks(heap_live *live, const heap_keyframe *keyframe,
     return status;
 }
 
+static ttd_status restore_sums(heap_tables *tables, const heap_keyframe *keyframe,
+                               const ttd_batch *batch)
+{
+    ttd_status status = TTD_OK;
+    for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
+        const ttd_user_event *record = &batch->u.user_events[i];
+        ttd_string text = {(const char *)record->data, record->size};
+        size_t table;
+        heap_group sum;
+        if (memcmp(record->client, HEAP_SUMS_CLIENT, sizeof record->client) != 0 ||
+            ttd_position_compare(record->position, keyframe->position) != 0 ||
+            !heap_sums_parse(text, &table, &sum) ||
+            ttd_position_compare(sum.last, keyframe->position) > 0)
+            return TTD_ERROR_CORRUPT;
+        status = heap_groups_add_sum(&tables->by[table], &sum);
+    }
+    return status;
+}
+
 /* Goes to a chunk of the sidecar, from header to header. */
 static ttd_status go_to(ttd_reader *sidecar, uint64_t number)
 {
     ttd_chunk chunk = {.number = 0};
-    ttd_status status = ttd_reader_rewind(sidecar, TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS));
+    ttd_status status = ttd_reader_rewind(sidecar, LIST_KINDS);
     while (status == TTD_OK && chunk.number + 1 < number)
         status = ttd_reader_next_chunk(sidecar, &chunk, NULL);
     return status;
 }
 
+/* Reads the sums and the list. That they are as long as they should be is known. */
+static ttd_status read_list(const heap_keyframes *keyframes, const heap_keyframe *keyframe,
+                            heap_live *live, heap_tables *sums)
+{
+    uint64_t sums_read = 0;
+    ttd_status status = go_to(keyframes->sidecar, keyframe->chunk);
+    while (status == TTD_OK && (sums_read < keyframe->sums || live->count < keyframe->blocks)) {
+        ttd_batch batch;
+        status = ttd_reader_next(keyframes->sidecar, &batch, NULL);
+        if (status != TTD_OK)
+            break;
+        if (batch.kind == TTD_KIND_USER_EVENTS) {
+            sums_read += batch.count;
+            status = restore_sums(sums, keyframe, &batch);
+        } else {
+            status = restore_blocks(live, keyframe, batch.u.live_blocks);
+        }
+    }
+    return status == TTD_END ? TTD_ERROR_CORRUPT : status;
+}
+
 ttd_status heap_keyframes_restore(const heap_keyframes *keyframes, const heap_keyframe *keyframe,
-                                  heap_replay *replay)
+                                  heap_replay *replay, heap_tables *sums)
 {
     ttd_status status = heap_replay_reset(replay);
     /* What the file cannot hold is not made room for. */
@@ -297,14 +285,8 @@ ttd_status heap_keyframes_restore(const heap_keyframes *keyframes, const heap_ke
         status =
             heap_live_reserve(&replay->live, keyframe->blocks < room ? keyframe->blocks : room);
     if (status == TTD_OK)
-        status = go_to(keyframes->sidecar, keyframe->chunk);
-    while (status == TTD_OK && replay->live.count < keyframe->blocks) {
-        ttd_batch batch;
-        status = ttd_reader_next(keyframes->sidecar, &batch, NULL);
-        if (status == TTD_OK)
-            status = restore_blocks(&replay->live, keyframe, batch.u.live_blocks);
-    }
+        status = read_list(keyframes, keyframe, &replay->live, sums);
     replay->counts = keyframe->counts;
     replay->position = keyframe->position;
-    return status == TTD_END ? TTD_ERROR_CORRUPT : status;
+    return status;
 }

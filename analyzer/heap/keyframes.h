@@ -10,18 +10,7 @@
 #include <ttdtrace/reader.h>
 #include <ttdtrace/writer.h>
 
-#include "heap/replay.h"
-
-/** A state between two events: all that happened at `position` or before, and no call in flight. */
-typedef struct heap_keyframe {
-    ttd_position position;
-    /** What was replayed; counts.events is the number of the event that comes next. */
-    heap_counts counts;
-    /** How many blocks are live. */
-    uint64_t blocks;
-    /** Number in the sidecar of the first chunk of its list. */
-    uint64_t chunk;
-} heap_keyframe;
+#include "heap/records.h"
 
 typedef struct heap_keyframes {
     ttd_reader *sidecar;
@@ -45,29 +34,18 @@ typedef struct heap_keyframes {
 ttd_status heap_keyframes_open(ttd_reader *sidecar, ttd_reader *trace, heap_keyframes *keyframes);
 void heap_keyframes_close(heap_keyframes *keyframes);
 
-/** The last keyframe at `position` or before; NULL if there is none. */
-const heap_keyframe *heap_keyframes_before(const heap_keyframes *keyframes, ttd_position position);
+/** The keyframe, or also summary, from which `position` is nearest; NULL if there is none. */
+const heap_keyframe *heap_keyframes_before(const heap_keyframes *keyframes, ttd_position position,
+                                           bool takes_summaries);
 
 /**
- * Makes a replay's state that of a keyframe.
+ * Makes a replay's state that of a keyframe, or, of a summary, that of the blocks it lists.
  *
+ * @param sums  all others are added to it; NULL with a keyframe
  * @return TTD_OK, TTD_ERROR_CORRUPT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO; after a failure the replay
  *         must be reset.
  */
 ttd_status heap_keyframes_restore(const heap_keyframes *keyframes, const heap_keyframe *keyframe,
-                                  heap_replay *replay);
-
-/** The key of the metadata record that comes before the list of a keyframe. */
-#define HEAP_KEYFRAME_KEY "keyframe"
-
-/** The key of the metadata record that says when most bytes were live. */
-#define HEAP_PEAK_KEY "peak"
-
-/** Room for the value of such records. */
-#define HEAP_KEYFRAME_TEXT_MAX 512
-
-/** Writes the value: numbers, in decimal. Returns its length. */
-size_t heap_keyframe_print(const heap_keyframe *keyframe, char text[HEAP_KEYFRAME_TEXT_MAX]);
-size_t heap_peak_print(const heap_peak *peak, char text[HEAP_KEYFRAME_TEXT_MAX]);
+                                  heap_replay *replay, heap_tables *sums);
 
 #endif

@@ -82,11 +82,6 @@ static inline bool is_stale(const heap_live *live, const heap_block *block)
     return live->lives[block->life].ended;
 }
 
-static inline bool is_live(const heap_live *live, const heap_block *block)
-{
-    return block->is_held && !is_stale(live, block);
-}
-
 /* Grows the table. */
 static ttd_status grow(heap_live *live, size_t capacity)
 {
@@ -238,7 +233,7 @@ static void forget(heap_live *live, uint32_t entry)
 heap_block *heap_live_find(const heap_live *live, uint64_t address)
 {
     const heap_slot *slot = probe(live, address, heap_live_hash(live, address));
-    if (!slot->record || !is_live(live, &live->blocks[slot->record - 1]))
+    if (!slot->record || !heap_live_has(live, &live->blocks[slot->record - 1]))
         return NULL;
     return &live->blocks[slot->record - 1];
 }
@@ -276,7 +271,7 @@ void heap_live_sweep(heap_live *live)
 {
     for (uint32_t i = live->block_count; i > 0; i--) {
         heap_block *block = &live->blocks[i - 1];
-        if (!block->address || is_live(live, block))
+        if (!block->address || heap_live_has(live, block))
             continue;
         if (block->is_held)
             discard(live, block);
@@ -289,7 +284,7 @@ heap_block *heap_live_each(const heap_live *live, size_t *cursor)
 {
     while (*cursor < live->block_count) {
         heap_block *block = &live->blocks[(*cursor)++];
-        if (block->address && is_live(live, block))
+        if (block->address && heap_live_has(live, block))
             return block;
     }
     return NULL;

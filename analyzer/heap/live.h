@@ -206,6 +206,12 @@ static inline bool heap_live_release(heap_live *live, uint32_t entry)
     return true;
 }
 
+/** Whether a record is that of a live block. */
+static inline bool heap_live_has(const heap_live *live, const heap_block *block)
+{
+    return block->is_held && !live->lives[block->life].ended;
+}
+
 /** The block at `address`, or NULL; valid until the next change. */
 heap_block *heap_live_find(const heap_live *live, uint64_t address);
 

@@ -70,6 +70,15 @@ ttd_status heap_pass_run_range(heap_pass *pass, ttd_reader *reader, const heap_k
     return status == TTD_OK ? go(pass, at, error) : status;
 }
 
+ttd_status heap_pass_run_sums(heap_pass *pass, ttd_reader *reader, const heap_keyframes *keyframes,
+                              ttd_position at, heap_tables *sums, const heap_batch_hook *hook,
+                              ttd_error *error)
+{
+    ttd_status status = begin(pass, reader, keyframes, at, NULL, hook, error);
+    pass->cursor.sums = sums;
+    return status == TTD_OK ? go(pass, at, error) : status;
+}
+
 void heap_pass_end(heap_pass *pass, heap_outcome *outcome)
 {
     const heap_cursor *cursor = &pass->cursor;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/replay.h"
 
+#include <stdlib.h>
+
+#include "base/grow.h"
+
 static void discard(void *context, const heap_block *block)
 {
     heap_replay *replay = context;
@@ -38,6 +42,15 @@ void heap_replay_free(heap_replay *replay)
     heap_live_free(&replay->live);
     heap_queue_free(&replay->queue);
     heap_entries_free(&replay->entries);
+    free(replay->changes.ended);
+    free(replay->changes.born);
+}
+
+void heap_replay_keep_changes(heap_replay *replay)
+{
+    replay->changes.since = replay->counts.events;
+    replay->changes.ended_count = 0;
+    replay->changes.born_count = 0;
 }
 
 ttd_status heap_replay_reset(heap_replay *replay)
@@ -110,6 +123,32 @@ static inline void copy_block(heap_block *to, const heap_block *from)
     to->action = from->action;
 }
 
+static inline ttd_status keep_ended(heap_changes *changes, const heap_block *block)
+{
+    ttd_status status = TTD_OK;
+    if (block->event >= changes->since)
+        return TTD_OK;
+    if (changes->ended_count == changes->ended_capacity)
+        status = grow_array((void **)&changes->ended, &changes->ended_capacity,
+                            changes->ended_count + 1, sizeof *changes->ended);
+    if (status == TTD_OK)
+        changes->ended[changes->ended_count++] = *block;
+    return status;
+}
+
+static inline ttd_status keep_born(heap_changes *changes, uint64_t event, uint32_t record)
+{
+    ttd_status status = TTD_OK;
+    if (!changes->since)
+        return TTD_OK;
+    if (changes->born_count == changes->born_capacity)
+        status = grow_array((void **)&changes->born, &changes->born_capacity,
+                            changes->born_count + 1, sizeof *changes->born);
+    if (status == TTD_OK)
+        changes->born[changes->born_count++] = (heap_born){event, record};
+    return status;
+}
+
 /* Tells of a block that was acquired, and before that of the one it replaced, if any. */
 static ttd_status tell_acquired(heap_replay *replay, heap_block *block, heap_block *replaced,
                                 const heap_pending *item)
@@ -143,12 +182,16 @@ static ttd_status acquire(heap_replay *replay, uint32_t entry, const heap_block 
     if (status != TTD_OK)
         return status;
     heap_block old;
-    if (acquisition.replaced)
+    if (acquisition.replaced) {
         old = *acquisition.block;
+        status = keep_ended(&replay->changes, &old);
+    }
     copy_block(acquisition.block, block);
+    if (status == TTD_OK)
+        status = keep_born(&replay->changes, block->event, entry);
     replay->counts.overlaps += acquisition.replaced;
-    if (!is_observed(replay))
-        return TTD_OK;
+    if (!is_observed(replay) || status != TTD_OK)
+        return status;
     return tell_acquired(replay, acquisition.block, acquisition.replaced ? &old : NULL, item);
 }
 
@@ -158,10 +201,13 @@ static inline ttd_status release(heap_replay *replay, const ttd_event *event, ui
 {
     move_to(replay, event->time_start);
     *known = heap_live_release(&replay->live, entry);
-    if (!*known)
+    ttd_status status = TTD_OK;
+    if (*known)
+        status = keep_ended(&replay->changes, &replay->live.blocks[entry]);
+    else
         replay->counts.unknown_releases++;
-    if (!is_observed(replay))
-        return TTD_OK;
+    if (!is_observed(replay) || status != TTD_OK)
+        return status;
     heap_effect effect = {.kind = *known ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE,
                           .position = event->time_start,
                           .event = event->number,
@@ -186,7 +232,8 @@ static inline ttd_status apply_alloc(heap_replay *replay, const ttd_event *event
         heap_live_acquire_quickly(&replay->live, entries.address, event->heap, event->size);
     if (quick) {
         set_block(quick, event);
-        return is_observed(replay) ? tell_acquired(replay, quick, NULL, NULL) : TTD_OK;
+        return is_observed(replay) ? tell_acquired(replay, quick, NULL, NULL)
+                                   : keep_born(&replay->changes, event->number, entries.address);
     }
     heap_block block = {.address = event->address};
     set_block(&block, event);

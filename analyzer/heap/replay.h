@@ -76,6 +76,27 @@ typedef struct heap_peak {
     uint64_t blocks;
 } heap_peak;
 
+/** A block that was acquired; it is live as long as the record has it, and is live. */
+typedef struct heap_born {
+    uint64_t event;
+    /** Index in live.blocks. */
+    uint32_t record;
+} heap_born;
+
+/** What has changed since some event, for whoever keeps sums of live blocks. */
+typedef struct heap_changes {
+    /** Number of that event; 0 for nothing to be kept. */
+    uint64_t since;
+    /** Copies of blocks acquired before that ended; not those that ended with their heap. */
+    heap_block *ended;
+    size_t ended_count;
+    size_t ended_capacity;
+    /** Blocks acquired since. */
+    heap_born *born;
+    size_t born_count;
+    size_t born_capacity;
+} heap_changes;
+
 typedef struct heap_replay {
     heap_live live;
     heap_entries entries;
@@ -85,6 +106,8 @@ typedef struct heap_replay {
     ttd_position position;
     /** Before that position: see heap_replay_peak(). */
     heap_peak peak;
+    /** See heap_replay_keep_changes(). */
+    heap_changes changes;
     /** `effect` is NULL when nobody observes. */
     heap_observer observer;
     ttd_status observer_status;
@@ -96,6 +119,9 @@ typedef struct heap_replay {
  */
 ttd_status heap_replay_init(heap_replay *replay, const heap_observer *observer);
 void heap_replay_free(heap_replay *replay);
+
+/** Keeps from now on what changes; heap_replay_reset() ends that. */
+void heap_replay_keep_changes(heap_replay *replay);
 
 /** Back to the beginning. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status heap_replay_reset(heap_replay *replay);

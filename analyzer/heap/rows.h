@@ -61,8 +61,19 @@ static inline heap_key heap_key_of(heap_split split, ttd_id stack, ttd_id thread
     return (heap_key){stack, other};
 }
 
+/** The number of binary digits of a size. */
+static inline ttd_id heap_size_class_of(uint64_t size)
+{
+    return size ? (ttd_id)(64 - __builtin_clzll(size)) : 0;
+}
+
 /** The key of a block. */
-heap_key heap_key_of_block(heap_split split, const heap_block *block);
+static inline heap_key heap_key_of_block(heap_split split, const heap_block *block)
+{
+    if (split == HEAP_SPLIT_SIZE)
+        return (heap_key){block->stack, heap_size_class_of(block->size)};
+    return heap_key_of(split, block->stack, block->thread, block->heap);
+}
 
 /** Orders keys, for rows that are equal otherwise. */
 int heap_key_compare(heap_key a, heap_key b);

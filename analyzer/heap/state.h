@@ -3,29 +3,24 @@
 #ifndef ANALYZER_HEAP_STATE_H
 #define ANALYZER_HEAP_STATE_H
 
-#include "heap/groups.h"
 #include "heap/pass.h"
+#include "heap/tables.h"
 
 typedef struct heap_state {
-    /** By the stack that allocated, and as `split` says; largest first, as the others. */
-    heap_groups groups;
-    /** By heap, thread and class of size, as far as they were asked for. */
-    heap_groups heaps;
-    heap_groups threads;
-    heap_groups sizes;
+    /** Largest first. */
+    heap_tables tables;
     /** Copies of all blocks by address, if they were asked for. */
     heap_block *blocks;
     size_t block_count;
     heap_outcome outcome;
 } heap_state;
 
-/** What is wanted of a state, beside state->groups. */
+/** What is wanted of a state beside its tables. */
 typedef struct heap_state_wishes {
-    /** Of state->groups. */
+    /** Of state->tables.by[HEAP_BY_STACK], beside the stack. */
     heap_split split;
-    /** Set the tables by heap, thread and size; if by stack as well, stacks can be left out of them
-     * before they are joined, but it takes its time. */
-    bool has_tables;
+    /** The other tables are by stack as well, so that stacks can be left out of them before they
+     * are joined; it takes its time. */
     bool has_stacks_in_tables;
     /** Set state->blocks. */
     bool keeps_blocks;
@@ -39,8 +34,5 @@ ttd_status heap_state_find(ttd_reader *reader, const heap_keyframes *keyframes, 
                            const heap_state_wishes *wishes, const heap_batch_hook *hook,
                            heap_state *state, ttd_error *error);
 void heap_state_free(heap_state *state);
-
-/** The sizes of a class of heap_state.sizes, both included. */
-void heap_size_class(ttd_id size_class, uint64_t *first, uint64_t *last);
 
 #endif

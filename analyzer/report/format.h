@@ -179,6 +179,7 @@ typedef struct report_index {
     const char *file;
     uint64_t events;
     uint64_t keyframes;
+    uint64_t summaries;
     uint64_t bytes;
 } report_index;
 

@@ -3,7 +3,7 @@
 
 void text_peak(report *to, const report_state *data)
 {
-    const heap_groups *groups = &data->state->groups;
+    const heap_groups *groups = &data->state->tables.by[HEAP_BY_STACK];
     report_groups_text(to, groups, data->limit, false);
     out_bold(to->output);
     out_text(to->output, "Peak at ");
@@ -21,7 +21,7 @@ void text_peak(report *to, const report_state *data)
 
 void json_peak(report *to, const report_state *data)
 {
-    const heap_groups *groups = &data->state->groups;
+    const heap_groups *groups = &data->state->tables.by[HEAP_BY_STACK];
     json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);

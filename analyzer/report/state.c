@@ -92,15 +92,15 @@ void json_state(report *to, const report_state *data)
     json_begin_object(&writer, NULL);
     json_position(&writer, "position", state->outcome.position);
     report_doubts_json(to, &writer);
-    json_unsigned(&writer, "live_blocks", state->groups.blocks);
-    json_unsigned(&writer, "live_bytes", state->groups.bytes);
+    json_unsigned(&writer, "live_blocks", state->tables.by[HEAP_BY_STACK].blocks);
+    json_unsigned(&writer, "live_bytes", state->tables.by[HEAP_BY_STACK].bytes);
     json_unsigned(&writer, "reallocs_in_flight", state->outcome.in_flight);
-    json_heaps(to, &writer, &state->heaps);
-    json_threads(to, &writer, &state->threads);
-    json_sizes(&writer, &state->sizes);
+    json_heaps(to, &writer, &state->tables.by[HEAP_BY_HEAP]);
+    json_threads(to, &writer, &state->tables.by[HEAP_BY_THREAD]);
+    json_sizes(&writer, &state->tables.by[HEAP_BY_SIZE]);
     json_text(&writer, "by", view_key_name(to->view->options.by));
-    json_unsigned(&writer, "total_groups", state->groups.count);
-    report_groups_json(to, &writer, "groups", &state->groups, data->limit);
+    json_unsigned(&writer, "total_groups", state->tables.by[HEAP_BY_STACK].count);
+    report_groups_json(to, &writer, "groups", &state->tables.by[HEAP_BY_STACK], data->limit);
     if (state->blocks)
         json_blocks(&writer, state);
     if (data->history)
@@ -110,7 +110,7 @@ void json_state(report *to, const report_state *data)
 
 void csv_state(report *to, const report_state *data)
 {
-    const heap_groups *groups = &data->state->groups;
+    const heap_groups *groups = &data->state->tables.by[HEAP_BY_STACK];
     csv writer;
     csv_init(&writer, to->output);
     report_site_header(to, &writer, "blocks,bytes,first_position,last_position");

@@ -91,10 +91,10 @@ void text_state(report *to, const report_state *data)
 {
     const heap_state *state = data->state;
     out *output = to->output;
-    report_groups_text(to, &state->groups, data->limit, false);
-    text_table(to, &state->heaps, text_heap);
-    text_table(to, &state->threads, text_thread);
-    text_table(to, &state->sizes, text_size);
+    report_groups_text(to, &state->tables.by[HEAP_BY_STACK], data->limit, false);
+    text_table(to, &state->tables.by[HEAP_BY_HEAP], text_heap);
+    text_table(to, &state->tables.by[HEAP_BY_THREAD], text_thread);
+    text_table(to, &state->tables.by[HEAP_BY_SIZE], text_size);
     text_blocks(to, state);
     if (data->history)
         text_address(to, data);
@@ -102,11 +102,11 @@ void text_state(report *to, const report_state *data)
     out_text(output, "Live at ");
     out_position(output, state->outcome.position);
     out_text(output, ": ");
-    report_count(output, state->groups.blocks, "block");
+    report_count(output, state->tables.by[HEAP_BY_STACK].blocks, "block");
     out_text(output, ", ");
-    report_count(output, state->groups.bytes, "byte");
+    report_count(output, state->tables.by[HEAP_BY_STACK].bytes, "byte");
     out_text(output, ", from ");
-    report_site_count(to, state->groups.count);
+    report_site_count(to, state->tables.by[HEAP_BY_STACK].count);
     out_plain(output);
     out_char(output, '\n');
     if (state->outcome.in_flight) {

@@ -52,7 +52,7 @@ class Output(Index):
         data = self.run_ok("index", "-f", "json", path).json
         self.assertIn(data["keyframes"], (1, 2))
         expected = {"index": self.index_of(path), "keyframes": data["keyframes"],
-                    "events": 300000, "index_bytes": os.path.getsize(self.index_of(path))}
+                    "summaries": 0, "events": 300000, "index_bytes": os.path.getsize(self.index_of(path))}
         self.assertEqual(data, expected)
         # Made anew: its random id may make it a little longer or shorter.
         rows = self.run_ok("index", "-f", "csv", path).csv
@@ -122,6 +122,23 @@ class Same(Index):
         path = self.write(churn(700000))
         self.assertGreater(self.run_ok("index", "-f", "json", path).json["keyframes"], 3)
         self.compare(path, random.Random(1), 8)
+
+    def test_many_blocks(self):
+        """So many that they are summed up."""
+        script = Script().basics()
+        script.add("churn", count=2500000, slots=400000, position="2:0")
+        path = self.write(script.close())
+        data = self.run_ok("index", "-f", "json", path).json
+        self.assertGreater(data["summaries"], 2)
+        chance = random.Random(3)
+        for at in ["start", "end", *(f"{chance.uniform(5, 100):.4f}%" for _ in range(12))]:
+            for options in ((), ("-f", "csv"), ("--by", "thread")):
+                arguments = ("state", *options, "--limit", "0", "--at", at)
+                self.assertEqual(self.said(path, *arguments), self.truth(path, *arguments),
+                                 arguments)
+        self.assertEqual(self.said(path, "peak"), self.truth(path, "peak"))
+        text = self.run_ok("index", path).text
+        self.assertIn(f" and {data['summaries']} summaries of ", text)
 
     def test_small_chunks(self):
         path = self.write(churn(400000, events_per_chunk=1000))
@@ -346,12 +363,15 @@ class Lies(Index):
                 **(fields if is_it else {})})
         return lines
 
-    def make(self, records, lists, close=True, peak=None, **tie):
+    def make(self, records, lists, close=True, peak=None, key="keyframe", sums=(), **tie):
         """Writes an index by hand; False if the writer does not want to."""
         script = Script(**{**self.tie, **tie})
         script.add("thread").add("heap").add("stack").add("stack")
         for value in records:
-            script.add("metadata", key="keyframe", value=value)
+            script.add("metadata", key=key, value=value)
+        for fields in sums:
+            script.add("user", **fields)
+        script.add("flush")
         for fields in lists:
             script.add("blocks", **fields)
         if peak is not None:
@@ -460,6 +480,107 @@ class Lies(Index):
                     self.assertEqual(self.said(self.trace, *other), others[other])
         self.honest()
         self.assertEqual(self.said(self.trace, *self.ask), self.expected)
+
+    def summary(self, end="75 0", sums=5, **changes):
+        return f"{self.record(**{'blocks': 1, **changes})} {sums} {end}".replace(" ", "%20")
+
+    def sums(self, position="63:3", client="ttdanalyze%20sums", **changes):
+        """Sums of all blocks but the third; changes are for the first sum."""
+        first = {"table": 0, "stack": 2, "other": 0, "api": 1, "blocks": 3, "bytes": 142,
+                 "first": 10, "first_steps": 2, "last": 51, "last_steps": 0}
+        rows = [list({**first, **changes}.values())]
+        for table, other, blocks, size in ((1, 1, 3, 142), (2, 1, 3, 142), (3, 5, 2, 41),
+                                           (3, 7, 1, 101)):
+            rows.append([table, 0, other, 1, blocks, size, 0, 0, 0, 0])
+        return [{"position": position, "client": client,
+                 "data": "%20".join(str(number) for number in row)} for row in rows]
+
+    def make_summary(self, record, lists, sums):
+        return self.make([record], lists, key="summary", sums=sums)
+
+    def test_summary(self):
+        """One that nothing is wrong with is used, where it serves."""
+        only = self.lists(skip=(0, 1, 3))
+        asks = [("state", "-f", "json", "--limit", "0", "--at", f"#{event}")
+                for event in range(0, 300, 9)]
+        expected = [self.truth(self.trace, *ask) for ask in asks]
+        self.assertTrue(self.make_summary(self.summary(), self.lists(skip=(0, 1, 3)), self.sums()))
+        for ask, said in zip(asks, expected):
+            self.assertEqual(self.said(self.trace, *ask), said, ask)
+        used = [[], []]
+        for case, end in enumerate(("75 0", f"{2**64 - 1} {2**64 - 1}")):
+            self.assertTrue(self.make_summary(self.summary(end=end), only,
+                                              self.sums(bytes=4242)))
+            for ask, said in zip(asks, expected):
+                if self.said(self.trace, *ask) != said:
+                    used[case].append(int(ask[-1][1:]))
+        # Event 231 is at 115:2, and 234 at 117:0.
+        self.assertEqual(used[1], list(range(207, 300, 9)))
+        self.assertEqual(used[0], [])
+        self.assertTrue(self.make_summary(self.summary(end="117 0"), only, self.sums(bytes=4242)))
+        used = [ask for ask, said in zip(asks, expected) if self.said(self.trace, *ask) != said]
+        self.assertEqual([ask[-1] for ask in used], ["#207", "#216", "#225"])
+        for other in (("state", "--blocks", "--at", "#220"), ("leaks", "--at", "#220"),
+                      ("state", "--by", "thread", "--at", "#220"),
+                      ("state", "--include", "main", "--at", "#220"),
+                      ("fragmentation", "--at", "#220")):
+            self.assertEqual(self.said(self.trace, *other), self.truth(self.trace, *other), other)
+
+    def test_lies_in_a_summary(self):
+        ask = ("state", "-f", "json", "--limit", "0", "--at", "#250")
+        expected = self.truth(self.trace, *ask)
+        end = f"{2**64 - 1} {2**64 - 1}"
+        good, only, sums = self.summary(end), self.lists(skip=(0, 1, 3)), self.sums()
+        data = sums[0]["data"]
+
+        def first(value):
+            return [{**sums[0], "data": value}] + sums[1:]
+
+        lies = {
+            "more sums": (self.summary(end, sums=4), only, sums),
+            "fewer sums": (self.summary(end, sums=6), only, sums),
+            "no sums": (self.summary(end, sums=0), only, []),
+            "any number of sums": (self.summary(end, sums=2**64 - 1), only, sums),
+            "no sums, it says": (self.summary(end, sums=0), only, sums),
+            "more blocks": (self.summary(end, blocks=0), only, sums),
+            "fewer blocks": (self.summary(end, blocks=2), only, sums),
+            "no list": (good, [], sums),
+            "another client": (good, only, self.sums(client="ttdanalyze%20sum")),
+            "another position": (good, only, self.sums(position="63:2")),
+            "a list of another position": (good, self.lists(skip=(0, 1, 3), position="63:2"), sums),
+            "a block of the future": (good, self.lists(skip=(0, 1, 3), event=200), sums),
+            "next event within a chunk": (self.summary(end, events=150), only, sums),
+            "next event is beyond the end": (self.summary(end, events=300), only, sums),
+            "the last block is of the future": (good, only, self.sums(last=100)),
+            "no such table": (good, only, self.sums(table=4)),
+            "a stack too large": (good, only, self.sums(stack=2**32)),
+            "too large": (good, only, self.sums(other=2**32)),
+            "an api too large": (good, only, self.sums(api=256)),
+            "a number missing": (good, only, first(data.rsplit("%20", 1)[0])),
+            "a number too many": (good, only, first(data + "%200")),
+            "a letter": (good, only, first(data.replace("142", "l42"))),
+            "nothing": (good, only, first("")),
+            "no end": (good.rsplit("%20", 2)[0], only, sums),
+            "more than an end": (good + "%200", only, sums),
+            "an end before its position": (self.summary("98 0"), only, self.sums(bytes=4242)),
+            "an end at its position": (self.summary("99 3"), only, self.sums(bytes=4242)),
+        }
+        for what, (record, blocks, rows) in lies.items():
+            with self.subTest(what):
+                self.assertTrue(self.make_summary(record, blocks, rows))
+                if what == "no sums":
+                    # What it says cannot be seen to be wrong.
+                    self.assertEqual(self.said(self.trace, *ask)[0], 0)
+                    continue
+                self.assertEqual(self.said(self.trace, *ask), expected)
+        for changes in ({"blocks": 2**64 - 1}, {"bytes": 2**64 - 1}, {"blocks": 0}, {"stack": 0},
+                        {"stack": 2**32 - 1}, {"other": 7}, {"first": 99}, {"api": 255},
+                        {"last": 0}, {"table": 3, "other": 2**32 - 1}, {"table": 1}):
+            self.assertTrue(self.make_summary(good, only, self.sums(**changes)))
+            self.assertEqual(self.said(self.trace, *ask)[0], 0, changes)
+            self.said(self.trace, "state", "--at", "#250")
+            self.said(self.trace, "state", "--folded", "--at", "#250")
+            self.said(self.trace, "peak")
 
     def test_peak(self):
         """One that is as the index says is believed; others are found without it."""

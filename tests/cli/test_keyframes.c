@@ -11,6 +11,11 @@
 #define VISITS  60
 #define TRACEID 77
 
+/* A state wherever there can be one, and one only where the last summary ends. */
+static const heap_index_spacing everywhere = {.keyframes = 0, .summary_blocks = 1};
+static const heap_index_spacing few_keyframes = {.keyframes = 3 * HEAP_MODEL_EVENTS_MAX,
+                                                 .summary_blocks = 1};
+
 /* A trace in memory, its index, and what is true. */
 typedef struct sample {
     ttd_event events[HEAP_MODEL_EVENTS_MAX];
@@ -22,6 +27,8 @@ typedef struct sample {
     heap_keyframes keyframes;
     /** Batches of events that cursors have read. */
     size_t batches;
+    /** How often there were sums at the end of a trace. */
+    size_t sums_at_end;
 } sample;
 
 /* ---- Writing ---- */
@@ -112,7 +119,7 @@ static ttd_status pass(void *context, const ttd_batch *batch)
     return TTD_OK;
 }
 
-static heap_index_facts write_index(sample *made, uint64_t spacing)
+static heap_index_facts write_index(sample *made, const heap_index_spacing *spacing)
 {
     ttd_trace derived = *ttd_reader_trace(made->reader);
     derived.flags |= TTD_TRACE_DERIVED;
@@ -127,17 +134,27 @@ static heap_index_facts write_index(sample *made, uint64_t spacing)
     return facts;
 }
 
+/* Sizes that are nonsense, and more in sum than there can be. */
+static void inflate(sample *made)
+{
+    for (size_t i = 0; i < made->count; i++)
+        if (made->events[i].size && !heap_model_pick(3))
+            made->events[i].size |= UINT64_C(1) << 63;
+}
+
 static void open_sample(sample *made)
 {
     made->count = heap_model_events(made->events);
+    if (!heap_model_pick(8))
+        inflate(made);
     made->batches = 0;
     heap_model_run(made->states, made->events, made->count);
     write_trace(made);
     made->reader = open_reader(&made->trace, true);
-    heap_index_facts facts = write_index(made, 0);
+    heap_index_facts facts = write_index(made, heap_model_pick(2) ? &everywhere : &few_keyframes);
     ttd_reader *sidecar = open_reader(&made->sidecar, false);
     cr_assert_eq(heap_keyframes_open(sidecar, made->reader, &made->keyframes), TTD_OK);
-    cr_assert_eq(made->keyframes.count, facts.keyframes);
+    cr_assert_eq(made->keyframes.count, facts.keyframes + facts.summaries);
 }
 
 static void close_sample(sample *made)
@@ -196,7 +213,9 @@ static void check_keyframes(sample *made)
     cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
     for (size_t i = 0; i < made->keyframes.count; i++) {
         const heap_keyframe *keyframe = &made->keyframes.items[i];
-        cr_assert_eq(heap_keyframes_restore(&made->keyframes, keyframe, &replay), TTD_OK);
+        if (keyframe->is_summary)
+            continue;
+        cr_assert_eq(heap_keyframes_restore(&made->keyframes, keyframe, &replay, NULL), TTD_OK);
         cr_assert_eq(replay.live.count, keyframe->blocks);
         uint64_t next = keyframe->counts.events;
         cr_assert_lt(next, made->count);
@@ -206,6 +225,109 @@ static void check_keyframes(sample *made)
     }
     heap_replay_free(&replay);
 }
+
+/* ---- Sums ---- */
+
+/* Binary ones. */
+static unsigned count_digits(uint64_t number)
+{
+    unsigned count = 0;
+    for (; number; number >>= 1)
+        count++;
+    return count;
+}
+
+/* Whether a group of a table has a block that the event acquired. */
+static bool is_of(const heap_group *group, size_t table, const ttd_event *event)
+{
+    switch (table) {
+    case HEAP_BY_STACK:
+        return event->stack == group->key.stack;
+    case HEAP_BY_HEAP:
+        return event->heap == group->key.other;
+    case HEAP_BY_THREAD:
+        return event->thread == group->key.other;
+    default:
+        return count_digits(event->size) == group->key.other;
+    }
+}
+
+static void expect_group(const heap_group *group, size_t table, const heap_model *state)
+{
+    heap_group sum = {.first = ttd_position_max()};
+    for (size_t i = 0; i < state->count; i++) {
+        const ttd_event *event = state->live[i];
+        if (!is_of(group, table, event))
+            continue;
+        sum.blocks++;
+        sum.bytes = heap_add(sum.bytes, event->size);
+        if (ttd_position_compare(event->time_end, sum.first) < 0)
+            sum.first = event->time_end;
+        if (ttd_position_compare(event->time_end, sum.last) > 0)
+            sum.last = event->time_end;
+    }
+    cr_assert_gt(sum.blocks, 0);
+    cr_assert_eq(group->blocks, sum.blocks);
+    cr_assert_eq(group->bytes, sum.bytes);
+    if (table != HEAP_BY_STACK)
+        return;
+    cr_assert_eq(ttd_position_compare(group->first, sum.first), 0);
+    cr_assert_eq(ttd_position_compare(group->last, sum.last), 0);
+}
+
+/* What was summed up and what is live are together what the model has. */
+static void expect_sums(const heap_model *state, const heap_tables *sums, const heap_live *live)
+{
+    heap_tables all;
+    size_t cursor = 0;
+    const heap_block *block;
+    heap_tables_init(&all);
+    for (size_t i = 0; i < HEAP_TABLES; i++)
+        for (size_t j = 0; j < sums->by[i].count; j++)
+            cr_assert_eq(heap_groups_add_sum(&all.by[i], &sums->by[i].items[j]), TTD_OK);
+    while ((block = heap_live_each(live, &cursor)))
+        cr_assert_eq(heap_tables_add(&all, block), TTD_OK);
+    for (size_t i = 0; i < HEAP_TABLES; i++) {
+        uint64_t blocks = 0;
+        for (size_t j = 0; j < all.by[i].count; j++) {
+            expect_group(&all.by[i].items[j], i, state);
+            blocks += all.by[i].items[j].blocks;
+        }
+        cr_assert_eq(blocks, state->count);
+        cr_assert_eq(all.by[i].blocks, state->count);
+    }
+    heap_tables_free(&all);
+}
+
+/* Returns how often there were sums. */
+static size_t check_sums(sample *made)
+{
+    size_t with_sums = 0;
+    heap_tables sums;
+    heap_cursor cursor;
+    ttd_error error;
+    heap_tables_init(&sums);
+    cr_assert_eq(
+        heap_cursor_init(&cursor, made->reader, HEAP_CURSOR_KINDS, &made->keyframes, NULL, NULL),
+        TTD_OK);
+    cursor.sums = &sums;
+    for (unsigned i = 0; i < VISITS; i++) {
+        unsigned tick = heap_model_pick(HEAP_MODEL_TICKS);
+        cr_assert_eq(heap_cursor_seek(&cursor, heap_model_at(tick), &error), TTD_OK);
+        heap_model_expect_progress(&made->states[tick], &cursor.replay);
+        expect_sums(&made->states[tick], &sums, &cursor.replay.live);
+        with_sums += cursor.summary != NULL;
+    }
+    cr_assert_eq(heap_cursor_seek(&cursor, ttd_position_max(), &error), TTD_OK);
+    expect_sums(&made->states[HEAP_MODEL_TICKS - 1], &sums, &cursor.replay.live);
+    made->sums_at_end += cursor.summary != NULL;
+    cr_assert_eq(cursor.keyframes, &made->keyframes, "a summary was found to be wrong");
+    heap_cursor_free(&cursor);
+    heap_tables_free(&sums);
+    return with_sums;
+}
+
+/* ---- Passes ---- */
 
 static void expect_same_pass(const heap_outcome *a, const heap_outcome *b)
 {
@@ -238,6 +360,7 @@ Test(keyframes, state_at_every_position_is_that_of_the_model)
 {
     static sample made;
     size_t keyframes = 0;
+    size_t with_sums = 0;
     size_t with = 0;
     size_t without = 0;
     for (uint64_t seed = 1; seed <= TRACES; seed++) {
@@ -247,12 +370,15 @@ Test(keyframes, state_at_every_position_is_that_of_the_model)
         without += check_cursor(&made, NULL);
         with += check_cursor(&made, &made.keyframes);
         check_keyframes(&made);
+        with_sums += check_sums(&made);
         check_passes(&made);
         close_sample(&made);
     }
     /* They were there, and were used. */
     cr_assert_gt(keyframes, TRACES);
     cr_assert_lt(with, without * 3 / 4);
+    cr_assert_gt(with_sums, TRACES * VISITS / 4);
+    cr_assert_gt(made.sums_at_end, TRACES / 4);
 }
 
 /* Small traces need no keyframes. */
@@ -262,8 +388,14 @@ Test(keyframes, are_spaced)
     heap_model_seed = 1;
     open_sample(&made);
     ttd_memory_free(&made.sidecar);
-    cr_assert_eq(write_index(&made, HEAP_INDEX_SPACING).keyframes, 0);
+    heap_index_spacing spacing = HEAP_INDEX_SPACING;
+    heap_index_facts facts = write_index(&made, &spacing);
+    cr_assert_eq(facts.keyframes, 0);
+    cr_assert_eq(facts.summaries, 0);
     ttd_memory_free(&made.sidecar);
-    cr_assert_leq(write_index(&made, 10).keyframes, made.count / 10);
+    spacing = (heap_index_spacing){.keyframes = 10, .summaries = 10, .summary_blocks = 1};
+    facts = write_index(&made, &spacing);
+    cr_assert_leq(facts.keyframes, made.count / 10);
+    cr_assert_leq(facts.summaries, made.count / 10 + facts.keyframes + 1);
     close_sample(&made);
 }

@@ -356,11 +356,16 @@ static void write_metadata(const line *from)
 
 static void write_user(const line *from)
 {
+    char *client = text_of(from, "client");
+    char *data = text_of(from, "data");
     ttd_user_event event = {.position = position_of(from, "position"),
                             .thread = id_of(from, "thread", 0),
                             .flags = (uint32_t)number_of(from, "flags", 0),
-                            .data = (const uint8_t *)"data",
-                            .size = 4};
+                            .data = (const uint8_t *)data,
+                            .size = data ? decode(data) : 0};
+    size_t size = client ? decode(client) : 0;
+    if (client)
+        memcpy(event.client, client, size < sizeof event.client ? size : sizeof event.client);
     check(ttd_writer_user_event(writer, &event));
 }
 

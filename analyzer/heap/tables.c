@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/tables.h"
+
+void heap_tables_init(heap_tables *tables)
+{
+    static const heap_split splits[HEAP_TABLES] = {HEAP_SPLIT_NONE, HEAP_SPLIT_HEAP,
+                                                   HEAP_SPLIT_THREAD, HEAP_SPLIT_SIZE};
+    for (size_t i = 0; i < HEAP_TABLES; i++) {
+        heap_groups_init(&tables->by[i]);
+        tables->by[i].split = splits[i];
+        tables->by[i].has_stacks = i == HEAP_BY_STACK;
+    }
+}
+
+void heap_tables_free(heap_tables *tables)
+{
+    for (size_t i = 0; i < HEAP_TABLES; i++)
+        heap_groups_free(&tables->by[i]);
+}
+
+void heap_tables_clear(heap_tables *tables)
+{
+    heap_tables_free(tables);
+    heap_tables_init(tables);
+}
+
+ttd_status heap_tables_add(heap_tables *tables, const heap_block *block)
+{
+    ttd_status status = TTD_OK;
+    for (size_t i = 0; i < HEAP_TABLES && status == TTD_OK; i++)
+        status = heap_groups_add(&tables->by[i], block);
+    return status;
+}
+
+void heap_tables_sort(heap_tables *tables)
+{
+    for (size_t i = 0; i < HEAP_TABLES; i++)
+        heap_groups_sort(&tables->by[i]);
+}
+
+void heap_size_class(ttd_id size_class, uint64_t *first, uint64_t *last)
+{
+    *first = size_class ? UINT64_C(1) << (size_class - 1) : 0;
+    *last = size_class ? *first + (*first - 1) : 0;
+}
