@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Batches of a way that is long enough for a thread to be worth it. */
-#define LONG_WAY 512
+#define LONG_WAY 64
 
 #define SLOTS HEAP_AHEAD_BATCHES
 

@@ -3,19 +3,22 @@
 
 #include <string.h>
 
+#include "base/task.h"
 #include "heap/summary.h"
 
 /* Bytes of a block in a keyframe, before any was written. */
 #define BLOCK_SIZE_GUESS 8
 
 /* With summaries between them keyframes are seldom read: they are so many times rarer. */
-#define SPARSER 3
+#define SPARSER 6
 
 typedef struct index_maker {
     heap_lister lister;
     const heap_index_spacing *spacing;
     heap_replay replay;
     heap_summary summary;
+    /** The thread that writes the last one; the lister is its own meanwhile. */
+    task writing;
     heap_index_facts facts;
     /** The chunk of events at hand, and bytes and events since the last keyframe. */
     uint64_t chunk;
@@ -96,26 +99,39 @@ static bool is_clean(const heap_replay *replay, ttd_position reached)
     return !replay->queue.count && ttd_position_compare(reached, replay->position) <= 0;
 }
 
-static ttd_status end_summary(index_maker *maker, ttd_position end)
+static ttd_status write_summary(void *context)
 {
-    bool written;
-    ttd_status status =
-        heap_summary_end(&maker->summary, &maker->replay, end, &maker->lister, &written);
-    maker->facts.summaries += written;
-    return status;
+    index_maker *maker = context;
+    return heap_summary_write(&maker->summary, &maker->lister);
+}
+
+/* Ends the summary and, if there is one, writes it or leaves that to another thread. */
+static ttd_status end_summary(index_maker *maker, ttd_position end, bool *is_left)
+{
+    bool has_ended = false;
+    ttd_status status = task_wait(&maker->writing);
+    if (status == TTD_OK)
+        status = heap_summary_end(&maker->summary, &maker->replay, end, &has_ended);
+    maker->facts.summaries += has_ended;
+    *is_left = *is_left && has_ended;
+    return status == TTD_OK && has_ended && !*is_left ? write_summary(maker) : status;
 }
 
 /* Between two events: what is due. Records come in the order of events, so that no keyframe comes
  * between a summary's begin and its end. */
 static ttd_status write_due(index_maker *maker, bool keyframe, ttd_position next)
 {
-    ttd_status status = end_summary(maker, next);
+    bool goes_on = maker->replay.live.count >= maker->spacing->summary_blocks;
+    bool is_left = goes_on && !keyframe;
+    ttd_status status = end_summary(maker, next, &is_left);
     if (status == TTD_OK && keyframe)
         status = write_keyframe(maker);
-    if (maker->replay.live.count < maker->spacing->summary_blocks)
+    if (!goes_on)
         heap_summary_close(&maker->summary);
     else if (status == TTD_OK)
         status = heap_summary_begin(&maker->summary, &maker->replay);
+    if (status == TTD_OK && is_left)
+        task_start(&maker->writing, write_summary, maker);
     return status;
 }
 
@@ -167,8 +183,9 @@ static ttd_status replay_all(index_maker *maker, ttd_reader *reader, const heap_
     heap_ahead_free(&ahead);
     if (status == TTD_END)
         status = heap_replay_settle(&maker->replay, ttd_position_max());
+    bool is_left = false;
     if (status == TTD_OK)
-        status = end_summary(maker, ttd_position_invalid());
+        status = end_summary(maker, ttd_position_invalid(), &is_left);
     return status == TTD_OK ? write_peak(maker) : status;
 }
 
@@ -181,6 +198,7 @@ ttd_status heap_index_write(ttd_reader *reader, const heap_index_spacing *spacin
     if (status == TTD_OK)
         status = replay_all(&maker, reader, hook, error);
     maker.facts.events = maker.replay.counts.events;
+    task_wait(&maker.writing);
     heap_summary_close(&maker.summary);
     heap_replay_free(&maker.replay);
     if (status == TTD_OK)

@@ -42,14 +42,14 @@ void heap_replay_free(heap_replay *replay)
     heap_live_free(&replay->live);
     heap_queue_free(&replay->queue);
     heap_entries_free(&replay->entries);
-    free(replay->changes.ended);
+    heap_copies_free(&replay->changes.ended);
     free(replay->changes.born);
 }
 
 void heap_replay_keep_changes(heap_replay *replay)
 {
     replay->changes.since = replay->counts.events;
-    replay->changes.ended_count = 0;
+    replay->changes.ended.count = 0;
     replay->changes.born_count = 0;
 }
 
@@ -123,17 +123,9 @@ static inline void copy_block(heap_block *to, const heap_block *from)
     to->action = from->action;
 }
 
-static inline ttd_status keep_ended(heap_changes *changes, const heap_block *block)
+static inline ttd_status keep_ended(heap_changes *changes, const heap_block *block, uint32_t record)
 {
-    ttd_status status = TTD_OK;
-    if (block->event >= changes->since)
-        return TTD_OK;
-    if (changes->ended_count == changes->ended_capacity)
-        status = grow_array((void **)&changes->ended, &changes->ended_capacity,
-                            changes->ended_count + 1, sizeof *changes->ended);
-    if (status == TTD_OK)
-        changes->ended[changes->ended_count++] = *block;
-    return status;
+    return block->event < changes->since ? heap_copies_add(&changes->ended, block, record) : TTD_OK;
 }
 
 static inline ttd_status keep_born(heap_changes *changes, uint64_t event, uint32_t record)
@@ -184,7 +176,7 @@ static ttd_status acquire(heap_replay *replay, uint32_t entry, const heap_block 
     heap_block old;
     if (acquisition.replaced) {
         old = *acquisition.block;
-        status = keep_ended(&replay->changes, &old);
+        status = keep_ended(&replay->changes, &old, entry);
     }
     copy_block(acquisition.block, block);
     if (status == TTD_OK)
@@ -203,7 +195,7 @@ static inline ttd_status release(heap_replay *replay, const ttd_event *event, ui
     *known = heap_live_release(&replay->live, entry);
     ttd_status status = TTD_OK;
     if (*known)
-        status = keep_ended(&replay->changes, &replay->live.blocks[entry]);
+        status = keep_ended(&replay->changes, &replay->live.blocks[entry], entry);
     else
         replay->counts.unknown_releases++;
     if (!is_observed(replay) || status != TTD_OK)

@@ -11,6 +11,7 @@
 #ifndef ANALYZER_HEAP_REPLAY_H
 #define ANALYZER_HEAP_REPLAY_H
 
+#include "heap/copies.h"
 #include "heap/entries.h"
 #include "heap/pending.h"
 
@@ -87,10 +88,8 @@ typedef struct heap_born {
 typedef struct heap_changes {
     /** Number of that event; 0 for nothing to be kept. */
     uint64_t since;
-    /** Copies of blocks acquired before that ended; not those that ended with their heap. */
-    heap_block *ended;
-    size_t ended_count;
-    size_t ended_capacity;
+    /** Blocks acquired before that ended; not those that ended with their heap. */
+    heap_copies ended;
     /** Blocks acquired since. */
     heap_born *born;
     size_t born_count;

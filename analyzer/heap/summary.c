@@ -13,24 +13,26 @@ void heap_summary_close(heap_summary *summary)
 {
     if (summary->is_open)
         heap_tables_free(&summary->sums);
-    free(summary->places);
+    free(summary->blocks);
+    heap_copies_free(&summary->ended);
+    heap_copies_free(&summary->born);
     *summary = (heap_summary){.is_open = false};
 }
 
 /* ---- Sums of what is live ---- */
 
-static ttd_status add(heap_summary *summary, const heap_live *live, const heap_block *block)
+static ttd_status add(heap_summary *summary, const heap_block *block, uint32_t record)
 {
-    size_t record = (size_t)(block - live->blocks);
-    ttd_status status = grow_array((void **)&summary->places, &summary->place_capacity,
-                                   live->block_count, sizeof *summary->places);
+    ttd_status status = grow_array((void **)&summary->blocks, &summary->block_capacity,
+                                   (size_t)record + 1, sizeof *summary->blocks);
     if (status == TTD_OK)
         status = heap_tables_add(&summary->sums, block);
     if (status != TTD_OK)
         return status;
-    for (; summary->place_count <= record; summary->place_count++)
-        summary->places[summary->place_count] = 0;
-    summary->places[record] = (uint32_t)summary->sums.by[HEAP_BY_STACK].latest;
+    for (; summary->block_count <= record; summary->block_count++)
+        summary->blocks[summary->block_count] = (heap_summed){.is_live = false};
+    summary->blocks[record] =
+        (heap_summed){block->allocated, summary->sums.by[HEAP_BY_STACK].latest, true};
     return TTD_OK;
 }
 
@@ -40,34 +42,31 @@ static ttd_status add_all(heap_summary *summary, const heap_live *live)
     const heap_block *block;
     ttd_status status = TTD_OK;
     while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
-        status = add(summary, live, block);
+        status = add(summary, block, (uint32_t)(block - live->blocks));
     return status;
 }
 
-static ttd_status add_born(heap_summary *summary, const heap_replay *replay)
+static ttd_status add_born(heap_summary *summary)
 {
-    const heap_changes *changes = &replay->changes;
-    const heap_live *live = &replay->live;
+    const heap_copies *born = &summary->born;
     ttd_status status = TTD_OK;
-    for (size_t i = 0; i < changes->born_count && status == TTD_OK; i++) {
-        if (i + AHEAD < changes->born_count)
-            __builtin_prefetch(&live->blocks[changes->born[i + AHEAD].record]);
-        const heap_block *block = &live->blocks[changes->born[i].record];
-        if (block->event == changes->born[i].event && heap_live_has(live, block))
-            status = add(summary, live, block);
-    }
+    for (size_t i = 0; i < born->count && status == TTD_OK; i++)
+        status = add(summary, &born->blocks[i], born->records[i]);
     return status;
 }
 
-static void subtract_ended(heap_summary *summary, const heap_changes *changes)
+static void subtract_ended(heap_summary *summary)
 {
-    for (size_t i = 0; i < changes->ended_count; i++)
+    const heap_copies *ended = &summary->ended;
+    for (size_t i = 0; i < ended->count; i++) {
         for (size_t j = 0; j < HEAP_TABLES; j++)
-            heap_groups_subtract(&summary->sums.by[j], &changes->ended[i]);
+            heap_groups_subtract(&summary->sums.by[j], &ended->blocks[i]);
+        summary->blocks[ended->records[i]].is_live = false;
+    }
 }
 
 /* Finds first and last positions that are unknown since a block ended. */
-static ttd_status find_positions(heap_summary *summary, const heap_live *live)
+static ttd_status find_positions(heap_summary *summary)
 {
     heap_groups *groups = &summary->sums.by[HEAP_BY_STACK];
     bool *is_unknown = malloc(groups->count * sizeof *is_unknown + 1);
@@ -75,12 +74,10 @@ static ttd_status find_positions(heap_summary *summary, const heap_live *live)
         return TTD_ERROR_NO_MEMORY;
     for (size_t i = 0; i < groups->count; i++)
         is_unknown[i] = heap_group_is_unknown(&groups->items[i]);
-    for (size_t i = 0; i < summary->place_count; i++) {
-        const heap_block *block = &live->blocks[i];
-        /* Where another block is now the place says nothing. */
-        if (is_unknown[summary->places[i]] && block->event < summary->begin.counts.events &&
-            heap_live_has(live, block))
-            heap_group_widen(&groups->items[summary->places[i]], block->allocated);
+    for (size_t i = 0; i < summary->block_count; i++) {
+        const heap_summed *block = &summary->blocks[i];
+        if (is_unknown[block->place] && block->is_live)
+            heap_group_widen(&groups->items[block->place], block->allocated);
     }
     free(is_unknown);
     return TTD_OK;
@@ -126,17 +123,27 @@ static ttd_status write_sums(heap_tables *sums, ttd_position position, ttd_write
     return status == TTD_OK ? ttd_writer_flush(writer) : status;
 }
 
-static ttd_status write(heap_summary *summary, const heap_changes *changes, heap_lister *lister)
+static ttd_status write(heap_summary *summary, heap_lister *lister)
 {
-    heap_keyframe *keyframe = &summary->begin;
-    keyframe->blocks = changes->ended_count;
+    heap_keyframe *keyframe = &summary->done;
+    keyframe->blocks = summary->ended.count;
     keyframe->sums = count_sums(&summary->sums);
     ttd_status status = write_record(keyframe, lister->writer);
     if (status == TTD_OK)
         status = write_sums(&summary->sums, keyframe->position, lister->writer);
     if (status != TTD_OK || !keyframe->blocks)
         return status;
-    return heap_list_blocks(lister, keyframe->position, changes->ended, changes->ended_count);
+    return heap_list_blocks(lister, keyframe->position, summary->ended.blocks,
+                            summary->ended.count);
+}
+
+ttd_status heap_summary_write(heap_summary *summary, heap_lister *lister)
+{
+    subtract_ended(summary);
+    ttd_status status = find_positions(summary);
+    if (status == TTD_OK)
+        status = write(summary, lister);
+    return status == TTD_OK ? add_born(summary) : status;
 }
 
 /* ---- Begin and end ---- */
@@ -163,18 +170,36 @@ static bool is_complete(const heap_summary *summary, const heap_replay *replay)
            replay->counts.actions[TTD_ACTION_DESTROY] == before;
 }
 
-ttd_status heap_summary_end(heap_summary *summary, const heap_replay *replay, ttd_position end,
-                            heap_lister *lister, bool *written)
+/* Those blocks acquired since that are still live. */
+static ttd_status copy_born(heap_summary *summary, const heap_replay *replay)
 {
-    *written = summary->is_open && is_complete(summary, replay);
-    if (!*written) {
+    const heap_changes *changes = &replay->changes;
+    const heap_live *live = &replay->live;
+    ttd_status status = TTD_OK;
+    summary->born.count = 0;
+    for (size_t i = 0; i < changes->born_count && status == TTD_OK; i++) {
+        const heap_born *born = &changes->born[i];
+        if (i + AHEAD < changes->born_count)
+            __builtin_prefetch(&live->blocks[born[AHEAD].record]);
+        const heap_block *block = &live->blocks[born->record];
+        if (block->event == born->event && heap_live_has(live, block))
+            status = heap_copies_add(&summary->born, block, born->record);
+    }
+    return status;
+}
+
+ttd_status heap_summary_end(heap_summary *summary, heap_replay *replay, ttd_position end,
+                            bool *has_ended)
+{
+    *has_ended = summary->is_open && is_complete(summary, replay);
+    if (!*has_ended) {
         heap_summary_close(summary);
         return TTD_OK;
     }
-    summary->begin.end = end;
-    subtract_ended(summary, &replay->changes);
-    ttd_status status = find_positions(summary, &replay->live);
-    if (status == TTD_OK)
-        status = write(summary, &replay->changes, lister);
-    return status == TTD_OK ? add_born(summary, replay) : status;
+    summary->done = summary->begin;
+    summary->done.end = end;
+    heap_copies ended = replay->changes.ended;
+    replay->changes.ended = summary->ended;
+    summary->ended = ended;
+    return copy_born(summary, replay);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Making summaries: see heap_keyframe. Sums of all live blocks are carried from one to the next, so
- * that each takes time by what has changed, and hardly more.
+ * that each takes time by what has changed, and hardly more. Another thread may write one while the
+ * next is being made.
  */
 #ifndef ANALYZER_HEAP_SUMMARY_H
 #define ANALYZER_HEAP_SUMMARY_H
@@ -9,16 +10,29 @@
 #include "heap/lists.h"
 #include "heap/records.h"
 
+/** What is known of the block of a record, without the table of live blocks. */
+typedef struct heap_summed {
+    ttd_position allocated;
+    /** The index of its group in sums.by[HEAP_BY_STACK]. */
+    uint32_t place;
+    /** It was live when the summary began. */
+    bool is_live;
+} heap_summed;
+
 typedef struct heap_summary {
-    /** Whether one is being made; the others hold if so. */
+    /** Whether one is being made, and its beginning. */
     bool is_open;
     heap_keyframe begin;
-    /** Of all blocks that were live when it began. */
+    /* What follows is of the last one that has ended, and heap_summary_write()'s meanwhile. */
+    heap_keyframe done;
+    /** Blocks that ended while it was made, and those acquired that did not. */
+    heap_copies ended;
+    heap_copies born;
+    /** Of all blocks that were live when it began; afterwards when it ended. */
     heap_tables sums;
-    /** For the record of each of them, the index in sums.by[HEAP_BY_STACK] of its group. */
-    uint32_t *places;
-    size_t place_count;
-    size_t place_capacity;
+    heap_summed *blocks;
+    size_t block_count;
+    size_t block_capacity;
 } heap_summary;
 
 /**
@@ -29,15 +43,20 @@ typedef struct heap_summary {
 ttd_status heap_summary_begin(heap_summary *summary, heap_replay *replay);
 
 /**
- * Ends it where no call is in flight, if there is one, and writes it; but nothing if a heap was
- * destroyed meanwhile, or sums went over the top. The next begins here, or it is to be closed.
+ * Ends it where no call is in flight, if there is one; not if a heap was destroyed meanwhile, or
+ * sums went over the top: then it is closed. The one before has been written.
  *
- * @param end      what is replayed from here on is at this position or after
- * @param written  set to whether it was written
- * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
+ * @param end        what is replayed from here on is at this position or after
+ * @param has_ended  set to whether there is one to be written, before the next ends
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status heap_summary_end(heap_summary *summary, const heap_replay *replay, ttd_position end,
-                            heap_lister *lister, bool *written);
+ttd_status heap_summary_end(heap_summary *summary, heap_replay *replay, ttd_position end,
+                            bool *has_ended);
+
+/** Writes the one that has ended. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO. */
+ttd_status heap_summary_write(heap_summary *summary, heap_lister *lister);
+
+/** Nobody writes it any more. */
 void heap_summary_close(heap_summary *summary);
 
 #endif

@@ -39,4 +39,20 @@ void ttd_buffer_put8(ttd_buffer *buffer, uint8_t value);
 void ttd_buffer_put32(ttd_buffer *buffer, uint32_t value);
 void ttd_buffer_put64(ttd_buffer *buffer, uint64_t value);
 
+/** Appends a varint, for which TTD_VARINT_MAX bytes of room were made before. */
+static inline void ttd_buffer_append_varint(ttd_buffer *buffer, uint64_t value)
+{
+    uint8_t *end = buffer->data + buffer->size;
+    if (value < 0x80 || value >= UINT32_C(1) << 28) {
+        buffer->size = (size_t)(ttd_put_varint(end, value) - buffer->data);
+        return;
+    }
+    /* Four groups at once, of which only those needed stay: their number is hard to predict. */
+    uint32_t v = (uint32_t)value;
+    unsigned more = 1 + (v >= 1u << 14) + (v >= 1u << 21);
+    uint32_t bytes = (v & 0x7F) | (v & 0x3F80) << 1 | (v & 0x1FC000) << 2 | (v & 0xFE00000) << 3;
+    ttd_put32(end, bytes | (UINT32_C(0x808080) & ((UINT32_C(1) << 8 * more) - 1)));
+    buffer->size += more + 1;
+}
+
 #endif

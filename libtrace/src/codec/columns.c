@@ -23,6 +23,27 @@ static void put_columns(ttd_buffer *out, const ttd_buffer *columns, size_t count
         ttd_buffer_put(out, columns[i].data, columns[i].size);
 }
 
+/* There is room for it in all columns. */
+static void append_block(ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT], const ttd_block *last,
+                         const ttd_block *block)
+{
+    uint64_t address = ttd_rotate_right(block->address, TTD_ADDRESS_ROTATION) -
+                       ttd_rotate_right(last->address, TTD_ADDRESS_ROTATION);
+    ttd_position since = {block->allocated.sequence - last->allocated.sequence,
+                          block->allocated.steps - last->allocated.steps};
+    ttd_buffer_append_varint(&columns[TTD_BLOCK_ADDRESSES], ttd_zigzag(address));
+    ttd_buffer_append_varint(&columns[TTD_BLOCK_SIZES], block->size);
+    ttd_buffer_append_varint(&columns[TTD_BLOCK_EVENTS], ttd_zigzag(block->event - last->event));
+    ttd_buffer_append_varint(&columns[TTD_BLOCK_SEQUENCES], ttd_zigzag(since.sequence));
+    ttd_buffer_append_varint(&columns[TTD_BLOCK_STEPS], ttd_zigzag(since.steps));
+    ttd_buffer_append_varint(&columns[TTD_BLOCK_THREADS], block->thread);
+    ttd_buffer_append_varint(&columns[TTD_BLOCK_HEAPS], block->heap);
+    ttd_buffer_append_varint(&columns[TTD_BLOCK_STACKS],
+                             ttd_zigzag((uint64_t)block->stack - last->stack));
+    ttd_buffer *apis = &columns[TTD_BLOCK_APIS];
+    apis->data[apis->size++] = block->api;
+}
+
 void ttd_encode_live_blocks(ttd_buffer *out, const ttd_live_blocks *blocks,
                             ttd_buffer work[TTD_BLOCK_COLUMN_COUNT])
 {
@@ -32,26 +53,14 @@ void ttd_encode_live_blocks(ttd_buffer *out, const ttd_live_blocks *blocks,
     ttd_buffer_put32(out, 0);
     ttd_buffer_put64(out, blocks->position.sequence);
     ttd_buffer_put64(out, blocks->position.steps);
-    for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++)
+    bool has_room = true;
+    for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++) {
         ttd_buffer_clear(&work[i]);
-    ttd_block last = {.event = TTD_UNKNOWN};
-    for (size_t i = 0; i < blocks->count; i++) {
-        const ttd_block *block = &blocks->blocks[i];
-        uint64_t address = ttd_rotate_right(block->address, TTD_ADDRESS_ROTATION) -
-                           ttd_rotate_right(last.address, TTD_ADDRESS_ROTATION);
-        ttd_buffer_put_varint(&work[TTD_BLOCK_ADDRESSES], ttd_zigzag(address));
-        ttd_buffer_put_varint(&work[TTD_BLOCK_SIZES], block->size);
-        ttd_buffer_put_varint(&work[TTD_BLOCK_EVENTS], ttd_zigzag(block->event - last.event));
-        ttd_buffer_put_varint(&work[TTD_BLOCK_SEQUENCES],
-                              ttd_zigzag(block->allocated.sequence - last.allocated.sequence));
-        ttd_buffer_put_varint(&work[TTD_BLOCK_STEPS],
-                              ttd_zigzag(block->allocated.steps - last.allocated.steps));
-        ttd_buffer_put_varint(&work[TTD_BLOCK_THREADS], block->thread);
-        ttd_buffer_put_varint(&work[TTD_BLOCK_HEAPS], block->heap);
-        ttd_buffer_put_varint(&work[TTD_BLOCK_STACKS],
-                              ttd_zigzag((uint64_t)block->stack - last.stack));
-        ttd_buffer_put8(&work[TTD_BLOCK_APIS], block->api);
-        last = *block;
+        has_room = ttd_buffer_reserve(&work[i], blocks->count * TTD_VARINT_MAX) && has_room;
+    }
+    for (size_t i = 0; i < blocks->count && has_room; i++) {
+        static const ttd_block none = {.event = TTD_UNKNOWN};
+        append_block(work, i ? &blocks->blocks[i - 1] : &none, &blocks->blocks[i]);
     }
     put_columns(out, work, TTD_BLOCK_COLUMN_COUNT);
 }
