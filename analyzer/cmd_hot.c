@@ -50,8 +50,8 @@ static int find(session *work, const void *context)
     heap_usage usage;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found = heap_usage_find(work->trace.reader, 0, options->order,
-                                       view_split(&work->options.view), &hook, &usage, &error);
+    heap_usage_wishes wishes = {.order = options->order, .split = view_split(&work->options.view)};
+    ttd_status found = heap_usage_find(work->trace.reader, &wishes, &hook, &usage, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     work->uses_times = true;

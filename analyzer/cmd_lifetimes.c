@@ -8,7 +8,19 @@ static const char help[] =
     "\n"
     "Shows how long blocks live: how many, and how many bytes, by time and by the number\n"
     "of heap calls from their allocation to their release. A reallocation releases a\n"
-    "block and allocates another.\n" COMMAND_COMMON_HELP;
+    "block and allocates another.\n"
+    "\n" VIEWS_FILTERS_HELP COMMAND_COMMON_HELP;
+
+/* Leaves out what the filters say. */
+static int filter(session *work, heap_usage *usage)
+{
+    heap_rows all[] = {heap_usage_rows(usage), heap_groups_rows(&usage->by_time),
+                       heap_groups_rows(&usage->by_calls)};
+    int status = STATUS_OK;
+    for (size_t i = 0; i < sizeof all / sizeof all[0] && status == STATUS_OK; i++)
+        status = session_filter(work, &all[i]);
+    return status;
+}
 
 static int find(session *work, const void *options)
 {
@@ -16,13 +28,15 @@ static int find(session *work, const void *options)
     heap_usage usage;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found = heap_usage_find(work->trace.reader, 0, HEAP_SITES_BY_BYTES, HEAP_SPLIT_NONE,
-                                       &hook, &usage, &error);
+    heap_usage_wishes wishes = {.order = HEAP_SITES_BY_BYTES, .has_lifetimes = true};
+    ttd_status found = heap_usage_find(work->trace.reader, &wishes, &hook, &usage, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     work->uses_times = true;
     session_outcome(work, &usage.outcome, ttd_position_max());
-    int status = session_output(work, true);
+    int status = filter(work, &usage);
+    if (status == STATUS_OK)
+        status = session_output(work, true);
     report_usage data = {.usage = &usage, .limit = 0};
     if (status == STATUS_OK)
         work->options.format->lifetimes(&work->report, &data);
@@ -35,4 +49,4 @@ static int run(const command *which, int count, char **arguments)
     return session_run(which, count, arguments, NULL, NULL, NULL, find);
 }
 
-const command command_lifetimes = {"lifetimes", "how long blocks live", help, run, 0};
+const command command_lifetimes = {"lifetimes", "how long blocks live", help, run, COMMAND_FILTERS};

@@ -30,8 +30,10 @@ static int find(session *work, const void *context)
     heap_usage usage;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found = heap_usage_find(work->trace.reader, *steps, HEAP_SITES_BY_TEMPORARY,
-                                       view_split(&work->options.view), &hook, &usage, &error);
+    heap_usage_wishes wishes = {.steps = *steps,
+                                .order = HEAP_SITES_BY_TEMPORARY,
+                                .split = view_split(&work->options.view)};
+    ttd_status found = heap_usage_find(work->trace.reader, &wishes, &hook, &usage, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     session_outcome(work, &usage.outcome, ttd_position_max());

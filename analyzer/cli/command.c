@@ -33,8 +33,10 @@ static void merge(struct option *all, const struct option *own, unsigned shares)
     }
     for (size_t i = 0; shares & COMMAND_KNOWN && known_options[i].name; i++)
         all[count++] = known_options[i];
-    for (size_t i = 0; shares & COMMAND_VIEWS && views_options[i].name; i++)
+    for (size_t i = 0; shares & COMMAND_GROUPS && views_options[i].name; i++)
         all[count++] = views_options[i];
+    for (size_t i = 0; shares & COMMAND_FILTERS && filter_options[i].name; i++)
+        all[count++] = filter_options[i];
     memcpy(all + count, common_options, sizeof common_options);
 }
 
@@ -43,7 +45,7 @@ static int take_format(common *result, const char *name)
     result->format = report_format_find(name);
     if (result->format)
         return -1;
-    bool has_trees = result->command->shares & COMMAND_VIEWS;
+    bool has_trees = result->command->shares & COMMAND_GROUPS;
     return message_usage(result->command->name, "unknown format '%s' (text, json%s)", name,
                          has_trees ? ", csv or folded" : " or csv");
 }
@@ -112,7 +114,7 @@ static bool take_own(common *result, int option, option_function take, void *con
 static int check(common *result)
 {
     const char *name = result->command->name;
-    if (!(result->command->shares & COMMAND_VIEWS))
+    if (!(result->command->shares & COMMAND_GROUPS))
         return result->format->needs_tree
                    ? message_usage(name, "format '%s' is of commands that group by stack",
                                    result->format->name)

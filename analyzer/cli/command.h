@@ -12,10 +12,12 @@
 
 /** Options that several commands share, as bits. */
 enum {
-    /** Those of views.h. */
-    COMMAND_VIEWS = 1,
+    /** Those of views.h: of filters, of groups and trees, and all. */
+    COMMAND_FILTERS = 1,
+    COMMAND_GROUPS = 2,
+    COMMAND_VIEWS = COMMAND_FILTERS | COMMAND_GROUPS,
     /** Those of known.h. */
-    COMMAND_KNOWN = 2
+    COMMAND_KNOWN = 4
 };
 
 /** An entry of the table of commands. */

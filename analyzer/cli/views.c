@@ -11,9 +11,11 @@ const struct option views_options[] = {{"limit", required_argument, NULL, OPTION
                                        {"by", required_argument, NULL, OPTION_BY},
                                        {"tree", required_argument, NULL, OPTION_TREE},
                                        {"depth", required_argument, NULL, OPTION_DEPTH},
-                                       {"include", required_argument, NULL, OPTION_INCLUDE},
-                                       {"exclude", required_argument, NULL, OPTION_EXCLUDE},
                                        {NULL, 0, NULL, 0}};
+
+const struct option filter_options[] = {{"include", required_argument, NULL, OPTION_INCLUDE},
+                                        {"exclude", required_argument, NULL, OPTION_EXCLUDE},
+                                        {NULL, 0, NULL, 0}};
 
 void views_init(view_options *options)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** The options of all commands that group by call site. */
+/** The options of all commands that group by call site, or leave some out. */
 #ifndef ANALYZER_CLI_VIEWS_H
 #define ANALYZER_CLI_VIEWS_H
 
@@ -21,8 +21,9 @@ enum {
     OPTION_VIEWS_END
 };
 
-/** Ended by an entry of zeros. */
+/** Of groups and trees, and of filters; each ended by an entry of zeros. */
 extern const struct option views_options[];
+extern const struct option filter_options[];
 
 void views_init(view_options *options);
 

@@ -13,7 +13,7 @@ typedef enum heap_split {
     HEAP_SPLIT_NONE,
     HEAP_SPLIT_THREAD,
     HEAP_SPLIT_HEAP,
-    /** By the number of binary digits of the size: 0, 1, 2 to 3, 4 to 7, … */
+    /** By the class of the size: 0, 1, 2 to 3, 4 to 7, … */
     HEAP_SPLIT_SIZE
 } heap_split;
 
@@ -61,17 +61,24 @@ static inline heap_key heap_key_of(heap_split split, ttd_id stack, ttd_id thread
     return (heap_key){stack, other};
 }
 
-/** The number of binary digits of a size. */
-static inline ttd_id heap_size_class_of(uint64_t size)
+/** The class of a number: how many binary digits it has. */
+static inline ttd_id heap_class_of(uint64_t number)
 {
-    return size ? (ttd_id)(64 - __builtin_clzll(size)) : 0;
+    return number ? (ttd_id)(64 - __builtin_clzll(number)) : 0;
+}
+
+/** The numbers of a class, both included. */
+static inline void heap_class_range(ttd_id class, uint64_t *first, uint64_t *last)
+{
+    *first = class ? UINT64_C(1) << (class - 1) : 0;
+    *last = class ? *first + (*first - 1) : 0;
 }
 
 /** The key of a block. */
 static inline heap_key heap_key_of_block(heap_split split, const heap_block *block)
 {
     if (split == HEAP_SPLIT_SIZE)
-        return (heap_key){block->stack, heap_size_class_of(block->size)};
+        return (heap_key){block->stack, heap_class_of(block->size)};
     return heap_key_of(split, block->stack, block->thread, block->heap);
 }
 

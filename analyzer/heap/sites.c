@@ -119,7 +119,7 @@ heap_rows heap_usage_rows(heap_usage *usage)
                        .count = &usage->count,
                        .size = sizeof *usage->sites,
                        .merge = merge,
-                       .compare = orders[usage->order].compare,
-                       .amount = orders[usage->order].amount,
+                       .compare = orders[usage->wishes.order].compare,
+                       .amount = orders[usage->wishes.order].amount,
                        .recount = recount};
 }

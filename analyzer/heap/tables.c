@@ -37,9 +37,3 @@ void heap_tables_sort(heap_tables *tables)
     for (size_t i = 0; i < HEAP_TABLES; i++)
         heap_groups_sort(&tables->by[i]);
 }
-
-void heap_size_class(ttd_id size_class, uint64_t *first, uint64_t *last)
-{
-    *first = size_class ? UINT64_C(1) << (size_class - 1) : 0;
-    *last = size_class ? *first + (*first - 1) : 0;
-}

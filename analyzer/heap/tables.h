@@ -10,7 +10,7 @@ enum {
     HEAP_BY_STACK,
     HEAP_BY_HEAP,
     HEAP_BY_THREAD,
-    /** By heap_size_class_of(). */
+    /** By heap_class_of(). */
     HEAP_BY_SIZE,
     HEAP_TABLES
 };
@@ -30,8 +30,5 @@ ttd_status heap_tables_add(heap_tables *tables, const heap_block *block);
 
 /** As heap_groups_sort(). */
 void heap_tables_sort(heap_tables *tables);
-
-/** The sizes of a class, both included. */
-void heap_size_class(ttd_id size_class, uint64_t *first, uint64_t *last);
 
 #endif

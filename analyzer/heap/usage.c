@@ -15,7 +15,6 @@ typedef struct memory {
 
 typedef struct usage_finder {
     heap_usage *usage;
-    uint64_t steps;
     /** Of the calls so far: the latest. */
     uint64_t wall_time;
     uint64_t *thread_calls;
@@ -29,17 +28,6 @@ typedef struct usage_finder {
     size_t unused_count;
     size_t unused_capacity;
 } usage_finder;
-
-static unsigned class_of(uint64_t value)
-{
-    return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
-}
-
-void heap_lifetime_class(unsigned index, uint64_t *first, uint64_t *last)
-{
-    *first = index ? UINT64_C(1) << (index - 1) : 0;
-    *last = index ? *first + (*first - 1) : 0;
-}
 
 static ttd_status thread_calls_of(usage_finder *finder, ttd_id thread, uint64_t **calls)
 {
@@ -72,7 +60,7 @@ static ttd_status see_call(void *context, const ttd_event *event)
 
 static ttd_status site_of(heap_usage *usage, const heap_block *block, heap_site **site)
 {
-    heap_key key = heap_key_of_block(usage->split, block);
+    heap_key key = heap_key_of_block(usage->wishes.split, block);
     uint32_t index = map_get(&usage->by_key, key.stack, key.other);
     if (index == MAP_NONE) {
         index = (uint32_t)usage->count;
@@ -134,15 +122,29 @@ static ttd_status check_temporary(usage_finder *finder, const heap_effect *effec
     uint64_t *calls;
     ttd_status status = thread_calls_of(finder, effect->thread, &calls);
     if (status == TTD_OK)
-        *result = *calls - allocation - 1 <= finder->steps;
+        *result = *calls - allocation - 1 <= finder->usage->wishes.steps;
     return status;
 }
 
-static void add_lifetime(heap_lifetime *lifetimes, uint64_t length, uint64_t size)
+static ttd_status add_lifetime(heap_groups *lifetimes, uint64_t length, const heap_block *block)
 {
-    heap_lifetime *lifetime = &lifetimes[class_of(length)];
-    lifetime->blocks++;
-    heap_sum_add(&lifetime->bytes, size);
+    heap_group one = {.key = {block->stack, heap_class_of(length)},
+                      .blocks = 1,
+                      .bytes = block->size,
+                      .first = block->allocated,
+                      .last = block->allocated,
+                      .api = block->api};
+    return heap_groups_add_sum(lifetimes, &one);
+}
+
+static ttd_status add_lifetimes(usage_finder *finder, const heap_effect *effect)
+{
+    const heap_block *block = effect->block;
+    uint64_t time = finder->wall_time - finder->memories[block->user - 1].wall_time;
+    /* A reallocation in flight may take the place of a block that was allocated after its call. */
+    uint64_t calls = effect->event > block->event ? effect->event - block->event : 0;
+    ttd_status status = add_lifetime(&finder->usage->by_time, time, block);
+    return status == TTD_OK ? add_lifetime(&finder->usage->by_calls, calls, block) : status;
 }
 
 static void add_time(usage_finder *finder, heap_site *site, const heap_block *block)
@@ -171,12 +173,7 @@ static ttd_status release(usage_finder *finder, const heap_effect *effect)
         heap_sum_add(&finder->usage->total.temporary_bytes, block->size);
     }
     add_time(finder, site, block);
-    uint64_t time = finder->wall_time - finder->memories[block->user - 1].wall_time;
-    add_lifetime(finder->usage->by_time, time, block->size);
-    /* A reallocation in flight may take the place of a block that was allocated after its call. */
-    uint64_t calls = effect->event > block->event ? effect->event - block->event : 0;
-    add_lifetime(finder->usage->by_calls, calls, block->size);
-    return TTD_OK;
+    return finder->usage->wishes.has_lifetimes ? add_lifetimes(finder, effect) : TTD_OK;
 }
 
 static ttd_status forget(usage_finder *finder, uint32_t user)
@@ -238,15 +235,20 @@ static ttd_status finish(usage_finder *finder, heap_live *live)
     return status;
 }
 
-ttd_status heap_usage_find(ttd_reader *reader, uint64_t steps, heap_site_order order,
-                           heap_split split, const heap_batch_hook *hook, heap_usage *usage,
-                           ttd_error *error)
+static void begin(heap_usage *usage, const heap_usage_wishes *wishes)
 {
     memset(usage, 0, sizeof *usage);
-    usage->order = order;
-    usage->split = split;
+    usage->wishes = *wishes;
     map_init(&usage->by_key);
-    usage_finder finder = {.usage = usage, .steps = steps};
+    heap_groups_init(&usage->by_time);
+    heap_groups_init(&usage->by_calls);
+}
+
+ttd_status heap_usage_find(ttd_reader *reader, const heap_usage_wishes *wishes,
+                           const heap_batch_hook *hook, heap_usage *usage, ttd_error *error)
+{
+    begin(usage, wishes);
+    usage_finder finder = {.usage = usage};
     map_init(&finder.by_thread);
     heap_observer observer = {&finder, see_effect, see_call};
     heap_pass pass;
@@ -272,5 +274,17 @@ void heap_usage_free(heap_usage *usage)
 {
     free(usage->sites);
     map_free(&usage->by_key);
+    heap_groups_free(&usage->by_time);
+    heap_groups_free(&usage->by_calls);
     usage->sites = NULL;
+}
+
+void heap_lifetimes_sum(const heap_groups *groups, heap_lifetime lifetimes[HEAP_LIFETIMES])
+{
+    memset(lifetimes, 0, HEAP_LIFETIMES * sizeof *lifetimes);
+    for (size_t i = 0; i < groups->count; i++) {
+        heap_lifetime *lifetime = &lifetimes[groups->items[i].key.other];
+        lifetime->blocks += groups->items[i].blocks;
+        heap_sum_add(&lifetime->bytes, groups->items[i].bytes);
+    }
 }

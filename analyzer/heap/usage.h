@@ -3,8 +3,8 @@
 #ifndef ANALYZER_HEAP_USAGE_H
 #define ANALYZER_HEAP_USAGE_H
 
+#include "heap/groups.h"
 #include "heap/pass.h"
-#include "heap/rows.h"
 #include "heap/totals.h"
 
 /** What was allocated with one stack, or by one size of lifetime. */
@@ -32,7 +32,7 @@ typedef enum heap_site_order {
     HEAP_SITES_BY_TEMPORARY
 } heap_site_order;
 
-/** Classes of lifetimes: 0, 1, 2 to 3, 4 to 7, … */
+/** Classes of lifetimes: see heap_class_of(). */
 #define HEAP_LIFETIMES 65
 
 typedef struct heap_lifetime {
@@ -40,34 +40,41 @@ typedef struct heap_lifetime {
     heap_sum bytes;
 } heap_lifetime;
 
+/** What is wanted. */
+typedef struct heap_usage_wishes {
+    /** Calls of its thread that may lie between allocation and release of a temporary block. */
+    uint64_t steps;
+    /** Of usage->sites. */
+    heap_site_order order;
+    heap_split split;
+    /** Set usage->by_time and usage->by_calls. */
+    bool has_lifetimes;
+} heap_usage_wishes;
+
 typedef struct heap_usage {
     heap_site total;
     heap_site *sites;
     size_t count;
     size_t capacity;
-    heap_split split;
-    heap_site_order order;
+    heap_usage_wishes wishes;
     hash_map by_key;
-    /** Blocks released other than with their heap, by nanoseconds, and by calls of the process
-     * from the one that allocated to the one that released. */
-    heap_lifetime by_time[HEAP_LIFETIMES];
-    heap_lifetime by_calls[HEAP_LIFETIMES];
+    /** Blocks released other than with their heap, by stack and, in key.other, the class of their
+     * lifetime in nanoseconds, or in calls of the process from the one that allocated to the one
+     * that released. */
+    heap_groups by_time;
+    heap_groups by_calls;
     heap_outcome outcome;
 } heap_usage;
 
 /**
  * Goes through the whole trace.
  *
- * @param steps  calls of its thread that may lie between allocation and release of a temporary
- * block
- * @param order  of usage->sites
- * @param split  of usage->sites
- * @param usage  set on TTD_OK; release with heap_usage_free()
+ * @param wishes  copied
+ * @param usage   set on TTD_OK; release with heap_usage_free()
  * Others and statuses as heap_pass_run().
  */
-ttd_status heap_usage_find(ttd_reader *reader, uint64_t steps, heap_site_order order,
-                           heap_split split, const heap_batch_hook *hook, heap_usage *usage,
-                           ttd_error *error);
+ttd_status heap_usage_find(ttd_reader *reader, const heap_usage_wishes *wishes,
+                           const heap_batch_hook *hook, heap_usage *usage, ttd_error *error);
 void heap_usage_free(heap_usage *usage);
 
 /**
@@ -76,7 +83,7 @@ void heap_usage_free(heap_usage *usage);
  */
 heap_rows heap_usage_rows(heap_usage *usage);
 
-/** The lifetimes of a class, both included. */
-void heap_lifetime_class(unsigned index, uint64_t *first, uint64_t *last);
+/** Sums up usage->by_time or usage->by_calls: of all stacks by class. */
+void heap_lifetimes_sum(const heap_groups *groups, heap_lifetime lifetimes[HEAP_LIFETIMES]);
 
 #endif

@@ -41,7 +41,7 @@ static void json_sizes(json *writer, const heap_groups *groups)
     json_begin_array(writer, "sizes");
     for (size_t i = 0; i < groups->count; i++) {
         uint64_t first, last;
-        heap_size_class(groups->items[i].key.other, &first, &last);
+        heap_class_range(groups->items[i].key.other, &first, &last);
         json_begin_object(writer, NULL);
         json_unsigned(writer, "smallest", first);
         json_unsigned(writer, "largest", last);

@@ -19,7 +19,7 @@ static void text_thread(report *to, ttd_id id)
 static void text_size(report *to, ttd_id id)
 {
     uint64_t first, last;
-    heap_size_class(id, &first, &last);
+    heap_class_range(id, &first, &last);
     out_grouped(to->output, first);
     if (last > first) {
         out_text(to->output, " to ");

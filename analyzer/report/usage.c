@@ -137,13 +137,15 @@ static void text_time(out *output, uint64_t time)
     out_format(output, "%.3g %s", value, units[unit]);
 }
 
-static void text_histogram(out *output, const heap_lifetime *lifetimes, bool is_time)
+static void text_histogram(out *output, const heap_groups *groups, bool is_time)
 {
+    heap_lifetime lifetimes[HEAP_LIFETIMES];
+    heap_lifetimes_sum(groups, lifetimes);
     for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
         if (!lifetimes[i].blocks)
             continue;
         uint64_t first, last;
-        heap_lifetime_class(i, &first, &last);
+        heap_class_range(i, &first, &last);
         out_text(output, "  up to ");
         if (is_time)
             text_time(output, last);
@@ -165,11 +167,11 @@ void text_lifetimes(report *to, const report_usage *data)
     out_bold(output);
     out_text(output, "Lifetimes by time\n");
     out_plain(output);
-    text_histogram(output, usage->by_time, true);
+    text_histogram(output, &usage->by_time, true);
     out_bold(output);
     out_text(output, "Lifetimes by calls\n");
     out_plain(output);
-    text_histogram(output, usage->by_calls, false);
+    text_histogram(output, &usage->by_calls, false);
     report_count(output, usage->total.allocations, "block");
     out_text(output, "; ");
     out_grouped(output, usage->total.never_released);
@@ -179,14 +181,16 @@ void text_lifetimes(report *to, const report_usage *data)
     report_doubts_text(to);
 }
 
-static void json_histogram(json *writer, const char *key, const heap_lifetime *lifetimes)
+static void json_histogram(json *writer, const char *key, const heap_groups *groups)
 {
+    heap_lifetime lifetimes[HEAP_LIFETIMES];
+    heap_lifetimes_sum(groups, lifetimes);
     json_begin_array(writer, key);
     for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
         if (!lifetimes[i].blocks)
             continue;
         uint64_t first, last;
-        heap_lifetime_class(i, &first, &last);
+        heap_class_range(i, &first, &last);
         json_begin_object(writer, NULL);
         json_unsigned(writer, "shortest", first);
         json_unsigned(writer, "longest", last);
@@ -207,18 +211,20 @@ void json_lifetimes(report *to, const report_usage *data)
     json_unsigned(&writer, "total_blocks", usage->total.allocations);
     json_unsigned(&writer, "never_released", usage->total.never_released);
     json_unsigned(&writer, "destroyed", usage->total.destroyed);
-    json_histogram(&writer, "by_time", usage->by_time);
-    json_histogram(&writer, "by_calls", usage->by_calls);
+    json_histogram(&writer, "by_time", &usage->by_time);
+    json_histogram(&writer, "by_calls", &usage->by_calls);
     json_end_object(&writer);
 }
 
-static void csv_histogram(csv *writer, const char *unit, const heap_lifetime *lifetimes)
+static void csv_histogram(csv *writer, const char *unit, const heap_groups *groups)
 {
+    heap_lifetime lifetimes[HEAP_LIFETIMES];
+    heap_lifetimes_sum(groups, lifetimes);
     for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
         if (!lifetimes[i].blocks)
             continue;
         uint64_t first, last;
-        heap_lifetime_class(i, &first, &last);
+        heap_class_range(i, &first, &last);
         csv_text(writer, unit);
         csv_unsigned(writer, first);
         csv_unsigned(writer, last);
@@ -233,6 +239,6 @@ void csv_lifetimes(report *to, const report_usage *data)
     csv writer;
     csv_init(&writer, to->output);
     csv_header(&writer, "unit,shortest,longest,blocks,bytes");
-    csv_histogram(&writer, "ns", data->usage->by_time);
-    csv_histogram(&writer, "calls", data->usage->by_calls);
+    csv_histogram(&writer, "ns", &data->usage->by_time);
+    csv_histogram(&writer, "calls", &data->usage->by_calls);
 }

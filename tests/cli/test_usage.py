@@ -75,6 +75,29 @@ class Usage(TestCase):
         rows = self.run_ok("lifetimes", "-f", "csv", self.trace).csv
         self.assertEqual([r["unit"] for r in rows], ["ns"] * 3 + ["calls"] * 2)
 
+    def test_lifetimes_of_some(self):
+        """What is included and what is excluded are together all."""
+        whole = self.json_of("lifetimes", self.trace)
+        some = self.json_of("lifetimes", self.trace, "--include", "g(int)")
+        others = self.json_of("lifetimes", self.trace, "--exclude", "g(int)")
+        self.assertEqual((some["total_blocks"], some["never_released"]), (2, 0))
+        self.assertEqual([(h["shortest"], h["blocks"], h["bytes"]) for h in some["by_time"]],
+                         [(8, 1, 100), (1 << 30, 1, 100)])
+        for name in ("total_blocks", "never_released", "destroyed"):
+            self.assertEqual(some[name] + others[name], whole[name], name)
+        for name in ("by_time", "by_calls"):
+            sums = {}
+            for part in (some, others):
+                for entry in part[name]:
+                    blocks, size = sums.get(entry["longest"], (0, 0))
+                    sums[entry["longest"]] = (blocks + entry["blocks"], size + entry["bytes"])
+            self.assertEqual(sums, {h["longest"]: (h["blocks"], h["bytes"])
+                                    for h in whole[name]}, name)
+        nothing = self.json_of("lifetimes", self.trace, "--include", "no such function")
+        self.assertEqual((nothing["total_blocks"], nothing["by_time"]), (0, []))
+        for arguments in (("--by", "thread"), ("--tree", "top-down"), ("-f", "folded")):
+            self.assertEqual(run("lifetimes", *arguments, self.trace).status, support.USAGE)
+
     def test_time_does_not_go_back(self):
         script = Script().basics()
         script.alloc(0x1000, 100, wall=50)
