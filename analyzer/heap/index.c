@@ -9,7 +9,7 @@
 /* Bytes of a block in a keyframe, before any was written. */
 #define BLOCK_SIZE_GUESS 8
 
-/* With summaries between them keyframes are seldom read: they are so many times rarer. */
+/* While summaries are made keyframes are seldom read: they are so many times rarer. */
 #define SPARSER 6
 
 typedef struct index_maker {
@@ -79,13 +79,13 @@ static bool is_keyframe_due(const index_maker *maker)
     return events >= maker->spacing->keyframes && maker->bytes >= times * guess_size(maker);
 }
 
-/* Whether it is time for a summary to end, and for another to begin. One that goes through fewer
- * blocks than events takes little time. */
+/* Whether it is time for a summary to end. One that goes through fewer blocks than events takes
+ * little time. */
 static bool is_summary_due(const index_maker *maker)
 {
     const heap_live *live = &maker->replay.live;
     if (!maker->summary.is_open)
-        return live->count >= maker->spacing->summary_blocks;
+        return false;
     uint64_t events = maker->replay.counts.events - maker->summary.begin.counts.events;
     return events >= maker->spacing->summaries && events >= live->count / 2;
 }
@@ -118,17 +118,18 @@ static ttd_status end_summary(index_maker *maker, ttd_position end, bool *is_lef
 }
 
 /* Between two events: what is due. Records come in the order of events, so that no keyframe comes
- * between a summary's begin and its end. */
+ * between a summary's begin and its end. The first of some summaries begins at a keyframe: where
+ * heaps are destroyed again and again there are only keyframes. */
 static ttd_status write_due(index_maker *maker, bool keyframe, ttd_position next)
 {
-    bool goes_on = maker->replay.live.count >= maker->spacing->summary_blocks;
-    bool is_left = goes_on && !keyframe;
+    bool are_many = maker->replay.live.count >= maker->spacing->summary_blocks;
+    bool is_left = are_many && !keyframe;
     ttd_status status = end_summary(maker, next, &is_left);
     if (status == TTD_OK && keyframe)
         status = write_keyframe(maker);
-    if (!goes_on)
+    if (!are_many)
         heap_summary_close(&maker->summary);
-    else if (status == TTD_OK)
+    else if (status == TTD_OK && (keyframe || maker->summary.is_open))
         status = heap_summary_begin(&maker->summary, &maker->replay);
     if (status == TTD_OK && is_left)
         task_start(&maker->writing, write_summary, maker);

@@ -11,10 +11,9 @@
 #define VISITS  60
 #define TRACEID 77
 
-/* A state wherever there can be one, and one only where the last summary ends. */
+/* A keyframe wherever there can be one, and few of them. */
 static const heap_index_spacing everywhere = {.keyframes = 0, .summary_blocks = 1};
-static const heap_index_spacing few_keyframes = {.keyframes = 3 * HEAP_MODEL_EVENTS_MAX,
-                                                 .summary_blocks = 1};
+static const heap_index_spacing few_keyframes = {.keyframes = 5, .summary_blocks = 1};
 
 /* A trace in memory, its index, and what is true. */
 typedef struct sample {
