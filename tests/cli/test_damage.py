@@ -205,6 +205,26 @@ class Damage(TestCase):
         self.assertEqual(sorted(os.listdir(self.folder)),
                          ["damaged.ttd", "recovered.ttd", "trace.ttd"])
 
+    def test_recover_unclosed(self):
+        """Nobody knows what came after the last whole chunk."""
+        for kept in (2, 3):
+            script = Script(events_per_chunk=1).basics()
+            for i in range(3):
+                script.alloc(0x1000 * (i + 1), 1)
+            path = self.write(script.abandon(), f"unclosed{kept}")
+            with open(path, "rb") as file:
+                data = file.read()
+            if kept == 2:
+                data = data[:data.rfind(b"\x89TTDH") - 8 + 16]
+                with open(path, "wb") as file:
+                    file.write(data)
+            target = self.path(f"recovered{kept}")
+            run("recover", "-o", target, path)
+            self.assertTrue(self.json_of("verify", target)["ok"])
+            leaks = self.json_of("leaks", target)
+            self.assertEqual((leaks["certain"], len(leaks["reasons"])), (False, 1))
+            self.assertEqual(run("leaks", target).text.count("Uncertain:"), 1)
+
     def test_recover_refuses(self):
         path, _ = self.damaged()
         before = os.stat(path)

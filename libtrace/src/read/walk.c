@@ -212,8 +212,9 @@ static ttd_status walk_chunk(ttd_walk *walk, const ttd_header *header)
     return status;
 }
 
-/** What is at the end of the file: an End chunk, nothing, or a piece of a chunk. */
-static ttd_status walk_end(ttd_walk *walk, bool incomplete)
+/** What is at the end of the file: an End chunk, nothing, or a piece of a chunk. `is_told`: that
+ * there is a gap before it. */
+static ttd_status walk_end(ttd_walk *walk, bool incomplete, bool is_told)
 {
     ttd_reader *reader = walk->reader;
     bool ended = reader->ended && walk->has_end;
@@ -225,15 +226,18 @@ static ttd_status walk_end(ttd_walk *walk, bool incomplete)
         ttd_fail(&problem.error, TTD_ERROR_TRUNCATED,
                  incomplete ? "incomplete chunk" : "not closed cleanly", reader->offset,
                  TTD_NOWHERE);
+        ttd_problem known = problem;
+        /* Nobody knows what came after the last whole chunk, if anything. */
+        problem.missing_events = TTD_UNKNOWN;
+        problem.last_good = reader->position;
+        problem.first_good = ttd_position_invalid();
         if (incomplete) {
             problem.bytes = reader->source.size - reader->offset;
             problem.missing_chunks = 1;
-            problem.missing_events = TTD_UNKNOWN;
-            problem.last_good = reader->position;
-            problem.first_good = ttd_position_invalid();
+            known = problem;
         }
-        status = ttd_walk_report(walk, &problem);
-        if (status == TTD_OK && incomplete && walk->gap)
+        status = ttd_walk_report(walk, &known);
+        if (status == TTD_OK && (incomplete || !is_told) && walk->gap)
             status = walk->gap(walk, &problem);
     }
     walk->verdict.ok = walk->verdict.problems == 0 && walk->verdict.closed;
@@ -252,7 +256,8 @@ static ttd_status walk_all(ttd_walk *walk)
         bool over = status == TTD_END || status == TTD_ERROR_TRUNCATED;
         if (!found && !over)
             return status;
-        if (reader->gap.pending) {
+        bool has_gap = reader->gap.pending;
+        if (has_gap) {
             ttd_error damage = reader->gap.error;
             uint64_t end = found ? header.offset : reader->source.size;
             uint64_t missing = reader->ended ? 0 : TTD_UNKNOWN;
@@ -265,7 +270,7 @@ static ttd_status walk_all(ttd_walk *walk)
                 reader->next_number = header.number;
         }
         if (over)
-            return walk_end(walk, status == TTD_ERROR_TRUNCATED);
+            return walk_end(walk, status == TTD_ERROR_TRUNCATED, has_gap);
         status = walk_chunk(walk, &header);
         if (status != TTD_OK)
             return status;
