@@ -122,9 +122,10 @@ struct channel {
     uint32_t collector_pid;
     uint32_t launched_pid;
     uint64_t pid_namespace; /* inode: process ids mean the same only within */
+    uint64_t start;         /* CLOCK_MONOTONIC at clock 0, nanoseconds */
 
     alignas(64) _Atomic uint64_t sequence; /* number of the newest fragment */
-    _Atomic uint64_t clock; /* nanoseconds since the start, ticked by the collector */
+    _Atomic uint64_t clock;                /* nanoseconds since the start: see channel_tick() */
 
     alignas(64) _Atomic uint64_t free_chunks; /* stack of free chunks: tag << 32 | index */
     _Atomic uint32_t fresh;                   /* chunks that were ever taken; no more are touched */
@@ -140,6 +141,24 @@ struct channel {
     struct thread_slot threads[CHANNEL_THREADS];
     struct chunk chunks[CHANNEL_CHUNKS];
 };
+
+/* All wall times are multiples of this: the clock moves less often anyway. */
+enum { CLOCK_UNIT_NS = 1000 };
+
+/*
+ * Moves the clock on, never back: `now` is CLOCK_MONOTONIC. The collector does so about once a
+ * millisecond when it gets a processor, and threads whenever they have filled a chunk: when they
+ * are so busy that it does not.
+ */
+static inline uint64_t channel_tick(struct channel *channel, uint64_t now)
+{
+    uint64_t clock = atomic_load_explicit(&channel->clock, memory_order_relaxed);
+    now -= channel->start;
+    now -= now % CLOCK_UNIT_NS;
+    while (now > clock && !atomic_compare_exchange_weak(&channel->clock, &clock, now))
+        ;
+    return now > clock ? now : clock;
+}
 
 /*
  * Records are whole words. The first one is

@@ -29,6 +29,7 @@ static void describe(struct channel *channel, uint32_t flags)
     channel->flags = flags;
     channel->size = sizeof *channel;
     channel->collector_pid = (uint32_t)getpid();
+    channel->start = monotonic_ns();
     if (stat("/proc/self/ns/pid", &namespace) == 0)
         channel->pid_namespace = namespace.st_ino;
 }
@@ -49,7 +50,6 @@ int host_open(struct host *host, uint32_t flags)
     describe(host->channel, flags);
     snprintf(host->path, sizeof host->path, "/proc/%d/fd/%d", (int)getpid(), host->memfd);
     host->barriers = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) > 0;
-    host->start_ns = monotonic_ns();
     return 0;
 failed:;
     int reason = errno;
@@ -71,10 +71,7 @@ void host_stop(struct host *host)
 
 uint64_t host_tick(struct host *host)
 {
-    uint64_t now = monotonic_ns() - host->start_ns;
-    now -= now % CLOCK_UNIT_NS;
-    atomic_store_explicit(&host->channel->clock, now, memory_order_relaxed);
-    return now;
+    return channel_tick(host->channel, monotonic_ns());
 }
 
 void host_barrier(struct host *host)

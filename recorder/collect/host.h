@@ -8,14 +8,10 @@
 struct host {
     struct channel *channel;
     int memfd;
-    uint64_t start_ns; /* CLOCK_MONOTONIC at clock 0 */
-    bool barriers;     /* the system makes other processes execute a barrier when asked to */
+    bool barriers;  /* the system makes other processes execute a barrier when asked to */
     uint64_t looks; /* how often was looked at what is published: what is known may have changed */
     char path[64];  /* opens the channel, from any process that may see this one */
 };
-
-/* All wall times are multiples of this: the clock only ticks about once a millisecond anyway. */
-enum { CLOCK_UNIT_NS = 1000 };
 
 /* Creates the channel. Returns 0 or an errno value. */
 int host_open(struct host *host, uint32_t flags);
