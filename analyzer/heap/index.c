@@ -117,6 +117,13 @@ static ttd_status end_summary(index_maker *maker, ttd_position end, bool *is_lef
     return status == TTD_OK && has_ended && !*is_left ? write_summary(maker) : status;
 }
 
+/* What changes would take more and more memory, and nobody asks for it. */
+static void stop_summaries(index_maker *maker)
+{
+    heap_summary_close(&maker->summary);
+    heap_replay_drop_changes(&maker->replay);
+}
+
 /* Between two events: what is due. Records come in the order of events, so that no keyframe comes
  * between a summary's begin and its end. The first of some summaries begins at a keyframe: where
  * heaps are destroyed again and again there are only keyframes. */
@@ -127,9 +134,9 @@ static ttd_status write_due(index_maker *maker, bool keyframe, ttd_position next
     ttd_status status = end_summary(maker, next, &is_left);
     if (status == TTD_OK && keyframe)
         status = write_keyframe(maker);
-    if (!are_many)
-        heap_summary_close(&maker->summary);
-    else if (status == TTD_OK && (keyframe || maker->summary.is_open))
+    if (!are_many || !(keyframe || maker->summary.is_open))
+        stop_summaries(maker);
+    else if (status == TTD_OK)
         status = heap_summary_begin(&maker->summary, &maker->replay);
     if (status == TTD_OK && is_left)
         task_start(&maker->writing, write_summary, maker);

@@ -42,8 +42,7 @@ void heap_replay_free(heap_replay *replay)
     heap_live_free(&replay->live);
     heap_queue_free(&replay->queue);
     heap_entries_free(&replay->entries);
-    heap_copies_free(&replay->changes.ended);
-    free(replay->changes.born);
+    heap_replay_drop_changes(replay);
 }
 
 void heap_replay_keep_changes(heap_replay *replay)
@@ -51,6 +50,13 @@ void heap_replay_keep_changes(heap_replay *replay)
     replay->changes.since = replay->counts.events;
     replay->changes.ended.count = 0;
     replay->changes.born_count = 0;
+}
+
+void heap_replay_drop_changes(heap_replay *replay)
+{
+    heap_copies_free(&replay->changes.ended);
+    free(replay->changes.born);
+    replay->changes = (heap_changes){.since = 0};
 }
 
 ttd_status heap_replay_reset(heap_replay *replay)

@@ -119,8 +119,9 @@ typedef struct heap_replay {
 ttd_status heap_replay_init(heap_replay *replay, const heap_observer *observer);
 void heap_replay_free(heap_replay *replay);
 
-/** Keeps from now on what changes; heap_replay_reset() ends that. */
+/** Keeps from now on what changes, until it is dropped or the replay is reset. */
 void heap_replay_keep_changes(heap_replay *replay);
+void heap_replay_drop_changes(heap_replay *replay);
 
 /** Back to the beginning. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status heap_replay_reset(heap_replay *replay);

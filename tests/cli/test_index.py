@@ -140,6 +140,24 @@ class Same(Index):
         text = self.run_ok("index", path).text
         self.assertIn(f" and {data['summaries']} summaries of ", text)
 
+    def memory(self, count):
+        """What it takes to make an index of many blocks that are few in the last `count` calls."""
+        script = Script().basics()
+        script.add("churn", count=400000, slots=400000, position="2:0")
+        for heap in (1, 2):
+            script.event("Destroy", heap=heap, start=f"F0000:{heap}", end=f"F0000:{heap + 1}")
+        script.add("churn", count=count, slots=1000, position="F1000:0")
+        path = self.write(script.close(), f"{count}.ttd")
+        with subprocess.Popen([ANALYZER, "index", path], stdout=subprocess.DEVNULL) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        return usage.ru_maxrss
+
+    def test_few_blocks_after_many(self):
+        """What no summary needs is not kept."""
+        self.assertLess(self.memory(2000000), self.memory(100000) + 8000)
+
     def test_small_chunks(self):
         path = self.write(churn(400000, events_per_chunk=1000))
         self.assertGreater(self.run_ok("index", "-f", "json", path).json["keyframes"], 1)
