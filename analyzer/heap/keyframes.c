@@ -237,6 +237,7 @@ static ttd_status restore_sums(heap_tables *tables, const heap_keyframe *keyfram
         if (memcmp(record->client, HEAP_SUMS_CLIENT, sizeof record->client) != 0 ||
             ttd_position_compare(record->position, keyframe->position) != 0 ||
             !heap_sums_parse(text, &table, &sum) ||
+            sum.blocks > keyframe->counts.events - tables->by[table].blocks ||
             ttd_position_compare(sum.last, keyframe->position) > 0)
             return TTD_ERROR_CORRUPT;
         status = heap_groups_add_sum(&tables->by[table], &sum);
@@ -275,6 +276,16 @@ static ttd_status read_list(const heap_keyframes *keyframes, const heap_keyframe
     return status == TTD_END ? TTD_ERROR_CORRUPT : status;
 }
 
+/* Whether all tables are of as many blocks and bytes. */
+static bool agree(const heap_tables *tables)
+{
+    const heap_groups *first = &tables->by[0];
+    for (size_t i = 1; i < HEAP_TABLES; i++)
+        if (tables->by[i].blocks != first->blocks || tables->by[i].bytes != first->bytes)
+            return false;
+    return true;
+}
+
 ttd_status heap_keyframes_restore(const heap_keyframes *keyframes, const heap_keyframe *keyframe,
                                   heap_replay *replay, heap_tables *sums)
 {
@@ -286,6 +297,8 @@ ttd_status heap_keyframes_restore(const heap_keyframes *keyframes, const heap_ke
             heap_live_reserve(&replay->live, keyframe->blocks < room ? keyframe->blocks : room);
     if (status == TTD_OK)
         status = read_list(keyframes, keyframe, &replay->live, sums);
+    if (status == TTD_OK && keyframe->is_summary && !agree(sums))
+        status = TTD_ERROR_CORRUPT;
     replay->counts = keyframe->counts;
     replay->position = keyframe->position;
     return status;

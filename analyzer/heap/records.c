@@ -174,6 +174,14 @@ size_t heap_sums_print(size_t table, const heap_group *sum, char text[HEAP_RECOR
     return print_numbers(numbers, SUMS_NUMBERS, text);
 }
 
+/* Whether there can be such a sum. */
+static bool is_sum(size_t table, const heap_group *sum)
+{
+    ttd_id unused = table == HEAP_BY_STACK ? sum->key.other : sum->key.stack;
+    return sum->blocks && !unused && !heap_group_is_unknown(sum) &&
+           (table != HEAP_BY_SIZE || sum->key.other <= HEAP_CLASS_MAX);
+}
+
 bool heap_sums_parse(ttd_string text, size_t *table, heap_group *sum)
 {
     small_numbers small = {0};
@@ -185,5 +193,5 @@ bool heap_sums_parse(ttd_string text, size_t *table, heap_group *sum)
     sum->key = (heap_key){(ttd_id)small.stack, (ttd_id)small.other};
     sum->api = (uint8_t)small.api;
     *table = (size_t)small.table;
-    return true;
+    return is_sum(*table, sum);
 }

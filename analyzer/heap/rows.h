@@ -61,6 +61,9 @@ static inline heap_key heap_key_of(heap_split split, ttd_id stack, ttd_id thread
     return (heap_key){stack, other};
 }
 
+/** The largest class: no number has more digits. */
+#define HEAP_CLASS_MAX 64
+
 /** The class of a number: how many binary digits it has. */
 static inline ttd_id heap_class_of(uint64_t number)
 {

@@ -33,7 +33,7 @@ typedef enum heap_site_order {
 } heap_site_order;
 
 /** Classes of lifetimes: see heap_class_of(). */
-#define HEAP_LIFETIMES 65
+#define HEAP_LIFETIMES (HEAP_CLASS_MAX + 1)
 
 typedef struct heap_lifetime {
     uint64_t blocks;

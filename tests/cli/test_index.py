@@ -528,14 +528,14 @@ class Lies(Index):
         used = [[], []]
         for case, end in enumerate(("75 0", f"{2**64 - 1} {2**64 - 1}")):
             self.assertTrue(self.make_summary(self.summary(end=end), only,
-                                              self.sums(bytes=4242)))
+                                              self.sums(first=11)))
             for ask, said in zip(asks, expected):
                 if self.said(self.trace, *ask) != said:
                     used[case].append(int(ask[-1][1:]))
         # Event 231 is at 115:2, and 234 at 117:0.
         self.assertEqual(used[1], list(range(207, 300, 9)))
         self.assertEqual(used[0], [])
-        self.assertTrue(self.make_summary(self.summary(end="117 0"), only, self.sums(bytes=4242)))
+        self.assertTrue(self.make_summary(self.summary(end="117 0"), only, self.sums(first=11)))
         used = [ask for ask, said in zip(asks, expected) if self.said(self.trace, *ask) != said]
         self.assertEqual([ask[-1] for ask in used], ["#207", "#216", "#225"])
         for other in (("state", "--blocks", "--at", "#220"), ("leaks", "--at", "#220"),
@@ -570,6 +570,18 @@ class Lies(Index):
             "next event within a chunk": (self.summary(end, events=150), only, sums),
             "next event is beyond the end": (self.summary(end, events=300), only, sums),
             "the last block is of the future": (good, only, self.sums(last=100)),
+            "more bytes in one table": (good, only, self.sums(bytes=143)),
+            "more blocks in one table": (good, only, self.sums(blocks=4)),
+            "more blocks than events": (good, only, [
+                {**row, "data": "%20".join(part if i != 4 else str(2**40)
+                                           for i, part in enumerate(row["data"].split("%20")))}
+                for row in sums]),
+            "a sum of nothing": (self.summary(end, sums=6), only,
+                                 sums + self.sums(blocks=0, bytes=0)[:1]),
+            "the first block after the last": (good, only, self.sums(first=52)),
+            "a heap beside the stack": (good, only, self.sums(other=1)),
+            "a size of too many digits": (good, only, sums[:4] + [
+                {**sums[4], "data": sums[4]["data"].replace("3%200%207", "3%200%2065")}]),
             "no such table": (good, only, self.sums(table=4)),
             "a stack too large": (good, only, self.sums(stack=2**32)),
             "too large": (good, only, self.sums(other=2**32)),
@@ -580,8 +592,8 @@ class Lies(Index):
             "nothing": (good, only, first("")),
             "no end": (good.rsplit("%20", 2)[0], only, sums),
             "more than an end": (good + "%200", only, sums),
-            "an end before its position": (self.summary("98 0"), only, self.sums(bytes=4242)),
-            "an end at its position": (self.summary("99 3"), only, self.sums(bytes=4242)),
+            "an end before its position": (self.summary("98 0"), only, self.sums(first=11)),
+            "an end at its position": (self.summary("99 3"), only, self.sums(first=11)),
         }
         for what, (record, blocks, rows) in lies.items():
             with self.subTest(what):
