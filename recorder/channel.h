@@ -83,6 +83,7 @@ struct process_slot {
     uint32_t flags;
     _Atomic uint32_t notes;
     uint64_t sequence;        /* taken when the slot was claimed */
+    uint64_t clock;           /* at that time */
     uint64_t parent_sequence; /* where in the parent's thread it was forked */
     uint64_t parent_steps;
     _Atomic uint32_t log;  /* first chunk of the process's log */

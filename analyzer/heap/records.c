@@ -51,11 +51,16 @@ static bool parse_number(ttd_string *text, uint64_t *number)
             return false;
         value = value * 10 + digit;
     }
-    if (!i || (i < text->size && text->data[i] != ' '))
-        return false;
-    size_t taken = i < text->size ? i + 1 : i;
-    *text = (ttd_string){text->data + taken, text->size - taken};
+    *text = (ttd_string){text->data + i, text->size - i};
     *number = value;
+    return i;
+}
+
+static bool take_blank(ttd_string *text)
+{
+    if (!text->size || *text->data != ' ')
+        return false;
+    *text = (ttd_string){text->data + 1, text->size - 1};
     return true;
 }
 
@@ -63,7 +68,7 @@ static bool parse_number(ttd_string *text, uint64_t *number)
 static bool parse_numbers(ttd_string text, uint64_t *const *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (!parse_number(&text, numbers[i]))
+        if ((i && !take_blank(&text)) || !parse_number(&text, numbers[i]))
             return false;
     return !text.size;
 }

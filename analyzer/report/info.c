@@ -69,8 +69,8 @@ static void text_end(report *to, const report_info *data)
         out_text(output, "the recorder let go, the process went on");
         break;
     case TTD_END_NOT_RECORDED:
-        out_text(output, "not recorded: the file was recovered or computed");
-        break;
+        out_text(output, "not recorded: the file was recovered or computed\n");
+        return;
     case TTD_END_UNKNOWN:
         out_text(output, "unknown");
         break;

@@ -22,7 +22,7 @@ static void text_notes(report *to, const heap_leaks *leaks)
 {
     if (leaks->counts.unknown_releases) {
         report_count(to->output, leaks->counts.unknown_releases, "release");
-        out_text(to->output, " of blocks that the trace does not know\n");
+        out_text(to->output, " of what was no live block: 'ttdanalyze errors' says more\n");
     }
     if (leaks->in_flight) {
         report_count(to->output, leaks->in_flight, "reallocation");

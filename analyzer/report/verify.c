@@ -36,10 +36,13 @@ static void text_gap(out *output, const ttd_problem *problem)
     if (problem->missing_events)
         text_missing(output, problem->missing_events, "event");
     if (has_positions(problem)) {
-        out_text(output, " between ");
+        bool has_end = ttd_position_is_valid(problem->first_good);
+        out_text(output, has_end ? " between " : " after ");
         out_position(output, problem->last_good);
-        out_text(output, " and ");
-        out_position(output, problem->first_good);
+        if (has_end) {
+            out_text(output, " and ");
+            out_position(output, problem->first_good);
+        }
     }
     out_char(output, ')');
 }

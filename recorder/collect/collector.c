@@ -82,6 +82,7 @@ static struct trace *open_child_trace(struct collector *collector, const struct 
     ttd_trace info = new_trace_info(collector);
     info.process_id = slot->pid;
     info.parent_process_id = slot->parent_pid;
+    info.start_time += (int64_t)slot->clock;
     info.parent_position = (ttd_position){slot->sequence, 0};
     if (parent != NULL)
         info.parent_trace_id = parent->trace->info.trace_id;
@@ -128,6 +129,7 @@ static void add_process(struct collector *collector, uint32_t index)
         return;
     }
     collector->processes[collector->process_count++] = process;
+    process->start = launched ? 0 : slot->clock;
     if (launched) {
         collector->first = NULL;
         collector->first_attached = true;
@@ -233,7 +235,9 @@ static void end_process(struct collector *collector, size_t index, const ttd_end
     uint32_t slot = process->slot;
     process_drain(process, &collector->host);
     runtime_collect(process->trace, &collector->host, slot);
-    finish_trace(collector, process->trace, end);
+    ttd_end own = *end;
+    own.wall_time = process_time(process, end->wall_time);
+    finish_trace(collector, process->trace, &own);
     process_free(process);
     collector->processes[index] = collector->processes[--collector->process_count];
 }

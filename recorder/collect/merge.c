@@ -109,7 +109,7 @@ static void release_held(struct process *process, struct reader *reader)
 {
     if (!ttd_event_returned(&reader->held))
         reader->held.result = 0;
-    reader->held.wall_time = reader->clock;
+    reader->held.wall_time = process_time(process, reader->clock);
     reader->holds = false;
     trace_event(process->trace, &reader->held);
 }
@@ -197,7 +197,7 @@ static inline void begin(struct process *process, struct reader *reader, struct 
     reader->held.stack = update_stack(process, reader, &reader->next, &parsed);
     consume(reader);
     if (kind == CALL_ACQUISITION) {
-        reader->held.wall_time = reader->clock;
+        reader->held.wall_time = process_time(process, reader->clock);
         trace_event(process->trace, &reader->held);
     } else {
         reader->holds = true;

@@ -43,6 +43,7 @@ struct queued {
 
 struct process {
     uint32_t slot;
+    uint64_t start; /* the clock when it began: its wall times count from there */
     uint32_t pid;
     int pidfd;
     bool exited; /* as `end` says */
@@ -61,6 +62,12 @@ struct process {
 /* A process that has claimed a slot; NULL when there is no memory. `trace` becomes its own. */
 struct process *process_new(struct host *host, uint32_t slot, struct trace *trace);
 void process_free(struct process *process);
+
+/* The wall time in the process's trace at a time of the clock. */
+static inline uint64_t process_time(const struct process *process, uint64_t clock)
+{
+    return clock > process->start ? clock - process->start : 0;
+}
 
 /*
  * The process has a new image, in another slot: the old one's heap, modules and threads end.

@@ -136,6 +136,7 @@ static void claim_process(uint32_t parent, uint64_t parent_sequence, uint64_t pa
         slot->parent_sequence = parent_sequence;
         slot->parent_steps = parent_steps;
         slot->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
+        slot->clock = atomic_load_explicit(&target_channel->clock, memory_order_relaxed);
         atomic_store(&slot->notes, 0);
         atomic_store(&slot->log, CHANNEL_NONE);
         atomic_store(&slot->lost, 0);
