@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """ttdrecord as its users see it: what passes through, what is recorded, what is refused."""
 
+import datetime
 import os
 import pathlib
 import shutil
@@ -265,6 +266,18 @@ class Children(Recording):
                       if info['trace']['inherits'])
         leaks = analyze('leaks', forked)
         self.assertIn(2000, [group['bytes'] for group in leaks['groups']])
+
+    def test_times_of_a_child(self):
+        """They count from its own start."""
+        program_text = 'import subprocess, time; time.sleep(2); subprocess.run(["git", "--version"])'
+        self.record('/usr/bin/python3', '-c', program_text)
+        child, = self.traces()
+        infos = [analyze('info', trace) for trace in (self.trace, child)]
+        starts = [datetime.datetime.strptime(info['trace']['start_time'][:19], '%Y-%m-%dT%H:%M:%S')
+                  for info in infos]
+        self.assertGreaterEqual((starts[1] - starts[0]).total_seconds(), 1)
+        self.assertGreater(infos[0]['last_wall_time_ns'], 2e9)
+        self.assertLess(infos[1]['last_wall_time_ns'], 1e9)
 
     def test_no_children(self):
         self.record(program('children'), options=['--no-children'])
