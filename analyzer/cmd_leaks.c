@@ -102,6 +102,8 @@ static int print(session *work, const leaks_options *options, heap_leaks *leaks,
     report_leaks data = {.leaks = leaks,
                          .limit = work->options.view.limit,
                          .shows_runtime = options->shows_runtime,
+                         .counts_runtime = work->trace.is_closed && !leaks->has_runtime &&
+                                           work->trace.end.reason == TTD_END_SIGNALED,
                          .is_at_end = ttd_position_compare(at, ttd_position_max()) == 0};
     work->options.format->leaks(&work->report, &data);
     return STATUS_OK;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze state */
+#include <string.h>
+
 #include "cli/exit.h"
+#include "cli/message.h"
 #include "cli/moment.h"
 #include "cli/numbers.h"
 #include "cli/session.h"
@@ -108,6 +111,9 @@ static int find_address(session *work, const state_options *options, report_stat
 static int find(session *work, const void *context)
 {
     const state_options *options = context;
+    bool has_more = options->shows_blocks || options->has_address;
+    if (has_more && strcmp(work->options.format->name, "csv") == 0)
+        return message_usage("state", "--blocks and --address have no csv: try json");
     report_state data = {.limit = work->options.view.limit};
     int status = moment_resolve(&options->at, MOMENT_STATE, &work->trace, &data.at);
     if (status != STATUS_OK)

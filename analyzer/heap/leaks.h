@@ -11,6 +11,8 @@ typedef struct heap_leaks {
     heap_groups groups;
     /** Blocks that the C and C++ runtimes keep until the end, by stack as well. */
     heap_groups runtime;
+    /** The trace says which those are. */
+    bool has_runtime;
     heap_losses losses;
     heap_counts counts;
     /** The nearest position at or before the one asked for, at which something happened. */

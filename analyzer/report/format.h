@@ -80,6 +80,8 @@ typedef struct report_leaks {
     /** Groups to show. */
     size_t limit;
     bool shows_runtime;
+    /** The program was killed before it could be told what the runtimes keep. */
+    bool counts_runtime;
     bool is_at_end;
 } report_leaks;
 

@@ -4,6 +4,9 @@
 static void text_runtime(report *to, const report_leaks *data)
 {
     const heap_groups *runtime = &data->leaks->runtime;
+    if (data->counts_runtime)
+        out_text(to->output, "The program was killed: what the C/C++ runtime keeps until exit is "
+                             "counted as well\n");
     if (!runtime->blocks)
         return;
     report_count(to->output, runtime->blocks, "block");
@@ -71,6 +74,7 @@ void json_leaks(report *to, const report_leaks *data)
     json_unsigned(&writer, "total_bytes", leaks->groups.bytes);
     json_text(&writer, "by", view_key_name(to->view->options.by));
     json_unsigned(&writer, "total_groups", leaks->groups.count);
+    json_bool(&writer, "runtime_counted", data->counts_runtime);
     json_unsigned(&writer, "runtime_blocks", leaks->runtime.blocks);
     json_unsigned(&writer, "runtime_bytes", leaks->runtime.bytes);
     json_unsigned(&writer, "unknown_releases", leaks->counts.unknown_releases);

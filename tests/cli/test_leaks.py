@@ -30,6 +30,19 @@ class Leaks(TestCase):
         self.assertEqual(found["groups"][0]["first_position"], "0:2")
         self.assertEqual(found["groups"][0]["last_position"], "2:2")
 
+    def test_killed(self):
+        """What the runtimes keep is told by a program that exits: of one that was killed only if
+        the trace has it after all."""
+        kept = {"list": 3, "position": "8:0", "blocks": "0x4000:7:5"}
+        for reason, has_list, counted in ((2, False, True), (2, True, False), (1, False, False)):
+            script = self.small()
+            if has_list:
+                script.add("blocks", **kept)
+            path = self.write(script.close(reason=reason), f"killed{reason}{has_list}")
+            self.assertIs(self.json_of("leaks", path)["runtime_counted"], counted)
+            text = self.run_ok("leaks", path).text
+            self.assertEqual("The program was killed: what the C/C++ runtime" in text, counted)
+
     def test_frames(self):
         path = self.write(self.small().close())
         first, second = self.json_of("leaks", path)["groups"]

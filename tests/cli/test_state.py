@@ -47,6 +47,9 @@ class State(TestCase):
         self.assertIn("64 to 127 bytes", text)
         self.assertIn("Live at 1:0: 2 blocks, 150 bytes, from 2 stacks\n", text)
         rows = self.run_ok("state", "--at", "1:0", "-f", "csv", self.trace).csv
+        for more in (("--blocks",), ("--address", "0x1000")):
+            result = run("state", *more, "-f", "csv", self.trace)
+            self.assertEqual((result.status, result.text), (support.USAGE, ""))
         self.assertEqual([(r["bytes"], r["stack"]) for r in rows],
                          [("100", "g(int);f::run();main"), ("50", "libwork.so+0x300;main")])
 
