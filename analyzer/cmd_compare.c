@@ -5,6 +5,7 @@
 #include "cli/message.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
+#include "view/glob.h"
 
 /* The whole work: what is left of each trace is its names, and how certain it is. */
 typedef struct work {
@@ -13,17 +14,43 @@ typedef struct work {
     ttd_position positions[HEAP_SIDES];
     /** Stacks are known by their identifiers, which are of one trace. */
     bool is_one_trace;
+    /** Of both traces. */
+    label_table labels;
 } work;
+
+/* What tells a group from others: of a stack its fingerprint, or its identifier in one trace; of
+ * what groups it otherwise, its label in both traces, wherever the module is. */
+static ttd_status find_key(work *all, heap_side side, fingerprinter *memory, heap_key group,
+                           fingerprint *key)
+{
+    session *own = &all->sessions[side];
+    if (own->options.view.by == VIEW_BY_STACK && all->is_one_trace) {
+        *key = (fingerprint){0, group.stack};
+        return TTD_OK;
+    }
+    if (own->options.view.by == VIEW_BY_STACK)
+        return fingerprint_stack(memory, &own->names, group.stack, key);
+    view_label label = *view_find_label(&own->view, group);
+    uint32_t index;
+    label.module = glob_base_name(label.module);
+    if (label.kind == LABEL_MODULE)
+        label.name = glob_base_name(label.name);
+    /* An address in no module is that of one run. */
+    if (label.kind == LABEL_FUNCTION && !label.module.size && !all->is_one_trace)
+        label.number = 0;
+    ttd_status status = labels_add(&all->labels, &label, &index);
+    if (status == TTD_OK)
+        *key = (fingerprint){0, index};
+    return status;
+}
 
 static ttd_status add_groups(work *all, heap_side side, const heap_groups *groups)
 {
-    definitions *names = &all->sessions[side].names;
     fingerprinter memory = {.state = NULL};
     ttd_status status = TTD_OK;
     for (size_t i = 0; i < groups->count && status == TTD_OK; i++) {
-        fingerprint key = {0, groups->items[i].key.stack};
-        if (!all->is_one_trace)
-            status = fingerprint_stack(&memory, names, groups->items[i].key.stack, &key);
+        fingerprint key = {0, 0};
+        status = find_key(all, side, &memory, groups->items[i].key, &key);
         if (status == TTD_OK)
             status =
                 heap_comparison_add(&all->comparison, side, key.high, key.low, &groups->items[i]);
@@ -40,7 +67,7 @@ static int find(work *all, heap_side side, const moment *when)
     if (status != STATUS_OK)
         return status;
     heap_state state;
-    heap_state_wishes wishes = {.split = HEAP_SPLIT_NONE};
+    heap_state_wishes wishes = {.split = view_split(&own->options.view)};
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&own->trace);
     ttd_status found = heap_state_find(own->trace.reader, sidecar_use(own, at), at, &wishes, &hook,
@@ -49,8 +76,8 @@ static int find(work *all, heap_side side, const moment *when)
         return source_fail(&own->trace, found, &error);
     session_outcome(own, &state.outcome, at);
     all->positions[side] = state.outcome.position;
-    if (state.tables.by[HEAP_BY_STACK].count)
-        status = source_define(&own->trace, TTD_KINDS_DEFINITIONS, &own->names);
+    heap_rows rows = heap_groups_rows(&state.tables.by[HEAP_BY_STACK]);
+    status = session_view(own, &rows);
     if (status == STATUS_OK) {
         found = add_groups(all, side, &state.tables.by[HEAP_BY_STACK]);
         if (found != TTD_OK)
@@ -74,6 +101,7 @@ static int print(work *all, const compare_options *options)
     for (int i = 0; i < HEAP_SIDES; i++) {
         session *side = &all->sessions[i];
         data.sides[i] = (report_side){.names = &side->names,
+                                      .view = &side->view,
                                       .doubts = &side->report.doubts,
                                       .trace_id = ttd_reader_trace(side->trace.reader)->trace_id,
                                       .position = all->positions[i]};
@@ -91,6 +119,7 @@ int compare_heaps(const common *from, const compare_options *options)
     if (from->other)
         sides[HEAP_NEW].trace = from->other;
     heap_comparison_init(&all.comparison);
+    labels_init(&all.labels);
     int status = session_open(&all.sessions[HEAP_OLD], &sides[HEAP_OLD]);
     if (status != STATUS_OK)
         return status;
@@ -105,5 +134,6 @@ int compare_heaps(const common *from, const compare_options *options)
         }
     }
     heap_comparison_free(&all.comparison);
+    labels_free(&all.labels);
     return session_close(&all.sessions[HEAP_OLD], status, false);
 }

@@ -124,8 +124,11 @@ static int find(session *work, const diff_options *options)
 static int compare(const common *from, const diff_options *options)
 {
     compare_options two = {.moments = {options->from, options->to}, .limit = from->view.limit};
-    if (view_has_work(&from->view))
-        return message_usage("diff", "two heaps are compared by stack, and all of them");
+    bool is_by_id = from->view.by == VIEW_BY_THREAD || from->view.by == VIEW_BY_HEAP;
+    if (from->view.shape != VIEW_FLAT)
+        return message_usage("diff", "there is no tree of two heaps");
+    if (from->other && is_by_id)
+        return message_usage("diff", "no thread or heap of one trace is one of another");
     if (from->other && !options->has_from)
         two.moments[HEAP_OLD].kind = MOMENT_END;
     return compare_heaps(from, &two);

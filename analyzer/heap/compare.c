@@ -50,7 +50,7 @@ ttd_status heap_comparison_add(heap_comparison *comparison, heap_side side, uint
     if (status != TTD_OK)
         return status;
     if (!change->blocks[side])
-        change->stacks[side] = group->key.stack;
+        change->keys[side] = group->key;
     change->blocks[side] += group->blocks;
     change->bytes[side] = heap_add(change->bytes[side], group->bytes);
     comparison->blocks[side] += group->blocks;
@@ -70,7 +70,7 @@ heap_change_kind heap_change_kind_of(const heap_change *change)
     return sides[HEAP_OLD] < sides[HEAP_NEW] ? HEAP_CHANGE_GROWN : HEAP_CHANGE_SHRUNK;
 }
 
-/* Stacks differ on one side at least, so that the order depends on nothing else. */
+/* Keys differ on one side at least, so that the order depends on nothing else. */
 static int compare(const void *a, const void *b)
 {
     const heap_change *x = a;
@@ -81,10 +81,8 @@ static int compare(const void *a, const void *b)
         return distance(x->blocks) > distance(y->blocks) ? -1 : 1;
     if (x->bytes[HEAP_NEW] != y->bytes[HEAP_NEW])
         return x->bytes[HEAP_NEW] > y->bytes[HEAP_NEW] ? -1 : 1;
-    if (x->stacks[HEAP_NEW] != y->stacks[HEAP_NEW])
-        return x->stacks[HEAP_NEW] > y->stacks[HEAP_NEW] ? 1 : -1;
-    return (x->stacks[HEAP_OLD] > y->stacks[HEAP_OLD]) -
-           (x->stacks[HEAP_OLD] < y->stacks[HEAP_OLD]);
+    int order = heap_key_compare(x->keys[HEAP_NEW], y->keys[HEAP_NEW]);
+    return order ? order : heap_key_compare(x->keys[HEAP_OLD], y->keys[HEAP_OLD]);
 }
 
 void heap_comparison_sort(heap_comparison *comparison)

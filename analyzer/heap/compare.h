@@ -24,8 +24,8 @@ typedef enum heap_change_kind {
 typedef struct heap_change {
     uint64_t blocks[HEAP_SIDES];
     uint64_t bytes[HEAP_SIDES];
-    /** The first stack that was added; without meaning on a side that has no blocks. */
-    ttd_id stacks[HEAP_SIDES];
+    /** The first one that was added; without meaning on a side that has no blocks. */
+    heap_key keys[HEAP_SIDES];
 } heap_change;
 
 /** See heap_comparison_init(). */
@@ -44,7 +44,7 @@ void heap_comparison_init(heap_comparison *comparison);
 void heap_comparison_free(heap_comparison *comparison);
 
 /**
- * Adds the blocks of a stack. Stacks of the same key, on either side, are one.
+ * Adds the blocks of a group. Groups of the same key, on either side, are one.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */

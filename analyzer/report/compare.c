@@ -17,12 +17,18 @@ static size_t shown(const report_compare *data)
     return changed < data->limit ? changed : data->limit;
 }
 
-/* The stack by which a change is known, with the names of its side: the new one if it is there. */
-static ttd_id use_side(report *to, const report_compare *data, const heap_change *change)
+/* What a change is known by, with the names of its side: the new one if it is there. */
+static heap_key use_side(report *to, const report_compare *data, const heap_change *change)
 {
     heap_side side = change->blocks[HEAP_NEW] ? HEAP_NEW : HEAP_OLD;
     to->names = data->sides[side].names;
-    return change->stacks[side];
+    to->view = data->sides[side].view;
+    return change->keys[side];
+}
+
+static bool is_by_stack(const report *to)
+{
+    return to->view->options.by == VIEW_BY_STACK;
 }
 
 static fingerprint fingerprint_of(report *to, fingerprinter *work, ttd_id stack)
@@ -66,7 +72,7 @@ static void text_change(report *to, const report_compare *data, const heap_chang
         report_count(output, change->blocks[HEAP_NEW], "block");
     }
     out_char(output, '\n');
-    report_stack_text(to, use_side(to, data, change));
+    report_site_text(to, use_side(to, data, change));
     out_char(output, '\n');
 }
 
@@ -89,7 +95,7 @@ static void text_sums(report *to, const report_compare *data)
     out_text(output, ", ");
     text_signed(output, comparison->blocks, "block");
     out_plain(output);
-    out_text(output, "; stacks:");
+    out_format(output, "; %ss:", view_key_name(to->view->options.by));
     for (int i = 0; i < HEAP_CHANGE_KINDS; i++) {
         out_text(output, i ? ", " : " ");
         out_grouped(output, comparison->kinds[i]);
@@ -121,7 +127,7 @@ void text_compare(report *to, const report_compare *data)
         text_change(to, data, &comparison->items[i]);
     if (count < changed) {
         out_text(to->output, "… and ");
-        report_count(to->output, changed - count, "stack");
+        report_site_count(to, changed - count);
         out_text(to->output, " more (--limit 0 for all)\n\n");
     }
     text_sums(to, data);
@@ -150,7 +156,7 @@ static void json_change(report *to, json *writer, const report_compare *data,
                         const heap_change *change, fingerprinter *work)
 {
     char text[FINGERPRINT_TEXT];
-    ttd_id stack = use_side(to, data, change);
+    heap_key key = use_side(to, data, change);
     json_begin_object(writer, NULL);
     json_text(writer, "change", kind_name(heap_change_kind_of(change)));
     json_difference(writer, "change_blocks", change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]);
@@ -159,10 +165,11 @@ static void json_change(report *to, json *writer, const report_compare *data,
     json_unsigned(writer, "old_bytes", change->bytes[HEAP_OLD]);
     json_unsigned(writer, "new_blocks", change->blocks[HEAP_NEW]);
     json_unsigned(writer, "new_bytes", change->bytes[HEAP_NEW]);
-    fingerprint_format(fingerprint_of(to, work, stack), text);
-    json_text(writer, "fingerprint", text);
-    json_unsigned(writer, "stack_id", stack);
-    report_stack_json(to, writer, "stack", stack);
+    if (is_by_stack(to)) {
+        fingerprint_format(fingerprint_of(to, work, key.stack), text);
+        json_text(writer, "fingerprint", text);
+    }
+    report_site_json(to, writer, key);
     json_end_object(writer);
 }
 
@@ -205,12 +212,13 @@ void csv_compare(report *to, const report_compare *data)
     fingerprinter work = {.state = NULL};
     csv writer;
     csv_init(&writer, to->output);
-    csv_header(&writer, "change,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
-                        "new_bytes,fingerprint,stack_id,stack");
+    out_text(to->output, "change,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
+                         "new_bytes");
+    report_site_header(to, &writer, is_by_stack(to) ? ",fingerprint" : "");
     for (size_t i = 0; i < shown(data); i++) {
         const heap_change *change = &data->comparison->items[i];
         char text[FINGERPRINT_TEXT];
-        ttd_id stack = use_side(to, data, change);
+        heap_key key = use_side(to, data, change);
         csv_text(&writer, kind_name(heap_change_kind_of(change)));
         csv_difference(&writer, change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]);
         csv_difference(&writer, change->bytes[HEAP_OLD], change->bytes[HEAP_NEW]);
@@ -218,10 +226,11 @@ void csv_compare(report *to, const report_compare *data)
         csv_unsigned(&writer, change->bytes[HEAP_OLD]);
         csv_unsigned(&writer, change->blocks[HEAP_NEW]);
         csv_unsigned(&writer, change->bytes[HEAP_NEW]);
-        fingerprint_format(fingerprint_of(to, &work, stack), text);
-        csv_text(&writer, text);
-        csv_unsigned(&writer, stack);
-        report_stack_csv(to, &writer, stack);
+        if (is_by_stack(to)) {
+            fingerprint_format(fingerprint_of(to, &work, key.stack), text);
+            csv_text(&writer, text);
+        }
+        report_site_csv(to, &writer, key);
         csv_end_row(&writer);
     }
     fingerprinter_free(&work);

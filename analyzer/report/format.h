@@ -108,6 +108,7 @@ typedef struct report_diff {
 /** One of the two heaps that are compared. */
 typedef struct report_side {
     definitions *names;
+    const view *view;
     const doubts *doubts;
     uint64_t trace_id;
     ttd_position position;

@@ -35,12 +35,6 @@ heap_split view_split(const view_options *options)
     return options->by == VIEW_BY_HEAP ? HEAP_SPLIT_HEAP : HEAP_SPLIT_NONE;
 }
 
-bool view_has_work(const view_options *options)
-{
-    return options->by != VIEW_BY_STACK || options->shape != VIEW_FLAT || options->include.count ||
-           options->exclude.count;
-}
-
 const char *view_key_name(view_key key)
 {
     static const char *const names[] = {"stack", "function", "file", "module", "thread", "heap"};

@@ -80,9 +80,6 @@ void view_free(view *shown);
 /** What rows need to be split by. */
 heap_split view_split(const view_options *options);
 
-/** Whether names matter: whether anything is filtered, grouped or made a tree. */
-bool view_has_work(const view_options *options);
-
 /** Sets view->path to the frames of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status view_find_path(view *shown, ttd_id stack);
 

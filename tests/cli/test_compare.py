@@ -69,6 +69,45 @@ class Two(TestCase):
         self.assertEqual([found[side]["live_bytes"] for side in ("old", "new")], [310, 310])
         self.assertEqual(found["new"]["trace_id"], "0x777")
 
+    def test_by(self):
+        """Functions, files and modules are the same, wherever they are; threads of one trace."""
+        script = Script().basics()
+        for i, stack in enumerate((0, 1, 2, 3, 4, 2)):
+            script.alloc(0x1000 * (i + 1), 10 << i, stack=stack)
+        new = rebuilt(script)
+        old = script.close()
+        more = Script()
+        more.lines = list(new.lines)
+        more.clock = 400
+        more.alloc(0x9000, 7, stack=1)
+        more.alloc(0xa000, 1000, stack=4)
+        old, new, more = (self.write(script, name) for script, name in
+                          ((old, "old"), (new.close(), "same"), (more.close(), "new")))
+        found = self.run_ok("diff", "-f", "json", "--by", "function", old, new).json
+        self.assertEqual(found["changes"], [])
+        for key, name in (("function", "g(int)"), ("module", None)):
+            found = self.run_ok("diff", "-f", "json", "--by", key, old, more).json
+            first = found["changes"][0]
+            self.assertNotIn("fingerprint", first)
+            self.assertEqual(first.get("function"), name)
+            self.assertEqual(first["module"], "/home/me/demo")
+            self.assertEqual([c["change_bytes"] for c in found["changes"]],
+                             [1000, 7] if key == "function" else [1007])
+            self.assertEqual(found["new_stacks"] + found["gone_stacks"], 0)
+        some = self.run_ok("diff", "-f", "json", "--include", "g.h", old, more).json
+        self.assertEqual((some["old"]["live_bytes"], some["change_bytes"]), (40 + 320, 1000))
+        text = self.run_ok("diff", "--by", "function", old, more).text
+        self.assertIn("g(int) in demo\n", text)
+        self.assertIn("; functions: 0 new, 0 gone, 2 grown, 0 shrunk, ", text)
+        rows = self.run_ok("diff", "--by", "function", "-f", "csv", old, more).csv
+        self.assertEqual([(row["function"], row["change_bytes"]) for row in rows],
+                         [("g(int)", "1000"), ("main", "7")])
+        found = self.json_of("diff", old, "--changes", "--by", "thread")
+        self.assertEqual([(c["thread"], c["new_blocks"]) for c in found["changes"]], [(1, 6)])
+        for arguments in (("--by", "thread"), ("--by", "heap"), ("--tree", "top-down")):
+            result = run("diff", *arguments, old, more)
+            self.assertEqual(result.status, support.USAGE)
+
     def test_changes(self):
         old = Script().basics()
         old.alloc(0x1000, 100, stack=2)                     # grows
