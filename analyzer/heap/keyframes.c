@@ -69,8 +69,9 @@ static ttd_status read_records(heap_keyframes *keyframes)
 
 /* What has been found of the lists and the sums before them. */
 typedef struct list_finder {
-    heap_keyframe *next;
-    const heap_keyframe *end;
+    heap_keyframes *keyframes;
+    /** How many lists were found. */
+    size_t count;
     uint64_t blocks_left;
     uint64_t sums_left;
 } list_finder;
@@ -78,12 +79,12 @@ typedef struct list_finder {
 static ttd_status find_in_chunk(list_finder *finder, const ttd_chunk *chunk)
 {
     if (!finder->blocks_left && !finder->sums_left) {
-        if (finder->next == finder->end)
+        if (finder->count == finder->keyframes->count)
             return TTD_ERROR_CORRUPT;
-        finder->next->chunk = chunk->number;
-        finder->blocks_left = finder->next->blocks;
-        finder->sums_left = finder->next->sums;
-        finder->next++;
+        heap_keyframe *next = &finder->keyframes->items[finder->count++];
+        next->chunk = chunk->number;
+        finder->blocks_left = next->blocks;
+        finder->sums_left = next->sums;
     }
     bool has_sums = chunk->kind == TTD_KIND_USER_EVENTS;
     uint64_t *left = has_sums ? &finder->sums_left : &finder->blocks_left;
@@ -96,7 +97,7 @@ static ttd_status find_in_chunk(list_finder *finder, const ttd_chunk *chunk)
 /* Finds the first chunk of each list, or of its sums: they come in the order of their records. */
 static ttd_status find_lists(heap_keyframes *keyframes)
 {
-    list_finder finder = {.next = keyframes->items, .end = keyframes->items + keyframes->count};
+    list_finder finder = {.keyframes = keyframes};
     ttd_status status = ttd_reader_rewind(keyframes->sidecar, 0);
     while (status == TTD_OK) {
         ttd_chunk chunk;
@@ -106,7 +107,7 @@ static ttd_status find_lists(heap_keyframes *keyframes)
     }
     if (status != TTD_END)
         return status;
-    bool is_complete = finder.next == finder.end && !finder.blocks_left && !finder.sums_left;
+    bool is_complete = finder.count == keyframes->count && !finder.blocks_left && !finder.sums_left;
     return is_complete ? TTD_OK : TTD_ERROR_CORRUPT;
 }
 
