@@ -316,8 +316,7 @@ class Quadrants(Model):
             rows = self.run_ok("diff", "-f", "csv", "--by", "module", path).csv
             self.assertIn("module", rows[0])
             for arguments in (("--quadrant", "aofi"), ("--quadrant", "aof", "--tree", "top-down"),
-                              ("--changes", "--tree", "top-down"), ("--changes", "-f", "folded"),
-                              ("--changes", "--by", "file"), ("--changes", "--include", "x")):
+                              ("--changes", "--tree", "top-down"), ("--changes", "-f", "folded")):
                 self.assertEqual(run("diff", *arguments, path).status, support.USAGE, arguments)
 
     def test_trees(self):
