@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../symbolize/cache.h"
 #include "messages.h"
 #include "origin.h"
 #include "runtime.h"
@@ -46,6 +47,7 @@ static ttd_trace new_trace_info(const struct collector *collector)
 bool collector_open(struct collector *collector, ttd_error *error)
 {
     fill_random(&collector->group, sizeof collector->group);
+    collector->names = symbolize_cache_new();
     ttd_trace info = new_trace_info(collector);
     info.process_id = (uint64_t)collector->launched;
     info.parent_process_id = (uint64_t)getpid();
@@ -199,7 +201,7 @@ static void finish_trace(struct collector *collector, struct trace *trace, const
     if (pid == 0)
         stop_passing_signals();
     if (pid <= 0) {
-        bool whole = trace_finish(trace, end);
+        bool whole = trace_finish(trace, end, collector->names);
         if (!whole)
             message_error(trace->path, &trace->error);
         if (pid == 0)
@@ -399,6 +401,7 @@ void collector_close(struct collector *collector)
 {
     if (collector->first != NULL)
         trace_discard(collector->first);
+    symbolize_cache_free(collector->names);
     free(collector->processes);
     free(collector->finishers);
 }

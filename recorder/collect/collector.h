@@ -25,7 +25,8 @@ struct collector {
     uint32_t attention; /* the channel's, when it was last looked at */
     uint64_t next_flush;
     uint64_t next_reap;
-    pid_t *finishers; /* processes that add names to finished traces */
+    struct symbolize_cache *names; /* for the finishers; NULL if there is none */
+    pid_t *finishers;              /* processes that add names to finished traces */
     size_t finisher_count, finisher_capacity;
     /* For the summary. */
     struct trace *first; /* opened before the program starts; NULL once it has a process */

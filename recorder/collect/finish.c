@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../symbolize/symbolize.h"
+#include "../symbolize/cache.h"
 #include "trace.h"
 
 /* Files and functions repeat from name to name; each is defined once. */
@@ -48,6 +48,8 @@ static void add_names(void *context, size_t module, uint64_t offset,
                       const struct symbolize_frame *frames, size_t count)
 {
     struct naming *naming = context;
+    if (count == 0)
+        return;
     ttd_symbol_frame named[SYMBOLIZE_FRAMES_MAX];
     for (size_t i = 0; i < count; i++)
         named[i] = (ttd_symbol_frame){
@@ -71,7 +73,7 @@ static int compare_frames(const void *left, const void *right)
     return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-static void name_addresses(struct trace *trace)
+static void name_addresses(struct trace *trace, struct symbolize_cache *names)
 {
     struct naming naming = {trace, NULL};
     struct symbolize_module *modules = calloc(trace->module_count + 1, sizeof *modules);
@@ -93,19 +95,19 @@ static void name_addresses(struct trace *trace)
         if (module->offset_count++ == 0)
             module->offsets = &offsets[i];
     }
-    symbolize(modules, trace->module_count, add_names, &naming, NULL);
+    symbolize_cached(names, modules, trace->module_count, add_names, &naming);
     tdestroy(naming.strings, free);
 done:
     free(modules);
     free(offsets);
 }
 
-bool trace_finish(struct trace *trace, const ttd_end *end)
+bool trace_finish(struct trace *trace, const ttd_end *end, struct symbolize_cache *names)
 {
     if (trace->writer == NULL)
         return false;
     trace_flush(trace); /* whatever happens to us while we look names up */
-    name_addresses(trace);
+    name_addresses(trace, names);
     if (trace->writer == NULL)
         return false;
     ttd_status status = ttd_writer_close(trace->writer, end, &trace->error);

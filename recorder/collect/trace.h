@@ -10,6 +10,8 @@
 
 #include "stacks.h"
 
+struct symbolize_cache;
+
 /* A module of the process, by id - 1; what is needed to find names later. */
 struct trace_module {
     char *path;
@@ -96,8 +98,9 @@ void trace_flush(struct trace *trace);
 
 /*
  * Adds the names of all addresses, and closes the file. In a process of its own when `writer` is
- * still needed nowhere else. Returns false, with trace->error, when the file is not whole.
+ * still needed nowhere else. `names`, which may be NULL, is shared by all traces of a recording.
+ * Returns false, with trace->error, when the file is not whole.
  */
-bool trace_finish(struct trace *trace, const ttd_end *end);
+bool trace_finish(struct trace *trace, const ttd_end *end, struct symbolize_cache *names);
 
 #endif

@@ -126,15 +126,27 @@ static bool take_module(struct inbox *box, struct body *body)
     return true;
 }
 
+static void tell_nameless(const struct inbox *box)
+{
+    const struct symbolize_module *module = &box->modules[box->module];
+    for (size_t i = 0; i < module->offset_count; i++) {
+        if (!box->answered[i])
+            box->function(box->context, box->module, module->offsets[i], NULL, 0);
+    }
+}
+
 static bool take_end(struct inbox *box, struct body *body)
 {
     uint32_t result;
     if (!box->under_way || !take_number(body, &result) || body->left != 0 || result >= WIRE_RESULTS)
         return false;
-    if (result == WIRE_READ && box->reduced && box->reduced_module == box->module)
+    bool reduced = box->reduced && box->reduced_module == box->module;
+    if (result == WIRE_READ && reduced)
         box->reduced_count++;
     else
         box->results[result]++;
+    if (result == WIRE_READ && !reduced)
+        tell_nameless(box);
     box->under_way = false;
     go_to(box, box->module + 1);
     return true;

@@ -55,9 +55,10 @@ struct symbolize_frame {
 };
 
 /**
- * Takes the names of one address: modules[module].offsets[...] == offset. `frames` holds 1 to
+ * Takes the names of one address: modules[module].offsets[...] == offset. `frames` holds up to
  * SYMBOLIZE_FRAMES_MAX of them, innermost first: inlined functions come before the function that
- * they are inlined in. They are valid during the call.
+ * they are inlined in. None at all: nothing that can be read has a name for the address. They are
+ * valid during the call.
  */
 typedef void symbolize_function(void *context, size_t module, uint64_t offset,
                                 const struct symbolize_frame *frames, size_t count);
@@ -92,8 +93,9 @@ struct symbolize_limits {
  * Names the addresses of `count` modules.
  *
  * `function` is called at most once for each element of `offsets`, module by module and in no order
- * within one; not at all for addresses without any name. It is called by this thread, in this
- * process, while the child runs.
+ * within one: for those that have names, and when all of a module has been read, debug information
+ * included, for those that have none. It is called by this thread, in this process, while the child
+ * runs.
  *
  * One child exists at a time and is gone on return. Only its own process id is waited for; the
  * caller may ignore SIGCHLD, and must tolerate one while it runs. The child inherits memory: mark

@@ -55,7 +55,8 @@ struct answers {
     size_t capacity;
 };
 
-/** A symbolize_function; the context is a struct answers. Fails if the frames are malformed. */
+/** A symbolize_function; the context is a struct answers. Fails if the frames are malformed. Keeps
+ * what has names. */
 void keep_answer(void *context, size_t module, uint64_t offset,
                  const struct symbolize_frame *frames, size_t count);
 void sort_answers(struct answers *answers);

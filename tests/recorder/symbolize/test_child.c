@@ -37,7 +37,9 @@ static void note(void *context, size_t module, uint64_t offset,
                  const struct symbolize_frame *frames, size_t count)
 {
     struct seen *seen = context;
-    cr_assert(module < 4 && count == 1 && offset % 10 == 0 && offset <= 30);
+    cr_assert(module < 4 && count <= 1 && offset % 10 == 0 && offset <= 30);
+    if (count == 0)
+        return;
     seen->times[module][offset / 10 - 1]++;
     snprintf(seen->last, sizeof seen->last, "%.*s", (int)frames->function_size, frames->function);
     seen->reduced[module] += strcmp(seen->last, "reduced") == 0;

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The cache is a log of batches, one for each module that somebody has asked a child for:
+ *
+ *     batch   size of the rest, size of the build-id, build-id, entries
+ *     entry   offset, number of frames, frames
+ *     frame   line, size of function, size of file, bytes of function, bytes of file
+ *
+ * What lies below `used` never changes, so that it is read without a lock.
+ */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, MADV_DONTFORK */
+#include "cache.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { CAPACITY = 64 * 1024 * 1024, PATIENCE = 2 /* seconds */ };
+
+struct symbolize_cache {
+    pthread_mutex_t asking; /* a child; who waits for that may find all answered afterwards */
+    pthread_mutex_t appending;
+    _Atomic size_t used;
+    uint8_t log[];
+};
+
+enum { LOG_MAX = CAPACITY - sizeof(struct symbolize_cache) };
+
+/* Shared, and robust: processes may die at any time. */
+static void init_mutex(pthread_mutex_t *mutex)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(mutex, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
+/* False if that takes too long, or is impossible. */
+static bool lock(pthread_mutex_t *mutex)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE;
+    int error = pthread_mutex_timedlock(mutex, &until);
+    /* Whoever died while it held the lock has changed nothing that is in use. */
+    if (error == EOWNERDEAD)
+        error = pthread_mutex_consistent(mutex);
+    return error == 0;
+}
+
+struct symbolize_cache *symbolize_cache_new(void)
+{
+    struct symbolize_cache *cache = mmap(NULL, CAPACITY, PROT_READ | PROT_WRITE,
+                                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (cache == MAP_FAILED)
+        return NULL;
+    init_mutex(&cache->asking);
+    init_mutex(&cache->appending);
+    return cache;
+}
+
+void symbolize_cache_free(struct symbolize_cache *cache)
+{
+    if (cache != NULL)
+        munmap(cache, CAPACITY);
+}
+
+/* ---- What is asked for ---- */
+
+/* The modules with the offsets that are not answered yet, which are ascending. */
+struct request {
+    struct symbolize_module *modules;
+    uint64_t *offsets;
+    size_t count;
+    symbolize_function *function;
+    void *context;
+    /* How much of the log has been read. */
+    size_t read;
+};
+
+static int compare_offsets(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left;
+    uint64_t b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+static void free_request(struct request *request)
+{
+    free(request->modules);
+    free(request->offsets);
+}
+
+/* A copy, since offsets are to be taken out. False without memory. */
+static bool copy_request(struct request *request, const struct symbolize_module *modules)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < request->count; i++)
+        total += modules[i].offset_count;
+    request->modules = calloc(request->count + 1, sizeof *request->modules);
+    request->offsets = calloc(total + 1, sizeof *request->offsets);
+    if (request->modules == NULL || request->offsets == NULL)
+        return false;
+    uint64_t *offsets = request->offsets;
+    for (size_t i = 0; i < request->count; i++) {
+        size_t count = modules[i].offset_count;
+        request->modules[i] = modules[i];
+        request->modules[i].offsets = offsets;
+        if (count > 0) {
+            memcpy(offsets, modules[i].offsets, count * sizeof *offsets);
+            qsort(offsets, count, sizeof *offsets, compare_offsets);
+        }
+        offsets += count;
+    }
+    return true;
+}
+
+/* ---- Reading ---- */
+
+struct reading {
+    const uint8_t *at;
+    const uint8_t *end;
+};
+
+static void take(struct reading *reading, void *value, size_t size)
+{
+    memcpy(value, reading->at, size);
+    reading->at += size;
+}
+
+static uint32_t take_number(struct reading *reading)
+{
+    uint32_t value;
+    take(reading, &value, sizeof value);
+    return value;
+}
+
+static const char *take_string(struct reading *reading, size_t size)
+{
+    const uint8_t *string = reading->at;
+    reading->at += size;
+    return size > 0 ? (const char *)string : NULL;
+}
+
+static size_t take_frames(struct reading *reading, struct symbolize_frame *frames)
+{
+    size_t count = take_number(reading);
+    for (size_t i = 0; i < count; i++) {
+        frames[i].line = take_number(reading);
+        frames[i].function_size = take_number(reading);
+        frames[i].file_size = take_number(reading);
+        frames[i].function = take_string(reading, frames[i].function_size);
+        frames[i].file = take_string(reading, frames[i].file_size);
+    }
+    return count;
+}
+
+/* Tells what a batch has of a module, and leaves the other offsets in the request. */
+static void tell_entries(struct request *request, size_t index, struct reading batch)
+{
+    struct symbolize_module *module = &request->modules[index];
+    uint64_t *offsets = request->offsets + (module->offsets - request->offsets);
+    while (batch.at < batch.end) {
+        struct symbolize_frame frames[SYMBOLIZE_FRAMES_MAX];
+        uint64_t offset;
+        take(&batch, &offset, sizeof offset);
+        size_t count = take_frames(&batch, frames);
+        uint64_t *found =
+            bsearch(&offset, offsets, module->offset_count, sizeof offset, compare_offsets);
+        if (found == NULL)
+            continue;
+        request->function(request->context, index, offset, frames, count);
+        size_t after = module->offset_count - (size_t)(found - offsets) - 1;
+        memmove(found, found + 1, after * sizeof *found);
+        module->offset_count--;
+    }
+}
+
+/* To each module that it is about: one that was loaded several times is there as often. */
+static void tell_batch(struct request *request, struct reading batch)
+{
+    size_t size = take_number(&batch);
+    const uint8_t *build_id = batch.at;
+    batch.at += size;
+    for (size_t i = 0; i < request->count; i++) {
+        const struct symbolize_module *module = &request->modules[i];
+        if (module->offset_count > 0 && module->build_id_size == size &&
+            memcmp(module->build_id, build_id, size) == 0)
+            tell_entries(request, i, batch);
+    }
+}
+
+/* From where the last one ended. True when nothing is left. */
+static bool tell_known(struct request *request, const struct symbolize_cache *cache)
+{
+    size_t used = atomic_load_explicit(&cache->used, memory_order_acquire);
+    struct reading log = {cache->log + request->read, cache->log + used};
+    request->read = used;
+    while (log.at < log.end) {
+        uint32_t size = take_number(&log);
+        tell_batch(request, (struct reading){log.at, log.at + size});
+        log.at += size;
+    }
+    for (size_t i = 0; i < request->count; i++) {
+        if (request->modules[i].offset_count > 0)
+            return false;
+    }
+    return true;
+}
+
+/* ---- Writing ---- */
+
+/* Passes answers on, and keeps them: batches as they will be in the log. */
+struct answers {
+    const struct request *request;
+    uint8_t *data;
+    size_t size;
+    size_t capacity;
+    /* The batch that is not complete yet, and its module. */
+    size_t batch;
+    size_t module;
+    /* No memory: what there is from `batch` on is incomplete. */
+    bool failed;
+};
+
+static void put(struct answers *answers, const void *data, size_t size)
+{
+    if (answers->failed || size == 0)
+        return;
+    if (size > answers->capacity - answers->size) {
+        size_t capacity = 2 * (answers->size + size) + 4096;
+        uint8_t *grown = capacity <= LOG_MAX ? realloc(answers->data, capacity) : NULL;
+        answers->failed = grown == NULL;
+        if (answers->failed)
+            return;
+        answers->data = grown;
+        answers->capacity = capacity;
+    }
+    memcpy(answers->data + answers->size, data, size);
+    answers->size += size;
+}
+
+static void put_number(struct answers *answers, uint32_t value)
+{
+    put(answers, &value, sizeof value);
+}
+
+static void end_batch(struct answers *answers)
+{
+    uint32_t size = (uint32_t)(answers->size - answers->batch);
+    if (answers->failed || size == 0)
+        return;
+    size -= (uint32_t)sizeof size;
+    memcpy(answers->data + answers->batch, &size, sizeof size);
+    answers->batch = answers->size;
+}
+
+static void begin_batch(struct answers *answers, size_t index)
+{
+    const struct symbolize_module *module = &answers->request->modules[index];
+    end_batch(answers);
+    answers->module = index;
+    put_number(answers, 0); /* its size, later */
+    put_number(answers, (uint32_t)module->build_id_size);
+    put(answers, module->build_id, module->build_id_size);
+}
+
+static void keep_answer(void *context, size_t module, uint64_t offset,
+                        const struct symbolize_frame *frames, size_t count)
+{
+    struct answers *answers = context;
+    answers->request->function(answers->request->context, module, offset, frames, count);
+    if (answers->request->modules[module].build_id_size == 0)
+        return;
+    if (answers->batch == answers->size || answers->module != module)
+        begin_batch(answers, module);
+    put(answers, &offset, sizeof offset);
+    put_number(answers, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        put_number(answers, frames[i].line);
+        put_number(answers, (uint32_t)frames[i].function_size);
+        put_number(answers, (uint32_t)frames[i].file_size);
+        put(answers, frames[i].function, frames[i].function_size);
+        put(answers, frames[i].file, frames[i].file_size);
+    }
+}
+
+static void append(struct symbolize_cache *cache, const uint8_t *data, size_t size)
+{
+    if (size == 0 || !lock(&cache->appending))
+        return;
+    size_t used = atomic_load_explicit(&cache->used, memory_order_relaxed);
+    if (size <= LOG_MAX - used) {
+        memcpy(cache->log + used, data, size);
+        atomic_store_explicit(&cache->used, used + size, memory_order_release);
+    }
+    pthread_mutex_unlock(&cache->appending);
+}
+
+static int ask(struct symbolize_cache *cache, const struct request *request)
+{
+    struct answers answers = {.request = request};
+    /* Not for the child, which reads what nobody trusts. */
+    if (madvise(cache, CAPACITY, MADV_DONTFORK) < 0)
+        return errno;
+    int error = symbolize(request->modules, request->count, keep_answer, &answers, NULL);
+    (void)madvise(cache, CAPACITY, MADV_DOFORK);
+    end_batch(&answers);
+    append(cache, answers.data, answers.batch);
+    free(answers.data);
+    return error;
+}
+
+static int ask_in_turn(struct symbolize_cache *cache, struct request *request)
+{
+    int error = 0;
+    bool locked = lock(&cache->asking);
+    if (!locked || !tell_known(request, cache))
+        error = ask(cache, request);
+    if (locked)
+        pthread_mutex_unlock(&cache->asking);
+    return error;
+}
+
+int symbolize_cached(struct symbolize_cache *cache, const struct symbolize_module *modules,
+                     size_t count, symbolize_function *function, void *context)
+{
+    struct request request = {.count = count, .function = function, .context = context};
+    int error = 0;
+    if (cache == NULL || !copy_request(&request, modules))
+        error = symbolize(modules, count, function, context, NULL);
+    else if (!tell_known(&request, cache))
+        error = ask_in_turn(cache, &request);
+    free_request(&request);
+    return error;
+}

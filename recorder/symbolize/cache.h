@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * What was answered already, for all processes that inherit it by fork(). Programs that start
+ * hundreds of others, such as a build, name the same addresses of the same libraries again and
+ * again; to read the debug information of the C library alone takes a tenth of a second.
+ *
+ * Answers are kept by build-id, so modules without one are asked for each time, as are those that
+ * could not be read to the end. Entries are only added, up to a limit.
+ */
+#ifndef TTD_SYMBOLIZE_CACHE_H
+#define TTD_SYMBOLIZE_CACHE_H
+
+#include <stddef.h>
+
+#include "symbolize.h"
+
+struct symbolize_cache;
+
+/** NULL if there is no memory; all works without. It is shared with processes forked later. */
+struct symbolize_cache *symbolize_cache_new(void);
+void symbolize_cache_free(struct symbolize_cache *cache);
+
+/**
+ * The same as symbolize(), but the child that reads debug information is asked only for what is
+ * not known, if anything. It does not see the cache.
+ *
+ * @param cache  may be NULL.
+ * @return as symbolize(). What is known is told in any case.
+ */
+int symbolize_cached(struct symbolize_cache *cache, const struct symbolize_module *modules,
+                     size_t count, symbolize_function *function, void *context);
+
+#endif
