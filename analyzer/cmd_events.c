@@ -49,7 +49,7 @@ static const char help[] =
     "      --size RANGE       by requested bytes\n"
     "      --stack PATTERN    by a function or module in the stack: a part of the name,\n"
     "                         or a pattern with * and ?; or '#12', a stack by number\n"
-    "      --limit N          stop after N calls\n"
+    "      --limit N          stop after N calls (0 for all, the default)\n"
     "\n"
     "      --parameters       show the raw arguments of each call\n"
     "      --stacks           show the stack of each call\n" COMMAND_COMMON_HELP "\n"
@@ -126,6 +126,11 @@ static bool is_beyond(const lister *list, const ttd_event *event)
     return list->has_end && !is_before(event, &list->to);
 }
 
+static bool is_full(const lister *list)
+{
+    return list->options->limit && list->count >= list->options->limit;
+}
+
 static ttd_status see_batch(void *context, const ttd_batch *batch)
 {
     lister *list = context;
@@ -136,7 +141,7 @@ static ttd_status see_batch(void *context, const ttd_batch *batch)
         const ttd_event *event = &batch->u.events[i];
         if (is_before(event, &list->from))
             continue;
-        if (is_beyond(list, event) || list->count == list->options->limit)
+        if (is_beyond(list, event) || is_full(list))
             return TTD_END;
         if (!filter_passes(&list->options->filter, &work->names, event))
             continue;
@@ -192,16 +197,14 @@ static int list_events(session *work, events_options *options)
     work->options.format->events_begin(&work->report, &options->shown);
     heap_batch_hook hook = {&list, see_batch};
     status = source_read_on(&work->trace, &hook);
-    if (status == STATUS_OK && !work->trace.is_closed && !list.has_end &&
-        list.count < options->limit)
+    if (status == STATUS_OK && !work->trace.is_closed && !list.has_end && !is_full(&list))
         message("warning: %s: the trace was not closed cleanly", work->trace.path);
     return status;
 }
 
 static int run(const command *which, int count, char **arguments)
 {
-    events_options options = {
-        .from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}, .limit = UINT64_MAX};
+    events_options options = {.from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}};
     filter_init(&options.filter);
     common common_options;
     int status =

@@ -9,6 +9,7 @@
 
 #include "cli/exit.h"
 #include "cli/message.h"
+#include "cli/moment.h"
 
 #define OWN_MAX    32
 #define SHARED_MAX 16
@@ -123,6 +124,41 @@ static int check(common *result)
     return wrong ? message_usage(name, "%s", wrong) : -1;
 }
 
+/* What the help says of an option: a line that begins with it, and those further to the right. */
+static const char *find_help(const char *help, const char *name, size_t *size)
+{
+    size_t length = strlen(name);
+    size_t indent = 0;
+    *size = 0;
+    for (const char *line = help; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t spaces = strspn(line, " ");
+        if (*size && spaces <= indent)
+            break;
+        const char *option =
+            line + spaces + (line[spaces] == '-' && line[spaces + 1] != '-' ? 4 : 0);
+        if (strncmp(option, "--", 2) == 0 && strncmp(option + 2, name, length) == 0 &&
+            strcspn(option + 2, " ") == length) {
+            help = line;
+            indent = spaces;
+        } else if (!*size) {
+            continue;
+        }
+        *size = (size_t)(line - help) + strcspn(line, "\n") + 1;
+    }
+    return help;
+}
+
+static int refuse_argument(const command *which, const char *name)
+{
+    size_t size;
+    const char *text = find_help(which->help, name, &size);
+    message("%s: invalid argument '%s' of --%s", which->name, optarg ? optarg : "", name);
+    (void)fwrite(text, 1, size, stderr);
+    if (memmem(text, size, " POSITION", strlen(" POSITION")))
+        fputs(MOMENT_FORMS, stderr);
+    return message_help(which->name);
+}
+
 /* Takes all options; -1 to go on. */
 static int take_options(common *result, const command *which, int count, char **arguments,
                         const struct option *own, option_function take, void *context)
@@ -142,8 +178,7 @@ static int take_options(common *result, const command *which, int count, char **
         if (option < OPTION_FIRST || option >= OPTION_NO_PAGER)
             status = take_common(result, option, arguments);
         else if (!take_own(result, option, take, context))
-            status = message_usage(which->name, "invalid argument '%s' of --%s",
-                                   optarg ? optarg : "", name_of(all, option));
+            status = refuse_argument(which, name_of(all, option));
         if (status >= 0)
             return status;
     }

@@ -55,6 +55,11 @@ int message_usage(const char *command, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     message("%s%s%s", command ? command : "", command ? ": " : "", text);
+    return message_help(command);
+}
+
+int message_help(const char *command)
+{
     message("try 'ttdanalyze %s%s--help'", command ? command : "", command ? " " : "");
     return STATUS_USAGE;
 }

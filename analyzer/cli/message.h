@@ -15,4 +15,7 @@ void message_error(const char *prefix, const char *path, const ttd_error *error)
 __attribute__((format(printf, 2, 3))) int message_usage(const char *command, const char *format,
                                                         ...);
 
+/** Only how to get help, of a command or, if it is NULL, at all; returns STATUS_USAGE. */
+int message_help(const char *command);
+
 #endif

@@ -203,9 +203,13 @@ static int make(source *trace, const char *path, bool silent, heap_index_facts *
 
 int sidecar_make(source *trace, const char *path, bool silent, heap_index_facts *facts)
 {
-    failure reason = {.error = {.what = NULL}};
-    if (!trace->is_closed)
-        return fail(trace, path, silent, TTD_ERROR_TRUNCATED, &reason);
+    if (!trace->is_closed) {
+        if (!silent)
+            message("%s: the trace is not closed, and has no index until it is: when the program "
+                    "ends, or by 'ttdanalyze recover' where the end is lost",
+                    trace->path);
+        return STATUS_DAMAGED;
+    }
     if (is_replaceable(path))
         return make(trace, path, silent, facts);
     if (!silent)

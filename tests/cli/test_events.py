@@ -135,7 +135,6 @@ class Events(TestCase):
                 (["--stack", "libwork"], [1]),
                 (["--stack", "nothing"], []),
                 (["--limit", "2"], [0, 1]),
-                (["--limit", "0"], []),
                 (["--action", "Alloc,ReAlloc", "--thread", "2"], [1])):
             self.assertEqual(self.numbers(*arguments), expected, arguments)
 
@@ -179,6 +178,26 @@ class Events(TestCase):
             self.assertEqual(result.status, support.USAGE, arguments)
             self.assertIn("invalid argument", result.errors)
             self.assertIn("try 'ttdanalyze events --help'", result.errors)
+
+    def test_what_is_valid(self):
+        for arguments, valid in (
+                (["leaks", "--by", "colour"],
+                 "      --by KEY            group by stack (the default), function, file, module, "
+                 "thread\n                          or heap."),
+                (["leaks", "--limit", "x"], "      --limit N           show at most N groups"),
+                (["hot", "--sort", "size"],
+                 "      --sort ORDER        what comes first: calls, bytes (the default) or "
+                 "lifetime\nttdanalyze: try"),
+                (["state", "--at", "now"], "  +1.5s       1.5 seconds after the start")):
+            result = run(*arguments, "trace")
+            self.assertEqual((result.status, result.text), (support.USAGE, ""), arguments)
+            self.assertIn(valid, result.errors, arguments)
+
+    def test_no_limit(self):
+        path = self.write(self.script().close())
+        everything = self.run_ok("events", path).text
+        self.assertEqual(self.run_ok("events", "--limit", "0", path).text, everything)
+        self.assertNotEqual(self.run_ok("events", "--limit", "1", path).text, everything)
 
     def test_unclosed(self):
         path = self.write(self.script().abandon())

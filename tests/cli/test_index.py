@@ -27,6 +27,9 @@ def churn(count, **trace):
     return script.close()
 
 
+NOT_CLOSED = "the trace is not closed, and has no index until it is"
+
+
 class Index(TestCase):
     """A trace with an index beside it."""
 
@@ -286,11 +289,10 @@ class Failure(Index):
         self.assertEqual(result.status, -signal.SIGXFSZ)
         self.assertEqual(self.files(), ["trace.ttd", "trace.ttd.idx"])
 
-    def refused(self, path, what):
+    def refused(self, path, what, why):
         status, text, errors = self.said(path, "index")
         self.assertEqual((status, text), (support.DAMAGED, ""), what)
-        self.assertIn("a damaged trace has no index; 'ttdanalyze recover' saves what is intact",
-                      errors, what)
+        self.assertIn(why, errors, what)
         self.assertEqual(self.files(), [os.path.basename(path)], what)
         self.assertEqual(self.truth(path, "state", "--at", "50%"),
                          self.said(path, "state", "--at", "50%"))
@@ -301,24 +303,25 @@ class Failure(Index):
             whole = file.read()
         starts = [i for i in range(0, len(whole), 8) if whole.startswith(MAGIC, i)]
         middle = starts[len(starts) // 2]
-        for what, cut, flipped in (("cut off", len(whole) - 8, None),
-                                   ("within a chunk", middle + 50, None),
-                                   ("payload", None, middle + 120),
-                                   ("header", None, middle + 20),
-                                   ("first chunk", None, 20),
-                                   ("end", None, len(whole) - 10)):
+        damaged = "a damaged trace has no index; 'ttdanalyze recover' saves what is intact"
+        for what, cut, flipped, why in (("cut off", len(whole) - 8, None, NOT_CLOSED),
+                                        ("within a chunk", middle + 50, None, NOT_CLOSED),
+                                        ("payload", None, middle + 120, damaged),
+                                        ("header", None, middle + 20, damaged),
+                                        ("first chunk", None, 20, damaged),
+                                        ("end", None, len(whole) - 10, NOT_CLOSED)):
             data = bytearray(whole[:cut])
             if flipped:
                 data[flipped] ^= 4
             with open(path, "wb") as file:
                 file.write(data)
             with self.subTest(what):
-                self.refused(path, what)
+                self.refused(path, what, why)
 
     def test_growing_trace(self):
         script = churn(3000)
         script.lines[-1] = "close"
-        self.refused(self.write(script), "not closed")
+        self.refused(self.write(script), "not closed", NOT_CLOSED)
 
 
 class Lies(Index):
