@@ -59,8 +59,11 @@ static void text_node(report *to, const report_tree *data, const view_node *node
     const view_label *name = view_tree_label(to->view, node);
     text_amount(output, &node->all, data->tree->nodes[0].all.weight);
     out_text(output, "  ");
-    for (uint32_t i = 0; i < node->branches && i < INDENT_MAX; i++)
+    for (uint32_t i = 1; i < node->branches && i < INDENT_MAX; i++)
         out_text(output, "  ");
+    /* What begins a branch stands out: what comes below it as far to the right is called by it. */
+    if (node->branches)
+        out_text(output, node->branches > data->tree->nodes[node->parent].branches ? "- " : "  ");
     report_label_text(to, name);
     if (node->count > data->options->limit) {
         out_text(output, " (");

@@ -137,7 +137,7 @@ static ttd_status order_nodes(view_tree *tree)
     for (size_t i = 0; i < tree->count; i++) {
         const view_node *node = &tree->nodes[i];
         uint32_t rank = 0;
-        bool has_branches = i && (node->count > 1 || node->self.count);
+        bool has_branches = node->count > 1 || (i && node->self.count);
         for (uint32_t k = node->first; k != VIEW_NO_NODE; k = tree->nodes[k].next) {
             tree->nodes[k].rank = rank++;
             tree->nodes[k].branches = node->branches + has_branches;
