@@ -20,8 +20,9 @@ static inline void heap_sum_add(heap_sum *sum, uint64_t value)
 
 static inline void heap_sum_subtract(heap_sum *sum, heap_sum value)
 {
-    sum->high -= value.high + (sum->low < value.low);
-    sum->low -= value.low;
+    /* As two numbers, not as a vector, which would wait for the halves that were just written. */
+    bool borrows = __builtin_sub_overflow(sum->low, value.low, &sum->low);
+    sum->high = sum->high - value.high - borrows;
 }
 
 static inline bool heap_sum_is_less(heap_sum a, heap_sum b)
