@@ -2,7 +2,6 @@
 #include "cmd_compare.h"
 
 #include "cli/exit.h"
-#include "cli/message.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
 #include "view/glob.h"

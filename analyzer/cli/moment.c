@@ -2,7 +2,6 @@
 #include "cli/moment.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +12,17 @@
 /* Fewer events than these are looked through one by one. */
 #define SCAN_MAX 65536
 
+/* Not what else strtod() takes: signs, hexadecimal, infinity. */
+static bool take_decimal(const char *text, char **end, double *value)
+{
+    if (!isdigit((unsigned char)*text) && *text != '.')
+        return false;
+    if (*text == '0' && tolower((unsigned char)text[1]) == 'x')
+        return false;
+    *value = strtod(text, end);
+    return *end != text;
+}
+
 static bool parse_time(const char *text, uint64_t *time)
 {
     static const struct {
@@ -21,12 +31,12 @@ static bool parse_time(const char *text, uint64_t *time)
     } units[] = {{"", 1e9},   {"s", 1e9},    {"ms", 1e6},  {"us", 1e3},
                  {"ns", 1.0}, {"min", 60e9}, {"h", 3600e9}};
     char *end;
-    if (!isdigit((unsigned char)*text) && *text != '.')
+    double value;
+    if (!take_decimal(text, &end, &value))
         return false;
-    double value = strtod(text, &end);
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         double nanoseconds = value * units[i].nanoseconds;
-        if (end != text && strcmp(end, units[i].name) == 0 && nanoseconds < 1.8e19) {
+        if (strcmp(end, units[i].name) == 0 && nanoseconds < 1.8e19) {
             *time = (uint64_t)nanoseconds;
             return true;
         }
@@ -37,10 +47,7 @@ static bool parse_time(const char *text, uint64_t *time)
 static bool parse_percent(const char *text, double *percent)
 {
     char *end;
-    if (!isdigit((unsigned char)*text) && *text != '.')
-        return false;
-    *percent = strtod(text, &end);
-    return strcmp(end, "%") == 0 && *percent >= 0 && *percent <= 100;
+    return take_decimal(text, &end, percent) && strcmp(end, "%") == 0 && *percent <= 100;
 }
 
 bool moment_parse(const char *text, moment *result)
@@ -124,7 +131,8 @@ static ttd_status find_event(source *trace, uint64_t number, moment_purpose purp
     return status;
 }
 
-/* Whether the first event that the chunk of event `number` has happened at `time` or before. */
+/* Whether it was at `time` or before that the first event of a chunk, that of event `number`,
+ * happened. */
 static ttd_status is_before(source *trace, uint64_t number, uint64_t time, bool *result,
                             ttd_error *error)
 {
@@ -136,8 +144,12 @@ static ttd_status is_before(source *trace, uint64_t number, uint64_t time, bool 
     return status == TTD_END ? TTD_OK : status;
 }
 
-/* The last position of what happened at `time` or before. */
-static ttd_status find_time(source *trace, uint64_t time, ttd_position *position, ttd_error *error)
+/*
+ * Looks for the first event that happened after `time`: its place in the order, or the state before
+ * it. TTD_END if there is none.
+ */
+static ttd_status find_time(source *trace, uint64_t time, moment_purpose purpose,
+                            ttd_position *position, ttd_error *error)
 {
     uint64_t low = 0;
     uint64_t high = 0;
@@ -155,14 +167,17 @@ static ttd_status find_time(source *trace, uint64_t time, ttd_position *position
     }
     if (status == TTD_OK)
         status = ttd_reader_seek_event(trace->reader, low, error);
-    *position = ttd_position_min();
     while (status == TTD_OK) {
         ttd_batch batch;
         status = next_events(trace, &batch, error);
         for (size_t i = 0; status == TTD_OK && i < batch.count; i++) {
-            if (batch.u.events[i].wall_time > time)
-                return TTD_OK;
-            *position = ttd_event_position(&batch.u.events[i]);
+            const ttd_event *event = &batch.u.events[i];
+            if (event->wall_time <= time)
+                continue;
+            *position = ttd_event_position(event);
+            if (purpose == MOMENT_STATE)
+                *position = heap_position_before(*position);
+            return TTD_OK;
         }
     }
     return status;
@@ -207,7 +222,7 @@ int moment_resolve(const moment *when, moment_purpose purpose, source *trace,
         status = find_percent(trace, when->percent, purpose, position, &error);
         break;
     case MOMENT_TIME:
-        status = find_time(trace, when->time, position, &error);
+        status = find_time(trace, when->time, purpose, position, &error);
         break;
     }
     if (status == TTD_END)

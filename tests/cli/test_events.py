@@ -170,7 +170,8 @@ class Events(TestCase):
         path = self.write(self.script().close())
         for arguments in (["--from", "nonsense"], ["--from", "#"], ["--from", "101%"],
                           ["--from", "+5parsec"], ["--from", "1:2:3"], ["--from", "-1%"],
-                          ["--from", "+"], ["--from", ""], ["--action", "Steal"],
+                          ["--from", "+"], ["--from", ""], ["--from", "0x32%"],
+                          ["--from", "+0x3s"], ["--from", "+nan"], ["--action", "Steal"],
                           ["--action", ""], ["--thread", "one"], ["--size", "5-4"],
                           ["--size", "big"], ["--address", "0x"], ["--address", "1+0"],
                           ["--stack", ""], ["--stack", "#x"], ["--limit", "-1"]):
@@ -241,6 +242,25 @@ class Moments(TestCase):
         path = self.write(script.close(), "realloc")
         self.assertEqual(self.json_of("leaks", path, "--at", "#1")["total_bytes"], 2)
         self.assertEqual(self.json_of("leaks", path, "--at", "100%")["total_bytes"], 2)
+
+    def test_times_are_between_events(self):
+        script = Script().basics()
+        script.alloc(0x1000, 100, start="1:0", end="1:1", wall=100)
+        script.alloc(0x2000, 50, start="2:0", end="2:1", wall=200)
+        script.realloc(0x1000, 0x3000, 300, start="3:0", end="3:5", wall=3000)
+        script.alloc(0x4000, 400, start="4:0", end="4:1", wall=5000)
+        path = self.write(script.close(), "times")
+        for time, live in (("+99ns", 0), ("+200ns", 150), ("+2999ns", 150), ("+3000ns", 350),
+                           ("+4us", 350), ("+5us", 750)):
+            found = self.json_of("state", path, "--at", time)
+            self.assertEqual((found["live_bytes"], found["reallocs_in_flight"]), (live, 0), time)
+        for time, before in (("+99ns", 0), ("+100ns", 1), ("+1us", 2), ("+3us", 3), ("+1s", 4)):
+            for option, expected in (("--to", range(before)), ("--from", range(before, 4))):
+                rows = self.run_ok("events", "-f", "json", option, time, path).json_lines
+                self.assertEqual([r["number"] for r in rows], list(expected), (option, time))
+        found = self.json_of("diff", path, "--from", "+1us", "--to", "+4us")
+        self.assertEqual([found[q]["bytes"] for q in ("aifi", "aifo", "aofi", "aofo")],
+                         [0, 300, 100, 50])
 
     def test_without_end(self):
         script = Script(events_per_chunk=2).basics()
