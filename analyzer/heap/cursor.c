@@ -37,8 +37,26 @@ static ttd_status start_over(heap_cursor *cursor)
     return status == TTD_OK ? ttd_reader_rewind(cursor->reader, cursor->kinds) : status;
 }
 
-/* Reads until there are events, or the end. */
-static ttd_status refill(heap_cursor *cursor, ttd_error *error)
+/* Whether a batch can be the next after a keyframe. */
+static bool may_follow(const ttd_batch *batch, const heap_keyframe *keyframe)
+{
+    if (batch->kind == TTD_KIND_LOSSES)
+        return !batch->made_up;
+    return batch->kind != TTD_KIND_EVENTS ||
+           (batch->u.events[0].number == keyframe->counts.events &&
+            ttd_position_compare(ttd_event_position(&batch->u.events[0]), keyframe->position) >= 0);
+}
+
+static ttd_status call_hook(heap_cursor *cursor, const ttd_batch *batch)
+{
+    if (cursor->hook.batch)
+        cursor->hook_status = cursor->hook.batch(cursor->hook.context, batch);
+    return cursor->hook_status;
+}
+
+/* Reads until there are events, or the end. `from`: the keyframe that they must fit, or NULL; a
+ * batch that does not is seen by nobody. */
+static ttd_status refill(heap_cursor *cursor, const heap_keyframe *from, ttd_error *error)
 {
     while (!cursor->count && !cursor->at_end) {
         ttd_batch batch;
@@ -51,8 +69,10 @@ static ttd_status refill(heap_cursor *cursor, ttd_error *error)
             cursor->at_end = true;
             return TTD_OK;
         }
-        if (status == TTD_OK && cursor->hook.batch)
-            status = cursor->hook.batch(cursor->hook.context, &batch);
+        if (status == TTD_OK && from && !may_follow(&batch, from))
+            status = TTD_ERROR_CORRUPT;
+        if (status == TTD_OK)
+            status = call_hook(cursor, &batch);
         if (status != TTD_OK)
             return status;
         if (batch.kind == TTD_KIND_EVENTS) {
@@ -77,13 +97,6 @@ static const heap_keyframe *find_keyframe(const heap_cursor *cursor, ttd_positio
     return keyframe && keyframe->counts.events > replayed + keyframe->blocks ? keyframe : NULL;
 }
 
-/* Whether the events that come next fit the keyframe. */
-static bool fits(const heap_cursor *cursor, const heap_keyframe *keyframe)
-{
-    return cursor->count && cursor->events[0].number == keyframe->counts.events &&
-           ttd_position_compare(ttd_event_position(&cursor->events[0]), keyframe->position) >= 0;
-}
-
 static ttd_status jump(heap_cursor *cursor, const heap_keyframe *keyframe, ttd_error *error)
 {
     forget_state(cursor);
@@ -95,8 +108,8 @@ static ttd_status jump(heap_cursor *cursor, const heap_keyframe *keyframe, ttd_e
     if (status == TTD_OK)
         status = ttd_reader_seek_event(cursor->reader, keyframe->counts.events, error);
     if (status == TTD_OK)
-        status = refill(cursor, error);
-    return status == TTD_OK && !fits(cursor, keyframe) ? TTD_ERROR_CORRUPT : status;
+        status = refill(cursor, keyframe, error);
+    return status == TTD_OK && !cursor->count ? TTD_ERROR_CORRUPT : status;
 }
 
 /* Brings the cursor to a place from which `target` is reached by going on. */
@@ -108,7 +121,7 @@ static ttd_status approach(heap_cursor *cursor, ttd_position target, ttd_error *
     if (!keyframe)
         return goes_back ? start_over(cursor) : TTD_OK;
     ttd_status status = jump(cursor, keyframe, error);
-    if (status == TTD_OK)
+    if (status == TTD_OK || cursor->hook_status != TTD_OK)
         return status;
     /* The index is no good, or asks for more memory than there is: it is not needed either. */
     cursor->keyframes = NULL;
@@ -120,7 +133,7 @@ ttd_status heap_cursor_seek(heap_cursor *cursor, ttd_position target, ttd_error 
     ttd_status status = approach(cursor, target, error);
     cursor->target = target;
     while (status == TTD_OK) {
-        status = refill(cursor, error);
+        status = refill(cursor, NULL, error);
         if (status != TTD_OK || !cursor->count)
             break;
         size_t applied = 0;

@@ -42,6 +42,8 @@ typedef struct heap_cursor {
     /** The summary that they came from, or NULL. */
     const heap_keyframe *summary;
     heap_batch_hook hook;
+    /** What the hook returned last. */
+    ttd_status hook_status;
     /** Events that were read and are still to be applied. */
     const ttd_event *events;
     size_t count;

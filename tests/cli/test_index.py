@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """ttdanalyze index, and what commands say with an index beside the trace"""
 
+import json
 import os
 import random
 import resource
@@ -317,6 +318,28 @@ class Failure(Index):
                 file.write(data)
             with self.subTest(what):
                 self.refused(path, what, why)
+
+    def test_trace_damaged_since(self):
+        """Next to a keyframe: what is missing is missing once."""
+        path = self.write(churn(300000, events_per_chunk=10000))
+        self.run_ok("index", path)
+        with open(path, "rb") as file:
+            whole = file.read()
+        starts = [i for i in range(0, len(whole), 8) if whole.startswith(MAGIC, i)]
+        missed = []
+        for start in starts[8:24]:
+            data = bytearray(whole)
+            data[start + 120] ^= 4
+            with open(path, "wb") as file:
+                file.write(data)
+            found = [json.loads(text)["reasons"] for _, text, _ in
+                     (self.said(path, "leaks", "-f", "json", "--at", "80%"),
+                      self.truth(path, "leaks", "-f", "json", "--at", "80%"))]
+            missed.append(len(found[0]) < len(found[1]))
+            if not missed[-1]:  # else the keyframe is beyond the damage
+                self.assertEqual(*found)
+        self.assertIn(True, missed)
+        self.assertIn(False, missed)
 
     def test_growing_trace(self):
         script = churn(3000)
