@@ -43,7 +43,7 @@ static bool may_follow(const ttd_batch *batch, const heap_keyframe *keyframe)
     if (batch->kind == TTD_KIND_LOSSES)
         return !batch->made_up;
     return batch->kind != TTD_KIND_EVENTS ||
-           (batch->u.events[0].number == keyframe->counts.events &&
+           (batch->u.events[0].number == keyframe->next &&
             ttd_position_compare(ttd_event_position(&batch->u.events[0]), keyframe->position) >= 0);
 }
 
@@ -106,7 +106,7 @@ static ttd_status jump(heap_cursor *cursor, const heap_keyframe *keyframe, ttd_e
     if (status == TTD_OK)
         status = ttd_reader_rewind(cursor->reader, cursor->kinds);
     if (status == TTD_OK)
-        status = ttd_reader_seek_event(cursor->reader, keyframe->counts.events, error);
+        status = ttd_reader_seek_event(cursor->reader, keyframe->next, error);
     if (status == TTD_OK)
         status = refill(cursor, keyframe, error);
     return status == TTD_OK && !cursor->count ? TTD_ERROR_CORRUPT : status;

@@ -35,6 +35,7 @@ static ttd_status write_keyframe(index_maker *maker)
 {
     heap_keyframe keyframe = {.position = maker->replay.position,
                               .counts = maker->replay.counts,
+                              .next = maker->replay.next,
                               .blocks = maker->replay.live.count};
     char text[HEAP_RECORD_MAX];
     ttd_metadata record = {.key = {HEAP_KEYFRAME_KEY, strlen(HEAP_KEYFRAME_KEY)},
@@ -150,6 +151,8 @@ static ttd_status pass_boundary(index_maker *maker, const ttd_batch *batch)
     bool keyframe = is_keyframe_due(maker);
     bool is_due = keyframe || is_summary_due(maker);
     ttd_status status = is_due ? heap_replay_settle(&maker->replay, next) : TTD_OK;
+    /* After a gap it is not the one after the last. */
+    maker->replay.next = batch->u.events[0].number;
     if (status == TTD_OK && is_due && is_clean(&maker->replay, maker->reached))
         status = write_due(maker, keyframe, next);
     maker->chunk = batch->chunk.number;

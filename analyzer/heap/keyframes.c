@@ -31,7 +31,8 @@ static ttd_status add_keyframe(heap_keyframes *keyframes, ttd_string text, bool 
     /* A summary may begin where a keyframe is. */
     bool rises = !keyframes->count ||
                  (ttd_position_compare(keyframe[-1].position, keyframe->position) <= 0 &&
-                  keyframe[-1].counts.events < keyframe->counts.events + is_summary);
+                  keyframe[-1].counts.events < keyframe->counts.events + is_summary &&
+                  keyframe[-1].next < keyframe->next + is_summary);
     keyframes->count++;
     return rises ? TTD_OK : TTD_ERROR_CORRUPT;
 }
@@ -187,7 +188,7 @@ static ttd_status restore_block(heap_live *live, const heap_keyframe *keyframe,
 {
     uint32_t entry;
     heap_acquisition acquisition;
-    if (block->event >= keyframe->counts.events ||
+    if (block->event >= keyframe->next ||
         ttd_position_compare(block->allocated, keyframe->position) > 0)
         return TTD_ERROR_CORRUPT;
     ttd_status status =
@@ -301,6 +302,7 @@ ttd_status heap_keyframes_restore(const heap_keyframes *keyframes, const heap_ke
     if (status == TTD_OK && keyframe->is_summary && !agree(sums))
         status = TTD_ERROR_CORRUPT;
     replay->counts = keyframe->counts;
+    replay->next = keyframe->next;
     replay->position = keyframe->position;
     return status;
 }

@@ -4,7 +4,7 @@
 #define ACTIONS (TTD_ACTION_DESTROY + 1)
 
 /* Numbers in records. */
-#define KEYFRAME_NUMBERS (8 + ACTIONS)
+#define KEYFRAME_NUMBERS (9 + ACTIONS)
 #define SUMMARY_NUMBERS  (KEYFRAME_NUMBERS + 3)
 #define PEAK_NUMBERS     5
 #define SUMS_NUMBERS     10
@@ -83,6 +83,7 @@ static size_t list_numbers(heap_keyframe *keyframe, uint64_t *numbers[SUMMARY_NU
     numbers[n++] = &keyframe->position.sequence;
     numbers[n++] = &keyframe->position.steps;
     numbers[n++] = &keyframe->blocks;
+    numbers[n++] = &keyframe->next;
     numbers[n++] = &counts->events;
     numbers[n++] = &counts->failed;
     numbers[n++] = &counts->unfinished;

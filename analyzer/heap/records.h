@@ -13,8 +13,9 @@
  */
 typedef struct heap_keyframe {
     ttd_position position;
-    /** What was replayed; counts.events is the number of the event that comes next. */
+    /** What was replayed, and the number of the event that comes next. */
     heap_counts counts;
+    uint64_t next;
     /** How many blocks are listed. */
     uint64_t blocks;
     bool is_summary;

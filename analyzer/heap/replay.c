@@ -47,7 +47,7 @@ void heap_replay_free(heap_replay *replay)
 
 void heap_replay_keep_changes(heap_replay *replay)
 {
-    replay->changes.since = replay->counts.events;
+    replay->changes.since = replay->next;
     replay->changes.ended.count = 0;
     replay->changes.born_count = 0;
 }
@@ -395,6 +395,8 @@ ttd_status heap_replay_apply(heap_replay *replay, uint64_t chunk, const ttd_even
         if (got < wanted)
             break;
     }
+    if (done)
+        replay->next = events[done - 1].number + 1;
     *applied = done;
     return status;
 }

@@ -101,6 +101,8 @@ typedef struct heap_replay {
     heap_entries entries;
     heap_queue queue;
     heap_counts counts;
+    /** The number of the event that comes next, or a smaller one if some are missing. */
+    uint64_t next;
     /** Of the last effect; 0:0 at first. */
     ttd_position position;
     /** Before that position: see heap_replay_peak(). */

@@ -156,8 +156,10 @@ ttd_status heap_summary_begin(heap_summary *summary, heap_replay *replay)
         summary->is_open = true;
         status = add_all(summary, &replay->live);
     }
-    summary->begin =
-        (heap_keyframe){.is_summary = true, .position = replay->position, .counts = replay->counts};
+    summary->begin = (heap_keyframe){.is_summary = true,
+                                     .position = replay->position,
+                                     .counts = replay->counts,
+                                     .next = replay->next};
     heap_replay_keep_changes(replay);
     return status;
 }

@@ -323,23 +323,45 @@ class Failure(Index):
         """Next to a keyframe: what is missing is missing once."""
         path = self.write(churn(300000, events_per_chunk=10000))
         self.run_ok("index", path)
-        with open(path, "rb") as file:
-            whole = file.read()
-        starts = [i for i in range(0, len(whole), 8) if whole.startswith(MAGIC, i)]
         missed = []
-        for start in starts[8:24]:
-            data = bytearray(whole)
-            data[start + 120] ^= 4
-            with open(path, "wb") as file:
-                file.write(data)
+        for number in range(8, 24):
+            self.flip(path, number)
             found = [json.loads(text)["reasons"] for _, text, _ in
                      (self.said(path, "leaks", "-f", "json", "--at", "80%"),
                       self.truth(path, "leaks", "-f", "json", "--at", "80%"))]
+            self.flip(path, number)
             missed.append(len(found[0]) < len(found[1]))
             if not missed[-1]:  # else the keyframe is beyond the damage
                 self.assertEqual(*found)
         self.assertIn(True, missed)
         self.assertIn(False, missed)
+
+    def flip(self, path, number):
+        """Damages the payload of a chunk."""
+        with open(path, "rb") as file:
+            data = bytearray(file.read())
+        starts = [i for i in range(0, len(data), 8) if data.startswith(MAGIC, i)]
+        data[starts[number] + 120] ^= 4
+        with open(path, "wb") as file:
+            file.write(data)
+
+    def test_recovered_trace(self):
+        """Numbers of events that are missing are not those of others."""
+        damaged = self.write(churn(300000, events_per_chunk=10000))
+        self.flip(damaged, 10)
+        path = os.path.join(self.folder, "recovered")
+        self.run_ok("recover", "-o", path, damaged)
+        facts = self.run_ok("index", "-f", "json", path).json
+        self.assertEqual(facts["events"], 290000)
+        self.assertGreater(facts["keyframes"], 0)
+        for at in ("10%", "50%", "70%", "90%", "#100500", "end"):
+            arguments = ("leaks", "-f", "json", "--at", at)
+            self.assertEqual(self.said(path, *arguments), self.truth(path, *arguments), at)
+        # It is used: what is before the keyframe is not even read.
+        self.flip(path, 8)
+        arguments = ("leaks", "-f", "json", "--at", "90%")
+        self.assertIn("10000 events are missing", self.said(path, *arguments)[1])
+        self.assertIn("20000 events are missing", self.truth(path, *arguments)[1])
 
     def test_growing_trace(self):
         script = churn(3000)
@@ -380,7 +402,7 @@ class Lies(Index):
 
     def record(self, **changes):
         """The value of the keyframe's record."""
-        numbers = {"sequence": 99, "steps": 3, "blocks": 4, "events": self.NEXT, "failed": 0,
+        numbers = {"sequence": 99, "steps": 3, "blocks": 4, "next": self.NEXT, "events": self.NEXT, "failed": 0,
                    "unfinished": 0, "unknown": 0, "overlaps": 0, "other": 0, "alloc": 102,
                    "realloc": 0, "free": 98, "create": 0, "protect": 0, "lock": 0, "unlock": 0,
                    "destroy": 0}

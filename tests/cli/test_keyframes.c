@@ -216,7 +216,7 @@ static void check_keyframes(sample *made)
             continue;
         cr_assert_eq(heap_keyframes_restore(&made->keyframes, keyframe, &replay, NULL), TTD_OK);
         cr_assert_eq(replay.live.count, keyframe->blocks);
-        uint64_t next = keyframe->counts.events;
+        uint64_t next = keyframe->next;
         cr_assert_lt(next, made->count);
         ttd_position after = ttd_event_position(&made->events[next]);
         if (ttd_position_compare(after, keyframe->position) > 0)
