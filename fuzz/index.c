@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "heap/index.h"
 #include "support/chunk_edit.h"
 

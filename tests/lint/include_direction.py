@@ -27,7 +27,7 @@ ALLOWED = {
     'recorder': ['recorder'],
     'bench': ['bench'],
     'tests': ['tests', 'libtrace/src', 'analyzer', 'recorder'],
-    'fuzz': ['fuzz', 'tests/support'],
+    'fuzz': ['fuzz', 'tests/support', 'analyzer/heap'],
 }
 
 
