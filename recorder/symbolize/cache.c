@@ -2,7 +2,7 @@
 /*
  * The cache is a log of batches, one for each module that somebody has asked a child for:
  *
- *     batch   size of the rest, size of the build-id, build-id, entries
+ *     batch   size of the rest, size of the build-id, size of the path, build-id, path, entries
  *     entry   offset, number of frames, frames
  *     frame   line, size of function, size of file, bytes of function, bytes of file
  *
@@ -78,6 +78,8 @@ struct request {
     struct symbolize_module *modules;
     uint64_t *offsets;
     size_t count;
+    /* For each of `offsets`, when the log is being read: whether it is answered. */
+    uint8_t *answered;
     symbolize_function *function;
     void *context;
     /* How much of the log has been read. */
@@ -95,6 +97,7 @@ static void free_request(struct request *request)
 {
     free(request->modules);
     free(request->offsets);
+    free(request->answered);
 }
 
 /* A copy, since offsets are to be taken out. False without memory. */
@@ -105,7 +108,8 @@ static bool copy_request(struct request *request, const struct symbolize_module 
         total += modules[i].offset_count;
     request->modules = calloc(request->count + 1, sizeof *request->modules);
     request->offsets = calloc(total + 1, sizeof *request->offsets);
-    if (request->modules == NULL || request->offsets == NULL)
+    request->answered = calloc(total + 1, 1);
+    if (request->modules == NULL || request->offsets == NULL || request->answered == NULL)
         return false;
     uint64_t *offsets = request->offsets;
     for (size_t i = 0; i < request->count; i++) {
@@ -161,39 +165,59 @@ static size_t take_frames(struct reading *reading, struct symbolize_frame *frame
     return count;
 }
 
-/* Tells what a batch has of a module, and leaves the other offsets in the request. */
+/* Tells what a batch has of a module. */
 static void tell_entries(struct request *request, size_t index, struct reading batch)
 {
-    struct symbolize_module *module = &request->modules[index];
-    uint64_t *offsets = request->offsets + (module->offsets - request->offsets);
+    const struct symbolize_module *module = &request->modules[index];
+    uint8_t *answered = request->answered + (module->offsets - request->offsets);
     while (batch.at < batch.end) {
         struct symbolize_frame frames[SYMBOLIZE_FRAMES_MAX];
         uint64_t offset;
         take(&batch, &offset, sizeof offset);
         size_t count = take_frames(&batch, frames);
-        uint64_t *found =
-            bsearch(&offset, offsets, module->offset_count, sizeof offset, compare_offsets);
-        if (found == NULL)
+        const uint64_t *found =
+            bsearch(&offset, module->offsets, module->offset_count, sizeof offset, compare_offsets);
+        if (found == NULL || answered[found - module->offsets])
             continue;
+        answered[found - module->offsets] = 1;
         request->function(request->context, index, offset, frames, count);
-        size_t after = module->offset_count - (size_t)(found - offsets) - 1;
-        memmove(found, found + 1, after * sizeof *found);
-        module->offset_count--;
     }
 }
 
 /* To each module that it is about: one that was loaded several times is there as often. */
 static void tell_batch(struct request *request, struct reading batch)
 {
-    size_t size = take_number(&batch);
-    const uint8_t *build_id = batch.at;
-    batch.at += size;
+    size_t id_size = take_number(&batch);
+    size_t path_size = take_number(&batch);
+    const uint8_t *id = batch.at;
+    const uint8_t *path = id + id_size;
+    batch.at += id_size + path_size;
     for (size_t i = 0; i < request->count; i++) {
         const struct symbolize_module *module = &request->modules[i];
-        if (module->offset_count > 0 && module->build_id_size == size &&
-            memcmp(module->build_id, build_id, size) == 0)
+        if (module->offset_count > 0 && module->build_id_size == id_size &&
+            memcmp(module->build_id, id, id_size) == 0 && strlen(module->path) == path_size &&
+            memcmp(module->path, path, path_size) == 0)
             tell_entries(request, i, batch);
     }
+}
+
+/* Takes what is answered out of the request. True when nothing is left. */
+static bool drop_answered(struct request *request)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < request->count; i++) {
+        struct symbolize_module *module = &request->modules[i];
+        size_t begin = (size_t)(module->offsets - request->offsets);
+        size_t kept = 0;
+        for (size_t k = begin; k < begin + module->offset_count; k++) {
+            if (!request->answered[k])
+                request->offsets[begin + kept++] = request->offsets[k];
+        }
+        memset(request->answered + begin, 0, module->offset_count);
+        module->offset_count = kept;
+        left += kept;
+    }
+    return left == 0;
 }
 
 /* From where the last one ended. True when nothing is left. */
@@ -207,11 +231,7 @@ static bool tell_known(struct request *request, const struct symbolize_cache *ca
         tell_batch(request, (struct reading){log.at, log.at + size});
         log.at += size;
     }
-    for (size_t i = 0; i < request->count; i++) {
-        if (request->modules[i].offset_count > 0)
-            return false;
-    }
-    return true;
+    return drop_answered(request);
 }
 
 /* ---- Writing ---- */
@@ -268,7 +288,9 @@ static void begin_batch(struct answers *answers, size_t index)
     answers->module = index;
     put_number(answers, 0); /* its size, later */
     put_number(answers, (uint32_t)module->build_id_size);
+    put_number(answers, (uint32_t)strlen(module->path));
     put(answers, module->build_id, module->build_id_size);
+    put(answers, module->path, strlen(module->path));
 }
 
 static void keep_answer(void *context, size_t module, uint64_t offset,
@@ -303,16 +325,24 @@ static void append(struct symbolize_cache *cache, const uint8_t *data, size_t si
     pthread_mutex_unlock(&cache->appending);
 }
 
+/* Whether all that was asked for was read as well as it can be. */
+static bool is_best(const struct symbolize_summary *summary)
+{
+    return summary->modules_reduced + summary->modules_failed + summary->modules_skipped == 0;
+}
+
 static int ask(struct symbolize_cache *cache, const struct request *request)
 {
     struct answers answers = {.request = request};
+    struct symbolize_summary summary;
     /* Not for the child, which reads what nobody trusts. */
     if (madvise(cache, CAPACITY, MADV_DONTFORK) < 0)
         return errno;
-    int error = symbolize(request->modules, request->count, keep_answer, &answers, NULL);
+    int error = symbolize(request->modules, request->count, keep_answer, &answers, &summary);
     (void)madvise(cache, CAPACITY, MADV_DOFORK);
     end_batch(&answers);
-    append(cache, answers.data, answers.batch);
+    if (error == 0 && is_best(&summary))
+        append(cache, answers.data, answers.batch);
     free(answers.data);
     return error;
 }

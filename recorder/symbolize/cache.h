@@ -4,8 +4,8 @@
  * hundreds of others, such as a build, name the same addresses of the same libraries again and
  * again; to read the debug information of the C library alone takes a tenth of a second.
  *
- * Answers are kept by build-id, so modules without one are asked for each time, as are those that
- * could not be read to the end. Entries are only added, up to a limit.
+ * Answers are kept by path and build-id, so modules without one are asked for each time; and only
+ * those of children that could read all there was to read. Entries are only added, up to a limit.
  */
 #ifndef TTD_SYMBOLIZE_CACHE_H
 #define TTD_SYMBOLIZE_CACHE_H
@@ -22,10 +22,10 @@ void symbolize_cache_free(struct symbolize_cache *cache);
 
 /**
  * The same as symbolize(), but the child that reads debug information is asked only for what is
- * not known, if anything. It does not see the cache.
+ * not known, if anything; it does not see the cache. What is known comes first, in any order.
  *
  * @param cache  may be NULL.
- * @return as symbolize(). What is known is told in any case.
+ * @return as symbolize(), or what madvise() says. What is known is told in any case.
  */
 int symbolize_cached(struct symbolize_cache *cache, const struct symbolize_module *modules,
                      size_t count, symbolize_function *function, void *context);
