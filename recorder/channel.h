@@ -54,14 +54,16 @@ enum channel_flags {
 
 /*
  * A slot goes FREE -> CLAIMED -> READY by the target; a thread's then to KNOWN, and all back to
- * FREE by the collector, once the process or thread is gone. A thread's state has its process in
- * the bits from SLOT_PROCESS on.
+ * FREE by the collector, once the process or thread is gone. A process that the collector has no
+ * memory for goes to REFUSED and stays there: it stops recording, but may not have noticed yet. A
+ * thread's state has its process in the bits from SLOT_PROCESS on.
  */
 enum slot_state {
     SLOT_FREE,
     SLOT_CLAIMED,
     SLOT_READY,
     SLOT_KNOWN,
+    SLOT_REFUSED,
     SLOT_STATE = 0xff,
     SLOT_PROCESS = 8
 };

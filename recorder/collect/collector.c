@@ -2,6 +2,7 @@
 #include "collector.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,10 +76,45 @@ static const struct process *find_parent(const struct collector *collector,
     return NULL;
 }
 
-/* A file for a child, beside that of the launched program. */
+static void *grow(void *array, size_t *capacity, size_t count, size_t size)
+{
+    if (count < *capacity)
+        return array;
+    size_t wanted = *capacity * 2 + 8;
+    void *grown = reallocarray(array, wanted, size);
+    if (grown != NULL)
+        *capacity = wanted;
+    return grown;
+}
+
+/* How many processes have had that id before this one. Ids come again where many are started. */
+static unsigned count_namesakes(struct collector *collector, uint32_t pid)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < collector->pid_count; i++)
+        count += collector->pids[i] == pid;
+    uint32_t *pids =
+        grow(collector->pids, &collector->pid_capacity, collector->pid_count, sizeof *pids);
+    if (pids != NULL) {
+        collector->pids = pids;
+        pids[collector->pid_count++] = pid;
+    }
+    return count;
+}
+
+/* Beside the file of the launched program. */
+static void name_child_file(struct collector *collector, uint32_t pid, char *path, size_t size)
+{
+    unsigned namesakes = count_namesakes(collector, pid);
+    int used = snprintf(path, size, "%s.%u", collector->output, pid);
+    if (namesakes > 0 && used > 0 && (size_t)used < size)
+        snprintf(path + used, size - (size_t)used, ".%u", namesakes + 1);
+}
+
+/* A file for a child; a trace that is none if there can be no file; NULL without memory. */
 static struct trace *open_child_trace(struct collector *collector, const struct process_slot *slot)
 {
-    char path[4096];
+    char path[2 * PATH_MAX];
     ttd_error error;
     const struct process *parent = find_parent(collector, slot);
     ttd_trace info = new_trace_info(collector);
@@ -92,30 +128,27 @@ static struct trace *open_child_trace(struct collector *collector, const struct 
         info.flags |= TTD_TRACE_INHERITS;
         info.parent_position = (ttd_position){slot->parent_sequence, slot->parent_steps};
     }
-    int size = snprintf(path, sizeof path, "%s.%u", collector->output, slot->pid);
-    if (size < 0 || (size_t)size >= sizeof path)
-        return NULL;
+    name_child_file(collector, slot->pid, path, sizeof path);
     struct trace *trace = trace_open(path, &info, &error);
     return trace != NULL ? trace : trace_none(path, &info, &error);
 }
 
-static void reject(struct collector *collector, struct process_slot *slot)
+/* There is no memory to record a process. Its slot is not free: it may still write. */
+static void refuse(struct collector *collector, struct process_slot *slot, struct trace *trace)
 {
-    collector->failures++;
-    atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+    if (trace != NULL)
+        trace_discard(trace);
+    atomic_fetch_add(&collector->host.channel->refused, 1);
+    atomic_store_explicit(&slot->state, SLOT_REFUSED, memory_order_release);
 }
 
 static bool make_room(struct collector *collector)
 {
-    if (collector->process_count < collector->process_capacity)
-        return true;
-    size_t capacity = collector->process_capacity * 2 + 8;
-    void *grown = reallocarray(collector->processes, capacity, sizeof *collector->processes);
-    if (grown == NULL)
-        return false;
-    collector->processes = grown;
-    collector->process_capacity = capacity;
-    return true;
+    void *grown = grow(collector->processes, &collector->process_capacity, collector->process_count,
+                       sizeof *collector->processes);
+    if (grown != NULL)
+        collector->processes = grown;
+    return grown != NULL;
 }
 
 static void add_process(struct collector *collector, uint32_t index)
@@ -127,7 +160,8 @@ static void add_process(struct collector *collector, uint32_t index)
     if (trace != NULL && make_room(collector))
         process = process_new(&collector->host, index, trace);
     if (process == NULL) {
-        reject(collector, slot);
+        collector->first = launched ? NULL : collector->first;
+        refuse(collector, slot, trace);
         return;
     }
     collector->processes[collector->process_count++] = process;
@@ -136,7 +170,7 @@ static void add_process(struct collector *collector, uint32_t index)
         collector->first = NULL;
         collector->first_attached = true;
     } else {
-        collector->children++;
+        collector->children += trace->writer != NULL;
     }
     origin_describe(trace, slot->pid, launched ? collector->command : NULL);
 }
@@ -155,7 +189,9 @@ static bool has_exited(struct collector *collector, const struct process *proces
         reap_launched(collector);
         return collector->launched_done;
     }
-    return process->pidfd < 0 /* it was gone when we first looked */ || poll(&wanted, 1, 0) == 1;
+    if (process->pidfd < 0) /* it was gone when we first looked, or there are no descriptors */
+        return kill((pid_t)process->pid, 0) < 0 && errno == ESRCH;
+    return poll(&wanted, 1, 0) == 1;
 }
 
 static void forget_finisher(struct collector *collector, pid_t pid, int status)
@@ -195,7 +231,7 @@ static void finish_trace(struct collector *collector, struct trace *trace, const
     collector->releases += trace->releases;
     collector->lost += trace->lost;
     wait_for_finishers(collector, FINISHERS_AT_ONCE - 1);
-    if (collector->finisher_capacity == 0)
+    if (collector->finishers == NULL)
         collector->finishers = calloc(FINISHERS_AT_ONCE, sizeof *collector->finishers);
     pid_t pid = collector->finishers != NULL ? fork() : -1;
     if (pid == 0)
@@ -208,7 +244,6 @@ static void finish_trace(struct collector *collector, struct trace *trace, const
             _exit(whole ? 0 : 1);
         collector->failures += !whole;
     } else {
-        collector->finisher_capacity = FINISHERS_AT_ONCE;
         collector->finishers[collector->finisher_count++] = pid;
     }
     trace_free(trace);
@@ -403,5 +438,6 @@ void collector_close(struct collector *collector)
         trace_discard(collector->first);
     symbolize_cache_free(collector->names);
     free(collector->processes);
+    free(collector->pids);
     free(collector->finishers);
 }

@@ -27,7 +27,9 @@ struct collector {
     uint64_t next_reap;
     struct symbolize_cache *names; /* for the finishers; NULL if there is none */
     pid_t *finishers;              /* processes that add names to finished traces */
-    size_t finisher_count, finisher_capacity;
+    size_t finisher_count;
+    uint32_t *pids; /* of all children so far */
+    size_t pid_count, pid_capacity;
     /* For the summary. */
     struct trace *first; /* opened before the program starts; NULL once it has a process */
     bool first_attached;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The end of a trace: names for all addresses that occur in its stacks. */
+#include <errno.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../symbolize/cache.h"
+#include "messages.h"
 #include "trace.h"
 
 /* Files and functions repeat from name to name; each is defined once. */
@@ -78,6 +80,7 @@ static void name_addresses(struct trace *trace, struct symbolize_cache *names)
     struct naming naming = {trace, NULL};
     struct symbolize_module *modules = calloc(trace->module_count + 1, sizeof *modules);
     uint64_t *offsets = calloc(trace->frame_count + 1, sizeof *offsets);
+    int error = ENOMEM;
     if (modules == NULL || offsets == NULL)
         goto done;
     for (size_t i = 0; i < trace->module_count; i++) {
@@ -95,9 +98,11 @@ static void name_addresses(struct trace *trace, struct symbolize_cache *names)
         if (module->offset_count++ == 0)
             module->offsets = &offsets[i];
     }
-    symbolize_cached(names, modules, trace->module_count, add_names, &naming);
+    error = symbolize_cached(names, modules, trace->module_count, add_names, &naming);
     tdestroy(naming.strings, free);
 done:
+    if (error != 0)
+        message("%s: not all addresses have names: %s", trace->path, strerror(error));
     free(modules);
     free(offsets);
 }

@@ -169,6 +169,7 @@ static void define_thread(struct process *process, struct reader *reader, struct
     }
     ttd_position position = {channel_thread(host->channel, reader->slot)->sequence, 0};
     reader->thread = trace_thread_begin(process->trace, position, reader->tid, name);
+    reader->is_defined = true;
 }
 
 /* Begins with the reader's next record: writes it, or holds it until it is known how it ended. */
@@ -179,7 +180,7 @@ static inline void begin(struct process *process, struct reader *reader, struct 
         give_up(process, reader);
         return;
     }
-    if (reader->thread == TTD_NONE)
+    if (!reader->is_defined)
         define_thread(process, reader, host);
     enum call_kind kind = translate_kind(parsed.operation);
     if (kind == CALL_UNKNOWN) { /* the end of a reallocation that was not waited for */

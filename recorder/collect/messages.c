@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 #include "messages.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+/* At once: several processes may have something to say. */
 void message(const char *format, ...)
 {
+    static const char prefix[] = "ttdrecord: ";
+    enum { PREFIX = sizeof prefix - 1 };
+    char text[2 * PATH_MAX];
     va_list arguments;
     va_start(arguments, format);
-    flockfile(stderr);
-    fputs("ttdrecord: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    funlockfile(stderr);
+    memcpy(text, prefix, PREFIX);
+    vsnprintf(text + PREFIX, sizeof text - PREFIX - 1, format, arguments);
     va_end(arguments);
+    strcat(text, "\n");
+    fputs(text, stderr);
 }
 
 void message_error(const char *path, const ttd_error *error)
 {
-    const char *what = error->what != NULL ? error->what : ttd_status_text(error->status);
-    if (error->system_error != 0)
-        message("%s: %s: %s", path, what, strerror(error->system_error));
+    const char *reason =
+        error->system_error != 0 ? strerror(error->system_error) : ttd_status_text(error->status);
+    if (error->what != NULL)
+        message("%s: %s: %s", path, error->what, reason);
     else
-        message("%s: %s", path, what);
+        message("%s: %s", path, reason);
 }

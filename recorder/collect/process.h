@@ -17,7 +17,8 @@ enum { STACK_DEPTH_MAX = 4096 };
 struct reader {
     uint32_t slot;
     uint32_t tid;
-    ttd_id thread; /* in the trace; TTD_NONE before its first event */
+    ttd_id thread; /* in the trace; TTD_NONE before its first event, or if there is no trace */
+    bool is_defined;
     struct stream stream;
     struct record next; /* valid while `has_next` */
     bool has_next;

@@ -222,6 +222,8 @@ static bool process_records(void)
     int seen = atomic_load(&mode);
     if (seen == RECORDING && target_on->on != 0)
         return true;
+    if (seen == RECORDING && target_on->refused != 0)
+        return false;
     if (seen == OFF || seen == STARTING || !atomic_compare_exchange_strong(&mode, &seen, STARTING))
         return false;
     /* A page that reads 0 while we record is that of a fork's child, or the collector is gone. */

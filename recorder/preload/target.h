@@ -66,6 +66,8 @@ struct thread {
 /* Reads 0 in the child of a fork, by MADV_WIPEONFORK, and stays 1 in that of a vfork. */
 struct on_page {
     uint32_t on;
+    /* The collector has refused this process: it is not to begin again. */
+    uint32_t refused;
 };
 
 extern struct channel *target_channel;

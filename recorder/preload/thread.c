@@ -40,13 +40,23 @@ static uint32_t take_chunk(bool first)
     return index;
 }
 
+/* Whether nobody takes what this process publishes: then it stops. */
+static bool is_unwanted(void)
+{
+    const struct process_slot *slot = channel_process(target_channel, process_index());
+    bool refused = atomic_load_explicit(&slot->state, memory_order_relaxed) == SLOT_REFUSED;
+    if (!refused && !atomic_load(&target_channel->stopped))
+        return false;
+    target_on->refused = refused;
+    target_on->on = 0;
+    return true;
+}
+
 uint32_t chunk_wait(bool first, bool *starving)
 {
     struct channel *channel = target_channel;
-    if (atomic_load(&channel->stopped)) {
-        target_on->on = 0;
+    if (is_unwanted())
         return CHANNEL_NONE;
-    }
     uint32_t index = take_chunk(first);
     if (index != CHANNEL_NONE || *starving) {
         *starving = index == CHANNEL_NONE;
@@ -59,11 +69,10 @@ uint32_t chunk_wait(bool first, bool *starving)
         index = take_chunk(first);
         if (index != CHANNEL_NONE)
             break;
-        if (collector_is_gone()) {
+        if (collector_is_gone())
             atomic_store(&channel->stopped, 1);
-            target_on->on = 0;
+        if (is_unwanted())
             break;
-        }
         atomic_fetch_add(&channel->attention, 1);
         sys_call3(SYS_futex, (long)&channel->attention, FUTEX_WAKE, 1);
         sys_call6(SYS_futex, (long)&channel->freed, FUTEX_WAIT, freed, (long)&once, 0, 0);

@@ -291,6 +291,38 @@ class Children(Recording):
         self.assertGreaterEqual(info['frees'], 51 * 200)
         self.assert_sound()
 
+    def test_no_file_for_a_child(self):
+        """It is neither held up, nor does it write into another's trace."""
+        output = './' * 2042 + 'trace.bin'  # with '.PID' it is longer than a path can be
+        python = 'import json; [json.dumps(list(range(100))) for _ in range(10000)]; print("done")'
+        begin = time.monotonic()
+        result = subprocess.run([RECORDER, '-o', output, '--', 'sh', '-c',
+                                 f"for i in 1 2; do /usr/bin/python3 -c '{python}'; done"],
+                                env=dict(os.environ, PYTHONMALLOC='malloc'),
+                                cwd=self.directory, capture_output=True, timeout=PATIENCE)
+        self.assertLess(time.monotonic() - begin, 30)
+        self.assertEqual((result.returncode, result.stdout), (0, b'done\ndone\n'))
+        self.assertEqual(result.stderr.count(b'File name too long'), 2)
+        self.assertIn(b'warning: 2 traces are not whole', result.stderr)
+        self.assertNotIn(b'child process', result.stderr)
+        self.assertEqual([file.name for file in self.directory.iterdir()], ['trace.bin'])
+
+    def test_the_same_process_id_again(self):
+        """Its trace does not replace that of the first."""
+        script = 'last=/proc/sys/kernel/ns_last_pid; for i in 1 2 3; do echo 99 >$last; "$@"; sleep 0.5; done'
+        isolated = ['unshare', '--pid', '--fork', '--mount-proc']
+        if subprocess.run([*isolated, 'sh', '-c', 'echo 99 >/proc/sys/kernel/ns_last_pid'],
+                          capture_output=True).returncode != 0:
+            self.skipTest('no PID namespaces here')
+        subprocess.run([*isolated, RECORDER, '-q', '-o', self.trace, '--', 'bash', '-c', script,
+                        'sh', program('leaks_c')], check=True, capture_output=True,
+                       timeout=PATIENCE)
+        traces = sorted(self.directory.glob('trace.bin.100*'))
+        self.assertEqual([trace.name for trace in traces],
+                         ['trace.bin.100', 'trace.bin.100.2', 'trace.bin.100.3'])
+        for trace in traces:
+            self.assertGreater(self.assert_sound(trace)['total_blocks'], 0)
+
     def test_exec_in_place(self):
         self.record('env', 'A=b', program('leaks_c'))
         self.assertEqual(self.traces(), [])
