@@ -9,7 +9,7 @@
 typedef struct compare_options {
     /** Of the old heap, and of the new one. */
     moment moments[HEAP_SIDES];
-    /** Changes to show; 0 for all. */
+    /** Changes to show at most; SIZE_MAX for all. */
     size_t limit;
 } compare_options;
 

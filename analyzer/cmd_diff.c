@@ -125,7 +125,7 @@ static int compare(const common *from, const diff_options *options)
 {
     compare_options two = {.moments = {options->from, options->to}, .limit = from->view.limit};
     bool is_by_id = from->view.by == VIEW_BY_THREAD || from->view.by == VIEW_BY_HEAP;
-    if (from->view.shape != VIEW_FLAT)
+    if (from->view.shape != VIEW_FLAT || options->has_quadrant)
         return message_usage("diff", "there is no tree of two heaps");
     if (from->other && is_by_id)
         return message_usage("diff", "no thread or heap of one trace is one of another");
@@ -143,10 +143,10 @@ static int run(const command *which, int count, char **arguments)
         command_options_pair(&common_options, which, count, arguments, own_options, take, &options);
     if (status >= 0)
         return status;
-    if (options.has_quadrant && common_options.view.shape == VIEW_FLAT)
-        return message_usage("diff", "--quadrant is of trees: --tree is missing");
     if (common_options.other || options.has_changes)
         return compare(&common_options, &options);
+    if (options.has_quadrant && common_options.view.shape == VIEW_FLAT)
+        return message_usage("diff", "--quadrant is of trees: --tree is missing");
     session work;
     status = session_open(&work, &common_options);
     if (status != STATUS_OK)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/command.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static int take_format(common *result, const char *name)
 }
 
 /* Takes a common option; -1 to go on. */
-static int take_common(common *result, int option, char *const *arguments)
+static int take_common(common *result, int option)
 {
     switch (option) {
     case 'f':
@@ -69,15 +70,9 @@ static int take_common(common *result, int option, char *const *arguments)
     case 'h':
         fputs(result->command->help, stdout);
         return fflush(stdout) == 0 ? STATUS_OK : STATUS_INTERNAL;
-    case 'V':
+    default:
         printf("ttdanalyze %s\n", ttd_version());
         return fflush(stdout) == 0 ? STATUS_OK : STATUS_INTERNAL;
-    case ':':
-        return message_usage(result->command->name, "option '%s' needs an argument",
-                             arguments[optind - 1]);
-    default:
-        return message_usage(result->command->name, "unknown or ambiguous option '%s'",
-                             arguments[optind - 1]);
     }
 }
 
@@ -122,6 +117,24 @@ static int check(common *result)
                    : -1;
     const char *wrong = views_check(&result->view, result->format);
     return wrong ? message_usage(name, "%s", wrong) : -1;
+}
+
+/* Refuses what getopt_long() does not understand; of letters that are put together optind tells
+ * nothing. */
+static int refuse_option(const command *which, int problem, char *const *arguments,
+                         const struct option *all)
+{
+    const char *argument = arguments[optind - 1];
+    const char *name = name_of(all, optopt);
+    bool is_long = strncmp(argument, "--", 2) == 0 && strcmp(name, "?") != 0;
+    if (!optopt)
+        return message_usage(which->name, "unknown or ambiguous option '%s'", argument);
+    if (problem == ':')
+        return is_long || optopt > UCHAR_MAX
+                   ? message_usage(which->name, "option '--%s' needs an argument", name)
+                   : message_usage(which->name, "option '-%c' needs an argument", optopt);
+    return is_long ? message_usage(which->name, "option '--%s' takes no argument", name)
+                   : message_usage(which->name, "unknown option '-%c'", optopt);
 }
 
 /* What the help says of an option: a line that begins with it, and those further to the right. */
@@ -175,8 +188,10 @@ static int take_options(common *result, const command *which, int count, char **
     int option;
     while ((option = getopt_long(count, arguments, ":f:o:h", all, NULL)) != -1) {
         int status = -1;
-        if (option < OPTION_FIRST || option >= OPTION_NO_PAGER)
-            status = take_common(result, option, arguments);
+        if (option == '?' || option == ':')
+            status = refuse_option(which, option, arguments, all);
+        else if (option < OPTION_FIRST || option >= OPTION_NO_PAGER)
+            status = take_common(result, option);
         else if (!take_own(result, option, take, context))
             status = refuse_argument(which, name_of(all, option));
         if (status >= 0)

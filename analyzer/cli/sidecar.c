@@ -66,7 +66,9 @@ static bool draft_open(draft *file, const char *path)
     if (file->has_name) {
         snprintf(file->name, size, "%s.XXXXXX", path);
         file->descriptor = mkstemp(file->name);
-    } else if (getrandom(&number, sizeof number, 0) == sizeof number) {
+    } else {
+        /* Without random numbers it is always the same: then the name may be taken. */
+        (void)getrandom(&number, sizeof number, 0);
         snprintf(file->name, size, "%s.%" PRIx64, path, number);
     }
     /* The umask may have taken even that. */

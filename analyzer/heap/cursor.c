@@ -128,6 +128,13 @@ static ttd_status approach(heap_cursor *cursor, ttd_position target, ttd_error *
     return start_over(cursor);
 }
 
+/* Whether what was replayed since the summary is what cannot come in its time. */
+static bool is_refuted(const heap_cursor *cursor)
+{
+    return cursor->summary && cursor->replay.counts.actions[TTD_ACTION_DESTROY] !=
+                                  cursor->summary->counts.actions[TTD_ACTION_DESTROY];
+}
+
 ttd_status heap_cursor_seek(heap_cursor *cursor, ttd_position target, ttd_error *error)
 {
     ttd_status status = approach(cursor, target, error);
@@ -141,8 +148,12 @@ ttd_status heap_cursor_seek(heap_cursor *cursor, ttd_position target, ttd_error 
                                    target, &applied);
         cursor->events += applied;
         cursor->count -= applied;
-        if (cursor->count)
+        if (status == TTD_OK && is_refuted(cursor)) {
+            cursor->keyframes = NULL;
+            status = start_over(cursor);
+        } else if (cursor->count) {
             break;
+        }
     }
     heap_ahead_pause(&cursor->ahead);
     return status == TTD_OK ? heap_replay_settle(&cursor->replay, target) : status;

@@ -9,10 +9,11 @@
 /** How much is between the states in an index. */
 typedef struct heap_index_spacing {
     /** At least so many events from one keyframe to the next; 0 for a keyframe wherever there can
-     * be one, else not more than that the index is about as large as the events. */
+     * be one, else not more than that the index is about as large as the events; fewer where there
+     * are summaries. */
     uint64_t keyframes;
-    /** At least so many events, and as many as there are live blocks, in a summary; and at least so
-     * many live blocks, 1 or more, at its beginning: fewer are read fast enough. */
+    /** At least so many events, and half as many as there are live blocks, in a summary; and at
+     * least so many live blocks, 1 or more, at its beginning: fewer are read fast enough. */
     uint64_t summaries;
     uint64_t summary_blocks;
 } heap_index_spacing;

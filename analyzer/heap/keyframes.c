@@ -95,6 +95,12 @@ static ttd_status find_in_chunk(list_finder *finder, const ttd_chunk *chunk)
     return TTD_OK;
 }
 
+/* Whether a chunk is of LIST_KINDS. There may be others of any kind. */
+static bool is_list(const ttd_chunk *chunk)
+{
+    return chunk->kind == TTD_KIND_LIVE_BLOCKS || chunk->kind == TTD_KIND_USER_EVENTS;
+}
+
 /* Finds the first chunk of each list, or of its sums: they come in the order of their records. */
 static ttd_status find_lists(heap_keyframes *keyframes)
 {
@@ -103,7 +109,7 @@ static ttd_status find_lists(heap_keyframes *keyframes)
     while (status == TTD_OK) {
         ttd_chunk chunk;
         status = ttd_reader_next_chunk(keyframes->sidecar, &chunk, NULL);
-        if (status == TTD_OK && (TTD_KIND_BIT(chunk.kind) & LIST_KINDS))
+        if (status == TTD_OK && is_list(&chunk))
             status = find_in_chunk(&finder, &chunk);
     }
     if (status != TTD_END)

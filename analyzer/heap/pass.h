@@ -39,6 +39,7 @@ ttd_status heap_pass_run(heap_pass *pass, ttd_reader *reader, const heap_keyfram
 ttd_status heap_pass_run_range(heap_pass *pass, ttd_reader *reader, const heap_keyframes *keyframes,
                                ttd_position from, ttd_position at, const heap_observer *observer,
                                const heap_batch_hook *hook, ttd_error *error);
+
 /**
  * As heap_pass_run(), for a caller that wants only sums: live blocks may be added to `sums` that
  * are not among those of the cursor. NULL if that is no good.

@@ -107,12 +107,20 @@ size_t heap_keyframe_print(const heap_keyframe *keyframe, char text[HEAP_RECORD_
     return print_numbers(numbers, count, text);
 }
 
+/* Whether so much can come of so many events. */
+static bool is_possible(const heap_keyframe *keyframe)
+{
+    const heap_counts *counts = &keyframe->counts;
+    return counts->unknown_releases <= counts->events && counts->overlaps <= counts->events;
+}
+
 bool heap_keyframe_parse(ttd_string text, bool is_summary, heap_keyframe *keyframe)
 {
     uint64_t *numbers[SUMMARY_NUMBERS];
     *keyframe = (heap_keyframe){.is_summary = is_summary};
     size_t count = list_numbers(keyframe, numbers);
-    return parse_numbers(text, numbers, count) && ttd_position_is_valid(keyframe->position);
+    return parse_numbers(text, numbers, count) && ttd_position_is_valid(keyframe->position) &&
+           is_possible(keyframe);
 }
 
 /* ---- The peak ---- */
@@ -180,12 +188,29 @@ size_t heap_sums_print(size_t table, const heap_group *sum, char text[HEAP_RECOR
     return print_numbers(numbers, SUMS_NUMBERS, text);
 }
 
+/* Whether blocks of a class of sizes can have so many bytes. */
+static bool fits_class(const heap_group *sum)
+{
+    uint64_t first;
+    uint64_t last;
+    if (sum->key.other > HEAP_CLASS_MAX)
+        return false;
+    heap_class_range(sum->key.other, &first, &last);
+    uint64_t least = 0;
+    uint64_t most = UINT64_MAX;
+    if (__builtin_mul_overflow(first, sum->blocks, &least))
+        least = UINT64_MAX;
+    if (__builtin_mul_overflow(last, sum->blocks, &most))
+        most = UINT64_MAX;
+    return sum->bytes >= least && sum->bytes <= most;
+}
+
 /* Whether there can be such a sum. */
 static bool is_sum(size_t table, const heap_group *sum)
 {
     ttd_id unused = table == HEAP_BY_STACK ? sum->key.other : sum->key.stack;
     return sum->blocks && !unused && !heap_group_is_unknown(sum) &&
-           (table != HEAP_BY_SIZE || sum->key.other <= HEAP_CLASS_MAX);
+           (table != HEAP_BY_SIZE || fits_class(sum));
 }
 
 bool heap_sums_parse(ttd_string text, size_t *table, heap_group *sum)

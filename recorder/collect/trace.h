@@ -97,9 +97,10 @@ void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count
 void trace_flush(struct trace *trace);
 
 /*
- * Adds the names of all addresses, and closes the file. In a process of its own when `writer` is
- * still needed nowhere else. `names`, which may be NULL, is shared by all traces of a recording.
- * Returns false, with trace->error, when the file is not whole.
+ * Adds the names of all addresses, and closes the file. May be called in a forked process, when
+ * the one that it was forked from does not use the trace any more. `names`, which may be NULL, is
+ * shared by all traces of a recording. Returns false, with trace->error, when the file is not
+ * whole.
  */
 bool trace_finish(struct trace *trace, const ttd_end *end, struct symbolize_cache *names);
 

@@ -104,7 +104,8 @@ class Two(TestCase):
                          [("g(int)", "1000"), ("main", "7")])
         found = self.json_of("diff", old, "--changes", "--by", "thread")
         self.assertEqual([(c["thread"], c["new_blocks"]) for c in found["changes"]], [(1, 6)])
-        for arguments in (("--by", "thread"), ("--by", "heap"), ("--tree", "top-down")):
+        for arguments in (("--by", "thread"), ("--by", "heap"), ("--tree", "top-down"),
+                          ("--quadrant", "aifi")):
             result = run("diff", *arguments, old, more)
             self.assertEqual(result.status, support.USAGE)
 

@@ -381,6 +381,8 @@ class Lies(Index):
         for i in range(300):
             if i in self.KEPT:
                 script.alloc(self.KEPT[i], i)
+            elif i == 298:
+                script.event("Destroy")
             elif i % 2 == 0:
                 script.alloc(0x9000, i)
             else:
@@ -402,7 +404,8 @@ class Lies(Index):
 
     def record(self, **changes):
         """The value of the keyframe's record."""
-        numbers = {"sequence": 99, "steps": 3, "blocks": 4, "next": self.NEXT, "events": self.NEXT, "failed": 0,
+        numbers = {"sequence": 99, "steps": 3, "blocks": 4, "next": self.NEXT,
+                   "events": self.NEXT, "failed": 0,
                    "unfinished": 0, "unknown": 0, "overlaps": 0, "other": 0, "alloc": 102,
                    "realloc": 0, "free": 98, "create": 0, "protect": 0, "lock": 0, "unlock": 0,
                    "destroy": 0}
@@ -494,20 +497,23 @@ class Lies(Index):
     def test_that_can_be_seen(self):
         good, lists = self.record(), self.lists()
         others = {ask: self.truth(self.trace, *ask) for ask in
-                  (("leaks",), ("peak",), ("diff", "--from", "#240", "--to", "end"))}
+                  (("leaks",), ("peak",), ("diff", "--from", "#240", "--to", "end"),
+                   ("leaks", "-f", "json", "--at", "#250"))}
         lies = {
-            "next event within a chunk": ([self.record(events=150)], lists),
-            "next event is the second": ([self.record(events=201)], lists),
-            "next event is beyond the end": ([self.record(events=300)], lists),
-            "next event is nowhere": ([self.record(events=10**18)], lists),
-            "next event is the last there can be": ([self.record(events=2**64 - 1)], lists),
+            "next event within a chunk": ([self.record(next=150)], lists),
+            "next event is the second": ([self.record(next=201)], lists),
+            "next event is beyond the end": ([self.record(next=300)], lists),
+            "next event is nowhere": ([self.record(next=10**18)], lists),
+            "next event is the last there can be": ([self.record(next=2**64 - 1)], lists),
             "later than the next event": ([self.record(sequence=100)],
                                           self.lists(position="64:3")),
             "no position": ([self.record(sequence=2**64 - 1)], lists),
+            "more releases of nothing than events": ([self.record(unknown=201)], lists),
+            "more overlaps than events": ([self.record(overlaps=201)], lists),
             "position differs": ([good], self.lists(position="63:2")),
             "block from the future": ([good], self.lists(event=200)),
             "block from nowhere": ([good], self.lists(event=2**64 - 1)),
-            "block from the future of the chunk": ([self.record(events=250)],
+            "block from the future of the chunk": ([self.record(next=250)],
                                                    self.lists(event=210)),
             "block acquired later": ([good], self.lists(allocated="64:0")),
             "address twice": ([good], self.lists(address=0x2000)),
@@ -520,11 +526,11 @@ class Lies(Index):
             "kept by a runtime": ([good], self.lists(list=3)),
             "no list": ([good], []),
             "two lists": ([good], lists + lists),
-            "one list for two": ([good, self.record(events=201)], lists),
+            "one list for two": ([good, self.record(next=201)], lists),
             "no record": ([], lists),
             "twice the same": ([good, good], lists + lists),
-            "going back": ([good, self.record(events=100)], lists + lists),
-            "going back in time": ([good, self.record(sequence=9, events=250)], lists + lists),
+            "going back": ([good, self.record(next=100)], lists + lists),
+            "going back in time": ([good, self.record(sequence=9, next=250)], lists + lists),
             "a number missing": ([good.rsplit("%20", 1)[0]], lists),
             "a number too many": ([good + "%200"], lists),
             "a blank at the end": ([good + "%20"], lists),
@@ -613,8 +619,8 @@ class Lies(Index):
             "another position": (good, only, self.sums(position="63:2")),
             "a list of another position": (good, self.lists(skip=(0, 1, 3), position="63:2"), sums),
             "a block of the future": (good, self.lists(skip=(0, 1, 3), event=200), sums),
-            "next event within a chunk": (self.summary(end, events=150), only, sums),
-            "next event is beyond the end": (self.summary(end, events=300), only, sums),
+            "next event within a chunk": (self.summary(end, next=150), only, sums),
+            "next event is beyond the end": (self.summary(end, next=300), only, sums),
             "the last block is of the future": (good, only, self.sums(last=100)),
             "more bytes in one table": (good, only, self.sums(bytes=143)),
             "more blocks in one table": (good, only, self.sums(blocks=4)),
@@ -628,6 +634,10 @@ class Lies(Index):
             "a heap beside the stack": (good, only, self.sums(other=1)),
             "a size of too many digits": (good, only, sums[:4] + [
                 {**sums[4], "data": sums[4]["data"].replace("3%200%207", "3%200%2065")}]),
+            "a size that is too small": (good, only, sums[:3] + [
+                {**sums[3], "data": sums[3]["data"].replace("3%200%205", "3%200%206")}] + sums[4:]),
+            "a size that is too large": (good, only, sums[:3] + [
+                {**sums[3], "data": sums[3]["data"].replace("3%200%205", "3%200%204")}] + sums[4:]),
             "no such table": (good, only, self.sums(table=4)),
             "a stack too large": (good, only, self.sums(stack=2**32)),
             "too large": (good, only, self.sums(other=2**32)),
@@ -641,6 +651,9 @@ class Lies(Index):
             "an end before its position": (self.summary("98 0"), only, self.sums(first=11)),
             "an end at its position": (self.summary("99 3"), only, self.sums(first=11)),
         }
+        self.assertTrue(self.make_summary(good, only, sums))
+        late = (*ask[:-1], "#298")
+        self.assertEqual(self.said(self.trace, *late), self.truth(self.trace, *late))
         for what, (record, blocks, rows) in lies.items():
             with self.subTest(what):
                 self.assertTrue(self.make_summary(record, blocks, rows))

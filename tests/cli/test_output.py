@@ -42,6 +42,20 @@ class Usage(TestCase):
             self.assertIn("try 'ttdanalyze ", result.errors)
             self.assertEqual(result.raw, b"")
 
+    def test_options_that_are_not_understood(self):
+        for arguments, said in (
+                (["-xf", "json"], "unknown option '-x'"), (["-x"], "unknown option '-x'"),
+                (["--no-pager", "-xf", "json"], "unknown option '-x'"),
+                (["--no-pager=3"], "option '--no-pager' takes no argument"),
+                (["--help=3"], "option '--help' takes no argument"),
+                (["--such"], "unknown or ambiguous option '--such'"),
+                (["--no"], "unknown or ambiguous option '--no'"),
+                (["-f"], "option '-f' needs an argument"),
+                (["--limit"], "option '--limit' needs an argument")):
+            result = run("leaks", *arguments)
+            self.assertEqual((result.status, result.text), (support.USAGE, ""), arguments)
+            self.assertIn(f"ttdanalyze: leaks: {said}\n", result.errors, arguments)
+
     def test_options_after_trace(self):
         path = self.write(Script().basics().close())
         self.assertIn("events", self.run_ok("info", path, "--format=json").json)
