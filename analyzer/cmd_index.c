@@ -15,8 +15,9 @@ static const struct option own_options[] = {{NULL, 0, NULL, 0}};
 static const char help[] =
     "Usage: ttdanalyze index [OPTIONS] TRACE\n"
     "\n"
-    "Makes TRACE.idx: states of the heap at many positions, so that every command that\n"
-    "is asked for a position gets there at once, whatever the length of the trace.\n"
+    "Makes TRACE.idx: states of the heap at many positions, so that commands that are\n"
+    "asked for a position start near it, whatever the length of the trace; those that\n"
+    "only add up what is live then, such as state and peak, are there at once.\n"
     "\n"
     "The index holds only what can be made again from the trace. Commands make it\n"
     "themselves where that pays, use it only if it belongs to the trace as it is, and work\n"

@@ -223,17 +223,20 @@ static void stop_passing_signals(void)
         signal(numbers[i], SIG_IGN);
 }
 
-/* Names take a while: another process adds them and closes the file, while we go on collecting. */
+/* Names take a while, unless traces before this had the same: another process adds them and closes
+ * the file, while we go on collecting. */
 static void finish_trace(struct collector *collector, struct trace *trace, const ttd_end *end)
 {
     collector->events += trace->events;
     collector->acquisitions += trace->acquisitions;
     collector->releases += trace->releases;
     collector->lost += trace->lost;
-    wait_for_finishers(collector, FINISHERS_AT_ONCE - 1);
+    bool is_quick = trace_is_quick(trace, collector->names);
+    if (!is_quick)
+        wait_for_finishers(collector, FINISHERS_AT_ONCE - 1);
     if (collector->finishers == NULL)
         collector->finishers = calloc(FINISHERS_AT_ONCE, sizeof *collector->finishers);
-    pid_t pid = collector->finishers != NULL ? fork() : -1;
+    pid_t pid = collector->finishers != NULL && !is_quick ? fork() : -1;
     if (pid == 0)
         stop_passing_signals();
     if (pid <= 0) {

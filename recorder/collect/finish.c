@@ -9,6 +9,9 @@
 #include "messages.h"
 #include "trace.h"
 
+/* That many are named in some milliseconds, once it is known how. */
+enum { QUICK_FRAMES = 10000 };
+
 /* Files and functions repeat from name to name; each is defined once. */
 struct interned {
     ttd_id id;
@@ -75,36 +78,67 @@ static int compare_frames(const void *left, const void *right)
     return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-static void name_addresses(struct trace *trace, struct symbolize_cache *names)
+/* All modules of a trace, with the addresses in each. */
+struct question {
+    struct symbolize_module *modules;
+    uint64_t *offsets;
+};
+
+static void free_question(struct question *question)
 {
-    struct naming naming = {trace, NULL};
-    struct symbolize_module *modules = calloc(trace->module_count + 1, sizeof *modules);
-    uint64_t *offsets = calloc(trace->frame_count + 1, sizeof *offsets);
-    int error = ENOMEM;
-    if (modules == NULL || offsets == NULL)
-        goto done;
+    free(question->modules);
+    free(question->offsets);
+}
+
+/* Sorts trace->frames: there are no more events. False without memory. */
+static bool load_question(struct question *question, struct trace *trace)
+{
+    question->modules = calloc(trace->module_count + 1, sizeof *question->modules);
+    question->offsets = calloc(trace->frame_count + 1, sizeof *question->offsets);
+    if (question->modules == NULL || question->offsets == NULL)
+        return false;
     for (size_t i = 0; i < trace->module_count; i++) {
-        modules[i].path = trace->modules[i].path;
-        modules[i].build_id = trace->modules[i].build_id;
-        modules[i].build_id_size = trace->modules[i].build_id_size;
+        question->modules[i].path = trace->modules[i].path;
+        question->modules[i].build_id = trace->modules[i].build_id;
+        question->modules[i].build_id_size = trace->modules[i].build_id_size;
     }
     if (trace->frame_count > 0)
         qsort(trace->frames, trace->frame_count, sizeof *trace->frames, compare_frames);
     for (size_t i = 0; i < trace->frame_count; i++) {
-        offsets[i] = trace->frames[i].offset;
+        question->offsets[i] = trace->frames[i].offset;
         if (trace->frames[i].module == TTD_NONE)
             continue;
-        struct symbolize_module *module = &modules[trace->frames[i].module - 1];
+        struct symbolize_module *module = &question->modules[trace->frames[i].module - 1];
         if (module->offset_count++ == 0)
-            module->offsets = &offsets[i];
+            module->offsets = &question->offsets[i];
     }
-    error = symbolize_cached(names, modules, trace->module_count, add_names, &naming);
-    tdestroy(naming.strings, free);
-done:
+    return true;
+}
+
+static void name_addresses(struct trace *trace, struct symbolize_cache *names)
+{
+    struct naming naming = {trace, NULL};
+    struct question question;
+    int error = ENOMEM;
+    if (load_question(&question, trace))
+        error = symbolize_cached(names, question.modules, trace->module_count, add_names, &naming);
     if (error != 0)
         message("%s: not all addresses have names: %s", trace->path, strerror(error));
-    free(modules);
-    free(offsets);
+    tdestroy(naming.strings, free);
+    free_question(&question);
+}
+
+bool trace_is_quick(struct trace *trace, const struct symbolize_cache *names)
+{
+    struct question question;
+    if (trace->writer == NULL)
+        return true;
+    if (trace->frame_count > QUICK_FRAMES)
+        return false;
+    bool known = load_question(&question, trace) &&
+                 symbolize_is_known(names, question.modules, trace->module_count);
+    free_question(&question);
+    return known;
 }
 
 bool trace_finish(struct trace *trace, const ttd_end *end, struct symbolize_cache *names)

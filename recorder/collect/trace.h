@@ -104,4 +104,7 @@ void trace_flush(struct trace *trace);
  */
 bool trace_finish(struct trace *trace, const ttd_end *end, struct symbolize_cache *names);
 
+/* Whether trace_finish() will take only moments. */
+bool trace_is_quick(struct trace *trace, const struct symbolize_cache *names);
+
 #endif

@@ -370,3 +370,18 @@ int symbolize_cached(struct symbolize_cache *cache, const struct symbolize_modul
     free_request(&request);
     return error;
 }
+
+static void ignore(void *context, size_t module, uint64_t offset,
+                   const struct symbolize_frame *frames, size_t count)
+{
+    (void)context, (void)module, (void)offset, (void)frames, (void)count;
+}
+
+bool symbolize_is_known(const struct symbolize_cache *cache, const struct symbolize_module *modules,
+                        size_t count)
+{
+    struct request request = {.count = count, .function = ignore};
+    bool known = cache != NULL && copy_request(&request, modules) && tell_known(&request, cache);
+    free_request(&request);
+    return known;
+}

@@ -80,6 +80,7 @@ Test(cache, asks_for_what_is_not_known)
     for (size_t part = 1; part <= 4; part++) {
         struct symbolize_module module = module_of(&program);
         module.offset_count = part < 3 ? part * program.count / 3 : program.count;
+        cr_assert_eq(symbolize_is_known(cache, &module, 1), part == 4);
         if (part == 4)
             run("rm program");
         some = ask(module);
@@ -281,6 +282,7 @@ Test(cache, is_not_needed)
     struct symbolize_module module = module_of(&program);
     struct answers answers = {0};
     cr_assert(symbolize_cached(NULL, &module, 1, keep_answer, &answers) == 0);
+    cr_assert_not(symbolize_is_known(NULL, &module, 1));
     cr_assert_eq(answers.count, program.count);
     free_answers(&answers);
     free_program(&program);
