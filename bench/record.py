@@ -83,6 +83,38 @@ def measure(name, command, tools, rounds, directory):
     return result
 
 
+BUILD_FILES = 40
+
+
+def measure_build(tools, rounds, directory):
+    """Many short processes. heaptrack does not follow them, so there is no peer."""
+    sources = directory / 'build'
+    sources.mkdir()
+    for i in range(BUILD_FILES):
+        (sources / f'f{i}.c').write_text(f'int f{i}(int x) {{ return x + {i}; }}\n')
+    objects = ' '.join(f'f{i}.o' for i in range(BUILD_FILES))
+    (sources / 'Makefile').write_text(f'all: {objects}\n%.o: %.c\n\tgcc -O1 -c -o $@ $<\n')
+    command = ['make', '-B', '-s', '-j2', '-C', sources]
+    times = {'native': [], 'ttdrecord': []}
+    for _ in range(rounds):
+        for old in directory.glob('build.bin*'):
+            old.unlink()
+        times['native'].append(run(command))
+        times['ttdrecord'].append(run([tools['ttdrecord'], '-o', directory / 'build.bin', '--',
+                                       *command]))
+    return {'workload': f'make of {BUILD_FILES} files',
+            'processes': len(list(directory.glob('build.bin*'))),
+            'seconds': {key: statistics.median(value) for key, value in times.items()}}
+
+
+def report_build(result):
+    native, ours = result['seconds']['native'], result['seconds']['ttdrecord']
+    print(f"\n{result['workload']}: {result['processes']} processes")
+    print(f'  native             {native:7.2f} s')
+    print(f'  ttdrecord          {ours:7.2f} s   + {ours - native:.2f} s, '
+          f"{(ours - native) / result['processes'] * 1e3:.0f} ms a process")
+
+
 def report(result):
     seconds = result['seconds']
     native, ours = seconds['native'], seconds['ttdrecord']
@@ -137,6 +169,9 @@ def main():
             if not options.json:
                 report(results[-1])
                 sys.stdout.flush()
+        results.append(measure_build(tools, options.rounds, directory))
+        if not options.json:
+            report_build(results[-1])
     if options.json:
         json.dump(results, sys.stdout, indent=2)
 
