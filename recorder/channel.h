@@ -77,6 +77,8 @@ enum process_notes {
     NOTE_FOREIGN_MALLOC = 1, /* the program brings its own malloc: its calls are not seen */
 };
 
+enum { COMMAND_SIZE = 1024, DIRECTORY_SIZE = 512 };
+
 struct process_slot {
     alignas(64) _Atomic uint32_t state;
     uint32_t pid;
@@ -90,6 +92,12 @@ struct process_slot {
     uint64_t parent_steps;
     _Atomic uint32_t log;  /* first chunk of the process's log */
     _Atomic uint64_t lost; /* calls of threads for which there was no slot */
+    /* Arguments, each with a NUL behind it, and the working directory, as far as there is room. The
+       system does not tell of processes that lived for a moment. */
+    uint32_t command_size;
+    uint32_t directory_size;
+    char command[COMMAND_SIZE];
+    char directory[DIRECTORY_SIZE];
 };
 
 enum loss_counter { LOSS_OVERFLOW, LOSS_REENTRANT, LOSS_COUNTERS };

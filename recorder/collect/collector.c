@@ -172,7 +172,9 @@ static void add_process(struct collector *collector, uint32_t index)
     } else {
         collector->children += trace->writer != NULL;
     }
-    origin_describe(trace, slot->pid, launched ? collector->command : NULL);
+    origin_describe(trace);
+    if (launched)
+        origin_image(trace, slot, collector->command);
 }
 
 static void reap_launched(struct collector *collector)
@@ -273,6 +275,9 @@ static void end_process(struct collector *collector, size_t index, const ttd_end
         collector->notes |=
             atomic_load(&channel_process(collector->host.channel, process->slot)->notes);
     uint32_t slot = process->slot;
+    /* Of a child only now: a shell's is mostly a copy of the shell at first. */
+    if (process->pid != (uint32_t)collector->launched)
+        origin_image(process->trace, channel_process(collector->host.channel, slot), NULL);
     process_drain(process, &collector->host);
     runtime_collect(process->trace, &collector->host, slot);
     ttd_end own = *end;

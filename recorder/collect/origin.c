@@ -7,45 +7,44 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Arguments are separated by NULs there; by spaces for people. */
-static bool command_of(uint32_t pid, char *command, size_t size)
+void origin_describe(struct trace *trace)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%u/cmdline", pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return false;
-    size_t got = fread(command, 1, size - 1, file);
-    fclose(file);
-    while (got > 0 && command[got - 1] == '\0')
-        got--;
-    for (size_t i = 0; i < got; i++)
-        if (command[i] == '\0')
-            command[i] = ' ';
-    command[got] = '\0';
-    return got > 0;
-}
-
-void origin_describe(struct trace *trace, uint32_t pid, const char *command)
-{
-    char found[4096], path[64], directory[4096];
     struct utsname system;
-    if (command == NULL && command_of(pid, found, sizeof found))
-        command = found;
-    if (command != NULL)
-        trace_metadata(trace, "command", command);
-    snprintf(path, sizeof path, "/proc/%u/cwd", pid);
-    ssize_t size = readlink(path, directory, sizeof directory - 1);
-    if (size > 0) {
-        directory[size] = '\0';
-        trace_metadata(trace, "directory", directory);
-    }
+    char found[sizeof system];
     if (uname(&system) == 0) {
         trace_metadata(trace, "host", system.nodename);
         snprintf(found, sizeof found, "%s %s %s", system.sysname, system.release, system.machine);
         trace_metadata(trace, "system", found);
     }
     trace_metadata(trace, "writer", "ttdrecord " TTD_VERSION_STRING);
+}
+
+/* A copy of what a process says of itself, which it may change meanwhile. */
+static size_t copy_text(char *text, const volatile char *shared, size_t size, size_t limit)
+{
+    size = size < limit ? size : limit;
+    for (size_t i = 0; i < size; i++)
+        text[i] = shared[i];
+    text[size] = '\0';
+    return size;
+}
+
+void origin_image(struct trace *trace, const struct process_slot *slot, const char *command)
+{
+    char text[COMMAND_SIZE + DIRECTORY_SIZE];
+    size_t size = copy_text(text, slot->command, slot->command_size, COMMAND_SIZE);
+    while (size > 0 && text[size - 1] == '\0')
+        size--;
+    /* Arguments are separated by NULs there; by spaces for people. */
+    for (size_t i = 0; i < size; i++)
+        if (text[i] == '\0')
+            text[i] = ' ';
+    if (size == COMMAND_SIZE)
+        strcpy(text + size, "…");
+    if (command != NULL || size > 0)
+        trace_metadata(trace, "command", command != NULL ? command : text);
+    if (copy_text(text, slot->directory, slot->directory_size, DIRECTORY_SIZE) > 0)
+        trace_metadata(trace, "directory", text);
 }
 
 /* As Linux 6.15 has it; older headers do not. */

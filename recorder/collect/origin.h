@@ -6,10 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../channel.h"
 #include "trace.h"
 
-/* Writes the metadata; `command` is looked up if it is NULL. */
-void origin_describe(struct trace *trace, uint32_t pid, const char *command);
+/* Writes the metadata that all traces of a recording have in common. */
+void origin_describe(struct trace *trace);
+
+/* Writes what the process image in a slot is; `command` instead of its own, unless that is NULL. */
+void origin_image(struct trace *trace, const struct process_slot *slot, const char *command);
 
 /*
  * The exit status, as from waitpid(), of a process that has ended and is not our child: from the

@@ -120,6 +120,21 @@ static struct on_page *map_on_page(void)
     return page;
 }
 
+/* What the collector may find out too late. */
+static void describe_process(struct process_slot *slot)
+{
+    long size = 0;
+    long file =
+        sys_call6(SYS_openat, AT_FDCWD, (long)"/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (file >= 0) {
+        size = sys_call3(SYS_read, file, (long)slot->command, sizeof slot->command);
+        sys_call3(SYS_close, file, 0, 0);
+    }
+    slot->command_size = size > 0 ? (uint32_t)size : 0;
+    size = sys_call3(SYS_getcwd, (long)slot->directory, sizeof slot->directory, 0);
+    slot->directory_size = size > 0 ? (uint32_t)size - 1 : 0;
+}
+
 static void claim_process(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
 {
     slot_index = CHANNEL_NONE;
@@ -140,6 +155,7 @@ static void claim_process(uint32_t parent, uint64_t parent_sequence, uint64_t pa
         atomic_store(&slot->notes, 0);
         atomic_store(&slot->log, CHANNEL_NONE);
         atomic_store(&slot->lost, 0);
+        describe_process(slot);
         atomic_store_explicit(&slot->state, SLOT_READY, memory_order_release);
         slot_index = index;
         return;

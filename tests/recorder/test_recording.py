@@ -291,6 +291,22 @@ class Children(Recording):
         self.assertGreaterEqual(info['frees'], 51 * 200)
         self.assert_sound()
 
+    def test_which_command(self):
+        """Also of children that have ended before anybody could look."""
+        true = program('leaks_c')
+        long = 'a' * 3000
+        script = f'for i in 1 2 3; do {true} $i "x y" & done; wait; cd /; {true} {long}; :'
+        self.record('bash', '-c', script)
+        found = [{item['key']: item['value'] for item in analyze('info', trace)['metadata']}
+                 for trace in [self.trace, *self.traces()]]
+        self.assertEqual(found[0]['command'], f'bash -c {script}')
+        self.assertEqual(sorted(item['command'] for item in found[1:])[:3],
+                         [f'{true} {i} x y' for i in (1, 2, 3)])
+        last = max((item['command'] for item in found[1:]), key=len)
+        self.assertEqual(last, f'{true} {long}'[:1024] + '…')
+        self.assertEqual(sorted(item['directory'] for item in found),
+                         ['/'] + 4 * [os.getcwd()])
+
     def test_no_file_for_a_child(self):
         """It is neither held up, nor does it write into another's trace."""
         output = './' * 2042 + 'trace.bin'  # with '.PID' it is longer than a path can be
