@@ -93,7 +93,7 @@ static int view_groups(session *work, heap_leaks *leaks)
 
 static int print(session *work, const leaks_options *options, heap_leaks *leaks, ttd_position at)
 {
-    session_doubts(work, &leaks->losses, &leaks->counts, at, leaks->reached_end, leaks->position);
+    session_outcome(work, &leaks->outcome, at);
     int status = view_groups(work, leaks);
     if (status == STATUS_OK)
         status = session_output(work, true);
@@ -124,8 +124,6 @@ static int find(session *work, const void *context)
                                        &leaks, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
-    if (leaks.truncated)
-        source_truncated(&work->trace, &leaks.error);
     status = print(work, options, &leaks, at);
     if (status == STATUS_OK && leaks.groups.blocks)
         status = (int)options->error_status;

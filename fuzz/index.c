@@ -37,7 +37,7 @@ typedef struct fixture {
 static ttd_writer *open_writer(ttd_memory *memory, const ttd_trace *trace, uint32_t events)
 {
     ttd_output output;
-    ttd_writer *writer;
+    ttd_writer *writer = NULL;
     ttd_writer_options options = ttd_writer_options_default();
     options.codec = TTD_CODEC_RAW; /* for the changes to reach what is in there */
     options.events_per_chunk = events;

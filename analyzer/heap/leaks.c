@@ -6,13 +6,8 @@
 
 #include "base/grow.h"
 
-#define LEAKS_KINDS (HEAP_CURSOR_KINDS | TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS))
-
 typedef struct leak_finder {
     heap_leaks *leaks;
-    const heap_batch_hook *hook;
-    /** Loss records were read beforehand; only those that the reader makes up are news. */
-    bool has_losses;
     /** Addresses that a runtime list names. */
     hash_map runtime;
     /** Blocks at them that were live at the position asked for. */
@@ -32,42 +27,17 @@ static ttd_status add_runtime_list(leak_finder *finder, const ttd_live_blocks *l
     return status;
 }
 
-static ttd_status see_batch(void *context, const ttd_batch *batch)
+/* They come last in a trace, and are read from header to header. */
+static ttd_status read_runtime_lists(leak_finder *finder, ttd_reader *reader, ttd_error *error)
 {
-    leak_finder *finder = context;
-    ttd_status status = TTD_OK;
-    if (batch->kind == TTD_KIND_LOSSES && (batch->made_up || !finder->has_losses))
-        heap_losses_add(&finder->leaks->losses, batch);
-    for (size_t i = 0; batch->kind == TTD_KIND_LIVE_BLOCKS && i < batch->count; i++) {
-        if (status == TTD_OK)
-            status = add_runtime_list(finder, &batch->u.live_blocks[i]);
-    }
-    if (status == TTD_OK && finder->hook)
-        status = finder->hook->batch(finder->hook->context, batch);
-    return status;
-}
-
-/*
- * Runtime lists come last in a trace, and losses may be recorded long after they happened: what is
- * asked for an earlier position needs them beforehand, and what is not read through as well.
- */
-static ttd_status read_beforehand(leak_finder *finder, ttd_reader *reader, ttd_error *error)
-{
-    ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS) |
-                                                      TTD_KIND_BIT(TTD_KIND_LOSSES));
+    ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS));
     while (status == TTD_OK) {
         ttd_batch batch;
         status = ttd_reader_next(reader, &batch, error);
-        if (status != TTD_OK)
-            break;
-        if (batch.kind == TTD_KIND_LOSSES && !batch.made_up)
-            heap_losses_add(&finder->leaks->losses, &batch);
-        for (size_t i = 0; batch.kind == TTD_KIND_LIVE_BLOCKS && i < batch.count; i++) {
-            if (status == TTD_OK)
-                status = add_runtime_list(finder, &batch.u.live_blocks[i]);
-        }
+        for (size_t i = 0;
+             status == TTD_OK && batch.kind == TTD_KIND_LIVE_BLOCKS && i < batch.count; i++)
+            status = add_runtime_list(finder, &batch.u.live_blocks[i]);
     }
-    finder->has_losses = true;
     return status == TTD_END || status == TTD_ERROR_TRUNCATED ? TTD_OK : status;
 }
 
@@ -105,24 +75,12 @@ static ttd_status judge_candidates(leak_finder *finder, const heap_replay *repla
     return status;
 }
 
-static ttd_status find(leak_finder *finder, heap_cursor *cursor, ttd_position at, ttd_error *error)
+static ttd_status find(leak_finder *finder, heap_cursor *cursor, ttd_error *error)
 {
-    heap_leaks *leaks = finder->leaks;
-    ttd_status status = heap_cursor_seek(cursor, at, error);
-    if (status != TTD_OK)
-        return status;
-    leaks->position = cursor->replay.position;
-    leaks->counts = cursor->replay.counts;
-    leaks->in_flight = cursor->replay.queue.count;
-    leaks->reached_end = cursor->at_end && !cursor->count;
-    status = collect(finder, &cursor->replay);
+    ttd_status status = collect(finder, &cursor->replay);
     if (status == TTD_OK && finder->candidate_count)
         status = heap_cursor_seek(cursor, ttd_position_max(), error);
-    if (status == TTD_OK)
-        status = judge_candidates(finder, &cursor->replay);
-    leaks->truncated = cursor->truncated;
-    leaks->error = cursor->error;
-    return status;
+    return status == TTD_OK ? judge_candidates(finder, &cursor->replay) : status;
 }
 
 ttd_status heap_leaks_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position at,
@@ -134,18 +92,16 @@ ttd_status heap_leaks_find(ttd_reader *reader, const heap_keyframes *keyframes, 
     heap_groups_init(&leaks->runtime);
     leaks->groups.split = split;
     leaks->runtime.split = split;
-    leak_finder finder = {.leaks = leaks, .hook = hook};
+    leak_finder finder = {.leaks = leaks};
     map_init(&finder.runtime);
-    heap_batch_hook own = {&finder, see_batch};
-    heap_cursor cursor = {0};
-    ttd_status status = TTD_OK;
-    if (keyframes || ttd_position_compare(at, ttd_position_max()) < 0)
-        status = read_beforehand(&finder, reader, error);
+    heap_pass pass = {.hook = NULL};
+    ttd_status status = read_runtime_lists(&finder, reader, error);
     if (status == TTD_OK)
-        status = heap_cursor_init(&cursor, reader, LEAKS_KINDS, keyframes, NULL, &own);
+        status = heap_pass_run(&pass, reader, keyframes, at, NULL, hook, error);
+    leaks->outcome = heap_pass_outcome(&pass);
     if (status == TTD_OK)
-        status = find(&finder, &cursor, at, error);
-    heap_cursor_free(&cursor);
+        status = find(&finder, &pass.cursor, error);
+    heap_pass_free(&pass);
     map_free(&finder.runtime);
     free(finder.candidates);
     heap_groups_sort(&leaks->groups);

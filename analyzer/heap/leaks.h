@@ -3,9 +3,8 @@
 #ifndef ANALYZER_HEAP_LEAKS_H
 #define ANALYZER_HEAP_LEAKS_H
 
-#include "heap/cursor.h"
 #include "heap/groups.h"
-#include "heap/losses.h"
+#include "heap/pass.h"
 
 typedef struct heap_leaks {
     heap_groups groups;
@@ -13,17 +12,7 @@ typedef struct heap_leaks {
     heap_groups runtime;
     /** The trace says which those are. */
     bool has_runtime;
-    heap_losses losses;
-    heap_counts counts;
-    /** The nearest position at or before the one asked for, at which something happened. */
-    ttd_position position;
-    /** Reallocations in flight there, whose blocks are neither live nor released. */
-    uint64_t in_flight;
-    /** The position asked for is not before the last one of the trace. */
-    bool reached_end;
-    /** The trace ends within a chunk, as `error` says. */
-    bool truncated;
-    ttd_error error;
+    heap_outcome outcome;
 } heap_leaks;
 
 /**

@@ -79,16 +79,21 @@ ttd_status heap_pass_run_sums(heap_pass *pass, ttd_reader *reader, const heap_ke
     return status == TTD_OK ? go(pass, at, error) : status;
 }
 
-void heap_pass_end(heap_pass *pass, heap_outcome *outcome)
+heap_outcome heap_pass_outcome(const heap_pass *pass)
 {
     const heap_cursor *cursor = &pass->cursor;
-    *outcome = (heap_outcome){.losses = pass->losses,
-                              .counts = cursor->replay.counts,
-                              .position = cursor->replay.position,
-                              .in_flight = cursor->replay.queue.count,
-                              .reached_end = pass->reached_end,
-                              .truncated = cursor->truncated,
-                              .error = cursor->error};
+    return (heap_outcome){.losses = pass->losses,
+                          .counts = cursor->replay.counts,
+                          .position = cursor->replay.position,
+                          .in_flight = cursor->replay.queue.count,
+                          .reached_end = pass->reached_end,
+                          .truncated = cursor->truncated,
+                          .error = cursor->error};
+}
+
+void heap_pass_end(heap_pass *pass, heap_outcome *outcome)
+{
+    *outcome = heap_pass_outcome(pass);
     heap_pass_free(pass);
 }
 

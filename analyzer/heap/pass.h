@@ -63,6 +63,9 @@ typedef struct heap_outcome {
     ttd_error error;
 } heap_outcome;
 
+/** What it has come to where it is. */
+heap_outcome heap_pass_outcome(const heap_pass *pass);
+
 /** Sets `outcome`, and releases the pass. */
 void heap_pass_end(heap_pass *pass, heap_outcome *outcome);
 

@@ -23,12 +23,12 @@ static void text_runtime(report *to, const report_leaks *data)
 
 static void text_notes(report *to, const heap_leaks *leaks)
 {
-    if (leaks->counts.unknown_releases) {
-        report_count(to->output, leaks->counts.unknown_releases, "release");
+    if (leaks->outcome.counts.unknown_releases) {
+        report_count(to->output, leaks->outcome.counts.unknown_releases, "release");
         out_text(to->output, " of what was no live block: 'ttdanalyze errors' says more\n");
     }
-    if (leaks->in_flight) {
-        report_count(to->output, leaks->in_flight, "reallocation");
+    if (leaks->outcome.in_flight) {
+        report_count(to->output, leaks->outcome.in_flight, "reallocation");
         out_text(to->output, " in flight at this position, not counted\n");
     }
 }
@@ -44,7 +44,7 @@ void text_leaks(report *to, const report_leaks *data)
     else
         out_text(output, "Live at ");
     if (!data->is_at_end) {
-        out_position(output, leaks->position);
+        out_position(output, leaks->outcome.position);
         out_text(output, ": ");
     }
     if (leaks->groups.blocks || !data->is_at_end) {
@@ -68,7 +68,7 @@ void json_leaks(report *to, const report_leaks *data)
     json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
-    json_position(&writer, "position", leaks->position);
+    json_position(&writer, "position", leaks->outcome.position);
     report_doubts_json(to, &writer);
     json_unsigned(&writer, "total_blocks", leaks->groups.blocks);
     json_unsigned(&writer, "total_bytes", leaks->groups.bytes);
@@ -77,9 +77,9 @@ void json_leaks(report *to, const report_leaks *data)
     json_bool(&writer, "runtime_counted", data->counts_runtime);
     json_unsigned(&writer, "runtime_blocks", leaks->runtime.blocks);
     json_unsigned(&writer, "runtime_bytes", leaks->runtime.bytes);
-    json_unsigned(&writer, "unknown_releases", leaks->counts.unknown_releases);
-    json_unsigned(&writer, "overlaps", leaks->counts.overlaps);
-    json_unsigned(&writer, "reallocs_in_flight", leaks->in_flight);
+    json_unsigned(&writer, "unknown_releases", leaks->outcome.counts.unknown_releases);
+    json_unsigned(&writer, "overlaps", leaks->outcome.counts.overlaps);
+    json_unsigned(&writer, "reallocs_in_flight", leaks->outcome.in_flight);
     report_known_json(to, &writer, REPORT_BLOCKS);
     report_groups_json(to, &writer, "groups", &leaks->groups, data->limit);
     if (data->shows_runtime)
