@@ -85,14 +85,14 @@ static void parse_options(int argc, char **argv, struct options *options)
 
 static volatile sig_atomic_t launched_pid;
 static volatile sig_atomic_t launched_done;
-static volatile sig_atomic_t detach;
+static volatile sig_atomic_t detach; /* how often that was asked for */
 
 /* What a terminal sends reaches the program as well; what is sent to us alone is passed on. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
     if (launched_done)
-        detach = 1;
+        detach++;
     else if (info->si_code <= 0 && launched_pid > 0)
         kill(launched_pid, number);
 }

@@ -217,12 +217,40 @@ static void wait_for_finishers(struct collector *collector, size_t allowed)
     }
 }
 
-/* Signals are passed on to the program by one process only. */
-static void stop_passing_signals(void)
+/* Nothing else is left to do. Who interrupts that does without names that are not found yet. */
+static void wait_for_the_last(struct collector *collector, const volatile sig_atomic_t *interrupts)
 {
-    static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        signal(numbers[i], SIG_IGN);
+    static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    sig_atomic_t before = *interrupts;
+    struct sigaction action;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        sigaction(numbers[i], NULL, &action);
+        action.sa_flags &= ~SA_RESTART;
+        sigaction(numbers[i], &action, NULL);
+    }
+    siginfo_t ended;
+    while (collector->finisher_count > 0 && *interrupts == before) {
+        if (waitid(P_PID, (id_t)collector->finishers[0], &ended, WEXITED | WNOWAIT) == 0)
+            wait_for_finishers(collector, collector->finisher_count - 1);
+    }
+    for (size_t i = 0; i < collector->finisher_count; i++)
+        kill(collector->finishers[i], SIGTERM);
+    wait_for_finishers(collector, 0);
+}
+
+static void on_finisher_signal(int number)
+{
+    (void)number;
+    symbolize_stop();
+}
+
+/* Signals are passed on to the program by one process only. */
+static void set_finisher_signals(void)
+{
+    static const int ignored[] = {SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        signal(ignored[i], SIG_IGN);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_finisher_signal}, NULL);
 }
 
 /* Names take a while, unless traces before this had the same: another process adds them and closes
@@ -240,7 +268,7 @@ static void finish_trace(struct collector *collector, struct trace *trace, const
         collector->finishers = calloc(FINISHERS_AT_ONCE, sizeof *collector->finishers);
     pid_t pid = collector->finishers != NULL && !is_quick ? fork() : -1;
     if (pid == 0)
-        stop_passing_signals();
+        set_finisher_signals();
     if (pid <= 0) {
         bool whole = trace_finish(trace, end, collector->names);
         if (!whole)
@@ -437,7 +465,7 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         host_sleep(&collector->host, attention, idle < IDLE_ROUNDS ? SLEEP_BUSY_MS : SLEEP_IDLE_MS);
     }
     detach_all(collector);
-    wait_for_finishers(collector, 0);
+    wait_for_the_last(collector, detach);
 }
 
 void collector_close(struct collector *collector)

@@ -19,6 +19,13 @@ enum { MODULE_TIME = 60 * 1000, TOTAL_TIME = 120 * 1000, PIPE_SIZE = 1024 * 1024
 
 #define MEMORY (UINT64_C(4) << 30)
 
+static volatile sig_atomic_t stopped;
+
+void symbolize_stop(void)
+{
+    stopped = 1;
+}
+
 struct child {
     pid_t pid;
     int fd;
@@ -74,7 +81,7 @@ static bool listen_to(struct inbox *box, int fd, unsigned module_time, int64_t e
 {
     int64_t module_end = now() + module_time;
     size_t module = box->module;
-    while (!box->finished) {
+    while (!box->finished && !stopped) {
         int64_t left = (module_end < end ? module_end : end) - now();
         if (left <= 0)
             return false;
@@ -93,7 +100,7 @@ static bool listen_to(struct inbox *box, int fd, unsigned module_time, int64_t e
             module_end = now() + module_time;
         }
     }
-    return true;
+    return box->finished;
 }
 
 /* After a child has failed on box->module: what the next one does with it. */
@@ -123,6 +130,8 @@ static int run(struct inbox *box, const struct symbolize_limits *limits,
     int64_t end = now() + limits->total_time;
     while (!box->finished && !only_empty_left(box)) {
         int64_t left = end - now();
+        if (stopped)
+            return EINTR;
         if (left <= 0)
             return 0;
         struct work work = {
@@ -141,7 +150,7 @@ static int run(struct inbox *box, const struct symbolize_limits *limits,
         inbox_restart(box);
         bool told_all = listen_to(box, child.fd, limits->module_time, end);
         stop(child);
-        if (!told_all && now() < end)
+        if (!told_all && !stopped && now() < end)
             degrade(box, summary);
     }
     return 0;

@@ -103,8 +103,8 @@ struct symbolize_limits {
  * dlopen().
  *
  * @param summary  filled in also on error; may be NULL.
- * @return 0; or an errno value if there could be no child (EAGAIN, EMFILE, ENOMEM), or EINVAL if
- *         there are more than UINT32_MAX modules or offsets in one.
+ * @return 0; or an errno value if there could be no child (EAGAIN, EMFILE, ENOMEM), EINTR after
+ *         symbolize_stop(), or EINVAL if there are more than UINT32_MAX modules or offsets in one.
  */
 int symbolize(const struct symbolize_module *modules, size_t count, symbolize_function *function,
               void *context, struct symbolize_summary *summary);
@@ -113,5 +113,11 @@ int symbolize(const struct symbolize_module *modules, size_t count, symbolize_fu
 int symbolize_within(const struct symbolize_limits *limits, const struct symbolize_module *modules,
                      size_t count, symbolize_function *function, void *context,
                      struct symbolize_summary *summary);
+
+/**
+ * Makes symbolize() end soon with EINTR, in this process and now and ever after; what was told by
+ * then stays. For a signal handler.
+ */
+void symbolize_stop(void);
 
 #endif

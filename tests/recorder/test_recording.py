@@ -43,6 +43,51 @@ class PassingThrough(Recording):
             self.assertEqual(process.stdout.read(), b'caught\n')
             self.assertEqual(process.wait(PATIENCE), 5)
 
+    @staticmethod
+    def children(pid):
+        try:
+            text = pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text()
+        except OSError:
+            return []
+        return [int(child) for child in text.split()]
+
+    def find_worker(self, recorder):
+        """The process that reads debug information: a child of one that closes a trace."""
+        while recorder.poll() is None:
+            for child in self.children(recorder.pid):
+                for worker in self.children(child):
+                    try:
+                        if pathlib.Path(f'/proc/{worker}/comm').read_text() == 'ttdrecord\n':
+                            return worker
+                    except OSError:
+                        pass
+        return None
+
+    def interrupt_naming(self):
+        """What was said; the recorder must end although its worker does not go on."""
+        recorder = subprocess.Popen([RECORDER, '-q', '-o', self.trace, '--', 'git', '--version'],
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        worker = self.find_worker(recorder)
+        if worker is not None:
+            os.kill(worker, signal.SIGSTOP)
+        time.sleep(0.5)
+        begin = time.monotonic()
+        recorder.send_signal(signal.SIGINT)
+        _, errors = recorder.communicate(timeout=PATIENCE)
+        self.assertLess(time.monotonic() - begin, 20)
+        self.assertEqual(recorder.returncode, 0)
+        self.assertFalse(worker and pathlib.Path(f'/proc/{worker}').exists())
+        self.assert_sound()
+        return errors
+
+    def test_interrupt_while_names_are_looked_up(self):
+        """The trace is whole, but for names."""
+        for _ in range(10):  # the worker may have been stopped too late
+            errors = self.interrupt_naming()
+            if errors:
+                break
+        self.assertIn(b'not all addresses have names: Interrupted', errors)
+
     def test_private(self):
         self.record('true')
         self.assertEqual(self.trace.stat().st_mode & 0o777, 0o600)
