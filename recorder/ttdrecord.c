@@ -159,8 +159,8 @@ static void print_warnings(struct collector *collector)
     unsigned refused = atomic_load(&collector->host.channel->refused);
     if (refused != 0)
         message("warning: %u child processes could not be recorded", refused);
-    if (collector->failures != 0)
-        message("warning: %u traces are not whole", collector->failures);
+    if (collector->finishers.failures != 0)
+        message("warning: %u traces are not whole", collector->finishers.failures);
 }
 
 /* Ends as the program did. */

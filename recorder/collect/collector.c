@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../symbolize/cache.h"
 #include "messages.h"
 #include "origin.h"
 #include "runtime.h"
@@ -20,7 +19,7 @@
 #define FLUSH_NS UINT64_C(1000000000)
 #define REAP_NS  UINT64_C(500000000)
 
-enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20, FINISHERS_AT_ONCE = 16 };
+enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20 };
 
 static void fill_random(void *bytes, size_t size)
 {
@@ -48,7 +47,7 @@ static ttd_trace new_trace_info(const struct collector *collector)
 bool collector_open(struct collector *collector, ttd_error *error)
 {
     fill_random(&collector->group, sizeof collector->group);
-    collector->names = symbolize_cache_new();
+    finishers_init(&collector->finishers);
     ttd_trace info = new_trace_info(collector);
     info.process_id = (uint64_t)collector->launched;
     info.parent_process_id = (uint64_t)getpid();
@@ -196,92 +195,6 @@ static bool has_exited(struct collector *collector, const struct process *proces
     return poll(&wanted, 1, 0) == 1;
 }
 
-static void forget_finisher(struct collector *collector, pid_t pid, int status)
-{
-    for (size_t i = 0; i < collector->finisher_count; i++)
-        if (collector->finishers[i] == pid) {
-            collector->finishers[i] = collector->finishers[--collector->finisher_count];
-            collector->failures += status != 0;
-            return;
-        }
-}
-
-static void wait_for_finishers(struct collector *collector, size_t allowed)
-{
-    while (collector->finisher_count > allowed) {
-        int status = 0;
-        pid_t pid = collector->finishers[0];
-        if (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-            continue;
-        forget_finisher(collector, pid, status);
-    }
-}
-
-/* Nothing else is left to do. Who interrupts that does without names that are not found yet. */
-static void wait_for_the_last(struct collector *collector, const volatile sig_atomic_t *interrupts)
-{
-    static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-    sig_atomic_t before = *interrupts;
-    struct sigaction action;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        sigaction(numbers[i], NULL, &action);
-        action.sa_flags &= ~SA_RESTART;
-        sigaction(numbers[i], &action, NULL);
-    }
-    siginfo_t ended;
-    while (collector->finisher_count > 0 && *interrupts == before) {
-        if (waitid(P_PID, (id_t)collector->finishers[0], &ended, WEXITED | WNOWAIT) == 0)
-            wait_for_finishers(collector, collector->finisher_count - 1);
-    }
-    for (size_t i = 0; i < collector->finisher_count; i++)
-        kill(collector->finishers[i], SIGTERM);
-    wait_for_finishers(collector, 0);
-}
-
-static void on_finisher_signal(int number)
-{
-    (void)number;
-    symbolize_stop();
-}
-
-/* Signals are passed on to the program by one process only. */
-static void set_finisher_signals(void)
-{
-    static const int ignored[] = {SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
-    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
-        signal(ignored[i], SIG_IGN);
-    sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_finisher_signal}, NULL);
-}
-
-/* Names take a while, unless traces before this had the same: another process adds them and closes
- * the file, while we go on collecting. */
-static void finish_trace(struct collector *collector, struct trace *trace, const ttd_end *end)
-{
-    collector->events += trace->events;
-    collector->acquisitions += trace->acquisitions;
-    collector->releases += trace->releases;
-    collector->lost += trace->lost;
-    bool is_quick = trace_is_quick(trace, collector->names);
-    if (!is_quick)
-        wait_for_finishers(collector, FINISHERS_AT_ONCE - 1);
-    if (collector->finishers == NULL)
-        collector->finishers = calloc(FINISHERS_AT_ONCE, sizeof *collector->finishers);
-    pid_t pid = collector->finishers != NULL && !is_quick ? fork() : -1;
-    if (pid == 0)
-        set_finisher_signals();
-    if (pid <= 0) {
-        bool whole = trace_finish(trace, end, collector->names);
-        if (!whole)
-            message_error(trace->path, &trace->error);
-        if (pid == 0)
-            _exit(whole ? 0 : 1);
-        collector->failures += !whole;
-    } else {
-        collector->finishers[collector->finisher_count++] = pid;
-    }
-    trace_free(trace);
-}
-
 static ttd_end end_of(const struct collector *collector, const struct process *process)
 {
     ttd_end end = {.reason = TTD_END_UNKNOWN};
@@ -310,7 +223,11 @@ static void end_process(struct collector *collector, size_t index, const ttd_end
     runtime_collect(process->trace, &collector->host, slot);
     ttd_end own = *end;
     own.wall_time = process_time(process, end->wall_time);
-    finish_trace(collector, process->trace, &own);
+    collector->events += process->trace->events;
+    collector->acquisitions += process->trace->acquisitions;
+    collector->releases += process->trace->releases;
+    collector->lost += process->trace->lost;
+    finishers_take(&collector->finishers, process->trace, &own);
     process_free(process);
     collector->processes[index] = collector->processes[--collector->process_count];
 }
@@ -465,15 +382,14 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         host_sleep(&collector->host, attention, idle < IDLE_ROUNDS ? SLEEP_BUSY_MS : SLEEP_IDLE_MS);
     }
     detach_all(collector);
-    wait_for_the_last(collector, detach);
+    finishers_wait(&collector->finishers, detach);
 }
 
 void collector_close(struct collector *collector)
 {
     if (collector->first != NULL)
         trace_discard(collector->first);
-    symbolize_cache_free(collector->names);
+    finishers_free(&collector->finishers);
     free(collector->processes);
     free(collector->pids);
-    free(collector->finishers);
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "finishers.h"
 #include "host.h"
 #include "process.h"
 
@@ -25,9 +26,7 @@ struct collector {
     uint32_t attention; /* the channel's, when it was last looked at */
     uint64_t next_flush;
     uint64_t next_reap;
-    struct symbolize_cache *names; /* for the finishers; NULL if there is none */
-    pid_t *finishers;              /* processes that add names to finished traces */
-    size_t finisher_count;
+    struct finishers finishers;
     uint32_t *pids; /* of all children so far */
     size_t pid_count, pid_capacity;
     /* For the summary. */
@@ -35,8 +34,7 @@ struct collector {
     bool first_attached;
     uint64_t events, acquisitions, releases, lost;
     unsigned children;
-    unsigned failures; /* traces that are not whole */
-    uint32_t notes;    /* enum process_notes of the launched process */
+    uint32_t notes; /* enum process_notes of the launched process */
 };
 
 /*
