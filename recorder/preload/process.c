@@ -123,6 +123,9 @@ static struct on_page *map_on_page(void)
 /* What the collector may find out too late. */
 static void describe_process(struct process_slot *slot)
 {
+    slot->command_size = slot->directory_size = 0;
+    if (process_is_confined)
+        return;
     long size = 0;
     long file =
         sys_call6(SYS_openat, AT_FDCWD, (long)"/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0, 0, 0);
@@ -177,7 +180,7 @@ static bool begin_recording(uint32_t parent, uint64_t parent_sequence, uint64_t 
         ((target_channel->flags & CHANNEL_NO_CHILDREN) && pid != target_channel->launched_pid &&
          !process_is_copy))
         return false;
-    if (same_pid_namespace(target_channel))
+    if (process_is_confined || same_pid_namespace(target_channel))
         claim_process(parent, parent_sequence, parent_steps);
     else
         slot_index = CHANNEL_NONE;
@@ -185,7 +188,8 @@ static bool begin_recording(uint32_t parent, uint64_t parent_sequence, uint64_t 
         atomic_fetch_add(&target_channel->refused, 1);
         return false;
     }
-    target_fences = sys_call3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0;
+    target_fences = process_is_confined ||
+                    sys_call3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0;
     modules_begin(channel_process(target_channel, slot_index)->sequence);
     channel_attention(target_channel);
     target_on->on = 1;

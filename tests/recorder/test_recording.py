@@ -336,6 +336,16 @@ class Children(Recording):
         self.assertGreaterEqual(info['frees'], 51 * 200)
         self.assert_sound()
 
+    def test_confined(self):
+        """No system call is made that a program which confines itself may be killed for."""
+        native = subprocess.run([program('confined')]).returncode
+        if native == 77:
+            self.skipTest('no seccomp here')
+        self.assertEqual((native, self.record(program('confined')).returncode), (0, 0))
+        self.assertEqual(len(self.traces()), 1)
+        for trace in (self.trace, *self.traces()):
+            self.assertGreaterEqual(analyze('info', trace)['allocs'], 1000)
+
     def test_which_command(self):
         """Also of children that have ended before anybody could look."""
         true = program('leaks_c')
