@@ -191,13 +191,10 @@ size_t heap_sums_print(size_t table, const heap_group *sum, char text[HEAP_RECOR
 /* Whether blocks of a class of sizes can have so many bytes. */
 static bool fits_class(const heap_group *sum)
 {
-    uint64_t first;
-    uint64_t last;
+    uint64_t first, last, least, most;
     if (sum->key.other > HEAP_CLASS_MAX)
         return false;
     heap_class_range(sum->key.other, &first, &last);
-    uint64_t least = 0;
-    uint64_t most = UINT64_MAX;
     if (__builtin_mul_overflow(first, sum->blocks, &least))
         least = UINT64_MAX;
     if (__builtin_mul_overflow(last, sum->blocks, &most))

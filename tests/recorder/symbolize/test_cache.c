@@ -42,6 +42,18 @@ static struct answers ask(struct symbolize_module module)
     return answers;
 }
 
+/* Its status is 0 if all was answered. */
+static pid_t ask_in_process(const struct program *program)
+{
+    pid_t pid = fork();
+    cr_assert(pid >= 0);
+    if (pid == 0) {
+        struct answers answers = ask(module_of(program));
+        _exit(answers.count == program->count ? 0 : 1);
+    }
+    return pid;
+}
+
 Test(cache, answers_the_same_without_the_file)
 {
     struct program program;
@@ -235,12 +247,7 @@ Test(cache, is_shared_with_processes)
     struct answers answers = ask(few);
     free_answers(&answers);
     for (int i = 0; i < 4; i++) {
-        pid_t pid = fork();
-        cr_assert(pid >= 0);
-        if (pid == 0) {
-            answers = ask(module_of(&program));
-            _exit(answers.count == program.count ? 0 : 1);
-        }
+        ask_in_process(&program);
     }
     for (int i = 0; i < 4; i++) {
         int status;
@@ -259,12 +266,7 @@ Test(cache, survives_processes_that_are_killed)
     struct program program;
     build(&program, "program", "-Wl,--build-id=sha1");
     for (int i = 0; i < 50; i++) {
-        pid_t pid = fork();
-        cr_assert(pid >= 0);
-        if (pid == 0) {
-            struct answers answers = ask(module_of(&program));
-            _exit(answers.count == program.count ? 0 : 1);
-        }
+        pid_t pid = ask_in_process(&program);
         usleep((useconds_t)i * 100);
         kill(pid, SIGKILL);
         cr_assert(waitpid(pid, NULL, 0) == pid);
