@@ -239,7 +239,9 @@ ttd_status model_write_event(model *m, ttd_writer *writer, const ttd_event *even
 ttd_status model_event(model *m, ttd_writer *writer)
 {
     entropy *from = &m->from;
-    ttd_event event = {.heap = any_id(m, m->heaps), .stack = any_id(m, m->stacks)};
+    /* One after the other: the order within an initializer is not defined. */
+    ttd_event event = {.heap = any_id(m, m->heaps)};
+    event.stack = any_id(m, m->stacks);
     event.thread = any_id(m, m->threads < MODEL_THREADS ? m->threads : MODEL_THREADS);
     uint64_t parameters[TTD_PARAMETERS_MAX];
     if (m->style == MODEL_REALISTIC) {

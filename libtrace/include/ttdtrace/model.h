@@ -109,6 +109,16 @@ typedef struct ttd_event {
     /** Nanoseconds since the trace's start_time, as far as its time_unit resolves; 0 if that is 0.
      */
     uint64_t wall_time;
+    ttd_id thread;
+    ttd_id stack;
+    /**
+     * Set by the reader: ordinals of address and base_address among those that the event's chunk
+     * spells out, from 0; without meaning where the address is 0. Within a chunk equal ordinals
+     * mean equal addresses, so that who follows blocks need not look most of them up: see
+     * ttd_batch.addresses. The same address may have several.
+     */
+    uint32_t address_ordinal;
+    uint32_t base_ordinal;
     /** Alloc, ReAlloc: the address returned; 0 if none. Otherwise 0. */
     uint64_t address;
     /** ReAlloc: the address before; equal to base_address. Otherwise 0. */
@@ -139,16 +149,6 @@ typedef struct ttd_event {
     uint8_t action;
     /** A ttd_api_function, or a value unknown to this library. */
     uint8_t api;
-    ttd_id thread;
-    ttd_id stack;
-    /**
-     * Set by the reader: ordinals of address and base_address among those that the event's chunk
-     * spells out, from 0; without meaning where the address is 0. Within a chunk equal ordinals
-     * mean equal addresses, so that who follows blocks need not look most of them up. The same
-     * address may have several.
-     */
-    uint32_t address_ordinal;
-    uint32_t base_ordinal;
 } ttd_event;
 
 /** Whether the call returned. */

@@ -105,6 +105,14 @@ typedef struct ttd_batch {
         const ttd_metadata *metadata;
         const ttd_end *end;
     } u;
+    /**
+     * TTD_KIND_EVENTS: the addresses that these events are the first of their chunk to mention, by
+     * ordinal from first_ordinal on (see ttd_event.address_ordinal). The first batch of a chunk
+     * begins with 0, each other one where the one before ended.
+     */
+    const uint64_t *addresses;
+    size_t address_count;
+    uint32_t first_ordinal;
     ttd_error error;
 } ttd_batch;
 
@@ -130,7 +138,7 @@ typedef struct ttd_reader_options {
     uint32_t event_batches;
 } ttd_reader_options;
 
-/** Each batch takes about 15 kB. */
+/** Each batch takes about 17 kB. */
 #define TTD_EVENT_BATCHES_MAX 1024u
 
 /** All kinds, not tolerant, one batch of events. */

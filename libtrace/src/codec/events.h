@@ -31,9 +31,22 @@ typedef struct ttd_event_class {
     uint8_t rest;
     /** A ttd_event_usual. */
     uint8_t usual;
+    /** The decoder's: what an event adds to a tally. */
+    uint32_t tally;
     /** What the parameters are, if they are by the API's template; else NULL. */
     const char *items;
 } ttd_event_class;
+
+/** How many events of a batch have a size, a base address and an address, and how many never
+ * returned, as one number. */
+#define TTD_TALLY_SIZE         (UINT32_C(1) << 0)
+#define TTD_TALLY_BASE         (UINT32_C(1) << 8)
+#define TTD_TALLY_ADDRESS      (UINT32_C(1) << 16)
+#define TTD_TALLY_NEVER        (UINT32_C(1) << 24)
+#define TTD_TALLY_SIZES(n)     ((n)&0xFF)
+#define TTD_TALLY_BASES(n)     ((n) >> 8 & 0xFF)
+#define TTD_TALLY_ADDRESSES(n) ((n) >> 16 & 0xFF)
+#define TTD_TALLY_NEVERS(n)    ((n) >> 24)
 
 /** How much work the rest of an event is; the frequent cases are told apart. */
 typedef enum ttd_event_rest {
@@ -208,6 +221,9 @@ void ttd_events_encoder_finish(ttd_events_encoder *encoder, ttd_buffer *out);
 /** Events that a decoder gives at a time at most; so few that they stay in the cache. */
 #define TTD_EVENT_BATCH 64
 
+/** Addresses that the events of a batch spell out at most. */
+#define TTD_EVENT_ADDRESSES ((size_t)2 * TTD_EVENT_BATCH)
+
 /** Ordinals that are moved at once, so that the number of moves is easy to predict. */
 #define TTD_ORDINAL_BLOCK 16
 
@@ -250,6 +266,10 @@ typedef struct ttd_event_buffer {
     /** Of each event: up to two, which is usual, or more. */
     uint64_t parameters[TTD_EVENT_BATCH][2];
     uint64_t more_parameters[TTD_EVENT_BATCH][TTD_PARAMETERS_MAX];
+    /** Addresses that the events spell out, the first of which has first_ordinal. */
+    uint64_t addresses[TTD_EVENT_ADDRESSES];
+    size_t address_count;
+    uint32_t first_ordinal;
 } ttd_event_buffer;
 
 /** Decoder of one chunk at a time. */
@@ -276,8 +296,14 @@ typedef struct ttd_events_decoder {
     ttd_event_buffer *buffers;
     size_t buffer_count;
     size_t buffer_next;
-    /** The batch that was decoded last. */
+    /** The batch that is being decoded, or was decoded last. */
     ttd_event_buffer *batch;
+    /** Of that batch: shape and class of each event, the events that have a size, and how many
+     * events have what. */
+    ttd_event_shape *shapes[TTD_EVENT_BATCH];
+    const ttd_event_class *classes[TTD_EVENT_BATCH];
+    uint32_t sized[TTD_EVENT_BATCH + 1];
+    uint32_t tally;
 } ttd_events_decoder;
 
 /** @param batches  how many stay as they are, the last one included; 1 or more. While another is

@@ -50,8 +50,8 @@ static bool reserve_addresses(ttd_events_decoder *decoder, size_t events)
                      ttd_cursor_left(&decoder->columns[TTD_COLUMN_ACQUIRED_EXPLICIT]);
     void *array = addresses->spelled;
     addresses->count = 0;
-    /* One more: reading past the end of a column gives an address, too, before it is noticed. */
-    if (ttd_grow_array(allocator, &array, &addresses->capacity, spelled + 2,
+    /* More: reading past the end of a column gives addresses, too, before it is noticed. */
+    if (ttd_grow_array(allocator, &array, &addresses->capacity, spelled + TTD_EVENT_ADDRESSES,
                        sizeof *addresses->spelled))
         return false;
     addresses->spelled = array;

@@ -36,6 +36,18 @@ uint64_t ttd_events_next_gap(ttd_events_decoder *decoder, ttd_column column, uin
 bool ttd_events_decode_exception(ttd_events_decoder *decoder, const ttd_event_class *class,
                                  uint64_t number, ttd_position *start, ttd_position *end);
 
+/** The part of an event that its class gives, or that is 0 where the class has no such thing. */
+#define TTD_EVENT_CLASS_PART offsetof(ttd_event, address)
+
+static inline void ttd_event_copy_class(ttd_event *event, const ttd_event *prototype)
+{
+    memcpy((char *)event + TTD_EVENT_CLASS_PART, (const char *)prototype + TTD_EVENT_CLASS_PART,
+           sizeof *event - TTD_EVENT_CLASS_PART);
+}
+
+/** Decodes sizes, addresses and parameters of `count` events, the rest of which is there. */
+void ttd_events_decode_values(ttd_events_decoder *decoder, uint32_t count);
+
 /** Decodes `count` events; what is wrong is left in the decoder and its columns. */
 void ttd_events_decode_batch(ttd_events_decoder *decoder, uint32_t count);
 

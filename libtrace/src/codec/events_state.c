@@ -102,6 +102,10 @@ void ttd_event_class_complete(ttd_event_class *class)
         class->stored = (uint8_t)ttd_template_stored(class->items);
     class->rest = (uint8_t)rest_of(class);
     class->usual = (uint8_t)usual_of(class);
+    class->tally = (class->form & TTD_FORM_SIZE ? TTD_TALLY_SIZE : 0) +
+                   (class->form & TTD_FORM_BASE ? TTD_TALLY_BASE : 0) +
+                   (class->form & TTD_FORM_ADDRESS ? TTD_TALLY_ADDRESS : 0) +
+                   (outcome == TTD_OUTCOME_NEVER ? TTD_TALLY_NEVER : 0);
 }
 
 bool ttd_event_state_add_thread(ttd_event_state *state, ttd_id id)

@@ -84,7 +84,11 @@ static ttd_status decode_events(ttd_reader *reader, ttd_batch *batch, ttd_error 
         return no_memory(reader, error);
     if (status != TTD_OK)
         return corrupt(reader, reader->events.error, error);
-    batch->u.events = reader->events.batch->events;
+    const ttd_event_buffer *events = reader->events.batch;
+    batch->u.events = events->events;
+    batch->addresses = events->addresses;
+    batch->address_count = events->address_count;
+    batch->first_ordinal = events->first_ordinal;
     return TTD_OK;
 }
 

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sizes, addresses and parameters of the events of a batch; their classes are known. See
+ * events_loop.c.
+ */
+#include "codec/events_decoder.h"
+
+#include <string.h>
+
+#include "codec/api.h"
+
+/** A varint and the cursor behind it, so that the cursor itself can stay in registers. */
+typedef struct taken {
+    uint64_t value;
+    ttd_cursor cursor;
+} taken;
+
+static taken take_slow(ttd_cursor cursor)
+{
+    taken result;
+    result.value = ttd_cursor_varint_slow(&cursor);
+    result.cursor = cursor;
+    return result;
+}
+
+/** Squeezes the 7-bit groups of up to 8 bytes together. */
+static inline uint64_t squeeze(uint64_t x)
+{
+    x = (x & UINT64_C(0x7F007F007F007F00)) >> 1 | (x & UINT64_C(0x007F007F007F007F));
+    x = (x & UINT64_C(0x3FFF00003FFF0000)) >> 2 | (x & UINT64_C(0x00003FFF00003FFF));
+    return (x & UINT64_C(0x0FFFFFFF00000000)) >> 4 | (x & UINT64_C(0x000000000FFFFFFF));
+}
+
+/** A varint, without a branch for each of its bytes: their number is hard to predict. */
+static inline uint64_t take(ttd_cursor *cursor)
+{
+    size_t left = ttd_cursor_left(cursor);
+    const uint8_t *at = cursor->at;
+    if (left >= 1 && at[0] < 0x80) {
+        cursor->at = at + 1;
+        return at[0];
+    }
+    if (left >= 8) {
+        uint64_t x = ttd_get64(at);
+        uint64_t stops = ~x & UINT64_C(0x8080808080808080);
+        uint64_t stop = stops & (0 - stops); /* the top bit of the last byte */
+        uint64_t last = stop - (stop >> 7);  /* its other bits */
+        if (stop != 0 && (x & last) != 0) {
+            /* Which byte that is, from 0: one of the multiplier's bytes ends up on top. */
+            cursor->at = at + 1 + ((stop >> 7) * UINT64_C(0x0001020304050607) >> 56);
+            return squeeze(x & (stop - 1));
+        }
+    }
+    taken result = take_slow(*cursor);
+    *cursor = result.cursor;
+    return result.value;
+}
+
+/** See swap_predicted() of the encoder: it is its own inverse. */
+static inline uint64_t swap_predicted(uint64_t value, uint64_t predicted)
+{
+    if (value == predicted)
+        return 0;
+    return value == 0 ? predicted : value;
+}
+
+static void decode_sizes(ttd_events_decoder *decoder)
+{
+    ttd_event *events = decoder->batch->events;
+    ttd_cursor sizes = decoder->columns[TTD_COLUMN_SIZES];
+    size_t count = TTD_TALLY_SIZES(decoder->tally);
+    for (size_t i = 0; i < count; i++) {
+        size_t index = decoder->sized[i];
+        ttd_event_shape *shape = decoder->shapes[index];
+        shape->size = swap_predicted(take(&sizes), shape->size);
+        events[index].size = shape->size;
+    }
+    decoder->columns[TTD_COLUMN_SIZES] = sizes;
+}
+
+/** Reads an address that is spelled out; returns its ordinal. There is room, also after errors. */
+static inline uint32_t take_explicit(ttd_events_decoder *decoder, ttd_column column, uint64_t *last)
+{
+    ttd_event_addresses *addresses = &decoder->addresses;
+    uint64_t address = *last + ttd_unzigzag(take(&decoder->columns[column]));
+    *last = address;
+    if (address == 0)
+        ttd_events_decoder_fail(decoder, "address of an event");
+    addresses->spelled[addresses->count] = ttd_rotate_left(address, TTD_ADDRESS_ROTATION);
+    return (uint32_t)addresses->count++;
+}
+
+static inline void push(ttd_ordinal_list *list, uint32_t ordinal)
+{
+    list->items[list->count++] = ordinal;
+}
+
+static inline void decode_base(ttd_events_decoder *decoder, bool releases, ttd_event *event)
+{
+    size_t place = *decoder->columns[TTD_COLUMN_RELEASED].at++;
+    ttd_ordinal_list *allocated = &decoder->addresses.allocated;
+    uint32_t ordinal = 0;
+    if (place == 0)
+        ordinal = take_explicit(decoder, TTD_COLUMN_RELEASED_EXPLICIT, &decoder->state.released);
+    else if (place > allocated->count)
+        ttd_events_decoder_fail(decoder, "place of an address");
+    else if (releases)
+        ordinal = ttd_ordinal_take(allocated, place);
+    else
+        ordinal = allocated->items[allocated->count - place];
+    if (releases)
+        push(&decoder->addresses.freed, ordinal);
+    event->base_ordinal = ordinal;
+    event->base_address = decoder->addresses.spelled[ordinal];
+}
+
+static inline void decode_address(ttd_events_decoder *decoder, ttd_event *event)
+{
+    size_t place = *decoder->columns[TTD_COLUMN_ACQUIRED].at++;
+    ttd_ordinal_list *freed = &decoder->addresses.freed;
+    uint32_t ordinal = 0;
+    if (place == 0)
+        ordinal = take_explicit(decoder, TTD_COLUMN_ACQUIRED_EXPLICIT, &decoder->state.acquired);
+    else if (place > freed->count)
+        ttd_events_decoder_fail(decoder, "place of an address");
+    else
+        ordinal = ttd_ordinal_take(freed, place);
+    push(&decoder->addresses.allocated, ordinal);
+    event->address_ordinal = ordinal;
+    event->address = decoder->addresses.spelled[ordinal];
+}
+
+static void decode_parameters(ttd_events_decoder *decoder, ttd_event *event,
+                              const ttd_event_class *class, const ttd_event_shape *shape,
+                              uint64_t *parameters)
+{
+    uint64_t *stored = decoder->state.stored + shape->stored;
+    for (unsigned i = 0; i < class->stored; i++)
+        stored[i] =
+            swap_predicted(ttd_cursor_varint(&decoder->columns[TTD_COLUMN_EXTRA]), stored[i]);
+    if (!class->items)
+        memcpy(parameters, stored, class->stored * sizeof *stored);
+    else if (!ttd_template_apply(class->items, event, stored, parameters))
+        ttd_events_decoder_fail(decoder, "parameters of an event");
+}
+
+/** What few events have. */
+static void decode_extra(ttd_events_decoder *decoder, ttd_event *event,
+                         const ttd_event_class *class, const ttd_event_shape *shape,
+                         uint64_t *parameters)
+{
+    ttd_cursor *extra = &decoder->columns[TTD_COLUMN_EXTRA];
+    if ((class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_RESULT) {
+        event->result = ttd_cursor_varint(extra);
+        if (event->result < TTD_OUTCOME_RESULT)
+            ttd_events_decoder_fail(decoder, "result of an event");
+    }
+    if (class->action == TTD_ACTION_CREATE) {
+        event->reserve_size = ttd_cursor_varint(extra);
+        event->commit_size = ttd_cursor_varint(extra);
+    } else if (class->action == TTD_ACTION_PROTECT) {
+        event->make_read_only = ttd_cursor_varint(extra);
+    }
+    if (event->parameters)
+        decode_parameters(decoder, event, class, shape, parameters);
+}
+
+/** All but size and addresses of an event that is not a usual one. */
+static void decode_rest(ttd_events_decoder *decoder, size_t index)
+{
+    const ttd_event_class *class = decoder->classes[index];
+    ttd_event *event = &decoder->batch->events[index];
+    if (class->action == TTD_ACTION_REALLOC)
+        event->previous_address = event->base_address;
+    if (class->rest == TTD_REST_OTHER) {
+        uint64_t *parameters = decoder->batch->more_parameters[index];
+        if (class->form & TTD_FORM_PARAMETERS)
+            event->parameters = parameters;
+        decode_extra(decoder, event, class, decoder->shapes[index], parameters);
+    } else if (class->rest != TTD_REST_NONE) {
+        uint64_t *parameters = decoder->batch->parameters[index];
+        event->parameters = parameters;
+        parameters[0] = class->rest & TTD_REST_BASE ? event->base_address : event->size;
+        parameters[1] = event->size;
+    }
+}
+
+static inline void decode_event(ttd_events_decoder *decoder, size_t index)
+{
+    const ttd_event_class *class = decoder->classes[index];
+    ttd_event *event = &decoder->batch->events[index];
+    uint64_t *parameters = decoder->batch->parameters[index];
+    if (class->usual == TTD_USUAL_FREE) {
+        decode_base(decoder, true, event);
+        event->parameters = parameters;
+        *parameters = event->base_address;
+    } else if (class->usual == TTD_USUAL_ALLOC) {
+        decode_address(decoder, event);
+        event->parameters = parameters;
+        *parameters = event->size;
+    } else {
+        if (class->form & TTD_FORM_BASE)
+            decode_base(decoder, class->releases, event);
+        if (class->form & TTD_FORM_ADDRESS)
+            decode_address(decoder, event);
+        decode_rest(decoder, index);
+    }
+}
+
+/** Whether there is a place for each address. */
+static bool has_places(ttd_events_decoder *decoder)
+{
+    uint32_t tally = decoder->tally;
+    if (ttd_cursor_left(&decoder->columns[TTD_COLUMN_RELEASED]) >= TTD_TALLY_BASES(tally) &&
+        ttd_cursor_left(&decoder->columns[TTD_COLUMN_ACQUIRED]) >= TTD_TALLY_ADDRESSES(tally))
+        return true;
+    ttd_events_decoder_fail(decoder, "payload too short");
+    return false;
+}
+
+void ttd_events_decode_values(ttd_events_decoder *decoder, uint32_t count)
+{
+    decode_sizes(decoder);
+    if (!has_places(decoder))
+        return;
+    size_t spelled = decoder->addresses.count;
+    for (uint32_t i = 0; i < count; i++)
+        decode_event(decoder, i);
+    ttd_event_buffer *batch = decoder->batch;
+    batch->first_ordinal = (uint32_t)spelled;
+    batch->address_count = decoder->addresses.count - spelled;
+    memcpy(batch->addresses, decoder->addresses.spelled + spelled,
+           batch->address_count * sizeof *batch->addresses);
+}
