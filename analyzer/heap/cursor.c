@@ -26,7 +26,7 @@ static void forget_state(heap_cursor *cursor)
     if (cursor->sums)
         heap_tables_clear(cursor->sums);
     heap_ahead_forget(&cursor->ahead);
-    cursor->count = 0;
+    cursor->batch.count = 0;
     cursor->at_end = false;
 }
 
@@ -58,7 +58,7 @@ static ttd_status call_hook(heap_cursor *cursor, const ttd_batch *batch)
  * batch that does not is seen by nobody. */
 static ttd_status refill(heap_cursor *cursor, const heap_keyframe *from, ttd_error *error)
 {
-    while (!cursor->count && !cursor->at_end) {
+    while (!cursor->batch.count && !cursor->at_end) {
         ttd_batch batch;
         ttd_status status = heap_ahead_next(&cursor->ahead, &batch, error);
         if (status == TTD_ERROR_TRUNCATED) {
@@ -75,11 +75,8 @@ static ttd_status refill(heap_cursor *cursor, const heap_keyframe *from, ttd_err
             status = call_hook(cursor, &batch);
         if (status != TTD_OK)
             return status;
-        if (batch.kind == TTD_KIND_EVENTS) {
-            cursor->events = batch.u.events;
-            cursor->count = batch.count;
-            cursor->chunk = batch.chunk.number;
-        }
+        if (batch.kind == TTD_KIND_EVENTS)
+            cursor->batch = batch;
     }
     return TTD_OK;
 }
@@ -109,7 +106,7 @@ static ttd_status jump(heap_cursor *cursor, const heap_keyframe *keyframe, ttd_e
         status = ttd_reader_seek_event(cursor->reader, keyframe->next, error);
     if (status == TTD_OK)
         status = refill(cursor, keyframe, error);
-    return status == TTD_OK && !cursor->count ? TTD_ERROR_CORRUPT : status;
+    return status == TTD_OK && !cursor->batch.count ? TTD_ERROR_CORRUPT : status;
 }
 
 /* Brings the cursor to a place from which `target` is reached by going on. */
@@ -141,17 +138,16 @@ ttd_status heap_cursor_seek(heap_cursor *cursor, ttd_position target, ttd_error 
     cursor->target = target;
     while (status == TTD_OK) {
         status = refill(cursor, NULL, error);
-        if (status != TTD_OK || !cursor->count)
+        if (status != TTD_OK || !cursor->batch.count)
             break;
         size_t applied = 0;
-        status = heap_replay_apply(&cursor->replay, cursor->chunk, cursor->events, cursor->count,
-                                   target, &applied);
-        cursor->events += applied;
-        cursor->count -= applied;
+        status = heap_replay_apply(&cursor->replay, &cursor->batch, target, &applied);
+        cursor->batch.u.events += applied;
+        cursor->batch.count -= applied;
         if (status == TTD_OK && is_refuted(cursor)) {
             cursor->keyframes = NULL;
             status = start_over(cursor);
-        } else if (cursor->count) {
+        } else if (cursor->batch.count) {
             break;
         }
     }

@@ -44,11 +44,8 @@ typedef struct heap_cursor {
     heap_batch_hook hook;
     /** What the hook returned last. */
     ttd_status hook_status;
-    /** Events that were read and are still to be applied. */
-    const ttd_event *events;
-    size_t count;
-    /** Number of their chunk. */
-    uint64_t chunk;
+    /** The events of a batch that are still to be applied. */
+    ttd_batch batch;
     /** Where the cursor was sent to last. */
     ttd_position target;
     bool at_end;

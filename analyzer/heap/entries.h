@@ -6,43 +6,38 @@
 #ifndef ANALYZER_HEAP_ENTRIES_H
 #define ANALYZER_HEAP_ENTRIES_H
 
+#include <ttdtrace/reader.h>
+
 #include "heap/live.h"
-
-#define HEAP_NO_ENTRY UINT32_MAX
-
-/** Events that are looked up together. */
-#define HEAP_ENTRIES_BATCH 64
 
 /** All zero but for `chunk` when empty: see heap_entries_init(). */
 typedef struct heap_entries {
-    /** By ordinal; HEAP_NO_ENTRY where not looked up yet. */
+    /** By ordinal. */
     uint32_t *items;
     size_t count;
     size_t capacity;
     uint64_t chunk;
 } heap_entries;
 
-/** What a call refers to; without meaning where the event's address is 0. */
-typedef struct heap_entry_pair {
-    uint32_t base;
-    uint32_t address;
-} heap_entry_pair;
-
 void heap_entries_init(heap_entries *entries);
 void heap_entries_free(heap_entries *entries);
 
-/** Forgets all unless the chunk is the same as before, and where the table must be swept, which it
- * is.
- */
+/** Forgets all unless the chunk is the same as before; before another one the table is swept if it
+ * must be. */
 void heap_entries_begin(heap_entries *entries, heap_live *live, uint64_t chunk);
 
 /**
- * Finds the entries of all addresses of up to HEAP_ENTRIES_BATCH events.
+ * Finds the entries of all addresses that a batch of events adds to those of its chunk; the batches
+ * before were added already. A batch may be added twice.
  *
- * @param pairs  set on TTD_OK, one for each event
- * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (batches before are missing).
  */
-ttd_status heap_entries_look_up(heap_entries *entries, heap_live *live, const ttd_event *events,
-                                size_t count, heap_entry_pair *pairs);
+ttd_status heap_entries_add(heap_entries *entries, heap_live *live, const ttd_batch *batch);
+
+/** The entry of an ordinal that was added. */
+static inline uint32_t heap_entries_get(const heap_entries *entries, uint32_t ordinal)
+{
+    return entries->items[ordinal];
+}
 
 #endif

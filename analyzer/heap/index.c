@@ -167,10 +167,8 @@ static ttd_status add_batch(index_maker *maker, const ttd_batch *batch)
     if (batch->chunk.number != maker->chunk)
         status = pass_boundary(maker, batch);
     maker->reached = ttd_event_position(&batch->u.events[batch->count - 1]);
-    return status == TTD_OK
-               ? heap_replay_apply(&maker->replay, batch->chunk.number, batch->u.events,
-                                   batch->count, ttd_position_max(), &applied)
-               : status;
+    return status == TTD_OK ? heap_replay_apply(&maker->replay, batch, ttd_position_max(), &applied)
+                            : status;
 }
 
 static ttd_status replay_all(index_maker *maker, ttd_reader *reader, const heap_batch_hook *hook,

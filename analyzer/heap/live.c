@@ -21,38 +21,58 @@ static size_t records_of(size_t slots)
     return slots / 2;
 }
 
-/* Memory for the index and the records of `capacity` slots; records that exist are copied. */
-static ttd_status allocate(heap_live *live, size_t capacity)
+/* Memory for the records of `capacity` slots; those that exist are copied. */
+static ttd_status allocate_records(heap_live *live, size_t capacity)
 {
     size_t size = records_of(capacity) * sizeof(heap_block);
-    heap_slot *slots = calloc(capacity, sizeof *slots);
-    heap_block *blocks = aligned_alloc(RECORD_ALIGNMENT, size);
     uint32_t *unused = realloc(live->unused, records_of(capacity) * sizeof *unused);
-    if (unused)
-        live->unused = unused;
-    if (!slots || !blocks || !unused) {
-        free(slots);
-        free(blocks);
+    if (!unused)
         return TTD_ERROR_NO_MEMORY;
-    }
-    grow_hint(slots, capacity * sizeof *slots);
+    live->unused = unused;
+    heap_block *blocks = aligned_alloc(RECORD_ALIGNMENT, size);
+    if (!blocks)
+        return TTD_ERROR_NO_MEMORY;
     grow_hint(blocks, size);
     if (live->block_count)
         memcpy(blocks, live->blocks, live->block_count * sizeof *blocks);
-    free(live->slots);
     free(live->blocks);
-    live->slots = slots;
     live->blocks = blocks;
+    return TTD_OK;
+}
+
+/* Moves what is in the slots to `capacity` others. */
+static ttd_status allocate_slots(heap_live *live, size_t capacity)
+{
+    heap_slot *slots = calloc(capacity, sizeof *slots);
+    if (!slots)
+        return TTD_ERROR_NO_MEMORY;
+    grow_hint(slots, capacity * sizeof *slots);
+    for (size_t i = 0; i < live->slot_capacity; i++) {
+        if (!live->slots[i].record)
+            continue;
+        size_t at = live->slots[i].hash & (capacity - 1);
+        while (slots[at].record)
+            at = (at + 1) & (capacity - 1);
+        slots[at] = live->slots[i];
+    }
+    free(live->slots);
+    live->slots = slots;
     live->slot_capacity = capacity;
     return TTD_OK;
+}
+
+static ttd_status grow(heap_live *live, size_t capacity)
+{
+    ttd_status status = allocate_records(live, capacity);
+    return status == TTD_OK ? allocate_slots(live, capacity) : status;
 }
 
 ttd_status heap_live_init(heap_live *live)
 {
     *live =
-        (heap_live){.key = hash_key_new(), .life_unused = HEAP_NO_LIFE, .last_life = HEAP_NO_LIFE};
+        (heap_live){.key = hash_key_new(), .life_unused = HEAP_NO_LIFE, .last_heap = HEAP_NO_HEAP};
     map_init(&live->life_of_heap);
-    return allocate(live, FIRST_CAPACITY);
+    return grow(live, FIRST_CAPACITY);
 }
 
 void heap_live_free(heap_live *live)
@@ -82,25 +102,6 @@ static inline bool is_stale(const heap_live *live, const heap_block *block)
     return live->lives[block->life].ended;
 }
 
-/* Grows the table. */
-static ttd_status grow(heap_live *live, size_t capacity)
-{
-    ttd_status status = allocate(live, capacity);
-    if (status != TTD_OK)
-        return status;
-    size_t mask = live->slot_capacity - 1;
-    for (uint32_t i = 0; i < live->block_count; i++) {
-        if (!live->blocks[i].address)
-            continue;
-        uint32_t hash = heap_live_hash(live, live->blocks[i].address);
-        size_t at = hash & mask;
-        while (live->slots[at].record)
-            at = (at + 1) & mask;
-        live->slots[at] = (heap_slot){hash, i + 1};
-    }
-    return TTD_OK;
-}
-
 ttd_status heap_live_reserve(heap_live *live, uint64_t count)
 {
     size_t capacity = live->slot_capacity;
@@ -112,7 +113,7 @@ ttd_status heap_live_reserve(heap_live *live, uint64_t count)
     return capacity > live->slot_capacity ? grow(live, capacity) : TTD_OK;
 }
 
-ttd_status heap_live_entry(heap_live *live, uint64_t address, uint32_t hash, uint32_t *entry)
+ttd_status heap_live_entry_slow(heap_live *live, uint64_t address, uint32_t hash, uint32_t *entry)
 {
     heap_slot *slot = probe(live, address, hash);
     if (!slot->record) {
@@ -166,7 +167,7 @@ static ttd_status find_life(heap_live *live, ttd_id heap, uint32_t *life)
 static inline ttd_status life_of(heap_live *live, ttd_id heap, uint32_t *life)
 {
     *life = live->last_life;
-    if (live->last_life != HEAP_NO_LIFE && live->last_heap == heap)
+    if (live->last_heap == heap)
         return TTD_OK;
     return find_life(live, heap, life);
 }
@@ -248,7 +249,7 @@ uint64_t heap_live_destroy(heap_live *live, ttd_id heap)
         return 0;
     live->lives[life].ended = true;
     live->life_ended++;
-    live->last_life = HEAP_NO_LIFE;
+    live->last_heap = HEAP_NO_HEAP;
     live->count -= blocks;
     heap_sum_subtract(&live->bytes, live->lives[life].bytes);
     return blocks;

@@ -33,17 +33,17 @@ typedef struct heap_block {
     uint64_t event;
     /** When it was acquired: time_end of that event. */
     ttd_position allocated;
+    ttd_id thread;
     ttd_id stack;
     ttd_id heap;
-    ttd_id thread;
     /** For whoever observes the replay; 0 at first, and carried through reallocations. */
     uint32_t user;
     /** The table's own: index of its heap's life. */
     uint32_t life;
-    /** A ttd_api_function. */
-    uint8_t api;
     /** A ttd_action: Alloc or ReAlloc. */
     uint8_t action;
+    /** A ttd_api_function. */
+    uint8_t api;
     /** The table's own: acquired, and not released since. It may be stale. */
     bool is_held;
 } heap_block;
@@ -56,6 +56,9 @@ typedef struct heap_slot {
 } heap_slot;
 
 #define HEAP_NO_LIFE UINT32_MAX
+
+/** No ttd_id. */
+#define HEAP_NO_HEAP UINT64_MAX
 
 /** What is tolerated of entries that are not live, and of heaps that were destroyed, however few
  * blocks there are. */
@@ -97,7 +100,8 @@ typedef struct heap_live {
     /** Lives that ended since the last sweep. */
     uint32_t life_ended;
     hash_map life_of_heap;
-    ttd_id last_heap;
+    /** The heap that was asked for last, and its life; HEAP_NO_HEAP if there is none. */
+    uint64_t last_heap;
     uint32_t last_life;
 
     heap_discard_function discard;
@@ -134,6 +138,9 @@ static inline __attribute__((always_inline)) void heap_live_prefetch_record(cons
         __builtin_prefetch(&live->blocks[record - 1], 1);
 }
 
+/** The general case of heap_live_entry(). */
+ttd_status heap_live_entry_slow(heap_live *live, uint64_t address, uint32_t hash, uint32_t *entry);
+
 /**
  * The entry of an address, not 0; it is added if there is none.
  *
@@ -141,7 +148,16 @@ static inline __attribute__((always_inline)) void heap_live_prefetch_record(cons
  * @param entry  index in live->blocks, the same until heap_live_sweep(); set on TTD_OK
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status heap_live_entry(heap_live *live, uint64_t address, uint32_t hash, uint32_t *entry);
+static inline ttd_status heap_live_entry(heap_live *live, uint64_t address, uint32_t hash,
+                                         uint32_t *entry)
+{
+    const heap_slot *slot = &live->slots[hash & (live->slot_capacity - 1)];
+    uint32_t record = slot->record;
+    if (!record || slot->hash != hash || live->blocks[record - 1].address != address)
+        return heap_live_entry_slow(live, address, hash, entry);
+    *entry = record - 1;
+    return TTD_OK;
+}
 
 /** Makes room for `count` entries. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status heap_live_reserve(heap_live *live, uint64_t count);
@@ -157,11 +173,10 @@ static inline void heap_live_add(heap_live *live, heap_life *life, uint64_t size
 
 static inline void heap_live_subtract(heap_live *live, heap_life *life, uint64_t size)
 {
-    heap_sum gone = {0, size};
     life->blocks--;
-    heap_sum_subtract(&life->bytes, gone);
+    heap_sum_take(&life->bytes, size);
     live->count--;
-    heap_sum_subtract(&live->bytes, gone);
+    heap_sum_take(&live->bytes, size);
 }
 
 /** What heap_live_acquire() found and did. */
@@ -187,7 +202,7 @@ static inline heap_block *heap_live_acquire_quickly(heap_live *live, uint32_t en
                                                     uint64_t size)
 {
     heap_block *block = &live->blocks[entry];
-    if (block->is_held || heap != live->last_heap || live->last_life == HEAP_NO_LIFE)
+    if (block->is_held || heap != live->last_heap)
         return NULL;
     block->is_held = true;
     block->life = live->last_life;

@@ -43,7 +43,7 @@ static ttd_status begin(heap_pass *pass, ttd_reader *reader, const heap_keyframe
 static ttd_status go(heap_pass *pass, ttd_position at, ttd_error *error)
 {
     ttd_status status = heap_cursor_seek(&pass->cursor, at, error);
-    pass->reached_end = pass->cursor.at_end && !pass->cursor.count;
+    pass->reached_end = pass->cursor.at_end && !pass->cursor.batch.count;
     return status;
 }
 

@@ -108,12 +108,12 @@ static inline void set_block(heap_block *block, const ttd_event *event)
     block->size = event->size;
     block->event = event->number;
     block->allocated = event->time_end;
+    block->thread = event->thread;
     block->stack = event->stack;
     block->heap = event->heap;
-    block->thread = event->thread;
     block->user = 0;
-    block->api = event->api;
     block->action = event->action;
+    block->api = event->api;
 }
 
 static inline void copy_block(heap_block *to, const heap_block *from)
@@ -121,12 +121,12 @@ static inline void copy_block(heap_block *to, const heap_block *from)
     to->size = from->size;
     to->event = from->event;
     to->allocated = from->allocated;
+    to->thread = from->thread;
     to->stack = from->stack;
     to->heap = from->heap;
-    to->thread = from->thread;
     to->user = from->user;
-    to->api = from->api;
     to->action = from->action;
+    to->api = from->api;
 }
 
 static inline ttd_status keep_ended(heap_changes *changes, const heap_block *block, uint32_t record)
@@ -220,45 +220,66 @@ static inline ttd_status release(heap_replay *replay, const ttd_event *event, ui
     return notify(replay, &effect);
 }
 
-static inline ttd_status apply_alloc(heap_replay *replay, const ttd_event *event,
-                                     heap_entry_pair entries)
+/* Behind the last event that is known, and up to where events are to be applied. */
+typedef struct range {
+    const ttd_event *end;
+    ttd_position until;
+} range;
+
+/* The entries of what a call refers to. */
+static inline uint32_t base_entry(const heap_replay *replay, const ttd_event *event)
 {
-    if (!event->result || !event->address || !ttd_event_returned(event))
+    return heap_entries_get(&replay->entries, event->base_ordinal);
+}
+
+static inline uint32_t address_entry(const heap_replay *replay, const ttd_event *event)
+{
+    return heap_entries_get(&replay->entries, event->address_ordinal);
+}
+
+static inline ttd_status apply_alloc(heap_replay *replay, const ttd_event *event)
+{
+    if (!event->result || !event->address)
         return TTD_OK;
+    uint32_t entry = address_entry(replay, event);
     move_to(replay, event->time_end);
-    heap_block *quick =
-        heap_live_acquire_quickly(&replay->live, entries.address, event->heap, event->size);
+    heap_block *quick = heap_live_acquire_quickly(&replay->live, entry, event->heap, event->size);
     if (quick) {
         set_block(quick, event);
         return is_observed(replay) ? tell_acquired(replay, quick, NULL, NULL)
-                                   : keep_born(&replay->changes, event->number, entries.address);
+                                   : keep_born(&replay->changes, event->number, entry);
     }
     heap_block block = {.address = event->address};
     set_block(&block, event);
-    return acquire(replay, entries.address, &block, NULL);
+    return acquire(replay, entry, &block, NULL);
 }
 
-static inline ttd_status apply_free(heap_replay *replay, const ttd_event *event,
-                                    heap_entry_pair entries)
+static inline ttd_status apply_free(heap_replay *replay, const ttd_event *event)
 {
     if (!event->base_address || (!event->result && ttd_event_returned(event)))
         return TTD_OK;
     bool known;
-    return release(replay, event, entries.base, false, &known);
+    return release(replay, event, base_entry(replay, event), false, &known);
 }
 
-/* `is_alone`: nothing can happen between its release and its acquisition. */
-static ttd_status apply_realloc(heap_replay *replay, const ttd_event *event,
-                                heap_entry_pair entries, bool is_alone)
+/* Whether the acquisition of a ReAlloc comes before anything else can happen. */
+static inline bool is_alone(const heap_replay *replay, const ttd_event *event, range in)
 {
-    if (!event->result || !ttd_event_returned(event))
+    return event + 1 < in.end && !replay->queue.count &&
+           ttd_position_compare(event->time_end, in.until) <= 0 &&
+           ttd_position_compare(event->time_end, ttd_event_position(event + 1)) <= 0;
+}
+
+static ttd_status apply_realloc(heap_replay *replay, const ttd_event *event, range in)
+{
+    if (!event->result)
         return TTD_OK;
     heap_pending item;
     item.previous_address = event->base_address;
     item.has_previous = false;
     if (event->base_address) {
         ttd_status status =
-            release(replay, event, entries.base, event->address, &item.has_previous);
+            release(replay, event, base_entry(replay, event), event->address, &item.has_previous);
         if (status != TTD_OK)
             return status;
         item.has_previous = item.has_previous && is_observed(replay);
@@ -268,11 +289,11 @@ static ttd_status apply_realloc(heap_replay *replay, const ttd_event *event,
     item.block.address = event->address;
     set_block(&item.block, event);
     if (item.has_previous) {
-        item.previous = replay->live.blocks[entries.base];
+        item.previous = replay->live.blocks[base_entry(replay, event)];
         item.block.user = item.previous.user;
     }
-    if (is_alone)
-        return acquire(replay, entries.address, &item.block, &item);
+    if (is_alone(replay, event, in))
+        return acquire(replay, address_entry(replay, event), &item.block, &item);
     return heap_queue_push(&replay->queue, &item);
 }
 
@@ -303,28 +324,32 @@ static ttd_status tell_call(heap_replay *replay, const ttd_event *event)
     return replay->observer_status;
 }
 
-static inline ttd_status apply_event(heap_replay *replay, const ttd_event *event,
-                                     heap_entry_pair entries, bool is_alone)
+static inline void count_event(heap_counts *counts, const ttd_event *event)
 {
-    heap_counts *counts = &replay->counts;
+    counts->actions[event->action]++;
+    if (event->result)
+        return;
+    if (ttd_event_returned(event))
+        counts->failed++;
+    else
+        counts->unfinished++;
+}
+
+static inline ttd_status apply_event(heap_replay *replay, const ttd_event *event, range in)
+{
     if (is_observed(replay)) {
         ttd_status status = tell_call(replay, event);
         if (status != TTD_OK)
             return status;
     }
-    counts->events++;
-    counts->actions[event->action <= TTD_ACTION_DESTROY ? event->action : 0]++;
-    if (!ttd_event_returned(event))
-        counts->unfinished++;
-    else if (!event->result)
-        counts->failed++;
+    count_event(&replay->counts, event);
     switch (event->action) {
     case TTD_ACTION_ALLOC:
-        return apply_alloc(replay, event, entries);
+        return apply_alloc(replay, event);
     case TTD_ACTION_FREE:
-        return apply_free(replay, event, entries);
+        return apply_free(replay, event);
     case TTD_ACTION_REALLOC:
-        return apply_realloc(replay, event, entries, is_alone);
+        return apply_realloc(replay, event, in);
     case TTD_ACTION_DESTROY:
         return apply_destroy(replay, event);
     default:
@@ -349,54 +374,38 @@ ttd_status heap_replay_settle(heap_replay *replay, ttd_position until)
 
 /* ---- Applying ---- */
 
-/* Whether the acquisition of a ReAlloc comes before anything else can happen. */
-static inline bool is_alone(const heap_replay *replay, const ttd_event *event,
-                            const ttd_event *next, ttd_position until)
+/* How many of the events are not after `until`. */
+static size_t count_until(const ttd_event *events, size_t count, ttd_position until)
 {
-    return next && !replay->queue.count && ttd_position_compare(event->time_end, until) <= 0 &&
-           ttd_position_compare(event->time_end, ttd_event_position(next)) <= 0;
+    while (count && ttd_position_compare(ttd_event_position(&events[count - 1]), until) > 0)
+        count--;
+    return count;
 }
 
-static ttd_status apply_batch(heap_replay *replay, const ttd_event *events, size_t count,
-                              ttd_position until, size_t *applied)
+static ttd_status apply_events(heap_replay *replay, const ttd_event *events, size_t count, range in)
 {
-    heap_entry_pair entries[HEAP_ENTRIES_BATCH];
-    bool is_bounded = ttd_position_compare(until, ttd_position_max()) < 0;
-    ttd_status status =
-        heap_entries_look_up(&replay->entries, &replay->live, events, count, entries);
-    size_t i = 0;
-    for (; i < count && status == TTD_OK; i++) {
-        const ttd_event *event = &events[i];
-        bool alone = false;
-        if (is_bounded && ttd_position_compare(ttd_event_position(event), until) > 0)
-            break;
+    ttd_status status = TTD_OK;
+    for (const ttd_event *event = events; event < events + count && status == TTD_OK; event++) {
         if (replay->queue.count)
             status = heap_replay_settle(replay, ttd_event_position(event));
-        if (event->action == TTD_ACTION_REALLOC)
-            alone = is_alone(replay, event, i + 1 < count ? event + 1 : NULL, until);
         if (status == TTD_OK)
-            status = apply_event(replay, event, entries[i], alone);
+            status = apply_event(replay, event, in);
     }
-    *applied = i;
     return status;
 }
 
-ttd_status heap_replay_apply(heap_replay *replay, uint64_t chunk, const ttd_event *events,
-                             size_t count, ttd_position until, size_t *applied)
+ttd_status heap_replay_apply(heap_replay *replay, const ttd_batch *batch, ttd_position until,
+                             size_t *applied)
 {
-    ttd_status status = TTD_OK;
-    size_t done = 0;
-    while (status == TTD_OK && done < count) {
-        size_t wanted = count - done < HEAP_ENTRIES_BATCH ? count - done : HEAP_ENTRIES_BATCH;
-        size_t got;
-        heap_entries_begin(&replay->entries, &replay->live, chunk);
-        status = apply_batch(replay, events + done, wanted, until, &got);
-        done += got;
-        if (got < wanted)
-            break;
-    }
-    if (done)
-        replay->next = events[done - 1].number + 1;
-    *applied = done;
+    const ttd_event *events = batch->u.events;
+    size_t count = count_until(events, batch->count, until);
+    heap_entries_begin(&replay->entries, &replay->live, batch->chunk.number);
+    ttd_status status = heap_entries_add(&replay->entries, &replay->live, batch);
+    if (status == TTD_OK)
+        status = apply_events(replay, events, count, (range){events + batch->count, until});
+    replay->counts.events += count;
+    if (count)
+        replay->next = events[count - 1].number + 1;
+    *applied = count;
     return status;
 }

@@ -132,12 +132,15 @@ ttd_status heap_replay_reset(heap_replay *replay);
  * Applies events, in order, up to and including `until`, and every effect of earlier calls that is
  * due before them.
  *
- * @param chunk    number of the chunk that they come from: their ordinals are those of the reader
- * @param applied  set to how many were applied; less than `count` when the next is after `until`
- * @return TTD_OK, TTD_ERROR_NO_MEMORY, and what the observer returns.
+ * @param batch    of events, as from a reader; those that were applied already may be left out, but
+ *                 no other batches of its chunk before it
+ * @param applied  set to how many were applied; less than batch->count when the next is after
+ *                 `until`
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (batches are missing), and what the
+ *         observer returns.
  */
-ttd_status heap_replay_apply(heap_replay *replay, uint64_t chunk, const ttd_event *events,
-                             size_t count, ttd_position until, size_t *applied);
+ttd_status heap_replay_apply(heap_replay *replay, const ttd_batch *batch, ttd_position until,
+                             size_t *applied);
 
 /** The peak of all that was replayed, from the beginning or from a keyframe. */
 heap_peak heap_replay_peak(const heap_replay *replay);

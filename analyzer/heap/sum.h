@@ -14,15 +14,21 @@ typedef struct heap_sum {
 
 static inline void heap_sum_add(heap_sum *sum, uint64_t value)
 {
-    sum->low += value;
-    sum->high += sum->low < value;
+    if (__builtin_add_overflow(sum->low, value, &sum->low))
+        sum->high++;
+}
+
+/** What was added before. */
+static inline void heap_sum_take(heap_sum *sum, uint64_t value)
+{
+    if (__builtin_sub_overflow(sum->low, value, &sum->low))
+        sum->high--;
 }
 
 static inline void heap_sum_subtract(heap_sum *sum, heap_sum value)
 {
-    /* As two numbers, not as a vector, which would wait for the halves that were just written. */
-    bool borrows = __builtin_sub_overflow(sum->low, value.low, &sum->low);
-    sum->high = sum->high - value.high - borrows;
+    heap_sum_take(sum, value.low);
+    sum->high -= value.high;
 }
 
 static inline bool heap_sum_is_less(heap_sum a, heap_sum b)

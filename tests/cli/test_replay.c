@@ -21,9 +21,8 @@ static void replay_forward(heap_replay *replay, const ttd_event *events, size_t 
             size_t left = (next / chunk + 1) * chunk - next;
             batch = batch < count - next ? batch : count - next;
             batch = batch < left ? batch : left;
-            cr_assert_eq(heap_replay_apply(replay, next / chunk, events + next, batch,
-                                           heap_model_at(tick), &applied),
-                         TTD_OK);
+            ttd_batch given = heap_model_batch(next / chunk, events + next, batch);
+            cr_assert_eq(heap_replay_apply(replay, &given, heap_model_at(tick), &applied), TTD_OK);
             next += applied;
             if (applied < batch)
                 break;
@@ -134,21 +133,45 @@ static ttd_status refuse(void *context, const heap_effect *seen)
 Test(replay, observer_ends_the_replay)
 {
     ttd_event events[4];
+    const uint64_t addresses[4] = {0x10, 0x11, 0x12, 0x13};
     for (unsigned i = 0; i < 4; i++)
         events[i] = (ttd_event){.number = i,
                                 .action = TTD_ACTION_ALLOC,
                                 .time_start = heap_model_at(i),
                                 .time_end = heap_model_at(i),
                                 .result = 1,
-                                .address = 0x10 + i,
+                                .address = addresses[i],
                                 .address_ordinal = i};
     int allowed = 2;
     heap_observer observer = {.context = &allowed, .effect = refuse};
     heap_replay replay;
     cr_assert_eq(heap_replay_init(&replay, &observer), TTD_OK);
+    ttd_batch batch = {.kind = TTD_KIND_EVENTS,
+                       .count = 4,
+                       .u.events = events,
+                       .addresses = addresses,
+                       .address_count = 4};
     size_t applied;
-    cr_assert_eq(heap_replay_apply(&replay, 1, events, 4, ttd_position_max(), &applied),
+    cr_assert_eq(heap_replay_apply(&replay, &batch, ttd_position_max(), &applied),
                  TTD_ERROR_NO_MEMORY);
+    heap_replay_free(&replay);
+}
+
+Test(replay, batches_must_not_be_missing)
+{
+    const uint64_t address = 0x10;
+    ttd_event event = {.action = TTD_ACTION_FREE, .base_address = address, .base_ordinal = 3};
+    ttd_batch batch = {.kind = TTD_KIND_EVENTS,
+                       .count = 1,
+                       .u.events = &event,
+                       .addresses = &address,
+                       .address_count = 1,
+                       .first_ordinal = 3};
+    heap_replay replay;
+    cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
+    size_t applied;
+    cr_assert_eq(heap_replay_apply(&replay, &batch, ttd_position_max(), &applied),
+                 TTD_ERROR_ARGUMENT);
     heap_replay_free(&replay);
 }
 

@@ -25,10 +25,30 @@ ttd_position heap_model_at(unsigned tick)
 /* ---- Random traces ---- */
 
 /* An address may have several ordinals in a chunk. */
+#define ORDINALS (2 * ADDRESSES)
+
+static uint64_t nth_address(unsigned n)
+{
+    return 0x1000 + 16 * n;
+}
+
 static uint32_t random_ordinal(uint64_t address)
 {
     return address ? (uint32_t)(address - 0x1000) / 16 * 2 + heap_model_pick(2)
                    : heap_model_pick(99);
+}
+
+ttd_batch heap_model_batch(uint64_t chunk, const ttd_event *events, size_t count)
+{
+    static uint64_t addresses[ORDINALS];
+    for (unsigned i = 0; i < ORDINALS; i++)
+        addresses[i] = nth_address(i / 2);
+    return (ttd_batch){.kind = TTD_KIND_EVENTS,
+                       .count = count,
+                       .chunk.number = chunk,
+                       .u.events = events,
+                       .addresses = addresses,
+                       .address_count = ORDINALS};
 }
 
 static ttd_event random_event(unsigned clock)
@@ -50,10 +70,10 @@ static ttd_event random_event(unsigned clock)
     bool is_given = event.action == TTD_ACTION_FREE || event.action == TTD_ACTION_REALLOC;
     if (allocates) {
         event.size = heap_model_pick(100);
-        event.address = heap_model_pick(10) ? 0x1000 + 16 * heap_model_pick(ADDRESSES) : 0;
+        event.address = heap_model_pick(10) ? nth_address(heap_model_pick(ADDRESSES)) : 0;
     }
     if (is_given && heap_model_pick(8))
-        event.base_address = 0x1000 + 16 * heap_model_pick(ADDRESSES);
+        event.base_address = nth_address(heap_model_pick(ADDRESSES));
     if (event.action == TTD_ACTION_REALLOC)
         event.previous_address = event.base_address;
     event.address_ordinal = random_ordinal(event.address);

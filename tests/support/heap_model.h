@@ -29,6 +29,9 @@ ttd_position heap_model_at(unsigned tick);
  */
 size_t heap_model_events(ttd_event events[HEAP_MODEL_EVENTS_MAX]);
 
+/** Some of them as a batch of the chunk, with the ordinals that they have. */
+ttd_batch heap_model_batch(uint64_t chunk, const ttd_event *events, size_t count);
+
 /** What is true at a position. */
 typedef struct heap_model {
     /** The events that acquired what is live. */
