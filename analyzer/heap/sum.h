@@ -33,7 +33,9 @@ static inline void heap_sum_subtract(heap_sum *sum, heap_sum value)
 
 static inline bool heap_sum_is_less(heap_sum a, heap_sum b)
 {
-    return a.high != b.high ? a.high < b.high : a.low < b.low;
+    if (a.high == b.high)
+        return a.low < b.low;
+    return a.high < b.high;
 }
 
 /** The sum, or the largest number if it is beyond that. */

@@ -23,7 +23,7 @@ static bool decode_shapes(ttd_events_decoder *decoder, uint32_t count)
     ttd_event_state *state = &decoder->state;
     ttd_event_shape *shapes = state->shapes;
     ttd_event_shape *shape = &shapes[state->shape];
-    size_t shape_count = state->shape_count;
+    uint32_t shape_count = (uint32_t)state->shape_count;
     const uint8_t *symbols = decoder->columns[TTD_COLUMN_SHAPES_FIRST].at;
     uint32_t symbol = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -32,7 +32,7 @@ static bool decode_shapes(ttd_events_decoder *decoder, uint32_t count)
             symbol = read_symbol(decoder, symbol);
         /* Without a branch: nobody can predict whether the prediction was right. */
         symbol |= shape->next & (0 - (uint32_t)(symbol == 0));
-        if (symbol == 0 || symbol > shape_count) {
+        if (symbol - 1 >= shape_count) {
             ttd_events_decoder_fail(decoder, "shape of an event");
             return false;
         }

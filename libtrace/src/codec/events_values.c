@@ -43,12 +43,12 @@ static inline uint64_t take(ttd_cursor *cursor)
     if (left >= 8) {
         uint64_t x = ttd_get64(at);
         uint64_t stops = ~x & UINT64_C(0x8080808080808080);
-        uint64_t stop = stops & (0 - stops); /* the top bit of the last byte */
-        uint64_t last = stop - (stop >> 7);  /* its other bits */
-        if (stop != 0 && (x & last) != 0) {
-            /* Which byte that is, from 0: one of the multiplier's bytes ends up on top. */
-            cursor->at = at + 1 + ((stop >> 7) * UINT64_C(0x0001020304050607) >> 56);
-            return squeeze(x & (stop - 1));
+        uint64_t mask = stops ^ (stops - 1); /* all bits of the varint's bytes */
+        x &= mask;
+        if (stops != 0 && x > mask >> 8) {
+            const uint64_t ones = UINT64_C(0x0101010101010101);
+            cursor->at = at + ((mask & ones) * ones >> 56);
+            return squeeze(x);
         }
     }
     taken result = take_slow(*cursor);
@@ -185,11 +185,10 @@ static void decode_rest(ttd_events_decoder *decoder, size_t index)
     }
 }
 
-static inline void decode_event(ttd_events_decoder *decoder, size_t index)
+static inline void decode_event(ttd_events_decoder *decoder, size_t index, ttd_event *event,
+                                uint64_t *parameters)
 {
     const ttd_event_class *class = decoder->classes[index];
-    ttd_event *event = &decoder->batch->events[index];
-    uint64_t *parameters = decoder->batch->parameters[index];
     if (class->usual == TTD_USUAL_FREE) {
         decode_base(decoder, true, event);
         event->parameters = parameters;
@@ -224,9 +223,9 @@ void ttd_events_decode_values(ttd_events_decoder *decoder, uint32_t count)
     if (!has_places(decoder))
         return;
     size_t spelled = decoder->addresses.count;
-    for (uint32_t i = 0; i < count; i++)
-        decode_event(decoder, i);
     ttd_event_buffer *batch = decoder->batch;
+    for (uint32_t i = 0; i < count; i++)
+        decode_event(decoder, i, &batch->events[i], batch->parameters[i]);
     batch->first_ordinal = (uint32_t)spelled;
     batch->address_count = decoder->addresses.count - spelled;
     memcpy(batch->addresses, decoder->addresses.spelled + spelled,
