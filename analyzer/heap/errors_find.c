@@ -287,7 +287,7 @@ ttd_status heap_errors_find(ttd_reader *reader, uint32_t remembered, const heap_
     finder.has_early_blocks = trace->flags & (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED);
     finder.misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
     heap_conditions_init(&finder.conditions);
-    heap_observer observer = {&finder, see_effect, see_call};
+    heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
     ttd_status status = heap_freed_init(&finder.freed, remembered);
     if (status == TTD_OK) {
         status = heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);

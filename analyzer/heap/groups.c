@@ -5,6 +5,8 @@
 
 #include "base/grow.h"
 
+#define RECENT_MIN 64
+
 void heap_groups_init(heap_groups *groups)
 {
     *groups = (heap_groups){.has_stacks = true};
@@ -14,6 +16,7 @@ void heap_groups_init(heap_groups *groups)
 void heap_groups_free(heap_groups *groups)
 {
     free(groups->items);
+    free(groups->recent);
     map_free(&groups->by_key);
     *groups = (heap_groups){0};
 }
@@ -25,12 +28,34 @@ static inline bool has_key(const heap_groups *groups, uint32_t index, heap_key k
            groups->items[index].key.other == key.other;
 }
 
+static inline uint32_t *recent_of(const heap_groups *groups, heap_key key)
+{
+    return &groups->recent[(key.stack ^ key.other) & (groups->recent_capacity - 1)];
+}
+
+/* Makes room for one more group among the recent ones: all begin with the first group. */
+static ttd_status reserve_recent(heap_groups *groups)
+{
+    if (groups->count + 1 < groups->recent_capacity)
+        return TTD_OK;
+    size_t capacity = groups->recent_capacity ? 2 * groups->recent_capacity : RECENT_MIN;
+    uint32_t *recent = calloc(capacity, sizeof *recent);
+    if (!recent)
+        return TTD_ERROR_NO_MEMORY;
+    free(groups->recent);
+    groups->recent = recent;
+    groups->recent_capacity = capacity;
+    return TTD_OK;
+}
+
 /* A new group of nothing, with the key, API and position of its first block. */
 static ttd_status add_group(heap_groups *groups, const heap_group *first)
 {
     heap_key key = first->key;
     ttd_status status = grow_array((void **)&groups->items, &groups->capacity, groups->count + 1,
                                    sizeof *groups->items);
+    if (status == TTD_OK)
+        status = reserve_recent(groups);
     if (status == TTD_OK)
         status = map_set(&groups->by_key, key.stack, key.other, (uint32_t)groups->count);
     if (status != TTD_OK)
@@ -44,7 +69,9 @@ static ttd_status add_group(heap_groups *groups, const heap_group *first)
 /* Makes the group of a key the latest; false if there is none. */
 static inline bool find_group(heap_groups *groups, heap_key key)
 {
-    uint32_t *recent = &groups->recent[(key.stack ^ key.other) % HEAP_GROUPS_RECENT];
+    if (!groups->count)
+        return false;
+    uint32_t *recent = recent_of(groups, key);
     groups->latest = *recent;
     if (has_key(groups, *recent, key))
         return true;
@@ -135,6 +162,9 @@ void heap_groups_sort(heap_groups *groups)
     if (groups->count)
         qsort(groups->items, groups->count, sizeof *groups->items, compare);
     map_free(&groups->by_key);
+    free(groups->recent);
+    groups->recent = NULL;
+    groups->recent_capacity = 0;
 }
 
 ttd_status heap_groups_join(heap_groups *groups)

@@ -16,8 +16,6 @@ typedef struct heap_group {
     uint8_t api;
 } heap_group;
 
-#define HEAP_GROUPS_RECENT 64
-
 /** See heap_groups_init(). */
 typedef struct heap_groups {
     heap_group *items;
@@ -30,9 +28,12 @@ typedef struct heap_groups {
     heap_split split;
     bool has_stacks;
     hash_map by_key;
-    /** Index of the group added to last, and of some that are likely to be the next. */
+    /** Index of the group added to last. */
     uint32_t latest;
-    uint32_t recent[HEAP_GROUPS_RECENT];
+    /** By some bits of the key, the group that was last found with them: a power of two of them,
+     * more than there are groups. */
+    uint32_t *recent;
+    size_t recent_capacity;
 } heap_groups;
 
 void heap_groups_init(heap_groups *groups);

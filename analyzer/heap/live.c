@@ -176,7 +176,7 @@ static void discard(heap_live *live, heap_block *block)
 {
     block->is_held = false;
     if (live->discard)
-        live->discard(live->discard_context, block);
+        live->discard(live->discard_context, block, live->lives[block->life].end);
 }
 
 ttd_status heap_live_acquire(heap_live *live, uint32_t entry, ttd_id heap, uint64_t size,
@@ -239,7 +239,7 @@ heap_block *heap_live_find(const heap_live *live, uint64_t address)
     return &live->blocks[slot->record - 1];
 }
 
-uint64_t heap_live_destroy(heap_live *live, ttd_id heap)
+uint64_t heap_live_destroy(heap_live *live, ttd_id heap, ttd_position end)
 {
     uint32_t life = map_get(&live->life_of_heap, heap, 0);
     if (life == MAP_NONE || live->lives[life].ended || live->lives[life].heap != heap)
@@ -248,6 +248,7 @@ uint64_t heap_live_destroy(heap_live *live, ttd_id heap)
     if (!blocks)
         return 0;
     live->lives[life].ended = true;
+    live->lives[life].end = end;
     live->life_ended++;
     live->last_heap = HEAP_NO_HEAP;
     live->count -= blocks;

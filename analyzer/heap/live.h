@@ -71,10 +71,12 @@ typedef struct heap_life {
     bool ended;
     uint64_t blocks;
     heap_sum bytes;
+    /** When it ended. */
+    ttd_position end;
 } heap_life;
 
-/** Called for a stale block that is forgotten. */
-typedef void (*heap_discard_function)(void *context, const heap_block *block);
+/** Called for a stale block that is forgotten; its heap was destroyed at `end`. */
+typedef void (*heap_discard_function)(void *context, const heap_block *block, ttd_position end);
 
 typedef struct heap_live {
     heap_slot *slots;
@@ -230,8 +232,8 @@ static inline bool heap_live_has(const heap_live *live, const heap_block *block)
 /** The block at `address`, or NULL; valid until the next change. */
 heap_block *heap_live_find(const heap_live *live, uint64_t address);
 
-/** Removes all blocks of a heap; returns how many there were. */
-uint64_t heap_live_destroy(heap_live *live, ttd_id heap);
+/** Removes all blocks of a heap, which is destroyed at `end`; returns how many there were. */
+uint64_t heap_live_destroy(heap_live *live, ttd_id heap, ttd_position end);
 
 /**
  * Whether so much is not live that it should be swept up. A sweep goes through all records, of

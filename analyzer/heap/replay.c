@@ -5,12 +5,17 @@
 
 #include "base/grow.h"
 
-static void discard(void *context, const heap_block *block)
+static inline bool is_wanted(const heap_replay *replay, heap_effect_kind kind)
+{
+    return replay->wanted & HEAP_EFFECT_BIT(kind);
+}
+
+static void discard(void *context, const heap_block *block, ttd_position end)
 {
     heap_replay *replay = context;
     heap_block copy = *block;
     heap_effect effect = {.kind = HEAP_DISCARDED,
-                          .position = replay->position,
+                          .position = end,
                           .address = block->address,
                           .block = &copy,
                           .action = TTD_ACTION_DESTROY};
@@ -21,7 +26,7 @@ static void discard(void *context, const heap_block *block)
 static ttd_status start(heap_replay *replay)
 {
     ttd_status status = heap_live_init(&replay->live);
-    if (status == TTD_OK && replay->observer.effect) {
+    if (status == TTD_OK && is_wanted(replay, HEAP_DISCARDED)) {
         replay->live.discard = discard;
         replay->live.discard_context = replay;
     }
@@ -34,6 +39,8 @@ ttd_status heap_replay_init(heap_replay *replay, const heap_observer *observer)
     heap_entries_init(&replay->entries);
     if (observer)
         replay->observer = *observer;
+    if (replay->observer.effect)
+        replay->wanted = ~observer->unwanted;
     return start(replay);
 }
 
@@ -64,11 +71,6 @@ ttd_status heap_replay_reset(heap_replay *replay)
     heap_observer observer = replay->observer;
     heap_replay_free(replay);
     return heap_replay_init(replay, &observer);
-}
-
-static inline bool is_observed(const heap_replay *replay)
-{
-    return replay->observer.effect;
 }
 
 static ttd_status notify(heap_replay *replay, const heap_effect *effect)
@@ -147,7 +149,8 @@ static inline ttd_status keep_born(heap_changes *changes, uint64_t event, uint32
     return status;
 }
 
-/* Tells of a block that was acquired, and before that of the one it replaced, if any. */
+/* Tells of a block that was acquired, and before that of the one it replaced, if any: what is
+ * wanted of it. */
 static ttd_status tell_acquired(heap_replay *replay, heap_block *block, heap_block *replaced,
                                 const heap_pending *item)
 {
@@ -161,12 +164,16 @@ static ttd_status tell_acquired(heap_replay *replay, heap_block *block, heap_blo
                           .heap = block->heap,
                           .address = block->address,
                           .block = replaced};
-    ttd_status status = replaced ? notify(replay, &effect) : TTD_OK;
+    ttd_status status = TTD_OK;
+    if (replaced && is_wanted(replay, HEAP_OVERLAPPED))
+        status = notify(replay, &effect);
+    if (status != TTD_OK || !is_wanted(replay, HEAP_ACQUIRED))
+        return status;
     effect.kind = HEAP_ACQUIRED;
     effect.block = block;
     effect.previous_address = item ? item->previous_address : 0;
     effect.previous = item && item->has_previous ? &item->previous : NULL;
-    return status == TTD_OK ? notify(replay, &effect) : status;
+    return notify(replay, &effect);
 }
 
 /* A block becomes live; `item` if it is that of a call in flight. */
@@ -188,7 +195,7 @@ static ttd_status acquire(heap_replay *replay, uint32_t entry, const heap_block 
     if (status == TTD_OK)
         status = keep_born(&replay->changes, block->event, entry);
     replay->counts.overlaps += acquisition.replaced;
-    if (!is_observed(replay) || status != TTD_OK)
+    if (!replay->wanted || status != TTD_OK)
         return status;
     return tell_acquired(replay, acquisition.block, acquisition.replaced ? &old : NULL, item);
 }
@@ -204,9 +211,10 @@ static inline ttd_status release(heap_replay *replay, const ttd_event *event, ui
         status = keep_ended(&replay->changes, &replay->live.blocks[entry], entry);
     else
         replay->counts.unknown_releases++;
-    if (!is_observed(replay) || status != TTD_OK)
+    heap_effect_kind kind = *known ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE;
+    if (!is_wanted(replay, kind) || status != TTD_OK)
         return status;
-    heap_effect effect = {.kind = *known ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE,
+    heap_effect effect = {.kind = kind,
                           .position = event->time_start,
                           .event = event->number,
                           .action = event->action,
@@ -246,8 +254,8 @@ static inline ttd_status apply_alloc(heap_replay *replay, const ttd_event *event
     heap_block *quick = heap_live_acquire_quickly(&replay->live, entry, event->heap, event->size);
     if (quick) {
         set_block(quick, event);
-        return is_observed(replay) ? tell_acquired(replay, quick, NULL, NULL)
-                                   : keep_born(&replay->changes, event->number, entry);
+        return is_wanted(replay, HEAP_ACQUIRED) ? tell_acquired(replay, quick, NULL, NULL)
+                                                : keep_born(&replay->changes, event->number, entry);
     }
     heap_block block = {.address = event->address};
     set_block(&block, event);
@@ -282,7 +290,7 @@ static ttd_status apply_realloc(heap_replay *replay, const ttd_event *event, ran
             release(replay, event, base_entry(replay, event), event->address, &item.has_previous);
         if (status != TTD_OK)
             return status;
-        item.has_previous = item.has_previous && is_observed(replay);
+        item.has_previous = item.has_previous && is_wanted(replay, HEAP_ACQUIRED);
     }
     if (!event->address)
         return TTD_OK;
@@ -302,8 +310,8 @@ static ttd_status apply_destroy(heap_replay *replay, const ttd_event *event)
     if (!event->result && ttd_event_returned(event))
         return TTD_OK;
     move_to(replay, event->time_start);
-    uint64_t count = heap_live_destroy(&replay->live, event->heap);
-    if (!is_observed(replay))
+    uint64_t count = heap_live_destroy(&replay->live, event->heap, event->time_start);
+    if (!is_wanted(replay, HEAP_DESTROYED))
         return TTD_OK;
     heap_effect effect = {.kind = HEAP_DESTROYED,
                           .position = event->time_start,
@@ -319,7 +327,7 @@ static ttd_status apply_destroy(heap_replay *replay, const ttd_event *event)
 
 static ttd_status tell_call(heap_replay *replay, const ttd_event *event)
 {
-    if (replay->observer.call && replay->observer_status == TTD_OK)
+    if (replay->observer_status == TTD_OK)
         replay->observer_status = replay->observer.call(replay->observer.context, event);
     return replay->observer_status;
 }
@@ -337,7 +345,7 @@ static inline void count_event(heap_counts *counts, const ttd_event *event)
 
 static inline ttd_status apply_event(heap_replay *replay, const ttd_event *event, range in)
 {
-    if (is_observed(replay)) {
+    if (replay->observer.call) {
         ttd_status status = tell_call(replay, event);
         if (status != TTD_OK)
             return status;

@@ -22,7 +22,7 @@ typedef enum heap_effect_kind {
     HEAP_RELEASED,
     /** `count` blocks of a heap were released at once; each is told of later, as HEAP_DISCARDED. */
     HEAP_DESTROYED,
-    /** A block of a destroyed heap, some time after its destruction. */
+    /** A block of a destroyed heap, told some time after its destruction at `position`. */
     HEAP_DISCARDED,
     /** `block` was live where another was acquired: its release is missing in the trace. */
     HEAP_OVERLAPPED,
@@ -51,12 +51,17 @@ typedef struct heap_effect {
     uint64_t count;
 } heap_effect;
 
+/** A set of kinds of effects is a bit mask. */
+#define HEAP_EFFECT_BIT(kind) (1u << (kind))
+
 typedef struct heap_observer {
     void *context;
     /** Anything but TTD_OK ends the replay with that status. */
     ttd_status (*effect)(void *context, const heap_effect *effect);
     /** Each call just before its own effects, whether it has any or not; NULL if not wanted. */
     ttd_status (*call)(void *context, const ttd_event *event);
+    /** Kinds of effects that it need not be told of, as HEAP_EFFECT_BITs. */
+    unsigned unwanted;
 } heap_observer;
 
 /** What was replayed. */
@@ -109,8 +114,9 @@ typedef struct heap_replay {
     heap_peak peak;
     /** See heap_replay_keep_changes(). */
     heap_changes changes;
-    /** `effect` is NULL when nobody observes. */
     heap_observer observer;
+    /** Effects that the observer is told of; 0 if there is none. */
+    unsigned wanted;
     ttd_status observer_status;
 } heap_replay;
 

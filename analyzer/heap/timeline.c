@@ -122,7 +122,7 @@ ttd_status heap_timeline_find(ttd_reader *reader, heap_axis axis, size_t max,
         return TTD_ERROR_NO_MEMORY;
     timeline_finder finder = {.timeline = timeline, .axis = axis};
     heap_totals_init(&finder.totals);
-    heap_observer observer = {&finder, see_effect, see_call};
+    heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
     heap_pass pass;
     ttd_status status =
         heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);

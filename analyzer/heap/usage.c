@@ -250,7 +250,7 @@ ttd_status heap_usage_find(ttd_reader *reader, const heap_usage_wishes *wishes,
     begin(usage, wishes);
     usage_finder finder = {.usage = usage};
     map_init(&finder.by_thread);
-    heap_observer observer = {&finder, see_effect, see_call};
+    heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
     heap_pass pass;
     ttd_status status =
         heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);

@@ -223,7 +223,7 @@ Test(live, agrees_with_array)
                 model_heap[k] = 0;
                 destroyed++;
             }
-            cr_assert_eq(heap_live_destroy(&live, heap), destroyed);
+            cr_assert_eq(heap_live_destroy(&live, heap, ttd_position_min()), destroyed);
             expected -= destroyed;
         } else if (heap_model_pick(5) < 3) {
             ttd_id heap = 1 + heap_model_pick(HEAP_MODEL_HEAPS);
@@ -261,7 +261,7 @@ Test(live, destruction_is_cheap, .timeout = 20)
         cr_assert_not(acquire(&live, i * 32, 1, i, &old));
     for (uint64_t i = 1; i <= 1000000; i++) {
         cr_assert_not(acquire(&live, UINT64_C(0x10000000000) + i * 32, 2, i, &old));
-        cr_assert_eq(heap_live_destroy(&live, 2), 1);
+        cr_assert_eq(heap_live_destroy(&live, 2, ttd_position_min()), 1);
         if (heap_live_is_littered(&live))
             heap_live_sweep(&live);
     }
@@ -278,7 +278,7 @@ Test(live, destruction_leaves_nothing)
     cr_assert_eq(heap_live_init(&live), TTD_OK);
     for (uint64_t i = 1; i <= 1000000; i++) {
         cr_assert_not(acquire(&live, 32, 1, i, &old));
-        cr_assert_eq(heap_live_destroy(&live, 1), 1);
+        cr_assert_eq(heap_live_destroy(&live, 1, ttd_position_min()), 1);
         if (heap_live_is_littered(&live))
             heap_live_sweep(&live);
     }
