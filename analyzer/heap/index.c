@@ -88,7 +88,7 @@ static bool is_summary_due(const index_maker *maker)
     if (!maker->summary.is_open)
         return false;
     uint64_t events = maker->replay.counts.events - maker->summary.begin.counts.events;
-    return events >= maker->spacing->summaries && events >= live->count / 2;
+    return events >= maker->spacing->summaries && events >= live->count / 4;
 }
 
 /*

@@ -12,8 +12,8 @@ typedef struct heap_index_spacing {
      * be one, else not more than that the index is about as large as the events; fewer where there
      * are summaries. */
     uint64_t keyframes;
-    /** At least so many events, and half as many as there are live blocks, in a summary; and at
-     * least so many live blocks, 1 or more, at its beginning: fewer are read fast enough. */
+    /** At least so many events, and a quarter as many as there are live blocks, in a summary; and
+     * at least so many live blocks, 1 or more, at its beginning: fewer are read fast enough. */
     uint64_t summaries;
     uint64_t summary_blocks;
 } heap_index_spacing;
@@ -21,7 +21,7 @@ typedef struct heap_index_spacing {
 /** Fewer events than these are replayed faster than a keyframe is found and read. */
 #define HEAP_INDEX_SPACING                                                                         \
     ((heap_index_spacing){                                                                         \
-        .keyframes = 131072, .summaries = UINT64_C(1) << 19, .summary_blocks = 131072})
+        .keyframes = 131072, .summaries = UINT64_C(1) << 18, .summary_blocks = 131072})
 
 /** What an index was made of. */
 typedef struct heap_index_facts {

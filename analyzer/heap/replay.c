@@ -394,7 +394,7 @@ static size_t count_until(const ttd_event *events, size_t count, ttd_position un
 }
 
 /* Events most often come from another thread's cache; there may be none at that place. */
-static inline void prefetch(const ttd_event *event)
+static inline __attribute__((always_inline)) void prefetch(const ttd_event *event)
 {
     __builtin_prefetch(event);
     __builtin_prefetch((const char *)event + sizeof *event / 2);

@@ -14,6 +14,7 @@ void heap_summary_close(heap_summary *summary)
     if (summary->is_open)
         heap_tables_free(&summary->sums);
     free(summary->blocks);
+    free(summary->ends);
     heap_copies_free(&summary->ended);
     heap_copies_free(&summary->born);
     *summary = (heap_summary){.is_open = false};
@@ -21,28 +22,79 @@ void heap_summary_close(heap_summary *summary)
 
 /* ---- Sums of what is live ---- */
 
-static ttd_status add(heap_summary *summary, const heap_block *block, uint32_t record)
+static ttd_status reserve(heap_summary *summary, uint32_t record)
 {
+    size_t groups = summary->sums.by[HEAP_BY_STACK].count;
     ttd_status status = grow_array((void **)&summary->blocks, &summary->block_capacity,
                                    (size_t)record + 1, sizeof *summary->blocks);
     if (status == TTD_OK)
-        status = heap_tables_add(&summary->sums, block);
+        status = grow_array((void **)&summary->ends, &summary->end_capacity, groups,
+                            sizeof *summary->ends);
+    while (status == TTD_OK && summary->end_count < groups)
+        summary->ends[summary->end_count++] = (heap_ends){HEAP_NO_RECORD, HEAP_NO_RECORD};
+    return status;
+}
+
+/* Adds a block that was allocated after all others. */
+static ttd_status add(heap_summary *summary, const heap_block *block, uint32_t record)
+{
+    ttd_status status = heap_tables_add(&summary->sums, block);
+    if (status == TTD_OK)
+        status = reserve(summary, record);
     if (status != TTD_OK)
         return status;
-    for (; summary->block_count <= record; summary->block_count++)
-        summary->blocks[summary->block_count] = (heap_summed){.is_live = false};
+    uint32_t place = summary->sums.by[HEAP_BY_STACK].latest;
+    heap_ends *ends = &summary->ends[place];
     summary->blocks[record] =
-        (heap_summed){block->allocated, summary->sums.by[HEAP_BY_STACK].latest, true};
+        (heap_summed){block->allocated, place, .earlier = ends->last, .later = HEAP_NO_RECORD};
+    if (ends->last == HEAP_NO_RECORD)
+        ends->first = record;
+    else
+        summary->blocks[ends->last].later = record;
+    ends->last = record;
     return TTD_OK;
+}
+
+static void unlink_block(heap_summary *summary, uint32_t record)
+{
+    const heap_summed *block = &summary->blocks[record];
+    heap_ends *ends = &summary->ends[block->place];
+    if (block->earlier == HEAP_NO_RECORD)
+        ends->first = block->later;
+    else
+        summary->blocks[block->earlier].later = block->later;
+    if (block->later == HEAP_NO_RECORD)
+        ends->last = block->earlier;
+    else
+        summary->blocks[block->later].earlier = block->earlier;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const heap_block *const *x = a;
+    const heap_block *const *y = b;
+    return ttd_position_compare((*x)->allocated, (*y)->allocated);
+}
+
+static ttd_status add_sorted(heap_summary *summary, const heap_live *live,
+                             const heap_block **blocks)
+{
+    size_t cursor = 0;
+    size_t count = 0;
+    ttd_status status = TTD_OK;
+    while ((blocks[count] = heap_live_each(live, &cursor)))
+        count++;
+    qsort(blocks, count, sizeof *blocks, compare);
+    for (size_t i = 0; i < count && status == TTD_OK; i++)
+        status = add(summary, blocks[i], (uint32_t)(blocks[i] - live->blocks));
+    return status;
 }
 
 static ttd_status add_all(heap_summary *summary, const heap_live *live)
 {
-    size_t cursor = 0;
-    const heap_block *block;
-    ttd_status status = TTD_OK;
-    while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
-        status = add(summary, block, (uint32_t)(block - live->blocks));
+    const heap_block **blocks = malloc(((size_t)live->count + 1) * sizeof *blocks);
+    ttd_status status = blocks ? add_sorted(summary, live, blocks) : TTD_ERROR_NO_MEMORY;
+    free(blocks);
     return status;
 }
 
@@ -50,37 +102,53 @@ static ttd_status add_born(heap_summary *summary)
 {
     const heap_copies *born = &summary->born;
     ttd_status status = TTD_OK;
-    for (size_t i = 0; i < born->count && status == TTD_OK; i++)
+    for (size_t i = 0; i < born->count && status == TTD_OK; i++) {
+        if (i + AHEAD < born->count && born->records[i + AHEAD] < summary->block_capacity)
+            __builtin_prefetch(&summary->blocks[born->records[i + AHEAD]], 1);
         status = add(summary, &born->blocks[i], born->records[i]);
+    }
     return status;
+}
+
+/* Fetches what unlink_block() will need: first the block, then those before and after it. */
+static inline __attribute__((always_inline)) void prefetch(const heap_summary *summary,
+                                                           size_t index)
+{
+    const heap_copies *ended = &summary->ended;
+    const heap_summed *blocks = summary->blocks;
+    if (index + AHEAD < ended->count)
+        __builtin_prefetch(&blocks[ended->records[index + AHEAD]]);
+    if (index + AHEAD / 2 >= ended->count)
+        return;
+    const heap_summed *block = &blocks[ended->records[index + AHEAD / 2]];
+    if (block->earlier != HEAP_NO_RECORD)
+        __builtin_prefetch(&blocks[block->earlier]);
+    if (block->later != HEAP_NO_RECORD)
+        __builtin_prefetch(&blocks[block->later]);
 }
 
 static void subtract_ended(heap_summary *summary)
 {
     const heap_copies *ended = &summary->ended;
     for (size_t i = 0; i < ended->count; i++) {
+        prefetch(summary, i);
         for (size_t j = 0; j < HEAP_TABLES; j++)
             heap_groups_subtract(&summary->sums.by[j], &ended->blocks[i]);
-        summary->blocks[ended->records[i]].is_live = false;
+        unlink_block(summary, ended->records[i]);
     }
 }
 
 /* Finds first and last positions that are unknown since a block ended. */
-static ttd_status find_positions(heap_summary *summary)
+static void find_positions(heap_summary *summary)
 {
     heap_groups *groups = &summary->sums.by[HEAP_BY_STACK];
-    bool *is_unknown = malloc(groups->count * sizeof *is_unknown + 1);
-    if (!is_unknown)
-        return TTD_ERROR_NO_MEMORY;
-    for (size_t i = 0; i < groups->count; i++)
-        is_unknown[i] = heap_group_is_unknown(&groups->items[i]);
-    for (size_t i = 0; i < summary->block_count; i++) {
-        const heap_summed *block = &summary->blocks[i];
-        if (is_unknown[block->place] && block->is_live)
-            heap_group_widen(&groups->items[block->place], block->allocated);
+    for (size_t i = 0; i < groups->count; i++) {
+        const heap_ends *ends = &summary->ends[i];
+        if (ends->first == HEAP_NO_RECORD)
+            continue;
+        groups->items[i].first = summary->blocks[ends->first].allocated;
+        groups->items[i].last = summary->blocks[ends->last].allocated;
     }
-    free(is_unknown);
-    return TTD_OK;
 }
 
 /* ---- Writing ---- */
@@ -140,9 +208,8 @@ static ttd_status write(heap_summary *summary, heap_lister *lister)
 ttd_status heap_summary_write(heap_summary *summary, heap_lister *lister)
 {
     subtract_ended(summary);
-    ttd_status status = find_positions(summary);
-    if (status == TTD_OK)
-        status = write(summary, lister);
+    find_positions(summary);
+    ttd_status status = write(summary, lister);
     return status == TTD_OK ? add_born(summary) : status;
 }
 

@@ -10,14 +10,24 @@
 #include "heap/lists.h"
 #include "heap/records.h"
 
-/** What is known of the block of a record, without the table of live blocks. */
+/** No record of a block. */
+#define HEAP_NO_RECORD UINT32_MAX
+
+/** What is known of the live block of a record, without the table of live blocks. */
 typedef struct heap_summed {
     ttd_position allocated;
     /** The index of its group in sums.by[HEAP_BY_STACK]. */
     uint32_t place;
-    /** It was live when the summary began. */
-    bool is_live;
+    /** The records of the blocks of its group that were allocated before and after it. */
+    uint32_t earlier;
+    uint32_t later;
 } heap_summed;
+
+/** The records of the first and the last live block of a group; HEAP_NO_RECORD where none is. */
+typedef struct heap_ends {
+    uint32_t first;
+    uint32_t last;
+} heap_ends;
 
 typedef struct heap_summary {
     /** Whether one is being made, and its beginning. */
@@ -30,9 +40,12 @@ typedef struct heap_summary {
     heap_copies born;
     /** Of all blocks that were live when it began; afterwards when it ended. */
     heap_tables sums;
+    /** By record; and by index of the group. */
     heap_summed *blocks;
-    size_t block_count;
     size_t block_capacity;
+    heap_ends *ends;
+    size_t end_count;
+    size_t end_capacity;
 } heap_summary;
 
 /**
