@@ -266,8 +266,3 @@ const heap_keyframes *sidecar_use(session *work, ttd_position at)
     bool is_end = ttd_position_compare(at, ttd_position_max()) == 0;
     return use(work, !is_start && !is_end);
 }
-
-const heap_keyframes *sidecar_use_peak(session *work)
-{
-    return use(work, true);
-}

@@ -17,9 +17,6 @@
  */
 const heap_keyframes *sidecar_use(session *work, ttd_position at);
 
-/** The same for finding the peak: an index is made where it pays, for it knows the peak. */
-const heap_keyframes *sidecar_use_peak(session *work);
-
 /** The name of the index of a trace, to be freed; NULL without memory. */
 char *sidecar_path(const char *trace);
 

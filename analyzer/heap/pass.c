@@ -79,6 +79,14 @@ ttd_status heap_pass_run_sums(heap_pass *pass, ttd_reader *reader, const heap_ke
     return status == TTD_OK ? go(pass, at, error) : status;
 }
 
+ttd_status heap_pass_run_peak(heap_pass *pass, ttd_reader *reader, const heap_batch_hook *hook,
+                              ttd_error *error)
+{
+    ttd_status status = begin(pass, reader, NULL, ttd_position_max(), NULL, hook, error);
+    heap_replay_keep_peak(&pass->cursor.replay);
+    return status == TTD_OK ? go(pass, ttd_position_max(), error) : status;
+}
+
 heap_outcome heap_pass_outcome(const heap_pass *pass)
 {
     const heap_cursor *cursor = &pass->cursor;

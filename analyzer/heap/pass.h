@@ -47,6 +47,11 @@ ttd_status heap_pass_run_range(heap_pass *pass, ttd_reader *reader, const heap_k
 ttd_status heap_pass_run_sums(heap_pass *pass, ttd_reader *reader, const heap_keyframes *keyframes,
                               ttd_position at, heap_tables *sums, const heap_batch_hook *hook,
                               ttd_error *error);
+
+/** As heap_pass_run(), to the end, and cursor.replay keeps the peak: see heap_replay_keep_peak().
+ */
+ttd_status heap_pass_run_peak(heap_pass *pass, ttd_reader *reader, const heap_batch_hook *hook,
+                              ttd_error *error);
 void heap_pass_free(heap_pass *pass);
 
 /** What is left of a pass when it is over. */

@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/** When most bytes were live. */
+/** When most bytes were live, and whose. */
 #ifndef ANALYZER_HEAP_PEAK_H
 #define ANALYZER_HEAP_PEAK_H
 
+#include "heap/groups.h"
 #include "heap/pass.h"
 
+typedef struct heap_top {
+    heap_peak peak;
+    /** The blocks that were live then. */
+    heap_groups groups;
+    /** Of the whole trace. */
+    heap_outcome outcome;
+} heap_top;
+
 /**
- * Goes through the whole trace, or with keyframes that know the peak only through its end.
+ * Goes through the whole trace, or with keyframes that know the peak only there and through its
+ * end. What an index says of the peak is checked.
  *
- * @param peak     set on TTD_OK
- * @param outcome  of the whole trace
+ * @param split  what groups are told apart by, beside the stack
+ * @param top    set on TTD_OK; release with heap_top_free()
  * Others and statuses as heap_pass_run().
  */
-ttd_status heap_peak_find(ttd_reader *reader, const heap_keyframes *keyframes,
-                          const heap_batch_hook *hook, heap_peak *peak, heap_outcome *outcome,
-                          ttd_error *error);
+ttd_status heap_top_find(ttd_reader *reader, const heap_keyframes *keyframes, heap_split split,
+                         const heap_batch_hook *hook, heap_top *top, ttd_error *error);
+void heap_top_free(heap_top *top);
 
 #endif

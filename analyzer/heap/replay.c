@@ -10,10 +10,28 @@ static inline bool is_wanted(const heap_replay *replay, heap_effect_kind kind)
     return replay->wanted & HEAP_EFFECT_BIT(kind);
 }
 
+/* Whether a block that ended after the peak was live at it. */
+static inline bool was_at_peak(const heap_replay *replay, const heap_block *block)
+{
+    return replay->keeps_peak && ttd_position_compare(block->allocated, replay->peak.position) <= 0;
+}
+
+static ttd_status keep_discarded(heap_replay *replay, const heap_block *block, ttd_position end)
+{
+    if (!was_at_peak(replay, block) || ttd_position_compare(end, replay->peak.position) <= 0)
+        return TTD_OK;
+    return heap_copies_add(&replay->ended_since_peak, block,
+                           (uint32_t)(block - replay->live.blocks));
+}
+
 static void discard(void *context, const heap_block *block, ttd_position end)
 {
     heap_replay *replay = context;
     heap_block copy = *block;
+    if (replay->observer_status == TTD_OK)
+        replay->observer_status = keep_discarded(replay, block, end);
+    if (!is_wanted(replay, HEAP_DISCARDED))
+        return;
     heap_effect effect = {.kind = HEAP_DISCARDED,
                           .position = end,
                           .address = block->address,
@@ -50,6 +68,7 @@ void heap_replay_free(heap_replay *replay)
     heap_queue_free(&replay->queue);
     heap_entries_free(&replay->entries);
     heap_replay_drop_changes(replay);
+    heap_copies_free(&replay->ended_since_peak);
 }
 
 void heap_replay_keep_changes(heap_replay *replay)
@@ -90,18 +109,39 @@ static heap_peak peak_of(const heap_replay *replay)
     return (heap_peak){replay->position, replay->live.bytes, replay->live.count};
 }
 
+static void set_peak(heap_replay *replay)
+{
+    replay->peak = peak_of(replay);
+    replay->ended_since_peak.count = 0;
+}
+
 /* Something happens at `position`: the state at the one before, with all that happened there, is
  * complete. */
 static inline void move_to(heap_replay *replay, ttd_position position)
 {
     if (is_peak(replay) && ttd_position_compare(replay->position, position) != 0)
-        replay->peak = peak_of(replay);
+        set_peak(replay);
     replay->position = position;
 }
 
 heap_peak heap_replay_peak(const heap_replay *replay)
 {
     return is_peak(replay) ? peak_of(replay) : replay->peak;
+}
+
+void heap_replay_keep_peak(heap_replay *replay)
+{
+    replay->keeps_peak = true;
+    replay->live.discard = discard;
+    replay->live.discard_context = replay;
+}
+
+ttd_status heap_replay_end_peak(heap_replay *replay)
+{
+    if (is_peak(replay))
+        set_peak(replay);
+    heap_live_sweep(&replay->live);
+    return replay->observer_status;
 }
 
 /* What a successful Alloc or ReAlloc acquires: all of a record but what is the table's own. */
@@ -131,9 +171,13 @@ static inline void copy_block(heap_block *to, const heap_block *from)
     to->api = from->api;
 }
 
-static inline ttd_status keep_ended(heap_changes *changes, const heap_block *block, uint32_t record)
+static inline ttd_status keep_ended(heap_replay *replay, const heap_block *block, uint32_t record)
 {
-    return block->event < changes->since ? heap_copies_add(&changes->ended, block, record) : TTD_OK;
+    if (block->event < replay->changes.since)
+        return heap_copies_add(&replay->changes.ended, block, record);
+    if (was_at_peak(replay, block))
+        return heap_copies_add(&replay->ended_since_peak, block, record);
+    return TTD_OK;
 }
 
 static inline ttd_status keep_born(heap_changes *changes, uint64_t event, uint32_t record)
@@ -189,7 +233,7 @@ static ttd_status acquire(heap_replay *replay, uint32_t entry, const heap_block 
     heap_block old;
     if (acquisition.replaced) {
         old = *acquisition.block;
-        status = keep_ended(&replay->changes, &old, entry);
+        status = keep_ended(replay, &old, entry);
     }
     copy_block(acquisition.block, block);
     if (status == TTD_OK)
@@ -208,7 +252,7 @@ static inline ttd_status release(heap_replay *replay, const ttd_event *event, ui
     *known = heap_live_release(&replay->live, entry);
     ttd_status status = TTD_OK;
     if (*known)
-        status = keep_ended(&replay->changes, &replay->live.blocks[entry], entry);
+        status = keep_ended(replay, &replay->live.blocks[entry], entry);
     else
         replay->counts.unknown_releases++;
     heap_effect_kind kind = *known ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE;

@@ -114,6 +114,9 @@ typedef struct heap_replay {
     heap_peak peak;
     /** See heap_replay_keep_changes(). */
     heap_changes changes;
+    /** See heap_replay_keep_peak(). */
+    bool keeps_peak;
+    heap_copies ended_since_peak;
     heap_observer observer;
     /** Effects that the observer is told of; 0 if there is none. */
     unsigned wanted;
@@ -150,6 +153,17 @@ ttd_status heap_replay_apply(heap_replay *replay, const ttd_batch *batch, ttd_po
 
 /** The peak of all that was replayed, from the beginning or from a keyframe. */
 heap_peak heap_replay_peak(const heap_replay *replay);
+
+/** Keeps from now on, at the beginning, what was live at the peak and has ended since. */
+void heap_replay_keep_peak(heap_replay *replay);
+
+/**
+ * To be called when nothing more is replayed: replay->peak is the peak then, and what was live at
+ * it are those blocks that still are and were allocated by then, and ended_since_peak.
+ *
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+ttd_status heap_replay_end_peak(heap_replay *replay);
 
 /** Applies what is due at `until` or before. Statuses as heap_replay_apply(). */
 ttd_status heap_replay_settle(heap_replay *replay, ttd_position until);

@@ -99,6 +99,12 @@ typedef struct report_state {
     ttd_position at;
 } report_state;
 
+typedef struct report_peak {
+    const heap_top *top;
+    /** Groups to show. */
+    size_t limit;
+} report_peak;
+
 typedef struct report_diff {
     const heap_diff *diff;
     /** Groups to show of each quadrant. */
@@ -196,7 +202,7 @@ typedef struct report_format {
     void (*moves)(report *to, const report_moves *data);
     void (*state)(report *to, const report_state *data);
     void (*history)(report *to, const heap_history *data);
-    void (*peak)(report *to, const report_state *data);
+    void (*peak)(report *to, const report_peak *data);
     void (*diff)(report *to, const report_diff *data);
     void (*compare)(report *to, const report_compare *data);
     void (*hot)(report *to, const report_usage *data);
@@ -270,6 +276,8 @@ void report_groups_text(report *to, const heap_groups *groups, size_t limit, boo
 
 /** Writes blocks,bytes,first_position,last_position of a group and the fields of its site. */
 void report_group_csv(report *to, csv *writer, const heap_group *group);
+/** All of a CSV file: a header and a row for each group. */
+void report_groups_csv(report *to, const heap_groups *groups, size_t limit);
 
 /** Writes an owner of an address as an object; NULL gives null. */
 void report_owner_json(report *to, json *writer, const char *key, const heap_owner *owner);

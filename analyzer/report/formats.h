@@ -30,9 +30,9 @@ void text_history(report *to, const heap_history *data);
 void json_history(report *to, const heap_history *data);
 void csv_history(report *to, const heap_history *data);
 
-void text_peak(report *to, const report_state *data);
-void json_peak(report *to, const report_state *data);
-void csv_peak(report *to, const report_state *data);
+void text_peak(report *to, const report_peak *data);
+void json_peak(report *to, const report_peak *data);
+void csv_peak(report *to, const report_peak *data);
 
 void text_diff(report *to, const report_diff *data);
 void json_diff(report *to, const report_diff *data);

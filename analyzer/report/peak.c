@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/formats.h"
 
-void text_peak(report *to, const report_state *data)
+void text_peak(report *to, const report_peak *data)
 {
-    const heap_groups *groups = &data->state->tables.by[HEAP_BY_STACK];
+    const heap_groups *groups = &data->top->groups;
     report_groups_text(to, groups, data->limit, false);
     out_bold(to->output);
     out_text(to->output, "Peak at ");
-    out_position(to->output, data->at);
+    out_position(to->output, data->top->peak.position);
     out_text(to->output, ": ");
     report_count(to->output, groups->bytes, "byte");
     out_text(to->output, " in ");
@@ -19,13 +19,13 @@ void text_peak(report *to, const report_state *data)
     report_doubts_text(to);
 }
 
-void json_peak(report *to, const report_state *data)
+void json_peak(report *to, const report_peak *data)
 {
-    const heap_groups *groups = &data->state->tables.by[HEAP_BY_STACK];
+    const heap_groups *groups = &data->top->groups;
     json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
-    json_position(&writer, "position", data->at);
+    json_position(&writer, "position", data->top->peak.position);
     report_doubts_json(to, &writer);
     json_unsigned(&writer, "live_bytes", groups->bytes);
     json_unsigned(&writer, "live_blocks", groups->blocks);
@@ -35,7 +35,7 @@ void json_peak(report *to, const report_state *data)
     json_end_object(&writer);
 }
 
-void csv_peak(report *to, const report_state *data)
+void csv_peak(report *to, const report_peak *data)
 {
-    csv_state(to, data);
+    report_groups_csv(to, &data->top->groups, data->limit);
 }

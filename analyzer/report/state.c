@@ -110,12 +110,5 @@ void json_state(report *to, const report_state *data)
 
 void csv_state(report *to, const report_state *data)
 {
-    const heap_groups *groups = &data->state->tables.by[HEAP_BY_STACK];
-    csv writer;
-    csv_init(&writer, to->output);
-    report_site_header(to, &writer, "blocks,bytes,first_position,last_position");
-    for (size_t i = 0; i < groups->count && i < data->limit; i++) {
-        report_group_csv(to, &writer, &groups->items[i]);
-        csv_end_row(&writer);
-    }
+    report_groups_csv(to, &data->state->tables.by[HEAP_BY_STACK], data->limit);
 }

@@ -187,10 +187,10 @@ class Automatic(Index):
     def test_made_where_it_pays(self):
         for arguments in (("state", "--no-index", "--at", "70%"), ("state",), ("leaks",),
                           ("state", "--at", "start"), ("diff", "--to", "70%"), ("info",),
-                          ("hot",), ("diff",), ("peak", "--no-index")):
+                          ("hot",), ("diff",), ("peak",)):
             self.run_ok(*arguments, self.trace)
             self.assertEqual(self.files(), ["trace.ttd"], arguments)
-        for arguments in (("peak",), ("diff", "--from", "70%"), ("leaks", "--at", "70%")):
+        for arguments in (("diff", "--from", "70%"), ("leaks", "--at", "70%")):
             self.run_ok(*arguments, self.trace)
             self.assertEqual(self.files(), ["trace.ttd", "trace.ttd.idx"], arguments)
             os.unlink(self.index_of(self.trace))

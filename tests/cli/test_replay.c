@@ -46,6 +46,78 @@ Test(replay, agrees_with_model_at_every_position)
     }
 }
 
+/* ---- The peak ---- */
+
+static uint64_t bytes_of(const heap_model *state)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < state->count; i++)
+        bytes += state->live[i]->size;
+    return bytes;
+}
+
+static const heap_model *find_peak(const heap_model states[HEAP_MODEL_TICKS])
+{
+    const heap_model *peak = &states[0];
+    for (unsigned tick = 1; tick < HEAP_MODEL_TICKS; tick++)
+        if (bytes_of(&states[tick]) > bytes_of(peak))
+            peak = &states[tick];
+    return peak;
+}
+
+static bool is_live(const heap_model *state, const heap_block *block)
+{
+    for (size_t i = 0; i < state->count; i++)
+        if (state->live[i]->number == block->event && state->live[i]->address == block->address)
+            return true;
+    return false;
+}
+
+static void expect_peak(const heap_model *expected, const heap_replay *replay)
+{
+    const heap_peak *peak = &replay->peak;
+    const heap_copies *ended = &replay->ended_since_peak;
+    size_t cursor = 0;
+    size_t found = ended->count;
+    const heap_block *block;
+    cr_assert_eq(peak->bytes.low, bytes_of(expected));
+    if (!peak->bytes.low)
+        return;
+    cr_assert_eq(ttd_position_compare(peak->position, expected->position), 0);
+    cr_assert_eq(peak->blocks, expected->count);
+    for (size_t i = 0; i < ended->count; i++)
+        cr_assert(is_live(expected, &ended->blocks[i]));
+    while ((block = heap_live_each(&replay->live, &cursor))) {
+        if (ttd_position_compare(block->allocated, peak->position) > 0)
+            continue;
+        cr_assert(is_live(expected, block));
+        found++;
+    }
+    cr_assert_eq(found, expected->count);
+}
+
+Test(replay, keeps_what_was_live_at_the_peak)
+{
+    static heap_model states[HEAP_MODEL_TICKS];
+    ttd_event events[HEAP_MODEL_EVENTS_MAX];
+    for (heap_model_seed = 1; heap_model_seed < TRACES; heap_model_seed++) {
+        uint64_t kept = heap_model_seed;
+        size_t count = heap_model_events(events);
+        heap_model_run(states, events, count);
+        ttd_batch batch = heap_model_batch(1, events, count);
+        heap_replay replay;
+        size_t applied;
+        cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
+        heap_replay_keep_peak(&replay);
+        cr_assert_eq(heap_replay_apply(&replay, &batch, ttd_position_max(), &applied), TTD_OK);
+        cr_assert_eq(heap_replay_settle(&replay, ttd_position_max()), TTD_OK);
+        cr_assert_eq(heap_replay_end_peak(&replay), TTD_OK);
+        expect_peak(find_peak(states), &replay);
+        heap_replay_free(&replay);
+        heap_model_seed = kept;
+    }
+}
+
 /* ---- Observers ---- */
 
 typedef struct watcher {
