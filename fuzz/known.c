@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files of suppressions and of a baseline may contain anything, and so may the names that rules are
+ * held against. A file is read or refused with a reason; of a baseline, what was read is read again
+ * from what would be written. The first bytes choose the names, the rest is the file.
+ */
+#include "target.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/baseline.h"
+
+/* Functions of the stack, innermost first; then its file and its module. */
+#define FUNCTIONS 3
+#define NAMES     (FUNCTIONS + 2)
+
+/* Of a name at most: the first byte of the input is that of the first one's size, and so on. */
+#define NAME_MAX_SIZE 64
+
+typedef struct input_bytes {
+    const uint8_t *data;
+    size_t size;
+} input_bytes;
+
+static ttd_string take(input_bytes *in, size_t size)
+{
+    size = size < in->size ? size : in->size;
+    ttd_string content = {(const char *)in->data, size};
+    *in = (input_bytes){in->data + size, in->size - size};
+    return content;
+}
+
+static ttd_string take_name(input_bytes *in)
+{
+    ttd_string size = take(in, 1);
+    return take(in, size.size ? (unsigned char)size.data[0] % NAME_MAX_SIZE : 0);
+}
+
+/* ---- The stack ---- */
+
+static void define(definitions *names, const ttd_batch *batch)
+{
+    target_require(definitions_add(names, batch) == TTD_OK, "a definition");
+}
+
+/* Stack 1, of one address with all functions, one inlined into the next. */
+static void define_stack(definitions *names, input_bytes *in)
+{
+    ttd_string_definition strings[NAMES];
+    ttd_symbol_frame frames[FUNCTIONS];
+    for (ttd_id i = 0; i < NAMES; i++)
+        strings[i] = (ttd_string_definition){i + 1, take_name(in)};
+    for (ttd_id i = 0; i < FUNCTIONS; i++)
+        frames[i] = (ttd_symbol_frame){i + 1, FUNCTIONS + 1, i};
+    ttd_module module = {.action = TTD_MODULE_LOAD, .id = 1, .path = NAMES};
+    ttd_stack stack = {.id = 1, .module = 1, .offset = 0x10};
+    ttd_symbol symbol = {1, stack.offset, frames, FUNCTIONS};
+    define(names, &(ttd_batch){.kind = TTD_KIND_STRINGS, .count = NAMES, .u.strings = strings});
+    define(names, &(ttd_batch){.kind = TTD_KIND_MODULES, .count = 1, .u.modules = &module});
+    define(names, &(ttd_batch){.kind = TTD_KIND_SYMBOLS, .count = 1, .u.symbols = &symbol});
+    define(names, &(ttd_batch){.kind = TTD_KIND_STACKS, .count = 1, .u.stacks = &stack});
+}
+
+/* ---- Suppressions ---- */
+
+static void check_reason(ttd_status status, const suppress_error *error)
+{
+    target_require(status == TTD_ERROR_ARGUMENT, "a bad file is a bad argument");
+    target_require(error->line > 0 && error->reason[0], "line and reason of a bad file");
+}
+
+static void match(suppressions *all, definitions *names)
+{
+    for (unsigned kind = 0; kind < SUPPRESS_KINDS; kind++) {
+        suppression *rule;
+        target_require(suppress_find(all, names, kind, TTD_API_MALLOC, 1, &rule) == TTD_OK,
+                       "finding a rule");
+        if (!rule)
+            continue;
+        target_require(rule >= all->rules && rule < all->rules + all->count, "one of the rules");
+        target_require(rule->kinds >> kind & 1, "a rule of that kind");
+    }
+}
+
+static void try_suppressions(ttd_string content, definitions *names)
+{
+    suppressions all;
+    suppress_error error = {.line = 0};
+    suppress_init(&all);
+    ttd_status status = suppress_read(&all, "file", content, &error);
+    if (status == TTD_OK)
+        match(&all, names);
+    else
+        check_reason(status, &error);
+    suppress_free(&all);
+}
+
+/* ---- A baseline ---- */
+
+static void add_text(char **end, const char *content)
+{
+    size_t size = strlen(content);
+    memcpy(*end, content, size);
+    *end += size;
+}
+
+/* The entries as a file has them, to be freed. */
+static char *write_baseline(const baseline *all)
+{
+    /* No name of a kind is that long. */
+    char *content =
+        malloc(sizeof BASELINE_HEADER + all->count * (NAME_MAX_SIZE + FINGERPRINT_TEXT));
+    char *end = content;
+    target_require(content != NULL, "memory");
+    add_text(&end, BASELINE_HEADER);
+    for (size_t i = 0; i < all->count; i++) {
+        char print[FINGERPRINT_TEXT];
+        fingerprint_format(all->entries[i].print, print);
+        add_text(&end, "\n");
+        add_text(&end, baseline_kind_name(all->entries[i].kind));
+        add_text(&end, " ");
+        add_text(&end, print);
+    }
+    *end = '\0';
+    return content;
+}
+
+static void check_written(const baseline *all)
+{
+    char *content = write_baseline(all);
+    baseline again;
+    suppress_error error;
+    baseline_init(&again);
+    target_require(baseline_read(&again, (ttd_string){content, strlen(content)}, &error) == TTD_OK,
+                   "what is written can be read");
+    target_require(again.count == all->count, "as many entries");
+    for (size_t i = 0; i < all->count; i++)
+        target_require(baseline_has(&again, &all->entries[i]), "the same entries");
+    baseline_free(&again);
+    free(content);
+}
+
+static void try_baseline(ttd_string content)
+{
+    baseline all;
+    suppress_error error = {.line = 0};
+    baseline_init(&all);
+    ttd_status status = baseline_read(&all, content, &error);
+    if (status == TTD_OK)
+        check_written(&all);
+    else
+        check_reason(status, &error);
+    baseline_free(&all);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint8_t *bytes = target_copy(data, size);
+    input_bytes in = {bytes, size};
+    definitions names;
+    definitions_init(&names);
+    define_stack(&names, &in);
+    ttd_string file = {(const char *)in.data, in.size};
+    try_suppressions(file, &names);
+    try_baseline(file);
+    definitions_free(&names);
+    free(bytes);
+    return 0;
+}
