@@ -5,6 +5,7 @@
 
 #include "heap/index.h"
 #include "heap/pass.h"
+#include "support/chunk_edit.h"
 #include "support/heap_model.h"
 
 #define TRACES  2000
@@ -118,6 +119,22 @@ static ttd_status pass(void *context, const ttd_batch *batch)
     return TTD_OK;
 }
 
+/* A chunk that is no list, to become one of a kind that nobody knows. */
+static void write_foreign(ttd_writer *writer)
+{
+    ttd_memory_run run = {.address = 0x1000, .page_count = 1, .page = 1};
+    ttd_memory_map map = {.snapshot = 1, .last = true, .page_size = 4096, .runs = &run, .count = 1};
+    cr_assert_eq(ttd_writer_memory_map(writer, &map), TTD_OK);
+}
+
+static void make_unknown(ttd_memory *memory)
+{
+    size_t at = chunk_edit_find_kind(memory->data, memory->size, TTD_KIND_MEMORY_MAP);
+    cr_assert_lt(at, memory->size);
+    ttd_put16(memory->data + at + TTD_HEADER_KIND, TTD_KIND_PRIVATE);
+    chunk_edit_seal_header(memory->data + at);
+}
+
 static heap_index_facts write_index(sample *made, const heap_index_spacing *spacing)
 {
     ttd_trace derived = *ttd_reader_trace(made->reader);
@@ -127,9 +144,14 @@ static heap_index_facts write_index(sample *made, const heap_index_spacing *spac
     heap_batch_hook hook = {&made->batches, pass};
     heap_index_facts facts;
     ttd_error error;
+    bool has_unknown = !heap_model_pick(3);
+    if (has_unknown)
+        write_foreign(writer);
     cr_assert_eq(heap_index_write(made->reader, spacing, &hook, writer, &facts, &error), TTD_OK);
     cr_assert_eq(facts.events, made->count);
     close_writer(writer);
+    if (has_unknown)
+        make_unknown(&made->sidecar);
     return facts;
 }
 
