@@ -1,51 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "heap/replay.h"
-
-#include <stdlib.h>
-
 #include "base/grow.h"
-
-static inline bool is_wanted(const heap_replay *replay, heap_effect_kind kind)
-{
-    return replay->wanted & HEAP_EFFECT_BIT(kind);
-}
-
-/* Whether a block that ended after the peak was live at it. */
-static inline bool was_at_peak(const heap_replay *replay, const heap_block *block)
-{
-    return replay->keeps_peak && ttd_position_compare(block->allocated, replay->peak.position) <= 0;
-}
-
-static ttd_status keep_discarded(heap_replay *replay, const heap_block *block, ttd_position end)
-{
-    if (!was_at_peak(replay, block) || ttd_position_compare(end, replay->peak.position) <= 0)
-        return TTD_OK;
-    return heap_copies_add(&replay->ended_since_peak, block,
-                           (uint32_t)(block - replay->live.blocks));
-}
-
-static void discard(void *context, const heap_block *block, ttd_position end)
-{
-    heap_replay *replay = context;
-    heap_block copy = *block;
-    if (replay->observer_status == TTD_OK)
-        replay->observer_status = keep_discarded(replay, block, end);
-    if (!is_wanted(replay, HEAP_DISCARDED))
-        return;
-    heap_effect effect = {.kind = HEAP_DISCARDED,
-                          .position = end,
-                          .address = block->address,
-                          .block = &copy,
-                          .action = TTD_ACTION_DESTROY};
-    if (replay->observer_status == TTD_OK)
-        replay->observer_status = replay->observer.effect(replay->observer.context, &effect);
-}
+#include "heap/replay_parts.h"
 
 static ttd_status start(heap_replay *replay)
 {
     ttd_status status = heap_live_init(&replay->live);
-    if (status == TTD_OK && is_wanted(replay, HEAP_DISCARDED)) {
-        replay->live.discard = discard;
+    if (status == TTD_OK && heap_is_wanted(replay, HEAP_DISCARDED)) {
+        replay->live.discard = heap_discard;
         replay->live.discard_context = replay;
     }
     return status;
@@ -71,20 +32,6 @@ void heap_replay_free(heap_replay *replay)
     heap_copies_free(&replay->ended_since_peak);
 }
 
-void heap_replay_keep_changes(heap_replay *replay)
-{
-    replay->changes.since = replay->next;
-    replay->changes.ended.count = 0;
-    replay->changes.born_count = 0;
-}
-
-void heap_replay_drop_changes(heap_replay *replay)
-{
-    heap_copies_free(&replay->changes.ended);
-    free(replay->changes.born);
-    replay->changes = (heap_changes){.since = 0};
-}
-
 ttd_status heap_replay_reset(heap_replay *replay)
 {
     heap_observer observer = replay->observer;
@@ -92,56 +39,13 @@ ttd_status heap_replay_reset(heap_replay *replay)
     return heap_replay_init(replay, &observer);
 }
 
-static ttd_status notify(heap_replay *replay, const heap_effect *effect)
-{
-    if (replay->observer_status == TTD_OK)
-        replay->observer_status = replay->observer.effect(replay->observer.context, effect);
-    return replay->observer_status;
-}
-
-static inline bool is_peak(const heap_replay *replay)
-{
-    return heap_sum_is_less(replay->peak.bytes, replay->live.bytes);
-}
-
-static heap_peak peak_of(const heap_replay *replay)
-{
-    return (heap_peak){replay->position, replay->live.bytes, replay->live.count};
-}
-
-static void set_peak(heap_replay *replay)
-{
-    replay->peak = peak_of(replay);
-    replay->ended_since_peak.count = 0;
-}
-
 /* Something happens at `position`: the state at the one before, with all that happened there, is
  * complete. */
 static inline void move_to(heap_replay *replay, ttd_position position)
 {
-    if (is_peak(replay) && ttd_position_compare(replay->position, position) != 0)
-        set_peak(replay);
+    if (heap_is_peak(replay) && ttd_position_compare(replay->position, position) != 0)
+        heap_set_peak(replay);
     replay->position = position;
-}
-
-heap_peak heap_replay_peak(const heap_replay *replay)
-{
-    return is_peak(replay) ? peak_of(replay) : replay->peak;
-}
-
-void heap_replay_keep_peak(heap_replay *replay)
-{
-    replay->keeps_peak = true;
-    replay->live.discard = discard;
-    replay->live.discard_context = replay;
-}
-
-ttd_status heap_replay_end_peak(heap_replay *replay)
-{
-    if (is_peak(replay))
-        set_peak(replay);
-    heap_live_sweep(&replay->live);
-    return replay->observer_status;
 }
 
 /* What a successful Alloc or ReAlloc acquires: all of a record but what is the table's own. */
@@ -175,7 +79,7 @@ static inline ttd_status keep_ended(heap_replay *replay, const heap_block *block
 {
     if (block->event < replay->changes.since)
         return heap_copies_add(&replay->changes.ended, block, record);
-    if (was_at_peak(replay, block))
+    if (heap_was_at_peak(replay, block))
         return heap_copies_add(&replay->ended_since_peak, block, record);
     return TTD_OK;
 }
@@ -191,33 +95,6 @@ static inline ttd_status keep_born(heap_changes *changes, uint64_t event, uint32
     if (status == TTD_OK)
         changes->born[changes->born_count++] = (heap_born){event, record};
     return status;
-}
-
-/* Tells of a block that was acquired, and before that of the one it replaced, if any: what is
- * wanted of it. */
-static ttd_status tell_acquired(heap_replay *replay, heap_block *block, heap_block *replaced,
-                                const heap_pending *item)
-{
-    heap_effect effect = {.kind = HEAP_OVERLAPPED,
-                          .position = block->allocated,
-                          .event = block->event,
-                          .action = block->action,
-                          .api = block->api,
-                          .stack = block->stack,
-                          .thread = block->thread,
-                          .heap = block->heap,
-                          .address = block->address,
-                          .block = replaced};
-    ttd_status status = TTD_OK;
-    if (replaced && is_wanted(replay, HEAP_OVERLAPPED))
-        status = notify(replay, &effect);
-    if (status != TTD_OK || !is_wanted(replay, HEAP_ACQUIRED))
-        return status;
-    effect.kind = HEAP_ACQUIRED;
-    effect.block = block;
-    effect.previous_address = item ? item->previous_address : 0;
-    effect.previous = item && item->has_previous ? &item->previous : NULL;
-    return notify(replay, &effect);
 }
 
 /* A block becomes live; `item` if it is that of a call in flight. */
@@ -241,7 +118,7 @@ static ttd_status acquire(heap_replay *replay, uint32_t entry, const heap_block 
     replay->counts.overlaps += acquisition.replaced;
     if (!replay->wanted || status != TTD_OK)
         return status;
-    return tell_acquired(replay, acquisition.block, acquisition.replaced ? &old : NULL, item);
+    return heap_tell_acquired(replay, acquisition.block, acquisition.replaced ? &old : NULL, item);
 }
 
 /* Releases the block at the event's base address. */
@@ -256,20 +133,10 @@ static inline ttd_status release(heap_replay *replay, const ttd_event *event, ui
     else
         replay->counts.unknown_releases++;
     heap_effect_kind kind = *known ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE;
-    if (!is_wanted(replay, kind) || status != TTD_OK)
+    if (!heap_is_wanted(replay, kind) || status != TTD_OK)
         return status;
-    heap_effect effect = {.kind = kind,
-                          .position = event->time_start,
-                          .event = event->number,
-                          .action = event->action,
-                          .api = event->api,
-                          .stack = event->stack,
-                          .thread = event->thread,
-                          .heap = event->heap,
-                          .address = event->base_address,
-                          .block = *known ? &replay->live.blocks[entry] : NULL,
-                          .continues = continues};
-    return notify(replay, &effect);
+    return heap_tell_released(replay, event, *known ? &replay->live.blocks[entry] : NULL,
+                              continues);
 }
 
 /* Behind the last event that is known, and up to where events are to be applied. */
@@ -298,8 +165,9 @@ static inline ttd_status apply_alloc(heap_replay *replay, const ttd_event *event
     heap_block *quick = heap_live_acquire_quickly(&replay->live, entry, event->heap, event->size);
     if (quick) {
         set_block(quick, event);
-        return is_wanted(replay, HEAP_ACQUIRED) ? tell_acquired(replay, quick, NULL, NULL)
-                                                : keep_born(&replay->changes, event->number, entry);
+        return heap_is_wanted(replay, HEAP_ACQUIRED)
+                   ? heap_tell_acquired(replay, quick, NULL, NULL)
+                   : keep_born(&replay->changes, event->number, entry);
     }
     heap_block block = {.address = event->address};
     set_block(&block, event);
@@ -334,7 +202,7 @@ static ttd_status apply_realloc(heap_replay *replay, const ttd_event *event, ran
             release(replay, event, base_entry(replay, event), event->address, &item.has_previous);
         if (status != TTD_OK)
             return status;
-        item.has_previous = item.has_previous && is_wanted(replay, HEAP_ACQUIRED);
+        item.has_previous = item.has_previous && heap_is_wanted(replay, HEAP_ACQUIRED);
     }
     if (!event->address)
         return TTD_OK;
@@ -355,25 +223,8 @@ static ttd_status apply_destroy(heap_replay *replay, const ttd_event *event)
         return TTD_OK;
     move_to(replay, event->time_start);
     uint64_t count = heap_live_destroy(&replay->live, event->heap, event->time_start);
-    if (!is_wanted(replay, HEAP_DESTROYED))
-        return TTD_OK;
-    heap_effect effect = {.kind = HEAP_DESTROYED,
-                          .position = event->time_start,
-                          .event = event->number,
-                          .action = event->action,
-                          .api = event->api,
-                          .stack = event->stack,
-                          .thread = event->thread,
-                          .heap = event->heap,
-                          .count = count};
-    return notify(replay, &effect);
-}
-
-static ttd_status tell_call(heap_replay *replay, const ttd_event *event)
-{
-    if (replay->observer_status == TTD_OK)
-        replay->observer_status = replay->observer.call(replay->observer.context, event);
-    return replay->observer_status;
+    return heap_is_wanted(replay, HEAP_DESTROYED) ? heap_tell_destroyed(replay, event, count)
+                                                  : TTD_OK;
 }
 
 static inline void count_event(heap_counts *counts, const ttd_event *event)
@@ -390,7 +241,7 @@ static inline void count_event(heap_counts *counts, const ttd_event *event)
 static inline ttd_status apply_event(heap_replay *replay, const ttd_event *event, range in)
 {
     if (replay->observer.call) {
-        ttd_status status = tell_call(replay, event);
+        ttd_status status = heap_tell_call(replay, event);
         if (status != TTD_OK)
             return status;
     }

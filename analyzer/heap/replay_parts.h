@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/** What the parts of the replay share: telling the observer, and keeping what is asked for. */
+#ifndef ANALYZER_HEAP_REPLAY_PARTS_H
+#define ANALYZER_HEAP_REPLAY_PARTS_H
+
+#include "heap/replay.h"
+
+/* ---- Telling ---- */
+
+static inline bool heap_is_wanted(const heap_replay *replay, heap_effect_kind kind)
+{
+    return replay->wanted & HEAP_EFFECT_BIT(kind);
+}
+
+/* Each returns TTD_OK, and what the observer returns, now or before. */
+
+ttd_status heap_tell_call(heap_replay *replay, const ttd_event *event);
+
+/** Tells of a block that was acquired, and before that of the one it replaced, or NULL: what is
+ * wanted of it. `item`: the call was in flight; or NULL. */
+ttd_status heap_tell_acquired(heap_replay *replay, heap_block *block, heap_block *replaced,
+                              const heap_pending *item);
+
+/** @param block  NULL if it is not known */
+ttd_status heap_tell_released(heap_replay *replay, const ttd_event *event, heap_block *block,
+                              bool continues);
+
+ttd_status heap_tell_destroyed(heap_replay *replay, const ttd_event *event, uint64_t count);
+
+/** A heap_discard_function, for a replay: keeps and tells what is wanted. */
+void heap_discard(void *replay, const heap_block *block, ttd_position end);
+
+/* ---- The peak ---- */
+
+/** Whether more is live than at the peak so far. */
+static inline bool heap_is_peak(const heap_replay *replay)
+{
+    return heap_sum_is_less(replay->peak.bytes, replay->live.bytes);
+}
+
+/** Makes what is live the peak. */
+void heap_set_peak(heap_replay *replay);
+
+/** Whether a block that ended after the peak was live at it, and is to be kept. */
+static inline bool heap_was_at_peak(const heap_replay *replay, const heap_block *block)
+{
+    return replay->keeps_peak && ttd_position_compare(block->allocated, replay->peak.position) <= 0;
+}
+
+#endif
