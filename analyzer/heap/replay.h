@@ -67,7 +67,7 @@ typedef struct heap_observer {
 /** What was replayed. */
 typedef struct heap_counts {
     uint64_t events;
-    /** By ttd_action; [0] for unknown ones. */
+    /** By ttd_action; [0] is not used. */
     uint64_t actions[TTD_ACTION_DESTROY + 1];
     uint64_t failed;
     uint64_t unfinished;
