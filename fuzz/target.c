@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/address_book.h"
+
 /** More than any array of the reader needs for a chunk of 16 MiB. */
 #define REQUEST_MAX (UINT32_C(64) << 20)
 
@@ -79,6 +81,7 @@ static uint64_t mix(uint64_t hash, const char *data, size_t size)
 ttd_status target_read(ttd_reader *reader, target_digest *digest)
 {
     text lines = {0};
+    address_book book = {.items = NULL};
     *digest = (target_digest){0};
     for (;;) {
         ttd_batch batch;
@@ -89,6 +92,7 @@ ttd_status target_read(ttd_reader *reader, target_digest *digest)
             target_require(status == TTD_END || (error.status == status && error.what),
                            "detail of a failure of next");
             text_free(&lines);
+            address_book_free(&book);
             return status;
         }
         target_require(!batch.made_up || batch.error.status != TTD_OK, "reason of a made up loss");
@@ -96,6 +100,8 @@ ttd_status target_read(ttd_reader *reader, target_digest *digest)
         text_of_batch(&lines, &batch);
         digest->hash = mix(digest->hash, lines.data, lines.size);
         if (batch.kind == TTD_KIND_EVENTS) {
+            const char *wrong = address_book_add(&book, &batch);
+            target_require(!wrong, wrong);
             digest->events += batch.count;
             digest->events_hash = mix(digest->events_hash, lines.data, lines.size);
         }

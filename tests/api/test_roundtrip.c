@@ -2,6 +2,8 @@
 /* What is written is what is read: random streams, and every action by hand. */
 #include "api/fixture.h"
 
+#include "support/address_book.h"
+
 static const ttd_codec codecs[] = {TTD_CODEC_RAW, TTD_CODEC_LZ4, TTD_CODEC_LZ4};
 static const int levels[] = {0, 0, 9};
 
@@ -250,6 +252,7 @@ Test(roundtrip, kept_batches)
     cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
     cr_assert_eq(ttd_reader_event_batches(reader), KEPT_BATCHES);
     kept batches[KEPT_BATCHES] = {0};
+    address_book book = {.items = NULL};
     size_t count = 0;
     ttd_batch batch;
     while (ttd_reader_next(reader, &batch, NULL) == TTD_OK) {
@@ -258,9 +261,12 @@ Test(roundtrip, kept_batches)
             next->batch = batch;
             next->text.size = 0;
             text_of_batch(&next->text, &batch);
+            const char *wrong = address_book_add(&book, &batch);
+            cr_assert_null(wrong, "%s", wrong);
         }
         check_kept(batches, count);
     }
+    address_book_free(&book);
     cr_assert_gt(count, 4 * KEPT_BATCHES);
     for (size_t i = 0; i < KEPT_BATCHES; i++)
         text_free(&batches[i].text);

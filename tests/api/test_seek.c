@@ -57,8 +57,10 @@ static void check_position(ttd_reader *reader, const positions *all, ttd_positio
     cr_assert_eq(ttd_reader_seek(reader, position, NULL), TTD_OK);
     bool first = true;
     while (next_events(reader, &batch)) {
-        if (first)
+        if (first) {
             cr_assert_leq(batch.u.events[0].number, expected, "gone too far");
+            cr_assert_eq(batch.first_ordinal, 0);
+        }
         first = false;
         uint64_t chunk_end = batch.chunk.first_item + batch.chunk.item_count;
         cr_assert_gt(chunk_end, expected, "not in the chunk of the event");

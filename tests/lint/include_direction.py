@@ -27,7 +27,7 @@ ALLOWED = {
     'recorder': ['recorder'],
     'bench': ['bench'],
     'tests': ['tests', 'libtrace/src', 'analyzer', 'recorder'],
-    'fuzz': ['fuzz', 'tests/support', 'analyzer/heap'],
+    'fuzz': ['fuzz', 'tests/support', 'analyzer/heap', 'analyzer/view'],
 }
 
 

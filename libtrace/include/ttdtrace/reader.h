@@ -106,9 +106,10 @@ typedef struct ttd_batch {
         const ttd_end *end;
     } u;
     /**
-     * TTD_KIND_EVENTS: the addresses that these events are the first of their chunk to mention, by
-     * ordinal from first_ordinal on (see ttd_event.address_ordinal). The first batch of a chunk
-     * begins with 0, each other one where the one before ended.
+     * TTD_KIND_EVENTS: the addresses that these events spell out, by ordinal from first_ordinal on
+     * (see ttd_event.address_ordinal). The first batch of a chunk begins with 0, each other one
+     * where the one before ended. They are valid as long as the events. Without meaning for other
+     * kinds.
      */
     const uint64_t *addresses;
     size_t address_count;
@@ -138,7 +139,7 @@ typedef struct ttd_reader_options {
     uint32_t event_batches;
 } ttd_reader_options;
 
-/** Each batch takes about 17 kB. */
+/** Each batch takes about 16 kB. */
 #define TTD_EVENT_BATCHES_MAX 1024u
 
 /** All kinds, not tolerant, one batch of events. */

@@ -221,6 +221,9 @@ void ttd_events_encoder_finish(ttd_events_encoder *encoder, ttd_buffer *out);
 /** Events that a decoder gives at a time at most; so few that they stay in the cache. */
 #define TTD_EVENT_BATCH 64
 
+/* So that each number of a tally has room. */
+_Static_assert(TTD_EVENT_BATCH < TTD_TALLY_BASE, "events of a batch");
+
 /** Addresses that the events of a batch spell out at most. */
 #define TTD_EVENT_ADDRESSES ((size_t)2 * TTD_EVENT_BATCH)
 

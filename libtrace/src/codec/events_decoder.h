@@ -39,6 +39,9 @@ bool ttd_events_decode_exception(ttd_events_decoder *decoder, const ttd_event_cl
 /** The part of an event that its class gives, or that is 0 where the class has no such thing. */
 #define TTD_EVENT_CLASS_PART offsetof(ttd_event, address)
 
+/* What comes before it: number, times, thread, stack and ordinals are set for each event. */
+_Static_assert(TTD_EVENT_CLASS_PART == 64, "members of ttd_event before the class's part");
+
 static inline void ttd_event_copy_class(ttd_event *event, const ttd_event *prototype)
 {
     memcpy((char *)event + TTD_EVENT_CLASS_PART, (const char *)prototype + TTD_EVENT_CLASS_PART,

@@ -5,8 +5,6 @@
  */
 #include "codec/events_decoder.h"
 
-#include "codec/columns.h"
-
 /** The general case of a symbol: see TTD_SHAPE_ONE_BYTE. */
 static uint32_t read_symbol(ttd_events_decoder *decoder, uint32_t first)
 {
