@@ -12,10 +12,10 @@ static const char help[] =
     "allocated them.\n"
     "\n" VIEWS_HELP COMMAND_COMMON_HELP;
 
-static int print(session *work, heap_top *top)
+static int print(session *work, heap_peak_state *found)
 {
-    heap_rows rows = heap_groups_rows(&top->groups);
-    report_peak data = {.top = top, .limit = work->options.view.limit};
+    heap_rows rows = heap_groups_rows(&found->groups);
+    report_peak data = {.found = found, .limit = work->options.view.limit};
     int status = session_view(work, &rows);
     if (status == STATUS_OK)
         status = session_output(work, true);
@@ -27,17 +27,17 @@ static int print(session *work, heap_top *top)
 static int find(session *work, const void *options)
 {
     (void)options;
-    heap_top top;
+    heap_peak_state peak;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
     const heap_keyframes *keyframes = sidecar_use(work, ttd_position_max());
-    ttd_status found = heap_top_find(work->trace.reader, keyframes, view_split(&work->options.view),
-                                     &hook, &top, &error);
+    ttd_status found = heap_peak_find(work->trace.reader, keyframes,
+                                      view_split(&work->options.view), &hook, &peak, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
-    session_outcome(work, &top.outcome, ttd_position_max());
-    int status = print(work, &top);
-    heap_top_free(&top);
+    session_outcome(work, &peak.outcome, ttd_position_max());
+    int status = print(work, &peak);
+    heap_peak_state_free(&peak);
     return status;
 }
 

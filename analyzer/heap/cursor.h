@@ -77,7 +77,7 @@ void heap_cursor_free(heap_cursor *cursor);
  *
  * @param error  detail on failure
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_UNSUPPORTED, and what observer and
- *         hook return.
+ *         hook return; TTD_ERROR_ARGUMENT if somebody else has used the reader meanwhile.
  */
 ttd_status heap_cursor_seek(heap_cursor *cursor, ttd_position target, ttd_error *error);
 

@@ -63,7 +63,7 @@ ttd_status heap_entries_add(heap_entries *entries, heap_live *live, const ttd_ba
         size_t count = left < TOGETHER ? left : TOGETHER;
         status = find_entries(live, batch->addresses + (entries->count - batch->first_ordinal),
                               count, entries->items + entries->count);
-        entries->count += count;
+        entries->count += status == TTD_OK ? count : 0;
     }
     return status;
 }

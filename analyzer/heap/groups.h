@@ -64,7 +64,7 @@ static inline void heap_group_widen(heap_group *group, ttd_position position)
 /** Adds blocks that were summed up already. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status heap_groups_add_sum(heap_groups *groups, const heap_group *sum);
 
-/** Orders by bytes, then blocks, largest first. Nothing can be added afterwards. */
+/** Orders by bytes, then blocks, largest first. Nothing can be added or subtracted afterwards. */
 void heap_groups_sort(heap_groups *groups);
 
 /** Merges groups that differ in their stacks only. @return TTD_OK, TTD_ERROR_NO_MEMORY. */

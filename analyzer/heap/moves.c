@@ -194,6 +194,8 @@ static ttd_status finish(heap_moves *moves, heap_cursor *cursor)
     heap_live_sweep(&cursor->replay.live);
     while (status == TTD_OK && (block = heap_live_each(&cursor->replay.live, &step)))
         status = block->user ? end_chain(moves, block->user) : TTD_OK;
+    if (status == TTD_OK)
+        status = cursor->replay.observer_status;
     moves->counts = cursor->replay.counts;
     moves->position = cursor->replay.position;
     moves->truncated = cursor->truncated;

@@ -35,8 +35,12 @@ void heap_replay_free(heap_replay *replay)
 ttd_status heap_replay_reset(heap_replay *replay)
 {
     heap_observer observer = replay->observer;
+    bool keeps_peak = replay->keeps_peak;
     heap_replay_free(replay);
-    return heap_replay_init(replay, &observer);
+    ttd_status status = heap_replay_init(replay, &observer);
+    if (status == TTD_OK && keeps_peak)
+        heap_replay_keep_peak(replay);
+    return status;
 }
 
 /* Something happens at `position`: the state at the one before, with all that happened there, is
@@ -75,13 +79,15 @@ static inline void copy_block(heap_block *to, const heap_block *from)
     to->api = from->api;
 }
 
+/* A block ends at the position that the replay has moved to. */
 static inline ttd_status keep_ended(heap_replay *replay, const heap_block *block, uint32_t record)
 {
+    ttd_status status = TTD_OK;
     if (block->event < replay->changes.since)
-        return heap_copies_add(&replay->changes.ended, block, record);
-    if (heap_was_at_peak(replay, block))
-        return heap_copies_add(&replay->ended_since_peak, block, record);
-    return TTD_OK;
+        status = heap_copies_add(&replay->changes.ended, block, record);
+    if (status == TTD_OK && heap_was_at_peak(replay, block, replay->position))
+        status = heap_copies_add(&replay->ended_since_peak, block, record);
+    return status;
 }
 
 static inline ttd_status keep_born(heap_changes *changes, uint64_t event, uint32_t record)
@@ -165,9 +171,10 @@ static inline ttd_status apply_alloc(heap_replay *replay, const ttd_event *event
     heap_block *quick = heap_live_acquire_quickly(&replay->live, entry, event->heap, event->size);
     if (quick) {
         set_block(quick, event);
-        return heap_is_wanted(replay, HEAP_ACQUIRED)
-                   ? heap_tell_acquired(replay, quick, NULL, NULL)
-                   : keep_born(&replay->changes, event->number, entry);
+        ttd_status status = keep_born(&replay->changes, event->number, entry);
+        if (status != TTD_OK || !heap_is_wanted(replay, HEAP_ACQUIRED))
+            return status;
+        return heap_tell_acquired(replay, quick, NULL, NULL);
     }
     heap_block block = {.address = event->address};
     set_block(&block, event);
@@ -229,6 +236,7 @@ static ttd_status apply_destroy(heap_replay *replay, const ttd_event *event)
 
 static inline void count_event(heap_counts *counts, const ttd_event *event)
 {
+    counts->events++;
     counts->actions[event->action]++;
     if (event->result)
         return;
@@ -288,18 +296,20 @@ static size_t count_until(const ttd_event *events, size_t count, ttd_position un
     return count;
 }
 
-/* Events most often come from another thread's cache; there may be none at that place. */
+/* Fetches the event that is EVENTS_AHEAD behind this one, if there is one: most often it is in
+ * another thread's cache. */
 static inline __attribute__((always_inline)) void prefetch(const ttd_event *event)
 {
-    __builtin_prefetch(event);
-    __builtin_prefetch((const char *)event + sizeof *event / 2);
+    uintptr_t place = (uintptr_t)event + EVENTS_AHEAD * sizeof *event;
+    __builtin_prefetch((const void *)place);
+    __builtin_prefetch((const void *)(place + sizeof *event / 2));
 }
 
 static ttd_status apply_events(heap_replay *replay, const ttd_event *events, size_t count, range in)
 {
     ttd_status status = TTD_OK;
     for (const ttd_event *event = events; event < events + count && status == TTD_OK; event++) {
-        prefetch(event + EVENTS_AHEAD);
+        prefetch(event);
         if (replay->queue.count)
             status = heap_replay_settle(replay, ttd_event_position(event));
         if (status == TTD_OK)
@@ -317,9 +327,10 @@ ttd_status heap_replay_apply(heap_replay *replay, const ttd_batch *batch, ttd_po
     ttd_status status = heap_entries_add(&replay->entries, &replay->live, batch);
     if (status == TTD_OK)
         status = apply_events(replay, events, count, (range){events + batch->count, until});
-    replay->counts.events += count;
+    if (status != TTD_OK)
+        return status;
     if (count)
         replay->next = events[count - 1].number + 1;
     *applied = count;
-    return status;
+    return TTD_OK;
 }

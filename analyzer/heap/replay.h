@@ -143,8 +143,8 @@ ttd_status heap_replay_reset(heap_replay *replay);
  *
  * @param batch    of events, as from a reader; those that were applied already may be left out, but
  *                 no other batches of its chunk before it
- * @param applied  set to how many were applied; less than batch->count when the next is after
- *                 `until`
+ * @param applied  set on TTD_OK to how many were applied; less than batch->count when the next is
+ *                 after `until`
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (batches are missing), and what the
  *         observer returns.
  */
@@ -154,7 +154,7 @@ ttd_status heap_replay_apply(heap_replay *replay, const ttd_batch *batch, ttd_po
 /** The peak of all that was replayed, from the beginning or from a keyframe. */
 heap_peak heap_replay_peak(const heap_replay *replay);
 
-/** Keeps from now on, at the beginning, what was live at the peak and has ended since. */
+/** Keeps what was live at the peak and has ended since; to be called before anything is applied. */
 void heap_replay_keep_peak(heap_replay *replay);
 
 /**

@@ -41,10 +41,13 @@ static inline bool heap_is_peak(const heap_replay *replay)
 /** Makes what is live the peak. */
 void heap_set_peak(heap_replay *replay);
 
-/** Whether a block that ended after the peak was live at it, and is to be kept. */
-static inline bool heap_was_at_peak(const heap_replay *replay, const heap_block *block)
+/** Whether a block that ended at `end` was live at the peak, and is to be kept. */
+static inline bool heap_was_at_peak(const heap_replay *replay, const heap_block *block,
+                                    ttd_position end)
 {
-    return replay->keeps_peak && ttd_position_compare(block->allocated, replay->peak.position) <= 0;
+    ttd_position peak = replay->peak.position;
+    return replay->keeps_peak && ttd_position_compare(block->allocated, peak) <= 0 &&
+           ttd_position_compare(end, peak) > 0;
 }
 
 #endif

@@ -73,7 +73,7 @@ ttd_status heap_tell_destroyed(heap_replay *replay, const ttd_event *event, uint
 
 static ttd_status keep_discarded(heap_replay *replay, const heap_block *block, ttd_position end)
 {
-    if (!heap_was_at_peak(replay, block) || ttd_position_compare(end, replay->peak.position) <= 0)
+    if (!heap_was_at_peak(replay, block, end))
         return TTD_OK;
     return heap_copies_add(&replay->ended_since_peak, block,
                            (uint32_t)(block - replay->live.blocks));

@@ -64,7 +64,7 @@ static void add_span(survey *all, const ttd_event *event)
 static void add_event(survey *all, survey_thread *thread, const ttd_event *event)
 {
     all->events++;
-    all->actions[event->action <= TTD_ACTION_DESTROY ? event->action : 0]++;
+    all->actions[event->action]++;
     thread->events++;
     thread->allocs += event->action == TTD_ACTION_ALLOC;
     thread->frees += event->action == TTD_ACTION_FREE;

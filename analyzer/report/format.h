@@ -100,7 +100,7 @@ typedef struct report_state {
 } report_state;
 
 typedef struct report_peak {
-    const heap_top *top;
+    const heap_peak_state *found;
     /** Groups to show. */
     size_t limit;
 } report_peak;

@@ -3,11 +3,11 @@
 
 void text_peak(report *to, const report_peak *data)
 {
-    const heap_groups *groups = &data->top->groups;
+    const heap_groups *groups = &data->found->groups;
     report_groups_text(to, groups, data->limit, false);
     out_bold(to->output);
     out_text(to->output, "Peak at ");
-    out_position(to->output, data->top->peak.position);
+    out_position(to->output, data->found->peak.position);
     out_text(to->output, ": ");
     report_count(to->output, groups->bytes, "byte");
     out_text(to->output, " in ");
@@ -21,11 +21,11 @@ void text_peak(report *to, const report_peak *data)
 
 void json_peak(report *to, const report_peak *data)
 {
-    const heap_groups *groups = &data->top->groups;
+    const heap_groups *groups = &data->found->groups;
     json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
-    json_position(&writer, "position", data->top->peak.position);
+    json_position(&writer, "position", data->found->peak.position);
     report_doubts_json(to, &writer);
     json_unsigned(&writer, "live_bytes", groups->bytes);
     json_unsigned(&writer, "live_blocks", groups->blocks);
@@ -37,5 +37,5 @@ void json_peak(report *to, const report_peak *data)
 
 void csv_peak(report *to, const report_peak *data)
 {
-    report_groups_csv(to, &data->top->groups, data->limit);
+    report_groups_csv(to, &data->found->groups, data->limit);
 }

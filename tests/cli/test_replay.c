@@ -81,12 +81,12 @@ static void expect_peak(const heap_model *expected, const heap_replay *replay)
     size_t found = ended->count;
     const heap_block *block;
     cr_assert_eq(peak->bytes.low, bytes_of(expected));
+    for (size_t i = 0; i < ended->count; i++)
+        cr_assert(is_live(expected, &ended->blocks[i]));
     if (!peak->bytes.low)
         return;
     cr_assert_eq(ttd_position_compare(peak->position, expected->position), 0);
     cr_assert_eq(peak->blocks, expected->count);
-    for (size_t i = 0; i < ended->count; i++)
-        cr_assert(is_live(expected, &ended->blocks[i]));
     while ((block = heap_live_each(&replay->live, &cursor))) {
         if (ttd_position_compare(block->allocated, peak->position) > 0)
             continue;
@@ -116,6 +116,93 @@ Test(replay, keeps_what_was_live_at_the_peak)
         heap_replay_free(&replay);
         heap_model_seed = kept;
     }
+}
+
+static ttd_event call_at(unsigned tick, ttd_action action, uint64_t address, uint64_t size)
+{
+    bool allocates = action == TTD_ACTION_ALLOC;
+    return (ttd_event){.action = (uint8_t)action,
+                       .time_start = heap_model_at(tick),
+                       .time_end = heap_model_at(tick),
+                       .result = 1,
+                       .address = allocates ? address : 0,
+                       .base_address = allocates ? 0 : address,
+                       .size = size};
+}
+
+/* A block that came and went at the first position was never live at one. */
+Test(replay, nothing_is_kept_of_no_peak)
+{
+    const uint64_t address = 0x10;
+    ttd_event events[] = {call_at(0, TTD_ACTION_ALLOC, address, 100),
+                          call_at(0, TTD_ACTION_FREE, address, 0),
+                          call_at(2, TTD_ACTION_ALLOC, address, 0)};
+    ttd_batch batch = {.kind = TTD_KIND_EVENTS,
+                       .count = 3,
+                       .u.events = events,
+                       .addresses = &address,
+                       .address_count = 1};
+    heap_replay replay;
+    size_t applied;
+    cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
+    heap_replay_keep_peak(&replay);
+    cr_assert_eq(heap_replay_apply(&replay, &batch, ttd_position_max(), &applied), TTD_OK);
+    cr_assert_eq(heap_replay_end_peak(&replay), TTD_OK);
+    cr_assert_eq(replay.peak.bytes.low, 0);
+    cr_assert_eq(replay.ended_since_peak.count, 0);
+    heap_replay_free(&replay);
+}
+
+/* ---- Addresses of a chunk ---- */
+
+#define CHUNK_BLOCKS 10000
+#define CHUNK_MORE   200
+
+/* A chunk that goes on while most of what it spelled out is freed, and more is spelled out: what
+ * was found of its addresses is good to its end. */
+Test(replay, addresses_are_good_to_the_end_of_their_chunk)
+{
+    static ttd_event events[CHUNK_BLOCKS];
+    static uint64_t addresses[CHUNK_BLOCKS + CHUNK_MORE];
+    const unsigned freed = CHUNK_BLOCKS - CHUNK_BLOCKS / 6;
+    heap_replay replay;
+    size_t applied;
+    ttd_batch batch = {.kind = TTD_KIND_EVENTS,
+                       .chunk.number = 7,
+                       .u.events = events,
+                       .addresses = addresses,
+                       .address_count = CHUNK_BLOCKS};
+    for (uint32_t i = 0; i < CHUNK_BLOCKS + CHUNK_MORE; i++)
+        addresses[i] = 0x1000 + 16 * (uint64_t)i;
+    cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
+    for (uint32_t i = 0; i < CHUNK_BLOCKS; i++) {
+        events[i] = call_at(i, TTD_ACTION_ALLOC, addresses[i], 8);
+        events[i].address_ordinal = i;
+    }
+    batch.count = CHUNK_BLOCKS;
+    cr_assert_eq(heap_replay_apply(&replay, &batch, ttd_position_max(), &applied), TTD_OK);
+    for (uint32_t i = 0; i < freed; i++) {
+        events[i] = call_at(CHUNK_BLOCKS + i, TTD_ACTION_FREE, addresses[i], 0);
+        events[i].base_ordinal = i;
+    }
+    batch.count = freed;
+    cr_assert_eq(heap_replay_apply(&replay, &batch, ttd_position_max(), &applied), TTD_OK);
+    cr_assert(heap_live_is_littered(&replay.live));
+    /* Half of the addresses are new, and half of these were added before; then come old ones. */
+    for (uint32_t i = 0; i < 2 * CHUNK_MORE; i++) {
+        uint32_t ordinal = i < CHUNK_MORE ? CHUNK_BLOCKS + i : freed - 1 - (i - CHUNK_MORE);
+        events[i] = call_at(2 * CHUNK_BLOCKS + i, TTD_ACTION_ALLOC, addresses[ordinal], 8);
+        events[i].address_ordinal = ordinal;
+    }
+    batch.first_ordinal = CHUNK_BLOCKS - 1;
+    batch.addresses = addresses + CHUNK_BLOCKS - 1;
+    batch.address_count = 1 + CHUNK_MORE;
+    batch.count = 2 * CHUNK_MORE;
+    cr_assert_eq(heap_replay_apply(&replay, &batch, ttd_position_max(), &applied), TTD_OK);
+    cr_assert_eq(replay.live.count, CHUNK_BLOCKS - freed + 2 * CHUNK_MORE);
+    for (uint32_t i = 0; i < 2 * CHUNK_MORE; i++)
+        cr_assert_not_null(heap_live_find(&replay.live, events[i].address));
+    heap_replay_free(&replay);
 }
 
 /* ---- Observers ---- */
@@ -194,6 +281,91 @@ Test(replay, observer_sees_every_change)
         heap_replay_free(&replay);
         heap_model_seed = kept;
     }
+}
+
+#define EFFECT_KINDS  (HEAP_UNKNOWN_RELEASE + 1)
+#define EFFECTS_MAX   (4 * HEAP_MODEL_EVENTS_MAX)
+#define MASKED_TRACES 200
+
+/* What was told of, in order. */
+typedef struct listener {
+    heap_effect effects[EFFECTS_MAX];
+    size_t count;
+} listener;
+
+static ttd_status listen(void *context, const heap_effect *seen)
+{
+    listener *to = context;
+    cr_assert_lt(to->count, EFFECTS_MAX);
+    to->effects[to->count++] = *seen;
+    return TTD_OK;
+}
+
+static void hear(listener *to, const ttd_event *events, size_t count, unsigned unwanted)
+{
+    heap_observer observer = {.context = to, .effect = listen, .unwanted = unwanted};
+    ttd_batch batch = heap_model_batch(1, events, count);
+    heap_replay replay;
+    size_t applied;
+    to->count = 0;
+    cr_assert_eq(heap_replay_init(&replay, &observer), TTD_OK);
+    cr_assert_eq(heap_replay_apply(&replay, &batch, ttd_position_max(), &applied), TTD_OK);
+    cr_assert_eq(heap_replay_settle(&replay, ttd_position_max()), TTD_OK);
+    heap_live_sweep(&replay.live);
+    heap_replay_free(&replay);
+}
+
+/* Of all effects those that are wanted, and nothing else. */
+static void expect_wanted(const listener *all, const listener *some, unsigned unwanted)
+{
+    size_t next = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        const heap_effect *effect = &all->effects[i];
+        if (unwanted & HEAP_EFFECT_BIT(effect->kind))
+            continue;
+        cr_assert_lt(next, some->count);
+        cr_assert_eq(some->effects[next].kind, effect->kind);
+        cr_assert_eq(some->effects[next].event, effect->event);
+        cr_assert_eq(some->effects[next].address, effect->address);
+        cr_assert_eq(ttd_position_compare(some->effects[next].position, effect->position), 0);
+        next++;
+    }
+    cr_assert_eq(next, some->count);
+}
+
+/* A block of a heap that was destroyed ended when some heap was. */
+static void expect_destruction(const listener *all, const heap_effect *discarded)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->effects[i].kind == HEAP_DESTROYED &&
+            ttd_position_compare(all->effects[i].position, discarded->position) == 0)
+            return;
+    cr_assert_fail("discarded when nothing was destroyed");
+}
+
+Test(replay, observer_hears_what_it_wants)
+{
+    static listener all;
+    static listener some;
+    ttd_event events[HEAP_MODEL_EVENTS_MAX];
+    size_t discarded = 0;
+    for (heap_model_seed = 1; heap_model_seed < MASKED_TRACES; heap_model_seed++) {
+        uint64_t kept = heap_model_seed;
+        size_t count = heap_model_events(events);
+        hear(&all, events, count, 0);
+        for (unsigned unwanted = 0; unwanted < HEAP_EFFECT_BIT(EFFECT_KINDS); unwanted++) {
+            hear(&some, events, count, unwanted);
+            expect_wanted(&all, &some, unwanted);
+        }
+        for (size_t i = 0; i < all.count; i++) {
+            if (all.effects[i].kind != HEAP_DISCARDED)
+                continue;
+            expect_destruction(&all, &all.effects[i]);
+            discarded++;
+        }
+        heap_model_seed = kept;
+    }
+    cr_assert_gt(discarded, MASKED_TRACES / 4);
 }
 
 static ttd_status refuse(void *context, const heap_effect *seen)
