@@ -5,7 +5,7 @@
 
 #include "base/grow.h"
 
-/* No chunk has this number. */
+/* No chunk is there. */
 #define NO_CHUNK UINT64_MAX
 
 /* Addresses that are looked up together. */

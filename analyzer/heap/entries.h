@@ -16,14 +16,19 @@ typedef struct heap_entries {
     uint32_t *items;
     size_t count;
     size_t capacity;
+    /** Where the chunk is: in a damaged trace two may have the same number. */
     uint64_t chunk;
 } heap_entries;
 
 void heap_entries_init(heap_entries *entries);
 void heap_entries_free(heap_entries *entries);
 
-/** Forgets all unless the chunk is the same as before; before another one the table is swept if it
- * must be. */
+/**
+ * Forgets all unless the chunk is the same as before; before another one the table is swept if it
+ * must be.
+ *
+ * @param chunk  its offset
+ */
 void heap_entries_begin(heap_entries *entries, heap_live *live, uint64_t chunk);
 
 /**

@@ -323,7 +323,7 @@ ttd_status heap_replay_apply(heap_replay *replay, const ttd_batch *batch, ttd_po
 {
     const ttd_event *events = batch->u.events;
     size_t count = count_until(events, batch->count, until);
-    heap_entries_begin(&replay->entries, &replay->live, batch->chunk.number);
+    heap_entries_begin(&replay->entries, &replay->live, batch->chunk.offset);
     ttd_status status = heap_entries_add(&replay->entries, &replay->live, batch);
     if (status == TTD_OK)
         status = apply_events(replay, events, count, (range){events + batch->count, until});

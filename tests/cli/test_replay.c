@@ -155,6 +155,29 @@ Test(replay, nothing_is_kept_of_no_peak)
 
 /* ---- Addresses of a chunk ---- */
 
+/* Numbers of chunks may be wrong; then their ordinals are still their own. */
+Test(replay, chunks_are_told_apart_by_place)
+{
+    const uint64_t addresses[] = {0x10, 0x20};
+    heap_replay replay;
+    size_t applied;
+    cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        ttd_event event = call_at(i, TTD_ACTION_ALLOC, addresses[i], 8);
+        ttd_batch batch = {.kind = TTD_KIND_EVENTS,
+                           .count = 1,
+                           .chunk = {.number = UINT64_MAX, .offset = 64 * (i + 1)},
+                           .u.events = &event,
+                           .addresses = &addresses[i],
+                           .address_count = 1};
+        cr_assert_eq(heap_replay_apply(&replay, &batch, ttd_position_max(), &applied), TTD_OK);
+    }
+    cr_assert_eq(replay.counts.overlaps, 0);
+    cr_assert_not_null(heap_live_find(&replay.live, addresses[0]));
+    cr_assert_not_null(heap_live_find(&replay.live, addresses[1]));
+    heap_replay_free(&replay);
+}
+
 #define CHUNK_BLOCKS 10000
 #define CHUNK_MORE   200
 
@@ -168,7 +191,7 @@ Test(replay, addresses_are_good_to_the_end_of_their_chunk)
     heap_replay replay;
     size_t applied;
     ttd_batch batch = {.kind = TTD_KIND_EVENTS,
-                       .chunk.number = 7,
+                       .chunk.offset = 7,
                        .u.events = events,
                        .addresses = addresses,
                        .address_count = CHUNK_BLOCKS};

@@ -42,9 +42,9 @@ const char *address_book_add(address_book *book, const ttd_batch *batch)
 {
     const ttd_event *events = batch->u.events;
     size_t known = batch->first_ordinal;
-    if (book->chunk != batch->chunk.number || book->next != events->number)
+    if (book->chunk != batch->chunk.offset || book->next != events->number)
         book->count = 0;
-    book->chunk = batch->chunk.number;
+    book->chunk = batch->chunk.offset;
     book->next = events[batch->count - 1].number + 1;
     const char *wrong = add_all(book, batch);
     for (size_t i = 0; i < batch->count && !wrong; i++) {

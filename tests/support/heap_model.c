@@ -45,7 +45,7 @@ ttd_batch heap_model_batch(uint64_t chunk, const ttd_event *events, size_t count
         addresses[i] = nth_address(i / 2);
     return (ttd_batch){.kind = TTD_KIND_EVENTS,
                        .count = count,
-                       .chunk.number = chunk,
+                       .chunk.offset = chunk,
                        .u.events = events,
                        .addresses = addresses,
                        .address_count = ORDINALS};
