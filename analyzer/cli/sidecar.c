@@ -214,8 +214,7 @@ int sidecar_make(source *trace, const char *path, bool silent, heap_index_facts 
     }
     if (is_replaceable(path))
         return make(trace, path, silent, facts);
-    if (!silent)
-        message("%s: is no index, and will not be overwritten", path);
+    message("%s%s: is no index, and will not be overwritten", silent ? "warning: " : "", path);
     return STATUS_INTERNAL;
 }
 

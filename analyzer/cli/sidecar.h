@@ -24,7 +24,7 @@ char *sidecar_path(const char *trace);
  * Makes the index of a trace anew, in place of one that is there.
  *
  * @param path    where
- * @param silent  print no message on failure
+ * @param silent  print no message on failure, but a warning if there is something that is no index
  * @param facts   set on success
  * @return an exit status
  */

@@ -221,8 +221,10 @@ class Automatic(Index):
             self.assertGreater(os.path.getsize(self.index_of(self.trace)), len(whole) - 100)
 
     def test_file_of_another_kind(self):
-        """What is no index is never overwritten."""
-        expected = self.truth(self.trace, *self.at)
+        """What is no index is never overwritten, and who waits for want of one is told."""
+        truth = self.truth(self.trace, *self.at)
+        expected = (*truth[:2], f"ttdanalyze: warning: {self.index_of(self.trace)}: is no index, "
+                                "and will not be overwritten\n")
         other = self.write(churn(1000), "other")
         with open(other, "rb") as file:
             trace = file.read()
