@@ -33,16 +33,22 @@ def measure(command):
     return time.monotonic() - begin, usage.ru_maxrss * 1024
 
 
+def rate(events, runs):
+    """Events a second, at the median of what measure() gave."""
+    return events / statistics.median(seconds for seconds, _ in runs)
+
+
+def largest(runs):
+    return max(resident for _, resident in runs)
+
+
 def measure_states(analyzer, trace):
     """Wall times of going to random positions, and the largest resident size."""
-    times, largest = [], 0
+    runs = []
     for _ in range(POSITIONS):
         position = f'{random.uniform(0, 100):.4f}%'
-        seconds, resident = measure([analyzer, 'state', '--at', position, '--format', 'json',
-                                     trace])
-        times.append(seconds)
-        largest = max(largest, resident)
-    return times, largest
+        runs.append(measure([analyzer, 'state', '--at', position, '--format', 'json', trace]))
+    return [seconds for seconds, _ in runs], largest(runs)
 
 
 def travel(name, analyzer, trace, rounds):
@@ -52,8 +58,8 @@ def travel(name, analyzer, trace, rounds):
                                                trace]))
     result = {'trace': name, 'events': events, 'trace_bytes': info['file_bytes'],
               'peak_blocks': peak['live_blocks']}
-    seconds, resident = measure([analyzer, 'index', trace])
-    result |= {'index_events_per_second': events / seconds, 'index_resident': resident,
+    runs = [measure([analyzer, 'index', trace]) for _ in range(rounds)]
+    result |= {'index_events_per_second': rate(events, runs), 'index_resident': largest(runs),
                'index_bytes': pathlib.Path(f'{trace}.idx').stat().st_size}
     times, resident = measure_states(analyzer, trace)
     result |= {'state_median': statistics.median(times), 'state_worst': max(times),
@@ -62,9 +68,8 @@ def travel(name, analyzer, trace, rounds):
         for how, options in (('plain', ['--no-index']), ('indexed', [])):
             runs = [measure([analyzer, *command, *options, '--no-pager', trace])
                     for _ in range(rounds)]
-            result[f'{command[0]}_{how}_events_per_second'] = (
-                events / statistics.median(seconds for seconds, _ in runs))
-            result[f'{command[0]}_{how}_resident'] = max(resident for _, resident in runs)
+            result[f'{command[0]}_{how}_events_per_second'] = rate(events, runs)
+            result[f'{command[0]}_{how}_resident'] = largest(runs)
     return result
 
 
