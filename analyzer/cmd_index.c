@@ -22,7 +22,8 @@ static const char help[] =
     "The index holds only what can be made again from the trace. Commands make it\n"
     "themselves where that pays, use it only if it belongs to the trace as it is, and work\n"
     "without it where the directory cannot be written. A trace that is damaged or still\n"
-    "growing has none.\n" COMMAND_COMMON_HELP;
+    "growing has none. It is always beside the trace: --output is for what is "
+    "printed.\n" COMMAND_COMMON_HELP;
 
 static int print(session *work, const char *path, const heap_index_facts *facts)
 {
