@@ -80,15 +80,13 @@ static bool is_keyframe_due(const index_maker *maker)
     return events >= maker->spacing->keyframes && maker->bytes >= times * guess_size(maker);
 }
 
-/* Whether it is time for a summary to end. One that goes through fewer blocks than events takes
- * little time. */
+/* Whether it is time for a summary to end. */
 static bool is_summary_due(const index_maker *maker)
 {
-    const heap_live *live = &maker->replay.live;
     if (!maker->summary.is_open)
         return false;
     uint64_t events = maker->replay.counts.events - maker->summary.begin.counts.events;
-    return events >= maker->spacing->summaries && events >= live->count / 4;
+    return events >= maker->spacing->summaries;
 }
 
 /*

@@ -12,8 +12,8 @@ typedef struct heap_index_spacing {
      * be one, else not more than that the index is about as large as the events; fewer where there
      * are summaries. */
     uint64_t keyframes;
-    /** At least so many events, and a quarter as many as there are live blocks, in a summary; and
-     * at least so many live blocks, 1 or more, at its beginning: fewer are read fast enough. */
+    /** At least so many events in a summary, and so many live blocks, 1 or more, at its beginning:
+     * fewer are read fast enough. */
     uint64_t summaries;
     uint64_t summary_blocks;
 } heap_index_spacing;
