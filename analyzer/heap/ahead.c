@@ -46,7 +46,35 @@ static ttd_batch *slot_of(const heap_ahead *ahead, uint64_t number)
     return &ahead->slots[number % SLOTS];
 }
 
+/* How many slots are filled. The other side's count may have moved on since. */
+static uint64_t count_filled(const heap_ahead *ahead)
+{
+    uint64_t tail = atomic_load(&ahead->tail);
+    return atomic_load(&ahead->head) - tail;
+}
+
+/* Wakes the other side, if it waits; it looks at the counts after it has said so. */
+static void wake(heap_ahead *ahead, const _Atomic bool *waits, pthread_cond_t *condition)
+{
+    if (!atomic_load(waits))
+        return;
+    pthread_mutex_lock(&ahead->mutex);
+    pthread_cond_signal(condition);
+    pthread_mutex_unlock(&ahead->mutex);
+}
+
 /* ---- The thread ---- */
+
+/* Waits until at most so many slots are filled, or the thread is to stop. */
+static void wait_for_room(heap_ahead *ahead, uint64_t tolerated)
+{
+    pthread_mutex_lock(&ahead->mutex);
+    atomic_store(&ahead->thread_waits, true);
+    while (!atomic_load(&ahead->stop) && count_filled(ahead) > tolerated)
+        pthread_cond_wait(&ahead->emptied, &ahead->mutex);
+    atomic_store(&ahead->thread_waits, false);
+    pthread_mutex_unlock(&ahead->mutex);
+}
 
 /*
  * Hands over the slot that was filled, and waits for another. `is_fleeting`: it is valid only until
@@ -56,15 +84,13 @@ static ttd_batch *slot_of(const heap_ahead *ahead, uint64_t number)
 static bool hand_over(heap_ahead *ahead, bool is_fleeting)
 {
     uint64_t tolerated = is_fleeting ? 0 : SLOTS - 1;
-    pthread_mutex_lock(&ahead->mutex);
-    ahead->head++;
-    if (is_fleeting || ahead->head - ahead->tail >= ENOUGH)
-        pthread_cond_signal(&ahead->filled);
-    while (!ahead->stop && ahead->head - ahead->tail > tolerated)
-        pthread_cond_wait(&ahead->emptied, &ahead->mutex);
-    bool go_on = !ahead->stop;
-    pthread_mutex_unlock(&ahead->mutex);
-    return go_on;
+    atomic_fetch_add(&ahead->head, 1);
+    uint64_t filled = count_filled(ahead);
+    if (is_fleeting || filled >= ENOUGH)
+        wake(ahead, &ahead->caller_waits, &ahead->filled);
+    if (filled > tolerated)
+        wait_for_room(ahead, tolerated);
+    return !atomic_load(&ahead->stop);
 }
 
 static void *read_ahead(void *argument)
@@ -108,12 +134,12 @@ void heap_ahead_pause(heap_ahead *ahead)
     if (!ahead->is_running)
         return;
     pthread_mutex_lock(&ahead->mutex);
-    ahead->stop = true;
+    atomic_store(&ahead->stop, true);
     pthread_cond_signal(&ahead->emptied);
     pthread_mutex_unlock(&ahead->mutex);
     pthread_join(ahead->thread, NULL);
     ahead->is_running = false;
-    ahead->stop = false;
+    atomic_store(&ahead->stop, false);
 }
 
 void heap_ahead_forget(heap_ahead *ahead)
@@ -123,17 +149,27 @@ void heap_ahead_forget(heap_ahead *ahead)
     ahead->holds = ahead->has_ended = false;
 }
 
+/* Waits for a slot to be filled, or for the thread's end. */
+static void wait_for_slot(heap_ahead *ahead)
+{
+    pthread_mutex_lock(&ahead->mutex);
+    atomic_store(&ahead->caller_waits, true);
+    while (!ahead->has_ended && !count_filled(ahead))
+        pthread_cond_wait(&ahead->filled, &ahead->mutex);
+    atomic_store(&ahead->caller_waits, false);
+    pthread_mutex_unlock(&ahead->mutex);
+}
+
 /* Gives back the slot that was used, and takes the next; NULL when there is none. */
 static const ttd_batch *take_slot(heap_ahead *ahead)
 {
-    pthread_mutex_lock(&ahead->mutex);
-    ahead->tail += ahead->holds;
-    if (ahead->head - ahead->tail <= SLOTS - ENOUGH)
-        pthread_cond_signal(&ahead->emptied);
-    while (ahead->is_running && ahead->head == ahead->tail && !ahead->has_ended)
-        pthread_cond_wait(&ahead->filled, &ahead->mutex);
-    ahead->holds = ahead->head != ahead->tail;
-    pthread_mutex_unlock(&ahead->mutex);
+    atomic_fetch_add(&ahead->tail, ahead->holds);
+    uint64_t filled = count_filled(ahead);
+    if (filled <= SLOTS - ENOUGH)
+        wake(ahead, &ahead->thread_waits, &ahead->emptied);
+    if (!filled && ahead->is_running)
+        wait_for_slot(ahead);
+    ahead->holds = count_filled(ahead) != 0;
     return ahead->holds ? slot_of(ahead, ahead->tail) : NULL;
 }
 

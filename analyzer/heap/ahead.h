@@ -7,6 +7,7 @@
 #define ANALYZER_HEAP_AHEAD_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <ttdtrace/reader.h>
@@ -31,13 +32,17 @@ typedef struct heap_ahead {
     /** The caller uses the slot that is next to be emptied. */
     bool holds;
 
+    /* Slots ever filled, which is the thread's, and emptied. */
+    _Atomic uint64_t head;
+    _Atomic uint64_t tail;
+    /* The mutex is for who has to wait, and is left alone otherwise. */
     pthread_mutex_t mutex;
     pthread_cond_t filled;
     pthread_cond_t emptied;
-    /* What follows is under the mutex while the thread runs: slots ever filled, and emptied. */
-    uint64_t head;
-    uint64_t tail;
-    bool stop;
+    _Atomic bool caller_waits;
+    _Atomic bool thread_waits;
+    _Atomic bool stop;
+    /* What follows is under the mutex while the thread runs. */
     /** Why the thread ended by itself: what the reader returned after the last slot. */
     bool has_ended;
     ttd_status status;
