@@ -38,15 +38,19 @@ static ttd_status find_entries(heap_live *live, const uint64_t *addresses, size_
                                uint32_t *entries)
 {
     uint32_t hashes[TOGETHER];
+    uint32_t candidates[TOGETHER];
     ttd_status status = TTD_OK;
     for (size_t i = 0; i < count; i++) {
         hashes[i] = heap_live_hash(live, addresses[i]);
         heap_live_prefetch(live, hashes[i]);
     }
-    for (size_t i = 0; i < count; i++)
-        heap_live_prefetch_record(live, hashes[i]);
+    for (size_t i = 0; i < count; i++) {
+        candidates[i] = heap_live_candidate(live, hashes[i]);
+        if (candidates[i])
+            __builtin_prefetch(&live->blocks[candidates[i] - 1], 1);
+    }
     for (size_t i = 0; i < count && status == TTD_OK; i++)
-        status = heap_live_entry(live, addresses[i], hashes[i], &entries[i]);
+        status = heap_live_confirm(live, addresses[i], hashes[i], candidates[i], &entries[i]);
     return status;
 }
 

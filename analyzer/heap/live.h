@@ -120,31 +120,43 @@ static inline uint32_t heap_live_hash(const heap_live *live, uint64_t address)
     return (uint32_t)hash_value(live->key, address);
 }
 
-/*
- * Always inlined: of a function that does nothing else, gcc removes the calls.
- */
-
-/** Brings the slot of an address nearer, for a lookup that comes soon; the record comes next. */
+/** Brings the slot of an address nearer, for a lookup that comes soon. Always inlined: of a
+ * function that does nothing else, gcc removes the calls. */
 static inline __attribute__((always_inline)) void heap_live_prefetch(const heap_live *live,
                                                                      uint32_t hash)
 {
     __builtin_prefetch(&live->slots[hash & (live->slot_capacity - 1)], 1);
 }
 
-/** Brings the record nearer that the address most probably has. */
-static inline __attribute__((always_inline)) void heap_live_prefetch_record(const heap_live *live,
-                                                                            uint32_t hash)
+/**
+ * The number of the record that an address of this hash most probably has; 0 if there is none. It
+ * stays what it is when entries are added.
+ */
+static inline uint32_t heap_live_candidate(const heap_live *live, uint32_t hash)
 {
-    uint32_t record = live->slots[hash & (live->slot_capacity - 1)].record;
-    if (record)
-        __builtin_prefetch(&live->blocks[record - 1], 1);
+    size_t mask = live->slot_capacity - 1;
+    size_t at = hash & mask;
+    while (live->slots[at].record && live->slots[at].hash != hash)
+        at = (at + 1) & mask;
+    return live->slots[at].record;
 }
 
 /** The general case of heap_live_entry(). */
 ttd_status heap_live_entry_slow(heap_live *live, uint64_t address, uint32_t hash, uint32_t *entry);
 
+/** heap_live_entry(), given what heap_live_candidate() was, now or when there were fewer entries.
+ */
+static inline ttd_status heap_live_confirm(heap_live *live, uint64_t address, uint32_t hash,
+                                           uint32_t candidate, uint32_t *entry)
+{
+    if (!candidate || live->blocks[candidate - 1].address != address)
+        return heap_live_entry_slow(live, address, hash, entry);
+    *entry = candidate - 1;
+    return TTD_OK;
+}
+
 /**
- * The entry of an address, not 0; it is added if there is none.
+ * The entry of an address, which is not 0; it is added if there is none.
  *
  * @param hash   heap_live_hash() of it
  * @param entry  index in live->blocks, the same until heap_live_sweep(); set on TTD_OK
@@ -153,12 +165,7 @@ ttd_status heap_live_entry_slow(heap_live *live, uint64_t address, uint32_t hash
 static inline ttd_status heap_live_entry(heap_live *live, uint64_t address, uint32_t hash,
                                          uint32_t *entry)
 {
-    const heap_slot *slot = &live->slots[hash & (live->slot_capacity - 1)];
-    uint32_t record = slot->record;
-    if (!record || slot->hash != hash || live->blocks[record - 1].address != address)
-        return heap_live_entry_slow(live, address, hash, entry);
-    *entry = record - 1;
-    return TTD_OK;
+    return heap_live_confirm(live, address, hash, heap_live_candidate(live, hash), entry);
 }
 
 /** Makes room for `count` entries. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
