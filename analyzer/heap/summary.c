@@ -22,11 +22,20 @@ void heap_summary_close(heap_summary *summary)
 
 /* ---- Sums of what is live ---- */
 
+static ttd_status reserve_blocks(heap_summary *summary, size_t count)
+{
+    size_t before = summary->block_capacity;
+    ttd_status status = grow_array((void **)&summary->blocks, &summary->block_capacity, count,
+                                   sizeof *summary->blocks);
+    if (summary->block_capacity != before)
+        grow_hint(summary->blocks, summary->block_capacity * sizeof *summary->blocks);
+    return status;
+}
+
 static ttd_status reserve(heap_summary *summary, uint32_t record)
 {
     size_t groups = summary->sums.by[HEAP_BY_STACK].count;
-    ttd_status status = grow_array((void **)&summary->blocks, &summary->block_capacity,
-                                   (size_t)record + 1, sizeof *summary->blocks);
+    ttd_status status = reserve_blocks(summary, (size_t)record + 1);
     if (status == TTD_OK)
         status = grow_array((void **)&summary->ends, &summary->end_capacity, groups,
                             sizeof *summary->ends);
@@ -93,7 +102,9 @@ static ttd_status add_sorted(heap_summary *summary, const heap_live *live,
 static ttd_status add_all(heap_summary *summary, const heap_live *live)
 {
     const heap_block **blocks = malloc(((size_t)live->count + 1) * sizeof *blocks);
-    ttd_status status = blocks ? add_sorted(summary, live, blocks) : TTD_ERROR_NO_MEMORY;
+    ttd_status status = blocks ? reserve_blocks(summary, live->block_count) : TTD_ERROR_NO_MEMORY;
+    if (status == TTD_OK)
+        status = add_sorted(summary, live, blocks);
     free(blocks);
     return status;
 }
