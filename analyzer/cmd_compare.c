@@ -4,7 +4,6 @@
 #include "cli/exit.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
-#include "view/glob.h"
 
 /* The whole work: what is left of each trace is its names, and how certain it is. */
 typedef struct work {
@@ -15,6 +14,8 @@ typedef struct work {
     bool is_one_trace;
     /** Of both traces. */
     label_table labels;
+    /** If one is wanted; then nothing but the sums is in the comparison. */
+    view_tree tree;
 } work;
 
 /* What tells a group from others: of a stack its fingerprint, or its identifier in one trace; of
@@ -31,12 +32,8 @@ static ttd_status find_key(work *all, heap_side side, fingerprinter *memory, hea
         return fingerprint_stack(memory, &own->names, group.stack, key);
     view_label label = *view_find_label(&own->view, group);
     uint32_t index;
-    label.module = glob_base_name(label.module);
-    if (label.kind == LABEL_MODULE)
-        label.name = glob_base_name(label.name);
-    /* An address in no module is that of one run. */
-    if (label.kind == LABEL_FUNCTION && !label.module.size && !all->is_one_trace)
-        label.number = 0;
+    if (!all->is_one_trace)
+        label = label_across(label);
     ttd_status status = labels_add(&all->labels, &label, &index);
     if (status == TTD_OK)
         *key = (fingerprint){0, index};
@@ -58,6 +55,27 @@ static ttd_status add_groups(work *all, heap_side side, const heap_groups *group
     return status;
 }
 
+static ttd_status add_to_tree(work *all, heap_side side, const heap_groups *groups,
+                              const heap_rows *rows)
+{
+    all->comparison.blocks[side] = groups->blocks;
+    all->comparison.bytes[side] = groups->bytes;
+    return view_tree_add(&all->tree, &all->sessions[side].view, rows, side);
+}
+
+/* Adds what is live on one side. */
+static int add(work *all, heap_side side, heap_groups *groups)
+{
+    session *own = &all->sessions[side];
+    heap_rows rows = heap_groups_rows(groups);
+    int status = session_filter(own, &rows);
+    if (status == STATUS_OK && session_has_tree(own))
+        return session_check_tree(own, add_to_tree(all, side, groups, &rows));
+    if (status == STATUS_OK)
+        status = session_group(own, &rows);
+    return status == STATUS_OK ? session_check(own, add_groups(all, side, groups)) : status;
+}
+
 static int find(work *all, heap_side side, const moment *when)
 {
     session *own = &all->sessions[side];
@@ -75,13 +93,7 @@ static int find(work *all, heap_side side, const moment *when)
         return source_fail(&own->trace, found, &error);
     session_outcome(own, &state.outcome, at);
     all->positions[side] = state.outcome.position;
-    heap_rows rows = heap_groups_rows(&state.tables.by[HEAP_BY_STACK]);
-    status = session_view(own, &rows);
-    if (status == STATUS_OK) {
-        found = add_groups(all, side, &state.tables.by[HEAP_BY_STACK]);
-        if (found != TTD_OK)
-            status = source_fail(&own->trace, found, &error);
-    }
+    status = add(all, side, &state.tables.by[HEAP_BY_STACK]);
     heap_state_free(&state);
     progress_end(&own->trace.progress);
     return status;
@@ -90,13 +102,22 @@ static int find(work *all, heap_side side, const moment *when)
 static int print(work *all, const compare_options *options)
 {
     session *own = &all->sessions[HEAP_NEW];
-    int status = output_spare(own->options.output, all->sessions[HEAP_OLD].options.trace);
+    bool has_tree = session_has_tree(own);
+    int status = STATUS_OK;
+    if (has_tree)
+        status = session_names(own, true); /* of threads and heaps, for both */
+    if (has_tree && status == STATUS_OK)
+        status = session_check(own, view_tree_end(&all->tree, own->options.format->needs_tree));
+    if (status == STATUS_OK)
+        status = output_spare(own->options.output, all->sessions[HEAP_OLD].options.trace);
     if (status == STATUS_OK)
         status = session_output(own, true);
     if (status != STATUS_OK)
         return status;
     heap_comparison_sort(&all->comparison);
-    report_compare data = {.comparison = &all->comparison, .limit = options->limit};
+    report_compare data = {.comparison = &all->comparison,
+                           .tree = has_tree ? &all->tree : NULL,
+                           .limit = options->limit};
     for (int i = 0; i < HEAP_SIDES; i++) {
         session *side = &all->sessions[i];
         data.sides[i] = (report_side){.names = &side->names,
@@ -109,30 +130,46 @@ static int print(work *all, const compare_options *options)
     return STATUS_OK;
 }
 
+/* Of the new heap, when the old one is known. */
+static int find_new(work *all, const common *from, const compare_options *options)
+{
+    session *own = &all->sessions[HEAP_NEW];
+    common of_new = *from;
+    if (from->other)
+        of_new.trace = from->other;
+    int status = session_open(own, &of_new);
+    if (status != STATUS_OK)
+        return status;
+    status = find(all, HEAP_NEW, &options->moments[HEAP_NEW]);
+    if (status == STATUS_OK)
+        status = print(all, options);
+    return session_close(own, status, false);
+}
+
+static int find_both(work *all, const common *from, const compare_options *options)
+{
+    session *own = &all->sessions[HEAP_OLD];
+    int status = session_open(own, from);
+    if (status != STATUS_OK)
+        return status;
+    if (session_has_tree(own))
+        status = session_check(own, view_tree_begin(&all->tree, &all->labels, !all->is_one_trace));
+    if (status == STATUS_OK)
+        status = find(all, HEAP_OLD, &options->moments[HEAP_OLD]);
+    if (status == STATUS_OK)
+        status = find_new(all, from, options);
+    return session_close(own, status, false);
+}
+
 /* One trace after the other: of the first, names and sums are kept, no block. */
 int compare_heaps(const common *from, const compare_options *options)
 {
-    work all;
-    common sides[HEAP_SIDES] = {*from, *from};
-    all.is_one_trace = !from->other;
-    if (from->other)
-        sides[HEAP_NEW].trace = from->other;
+    work all = {.is_one_trace = !from->other};
     heap_comparison_init(&all.comparison);
     labels_init(&all.labels);
-    int status = session_open(&all.sessions[HEAP_OLD], &sides[HEAP_OLD]);
-    if (status != STATUS_OK)
-        return status;
-    status = find(&all, HEAP_OLD, &options->moments[HEAP_OLD]);
-    if (status == STATUS_OK) {
-        status = session_open(&all.sessions[HEAP_NEW], &sides[HEAP_NEW]);
-        if (status == STATUS_OK) {
-            status = find(&all, HEAP_NEW, &options->moments[HEAP_NEW]);
-            if (status == STATUS_OK)
-                status = print(&all, options);
-            status = session_close(&all.sessions[HEAP_NEW], status, false);
-        }
-    }
+    int status = find_both(&all, from, options);
+    view_tree_free(&all.tree);
     heap_comparison_free(&all.comparison);
     labels_free(&all.labels);
-    return session_close(&all.sessions[HEAP_OLD], status, false);
+    return status;
 }

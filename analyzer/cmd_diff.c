@@ -37,8 +37,8 @@ static const char help[] =
     "                          position in NEW (end)\n"
     "      --changes           of one trace, compare the heap at --to with that at\n"
     "                          --from, as if of two\n"
-    "      --quadrant NAME     make the tree of --tree of aifi, aifo (the default), aofi or\n"
-    "                          aofo\n" VIEWS_HELP COMMAND_COMMON_HELP "\n"
+    "      --quadrant NAME     of a range, make the tree of --tree of aifi, aifo (the\n"
+    "                          default), aofi or aofo\n" VIEWS_HELP COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" MOMENT_FORMS;
 
 typedef struct diff_options {
@@ -125,8 +125,8 @@ static int compare(const common *from, const diff_options *options)
 {
     compare_options two = {.moments = {options->from, options->to}, .limit = from->view.limit};
     bool is_by_id = from->view.by == VIEW_BY_THREAD || from->view.by == VIEW_BY_HEAP;
-    if (from->view.shape != VIEW_FLAT || options->has_quadrant)
-        return message_usage("diff", "there is no tree of two heaps");
+    if (options->has_quadrant)
+        return message_usage("diff", "--quadrant is of a range, not of two heaps");
     if (from->other && is_by_id)
         return message_usage("diff", "no thread or heap of one trace is one of another");
     if (from->other && !options->has_from)

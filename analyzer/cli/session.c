@@ -36,8 +36,7 @@ int session_names(session *work, bool are_needed)
     return source_define(&work->trace, TTD_KINDS_DEFINITIONS, &work->names);
 }
 
-/* A failure of ours, which can only be a lack of memory. */
-static int check(session *work, ttd_status status)
+int session_check(session *work, ttd_status status)
 {
     ttd_error error = {.what = NULL};
     return status == TTD_OK ? STATUS_OK : source_fail(&work->trace, status, &error);
@@ -46,7 +45,7 @@ static int check(session *work, ttd_status status)
 int session_filter(session *work, const heap_rows *rows)
 {
     int status = session_names(work, *rows->count);
-    return status == STATUS_OK ? check(work, view_filter(&work->view, rows)) : status;
+    return status == STATUS_OK ? session_check(work, view_filter(&work->view, rows)) : status;
 }
 
 bool session_has_tree(const session *work)
@@ -65,7 +64,7 @@ int session_judge(session *work, const known_finding *finding, bool *is_new)
     int status = session_names(work, true);
     if (status != STATUS_OK)
         return status;
-    return check(work, known_judge(&work->known, &work->names, finding, is_new));
+    return session_check(work, known_judge(&work->known, &work->names, finding, is_new));
 }
 
 int session_write_baseline(session *work)
@@ -76,10 +75,14 @@ int session_write_baseline(session *work)
 int session_group(session *work, const heap_rows *rows)
 {
     if (!session_has_tree(work))
-        return check(work, view_group(&work->view, rows));
-    ttd_status status = view_tree_build(&work->view, rows, &work->tree);
+        return session_check(work, view_group(&work->view, rows));
+    return session_check_tree(work, view_tree_build(&work->view, rows, &work->tree));
+}
+
+int session_check_tree(session *work, ttd_status status)
+{
     if (status != TTD_ERROR_LIMIT)
-        return check(work, status);
+        return session_check(work, status);
     progress_end(&work->trace.progress);
     message("%s: a tree of more than %u calls; --depth makes it smaller", work->trace.path,
             VIEW_NODES_MAX);

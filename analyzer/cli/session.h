@@ -48,6 +48,11 @@ int session_output(session *work, bool is_long);
 /** Reads names, once, if they are needed. Returns an exit status. */
 int session_names(session *work, bool are_needed);
 
+/** Says what has failed in work of ours, if anything: memory, or a tree that is too large. Returns
+ * an exit status. */
+int session_check(session *work, ttd_status status);
+int session_check_tree(session *work, ttd_status status);
+
 /** Leaves out of rows by stack what the options do not want. Returns an exit status. */
 int session_filter(session *work, const heap_rows *rows);
 

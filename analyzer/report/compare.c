@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "report/compare.h"
 #include "report/formats.h"
 
 static const char *const side_names[HEAP_SIDES] = {"old", "new"};
@@ -76,7 +77,7 @@ static void text_change(report *to, const report_compare *data, const heap_chang
     out_char(output, '\n');
 }
 
-static void text_sums(report *to, const report_compare *data)
+void text_compare_sums(report *to, const report_compare *data)
 {
     const heap_comparison *comparison = data->comparison;
     out *output = to->output;
@@ -95,6 +96,11 @@ static void text_sums(report *to, const report_compare *data)
     out_text(output, ", ");
     text_signed(output, comparison->blocks, "block");
     out_plain(output);
+}
+
+static void text_kinds(report *to, const heap_comparison *comparison)
+{
+    out *output = to->output;
     out_format(output, "; %ss:", view_key_name(to->view->options.by));
     for (int i = 0; i < HEAP_CHANGE_KINDS; i++) {
         out_text(output, i ? ", " : " ");
@@ -105,7 +111,7 @@ static void text_sums(report *to, const report_compare *data)
     out_char(output, '\n');
 }
 
-static void text_doubts(report *to, const report_compare *data)
+void text_compare_doubts(report *to, const report_compare *data)
 {
     for (int i = 0; i < HEAP_SIDES; i++) {
         const doubts *all = data->sides[i].doubts;
@@ -120,6 +126,10 @@ static void text_doubts(report *to, const report_compare *data)
 
 void text_compare(report *to, const report_compare *data)
 {
+    if (data->tree) {
+        text_compare_tree(to, data);
+        return;
+    }
     const heap_comparison *comparison = data->comparison;
     size_t changed = comparison->count - comparison->kinds[HEAP_CHANGE_SAME];
     size_t count = shown(data);
@@ -130,8 +140,9 @@ void text_compare(report *to, const report_compare *data)
         report_site_count(to, changed - count);
         out_text(to->output, " more (--limit 0 for all)\n\n");
     }
-    text_sums(to, data);
-    text_doubts(to, data);
+    text_compare_sums(to, data);
+    text_kinds(to, comparison);
+    text_compare_doubts(to, data);
 }
 
 /* ---- JSON ---- */
@@ -179,10 +190,23 @@ static void json_certainty(json *writer, const report_compare *data)
               !data->sides[HEAP_OLD].doubts->count && !data->sides[HEAP_NEW].doubts->count);
 }
 
+static void json_changes(report *to, json *writer, const report_compare *data)
+{
+    static const char *const totals[HEAP_CHANGE_KINDS] = {
+        "new_stacks", "gone_stacks", "grown_stacks", "shrunk_stacks", "same_stacks"};
+    fingerprinter work = {.state = NULL};
+    for (int i = 0; i < HEAP_CHANGE_KINDS; i++)
+        json_unsigned(writer, totals[i], data->comparison->kinds[i]);
+    json_begin_array(writer, "changes");
+    for (size_t i = 0; i < shown(data); i++)
+        json_change(to, writer, data, &data->comparison->items[i], &work);
+    json_end_array(writer);
+    fingerprinter_free(&work);
+}
+
 void json_compare(report *to, const report_compare *data)
 {
     const heap_comparison *comparison = data->comparison;
-    fingerprinter work = {.state = NULL};
     json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
@@ -193,22 +217,21 @@ void json_compare(report *to, const report_compare *data)
                     comparison->blocks[HEAP_NEW]);
     json_difference(&writer, "change_bytes", comparison->bytes[HEAP_OLD],
                     comparison->bytes[HEAP_NEW]);
-    static const char *const totals[HEAP_CHANGE_KINDS] = {
-        "new_stacks", "gone_stacks", "grown_stacks", "shrunk_stacks", "same_stacks"};
-    for (int i = 0; i < HEAP_CHANGE_KINDS; i++)
-        json_unsigned(&writer, totals[i], comparison->kinds[i]);
-    json_begin_array(&writer, "changes");
-    for (size_t i = 0; i < shown(data); i++)
-        json_change(to, &writer, data, &comparison->items[i], &work);
-    json_end_array(&writer);
+    if (data->tree)
+        json_compare_tree(to, &writer, data);
+    else
+        json_changes(to, &writer, data);
     json_end_object(&writer);
-    fingerprinter_free(&work);
 }
 
 /* ---- CSV ---- */
 
 void csv_compare(report *to, const report_compare *data)
 {
+    if (data->tree) {
+        csv_compare_tree(to, data);
+        return;
+    }
     fingerprinter work = {.state = NULL};
     csv writer;
     csv_init(&writer, to->output);

@@ -85,6 +85,7 @@ static const report_format formats[] = {
         .name = "folded",
         .needs_tree = true,
         .tree = folded_tree,
+        .compare = folded_compare,
     },
 };
 

@@ -121,9 +121,12 @@ typedef struct report_side {
 } report_side;
 
 typedef struct report_compare {
+    /** Without items where there is a tree. */
     const heap_comparison *comparison;
+    /** Or NULL. */
+    const view_tree *tree;
     report_side sides[HEAP_SIDES];
-    /** Changes to show. */
+    /** Changes to show, or branches of each in a tree. */
     size_t limit;
 } report_compare;
 

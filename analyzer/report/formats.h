@@ -41,6 +41,7 @@ void csv_diff(report *to, const report_diff *data);
 void text_compare(report *to, const report_compare *data);
 void json_compare(report *to, const report_compare *data);
 void csv_compare(report *to, const report_compare *data);
+void folded_compare(report *to, const report_compare *data);
 
 void text_hot(report *to, const report_usage *data);
 void json_hot(report *to, const report_usage *data);

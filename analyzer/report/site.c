@@ -38,6 +38,10 @@ static void text_function(out *output, const view_label *name)
         escape_text(output, module);
         return;
     }
+    if (!module.size && !name->number) {
+        out_text(output, "(in no module)");
+        return;
+    }
     escape_text(output, module);
     if (module.size)
         out_char(output, '+');

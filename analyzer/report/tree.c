@@ -4,6 +4,7 @@
 
 #include "report/escape.h"
 #include "report/formats.h"
+#include "report/tree.h"
 #include "view/glob.h"
 
 /* Columns of the text: where each ends, and how much of a tree's breadth is shown. */
@@ -12,15 +13,22 @@
 #define END_COUNT   37
 #define INDENT_MAX  64
 
-/* A number that ends at a column. */
-static void text_number(out *output, uint64_t value, size_t end)
+void report_tree_number(out *output, const char *sign, uint64_t value, size_t end)
 {
     size_t digits = 1;
     for (uint64_t rest = value; rest >= 10; rest /= 10)
         digits++;
-    digits += (digits - 1) / 3;
+    digits += (digits - 1) / 3 + strlen(sign);
     out_tab(output, end > digits ? end - digits : 0);
+    out_text(output, sign);
     out_grouped(output, value);
+}
+
+void report_tree_heading(out *output, const char *name, size_t end)
+{
+    size_t size = strlen(name);
+    out_tab(output, end > size ? end - size : 0);
+    out_text(output, name);
 }
 
 static void text_percent(out *output, uint64_t part, uint64_t all)
@@ -33,19 +41,17 @@ static void text_percent(out *output, uint64_t part, uint64_t all)
 
 static void text_amount(out *output, const heap_amount *amount, uint64_t all)
 {
-    text_number(output, amount->bytes, END_BYTES);
+    report_tree_number(output, "", amount->bytes, END_BYTES);
     text_percent(output, amount->weight, all);
-    text_number(output, amount->count, END_COUNT);
+    report_tree_number(output, "", amount->count, END_COUNT);
 }
 
 static void text_header(out *output, const char *unit)
 {
     size_t size = strlen(unit) + 1;
     out_dim(output);
-    out_tab(output, END_BYTES - strlen("bytes"));
-    out_text(output, "bytes");
-    out_tab(output, END_PERCENT - 1);
-    out_char(output, '%');
+    report_tree_heading(output, "bytes", END_BYTES);
+    report_tree_heading(output, "%", END_PERCENT);
     out_tab(output, END_COUNT > size ? END_COUNT - size : 0);
     out_text(output, unit);
     out_text(output, "s");
@@ -53,26 +59,36 @@ static void text_header(out *output, const char *unit)
     out_char(output, '\n');
 }
 
-static void text_node(report *to, const report_tree *data, const view_node *node)
+void report_tree_name(report *to, const view_tree *tree, const view_node *node, size_t limit)
 {
     out *output = to->output;
-    const view_label *name = view_tree_label(to->view, node);
-    text_amount(output, &node->all, data->tree->nodes[0].all.weight);
     out_text(output, "  ");
     for (uint32_t i = 1; i < node->branches && i < INDENT_MAX; i++)
         out_text(output, "  ");
     /* What begins a branch stands out: what comes below it as far to the right is called by it. */
     if (node->branches)
-        out_text(output, node->branches > data->tree->nodes[node->parent].branches ? "- " : "  ");
-    report_label_text(to, name);
-    if (node->count > data->options->limit) {
+        out_text(output, node->branches > tree->nodes[node->parent].branches ? "- " : "  ");
+    report_label_text(to, view_tree_label(tree, node));
+    if (node->count > limit) {
         out_text(output, " (");
-        out_grouped(output, data->options->limit);
+        out_grouped(output, limit);
         out_text(output, " of ");
         out_grouped(output, node->count);
         out_text(output, " shown)");
     }
     out_char(output, '\n');
+}
+
+void report_tree_more(report *to, const view_tree *tree, size_t limit)
+{
+    const view_node *all = &tree->nodes[0];
+    if (all->count > limit) {
+        out_text(to->output, "… and ");
+        out_grouped(to->output, all->count - limit);
+        out_text(to->output, " more (--limit 0 for all)\n");
+    }
+    if (all->count)
+        out_char(to->output, '\n');
 }
 
 void text_tree(report *to, const report_tree *data)
@@ -82,15 +98,11 @@ void text_tree(report *to, const report_tree *data)
     size_t limit = data->options->limit;
     if (all->count)
         text_header(output, data->unit);
-    for (uint32_t i = 0; (i = view_tree_next(data->tree, i, limit)) != VIEW_NO_NODE;)
-        text_node(to, data, &data->tree->nodes[i]);
-    if (all->count > limit) {
-        out_text(output, "… and ");
-        out_grouped(output, all->count - limit);
-        out_text(output, " more (--limit 0 for all)\n");
+    for (uint32_t i = 0; (i = view_tree_next(data->tree, i, limit)) != VIEW_NO_NODE;) {
+        text_amount(output, &data->tree->nodes[i].all, all->all.weight);
+        report_tree_name(to, data->tree, &data->tree->nodes[i], limit);
     }
-    if (all->count)
-        out_char(output, '\n');
+    report_tree_more(to, data->tree, limit);
     out_bold(output);
     out_text(output, "All: ");
     report_count(output, all->all.bytes, "byte");
@@ -114,6 +126,12 @@ static void json_amount(json *writer, const view_node *node)
     json_unsigned(writer, "self_count", node->self.count);
 }
 
+void report_tree_json(json *writer, const view_options *options)
+{
+    json_text(writer, "tree", options->shape == VIEW_TOP_DOWN ? "top-down" : "bottom-up");
+    json_text(writer, "by", view_key_name(options->by));
+}
+
 void json_tree(report *to, const report_tree *data)
 {
     const heap_amount *all = &data->tree->nodes[0].all;
@@ -121,20 +139,19 @@ void json_tree(report *to, const report_tree *data)
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     report_doubts_json(to, &writer);
-    json_text(&writer, "tree", data->options->shape == VIEW_TOP_DOWN ? "top-down" : "bottom-up");
-    json_text(&writer, "by", view_key_name(data->options->by));
+    report_tree_json(&writer, data->options);
     json_text(&writer, "weight_of", data->weight);
     json_text(&writer, "count_of", data->unit);
     json_unsigned(&writer, "total_weight", all->weight);
     json_unsigned(&writer, "total_bytes", all->bytes);
     json_unsigned(&writer, "total_count", all->count);
-    json_unsigned(&writer, "total_nodes", data->tree->count - 1);
+    json_unsigned(&writer, "total_nodes", data->tree->linked);
     report_known_json(to, &writer, REPORT_BLOCKS);
     json_begin_array(&writer, "nodes");
     for (uint32_t i = 0;
          (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {
         const view_node *node = &data->tree->nodes[i];
-        const view_label *name = view_tree_label(to->view, node);
+        const view_label *name = view_tree_label(data->tree, node);
         json_begin_object(&writer, NULL);
         json_unsigned(&writer, "depth", node->depth);
         json_amount(&writer, node);
@@ -151,16 +168,28 @@ static const char *kind_name(label_kind kind)
     return names[kind];
 }
 
+void report_tree_csv(report *to, csv *writer, const view_label *name)
+{
+    csv_text(writer, kind_name(name->kind));
+    csv_string(writer, report_label_name(to, name));
+    csv_string(writer, name->module);
+    if (name->kind == LABEL_FUNCTION && name->number)
+        csv_hex(writer, name->number);
+    else if (name->kind == LABEL_THREAD || name->kind == LABEL_HEAP)
+        csv_unsigned(writer, name->number);
+    else
+        csv_empty(writer);
+}
+
 void csv_tree(report *to, const report_tree *data)
 {
     csv writer;
     csv_init(&writer, to->output);
-    csv_header(&writer, "depth,weight,self_weight,bytes,self_bytes,count,self_count,kind,name,"
-                        "module,number");
+    csv_header(&writer,
+               "depth,weight,self_weight,bytes,self_bytes,count,self_count," REPORT_TREE_FIELDS);
     for (uint32_t i = 0;
          (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {
         const view_node *node = &data->tree->nodes[i];
-        const view_label *name = view_tree_label(to->view, node);
         csv_unsigned(&writer, node->depth);
         csv_unsigned(&writer, node->all.weight);
         csv_unsigned(&writer, node->self.weight);
@@ -168,15 +197,7 @@ void csv_tree(report *to, const report_tree *data)
         csv_unsigned(&writer, node->self.bytes);
         csv_unsigned(&writer, node->all.count);
         csv_unsigned(&writer, node->self.count);
-        csv_text(&writer, kind_name(name->kind));
-        csv_string(&writer, report_label_name(to, name));
-        csv_string(&writer, name->module);
-        if (name->kind == LABEL_FUNCTION && name->number)
-            csv_hex(&writer, name->number);
-        else if (name->kind == LABEL_THREAD || name->kind == LABEL_HEAP)
-            csv_unsigned(&writer, name->number);
-        else
-            csv_empty(&writer);
+        report_tree_csv(to, &writer, view_tree_label(data->tree, node));
         csv_end_row(&writer);
     }
 }
@@ -205,41 +226,46 @@ static void folded_name(report *to, const view_label *name)
     if (text.size || name->kind == LABEL_THREAD || name->kind == LABEL_HEAP)
         return;
     escape_folded(output, module);
-    if (name->kind == LABEL_FUNCTION)
+    if (name->kind == LABEL_FUNCTION && (module.size || name->number))
         out_format(output, "%s0x%llx", module.size ? "+" : "", (unsigned long long)name->number);
     else if (!module.size)
         out_text(output, "[unknown]");
 }
 
-/* What leads to a node, with its own name last. */
-static void folded_path(report *to, const view_tree *tree, uint32_t node, uint32_t *path)
+void report_tree_path(report *to, const view_tree *tree, uint32_t node, uint32_t *path)
 {
     size_t count = 0;
     for (; node; node = tree->nodes[node].parent)
         path[count++] = node;
     while (count > 0) {
-        folded_name(to, view_tree_label(to->view, &tree->nodes[path[--count]]));
+        folded_name(to, view_tree_label(tree, &tree->nodes[path[--count]]));
         if (count)
             out_char(to->output, ';');
     }
 }
 
+uint32_t *report_tree_path_room(report *to, const view_tree *tree, arena *memory)
+{
+    size_t deepest = 0;
+    for (size_t i = 1; i < tree->count; i++) {
+        if (tree->nodes[i].depth > deepest)
+            deepest = tree->nodes[i].depth;
+    }
+    uint32_t *path = arena_take(memory, (deepest + 1) * sizeof *path);
+    if (!path)
+        to->status = TTD_ERROR_NO_MEMORY;
+    return path;
+}
+
 void folded_tree(report *to, const report_tree *data)
 {
     arena memory = {0};
-    size_t deepest = 0;
-    for (size_t i = 1; i < data->tree->count; i++) {
-        if (data->tree->nodes[i].depth > deepest)
-            deepest = data->tree->nodes[i].depth;
-    }
-    uint32_t *path = arena_take(&memory, (deepest + 1) * sizeof *path);
-    if (!path)
-        to->status = TTD_ERROR_NO_MEMORY;
+    uint32_t *path = report_tree_path_room(to, data->tree, &memory);
     for (uint32_t i = 0; path && (i = view_tree_next(data->tree, i, SIZE_MAX)) != VIEW_NO_NODE;) {
         const view_node *node = &data->tree->nodes[i];
         if (!node->self.weight)
             continue;
-        folded_path(to, data->tree, i, path);
+        report_tree_path(to, data->tree, i, path);
         out_char(to->output, ' ');
         out_unsigned(to->output, node->self.weight);
         out_char(to->output, '\n');

@@ -47,8 +47,8 @@ static bool is_clone_suffix(ttd_string name, size_t at)
     return false;
 }
 
-/* Which copy of a function the compiler chose, and their numbers, change with every build. */
-static ttd_string without_clone(ttd_string name)
+/* They change with every build. */
+ttd_string fingerprint_name(ttd_string name)
 {
     for (size_t i = 1; i < name.size; i++) {
         if ((name.data[i] == '.' || name.data[i] == ' ') && is_clone_suffix(name, i))
@@ -79,7 +79,7 @@ static void add_frame(XXH3_state_t *state, const frame *item)
     if (kind == FRAME_NOWHERE)
         return;
     if (kind == FRAME_NAMED)
-        add_text(state, without_clone(item->function));
+        add_text(state, fingerprint_name(item->function));
     add_text(state, base_name(item->module));
     if (kind == FRAME_OFFSET)
         add_number(state, item->offset);

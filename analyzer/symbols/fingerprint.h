@@ -30,6 +30,10 @@ typedef struct fingerprinter {
 
 void fingerprinter_free(fingerprinter *work);
 
+/** A function's name without the suffix that tells which copy of it a compiler chose: a part of
+ * `name`. */
+ttd_string fingerprint_name(ttd_string name);
+
 /**
  * The fingerprint of a stack; TTD_NONE and one that is not defined have that of no frames.
  *

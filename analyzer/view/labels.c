@@ -6,6 +6,8 @@
 
 #include "base/grow.h"
 #include "base/map.h"
+#include "symbols/fingerprint.h"
+#include "view/glob.h"
 
 void labels_init(label_table *table)
 {
@@ -105,4 +107,18 @@ view_label label_of_frame(label_kind kind, const frame *item)
         found.number = item->offset;
     }
     return found;
+}
+
+view_label label_across(view_label label)
+{
+    label.module = glob_base_name(label.module);
+    if (label.kind == LABEL_MODULE)
+        label.name = glob_base_name(label.name);
+    if (label.kind != LABEL_FUNCTION)
+        return label;
+    label.name = fingerprint_name(label.name);
+    /* An address in no module is that of one run. */
+    if (!label.module.size)
+        label.number = 0;
+    return label;
 }

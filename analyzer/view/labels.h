@@ -47,4 +47,8 @@ ttd_status labels_add(label_table *table, const view_label *wanted, uint32_t *in
 /** What a frame is called by function, by file or by module. */
 view_label label_of_frame(label_kind kind, const frame *item);
 
+/** What a label is in another trace as well: modules by their base names, functions without the
+ * suffix of a compiler's clone, and no address that is in no module. */
+view_label label_across(view_label label);
+
 #endif

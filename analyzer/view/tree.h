@@ -3,6 +3,7 @@
 #ifndef ANALYZER_VIEW_TREE_H
 #define ANALYZER_VIEW_TREE_H
 
+#include "heap/compare.h"
 #include "view/view.h"
 
 /** A tree has no more nodes, which take some 130 bytes each while it is made: stacks that share
@@ -30,11 +31,31 @@ typedef struct view_node {
     uint32_t branches;
 } view_node;
 
+/** What view_node has of its own heap, in the old one. */
+typedef struct view_sums {
+    heap_amount all;
+    heap_amount self;
+} view_sums;
+
 /** nodes[0] is no call: all others are below it. */
 typedef struct view_tree {
     view_node *nodes;
     size_t count;
     size_t capacity;
+    /**
+     * Of two heaps, by node: nodes are of the new one. all.weight is then how much has changed, in
+     * either direction, from stack to stack: in bytes in nodes, and in blocks here. NULL for one
+     * heap.
+     */
+    view_sums *old;
+    size_t old_capacity;
+    bool is_of_two;
+    /** Labels are as label_across() makes them. */
+    bool is_across;
+    /** Nodes in order: all but those left out, and nodes[0]. */
+    size_t linked;
+    /** Not owned. */
+    label_table *labels;
     hash_map index;
 } view_tree;
 
@@ -50,15 +71,31 @@ ttd_status view_tree_build(view *shown, const heap_rows *rows, view_tree *tree);
 void view_tree_free(view_tree *tree);
 
 /**
+ * Begins a tree of what two heaps differ in, as view_tree_build() of each would be. Then come the
+ * rows of both, and view_tree_end().
+ *
+ * @param labels     of both, and not owned
+ * @param is_across  of two traces, which agree in names but not in addresses
+ * @param tree       release with view_tree_free(), also on failure
+ * @return as view_tree_build().
+ */
+ttd_status view_tree_begin(view_tree *tree, label_table *labels, bool is_across);
+ttd_status view_tree_add(view_tree *tree, view *shown, const heap_rows *rows, heap_side side);
+
+/** Puts nodes in order, those that have changed most first. @param has_same  what has not changed
+ * is in the tree, too. @return as view_tree_build(). */
+ttd_status view_tree_end(view_tree *tree, bool has_same);
+
+/**
  * The node after another, depth first, of each only the first `limit` below it; begins with node
  * 0, which is not returned. VIEW_NO_NODE at the end.
  */
 uint32_t view_tree_next(const view_tree *tree, uint32_t node, size_t limit);
 
 /** What a node stands for. */
-static inline const view_label *view_tree_label(const view *shown, const view_node *node)
+static inline const view_label *view_tree_label(const view_tree *tree, const view_node *node)
 {
-    return &shown->labels.items[node->label];
+    return &tree->labels->items[node->label];
 }
 
 #endif

@@ -145,6 +145,10 @@ class Json(TestCase):
             self.agree("diff of two heaps.old", found["old"])
             self.agree("diff of two heaps.old", found["new"])
             self.agree("diff of two heaps.changes", found["changes"][0])
+            tree = self.run_ok("diff", "-f", "json", "--tree", "top-down", *arguments).json
+            self.agree("Tree of two heaps", tree)
+            names = self.tables["Tree of two heaps.nodes"]
+            self.assertEqual(list(tree["nodes"][0]), names + self.tables["Call site.function"])
 
     def test_usage(self):
         for command in ("hot", "temporary"):

@@ -316,7 +316,7 @@ class Quadrants(Model):
             rows = self.run_ok("diff", "-f", "csv", "--by", "module", path).csv
             self.assertIn("module", rows[0])
             for arguments in (("--quadrant", "aofi"), ("--quadrant", "aof", "--tree", "top-down"),
-                              ("--changes", "--tree", "top-down"), ("--changes", "-f", "folded")):
+                              ("--changes", "--quadrant", "aifo", "--tree", "top-down")):
                 self.assertEqual(run("diff", *arguments, path).status, support.USAGE, arguments)
 
     def test_trees(self):

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/** What two heaps differ in: what the list of changes and the tree of them have in common. */
+#ifndef ANALYZER_REPORT_COMPARE_H
+#define ANALYZER_REPORT_COMPARE_H
+
+#include "report/format.h"
+
+/** Writes the sums of both heaps and their difference, and does not end the last line. */
+void text_compare_sums(report *to, const report_compare *data);
+
+/** Writes a line for each reason why one of the heaps is uncertain. */
+void text_compare_doubts(report *to, const report_compare *data);
+
+/* Each writes data->tree: all of a text or CSV file, or members of an object. */
+void text_compare_tree(report *to, const report_compare *data);
+void json_compare_tree(report *to, json *writer, const report_compare *data);
+void csv_compare_tree(report *to, const report_compare *data);
+
+#endif

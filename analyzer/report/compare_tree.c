@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* Trees of calls of what two heaps differ in. */
+#include "report/compare.h"
+#include "report/formats.h"
+#include "report/tree.h"
+
+/* Columns of the text: where each ends. */
+#define END_CHANGE 16
+#define END_BLOCKS 27
+#define END_OLD    43
+#define END_NEW    59
+
+/* What a node has, by side. */
+typedef struct node_sides {
+    uint64_t bytes[HEAP_SIDES];
+    uint64_t blocks[HEAP_SIDES];
+} node_sides;
+
+static node_sides sides_of(const heap_amount *old, const heap_amount *new)
+{
+    return (node_sides){{old->bytes, new->bytes}, {old->count, new->count}};
+}
+
+static node_sides all_of(const view_tree *tree, uint32_t node)
+{
+    return sides_of(&tree->old[node].all, &tree->nodes[node].all);
+}
+
+static node_sides self_of(const view_tree *tree, uint32_t node)
+{
+    return sides_of(&tree->old[node].self, &tree->nodes[node].self);
+}
+
+/* ---- Text ---- */
+
+static void text_signed(out *output, const uint64_t sides[HEAP_SIDES], size_t end)
+{
+    bool has_shrunk = sides[HEAP_OLD] > sides[HEAP_NEW];
+    uint64_t distance =
+        has_shrunk ? sides[HEAP_OLD] - sides[HEAP_NEW] : sides[HEAP_NEW] - sides[HEAP_OLD];
+    report_tree_number(output, has_shrunk ? "-" : "+", distance, end);
+}
+
+static void text_header(out *output)
+{
+    out_dim(output);
+    report_tree_heading(output, "change", END_CHANGE);
+    report_tree_heading(output, "blocks", END_BLOCKS);
+    report_tree_heading(output, "old bytes", END_OLD);
+    report_tree_heading(output, "new bytes", END_NEW);
+    out_plain(output);
+    out_char(output, '\n');
+}
+
+void text_compare_tree(report *to, const report_compare *data)
+{
+    const view_tree *tree = data->tree;
+    out *output = to->output;
+    if (tree->linked)
+        text_header(output);
+    for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;) {
+        node_sides all = all_of(tree, i);
+        text_signed(output, all.bytes, END_CHANGE);
+        text_signed(output, all.blocks, END_BLOCKS);
+        report_tree_number(output, "", all.bytes[HEAP_OLD], END_OLD);
+        report_tree_number(output, "", all.bytes[HEAP_NEW], END_NEW);
+        report_tree_name(to, tree, &tree->nodes[i], data->limit);
+    }
+    report_tree_more(to, tree, data->limit);
+    text_compare_sums(to, data);
+    out_char(output, '\n');
+    text_compare_doubts(to, data);
+}
+
+/* ---- JSON ---- */
+
+static void json_node(report *to, json *writer, const view_tree *tree, uint32_t node)
+{
+    node_sides all = all_of(tree, node);
+    node_sides self = self_of(tree, node);
+    json_begin_object(writer, NULL);
+    json_unsigned(writer, "depth", tree->nodes[node].depth);
+    json_difference(writer, "change_blocks", all.blocks[HEAP_OLD], all.blocks[HEAP_NEW]);
+    json_difference(writer, "change_bytes", all.bytes[HEAP_OLD], all.bytes[HEAP_NEW]);
+    json_unsigned(writer, "old_blocks", all.blocks[HEAP_OLD]);
+    json_unsigned(writer, "old_bytes", all.bytes[HEAP_OLD]);
+    json_unsigned(writer, "new_blocks", all.blocks[HEAP_NEW]);
+    json_unsigned(writer, "new_bytes", all.bytes[HEAP_NEW]);
+    json_unsigned(writer, "old_self_blocks", self.blocks[HEAP_OLD]);
+    json_unsigned(writer, "old_self_bytes", self.bytes[HEAP_OLD]);
+    json_unsigned(writer, "new_self_blocks", self.blocks[HEAP_NEW]);
+    json_unsigned(writer, "new_self_bytes", self.bytes[HEAP_NEW]);
+    report_label_json(to, writer, view_tree_label(tree, &tree->nodes[node]));
+    json_end_object(writer);
+}
+
+void json_compare_tree(report *to, json *writer, const report_compare *data)
+{
+    const view_tree *tree = data->tree;
+    report_tree_json(writer, &to->view->options);
+    json_unsigned(writer, "total_nodes", tree->linked);
+    json_begin_array(writer, "nodes");
+    for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;)
+        json_node(to, writer, tree, i);
+    json_end_array(writer);
+}
+
+/* ---- CSV ---- */
+
+void csv_compare_tree(report *to, const report_compare *data)
+{
+    const view_tree *tree = data->tree;
+    csv writer;
+    csv_init(&writer, to->output);
+    csv_header(&writer, "depth,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
+                        "new_bytes,old_self_blocks,old_self_bytes,new_self_blocks,"
+                        "new_self_bytes," REPORT_TREE_FIELDS);
+    for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;) {
+        node_sides all = all_of(tree, i);
+        node_sides self = self_of(tree, i);
+        csv_unsigned(&writer, tree->nodes[i].depth);
+        csv_difference(&writer, all.blocks[HEAP_OLD], all.blocks[HEAP_NEW]);
+        csv_difference(&writer, all.bytes[HEAP_OLD], all.bytes[HEAP_NEW]);
+        csv_unsigned(&writer, all.blocks[HEAP_OLD]);
+        csv_unsigned(&writer, all.bytes[HEAP_OLD]);
+        csv_unsigned(&writer, all.blocks[HEAP_NEW]);
+        csv_unsigned(&writer, all.bytes[HEAP_NEW]);
+        csv_unsigned(&writer, self.blocks[HEAP_OLD]);
+        csv_unsigned(&writer, self.bytes[HEAP_OLD]);
+        csv_unsigned(&writer, self.blocks[HEAP_NEW]);
+        csv_unsigned(&writer, self.bytes[HEAP_NEW]);
+        report_tree_csv(to, &writer, view_tree_label(tree, &tree->nodes[i]));
+        csv_end_row(&writer);
+    }
+}
+
+/* ---- Folded stacks ---- */
+
+/* Bytes of the old heap and of the new one: what has not changed is there as well, as the base of
+ * a differential flame graph. */
+void folded_compare(report *to, const report_compare *data)
+{
+    const view_tree *tree = data->tree;
+    arena memory = {0};
+    uint32_t *path = report_tree_path_room(to, tree, &memory);
+    for (uint32_t i = 0; path && (i = view_tree_next(tree, i, SIZE_MAX)) != VIEW_NO_NODE;) {
+        node_sides self = self_of(tree, i);
+        if (!self.bytes[HEAP_OLD] && !self.bytes[HEAP_NEW])
+            continue;
+        report_tree_path(to, tree, i, path);
+        for (int side = 0; side < HEAP_SIDES; side++) {
+            out_char(to->output, ' ');
+            out_unsigned(to->output, self.bytes[side]);
+        }
+        out_char(to->output, '\n');
+    }
+    arena_free(&memory);
+}
