@@ -25,7 +25,8 @@ static const char help[] =
     "      --points N   at most N points (50), as a rule more than half of them; each\n"
     "                   shows the most that was live until the next\n"
     "      --plot WHAT  live (the default): bytes; allocations: calls per second; or\n"
-    "                   allocated: bytes per second. JSON and CSV have all\n" COMMAND_COMMON_HELP;
+    "                   allocated: bytes per second. JSON and CSV have all\n" VIEWS_FILTERS_HELP
+        COMMAND_COMMON_HELP;
 
 typedef struct timeline_options {
     heap_axis axis;
@@ -61,20 +62,34 @@ static bool take(void *context, int option, const char *argument)
     return options->axis == HEAP_AXIS_POSITION || strcmp(argument, "time") == 0;
 }
 
+static ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
+{
+    session *work = context;
+    return view_wants(&work->view, stack, is_wanted);
+}
+
 static int find(session *work, const timeline_options *options)
 {
+    /* Names come at the end of a trace, but tell which blocks count. */
+    bool has_filter = view_has_filter(&work->options.view);
+    int status = session_names(work, has_filter);
+    if (status != STATUS_OK)
+        return status;
     bool uses_times = options->axis == HEAP_AXIS_TIME || options->plot != TIMELINE_LIVE;
     if (uses_times && !source_has_times(&work->trace))
         return source_fail_times(&work->trace);
     heap_timeline timeline;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found = heap_timeline_find(work->trace.reader, options->axis,
-                                          (size_t)options->points, &hook, &timeline, &error);
+    heap_timeline_wishes wishes = {.axis = options->axis,
+                                   .max = (size_t)options->points,
+                                   .filter = has_filter ? wants : NULL,
+                                   .filter_context = work};
+    ttd_status found = heap_timeline_find(work->trace.reader, &wishes, &hook, &timeline, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     session_outcome(work, &timeline.outcome, ttd_position_max());
-    int status = session_output(work, true);
+    status = session_output(work, true);
     report_timeline data = {.timeline = &timeline,
                             .axis = options->axis,
                             .plot = options->plot,
@@ -101,4 +116,4 @@ static int run(const command *which, int count, char **arguments)
 }
 
 const command command_timeline = {"timeline", "how much was live in the course of time", help, run,
-                                  0};
+                                  COMMAND_FILTERS};

@@ -6,7 +6,7 @@
 
 typedef struct timeline_finder {
     heap_timeline *timeline;
-    heap_axis axis;
+    const heap_timeline_wishes *wishes;
     heap_totals totals;
     ttd_position position;
     uint64_t wall_time;
@@ -74,6 +74,31 @@ static heap_point *reach(timeline_finder *finder, uint64_t value)
     return &timeline->points[index];
 }
 
+/* Whether an effect is of blocks that count: of a heap, those were counted that do. */
+static ttd_status judge(const timeline_finder *finder, const heap_effect *effect, bool *is_wanted)
+{
+    const heap_timeline_wishes *wishes = finder->wishes;
+    *is_wanted = true;
+    if (!wishes->filter || effect->kind == HEAP_DESTROYED)
+        return TTD_OK;
+    return wishes->filter(wishes->filter_context, effect->block->stack, is_wanted);
+}
+
+static ttd_status count_effect(timeline_finder *finder, heap_point *point,
+                               const heap_effect *effect)
+{
+    uint64_t before = finder->totals.all.blocks;
+    ttd_status status = heap_totals_add(&finder->totals, effect);
+    if (effect->kind != HEAP_ACQUIRED) {
+        point->releases += before - finder->totals.all.blocks;
+        return status;
+    }
+    point->allocations++;
+    heap_sum_add(&point->allocated, effect->block->size);
+    return status;
+}
+
+/* The axis is that of all effects, so that timelines of parts of them can be compared. */
 static ttd_status see_effect(void *context, const heap_effect *effect)
 {
     timeline_finder *finder = context;
@@ -83,15 +108,11 @@ static ttd_status see_effect(void *context, const heap_effect *effect)
         settle(finder);
         finder->position = effect->position;
     }
-    bool is_time = finder->axis == HEAP_AXIS_TIME;
+    bool is_time = finder->wishes->axis == HEAP_AXIS_TIME;
     heap_point *point = reach(finder, is_time ? finder->wall_time : effect->position.sequence);
-    if (effect->kind == HEAP_ACQUIRED) {
-        point->allocations++;
-        heap_sum_add(&point->allocated, effect->block->size);
-    } else {
-        point->releases += effect->kind == HEAP_DESTROYED ? effect->count : 1;
-    }
-    return heap_totals_add(&finder->totals, effect);
+    bool is_wanted;
+    ttd_status status = judge(finder, effect, &is_wanted);
+    return status == TTD_OK && is_wanted ? count_effect(finder, point, effect) : status;
 }
 
 /* Over time points begin where the axis says, whenever the first call was. */
@@ -99,7 +120,7 @@ static void finish(timeline_finder *finder)
 {
     heap_timeline *timeline = finder->timeline;
     timeline->end = finder->wall_time;
-    if (finder->axis != HEAP_AXIS_TIME)
+    if (finder->wishes->axis != HEAP_AXIS_TIME)
         return;
     for (size_t i = 0; i < timeline->count; i++)
         timeline->points[i].begin = timeline->first + (uint64_t)i * timeline->width;
@@ -112,15 +133,15 @@ uint64_t heap_timeline_duration(const heap_timeline *timeline, size_t index)
     return end - timeline->points[index].begin;
 }
 
-ttd_status heap_timeline_find(ttd_reader *reader, heap_axis axis, size_t max,
+ttd_status heap_timeline_find(ttd_reader *reader, const heap_timeline_wishes *wishes,
                               const heap_batch_hook *hook, heap_timeline *timeline,
                               ttd_error *error)
 {
-    *timeline = (heap_timeline){.width = 1, .max = max};
-    timeline->points = calloc(max, sizeof *timeline->points);
+    *timeline = (heap_timeline){.width = 1, .max = wishes->max};
+    timeline->points = calloc(wishes->max, sizeof *timeline->points);
     if (!timeline->points)
         return TTD_ERROR_NO_MEMORY;
-    timeline_finder finder = {.timeline = timeline, .axis = axis};
+    timeline_finder finder = {.timeline = timeline, .wishes = wishes};
     heap_totals_init(&finder.totals);
     heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
     heap_pass pass;

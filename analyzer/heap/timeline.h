@@ -38,14 +38,26 @@ typedef struct heap_timeline {
     heap_outcome outcome;
 } heap_timeline;
 
+/** Sets `is_wanted` to whether blocks allocated with a stack count. Returns TTD_OK, or what ends
+ * the work. */
+typedef ttd_status (*heap_stack_filter)(void *context, ttd_id stack, bool *is_wanted);
+
+typedef struct heap_timeline_wishes {
+    heap_axis axis;
+    /** Points at most, from 2 on; if the axis is long enough there are more than half. */
+    size_t max;
+    /** NULL if all blocks count. */
+    heap_stack_filter filter;
+    void *filter_context;
+} heap_timeline_wishes;
+
 /**
  * Goes through the whole trace.
  *
- * @param max       points at most, from 2 on; if the axis is long enough there are more than half
  * @param timeline  set on TTD_OK; release with heap_timeline_free()
- * Others and statuses as heap_pass_run().
+ * Others and statuses as heap_pass_run(), and those of the filter.
  */
-ttd_status heap_timeline_find(ttd_reader *reader, heap_axis axis, size_t max,
+ttd_status heap_timeline_find(ttd_reader *reader, const heap_timeline_wishes *wishes,
                               const heap_batch_hook *hook, heap_timeline *timeline,
                               ttd_error *error);
 /** How long point `index` lasts, in nanoseconds. */

@@ -15,12 +15,14 @@ void view_init(view *shown, const view_options *options, definitions *names)
     shown->names = names;
     labels_init(&shown->labels);
     map_init(&shown->site_index);
+    map_init(&shown->verdicts);
 }
 
 void view_free(view *shown)
 {
     labels_free(&shown->labels);
     map_free(&shown->site_index);
+    map_free(&shown->verdicts);
     frame_list_free(&shown->scratch);
     free(shown->sites);
     free(shown->frames);
@@ -138,7 +140,7 @@ static bool passes(const view *shown)
 
 ttd_status view_filter(view *shown, const heap_rows *rows)
 {
-    if (!shown->options.include.count && !shown->options.exclude.count)
+    if (!view_has_filter(&shown->options))
         return TTD_OK;
     size_t kept = 0;
     for (size_t i = 0; i < *rows->count; i++) {
@@ -151,6 +153,19 @@ ttd_status view_filter(view *shown, const heap_rows *rows)
     *rows->count = kept;
     rows->recount(rows->owner);
     return TTD_OK;
+}
+
+ttd_status view_wants(view *shown, ttd_id stack, bool *is_wanted)
+{
+    uint32_t verdict = map_get(&shown->verdicts, stack, 0);
+    *is_wanted = verdict == true;
+    if (verdict != MAP_NONE)
+        return TTD_OK;
+    ttd_status status = view_find_path(shown, stack);
+    if (status != TTD_OK)
+        return status;
+    *is_wanted = passes(shown);
+    return map_set(&shown->verdicts, stack, 0, *is_wanted);
 }
 
 view_label view_row_label(const view *shown, heap_key key)

@@ -71,6 +71,8 @@ typedef struct view {
     uint32_t *path;
     size_t path_count;
     size_t path_capacity;
+    /** By stack, whether the patterns let it through. */
+    hash_map verdicts;
 } view;
 
 /** @param names  complete before the first use, and not owned */
@@ -88,6 +90,16 @@ size_t view_allocating(const view *shown);
 
 /** Removes the rows that are not wanted. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status view_filter(view *shown, const heap_rows *rows);
+
+/** Whether stacks are filtered at all. */
+static inline bool view_has_filter(const view_options *options)
+{
+    return options->include.count || options->exclude.count;
+}
+
+/** Sets `is_wanted` to whether the patterns let a stack through; quick for one that was asked for
+ * before. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ttd_status view_wants(view *shown, ttd_id stack, bool *is_wanted);
 
 /** What a row stands for beside its stack: a thread or a heap; or if its stack has no frames. */
 view_label view_row_label(const view *shown, heap_key key);

@@ -201,8 +201,8 @@ class Fragmentation(TestCase):
 class Oracle(TestCase):
     """Random traces against a model."""
 
-    def check_timeline(self, path, rows, blocks, count):
-        found = self.json_of("timeline", path, "--over", "position", "--points", count)
+    def check_timeline(self, path, rows, blocks, count, *filters):
+        found = self.json_of("timeline", path, "--over", "position", "--points", count, *filters)
         points, width = found["points"], found["width"]
         self.assertLessEqual(len(points), count)
         places = oracle.positions(rows)
@@ -254,6 +254,33 @@ class Oracle(TestCase):
                 with self.subTest(seed=seed, count=count):
                     self.check_timeline(path, rows, oracle.owners(rows), count)
                     self.check_time(path, rows, count)
+
+    def test_filters(self):
+        """What some stacks have allocated, on the axis of all."""
+        seen = set()
+        for seed in range(300, 306):
+            path = self.write(oracle.random_script(random.Random(seed), 40), f"trace{seed}")
+            rows = self.run_ok("events", "-f", "json", "--stacks", path).json_lines
+            blocks = oracle.owners(rows)
+            whole = self.json_of("timeline", path, "--over", "position", "--points", 20)
+            for name in ("g(int)", "libwork.so"):
+                some, others = [], []
+                for block in blocks:
+                    frames = block.row["frames"] or []
+                    wanted = any(name in (f["function"] or "") or name in (f["module"] or "")
+                                 for f in frames)
+                    (some if wanted else others).append(block)
+                seen.update((bool(some), bool(others)))
+                with self.subTest(seed=seed, name=name):
+                    for option, part in (("--include", some), ("--exclude", others)):
+                        self.check_timeline(path, rows, part, 20, option, name)
+                        found = self.json_of("timeline", path, "--over", "position", "--points",
+                                             20, option, name)
+                        self.assertEqual([p["first"] for p in found["points"]],
+                                         [p["first"] for p in whole["points"]])
+        self.assertEqual(seen, {True})
+        text = self.run_ok("timeline", "--include", "no such name", path).text
+        self.assertIn("0 bytes", text)
 
     def test_fragmentation(self):
         for seed in range(300, 306):
