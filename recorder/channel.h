@@ -39,12 +39,14 @@
 
 enum {
     CHANNEL_PROCESSES = 1024,
+    CHANNEL_COPIES = 256, /* have slots of their own, after those of processes: see PROCESS_COPY */
+    CHANNEL_SLOTS = CHANNEL_PROCESSES + CHANNEL_COPIES,
     CHANNEL_THREADS = 8192,
     CHANNEL_CHUNK_SIZE = 64 * 1024,
     /* 64 MiB of what is not collected yet: half a second of the busiest program. Beyond that, a
        thread waits before it takes another chunk; but a first one is there for every thread. */
     CHANNEL_BACKLOG = 1024,
-    CHANNEL_CHUNKS = CHANNEL_THREADS + CHANNEL_PROCESSES + CHANNEL_BACKLOG,
+    CHANNEL_CHUNKS = CHANNEL_THREADS + CHANNEL_SLOTS + CHANNEL_BACKLOG,
     CHANNEL_NONE = 0, /* indexes of chunks and processes in fields count from 1 */
 };
 
@@ -144,11 +146,15 @@ struct channel {
     _Atomic uint32_t waiters;                 /* threads that wait for it */
     _Atomic uint32_t backlog;                 /* chunks in use beyond the first ones */
 
+    _Atomic uint32_t slots_freed;  /* futex: moves whenever a process slot is freed */
+    _Atomic uint32_t slot_waiters; /* processes that wait for one */
+    _Atomic uint32_t is_full;      /* one has waited in vain, and no slot was freed since */
+
     alignas(64) _Atomic uint32_t attention; /* futex: the collector sleeps on it */
     _Atomic uint32_t stopped;               /* the collector has let go: nobody records any more */
     _Atomic uint32_t refused;               /* processes that could not be recorded */
 
-    struct process_slot processes[CHANNEL_PROCESSES];
+    struct process_slot processes[CHANNEL_SLOTS];
     struct thread_slot threads[CHANNEL_THREADS];
     struct chunk chunks[CHANNEL_CHUNKS];
 };

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,49 +54,21 @@ bool collector_open(struct collector *collector, ttd_error *error)
     return collector->first != NULL;
 }
 
-static struct process *find_by_pid(const struct collector *collector, uint32_t pid)
-{
-    for (size_t i = 0; i < collector->process_count; i++)
-        if (collector->processes[i]->pid == pid)
-            return collector->processes[i];
-    return NULL;
-}
-
-static const struct process *find_parent(const struct collector *collector,
-                                         const struct process_slot *slot)
-{
-    for (size_t i = 0; i < collector->process_count; i++) {
-        const struct process *process = collector->processes[i];
-        if (slot->flags & PROCESS_FORKED ? process->slot == slot->parent
-                                         : process->pid == slot->parent_pid)
-            return process;
-    }
-    return NULL;
-}
-
-static void *grow(void *array, size_t *capacity, size_t count, size_t size)
-{
-    if (count < *capacity)
-        return array;
-    size_t wanted = *capacity * 2 + 8;
-    void *grown = reallocarray(array, wanted, size);
-    if (grown != NULL)
-        *capacity = wanted;
-    return grown;
-}
-
 /* How many processes have had that id before this one. Ids come again where many are started. */
 static unsigned count_namesakes(struct collector *collector, uint32_t pid)
 {
     unsigned count = 0;
     for (size_t i = 0; i < collector->pid_count; i++)
         count += collector->pids[i] == pid;
-    uint32_t *pids =
-        grow(collector->pids, &collector->pid_capacity, collector->pid_count, sizeof *pids);
-    if (pids != NULL) {
+    if (collector->pid_count == collector->pid_capacity) {
+        size_t capacity = collector->pid_capacity * 2 + 8;
+        uint32_t *pids = reallocarray(collector->pids, capacity, sizeof *pids);
+        if (pids == NULL)
+            return count;
         collector->pids = pids;
-        pids[collector->pid_count++] = pid;
+        collector->pid_capacity = capacity;
     }
+    collector->pids[collector->pid_count++] = pid;
     return count;
 }
 
@@ -115,7 +86,7 @@ static struct trace *open_child_trace(struct collector *collector, const struct 
 {
     char path[2 * PATH_MAX];
     ttd_error error;
-    const struct process *parent = find_parent(collector, slot);
+    const struct process *parent = processes_parent(&collector->processes, slot);
     ttd_trace info = new_trace_info(collector);
     info.process_id = slot->pid;
     info.parent_process_id = slot->parent_pid;
@@ -141,29 +112,20 @@ static void refuse(struct collector *collector, struct process_slot *slot, struc
     atomic_store_explicit(&slot->state, SLOT_REFUSED, memory_order_release);
 }
 
-static bool make_room(struct collector *collector)
-{
-    void *grown = grow(collector->processes, &collector->process_capacity, collector->process_count,
-                       sizeof *collector->processes);
-    if (grown != NULL)
-        collector->processes = grown;
-    return grown != NULL;
-}
-
 static void add_process(struct collector *collector, uint32_t index)
 {
     struct process_slot *slot = channel_process(collector->host.channel, index);
     bool launched = collector->first != NULL && slot->pid == (uint32_t)collector->launched;
     struct trace *trace = launched ? collector->first : open_child_trace(collector, slot);
     struct process *process = NULL;
-    if (trace != NULL && make_room(collector))
+    if (trace != NULL && processes_reserve(&collector->processes))
         process = process_new(&collector->host, index, trace);
     if (process == NULL) {
         collector->first = launched ? NULL : collector->first;
         refuse(collector, slot, trace);
         return;
     }
-    collector->processes[collector->process_count++] = process;
+    processes_add(&collector->processes, process);
     process->start = launched ? 0 : slot->clock;
     if (launched) {
         collector->first = NULL;
@@ -183,16 +145,12 @@ static void reap_launched(struct collector *collector)
         *collector->done = collector->launched_done = true;
 }
 
-static bool has_exited(struct collector *collector, const struct process *process)
+static bool has_exited(struct collector *collector, size_t index)
 {
-    struct pollfd wanted = {.fd = process->pidfd, .events = POLLIN};
-    if (process->pid == (uint32_t)collector->launched) {
-        reap_launched(collector);
-        return collector->launched_done;
-    }
-    if (process->pidfd < 0) /* it was gone when we first looked, or there are no descriptors */
-        return kill((pid_t)process->pid, 0) < 0 && errno == ESRCH;
-    return poll(&wanted, 1, 0) == 1;
+    if (collector->processes.items[index]->pid != (uint32_t)collector->launched)
+        return processes_has_exited(&collector->processes, index);
+    reap_launched(collector);
+    return collector->launched_done;
 }
 
 static ttd_end end_of(const struct collector *collector, const struct process *process)
@@ -211,7 +169,7 @@ static ttd_end end_of(const struct collector *collector, const struct process *p
 
 static void end_process(struct collector *collector, size_t index, const ttd_end *end)
 {
-    struct process *process = collector->processes[index];
+    struct process *process = processes_take(&collector->processes, index);
     if (process->pid == (uint32_t)collector->launched)
         collector->notes |=
             atomic_load(&channel_process(collector->host.channel, process->slot)->notes);
@@ -229,15 +187,6 @@ static void end_process(struct collector *collector, size_t index, const ttd_end
     collector->lost += process->trace->lost;
     finishers_take(&collector->finishers, process->trace, &own);
     process_free(process);
-    collector->processes[index] = collector->processes[--collector->process_count];
-}
-
-static struct process *find_by_slot(const struct collector *collector, uint32_t slot)
-{
-    for (size_t i = 0; i < collector->process_count; i++)
-        if (collector->processes[i]->slot == slot)
-            return collector->processes[i];
-    return NULL;
 }
 
 /* Looks for new threads. False when one is just coming: what it publishes is not known yet. */
@@ -249,7 +198,7 @@ static bool find_threads(struct collector *collector)
         uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
         if ((state & SLOT_STATE) != SLOT_CLAIMED && (state & SLOT_STATE) != SLOT_READY)
             continue;
-        struct process *process = find_by_slot(collector, state >> SLOT_PROCESS);
+        struct process *process = processes_by_slot(&collector->processes, state >> SLOT_PROCESS);
         if (process == NULL)
             continue;
         if ((state & SLOT_STATE) == SLOT_CLAIMED ||
@@ -263,7 +212,7 @@ static bool find_threads(struct collector *collector)
 static void exec_process(struct collector *collector, struct process *process, uint32_t index)
 {
     find_threads(collector);
-    process_exec(process, &collector->host, index);
+    processes_exec(&collector->processes, process, &collector->host, index);
 }
 
 /* The oldest process slot that is not known yet; CHANNEL_NONE if all are. */
@@ -275,7 +224,7 @@ static uint32_t oldest_unknown(const struct collector *collector)
         struct process_slot *slot = channel_process(collector->host.channel, index);
         if (atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_READY ||
             slot->flags & PROCESS_COPY || slot->sequence >= sequence ||
-            find_by_slot(collector, index) != NULL)
+            processes_by_slot(&collector->processes, index) != NULL)
             continue;
         oldest = index;
         sequence = slot->sequence;
@@ -291,7 +240,7 @@ static void find_processes(struct collector *collector)
         if ((index = oldest_unknown(collector)) == CHANNEL_NONE)
             return;
         uint32_t pid = channel_process(collector->host.channel, index)->pid;
-        struct process *known = find_by_pid(collector, pid);
+        struct process *known = processes_by_pid(&collector->processes, pid);
         if (known != NULL)
             exec_process(collector, known, index);
         else
@@ -303,9 +252,10 @@ static void find_processes(struct collector *collector)
 static void reap_processes(struct collector *collector)
 {
     bool looked = false;
-    for (size_t i = collector->process_count; i-- > 0;) {
-        struct process *process = collector->processes[i];
-        if (process->exited || !has_exited(collector, process))
+    processes_poll(&collector->processes);
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        struct process *process = collector->processes.items[i];
+        if (process->exited || !has_exited(collector, i))
             continue;
         process->exited = true;
         process->end = end_of(collector, process);
@@ -315,9 +265,9 @@ static void reap_processes(struct collector *collector)
         return;
     find_processes(collector);
     find_threads(collector);
-    for (size_t i = collector->process_count; i-- > 0;)
-        if (collector->processes[i]->exited)
-            end_process(collector, i, &collector->processes[i]->end);
+    for (size_t i = collector->processes.count; i-- > 0;)
+        if (collector->processes.items[i]->exited)
+            end_process(collector, i, &collector->processes.items[i]->end);
 }
 
 /* One round: how many records were written. */
@@ -335,8 +285,8 @@ static size_t collect(struct collector *collector)
         else
             return 0;
     }
-    for (size_t i = 0; i < collector->process_count; i++) {
-        struct process *process = collector->processes[i];
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        struct process *process = collector->processes.items[i];
         uint64_t pending = process_pending(process, host);
         taken += process_merge(process, host, pending < bound ? pending : bound);
     }
@@ -346,13 +296,13 @@ static size_t collect(struct collector *collector)
 static void maintain(struct collector *collector, uint64_t now)
 {
     if (now >= collector->next_flush) {
-        for (size_t i = 0; i < collector->process_count; i++)
-            trace_flush(collector->processes[i]->trace);
+        for (size_t i = 0; i < collector->processes.count; i++)
+            trace_flush(collector->processes.items[i]->trace);
         collector->next_flush = now + FLUSH_NS;
     }
     if (now >= collector->next_reap) {
-        for (size_t i = 0; i < collector->process_count; i++)
-            process_reap_threads(collector->processes[i], &collector->host);
+        for (size_t i = 0; i < collector->processes.count; i++)
+            process_reap_threads(collector->processes.items[i], &collector->host);
         collector->next_reap = now + REAP_NS;
     }
 }
@@ -362,8 +312,8 @@ static void detach_all(struct collector *collector)
     ttd_end end = {.reason = TTD_END_DETACHED};
     host_stop(&collector->host);
     end.wall_time = host_tick(&collector->host);
-    while (collector->process_count > 0)
-        end_process(collector, collector->process_count - 1, &end);
+    while (collector->processes.count > 0)
+        end_process(collector, collector->processes.count - 1, &end);
 }
 
 void collector_run(struct collector *collector, const volatile sig_atomic_t *detach)
@@ -376,7 +326,8 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         maintain(collector, now);
         reap_launched(collector); /* also when it was never attached */
         reap_processes(collector);
-        if (collector->launched_done && collector->process_count == 0)
+        finishers_step(&collector->finishers);
+        if (collector->launched_done && collector->processes.count == 0)
             break;
         idle = taken != 0 ? 0 : idle + 1;
         host_sleep(&collector->host, attention, idle < IDLE_ROUNDS ? SLEEP_BUSY_MS : SLEEP_IDLE_MS);
@@ -390,6 +341,6 @@ void collector_close(struct collector *collector)
     if (collector->first != NULL)
         trace_discard(collector->first);
     finishers_free(&collector->finishers);
-    free(collector->processes);
+    processes_free(&collector->processes);
     free(collector->pids);
 }

@@ -10,7 +10,7 @@
 
 #include "finishers.h"
 #include "host.h"
-#include "process.h"
+#include "processes.h"
 
 struct collector {
     struct host host;
@@ -21,8 +21,7 @@ struct collector {
     const char *output;
     const char *command; /* of the launched program, for people */
     ttd_group group;
-    struct process **processes;
-    size_t process_count, process_capacity;
+    struct processes processes;
     uint32_t attention; /* the channel's, when it was last looked at */
     uint64_t next_flush;
     uint64_t next_reap;

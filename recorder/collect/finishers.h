@@ -11,10 +11,19 @@
 
 enum { FINISHERS_AT_ONCE = 16 };
 
+/* A trace that is to be closed. */
+struct unfinished {
+    struct trace *trace;
+    ttd_end end;
+};
+
 struct finishers {
     struct symbolize_cache *names; /* shared by all; NULL if there is none */
     pid_t pids[FINISHERS_AT_ONCE];
     size_t count;
+    /* Those for which there was no process, oldest first from `first` on. */
+    struct unfinished *waiting;
+    size_t first, waiting_count, waiting_capacity;
     unsigned failures; /* traces that are not whole */
 };
 
@@ -23,6 +32,9 @@ void finishers_free(struct finishers *finishers);
 
 /* Closes a trace, sooner or later, and releases it. */
 void finishers_take(struct finishers *finishers, struct trace *trace, const ttd_end *end);
+
+/* Goes on with the oldest of the traces that wait. */
+void finishers_step(struct finishers *finishers);
 
 /*
  * Waits until all traces are closed. If `*interrupts` changes meanwhile, they are closed without

@@ -91,6 +91,16 @@ void host_free_chunk(struct host *host, uint32_t index)
         syscall(SYS_futex, &host->channel->freed, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+void host_free_process(struct host *host, struct process_slot *slot)
+{
+    struct channel *channel = host->channel;
+    atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+    atomic_store(&channel->is_full, 0);
+    atomic_fetch_add(&channel->slots_freed, 1);
+    if (atomic_load(&channel->slot_waiters) != 0)
+        syscall(SYS_futex, &channel->slots_freed, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
 void host_sleep(struct host *host, uint32_t attention, int milliseconds)
 {
     struct timespec time = {.tv_nsec = milliseconds * 1000000L};

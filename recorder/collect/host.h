@@ -28,6 +28,9 @@ void host_barrier(struct host *host);
 /* Gives a chunk back to the pool, and wakes who waits for one. */
 void host_free_chunk(struct host *host, uint32_t index);
 
+/* Frees the slot of a process, and wakes who waits for one. */
+void host_free_process(struct host *host, struct process_slot *slot);
+
 /* Sleeps until somebody wants attention, or for at most `milliseconds`. */
 void host_sleep(struct host *host, uint32_t attention, int milliseconds);
 

@@ -143,7 +143,7 @@ void process_drain(struct process *process, struct host *host)
     if (lost != 0)
         trace_loss(process->trace, TTD_LOSS_OVERFLOW, TTD_NONE, lost, ttd_position_max());
     stream_close(&process->log, host, &slot->log);
-    atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+    host_free_process(host, slot);
 }
 
 void process_exec(struct process *process, struct host *host, uint32_t slot)

@@ -88,7 +88,7 @@ void runtime_collect(struct trace *trace, struct host *host, uint32_t parent)
 {
     static struct told told;
     told.released_count = told.own_count = 0;
-    for (uint32_t index = 1; index <= CHANNEL_PROCESSES; index++) {
+    for (uint32_t index = CHANNEL_PROCESSES + 1; index <= CHANNEL_SLOTS; index++) {
         struct process_slot *slot = channel_process(host->channel, index);
         if (atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_READY ||
             !(slot->flags & PROCESS_COPY) || slot->parent != parent)
@@ -98,7 +98,7 @@ void runtime_collect(struct trace *trace, struct host *host, uint32_t parent)
         read_copy(&told, host, index);
         struct stream log = {0};
         stream_close(&log, host, &slot->log);
-        atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+        host_free_process(host, slot);
     }
     if (told.released_count > 0)
         trace_runtime_blocks(trace, told.released, told.released_count);

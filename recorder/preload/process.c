@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "real.h"
@@ -22,6 +23,11 @@ struct on_page *target_on = &nothing_on;
 bool target_fences;
 bool process_is_copy;
 bool process_is_confined;
+
+enum {
+    SLOT_WAIT_ONCE_NS = 20 * 1000 * 1000,
+    SLOT_WAIT_TIMES = 250, /* five seconds */
+};
 
 enum { UNSTARTED, STARTING, RECORDING, OFF };
 static _Atomic int mode;
@@ -138,38 +144,73 @@ static void describe_process(struct process_slot *slot)
     slot->directory_size = size > 0 ? (uint32_t)size - 1 : 0;
 }
 
-static void claim_process(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
-{
-    slot_index = CHANNEL_NONE;
-    for (uint32_t index = 1; index <= CHANNEL_PROCESSES; index++) {
-        struct process_slot *slot = channel_process(target_channel, index);
-        uint32_t expected = SLOT_FREE;
-        if (!atomic_compare_exchange_strong(&slot->state, &expected, SLOT_CLAIMED))
-            continue;
-        slot->pid = (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
-        slot->parent_pid = (uint32_t)sys_call3(SYS_getppid, 0, 0, 0);
-        slot->parent = parent;
-        slot->flags =
-            (parent != CHANNEL_NONE ? PROCESS_FORKED : 0u) | (process_is_copy ? PROCESS_COPY : 0u);
-        slot->parent_sequence = parent_sequence;
-        slot->parent_steps = parent_steps;
-        slot->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
-        slot->clock = atomic_load_explicit(&target_channel->clock, memory_order_relaxed);
-        atomic_store(&slot->notes, 0);
-        atomic_store(&slot->log, CHANNEL_NONE);
-        atomic_store(&slot->lost, 0);
-        describe_process(slot);
-        atomic_store_explicit(&slot->state, SLOT_READY, memory_order_release);
-        slot_index = index;
-        return;
-    }
-}
-
 /* Wakes the collector: it should know a process before that is gone again. */
 static void channel_attention(struct channel *channel)
 {
     atomic_fetch_add(&channel->attention, 1);
     sys_call3(SYS_futex, (long)&channel->attention, FUTEX_WAKE, 1);
+}
+
+static uint32_t take_slot(void)
+{
+    uint32_t first = process_is_copy ? CHANNEL_PROCESSES + 1 : 1;
+    uint32_t last = process_is_copy ? CHANNEL_SLOTS : CHANNEL_PROCESSES;
+    for (uint32_t index = first; index <= last; index++) {
+        uint32_t expected = SLOT_FREE;
+        if (atomic_compare_exchange_strong(&channel_process(target_channel, index)->state,
+                                           &expected, SLOT_CLAIMED))
+            return index;
+    }
+    return CHANNEL_NONE;
+}
+
+/*
+ * Where processes come and go by the hundred, the collector frees slots a moment later: we wait for
+ * one, unless somebody has just waited in vain. Not a copy: the process it tells of, which waits
+ * for it, has a slot itself.
+ */
+static uint32_t wait_for_slot(void)
+{
+    struct channel *channel = target_channel;
+    struct timespec once = {.tv_nsec = SLOT_WAIT_ONCE_NS};
+    uint32_t index = take_slot();
+    if (index != CHANNEL_NONE || atomic_load(&channel->is_full))
+        return index;
+    atomic_fetch_add(&channel->slot_waiters, 1);
+    for (int i = 0; i < SLOT_WAIT_TIMES && index == CHANNEL_NONE && !collector_is_gone(); i++) {
+        uint32_t freed = atomic_load(&channel->slots_freed);
+        index = take_slot();
+        if (index != CHANNEL_NONE)
+            break;
+        channel_attention(channel);
+        sys_call6(SYS_futex, (long)&channel->slots_freed, FUTEX_WAIT, freed, (long)&once, 0, 0);
+    }
+    atomic_fetch_sub(&channel->slot_waiters, 1);
+    if (index == CHANNEL_NONE)
+        atomic_store(&channel->is_full, 1);
+    return index;
+}
+
+static void claim_process(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
+{
+    slot_index = wait_for_slot();
+    if (slot_index == CHANNEL_NONE)
+        return;
+    struct process_slot *slot = channel_process(target_channel, slot_index);
+    slot->pid = (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
+    slot->parent_pid = (uint32_t)sys_call3(SYS_getppid, 0, 0, 0);
+    slot->parent = parent;
+    slot->flags =
+        (parent != CHANNEL_NONE ? PROCESS_FORKED : 0u) | (process_is_copy ? PROCESS_COPY : 0u);
+    slot->parent_sequence = parent_sequence;
+    slot->parent_steps = parent_steps;
+    slot->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
+    slot->clock = atomic_load_explicit(&target_channel->clock, memory_order_relaxed);
+    atomic_store(&slot->notes, 0);
+    atomic_store(&slot->log, CHANNEL_NONE);
+    atomic_store(&slot->lost, 0);
+    describe_process(slot);
+    atomic_store_explicit(&slot->state, SLOT_READY, memory_order_release);
 }
 
 /* Makes this process, new or forked, one that records. */
@@ -185,7 +226,7 @@ static bool begin_recording(uint32_t parent, uint64_t parent_sequence, uint64_t 
     else
         slot_index = CHANNEL_NONE;
     if (slot_index == CHANNEL_NONE) {
-        atomic_fetch_add(&target_channel->refused, 1);
+        atomic_fetch_add(&target_channel->refused, !process_is_copy);
         return false;
     }
     target_fences = process_is_confined ||

@@ -107,6 +107,9 @@ struct stack_bounds stack_bounds_find(uintptr_t stack_pointer);
 /* Gives the calling thread a slot and memory; NULL if there is none left. */
 struct thread *thread_attach(uintptr_t stack_pointer);
 
+/* Whether nobody collects any more. */
+bool collector_is_gone(void);
+
 /*
  * Takes a chunk: at once if it is the first of its chain, else waiting while that can help.
  * CHANNEL_NONE if none came.

@@ -19,7 +19,7 @@ enum {
     LEAP_NS = 1000 * 1000 * 1000, /* no thread moves the clock on by as much */
 };
 
-static bool collector_is_gone(void)
+bool collector_is_gone(void)
 {
     return atomic_load(&target_channel->stopped) != 0 ||
            sys_call3(SYS_kill, target_channel->collector_pid, 0, 0) == -ESRCH;

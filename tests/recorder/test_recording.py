@@ -324,6 +324,14 @@ class Children(Recording):
         self.assertGreater(infos[0]['last_wall_time_ns'], 2e9)
         self.assertLess(infos[1]['last_wall_time_ns'], 1e9)
 
+    def test_a_crowd(self):
+        """Where there is no room for a process, it waits until there is."""
+        result = self.record(program('crowd'))
+        self.assertNotIn(b'could not be recorded', result.stderr)
+        self.assertEqual(len(self.traces()), 1024)
+        late = f'{self.trace}.{int(result.stdout)}'
+        self.assertEqual(analyze('leaks', late)['groups'][0]['bytes'], 1234)
+
     def test_no_children(self):
         self.record(program('children'), options=['--no-children'])
         self.assertEqual(self.traces(), [])

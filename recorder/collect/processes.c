@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "processes.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+void processes_free(struct processes *processes)
+{
+    free(processes->items);
+    free(processes->polled);
+}
+
+struct process *processes_by_slot(const struct processes *processes, uint32_t slot)
+{
+    return slot <= CHANNEL_PROCESSES ? processes->by_slot[slot] : NULL;
+}
+
+struct process *processes_by_pid(const struct processes *processes, uint32_t pid)
+{
+    for (size_t i = 0; i < processes->count; i++)
+        if (processes->items[i]->pid == pid)
+            return processes->items[i];
+    return NULL;
+}
+
+const struct process *processes_parent(const struct processes *processes,
+                                       const struct process_slot *slot)
+{
+    if (slot->flags & PROCESS_FORKED)
+        return processes_by_slot(processes, slot->parent);
+    return processes_by_pid(processes, slot->parent_pid);
+}
+
+bool processes_reserve(struct processes *processes)
+{
+    if (processes->count < processes->capacity)
+        return true;
+    size_t capacity = processes->capacity * 2 + 8;
+    void *items = reallocarray(processes->items, capacity, sizeof *processes->items);
+    if (items != NULL)
+        processes->items = items;
+    void *polled = reallocarray(processes->polled, capacity, sizeof *processes->polled);
+    if (polled != NULL)
+        processes->polled = polled;
+    if (items == NULL || polled == NULL)
+        return false;
+    processes->capacity = capacity;
+    return true;
+}
+
+void processes_add(struct processes *processes, struct process *process)
+{
+    processes->items[processes->count++] = process;
+    processes->by_slot[process->slot] = process;
+}
+
+void processes_exec(struct processes *processes, struct process *process, struct host *host,
+                    uint32_t slot)
+{
+    processes->by_slot[process->slot] = NULL;
+    process_exec(process, host, slot);
+    processes->by_slot[slot] = process;
+}
+
+struct process *processes_take(struct processes *processes, size_t index)
+{
+    struct process *process = processes->items[index];
+    processes->by_slot[process->slot] = NULL;
+    processes->items[index] = processes->items[--processes->count];
+    return process;
+}
+
+void processes_poll(struct processes *processes)
+{
+    for (size_t i = 0; i < processes->count; i++)
+        processes->polled[i] = (struct pollfd){.fd = processes->items[i]->pidfd, .events = POLLIN};
+    poll(processes->polled, processes->count, 0);
+}
+
+bool processes_has_exited(const struct processes *processes, size_t index)
+{
+    const struct process *process = processes->items[index];
+    if (process->pidfd < 0) /* it was gone when we first looked, or there are no descriptors */
+        return kill((pid_t)process->pid, 0) < 0 && errno == ESRCH;
+    return processes->polled[index].revents != 0;
+}
