@@ -24,7 +24,8 @@ static const char help[] =
     "      --remember N        keep N released blocks in mind (262144), of which a second\n"
     "                          release is known; beyond that, the oldest are forgotten\n"
     "      --error-exitcode N  exit with status N if there are findings, other than\n"
-    "                          inconsistencies of the trace\n" KNOWN_HELP COMMAND_COMMON_HELP "\n"
+    "                          inconsistencies of the trace\n" KNOWN_HELP VIEWS_FILTERS_HELP
+        COMMAND_COMMON_HELP "\n"
     "A trace-inconsistency is a block that was allocated where another was still live:\n"
     "the trace lacks something, the program is not to blame.\n";
 
@@ -53,25 +54,31 @@ static ttd_id stack_of(const heap_place *place)
     return heap_place_is_known(place) ? place->stack : TTD_NONE;
 }
 
-/* Leaves out what is known. */
-static int judge(session *work, heap_errors *errors)
+/* Whether a finding is to be reported: by the stack of the call that is wrong, and if it is new. */
+static int judge(session *work, const heap_finding *item, bool *is_wanted)
+{
+    known_finding finding = {.kind = item->kind,
+                             .api = item->place.api,
+                             .stacks = {item->place.stack, stack_of(&item->allocated),
+                                        stack_of(&item->released), stack_of(&item->conflict)},
+                             .count = 1,
+                             .amount = item->count};
+    int status = session_wants(work, item->place.stack, is_wanted);
+    if (status == STATUS_OK && *is_wanted && known_has_work(&work->known))
+        status = session_judge(work, &finding, is_wanted);
+    return status;
+}
+
+static int judge_all(session *work, heap_errors *errors)
 {
     size_t kept = 0;
     int status = STATUS_OK;
-    if (!known_has_work(&work->known))
-        return STATUS_OK;
     errors->calls = errors->omitted;
     for (size_t i = 0; i < errors->count && status == STATUS_OK; i++) {
         const heap_finding *item = &errors->findings[i];
-        known_finding finding = {.kind = item->kind,
-                                 .api = item->place.api,
-                                 .stacks = {item->place.stack, stack_of(&item->allocated),
-                                            stack_of(&item->released), stack_of(&item->conflict)},
-                                 .count = 1,
-                                 .amount = item->count};
-        bool is_new = false;
-        status = session_judge(work, &finding, &is_new);
-        if (!is_new)
+        bool is_wanted = false;
+        status = judge(work, item, &is_wanted);
+        if (!is_wanted)
             continue;
         errors->calls += item->count;
         errors->findings[kept++] = *item;
@@ -84,7 +91,7 @@ static int print(session *work, const errors_options *options, heap_errors *erro
 {
     session_doubts(work, &errors->losses, &errors->counts, ttd_position_max(), true,
                    errors->position);
-    int status = judge(work, errors);
+    int status = judge_all(work, errors);
     if (status == STATUS_OK)
         status = session_names(work, errors->count);
     if (status == STATUS_OK)
@@ -125,4 +132,4 @@ static int run(const command *which, int count, char **arguments)
 }
 
 const command command_errors = {"errors", "calls that the program should not have made", help, run,
-                                COMMAND_KNOWN};
+                                COMMAND_KNOWN | COMMAND_FILTERS};

@@ -48,6 +48,16 @@ int session_filter(session *work, const heap_rows *rows)
     return status == STATUS_OK ? session_check(work, view_filter(&work->view, rows)) : status;
 }
 
+int session_wants(session *work, ttd_id stack, bool *is_wanted)
+{
+    *is_wanted = true;
+    if (!view_has_filter(&work->options.view))
+        return STATUS_OK;
+    int status = session_names(work, true);
+    return status == STATUS_OK ? session_check(work, view_wants(&work->view, stack, is_wanted))
+                               : status;
+}
+
 bool session_has_tree(const session *work)
 {
     return work->options.view.shape != VIEW_FLAT;

@@ -56,6 +56,10 @@ int session_check_tree(session *work, ttd_status status);
 /** Leaves out of rows by stack what the options do not want. Returns an exit status. */
 int session_filter(session *work, const heap_rows *rows);
 
+/** Sets `is_wanted` to whether the options want a stack: quick for one that was asked for before.
+ * Returns an exit status. */
+int session_wants(session *work, ttd_id stack, bool *is_wanted);
+
 /** Groups rows as the options say, or makes the tree that they ask for. Returns an exit status. */
 int session_group(session *work, const heap_rows *rows);
 

@@ -60,6 +60,26 @@ class Errors(TestCase):
         self.assertEqual(found["total_calls"], 3)
         self.assertEqual(found["findings"][1]["released"]["position"], "1:3")
 
+    def test_filters(self):
+        """By the stack of the call that is wrong, whatever those are that it conflicts with."""
+        script = Script().basics()
+        for stack in (1, 2, 3, 3):
+            script.free(0x9000 + stack, stack=stack)
+        path = self.write(script.close())
+        for options, stacks, calls in (((), {1, 2, 3}, 4), (("--include", "g(int)"), {2}, 1),
+                                       (("--exclude", "g.h"), {1, 3}, 3),
+                                       (("--include", "libwork.so"), {3}, 2),
+                                       (("--include", "no such"), set(), 0)):
+            found = self.json_of("errors", path, *options)
+            self.assertEqual(({f["stack_id"] for f in found["findings"]}, found["total_calls"]),
+                             (stacks, calls), options)
+            status = run("errors", "--error-exitcode", "9", *options, path).status
+            self.assertEqual(status, 9 if stacks else 0)
+        baseline = self.path("baseline")
+        self.run_ok("errors", "--include", "g(int)", "--write-baseline", baseline, path)
+        found = self.json_of("errors", path, "--baseline", baseline)
+        self.assertEqual({f["stack_id"] for f in found["findings"]}, {1, 3})
+
     def test_allocated_again(self):
         script = Script().basics()
         for _ in range(3):
