@@ -137,6 +137,21 @@ static void text_time(out *output, uint64_t time)
     out_format(output, "%.3g %s", value, units[unit]);
 }
 
+static void text_class(out *output, unsigned class, bool is_time)
+{
+    uint64_t first, last;
+    heap_class_range(class, &first, &last);
+    if (is_time && !last) {
+        out_text(output, "  too short to measure");
+        return;
+    }
+    out_text(output, "  up to ");
+    if (is_time)
+        text_time(output, last);
+    else
+        report_count(output, last, "call");
+}
+
 static void text_histogram(out *output, const heap_groups *groups, bool is_time)
 {
     heap_lifetime lifetimes[HEAP_LIFETIMES];
@@ -144,13 +159,7 @@ static void text_histogram(out *output, const heap_groups *groups, bool is_time)
     for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
         if (!lifetimes[i].blocks)
             continue;
-        uint64_t first, last;
-        heap_class_range(i, &first, &last);
-        out_text(output, "  up to ");
-        if (is_time)
-            text_time(output, last);
-        else
-            report_count(output, last, "call");
+        text_class(output, i, is_time);
         out_tab(output, 30);
         report_count(output, lifetimes[i].blocks, "block");
         out_tab(output, 46);

@@ -102,8 +102,11 @@ class Usage(TestCase):
         script = Script().basics()
         script.alloc(0x1000, 100, wall=50)
         script.free(0x1000, wall=40)
-        found = self.json_of("lifetimes", self.write(script.close(), "back"))["by_time"]
+        path = self.write(script.close(), "back")
+        found = self.json_of("lifetimes", path)["by_time"]
         self.assertEqual([(h["longest"], h["blocks"]) for h in found], [(0, 1)])
+        self.assertIn("by time\n  too short to measure        1 block ",
+                      self.run_ok("lifetimes", path).text)
 
     def test_uncertain(self):
         for command in ("hot", "temporary", "lifetimes"):
