@@ -41,10 +41,23 @@ static bool is_control(uint32_t c)
            (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
 }
 
+/* Writes, from `begin` on, what stands for itself everywhere, as nearly all characters do. Returns
+ * where that ends. */
+static size_t write_plain(out *output, ttd_string text, size_t begin)
+{
+    const unsigned char *data = (const unsigned char *)text.data;
+    size_t end = begin;
+    while (end < text.size && data[end] >= 0x20 && data[end] < 0x7F && data[end] != '"' &&
+           data[end] != '\\')
+        end++;
+    out_write(output, text.data + begin, end - begin);
+    return end;
+}
+
 void escape_text(out *output, ttd_string text)
 {
     const unsigned char *data = (const unsigned char *)text.data;
-    for (size_t i = 0; i < text.size;) {
+    for (size_t i = 0; (i = write_plain(output, text, i)) < text.size;) {
         uint32_t character = 0;
         size_t length = decode(data + i, text.size - i, &character);
         if (length && !is_control(character)) {
@@ -61,7 +74,7 @@ void escape_text(out *output, ttd_string text)
 void escape_json(out *output, ttd_string text)
 {
     const unsigned char *data = (const unsigned char *)text.data;
-    for (size_t i = 0; i < text.size;) {
+    for (size_t i = 0; (i = write_plain(output, text, i)) < text.size;) {
         uint32_t character = 0;
         size_t length = decode(data + i, text.size - i, &character);
         if (!length) {
