@@ -183,7 +183,7 @@ class Untrusted(TestCase):
         script.add("heap", name=NASTY)
         script.add("stack", module=1, offset=0x10)
         script.add("symbol", module=1, offset=0x10, frames=f"{NASTY.replace(',', '%2c')}@{NASTY.replace(',', '%2c')}@1")
-        script.add("metadata", key=NASTY, value=NASTY)
+        script.add("metadata", key=NASTY, value="%00%1f%20%7e%7f")
         script.alloc(0x1000, 1, stack=1)
         script.realloc(0x1000, 0x2000, 2, stack=1)
         return script.close()
@@ -202,6 +202,8 @@ class Untrusted(TestCase):
         self.assertEqual(function, '\x1b]0;title\x07\n\u202eevil' + 7 * '\ufffd' + '",\u00e9\\')
         text = self.run_ok("leaks", path).text
         self.assertIn('\\x1b]0;title\\x07\\x0a\\xe2\\x80\\xaeevil\\xff\\xed\\xa0\\x80\\xe0\\x80\\xaf",\u00e9\\', text)
+        self.assertIn("\\x00\\x1f ~\\x7f\n", self.run_ok("info", path).text)
+        self.assertEqual(self.json_of("info", path)["metadata"][0]["value"], "\0\x1f ~\x7f")
         rows = self.run_ok("leaks", "-f", "csv", path).csv
         self.assertEqual(rows[0]["stack"],
                          '\\x1b]0;title\\x07\\x0a\\xe2\\x80\\xaeevil\\xff\\xed\\xa0\\x80\\xe0\\x80\\xaf",\u00e9\\')
