@@ -107,7 +107,8 @@ static int print(work *all, const compare_options *options)
     if (has_tree)
         status = session_names(own, true); /* of threads and heaps, for both */
     if (has_tree && status == STATUS_OK)
-        status = session_check(own, view_tree_end(&all->tree, own->options.format->needs_tree));
+        status = session_check(own, view_tree_end(&all->tree, view_tree_levels(&own->options.view),
+                                                  own->options.format->needs_tree));
     if (status == STATUS_OK)
         status = output_spare(own->options.output, all->sessions[HEAP_OLD].options.trace);
     if (status == STATUS_OK)

@@ -98,13 +98,20 @@ static ttd_status add_first(const addition *from, heap_key key, uint32_t *node)
     return status == TTD_OK ? descend(from, index, node) : status;
 }
 
+uint64_t view_tree_levels(const view_options *options)
+{
+    bool has_first = options->by == VIEW_BY_THREAD || options->by == VIEW_BY_HEAP;
+    return options->depth && options->depth < UINT64_MAX ? options->depth + has_first : UINT64_MAX;
+}
+
 static ttd_status add_frames(const addition *from, uint32_t *node)
 {
     const view *shown = from->shown;
     size_t first = view_allocating(shown);
     size_t count = shown->path_count - first;
     bool merges = shown->options.by == VIEW_BY_FILE || shown->options.by == VIEW_BY_MODULE;
-    uint64_t levels = 0;
+    /* Two heaps are compared stack by stack, before the tree is cut. */
+    uint64_t most = from->tree->is_of_two ? UINT64_MAX : view_tree_levels(&shown->options);
     uint32_t last = VIEW_NO_NODE;
     ttd_status status = TTD_OK;
     for (size_t i = 0; i < count && status == TTD_OK; i++) {
@@ -113,7 +120,7 @@ static ttd_status add_frames(const addition *from, uint32_t *node)
         uint32_t label = shown->frames[shown->path[at]].label;
         if (merges && label == last)
             continue;
-        if (shown->options.depth && levels++ == shown->options.depth)
+        if (*node && from->tree->nodes[*node].depth + UINT64_C(1) >= most)
             break;
         status = descend(from, label, node);
         last = label;
@@ -161,20 +168,23 @@ static int compare(const void *a, const void *b)
 
 static node_order order_of(const view_tree *tree, uint32_t node)
 {
+    uint32_t parent = tree->nodes[node].parent;
     const heap_amount *all = &tree->nodes[node].all;
-    uint64_t count = tree->is_of_two ? tree->old[node].all.weight : all->count;
-    return (node_order){tree->nodes[node].parent, node, all->weight, count};
+    if (!tree->is_of_two)
+        return (node_order){parent, node, all->weight, all->count};
+    return (node_order){parent, node, tree->old[node].changed_bytes,
+                        tree->old[node].changed_blocks};
 }
 
-/* Links what is below each node, in order; without weight only if `has_same`. */
-static ttd_status link_nodes(view_tree *tree, bool has_same)
+/* Links what is below each node, in order, so many levels; without weight only if `has_same`. */
+static ttd_status link_nodes(view_tree *tree, uint64_t levels, bool has_same)
 {
     node_order *order = malloc(tree->count * sizeof *order);
     if (!order)
         return TTD_ERROR_NO_MEMORY;
     for (size_t i = 1; i < tree->count; i++) {
         node_order next = order_of(tree, (uint32_t)i);
-        if (has_same || next.weight || next.count)
+        if (tree->nodes[i].depth < levels && (has_same || next.weight || next.count))
             order[tree->linked++] = next;
     }
     if (tree->linked)
@@ -209,21 +219,32 @@ static uint64_t distance(uint64_t a, uint64_t b)
     return a < b ? b - a : a - b;
 }
 
-/* Makes weights those of two heaps. */
 static void weigh_changes(view_tree *tree)
 {
-    for (size_t i = 0; i < tree->count; i++) {
-        view_node *node = &tree->nodes[i];
+    for (size_t i = tree->count; i-- > 0;) {
+        const view_node *node = &tree->nodes[i];
         view_sums *old = &tree->old[i];
-        node->all.weight = distance(old->self.bytes, node->self.bytes);
-        old->all.weight = distance(old->self.count, node->self.count);
+        old->changed_bytes =
+            heap_add(old->changed_bytes, distance(old->self.bytes, node->self.bytes));
+        old->changed_blocks =
+            heap_add(old->changed_blocks, distance(old->self.count, node->self.count));
+        if (!i)
+            return;
+        view_sums *parent = &tree->old[node->parent];
+        parent->changed_bytes = heap_add(parent->changed_bytes, old->changed_bytes);
+        parent->changed_blocks = heap_add(parent->changed_blocks, old->changed_blocks);
     }
+}
+
+/* Stacks that go on where the tree is cut end there. */
+static void cut(view_tree *tree, uint64_t levels)
+{
     for (size_t i = tree->count; i-- > 1;) {
-        uint32_t parent = tree->nodes[i].parent;
-        heap_amount *bytes = &tree->nodes[parent].all;
-        heap_amount *blocks = &tree->old[parent].all;
-        bytes->weight = heap_add(bytes->weight, tree->nodes[i].all.weight);
-        blocks->weight = heap_add(blocks->weight, tree->old[i].all.weight);
+        const view_node *node = &tree->nodes[i];
+        if (node->depth < levels)
+            continue;
+        add_amount(&tree->nodes[node->parent].self, node->self);
+        add_amount(&tree->old[node->parent].self, tree->old[i].self);
     }
 }
 
@@ -251,11 +272,14 @@ ttd_status view_tree_add(view_tree *tree, view *shown, const heap_rows *rows, he
     return status;
 }
 
-ttd_status view_tree_end(view_tree *tree, bool has_same)
+ttd_status view_tree_end(view_tree *tree, uint64_t levels, bool has_same)
 {
-    if (tree->is_of_two)
+    map_free(&tree->index);
+    if (tree->is_of_two) {
         weigh_changes(tree);
-    ttd_status status = link_nodes(tree, has_same);
+        cut(tree, levels);
+    }
+    ttd_status status = link_nodes(tree, levels, has_same);
     if (status == TTD_OK)
         rank_nodes(tree);
     return status;
@@ -268,8 +292,7 @@ ttd_status view_tree_build(view *shown, const heap_rows *rows, view_tree *tree)
     if (status == TTD_OK)
         status = view_tree_add(tree, shown, rows, HEAP_NEW);
     if (status == TTD_OK)
-        status = view_tree_end(tree, true);
-    map_free(&tree->index);
+        status = view_tree_end(tree, UINT64_MAX, true);
     if (status != TTD_OK)
         view_tree_free(tree);
     return status;

@@ -6,8 +6,8 @@
 #include "heap/compare.h"
 #include "view/view.h"
 
-/** A tree has no more nodes, which take some 130 bytes each while it is made: stacks that share
- * little are a thousand times larger as a tree than in a trace. */
+/** A tree has no more nodes, which take some 130 bytes each while it is made, those of two heaps
+ * some 200: stacks that share little are a thousand times larger as a tree than in a trace. */
 #define VIEW_NODES_MAX (UINT32_C(1) << 23)
 
 /** No node. */
@@ -31,10 +31,13 @@ typedef struct view_node {
     uint32_t branches;
 } view_node;
 
-/** What view_node has of its own heap, in the old one. */
+/** Of a node of a tree of two heaps: what view_node has of the new one, in the old one; and how
+ * much has changed at it and below, in either direction, from stack to stack. */
 typedef struct view_sums {
     heap_amount all;
     heap_amount self;
+    uint64_t changed_bytes;
+    uint64_t changed_blocks;
 } view_sums;
 
 /** nodes[0] is no call: all others are below it. */
@@ -42,11 +45,7 @@ typedef struct view_tree {
     view_node *nodes;
     size_t count;
     size_t capacity;
-    /**
-     * Of two heaps, by node: nodes are of the new one. all.weight is then how much has changed, in
-     * either direction, from stack to stack: in bytes in nodes, and in blocks here. NULL for one
-     * heap.
-     */
+    /** Of two heaps, by node; NULL for one heap. */
     view_sums *old;
     size_t old_capacity;
     bool is_of_two;
@@ -82,9 +81,17 @@ void view_tree_free(view_tree *tree);
 ttd_status view_tree_begin(view_tree *tree, label_table *labels, bool is_across);
 ttd_status view_tree_add(view_tree *tree, view *shown, const heap_rows *rows, heap_side side);
 
-/** Puts nodes in order, those that have changed most first. @param has_same  what has not changed
- * is in the tree, too. @return as view_tree_build(). */
-ttd_status view_tree_end(view_tree *tree, bool has_same);
+/**
+ * Puts nodes in order, those that have changed most first.
+ *
+ * @param levels    how many of the tree are left; SIZE_MAX for all
+ * @param has_same  what has not changed is in the tree, too
+ * @return as view_tree_build().
+ */
+ttd_status view_tree_end(view_tree *tree, uint64_t levels, bool has_same);
+
+/** How many levels a tree has by the options. */
+uint64_t view_tree_levels(const view_options *options);
 
 /**
  * The node after another, depth first, of each only the first `limit` below it; begins with node

@@ -342,10 +342,10 @@ class Trees(TestCase):
                     sums[2 * side + 1] += node["self_bytes"]
         return ends
 
-    def check(self, tree, ends):
+    def check(self, tree, ends, levels=1000):
         expected = {}
         for way, sums in ends.items():
-            for i in range(1, len(way) + 1):
+            for i in range(1, min(len(way), levels) + 1):
                 node = expected.setdefault(way[:i], [0, 0, 0, 0, 0])
                 node[4] += abs(sums[3] - sums[1]) + abs(sums[2] - sums[0])
                 for k, amount in enumerate(sums):
@@ -358,7 +358,9 @@ class Trees(TestCase):
                          {way: sums[:4] for way, sums in expected.items()
                           if sums[4] and NOWHERE not in way})
         for way, (node,) in own.items():
-            self.assertEqual([node[k] for k in SELF], ends.get(way, [0, 0, 0, 0]))
+            self.assertEqual([node[k] for k in SELF],
+                             expected[way][:4] if len(way) == levels else
+                             ends.get(way, [0, 0, 0, 0]))
             self.assertEqual((node["change_blocks"], node["change_bytes"]),
                              (node["new_blocks"] - node["old_blocks"],
                               node["new_bytes"] - node["old_bytes"]))
@@ -399,8 +401,11 @@ class Trees(TestCase):
                 with self.subTest(seed=seed, by=by, shape=shape):
                     tree = self.json_of(*command, "--limit", "0")
                     self.assertEqual((tree["tree"], tree["by"]), (shape, by))
-                    self.check(tree, self.model(self.state(path, begin, *view),
-                                                self.state(path, end, *view), dict))
+                    ends = self.model(self.state(path, begin, *view),
+                                      self.state(path, end, *view), dict)
+                    self.check(tree, ends)
+                    self.check(self.json_of(*command, "--limit", "0", "--depth", "1"), ends,
+                               2 if by in ("thread", "heap") else 1)
                     self.check_folded(
                         self.run_ok(*command, "-f", "folded").text,
                         *(self.run_ok("state", path, "--at", at, *view, "-f", "folded").text
@@ -421,6 +426,19 @@ class Trees(TestCase):
                     tree = self.run_ok("diff", "-f", "json", "--limit", "0", *view, old, new).json
                     self.check(tree, self.model(self.state(old, "end", *view),
                                                 self.state(new, "end", *view), across))
+
+    def test_what_cancels_out(self):
+        script = Script().basics()
+        script.alloc(0x1000, 100, stack=2, start="1:0", end="1:0")
+        script.free(0x1000, start="2:0", end="2:0")
+        script.alloc(0x1000, 100, stack=4, start="3:0", end="3:0")
+        path = self.write(script.close())
+        for options, count in (((), 5), (("--depth", "1"), 1)):
+            tree = self.json_of("diff", path, "--changes", "--from", "1:0", "--tree", "top-down",
+                                *options)
+            self.assertEqual(tree["total_nodes"], count)
+            self.assertEqual([(n["function"], n["change_bytes"]) for n in tree["nodes"]][:1],
+                             [("main", 0)])
 
     def test_text(self):
         script = Script().basics()
