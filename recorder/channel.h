@@ -39,8 +39,8 @@
 
 enum {
     CHANNEL_PROCESSES = 1024,
-    CHANNEL_COPIES = 256, /* have slots of their own, after those of processes: see PROCESS_COPY */
-    CHANNEL_SLOTS = CHANNEL_PROCESSES + CHANNEL_COPIES,
+    /* And one for the copy of each, behind those of all processes: see PROCESS_COPY. */
+    CHANNEL_SLOTS = 2 * CHANNEL_PROCESSES,
     CHANNEL_THREADS = 8192,
     CHANNEL_CHUNK_SIZE = 64 * 1024,
     /* 64 MiB of what is not collected yet: half a second of the busiest program. Beyond that, a
@@ -280,6 +280,12 @@ static inline unsigned record_added(uint64_t head)
 static inline unsigned record_words(uint64_t head)
 {
     return (unsigned)(head >> 48);
+}
+
+/* The slot of the copy of a process. */
+static inline uint32_t channel_copy(uint32_t process)
+{
+    return CHANNEL_PROCESSES + process;
 }
 
 /* Indexes count from 1; the caller has checked them. */

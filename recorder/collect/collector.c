@@ -145,10 +145,10 @@ static void reap_launched(struct collector *collector)
         *collector->done = collector->launched_done = true;
 }
 
-static bool has_exited(struct collector *collector, size_t index)
+static bool has_exited(struct collector *collector, const struct process *process)
 {
-    if (collector->processes.items[index]->pid != (uint32_t)collector->launched)
-        return processes_has_exited(&collector->processes, index);
+    if (process->pid != (uint32_t)collector->launched)
+        return process->is_gone;
     reap_launched(collector);
     return collector->launched_done;
 }
@@ -178,7 +178,7 @@ static void end_process(struct collector *collector, size_t index, const ttd_end
     if (process->pid != (uint32_t)collector->launched)
         origin_image(process->trace, channel_process(collector->host.channel, slot), NULL);
     process_drain(process, &collector->host);
-    runtime_collect(process->trace, &collector->host, slot);
+    runtime_collect(process->trace, &collector->host, slot, process->pid);
     ttd_end own = *end;
     own.wall_time = process_time(process, end->wall_time);
     collector->events += process->trace->events;
@@ -223,8 +223,7 @@ static uint32_t oldest_unknown(const struct collector *collector)
     for (uint32_t index = 1; index <= CHANNEL_PROCESSES; index++) {
         struct process_slot *slot = channel_process(collector->host.channel, index);
         if (atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_READY ||
-            slot->flags & PROCESS_COPY || slot->sequence >= sequence ||
-            processes_by_slot(&collector->processes, index) != NULL)
+            slot->sequence >= sequence || processes_by_slot(&collector->processes, index) != NULL)
             continue;
         oldest = index;
         sequence = slot->sequence;
@@ -255,7 +254,7 @@ static void reap_processes(struct collector *collector)
     processes_poll(&collector->processes);
     for (size_t i = 0; i < collector->processes.count; i++) {
         struct process *process = collector->processes.items[i];
-        if (process->exited || !has_exited(collector, i))
+        if (process->exited || !has_exited(collector, process))
             continue;
         process->exited = true;
         process->end = end_of(collector, process);
@@ -326,10 +325,10 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         maintain(collector, now);
         reap_launched(collector); /* also when it was never attached */
         reap_processes(collector);
-        finishers_step(&collector->finishers);
+        bool finishes = finishers_step(&collector->finishers);
         if (collector->launched_done && collector->processes.count == 0)
             break;
-        idle = taken != 0 ? 0 : idle + 1;
+        idle = taken != 0 || finishes ? 0 : idle + 1;
         host_sleep(&collector->host, attention, idle < IDLE_ROUNDS ? SLEEP_BUSY_MS : SLEEP_IDLE_MS);
     }
     detach_all(collector);

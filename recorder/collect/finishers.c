@@ -2,12 +2,14 @@
 #include "finishers.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../symbolize/cache.h"
 #include "messages.h"
+
+enum { BRIEFLY_NS = 1000 * 1000 };
 
 void finishers_init(struct finishers *finishers)
 {
@@ -17,7 +19,6 @@ void finishers_init(struct finishers *finishers)
 void finishers_free(struct finishers *finishers)
 {
     symbolize_cache_free(finishers->names);
-    free(finishers->waiting);
 }
 
 /* Takes note that a process has ended. */
@@ -85,40 +86,6 @@ static bool begin(struct finishers *finishers, struct trace *trace, const ttd_en
     return true;
 }
 
-static bool is_any_waiting(const struct finishers *finishers)
-{
-    return finishers->first < finishers->waiting_count;
-}
-
-/* False without memory. */
-static bool put_off(struct finishers *finishers, struct trace *trace, const ttd_end *end)
-{
-    if (finishers->waiting_count == finishers->waiting_capacity) {
-        size_t capacity = finishers->waiting_capacity * 2 + 8;
-        void *waiting = reallocarray(finishers->waiting, capacity, sizeof *finishers->waiting);
-        if (waiting == NULL)
-            return false;
-        finishers->waiting = waiting;
-        finishers->waiting_capacity = capacity;
-    }
-    finishers->waiting[finishers->waiting_count++] = (struct unfinished){trace, *end};
-    return true;
-}
-
-void finishers_take(struct finishers *finishers, struct trace *trace, const ttd_end *end)
-{
-    trace_flush(trace); /* whatever happens to us before it is closed */
-    if (!is_any_waiting(finishers))
-        finishers->first = finishers->waiting_count = 0;
-    else if (put_off(finishers, trace, end))
-        return;
-    while (!begin(finishers, trace, end)) {
-        if (put_off(finishers, trace, end))
-            return;
-        wait_for_one(finishers);
-    }
-}
-
 /* Takes note of the processes that have ended. */
 static void look(struct finishers *finishers)
 {
@@ -129,13 +96,41 @@ static void look(struct finishers *finishers)
     }
 }
 
-void finishers_step(struct finishers *finishers)
+static const struct unfinished *oldest(const struct finishers *finishers)
 {
-    if (!is_any_waiting(finishers))
-        return;
+    return &finishers->waiting[finishers->first];
+}
+
+static void remove_oldest(struct finishers *finishers)
+{
+    finishers->first = (finishers->first + 1) % FINISHERS_WAITING;
+    finishers->waiting_count--;
+}
+
+bool finishers_step(struct finishers *finishers)
+{
+    if (finishers->waiting_count == 0)
+        return false;
     look(finishers);
-    const struct unfinished *next = &finishers->waiting[finishers->first];
-    finishers->first += begin(finishers, next->trace, &next->end);
+    if (!begin(finishers, oldest(finishers)->trace, &oldest(finishers)->end))
+        return false;
+    remove_oldest(finishers);
+    return true;
+}
+
+static void sleep_briefly(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = BRIEFLY_NS}, NULL);
+}
+
+void finishers_take(struct finishers *finishers, struct trace *trace, const ttd_end *end)
+{
+    trace_flush(trace); /* whatever happens to us before it is closed */
+    while (finishers->waiting_count == FINISHERS_WAITING && !finishers_step(finishers))
+        sleep_briefly();
+    size_t last = (finishers->first + finishers->waiting_count++) % FINISHERS_WAITING;
+    finishers->waiting[last] = (struct unfinished){trace, *end};
+    finishers_step(finishers);
 }
 
 void finishers_wait(struct finishers *finishers, const volatile sig_atomic_t *interrupts)
@@ -148,22 +143,21 @@ void finishers_wait(struct finishers *finishers, const volatile sig_atomic_t *in
         action.sa_flags &= ~SA_RESTART;
         sigaction(numbers[i], &action, NULL);
     }
-    while (*interrupts == before && (finishers->count > 0 || is_any_waiting(finishers))) {
+    while (*interrupts == before && finishers->count + finishers->waiting_count > 0) {
         siginfo_t ended;
-        finishers_step(finishers);
-        if (is_any_waiting(finishers) && finishers->count < FINISHERS_AT_ONCE)
+        if (finishers_step(finishers))
             continue;
-        if (finishers->count > 0 &&
-            waitid(P_PID, (id_t)finishers->pids[0], &ended, WEXITED | WNOWAIT) == 0)
+        if (finishers->waiting_count > 0) /* for any of the processes */
+            sleep_briefly();
+        else if (waitid(P_PID, (id_t)finishers->pids[0], &ended, WEXITED | WNOWAIT) == 0)
             wait_for_one(finishers);
     }
     for (size_t i = 0; i < finishers->count; i++)
         kill(finishers->pids[i], SIGTERM);
     while (finishers->count > 0)
         wait_for_one(finishers);
-    if (is_any_waiting(finishers))
+    if (finishers->waiting_count > 0)
         symbolize_stop();
-    for (; is_any_waiting(finishers); finishers->first++)
-        finish_here(finishers, finishers->waiting[finishers->first].trace,
-                    &finishers->waiting[finishers->first].end);
+    for (; finishers->waiting_count > 0; remove_oldest(finishers))
+        finish_here(finishers, oldest(finishers)->trace, &oldest(finishers)->end);
 }

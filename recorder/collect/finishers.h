@@ -9,7 +9,8 @@
 
 #include "trace.h"
 
-enum { FINISHERS_AT_ONCE = 16 };
+/* Traces that wait have their files open: the program waits rather than that there be more. */
+enum { FINISHERS_AT_ONCE = 16, FINISHERS_WAITING = 256 };
 
 /* A trace that is to be closed. */
 struct unfinished {
@@ -21,20 +22,21 @@ struct finishers {
     struct symbolize_cache *names; /* shared by all; NULL if there is none */
     pid_t pids[FINISHERS_AT_ONCE];
     size_t count;
-    /* Those for which there was no process, oldest first from `first` on. */
-    struct unfinished *waiting;
-    size_t first, waiting_count, waiting_capacity;
+    /* Those for which there was no process: a ring, whose oldest is at `first`. */
+    struct unfinished waiting[FINISHERS_WAITING];
+    size_t first, waiting_count;
     unsigned failures; /* traces that are not whole */
 };
 
 void finishers_init(struct finishers *finishers);
 void finishers_free(struct finishers *finishers);
 
-/* Closes a trace, sooner or later, and releases it. */
+/* Closes a trace, sooner or later, and releases it. Waits where too many do. */
 void finishers_take(struct finishers *finishers, struct trace *trace, const ttd_end *end);
 
-/* Goes on with the oldest of the traces that wait. */
-void finishers_step(struct finishers *finishers);
+/* Goes on with the oldest of the traces that wait. False if that is not possible yet, or there are
+ * none. */
+bool finishers_step(struct finishers *finishers);
 
 /*
  * Waits until all traces are closed. If `*interrupts` changes meanwhile, they are closed without

@@ -76,12 +76,11 @@ void processes_poll(struct processes *processes)
     for (size_t i = 0; i < processes->count; i++)
         processes->polled[i] = (struct pollfd){.fd = processes->items[i]->pidfd, .events = POLLIN};
     poll(processes->polled, processes->count, 0);
-}
-
-bool processes_has_exited(const struct processes *processes, size_t index)
-{
-    const struct process *process = processes->items[index];
-    if (process->pidfd < 0) /* it was gone when we first looked, or there are no descriptors */
-        return kill((pid_t)process->pid, 0) < 0 && errno == ESRCH;
-    return processes->polled[index].revents != 0;
+    for (size_t i = 0; i < processes->count; i++) {
+        struct process *process = processes->items[i];
+        if (process->pidfd < 0) /* it was gone when we first looked, or there are no descriptors */
+            process->is_gone = kill((pid_t)process->pid, 0) < 0 && errno == ESRCH;
+        else
+            process->is_gone = processes->polled[i].revents != 0;
+    }
 }

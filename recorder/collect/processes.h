@@ -39,11 +39,7 @@ void processes_exec(struct processes *processes, struct process *process, struct
 /* Takes out the process at `index`; the last one comes there. */
 struct process *processes_take(struct processes *processes, size_t index);
 
-/*
- * Asks the system which of them have exited, all at once. Afterwards processes_has_exited() tells
- * of each, by its index.
- */
+/* Asks the system, of all at once, which have exited: sets their `is_gone`. */
 void processes_poll(struct processes *processes);
-bool processes_has_exited(const struct processes *processes, size_t index);
 
 #endif

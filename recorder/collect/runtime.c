@@ -84,22 +84,21 @@ static void read_copy(struct told *told, struct host *host, uint32_t copy)
     }
 }
 
-void runtime_collect(struct trace *trace, struct host *host, uint32_t parent)
+void runtime_collect(struct trace *trace, struct host *host, uint32_t slot, uint32_t pid)
 {
     static struct told told;
     told.released_count = told.own_count = 0;
-    for (uint32_t index = CHANNEL_PROCESSES + 1; index <= CHANNEL_SLOTS; index++) {
-        struct process_slot *slot = channel_process(host->channel, index);
-        if (atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_READY ||
-            !(slot->flags & PROCESS_COPY) || slot->parent != parent)
-            continue;
-        if (!has_ended(slot->pid))
-            continue; /* or its id is that of another process by now: then the slot is lost */
-        read_copy(&told, host, index);
-        struct stream log = {0};
-        stream_close(&log, host, &slot->log);
-        host_free_process(host, slot);
-    }
-    if (told.released_count > 0)
+    uint32_t index = channel_copy(slot);
+    struct process_slot *copy = channel_process(host->channel, index);
+    if (atomic_load_explicit(&copy->state, memory_order_acquire) != SLOT_READY ||
+        !has_ended(copy->pid))
+        return;
+    read_copy(&told, host, index);
+    struct stream log = {0};
+    stream_close(&log, host, &copy->log);
+    /* Or it is what an earlier process in the slot has left, too late. */
+    bool is_its_own = copy->parent_pid == pid;
+    host_free_process(host, copy);
+    if (is_its_own && told.released_count > 0)
         trace_runtime_blocks(trace, told.released, told.released_count);
 }

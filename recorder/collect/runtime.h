@@ -7,7 +7,7 @@
 #include "host.h"
 #include "trace.h"
 
-/* Adds what the copy of a process that has ended told; `parent` was the process's slot. */
-void runtime_collect(struct trace *trace, struct host *host, uint32_t parent);
+/* Adds what the copy told of a process that has ended, and had `slot` and `pid`. */
+void runtime_collect(struct trace *trace, struct host *host, uint32_t slot, uint32_t pid);
 
 #endif

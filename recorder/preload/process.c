@@ -26,8 +26,9 @@ bool process_is_confined;
 
 enum {
     SLOT_WAIT_ONCE_NS = 20 * 1000 * 1000,
-    SLOT_WAIT_TIMES = 250, /* five seconds */
 };
+
+#define SLOT_WAIT_NS UINT64_C(5000000000)
 
 enum { UNSTARTED, STARTING, RECORDING, OFF };
 static _Atomic int mode;
@@ -151,36 +152,44 @@ static void channel_attention(struct channel *channel)
     sys_call3(SYS_futex, (long)&channel->attention, FUTEX_WAKE, 1);
 }
 
+static bool try_slot(uint32_t index)
+{
+    uint32_t expected = SLOT_FREE;
+    return atomic_compare_exchange_strong(&channel_process(target_channel, index)->state, &expected,
+                                          SLOT_CLAIMED);
+}
+
 static uint32_t take_slot(void)
 {
-    uint32_t first = process_is_copy ? CHANNEL_PROCESSES + 1 : 1;
-    uint32_t last = process_is_copy ? CHANNEL_SLOTS : CHANNEL_PROCESSES;
-    for (uint32_t index = first; index <= last; index++) {
-        uint32_t expected = SLOT_FREE;
-        if (atomic_compare_exchange_strong(&channel_process(target_channel, index)->state,
-                                           &expected, SLOT_CLAIMED))
+    for (uint32_t index = 1; index <= CHANNEL_PROCESSES; index++)
+        if (try_slot(index))
             return index;
-    }
     return CHANNEL_NONE;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now = {0};
+    sys_call3(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /*
  * Where processes come and go by the hundred, the collector frees slots a moment later: we wait for
- * one, unless somebody has just waited in vain. Not a copy: the process it tells of, which waits
- * for it, has a slot itself.
+ * one, unless somebody has just waited in vain. Not under a filter of system calls.
  */
 static uint32_t wait_for_slot(void)
 {
     struct channel *channel = target_channel;
     struct timespec once = {.tv_nsec = SLOT_WAIT_ONCE_NS};
     uint32_t index = take_slot();
-    if (index != CHANNEL_NONE || atomic_load(&channel->is_full))
+    if (index != CHANNEL_NONE || process_is_confined || atomic_load(&channel->is_full))
         return index;
     atomic_fetch_add(&channel->slot_waiters, 1);
-    for (int i = 0; i < SLOT_WAIT_TIMES && index == CHANNEL_NONE && !collector_is_gone(); i++) {
+    for (uint64_t end = now_ns() + SLOT_WAIT_NS;;) {
         uint32_t freed = atomic_load(&channel->slots_freed);
         index = take_slot();
-        if (index != CHANNEL_NONE)
+        if (index != CHANNEL_NONE || collector_is_gone() || now_ns() >= end)
             break;
         channel_attention(channel);
         sys_call6(SYS_futex, (long)&channel->slots_freed, FUTEX_WAIT, freed, (long)&once, 0, 0);
@@ -193,7 +202,10 @@ static uint32_t wait_for_slot(void)
 
 static void claim_process(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
 {
-    slot_index = wait_for_slot();
+    if (process_is_copy)
+        slot_index = try_slot(channel_copy(parent)) ? channel_copy(parent) : CHANNEL_NONE;
+    else
+        slot_index = wait_for_slot();
     if (slot_index == CHANNEL_NONE)
         return;
     struct process_slot *slot = channel_process(target_channel, slot_index);
