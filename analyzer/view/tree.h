@@ -51,7 +51,7 @@ typedef struct view_tree {
     bool is_of_two;
     /** Labels are as label_across() makes them. */
     bool is_across;
-    /** Nodes in order: all but those left out, and nodes[0]. */
+    /** How many nodes have their place: all but nodes[0] and what was left out. */
     size_t linked;
     /** Not owned. */
     label_table *labels;
@@ -84,7 +84,7 @@ ttd_status view_tree_add(view_tree *tree, view *shown, const heap_rows *rows, he
 /**
  * Puts nodes in order, those that have changed most first.
  *
- * @param levels    how many of the tree are left; SIZE_MAX for all
+ * @param levels    how many of the tree are left; UINT64_MAX for all
  * @param has_same  what has not changed is in the tree, too
  * @return as view_tree_build().
  */
