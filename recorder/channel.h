@@ -39,7 +39,7 @@
 
 enum {
     CHANNEL_PROCESSES = 1024,
-    /* And one for the copy of each, behind those of all processes: see PROCESS_COPY. */
+    /* Behind those of all processes one for the copy of each: see channel_copy(). */
     CHANNEL_SLOTS = 2 * CHANNEL_PROCESSES,
     CHANNEL_THREADS = 8192,
     CHANNEL_CHUNK_SIZE = 64 * 1024,
@@ -72,7 +72,6 @@ enum slot_state {
 
 enum process_flags {
     PROCESS_FORKED = 1, /* began as a copy of its parent, with the parent's live blocks */
-    PROCESS_COPY = 2,   /* only tells which of its parent's blocks the runtimes would release */
 };
 
 enum process_notes {
@@ -282,7 +281,8 @@ static inline unsigned record_words(uint64_t head)
     return (unsigned)(head >> 48);
 }
 
-/* The slot of the copy of a process. */
+/* The slot of the copy of a process, which only tells which of its parent's blocks the runtimes
+ * would release. */
 static inline uint32_t channel_copy(uint32_t process)
 {
     return CHANNEL_PROCESSES + process;

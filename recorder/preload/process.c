@@ -24,11 +24,8 @@ bool target_fences;
 bool process_is_copy;
 bool process_is_confined;
 
-enum {
-    SLOT_WAIT_ONCE_NS = 20 * 1000 * 1000,
-};
-
-#define SLOT_WAIT_NS UINT64_C(5000000000)
+#define SLOT_WAIT_ONCE_NS 20000000
+#define SLOT_WAIT_NS      UINT64_C(5000000000)
 
 enum { UNSTARTED, STARTING, RECORDING, OFF };
 static _Atomic int mode;
@@ -167,13 +164,6 @@ static uint32_t take_slot(void)
     return CHANNEL_NONE;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now = {0};
-    sys_call3(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /*
  * Where processes come and go by the hundred, the collector frees slots a moment later: we wait for
  * one, unless somebody has just waited in vain. Not under a filter of system calls.
@@ -186,10 +176,10 @@ static uint32_t wait_for_slot(void)
     if (index != CHANNEL_NONE || process_is_confined || atomic_load(&channel->is_full))
         return index;
     atomic_fetch_add(&channel->slot_waiters, 1);
-    for (uint64_t end = now_ns() + SLOT_WAIT_NS;;) {
+    for (uint64_t end = sys_clock() + SLOT_WAIT_NS;;) {
         uint32_t freed = atomic_load(&channel->slots_freed);
         index = take_slot();
-        if (index != CHANNEL_NONE || collector_is_gone() || now_ns() >= end)
+        if (index != CHANNEL_NONE || collector_is_gone() || sys_clock() >= end)
             break;
         channel_attention(channel);
         sys_call6(SYS_futex, (long)&channel->slots_freed, FUTEX_WAIT, freed, (long)&once, 0, 0);
@@ -212,8 +202,7 @@ static void claim_process(uint32_t parent, uint64_t parent_sequence, uint64_t pa
     slot->pid = (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
     slot->parent_pid = (uint32_t)sys_call3(SYS_getppid, 0, 0, 0);
     slot->parent = parent;
-    slot->flags =
-        (parent != CHANNEL_NONE ? PROCESS_FORKED : 0u) | (process_is_copy ? PROCESS_COPY : 0u);
+    slot->flags = parent != CHANNEL_NONE ? PROCESS_FORKED : 0;
     slot->parent_sequence = parent_sequence;
     slot->parent_steps = parent_steps;
     slot->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;

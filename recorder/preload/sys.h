@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 static inline long sys_call6(long number, long a, long b, long c, long d, long e, long f)
 {
@@ -23,6 +24,15 @@ static inline long sys_call6(long number, long a, long b, long c, long d, long e
 static inline long sys_call3(long number, long a, long b, long c)
 {
     return sys_call6(number, a, b, c, 0, 0, 0);
+}
+
+/* CLOCK_MONOTONIC in nanoseconds; 0 if there is none. */
+static inline uint64_t sys_clock(void)
+{
+    struct timespec now;
+    if (sys_call3(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0) != 0)
+        return 0;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* Zeroed private memory that is never returned; NULL if there is none. */

@@ -85,10 +85,9 @@ uint32_t chunk_wait(bool first, bool *starving)
 /* Helps the collector to keep the clock right. */
 static void tick(void)
 {
-    struct timespec now;
-    if (process_is_confined || sys_call3(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0) != 0)
+    uint64_t ns = process_is_confined ? 0 : sys_clock();
+    if (ns == 0)
         return;
-    uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     uint64_t clock = atomic_load_explicit(&target_channel->clock, memory_order_relaxed);
     /* In a time namespace of its own the process has another clock. */
     if (ns - target_channel->start - clock < LEAP_NS)
