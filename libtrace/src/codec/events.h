@@ -207,13 +207,20 @@ void ttd_events_encoder_free(ttd_events_encoder *encoder);
 void ttd_events_encoder_clear(ttd_events_encoder *encoder);
 
 /**
+ * Adds an event if it is usual and just as predicted but for its size and address, as most are. It
+ * need not be known to be valid: it follows the event before, which was, in the same thread, and
+ * shares its heap and stack with another one.
+ *
+ * @return false if it is not so, or there is no room: nothing has changed then
+ */
+bool ttd_events_encoder_add_predicted(ttd_events_encoder *encoder, const ttd_event *event);
+
+/**
  * Adds an event, which is valid: its effect position is not before that of the event before.
  *
- * @param usual  ttd_event_usual_of() it
  * @return false without memory; the encoder is then of no further use
  */
-bool ttd_events_encoder_add(ttd_events_encoder *encoder, const ttd_event *event,
-                            ttd_event_usual usual);
+bool ttd_events_encoder_add(ttd_events_encoder *encoder, const ttd_event *event);
 
 /** Appends the payload to `out`, which keeps a failure. */
 void ttd_events_encoder_finish(ttd_events_encoder *encoder, ttd_buffer *out);

@@ -103,23 +103,13 @@ static inline uint32_t predicted_shape(const ttd_events_encoder *encoder)
     return encoder->count ? state->shapes[state->shape].next : 0;
 }
 
-/** Whether a usual event has the predicted shape; then it is appended. */
-static inline bool encode_usual_shape(ttd_events_encoder *encoder, const ttd_event *event,
-                                      ttd_event_usual usual)
+/** Whether a usual event is of a shape. */
+static inline bool has_shape(const ttd_event *event, ttd_event_usual usual,
+                             const ttd_event_shape *shape, const ttd_event_class *class)
 {
-    ttd_event_state *state = &encoder->state;
-    uint32_t number = predicted_shape(encoder);
-    if (number == 0)
-        return false;
-    const ttd_event_shape *shape = &state->shapes[number];
-    const ttd_event_class *class = &state->classes[shape->class_index];
-    if (((shape->stack ^ event->stack) | (class->heap ^ event->heap) |
-         (uint32_t)(class->usual ^ usual) | (uint32_t)(class->api ^ event->api)) != 0 ||
-        class->flags != event->flags)
-        return false;
-    ttd_events_put8(encoder, TTD_COLUMN_SHAPES_FIRST, 0);
-    state->shape = number;
-    return true;
+    return ((shape->stack ^ event->stack) | (class->heap ^ event->heap) |
+            (uint32_t)(class->usual ^ usual) | (uint32_t)(class->api ^ event->api)) == 0 &&
+           class->flags == event->flags;
 }
 
 static bool encode_shape(ttd_events_encoder *encoder, const ttd_event *event)
@@ -242,20 +232,23 @@ static void encode_address(ttd_events_encoder *encoder, const ttd_event *event)
     push(&state->allocated, encoder->allocated_at, event->address);
 }
 
+/** Whether a call of a thread began and ended right after the one before. */
+static inline bool follows(const ttd_event *event, const ttd_event_thread *thread)
+{
+    ttd_position start = event->time_start, end = event->time_end, last = thread->end;
+    return ((start.sequence ^ last.sequence) | (end.sequence ^ last.sequence) |
+            (start.steps - last.steps - 1) | (end.steps - last.steps - 2) |
+            (event->thread ^ thread->id)) == 0 &&
+           end.steps >= last.steps;
+}
+
 static inline bool encode_time(ttd_events_encoder *encoder, const ttd_event *event)
 {
     ttd_event_state *state = &encoder->state;
-    if (encoder->count == 0)
-        return ttd_events_encode_exception(encoder, event);
-    ttd_event_thread *thread = &state->threads[state->thread];
-    ttd_position start = event->time_start, end = event->time_end, last = thread->end;
-    if (((start.sequence ^ last.sequence) | (end.sequence ^ last.sequence) |
-         (start.steps - last.steps - 1) | (end.steps - last.steps - 2) |
-         (event->thread ^ thread->id)) != 0 ||
-        end.steps < last.steps)
+    if (encoder->count == 0 || !follows(event, &state->threads[state->thread]))
         return ttd_events_encode_exception(encoder, event);
     encoder->since_exception++;
-    thread->end = end;
+    state->threads[state->thread].end = event->time_end;
     return true;
 }
 
@@ -271,28 +264,19 @@ static void encode_clock(ttd_events_encoder *encoder, uint64_t wall_time)
     encoder->since_clock = 0;
 }
 
-static inline void encode_size(ttd_events_encoder *encoder, const ttd_event *event)
+static inline void encode_size(ttd_events_encoder *encoder, const ttd_event *event,
+                               ttd_event_shape *shape)
 {
-    ttd_event_shape *shape = &encoder->state.shapes[encoder->state.shape];
     ttd_events_put(encoder, TTD_COLUMN_SIZES, swap_predicted(event->size, shape->size));
     shape->size = event->size;
 }
 
-static inline void encode_values(ttd_events_encoder *encoder, const ttd_event *event)
+static void encode_values(ttd_events_encoder *encoder, const ttd_event *event)
 {
-    const ttd_event_state *state = &encoder->state;
-    const ttd_event_class *class = &state->classes[state->shapes[state->shape].class_index];
-    if (class->usual == TTD_USUAL_ALLOC) {
-        encode_size(encoder, event);
-        encode_address(encoder, event);
-        return;
-    }
-    if (class->usual == TTD_USUAL_FREE) {
-        encode_base(encoder, event, true);
-        return;
-    }
+    ttd_event_shape *shape = &encoder->state.shapes[encoder->state.shape];
+    const ttd_event_class *class = &encoder->state.classes[shape->class_index];
     if (class->form & TTD_FORM_SIZE)
-        encode_size(encoder, event);
+        encode_size(encoder, event, shape);
     if (class->form & TTD_FORM_BASE)
         encode_base(encoder, event, class->releases);
     if (class->form & TTD_FORM_ADDRESS)
@@ -301,17 +285,43 @@ static inline void encode_values(ttd_events_encoder *encoder, const ttd_event *e
         encode_extra(encoder, event, class);
 }
 
-bool ttd_events_encoder_add(ttd_events_encoder *encoder, const ttd_event *event,
-                            ttd_event_usual usual)
+bool ttd_events_encoder_add_predicted(ttd_events_encoder *encoder, const ttd_event *event)
+{
+    ttd_event_state *state = &encoder->state;
+    uint32_t number = predicted_shape(encoder);
+    ttd_event_usual usual = ttd_event_usual_of(event);
+    if (usual == TTD_USUAL_NONE || number == 0 || encoder->room == 0)
+        return false;
+    ttd_event_shape *shape = &state->shapes[number];
+    ttd_event_thread *thread = &state->threads[state->thread];
+    if (!has_shape(event, usual, shape, &state->classes[shape->class_index]) ||
+        !follows(event, thread) || event->wall_time != state->wall_time)
+        return false;
+    encoder->room--;
+    encoder->count++;
+    encoder->since_exception++;
+    encoder->since_clock++;
+    ttd_events_put8(encoder, TTD_COLUMN_SHAPES_FIRST, 0);
+    state->shape = number;
+    thread->end = event->time_end;
+    if (usual == TTD_USUAL_FREE) {
+        state->effect = event->time_start;
+        encode_base(encoder, event, true);
+    } else {
+        state->effect = event->time_end;
+        encode_size(encoder, event, shape);
+        encode_address(encoder, event);
+    }
+    return true;
+}
+
+bool ttd_events_encoder_add(ttd_events_encoder *encoder, const ttd_event *event)
 {
     ttd_event_state *state = &encoder->state;
     if (encoder->room == 0 && !make_room(encoder))
         return false;
     encoder->room--;
-    if ((usual == TTD_USUAL_NONE || !encode_usual_shape(encoder, event, usual)) &&
-        !encode_shape(encoder, event))
-        return false;
-    if (!encode_time(encoder, event))
+    if (!encode_shape(encoder, event) || !encode_time(encoder, event))
         return false;
     state->effect = ttd_event_position(event);
     if (encoder->count++ == 0)
