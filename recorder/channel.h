@@ -206,49 +206,6 @@ enum operation {
     OP_MODULE_UNLOAD = 0xe2, /* sequence, steps, begin */
 };
 
-/* Arguments and results of a record, or -1 if there is no such operation. */
-static inline int record_operands(unsigned operation)
-{
-    static const signed char operands[256] = {
-        [TTD_API_MALLOC] = 2,       /* malloc: size, address */
-        [TTD_API_CALLOC] = 3,       /* calloc: count, size, address */
-        [TTD_API_REALLOC] = 2,      /* realloc: base, size */
-        [TTD_API_REALLOCARRAY] = 3, /* reallocarray: base, count, size */
-        [TTD_API_FREE] = 1,         /* free: base */
-        [TTD_API_CFREE] = 1,        /* cfree: base */
-        [TTD_API_MEMALIGN] = 3,     /* memalign: alignment, size, address */
-        [TTD_API_POSIX_MEMALIGN] =
-            5, /* posix_memalign: result pointer, alignment, size, status, address */
-        [TTD_API_ALIGNED_ALLOC] = 3,       /* aligned_alloc: alignment, size, address */
-        [TTD_API_VALLOC] = 2,              /* valloc: size, address */
-        [TTD_API_PVALLOC] = 2,             /* pvalloc: size, address */
-        [TTD_API_FREE_SIZED] = 2,          /* free_sized: base, size */
-        [TTD_API_FREE_ALIGNED_SIZED] = 3,  /* free_aligned_sized: base, alignment, size */
-        [TTD_API_NEW] = 2,                 /* new: size, address */
-        [TTD_API_NEW_NOTHROW] = 3,         /* new nothrow: size, tag, address */
-        [TTD_API_NEW_ALIGNED] = 3,         /* new aligned: size, alignment, address */
-        [TTD_API_NEW_ALIGNED_NOTHROW] = 4, /* new aligned nothrow: size, alignment, tag, address */
-        [TTD_API_NEW_ARRAY] = 2,           /* new[], likewise */
-        [TTD_API_NEW_ARRAY_NOTHROW] = 3,
-        [TTD_API_NEW_ARRAY_ALIGNED] = 3,
-        [TTD_API_NEW_ARRAY_ALIGNED_NOTHROW] = 4,
-        [TTD_API_DELETE] = 1,                 /* delete: base */
-        [TTD_API_DELETE_NOTHROW] = 2,         /* delete nothrow: base, tag */
-        [TTD_API_DELETE_SIZED] = 2,           /* delete sized: base, size */
-        [TTD_API_DELETE_ALIGNED] = 2,         /* delete aligned: base, alignment */
-        [TTD_API_DELETE_ALIGNED_NOTHROW] = 3, /* delete aligned nothrow: base, alignment, tag */
-        [TTD_API_DELETE_SIZED_ALIGNED] = 3,   /* delete sized aligned: base, size, alignment */
-        [TTD_API_DELETE_ARRAY] = 1,           /* delete[], likewise */
-        [TTD_API_DELETE_ARRAY_NOTHROW] = 2,
-        [TTD_API_DELETE_ARRAY_SIZED] = 2,
-        [TTD_API_DELETE_ARRAY_ALIGNED] = 2,
-        [TTD_API_DELETE_ARRAY_ALIGNED_NOTHROW] = 3,
-        [TTD_API_DELETE_ARRAY_SIZED_ALIGNED] = 3,
-        [OP_REALLOC_END] = 1,
-    };
-    return operation < 256 && operands[operation] != 0 ? operands[operation] : -1;
-}
-
 static inline uint64_t record_head(unsigned operation, unsigned flags, unsigned kept,
                                    unsigned added, unsigned words)
 {
@@ -264,6 +221,13 @@ static inline unsigned record_operation(uint64_t head)
 static inline unsigned record_flags(uint64_t head)
 {
     return head >> 8 & 0xff;
+}
+
+/* Words of what has changed since the record before. */
+static inline unsigned record_changes(uint64_t head)
+{
+    unsigned flags = record_flags(head);
+    return (flags & RECORD_SEQUENCE ? 1 : 0) + (flags & RECORD_CLOCK ? 1 : 0);
 }
 
 static inline unsigned record_kept(uint64_t head)

@@ -8,38 +8,42 @@
 
 enum { RECORDS_PER_TICK = 4096 };
 
-/* The operands and frames of a record, checked. */
+/* A record, checked. */
 struct parsed {
-    unsigned operation;
-    bool new_sequence;
-    uint64_t sequence;
-    const volatile uint64_t *operands;
-    unsigned operand_count;
-    const volatile uint64_t *frames;
+    const struct call_shape *shape;
+    const volatile uint64_t *operands; /* the added frames are behind them */
+    uint64_t sequence;                 /* if it begins a new fragment */
+    bool is_new;
 };
 
-static inline bool parse(struct reader *reader, const struct record *record, struct parsed *parsed)
+/* What has changed since the thread's last record. */
+static bool parse_changes(const struct process *process, struct reader *reader,
+                          const struct record *record, struct parsed *parsed)
+{
+    unsigned flags = record_flags(record->head);
+    if (flags & RECORD_SEQUENCE) {
+        parsed->is_new = true;
+        parsed->sequence = *parsed->operands++;
+        if (parsed->sequence < reader->sequence || parsed->sequence > TTD_SEQUENCE_MAX)
+            return false;
+    }
+    if (flags & RECORD_CLOCK)
+        reader->wall_time = process_time(process, *parsed->operands++);
+    return true;
+}
+
+static inline bool parse(const struct process *process, struct reader *reader,
+                         const struct record *record, struct parsed *parsed)
 {
     uint64_t head = record->head;
-    unsigned flags = record_flags(head), added = record_added(head);
-    int operands = record_operands(record_operation(head));
-    const volatile uint64_t *word = record->words + 1;
-    bool new_sequence = (flags & RECORD_SEQUENCE) != 0;
-    unsigned extra = new_sequence + ((flags & RECORD_CLOCK) != 0);
-    if (operands < 0 || operands > CALL_OPERANDS_MAX ||
-        record->count != 1 + extra + (unsigned)operands + added ||
-        record_kept(head) > reader->depth || record_kept(head) + added > STACK_DEPTH_MAX)
-        return false;
-    uint64_t sequence = new_sequence ? *word++ : reader->sequence;
-    if (flags & RECORD_CLOCK)
-        reader->clock = *word++;
-    *parsed = (struct parsed){.operation = record_operation(head),
-                              .new_sequence = new_sequence,
-                              .sequence = sequence,
-                              .operands = word,
-                              .operand_count = (unsigned)operands,
-                              .frames = word + operands};
-    return sequence >= reader->sequence && sequence <= TTD_SEQUENCE_MAX;
+    unsigned added = record_added(head), kept = record_kept(head);
+    unsigned changes = record_changes(head);
+    const struct call_shape *shape = &call_shapes[record_operation(head)];
+    *parsed = (struct parsed){.shape = shape, .operands = record->words + 1};
+    return shape->kind != CALL_UNKNOWN && kept <= reader->depth &&
+           kept + added <= STACK_DEPTH_MAX &&
+           record->count == 1u + changes + shape->operands + added &&
+           (changes == 0 || parse_changes(process, reader, record, parsed));
 }
 
 /* A step that the thread only counted. */
@@ -51,7 +55,7 @@ static ttd_position count_step(struct reader *reader)
 /* The step that the record's stamp stands for. */
 static ttd_position stamped_step(struct reader *reader, const struct parsed *parsed)
 {
-    if (!parsed->new_sequence)
+    if (!parsed->is_new)
         return count_step(reader);
     reader->sequence = parsed->sequence;
     reader->steps = 0;
@@ -63,9 +67,10 @@ static ttd_id update_stack(struct process *process, struct reader *reader,
 {
     uint32_t depth = record_kept(record->head);
     uint32_t added = record_added(record->head);
+    const volatile uint64_t *frames = parsed->operands + parsed->shape->operands;
     ttd_id stack = depth != 0 ? reader->path[depth - 1] : TTD_NONE;
     for (uint32_t i = 0; i < added; i++)
-        reader->path[depth++] = stack = trace_stack(process->trace, stack, parsed->frames[i]);
+        reader->path[depth++] = stack = trace_stack(process->trace, stack, frames[i]);
     reader->depth = depth;
     return stack;
 }
@@ -93,15 +98,16 @@ static void give_up(struct process *process, struct reader *reader)
     trace_loss(process->trace, TTD_LOSS_DAMAGE, reader->thread, TTD_UNKNOWN, ttd_position_max());
 }
 
-static void begin_call(struct process *process, struct reader *reader, const struct parsed *parsed)
+static inline void begin_call(struct process *process, struct reader *reader,
+                              const struct parsed *parsed)
 {
     ttd_event *event = &reader->held;
-    for (unsigned i = 0; i < parsed->operand_count; i++)
+    for (unsigned i = 0; i < parsed->shape->operands; i++)
         reader->operands[i] = parsed->operands[i];
-    translate_call(parsed->operation, reader->operands, event);
+    translate_call(parsed->shape, reader->operands, event);
+    event->api = (uint8_t)record_operation(reader->next.head);
     event->thread = reader->thread;
     event->heap = process->trace->heap;
-    event->time_end = ttd_position_invalid();
 }
 
 /* Writes a call that is over, or that never will be. */
@@ -109,9 +115,9 @@ static void release_held(struct process *process, struct reader *reader)
 {
     if (!ttd_event_returned(&reader->held))
         reader->held.result = 0;
-    reader->held.wall_time = process_time(process, reader->clock);
+    reader->held.wall_time = reader->wall_time;
     reader->holds = false;
-    trace_event(process->trace, &reader->held);
+    trace_event(process->trace, &reader->held, reader->held.time_start);
 }
 
 /* So much is waiting behind a call that is under way that it has to be written as it is. */
@@ -125,7 +131,7 @@ static bool is_pressed(const struct host *host)
 static void end_reallocation(struct process *process, struct reader *reader)
 {
     struct parsed parsed;
-    if (!parse(reader, &reader->next, &parsed)) {
+    if (!parse(process, reader, &reader->next, &parsed)) {
         give_up(process, reader);
         return;
     }
@@ -176,30 +182,32 @@ static void define_thread(struct process *process, struct reader *reader, struct
 static inline void begin(struct process *process, struct reader *reader, struct host *host)
 {
     struct parsed parsed;
-    if (!parse(reader, &reader->next, &parsed)) {
+    if (!parse(process, reader, &reader->next, &parsed)) {
         give_up(process, reader);
         return;
     }
     if (!reader->is_defined)
         define_thread(process, reader, host);
-    enum call_kind kind = translate_kind(parsed.operation);
-    if (kind == CALL_UNKNOWN) { /* the end of a reallocation that was not waited for */
+    unsigned kind = parsed.shape->kind;
+    if (kind == CALL_END) { /* of a reallocation that was not waited for */
         trace_loss(process->trace, TTD_LOSS_LATE, reader->thread, 1, stamped_step(reader, &parsed));
         consume(reader);
         return;
     }
+    ttd_event *event = &reader->held;
     begin_call(process, reader, &parsed);
     if (kind == CALL_ACQUISITION) {
-        reader->held.time_start = count_step(reader);
-        reader->held.time_end = stamped_step(reader, &parsed);
+        event->time_start = count_step(reader);
+        event->time_end = stamped_step(reader, &parsed);
     } else {
-        reader->held.time_start = stamped_step(reader, &parsed);
+        event->time_start = stamped_step(reader, &parsed);
+        event->time_end = ttd_position_invalid();
     }
-    reader->held.stack = update_stack(process, reader, &reader->next, &parsed);
+    event->stack = update_stack(process, reader, &reader->next, &parsed);
     consume(reader);
     if (kind == CALL_ACQUISITION) {
-        reader->held.wall_time = process_time(process, reader->clock);
-        trace_event(process->trace, &reader->held);
+        event->wall_time = reader->wall_time;
+        trace_event(process->trace, event, event->time_end);
     } else {
         reader->holds = true;
     }

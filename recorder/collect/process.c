@@ -61,6 +61,7 @@ bool process_add_thread(struct process *process, struct host *host, uint32_t slo
     reader->slot = slot;
     reader->tid = shared->tid;
     reader->sequence = shared->sequence;
+    reader->operands[OPERAND_ONE] = 1;
     process->readers[process->reader_count++] = reader;
     atomic_fetch_xor(&channel_thread(host->channel, slot)->state, SLOT_READY ^ SLOT_KNOWN);
     return true;

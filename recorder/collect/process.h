@@ -25,11 +25,11 @@ struct reader {
     /* As they were after the last record, by the same rules as in the thread itself. */
     uint64_t sequence;
     uint64_t steps;
-    uint64_t clock;
+    uint64_t wall_time;
     /* A call that is under way: it cannot be written, nor anything after it, before it returns. */
     bool holds;
     ttd_event held;
-    uint64_t operands[CALL_OPERANDS_MAX];
+    uint64_t operands[CALL_OPERANDS];
     uint64_t lost[LOSS_COUNTERS];
     /* Ids of the stack and of all stacks below, outermost first. */
     uint32_t depth;

@@ -41,16 +41,14 @@ static void released(struct told *told, uint64_t address)
 
 static void take(struct told *told, const struct record *record)
 {
-    unsigned operation = record_operation(record->head), flags = record_flags(record->head);
-    unsigned skip = 1u + !!(flags & RECORD_SEQUENCE) + !!(flags & RECORD_CLOCK);
-    int operands = record_operands(operation);
-    if (operands <= 0 || skip + (unsigned)operands > record->count)
+    unsigned skip = 1u + record_changes(record->head);
+    const struct call_shape *shape = &call_shapes[record_operation(record->head)];
+    if (shape->kind == CALL_UNKNOWN || skip + shape->operands > record->count)
         return;
-    uint64_t first = record->words[skip], last = record->words[skip + (unsigned)operands - 1];
-    enum call_kind kind = translate_kind(operation);
-    if (kind == CALL_ACQUISITION || operation == OP_REALLOC_END)
+    uint64_t first = record->words[skip], last = record->words[skip + shape->operands - 1u];
+    if (shape->kind == CALL_ACQUISITION || shape->kind == CALL_END)
         acquired(told, last);
-    else if (kind != CALL_UNKNOWN && first != 0)
+    else if (first != 0)
         released(told, first);
 }
 

@@ -165,7 +165,7 @@ void trace_new_heap(struct trace *trace, ttd_position position, ttd_id thread)
             .time_start = position,
             .time_end = {position.sequence, position.steps + 1},
         };
-        trace_event(trace, &event);
+        trace_event(trace, &event, position);
     }
     ttd_heap heap = {.name = trace_string(trace, "malloc", 6)};
     if (trace->writer != NULL)
@@ -288,22 +288,16 @@ ttd_id trace_new_stack(struct trace *trace, ttd_id parent, uint64_t pc)
     return entry->id;
 }
 
-void trace_event(struct trace *trace, const ttd_event *event)
+void trace_late(struct trace *trace, const ttd_event *event)
 {
-    ttd_position position = ttd_event_position(event);
-    if (ttd_position_compare(position, trace->last) < 0) {
-        trace_loss(trace, TTD_LOSS_LATE, event->thread, 1, trace->last);
-        return;
-    }
-    if (trace->writer == NULL || !trace_check(trace, ttd_writer_event(trace->writer, event))) {
-        trace->lost++; /* there is no file any more that could say so */
-        return;
-    }
-    trace->last = position;
-    trace->clock = event->wall_time;
-    trace->events++;
-    trace->acquisitions += event->address != 0;
-    trace->releases += event->action == TTD_ACTION_FREE;
+    trace_loss(trace, TTD_LOSS_LATE, event->thread, 1, trace->last);
+}
+
+void trace_unwritten(struct trace *trace, ttd_status status)
+{
+    if (trace->writer != NULL)
+        trace_check(trace, status);
+    trace->lost++; /* there is no file any more that could say so */
 }
 
 void trace_loss(struct trace *trace, ttd_loss_reason reason, ttd_id thread, uint64_t count,

@@ -88,8 +88,32 @@ static inline ttd_id trace_stack(struct trace *trace, ttd_id parent, uint64_t pc
     return known != TTD_NONE ? known : trace_new_stack(trace, parent, pc);
 }
 
-/* Appends an event, or counts it as lost if it comes too late to be put in order. */
-void trace_event(struct trace *trace, const ttd_event *event);
+/* What trace_event() does with an event that comes too late, and with one that it cannot write. */
+void trace_late(struct trace *trace, const ttd_event *event);
+void trace_unwritten(struct trace *trace, ttd_status status);
+
+/*
+ * Appends an event, or counts it as lost if it comes too late to be put in order. `position` is
+ * ttd_event_position() of it.
+ */
+static inline void trace_event(struct trace *trace, const ttd_event *event, ttd_position position)
+{
+    if (ttd_position_compare(position, trace->last) < 0) {
+        trace_late(trace, event);
+        return;
+    }
+    ttd_status status = trace->writer != NULL ? ttd_writer_event(trace->writer, event) : TTD_OK;
+    if (trace->writer == NULL || status != TTD_OK) {
+        trace_unwritten(trace, status);
+        return;
+    }
+    trace->last = position;
+    trace->clock = event->wall_time;
+    trace->events++;
+    trace->acquisitions += event->address != 0;
+    trace->releases += event->action == TTD_ACTION_FREE;
+}
+
 void trace_loss(struct trace *trace, ttd_loss_reason reason, ttd_id thread, uint64_t count,
                 ttd_position first_good);
 /* The blocks that the runtimes keep for themselves; sorts `addresses`. */

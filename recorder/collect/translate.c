@@ -3,90 +3,62 @@
 
 #include "../channel.h"
 
-/* Where the operands of a call are; NONE if it has no such operand. */
-struct shape {
-    uint8_t kind;
-    int8_t base;
-    int8_t size;
-    int8_t count; /* to be multiplied with size */
-};
+#define ZERO OPERAND_ZERO
+#define ONE  OPERAND_ONE
 
-#define NONE (-1)
-
-static const struct shape shapes[TTD_API_COUNT] = {
-    [TTD_API_MALLOC] = {CALL_ACQUISITION, NONE, 0, NONE},
-    [TTD_API_CALLOC] = {CALL_ACQUISITION, NONE, 1, 0},
-    [TTD_API_REALLOC] = {CALL_REALLOCATION, 0, 1, NONE},
-    [TTD_API_REALLOCARRAY] = {CALL_REALLOCATION, 0, 2, 1},
-    [TTD_API_FREE] = {CALL_RELEASE, 0, NONE, NONE},
-    [TTD_API_CFREE] = {CALL_RELEASE, 0, NONE, NONE},
-    [TTD_API_MEMALIGN] = {CALL_ACQUISITION, NONE, 1, NONE},
-    [TTD_API_POSIX_MEMALIGN] = {CALL_ACQUISITION, NONE, 2, NONE},
-    [TTD_API_ALIGNED_ALLOC] = {CALL_ACQUISITION, NONE, 1, NONE},
-    [TTD_API_VALLOC] = {CALL_ACQUISITION, NONE, 0, NONE},
-    [TTD_API_PVALLOC] = {CALL_ACQUISITION, NONE, 0, NONE},
-    [TTD_API_FREE_SIZED] = {CALL_RELEASE, 0, 1, NONE},
-    [TTD_API_FREE_ALIGNED_SIZED] = {CALL_RELEASE, 0, 2, NONE},
-    [TTD_API_NEW] = {CALL_ACQUISITION, NONE, 0, NONE},
-    [TTD_API_NEW_NOTHROW] = {CALL_ACQUISITION, NONE, 0, NONE},
-    [TTD_API_NEW_ALIGNED] = {CALL_ACQUISITION, NONE, 0, NONE},
-    [TTD_API_NEW_ALIGNED_NOTHROW] = {CALL_ACQUISITION, NONE, 0, NONE},
-    [TTD_API_NEW_ARRAY] = {CALL_ACQUISITION, NONE, 0, NONE},
-    [TTD_API_NEW_ARRAY_NOTHROW] = {CALL_ACQUISITION, NONE, 0, NONE},
-    [TTD_API_NEW_ARRAY_ALIGNED] = {CALL_ACQUISITION, NONE, 0, NONE},
-    [TTD_API_NEW_ARRAY_ALIGNED_NOTHROW] = {CALL_ACQUISITION, NONE, 0, NONE},
-    [TTD_API_DELETE] = {CALL_RELEASE, 0, NONE, NONE},
-    [TTD_API_DELETE_NOTHROW] = {CALL_RELEASE, 0, NONE, NONE},
-    [TTD_API_DELETE_SIZED] = {CALL_RELEASE, 0, 1, NONE},
-    [TTD_API_DELETE_ALIGNED] = {CALL_RELEASE, 0, NONE, NONE},
-    [TTD_API_DELETE_ALIGNED_NOTHROW] = {CALL_RELEASE, 0, NONE, NONE},
-    [TTD_API_DELETE_SIZED_ALIGNED] = {CALL_RELEASE, 0, 1, NONE},
-    [TTD_API_DELETE_ARRAY] = {CALL_RELEASE, 0, NONE, NONE},
-    [TTD_API_DELETE_ARRAY_NOTHROW] = {CALL_RELEASE, 0, NONE, NONE},
-    [TTD_API_DELETE_ARRAY_SIZED] = {CALL_RELEASE, 0, 1, NONE},
-    [TTD_API_DELETE_ARRAY_ALIGNED] = {CALL_RELEASE, 0, NONE, NONE},
-    [TTD_API_DELETE_ARRAY_ALIGNED_NOTHROW] = {CALL_RELEASE, 0, NONE, NONE},
-    [TTD_API_DELETE_ARRAY_SIZED_ALIGNED] = {CALL_RELEASE, 0, 1, NONE},
-};
-
-enum call_kind translate_kind(unsigned operation)
-{
-    return operation < TTD_API_COUNT ? (enum call_kind)shapes[operation].kind : CALL_UNKNOWN;
-}
-
-static uint64_t requested_size(const struct shape *shape, const uint64_t *operands)
-{
-    uint64_t size = shape->size != NONE ? operands[shape->size] : 0;
-    if (shape->count != NONE && __builtin_mul_overflow(size, operands[shape->count], &size))
-        return UINT64_MAX;
-    return size;
-}
-
-void translate_call(unsigned operation, const uint64_t *operands, ttd_event *event)
-{
-    const struct shape *shape = &shapes[operation];
-    uint32_t count = (uint32_t)record_operands(operation);
-    event->api = (uint8_t)operation;
-    event->size = requested_size(shape, operands);
-    event->base_address = shape->base != NONE ? operands[shape->base] : 0;
-    event->previous_address = 0;
-    event->address = 0;
-    event->result = 1;
-    event->parameters = operands;
-    event->parameter_count = count;
-    if (shape->kind == CALL_RELEASE) {
-        event->action = TTD_ACTION_FREE;
-    } else if (shape->kind == CALL_REALLOCATION) {
-        event->action = TTD_ACTION_REALLOC;
-        event->previous_address = event->base_address;
-    } else {
-        event->action = TTD_ACTION_ALLOC;
-        event->address = operands[count - 1];
-        event->result = event->address != 0;
-        /* Results are no parameters; posix_memalign has its status besides. */
-        event->parameter_count = count - (operation == TTD_API_POSIX_MEMALIGN ? 2 : 1);
+/* `parameters` arguments, then the address. */
+#define ACQUIRE(parameters, size)                                                                  \
+    {                                                                                              \
+        CALL_ACQUISITION, TTD_ACTION_ALLOC, (parameters) + 1, parameters, ZERO, parameters, size,  \
+            ONE                                                                                    \
     }
-}
+/* The base comes first; `size` as the caller has it, or ZERO. */
+#define RELEASE(parameters, size)                                                                  \
+    {                                                                                              \
+        CALL_RELEASE, TTD_ACTION_FREE, parameters, parameters, 0, ZERO, size, ONE                  \
+    }
+#define REALLOCATE(parameters, size, count)                                                        \
+    {                                                                                              \
+        CALL_REALLOCATION, TTD_ACTION_REALLOC, parameters, parameters, 0, ZERO, size, count        \
+    }
+
+const struct call_shape call_shapes[UINT8_MAX + 1] = {
+    [TTD_API_MALLOC] = ACQUIRE(1, 0),                                             /* size */
+    [TTD_API_CALLOC] = {CALL_ACQUISITION, TTD_ACTION_ALLOC, 3, 2, ZERO, 2, 1, 0}, /* count, size */
+    [TTD_API_REALLOC] = REALLOCATE(2, 1, ONE),                                    /* base, size */
+    [TTD_API_REALLOCARRAY] = REALLOCATE(3, 2, 1), /* base, count, size */
+    [TTD_API_FREE] = RELEASE(1, ZERO),            /* base */
+    [TTD_API_CFREE] = RELEASE(1, ZERO),
+    [TTD_API_MEMALIGN] = ACQUIRE(2, 1), /* alignment, size */
+    /* result pointer, alignment, size; status, address */
+    [TTD_API_POSIX_MEMALIGN] = {CALL_ACQUISITION, TTD_ACTION_ALLOC, 5, 3, ZERO, 4, 2, ONE},
+    [TTD_API_ALIGNED_ALLOC] = ACQUIRE(2, 1), /* alignment, size */
+    [TTD_API_VALLOC] = ACQUIRE(1, 0),        /* size */
+    [TTD_API_PVALLOC] = ACQUIRE(1, 0),
+    [TTD_API_FREE_SIZED] = RELEASE(2, 1),          /* base, size */
+    [TTD_API_FREE_ALIGNED_SIZED] = RELEASE(3, 2),  /* base, alignment, size */
+    [TTD_API_NEW] = ACQUIRE(1, 0),                 /* size */
+    [TTD_API_NEW_NOTHROW] = ACQUIRE(2, 0),         /* size, tag */
+    [TTD_API_NEW_ALIGNED] = ACQUIRE(2, 0),         /* size, alignment */
+    [TTD_API_NEW_ALIGNED_NOTHROW] = ACQUIRE(3, 0), /* size, alignment, tag */
+    [TTD_API_NEW_ARRAY] = ACQUIRE(1, 0),           /* new[] likewise */
+    [TTD_API_NEW_ARRAY_NOTHROW] = ACQUIRE(2, 0),
+    [TTD_API_NEW_ARRAY_ALIGNED] = ACQUIRE(2, 0),
+    [TTD_API_NEW_ARRAY_ALIGNED_NOTHROW] = ACQUIRE(3, 0),
+    [TTD_API_DELETE] = RELEASE(1, ZERO),                 /* base */
+    [TTD_API_DELETE_NOTHROW] = RELEASE(2, ZERO),         /* base, tag */
+    [TTD_API_DELETE_SIZED] = RELEASE(2, 1),              /* base, size */
+    [TTD_API_DELETE_ALIGNED] = RELEASE(2, ZERO),         /* base, alignment */
+    [TTD_API_DELETE_ALIGNED_NOTHROW] = RELEASE(3, ZERO), /* base, alignment, tag */
+    [TTD_API_DELETE_SIZED_ALIGNED] = RELEASE(3, 1),      /* base, size, alignment */
+    [TTD_API_DELETE_ARRAY] = RELEASE(1, ZERO),           /* delete[] likewise */
+    [TTD_API_DELETE_ARRAY_NOTHROW] = RELEASE(2, ZERO),
+    [TTD_API_DELETE_ARRAY_SIZED] = RELEASE(2, 1),
+    [TTD_API_DELETE_ARRAY_ALIGNED] = RELEASE(2, ZERO),
+    [TTD_API_DELETE_ARRAY_ALIGNED_NOTHROW] = RELEASE(3, ZERO),
+    [TTD_API_DELETE_ARRAY_SIZED_ALIGNED] = RELEASE(3, 1),
+    [OP_REALLOC_END] = {.kind = CALL_END, .operands = 1}, /* result */
+};
 
 void translate_reallocation_end(uint64_t address, ttd_event *event)
 {

@@ -8,20 +8,51 @@
 
 #include <ttdtrace/model.h>
 
-/* The call is over before it is seen, takes effect when it begins, or has a record of its own for
- * its end. */
-enum call_kind { CALL_UNKNOWN, CALL_ACQUISITION, CALL_RELEASE, CALL_REALLOCATION };
+enum call_kind {
+    CALL_UNKNOWN,      /* there is no such operation in a thread's stream */
+    CALL_ACQUISITION,  /* over before it is seen */
+    CALL_RELEASE,      /* takes effect when it begins */
+    CALL_REALLOCATION, /* has a record of its own for its end */
+    CALL_END,          /* that record */
+};
 
-enum { CALL_OPERANDS_MAX = 8 };
+/* Operands of a record, at most; behind them, what stands for those that a call does not have. */
+enum { CALL_OPERANDS_MAX = 5, OPERAND_ZERO = CALL_OPERANDS_MAX, OPERAND_ONE, CALL_OPERANDS };
 
-enum call_kind translate_kind(unsigned operation);
+/* What the operands of a call are: indexes. */
+struct call_shape {
+    uint8_t kind;       /* enum call_kind */
+    uint8_t action;     /* ttd_action */
+    uint8_t operands;   /* arguments and results */
+    uint8_t parameters; /* the arguments, which come first */
+    uint8_t base;
+    uint8_t address;
+    uint8_t size;
+    uint8_t count; /* to be multiplied with size */
+};
+
+/* By operation. */
+extern const struct call_shape call_shapes[UINT8_MAX + 1];
 
 /*
- * Sets action, api, addresses, size, result and parameters of `event` from the record's operands
- * (record_operands() of them). `event->parameters` points into `operands`. What else only other
- * actions have is left alone.
+ * Sets action, addresses, size, result and parameters of `event` from the operands, whose constants
+ * are set. `event->parameters` points there. What else only other actions have is left alone.
  */
-void translate_call(unsigned operation, const uint64_t *operands, ttd_event *event);
+static inline void translate_call(const struct call_shape *shape, const uint64_t *operands,
+                                  ttd_event *event)
+{
+    uint64_t base = operands[shape->base], address = operands[shape->address], size;
+    if (__builtin_mul_overflow(operands[shape->size], operands[shape->count], &size))
+        size = UINT64_MAX;
+    event->action = shape->action;
+    event->size = size;
+    event->base_address = base;
+    event->previous_address = shape->kind == CALL_REALLOCATION ? base : 0;
+    event->address = address;
+    event->result = shape->kind != CALL_ACQUISITION || address != 0;
+    event->parameters = operands;
+    event->parameter_count = shape->parameters;
+}
 
 /* The end of a reallocation: what it returned. */
 void translate_reallocation_end(uint64_t address, ttd_event *event);
