@@ -31,7 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *bytes = target_copy(data + 2, size - 2);
     model m;
     entropy from = {.data = bytes, .size = size - 2};
-    ttd_trace trace = model_begin(&m, from, data[0] & 0x80 ? MODEL_REALISTIC : MODEL_ANYTHING);
+    model_style program = data[0] & 0x40 ? MODEL_LOOP : MODEL_REALISTIC;
+    ttd_trace trace = model_begin(&m, from, data[0] & 0x80 ? program : MODEL_ANYTHING);
     ttd_memory memory;
     ttd_output output;
     ttd_writer *writer;

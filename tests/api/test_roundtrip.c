@@ -45,6 +45,18 @@ Test(roundtrip, program_in_large_chunks)
         check_seed(seed, MODEL_REALISTIC, 80000, 65536);
 }
 
+Test(roundtrip, loop_in_small_chunks)
+{
+    for (uint64_t seed = 400; seed < 430; seed++)
+        check_seed(seed, MODEL_LOOP, 500, 1 + (uint32_t)(seed % 64));
+}
+
+Test(roundtrip, loop_in_large_chunks)
+{
+    for (uint64_t seed = 500; seed < 502; seed++)
+        check_seed(seed, MODEL_LOOP, 80000, 65536);
+}
+
 /* Writes events of one action with all that it can have; all outcomes; all kinds of parameters. */
 static void check_action(ttd_action action)
 {

@@ -178,6 +178,17 @@ static uint64_t new_block(model *m)
     return address;
 }
 
+/* A loop over three call sites, most of the time. */
+static void choose_site(model *m, ttd_event *event)
+{
+    entropy *from = &m->from;
+    uint64_t site = chance(from, 8) ? entropy_below(from, 6) : m->events % 3;
+    if (site % 3 != 2)
+        event->action = site % 3 == 0 ? TTD_ACTION_ALLOC : TTD_ACTION_FREE;
+    event->stack = m->stacks ? (ttd_id)(1 + site % m->stacks) : TTD_NONE;
+    event->heap = m->heaps && !chance(from, 16) ? 1 : TTD_NONE;
+}
+
 static void program_properties(model *m, ttd_event *event)
 {
     event->result = ttd_event_returned(event);
@@ -197,6 +208,21 @@ static void program_properties(model *m, ttd_event *event)
         event->size = 8 * entropy_below(&m->from, 100);
         event->address = event->result ? new_block(m) : 0;
     }
+}
+
+/* Another API and flags now and then; parameters as the template has them, but for a few. */
+static void vary_properties(model *m, ttd_event *event, uint64_t parameters[TTD_PARAMETERS_MAX])
+{
+    entropy *from = &m->from;
+    if (event->action != TTD_ACTION_REALLOC && chance(from, 8))
+        event->api = event->action == TTD_ACTION_ALLOC ? TTD_API_NEW : TTD_API_DELETE;
+    event->flags = chance(from, 16);
+    if (chance(from, 8))
+        return;
+    event->parameter_count = (uint32_t)ttd_event_parameters(event, parameters);
+    event->parameters = parameters;
+    if (chance(from, 16))
+        parameters[entropy_below(from, event->parameter_count)] ^= 8;
 }
 
 /* Parameters: those of the template, some of them not, or anything. */
@@ -244,12 +270,16 @@ ttd_status model_event(model *m, ttd_writer *writer)
     event.stack = any_id(m, m->stacks);
     event.thread = any_id(m, m->threads < MODEL_THREADS ? m->threads : MODEL_THREADS);
     uint64_t parameters[TTD_PARAMETERS_MAX];
-    if (m->style == MODEL_REALISTIC) {
+    if (m->style != MODEL_ANYTHING) {
         event.action = (uint8_t)(TTD_ACTION_ALLOC + entropy_below(from, 3));
         if (m->running != TTD_NONE && !chance(from, 20))
             event.thread = m->running;
+        if (m->style == MODEL_LOOP)
+            choose_site(m, &event);
         program_times(m, &event);
         program_properties(m, &event);
+        if (m->style == MODEL_LOOP)
+            vary_properties(m, &event, parameters);
         event.wall_time = m->wall_time + m->time_unit * chance(from, 4);
     } else {
         event.action = (uint8_t)(TTD_ACTION_ALLOC + entropy_below(from, 8));

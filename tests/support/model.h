@@ -28,6 +28,8 @@ uint64_t entropy_value(entropy *from);
 typedef enum model_style {
     /** As a recorder sees a program: threads take turns, sequences at each turn, blocks live. */
     MODEL_REALISTIC,
+    /** The same, and mostly from one place after the other, so that much can be predicted. */
+    MODEL_LOOP,
     /** Whatever a trace may say. */
     MODEL_ANYTHING
 } model_style;
