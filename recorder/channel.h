@@ -46,6 +46,9 @@ enum {
     /* 64 MiB of what is not collected yet: half a second of the busiest program. Beyond that, a
        thread waits before it takes another chunk; but a first one is there for every thread. */
     CHANNEL_BACKLOG = 1024,
+    /* Those who wait are woken when no more is left: waking them for every chunk costs the busiest
+       programs more than they gain. */
+    CHANNEL_RELIEF = CHANNEL_BACKLOG - CHANNEL_BACKLOG / 16,
     CHANNEL_CHUNKS = CHANNEL_THREADS + CHANNEL_SLOTS + CHANNEL_BACKLOG,
     CHANNEL_NONE = 0, /* indexes of chunks and processes in fields count from 1 */
 };

@@ -83,12 +83,14 @@ void host_barrier(struct host *host)
 
 void host_free_chunk(struct host *host, uint32_t index)
 {
-    if (channel_chunk(host->channel, index)->counts)
-        atomic_fetch_sub(&host->channel->backlog, 1);
-    channel_put_chunk(host->channel, index);
-    atomic_fetch_add(&host->channel->freed, 1);
-    if (atomic_load(&host->channel->waiters) != 0)
-        syscall(SYS_futex, &host->channel->freed, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    struct channel *channel = host->channel;
+    if (channel_chunk(channel, index)->counts)
+        atomic_fetch_sub(&channel->backlog, 1);
+    channel_put_chunk(channel, index);
+    atomic_fetch_add(&channel->freed, 1);
+    if (atomic_load(&channel->waiters) != 0 &&
+        atomic_load_explicit(&channel->backlog, memory_order_relaxed) <= CHANNEL_RELIEF)
+        syscall(SYS_futex, &channel->freed, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void host_free_process(struct host *host, struct process_slot *slot)
