@@ -91,6 +91,18 @@ static int view_groups(session *work, heap_leaks *leaks)
     return status == STATUS_OK ? session_group(work, &groups) : status;
 }
 
+static bool was_killed(const session *work)
+{
+    return work->trace.is_closed && work->trace.end.reason == TTD_END_SIGNALED;
+}
+
+/* Whoever writes no list at all may know of no runtimes; a recorder does, if only for exits. */
+static bool counts_runtime(const session *work, const heap_leaks *leaks)
+{
+    return leaks->runtime_told == HEAP_RUNTIME_CUT_SHORT ||
+           (leaks->runtime_told == HEAP_RUNTIME_UNKNOWN && was_killed(work));
+}
+
 static int print(session *work, const leaks_options *options, heap_leaks *leaks, ttd_position at)
 {
     session_outcome(work, &leaks->outcome, at);
@@ -102,8 +114,8 @@ static int print(session *work, const leaks_options *options, heap_leaks *leaks,
     report_leaks data = {.leaks = leaks,
                          .limit = work->options.view.limit,
                          .shows_runtime = options->shows_runtime,
-                         .counts_runtime = work->trace.is_closed && !leaks->has_runtime &&
-                                           work->trace.end.reason == TTD_END_SIGNALED,
+                         .counts_runtime = counts_runtime(work, leaks),
+                         .was_killed = was_killed(work),
                          .is_at_end = ttd_position_compare(at, ttd_position_max()) == 0};
     work->options.format->leaks(&work->report, &data);
     return STATUS_OK;

@@ -79,6 +79,7 @@ enum process_flags {
 
 enum process_notes {
     NOTE_FOREIGN_MALLOC = 1, /* the program brings its own malloc: its calls are not seen */
+    NOTE_TOLD_ALL = 2,       /* a copy: the runtimes have released all that they keep */
 };
 
 enum { COMMAND_SIZE = 1024, DIRECTORY_SIZE = 512 };

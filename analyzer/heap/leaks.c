@@ -21,7 +21,10 @@ static ttd_status add_runtime_list(leak_finder *finder, const ttd_live_blocks *l
     ttd_status status = TTD_OK;
     if (list->list != TTD_BLOCKS_RUNTIME)
         return TTD_OK;
-    finder->leaks->has_runtime = true;
+    if (list->last)
+        finder->leaks->runtime_told = HEAP_RUNTIME_TOLD;
+    else if (finder->leaks->runtime_told == HEAP_RUNTIME_UNKNOWN)
+        finder->leaks->runtime_told = HEAP_RUNTIME_CUT_SHORT;
     for (size_t i = 0; i < list->count && status == TTD_OK; i++)
         status = map_set(&finder->runtime, list->blocks[i].address, 0, 1);
     return status;

@@ -80,8 +80,9 @@ typedef struct report_leaks {
     /** Groups to show. */
     size_t limit;
     bool shows_runtime;
-    /** The program was killed before it could be told what the runtimes keep. */
+    /** It is not, or not all, told what the runtimes keep. */
     bool counts_runtime;
+    bool was_killed;
     bool is_at_end;
 } report_leaks;
 

@@ -5,8 +5,11 @@ static void text_runtime(report *to, const report_leaks *data)
 {
     const heap_groups *runtime = &data->leaks->runtime;
     if (data->counts_runtime)
-        out_text(to->output, "The program was killed: what the C/C++ runtime keeps until exit is "
-                             "counted as well\n");
+        out_text(to->output, data->was_killed
+                                 ? "The program was killed: what the C/C++ runtime keeps until "
+                                   "exit is counted as well\n"
+                                 : "The trace does not say of all blocks that the C/C++ runtime "
+                                   "keeps until exit: the rest is counted as well\n");
     if (!runtime->blocks)
         return;
     report_count(to->output, runtime->blocks, "block");

@@ -82,21 +82,30 @@ static void read_copy(struct told *told, struct host *host, uint32_t copy)
     }
 }
 
-void runtime_collect(struct trace *trace, struct host *host, uint32_t slot, uint32_t pid)
+/* Takes what the copy of a process told; whether that is all. */
+static bool listen(struct told *told, struct host *host, uint32_t index, uint32_t pid)
 {
-    static struct told told;
-    told.released_count = told.own_count = 0;
-    uint32_t index = channel_copy(slot);
     struct process_slot *copy = channel_process(host->channel, index);
     if (atomic_load_explicit(&copy->state, memory_order_acquire) != SLOT_READY ||
         !has_ended(copy->pid))
-        return;
-    read_copy(&told, host, index);
+        return false;
+    read_copy(told, host, index);
     struct stream log = {0};
     stream_close(&log, host, &copy->log);
     /* Or it is what an earlier process in the slot has left, too late. */
     bool is_its_own = copy->parent_pid == pid;
+    bool is_all = is_its_own && (atomic_load(&copy->notes) & NOTE_TOLD_ALL) != 0 &&
+                  told->released_count < BLOCKS_MAX;
+    if (!is_its_own)
+        told->released_count = 0;
     host_free_process(host, copy);
-    if (is_its_own && told.released_count > 0)
-        trace_runtime_blocks(trace, told.released, told.released_count);
+    return is_all;
+}
+
+void runtime_collect(struct trace *trace, struct host *host, uint32_t slot, uint32_t pid)
+{
+    static struct told told;
+    told.released_count = told.own_count = 0;
+    bool is_all = listen(&told, host, channel_copy(slot), pid);
+    trace_runtime_blocks(trace, told.released, told.released_count, is_all);
 }

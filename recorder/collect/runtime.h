@@ -7,7 +7,8 @@
 #include "host.h"
 #include "trace.h"
 
-/* Adds what the copy told of a process that has ended, and had `slot` and `pid`. */
+/* Adds what the copy told of a process that has ended, and had `slot` and `pid`; a list that is cut
+ * short where there was no copy, or it has not told all. */
 void runtime_collect(struct trace *trace, struct host *host, uint32_t slot, uint32_t pid);
 
 #endif

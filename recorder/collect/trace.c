@@ -320,9 +320,9 @@ static int compare_addresses(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count)
+void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count, bool is_all)
 {
-    ttd_block *blocks = calloc(count, sizeof *blocks);
+    ttd_block *blocks = calloc(count + 1, sizeof *blocks);
     if (blocks == NULL || trace->writer == NULL) {
         free(blocks);
         return;
@@ -334,7 +334,7 @@ void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count
             blocks[unique++] = (ttd_block){.address = addresses[i], .event = TTD_UNKNOWN};
     ttd_live_blocks list = {.list = TTD_BLOCKS_RUNTIME,
                             .list_id = 1,
-                            .last = true,
+                            .last = is_all,
                             .position = trace->last,
                             .blocks = blocks,
                             .count = unique};

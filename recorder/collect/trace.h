@@ -116,8 +116,8 @@ static inline void trace_event(struct trace *trace, const ttd_event *event, ttd_
 
 void trace_loss(struct trace *trace, ttd_loss_reason reason, ttd_id thread, uint64_t count,
                 ttd_position first_good);
-/* The blocks that the runtimes keep for themselves; sorts `addresses`. */
-void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count);
+/* The blocks that the runtimes keep for themselves, or some of them; sorts `addresses`. */
+void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count, bool is_all);
 void trace_flush(struct trace *trace);
 
 /*

@@ -366,6 +366,13 @@ struct thread *target_enter_slow(uintptr_t stack_pointer)
     return NULL;
 }
 
+/* Also where there was nothing to release, and so nothing recorded. */
+void process_told_all(void)
+{
+    if (process_records())
+        atomic_fetch_or(&channel_process(target_channel, slot_index)->notes, NOTE_TOLD_ALL);
+}
+
 /* An allocator inside of the program itself comes before ours, and its calls pass us by. */
 static void note_foreign_malloc(void)
 {

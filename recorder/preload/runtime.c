@@ -56,7 +56,7 @@ static void await(long copy)
     struct pollfd wanted = {.events = POLLIN};
     long file = sys_call3(SYS_pidfd_open, copy, 0, 0);
     wanted.fd = (int)file;
-    /* A signal ends this early; then the copy's list is cut short, which is no harm. */
+    /* A signal ends this early: then the copy's list is cut short, and says so. */
     if (file < 0 || sys_call6(SYS_ppoll, (long)&wanted, 1, (long)&limit, 0, 0, 0) != 1)
         sys_call3(SYS_kill, copy, SIGKILL, 0);
     if (file >= 0)
@@ -93,6 +93,7 @@ __attribute__((destructor)) static void ask_runtimes(void)
         isolate();
         target_leave(thread);
         release_all();
+        process_told_all();
         sys_call3(SYS_exit_group, 0, 0, 0);
     }
     if (copy > 0)

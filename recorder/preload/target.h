@@ -97,6 +97,9 @@ extern bool process_is_confined;
 /* Set in a copy of the process that only tells what the runtimes would release (runtime.c). */
 extern bool process_is_copy;
 
+/* In a copy: the runtimes have released all that they keep. */
+void process_told_all(void);
+
 /* The strings that make a new process image record, as NAME=VALUE; NULL when this one does not. */
 const char *process_preload(void);
 const char *process_channel(void);

@@ -34,14 +34,19 @@ class Leaks(TestCase):
         """What the runtimes keep is told by a program that exits: of one that was killed only if
         the trace has it after all."""
         kept = {"list": 3, "position": "8:0", "blocks": "0x4000:7:5"}
-        for reason, has_list, counted in ((2, False, True), (2, True, False), (1, False, False)):
+        killed, untold = "The program was killed: what", "The trace does not say of all blocks"
+        for reason, lists, said in ((2, [], killed), (2, [1], None), (1, [], None), (1, [1], None),
+                                    (1, [0], untold), (2, [0], killed), (1, [0, 1], None)):
             script = self.small()
-            if has_list:
-                script.add("blocks", **kept)
-            path = self.write(script.close(reason=reason), f"killed{reason}{has_list}")
-            self.assertIs(self.json_of("leaks", path)["runtime_counted"], counted)
+            for i, last in enumerate(lists):
+                script.add("blocks", **kept, id=i + 1, last=last)
+            path = self.write(script.close(reason=reason), f"killed{reason}{lists}")
+            found = self.json_of("leaks", path)
+            self.assertIs(found["runtime_counted"], said is not None)
+            self.assertEqual(found["runtime_bytes"], 7 if lists else 0)
             text = self.run_ok("leaks", path).text
-            self.assertEqual("The program was killed: what the C/C++ runtime" in text, counted)
+            for line in (killed, untold):
+                self.assertEqual(line in text, line == said)
 
     def test_frames(self):
         path = self.write(self.small().close())

@@ -354,6 +354,13 @@ class Children(Recording):
         self.assertEqual(len(self.traces()), 1)
         for trace in (self.trace, *self.traces()):
             self.assertGreaterEqual(analyze('info', trace)['allocs'], 1000)
+            self.assertIs(analyze('leaks', trace)['runtime_counted'], True)
+
+    def test_runtimes_told(self):
+        """Whether the runtimes could say what they keep, if only that it is nothing."""
+        for script, counted in ((':', False), ('kill -KILL $$', True)):
+            self.record('dash', '-c', script)
+            self.assertIs(analyze('leaks', self.trace)['runtime_counted'], counted)
 
     def test_which_command(self):
         """Also of children that have ended before anybody could look."""

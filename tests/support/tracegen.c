@@ -323,7 +323,7 @@ static void write_blocks(const line *from)
     static ttd_block blocks[4096];
     ttd_live_blocks list = {.list = (ttd_block_list)number_of(from, "list", TTD_BLOCKS_RUNTIME),
                             .list_id = (uint32_t)number_of(from, "id", 1),
-                            .last = true,
+                            .last = number_of(from, "last", 1) != 0,
                             .position = position_of(from, "position"),
                             .blocks = blocks};
     char *rest = text_of(from, "blocks");
