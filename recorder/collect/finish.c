@@ -72,7 +72,7 @@ static void add_names(void *context, size_t module, uint64_t offset,
 
 static int compare_frames(const void *left, const void *right)
 {
-    const struct trace_frame *a = left, *b = right;
+    const struct frame *a = left, *b = right;
     if (a->module != b->module)
         return a->module < b->module ? -1 : 1;
     return a->offset < b->offset ? -1 : a->offset > b->offset;
@@ -90,25 +90,25 @@ static void free_question(struct question *question)
     free(question->offsets);
 }
 
-/* Sorts trace->frames: there are no more events. False without memory. */
-static bool load_question(struct question *question, struct trace *trace)
+/* Sorts the frames: there are no more events. False without memory. */
+static bool load_question(struct question *question, struct modules *known)
 {
-    question->modules = calloc(trace->module_count + 1, sizeof *question->modules);
-    question->offsets = calloc(trace->frame_count + 1, sizeof *question->offsets);
+    question->modules = calloc(known->count + 1, sizeof *question->modules);
+    question->offsets = calloc(known->frame_count + 1, sizeof *question->offsets);
     if (question->modules == NULL || question->offsets == NULL)
         return false;
-    for (size_t i = 0; i < trace->module_count; i++) {
-        question->modules[i].path = trace->modules[i].path;
-        question->modules[i].build_id = trace->modules[i].build_id;
-        question->modules[i].build_id_size = trace->modules[i].build_id_size;
+    for (size_t i = 0; i < known->count; i++) {
+        question->modules[i].path = known->items[i].path;
+        question->modules[i].build_id = known->items[i].build_id;
+        question->modules[i].build_id_size = known->items[i].build_id_size;
     }
-    if (trace->frame_count > 0)
-        qsort(trace->frames, trace->frame_count, sizeof *trace->frames, compare_frames);
-    for (size_t i = 0; i < trace->frame_count; i++) {
-        question->offsets[i] = trace->frames[i].offset;
-        if (trace->frames[i].module == TTD_NONE)
+    if (known->frame_count > 0)
+        qsort(known->frames, known->frame_count, sizeof *known->frames, compare_frames);
+    for (size_t i = 0; i < known->frame_count; i++) {
+        question->offsets[i] = known->frames[i].offset;
+        if (known->frames[i].module == TTD_NONE)
             continue;
-        struct symbolize_module *module = &question->modules[trace->frames[i].module - 1];
+        struct symbolize_module *module = &question->modules[known->frames[i].module - 1];
         if (module->offset_count++ == 0)
             module->offsets = &question->offsets[i];
     }
@@ -120,8 +120,8 @@ static void name_addresses(struct trace *trace, struct symbolize_cache *names)
     struct naming naming = {trace, NULL};
     struct question question;
     int error = ENOMEM;
-    if (load_question(&question, trace))
-        error = symbolize_cached(names, question.modules, trace->module_count, add_names, &naming);
+    if (load_question(&question, &trace->modules))
+        error = symbolize_cached(names, question.modules, trace->modules.count, add_names, &naming);
     if (error != 0)
         message("%s: not all addresses have names: %s", trace->path, strerror(error));
     tdestroy(naming.strings, free);
@@ -133,10 +133,10 @@ bool trace_is_quick(struct trace *trace, const struct symbolize_cache *names)
     struct question question;
     if (trace->writer == NULL)
         return true;
-    if (trace->frame_count > QUICK_FRAMES)
+    if (trace->modules.frame_count > QUICK_FRAMES)
         return false;
-    bool known = load_question(&question, trace) &&
-                 symbolize_is_known(names, question.modules, trace->module_count);
+    bool known = load_question(&question, &trace->modules) &&
+                 symbolize_is_known(names, question.modules, trace->modules.count);
     free_question(&question);
     return known;
 }

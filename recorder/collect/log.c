@@ -22,7 +22,7 @@ static void apply_load(struct process *process, const struct record *record, ttd
     if (id_size > TTD_BUILD_ID_MAX || path_size > PATH_MAX_BYTES ||
         FACTS + (id_size + 7) / 8 + (path_size + 7) / 8 > record->count)
         return;
-    struct trace_module module = {
+    struct module module = {
         .path = path,
         .bias = record->words[3],
         .begin = record->words[4],

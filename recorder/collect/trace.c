@@ -20,15 +20,6 @@ static bool trace_check(struct trace *trace, ttd_status status)
     return false;
 }
 
-static void *grow(void *array, size_t *capacity, size_t size)
-{
-    size_t wanted = *capacity != 0 ? *capacity * 2 : 256;
-    void *grown = reallocarray(array, wanted, size);
-    if (grown != NULL)
-        *capacity = wanted;
-    return grown;
-}
-
 static void out_of_memory(struct trace *trace)
 {
     if (trace->writer == NULL)
@@ -71,7 +62,7 @@ struct trace *trace_open(const char *path, const ttd_trace *info, ttd_error *err
         return NULL;
     trace->info = *info;
     trace->path = strdup(path);
-    if (trace->path == NULL || !stacks_init(&trace->stacks) || !stacks_init(&trace->addresses) ||
+    if (trace->path == NULL || !stacks_init(&trace->stacks) || !modules_init(&trace->modules) ||
         open_output(trace, &output, error) != TTD_OK)
         goto failed;
     if (ttd_writer_open(&output, info, NULL, NULL, &trace->writer, error) == TTD_OK)
@@ -89,7 +80,7 @@ struct trace *trace_none(const char *path, const ttd_trace *info, const ttd_erro
     trace->info = *info;
     trace->error = *error;
     trace->path = strdup(path);
-    if (trace->path != NULL && stacks_init(&trace->stacks) && stacks_init(&trace->addresses))
+    if (trace->path != NULL && stacks_init(&trace->stacks) && modules_init(&trace->modules))
         return trace;
     trace_free(trace);
     return NULL;
@@ -105,12 +96,8 @@ void trace_discard(struct trace *trace)
 
 void trace_free(struct trace *trace)
 {
-    for (size_t i = 0; i < trace->module_count; i++)
-        free(trace->modules[i].path);
     stacks_free(&trace->stacks);
-    stacks_free(&trace->addresses);
-    free(trace->modules);
-    free(trace->frames);
+    modules_free(&trace->modules);
     free(trace->path);
     free(trace);
 }
@@ -172,17 +159,8 @@ void trace_new_heap(struct trace *trace, ttd_position position, ttd_id thread)
         trace_check(trace, ttd_writer_heap(trace->writer, &heap, &trace->heap));
 }
 
-void trace_module_load(struct trace *trace, ttd_position position,
-                       const struct trace_module *module)
+void trace_module_load(struct trace *trace, ttd_position position, const struct module *module)
 {
-    if (trace->module_count == trace->module_capacity) {
-        void *grown = grow(trace->modules, &trace->module_capacity, sizeof *trace->modules);
-        if (grown == NULL) {
-            out_of_memory(trace);
-            return;
-        }
-        trace->modules = grown;
-    }
     ttd_module load = {
         .action = TTD_MODULE_LOAD,
         .position = position,
@@ -196,81 +174,35 @@ void trace_module_load(struct trace *trace, ttd_position position,
     ttd_id id;
     if (trace->writer == NULL || !trace_check(trace, ttd_writer_module(trace->writer, &load, &id)))
         return;
-    struct trace_module *added = &trace->modules[trace->module_count++];
-    *added = *module;
-    added->path = strdup(module->path);
-    added->loaded = true;
-    if (added->path == NULL)
+    if (!modules_add(&trace->modules, module))
         out_of_memory(trace);
 }
 
 static void unload(struct trace *trace, ttd_position position, size_t index)
 {
-    struct trace_module *module = &trace->modules[index];
+    const struct module *module = &trace->modules.items[index];
     ttd_module record = {
         .action = TTD_MODULE_UNLOAD, .id = (ttd_id)(index + 1), .position = position};
-    module->loaded = false;
+    modules_unload(&trace->modules, index);
     stacks_forget(&trace->stacks, module->begin, module->end);
-    stacks_forget(&trace->addresses, module->begin, module->end);
     if (trace->writer != NULL)
         trace_check(trace, ttd_writer_module(trace->writer, &record, NULL));
 }
 
 void trace_module_unload(struct trace *trace, ttd_position position, uint64_t begin)
 {
-    for (size_t i = trace->module_count; i-- > 0;)
-        if (trace->modules[i].loaded && trace->modules[i].begin == begin) {
-            unload(trace, position, i);
-            return;
-        }
+    size_t index = modules_at(&trace->modules, begin);
+    if (index != SIZE_MAX)
+        unload(trace, position, index);
 }
 
 void trace_unload_all(struct trace *trace, ttd_position position)
 {
-    for (size_t i = 0; i < trace->module_count; i++)
-        if (trace->modules[i].loaded)
+    for (size_t i = 0; i < trace->modules.count; i++)
+        if (trace->modules.items[i].loaded)
             unload(trace, position, i);
+    modules_forget(&trace->modules);
     stacks_forget(&trace->stacks, 0, UINT64_MAX);
-    stacks_forget(&trace->addresses, 0, UINT64_MAX);
-}
-
-/* Return addresses may be just behind the end of their function, and so of their module. */
-static bool module_has(const struct trace_module *module, uint64_t pc)
-{
-    return module->loaded && pc > module->begin && pc <= module->end;
-}
-
-static struct trace_frame locate(struct trace *trace, uint64_t pc)
-{
-    size_t found = trace->module_hint;
-    if (found >= trace->module_count || !module_has(&trace->modules[found], pc)) {
-        found = trace->module_count;
-        while (found-- > 0 && !module_has(&trace->modules[found], pc))
-            ;
-        if (found == SIZE_MAX)
-            return (struct trace_frame){TTD_NONE, pc};
-        trace->module_hint = found;
-    }
-    return (struct trace_frame){(ttd_id)(found + 1), pc - trace->modules[found].bias};
-}
-
-/* Where an address is; NULL when there is no memory. */
-static const struct trace_frame *find_frame(struct trace *trace, uint64_t pc)
-{
-    struct stack_entry *entry = stacks_find(&trace->addresses, TTD_NONE, pc);
-    if (entry == NULL)
-        return NULL;
-    if (entry->id != TTD_NONE)
-        return &trace->frames[entry->id - 1];
-    if (trace->frame_count == trace->frame_capacity) {
-        void *grown = grow(trace->frames, &trace->frame_capacity, sizeof *trace->frames);
-        if (grown == NULL)
-            return NULL;
-        trace->frames = grown;
-    }
-    trace->frames[trace->frame_count++] = locate(trace, pc);
-    entry->id = (ttd_id)trace->frame_count;
-    return &trace->frames[entry->id - 1];
 }
 
 ttd_id trace_new_stack(struct trace *trace, ttd_id parent, uint64_t pc)
@@ -278,7 +210,7 @@ ttd_id trace_new_stack(struct trace *trace, ttd_id parent, uint64_t pc)
     if (trace->writer == NULL)
         return TTD_NONE;
     struct stack_entry *entry = stacks_find(&trace->stacks, parent, pc);
-    const struct trace_frame *frame = entry != NULL ? find_frame(trace, pc) : NULL;
+    const struct frame *frame = entry != NULL ? modules_frame(&trace->modules, pc) : NULL;
     if (frame == NULL) {
         out_of_memory(trace);
         return TTD_NONE;

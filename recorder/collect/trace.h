@@ -8,24 +8,10 @@
 
 #include <ttdtrace/ttdtrace.h>
 
+#include "modules.h"
 #include "stacks.h"
 
 struct symbolize_cache;
-
-/* A module of the process, by id - 1; what is needed to find names later. */
-struct trace_module {
-    char *path;
-    uint8_t build_id[TTD_BUILD_ID_MAX];
-    uint32_t build_id_size;
-    uint64_t bias, begin, end;
-    bool loaded;
-};
-
-/* An address that occurs in stacks. */
-struct trace_frame {
-    ttd_id module;
-    uint64_t offset;
-};
 
 struct trace {
     ttd_writer *writer; /* NULL once it has failed; all calls are then ignored */
@@ -39,12 +25,7 @@ struct trace {
     uint64_t events, acquisitions, releases, lost;
 
     struct stacks stacks;
-    struct stacks addresses; /* as stacks without a caller; ids are those of frames, from 1 */
-    struct trace_frame *frames;
-    size_t frame_count, frame_capacity;
-    struct trace_module *modules;
-    size_t module_count, module_capacity;
-    size_t module_hint; /* index of the module that was found last */
+    struct modules modules;
 };
 
 /*
@@ -72,8 +53,7 @@ void trace_thread_end(struct trace *trace, ttd_position position, ttd_id thread)
 void trace_new_heap(struct trace *trace, ttd_position position, ttd_id thread);
 
 /* `module->path` is copied. */
-void trace_module_load(struct trace *trace, ttd_position position,
-                       const struct trace_module *module);
+void trace_module_load(struct trace *trace, ttd_position position, const struct module *module);
 void trace_module_unload(struct trace *trace, ttd_position position, uint64_t begin);
 /* All modules: the process image is gone. */
 void trace_unload_all(struct trace *trace, ttd_position position);

@@ -18,6 +18,14 @@ static inline void ttd_events_put(ttd_events_encoder *encoder, ttd_column column
     ttd_buffer_append_varint(&encoder->columns[column], value);
 }
 
+/** Exchanges 0 and the predicted value, so that a right prediction is coded as 0. */
+static inline uint64_t swap_predicted(uint64_t value, uint64_t predicted)
+{
+    if (value == predicted)
+        return 0;
+    return value == 0 ? predicted : value;
+}
+
 /** The form of an event, without how its parameters are stored. */
 static inline unsigned ttd_events_form(const ttd_event *event)
 {
@@ -54,5 +62,15 @@ bool ttd_events_encode_shape(ttd_events_encoder *encoder, const ttd_event *event
 
 /** Appends the times of an event that are not as predicted, and counts it. False without memory. */
 bool ttd_events_encode_exception(ttd_events_encoder *encoder, const ttd_event *event);
+
+/** Appends the address that an event gives back, or only refers to. */
+void ttd_events_encode_base(ttd_events_encoder *encoder, const ttd_event *event, bool releases);
+
+/** Appends the address that an event acquires. */
+void ttd_events_encode_address(ttd_events_encoder *encoder, const ttd_event *event);
+
+/** Appends what an event has beside size and addresses. */
+void ttd_events_encode_extra(ttd_events_encoder *encoder, const ttd_event *event,
+                             const ttd_event_class *class);
 
 #endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "modules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool modules_init(struct modules *modules)
+{
+    *modules = (struct modules){0};
+    return stacks_init(&modules->addresses);
+}
+
+void modules_free(struct modules *modules)
+{
+    for (size_t i = 0; i < modules->count; i++)
+        free(modules->items[i].path);
+    free(modules->items);
+    free(modules->frames);
+    stacks_free(&modules->addresses);
+}
+
+static void *grow(void *array, size_t *capacity, size_t size)
+{
+    size_t wanted = *capacity != 0 ? *capacity * 2 : 256;
+    void *grown = reallocarray(array, wanted, size);
+    if (grown != NULL)
+        *capacity = wanted;
+    return grown;
+}
+
+bool modules_add(struct modules *modules, const struct module *module)
+{
+    if (modules->count == modules->capacity) {
+        void *grown = grow(modules->items, &modules->capacity, sizeof *modules->items);
+        if (grown == NULL)
+            return false;
+        modules->items = grown;
+    }
+    char *path = strdup(module->path);
+    if (path == NULL)
+        return false;
+    struct module *added = &modules->items[modules->count++];
+    *added = *module;
+    added->path = path;
+    added->loaded = true;
+    return true;
+}
+
+size_t modules_at(const struct modules *modules, uint64_t begin)
+{
+    for (size_t i = modules->count; i-- > 0;)
+        if (modules->items[i].loaded && modules->items[i].begin == begin)
+            return i;
+    return SIZE_MAX;
+}
+
+void modules_unload(struct modules *modules, size_t index)
+{
+    struct module *module = &modules->items[index];
+    module->loaded = false;
+    stacks_forget(&modules->addresses, module->begin, module->end);
+}
+
+void modules_forget(struct modules *modules)
+{
+    stacks_forget(&modules->addresses, 0, UINT64_MAX);
+}
+
+/* Return addresses may be just behind the end of their function, and so of their module. */
+static bool has(const struct module *module, uint64_t pc)
+{
+    return module->loaded && pc > module->begin && pc <= module->end;
+}
+
+static struct frame locate(struct modules *modules, uint64_t pc)
+{
+    size_t found = modules->hint;
+    if (found >= modules->count || !has(&modules->items[found], pc)) {
+        found = modules->count;
+        while (found-- > 0 && !has(&modules->items[found], pc))
+            ;
+        if (found == SIZE_MAX)
+            return (struct frame){TTD_NONE, pc};
+        modules->hint = found;
+    }
+    return (struct frame){(ttd_id)(found + 1), pc - modules->items[found].bias};
+}
+
+const struct frame *modules_frame(struct modules *modules, uint64_t pc)
+{
+    struct stack_entry *entry = stacks_find(&modules->addresses, TTD_NONE, pc);
+    if (entry == NULL)
+        return NULL;
+    if (entry->id != TTD_NONE)
+        return &modules->frames[entry->id - 1];
+    if (modules->frame_count == modules->frame_capacity) {
+        void *grown = grow(modules->frames, &modules->frame_capacity, sizeof *modules->frames);
+        if (grown == NULL)
+            return NULL;
+        modules->frames = grown;
+    }
+    modules->frames[modules->frame_count++] = locate(modules, pc);
+    entry->id = (ttd_id)modules->frame_count;
+    return &modules->frames[entry->id - 1];
+}
