@@ -4,13 +4,11 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
-#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "real.h"
@@ -23,9 +21,6 @@ struct on_page *target_on = &nothing_on;
 bool target_fences;
 bool process_is_copy;
 bool process_is_confined;
-
-#define SLOT_WAIT_ONCE_NS 20000000
-#define SLOT_WAIT_NS      UINT64_C(5000000000)
 
 enum { UNSTARTED, STARTING, RECORDING, OFF };
 static _Atomic int mode;
@@ -124,96 +119,6 @@ static struct on_page *map_on_page(void)
     return page;
 }
 
-/* What the collector may find out too late. */
-static void describe_process(struct process_slot *slot)
-{
-    slot->command_size = slot->directory_size = 0;
-    if (process_is_confined)
-        return;
-    long size = 0;
-    long file =
-        sys_call6(SYS_openat, AT_FDCWD, (long)"/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    if (file >= 0) {
-        size = sys_call3(SYS_read, file, (long)slot->command, sizeof slot->command);
-        sys_call3(SYS_close, file, 0, 0);
-    }
-    slot->command_size = size > 0 ? (uint32_t)size : 0;
-    size = sys_call3(SYS_getcwd, (long)slot->directory, sizeof slot->directory, 0);
-    slot->directory_size = size > 0 ? (uint32_t)size - 1 : 0;
-}
-
-/* Wakes the collector: it should know a process before that is gone again. */
-static void channel_attention(struct channel *channel)
-{
-    atomic_fetch_add(&channel->attention, 1);
-    sys_call3(SYS_futex, (long)&channel->attention, FUTEX_WAKE, 1);
-}
-
-static bool try_slot(uint32_t index)
-{
-    uint32_t expected = SLOT_FREE;
-    return atomic_compare_exchange_strong(&channel_process(target_channel, index)->state, &expected,
-                                          SLOT_CLAIMED);
-}
-
-static uint32_t take_slot(void)
-{
-    for (uint32_t index = 1; index <= CHANNEL_PROCESSES; index++)
-        if (try_slot(index))
-            return index;
-    return CHANNEL_NONE;
-}
-
-/*
- * Where processes come and go by the hundred, the collector frees slots a moment later: we wait for
- * one, unless somebody has just waited in vain. Not under a filter of system calls.
- */
-static uint32_t wait_for_slot(void)
-{
-    struct channel *channel = target_channel;
-    struct timespec once = {.tv_nsec = SLOT_WAIT_ONCE_NS};
-    uint32_t index = take_slot();
-    if (index != CHANNEL_NONE || process_is_confined || atomic_load(&channel->is_full))
-        return index;
-    atomic_fetch_add(&channel->slot_waiters, 1);
-    for (uint64_t end = sys_clock() + SLOT_WAIT_NS;;) {
-        uint32_t freed = atomic_load(&channel->slots_freed);
-        index = take_slot();
-        if (index != CHANNEL_NONE || collector_is_gone() || sys_clock() >= end)
-            break;
-        channel_attention(channel);
-        sys_call6(SYS_futex, (long)&channel->slots_freed, FUTEX_WAIT, freed, (long)&once, 0, 0);
-    }
-    atomic_fetch_sub(&channel->slot_waiters, 1);
-    if (index == CHANNEL_NONE)
-        atomic_store(&channel->is_full, 1);
-    return index;
-}
-
-static void claim_process(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
-{
-    if (process_is_copy)
-        slot_index = try_slot(channel_copy(parent)) ? channel_copy(parent) : CHANNEL_NONE;
-    else
-        slot_index = wait_for_slot();
-    if (slot_index == CHANNEL_NONE)
-        return;
-    struct process_slot *slot = channel_process(target_channel, slot_index);
-    slot->pid = (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
-    slot->parent_pid = (uint32_t)sys_call3(SYS_getppid, 0, 0, 0);
-    slot->parent = parent;
-    slot->flags = parent != CHANNEL_NONE ? PROCESS_FORKED : 0;
-    slot->parent_sequence = parent_sequence;
-    slot->parent_steps = parent_steps;
-    slot->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
-    slot->clock = atomic_load_explicit(&target_channel->clock, memory_order_relaxed);
-    atomic_store(&slot->notes, 0);
-    atomic_store(&slot->log, CHANNEL_NONE);
-    atomic_store(&slot->lost, 0);
-    describe_process(slot);
-    atomic_store_explicit(&slot->state, SLOT_READY, memory_order_release);
-}
-
 /* Makes this process, new or forked, one that records. */
 static bool begin_recording(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
 {
@@ -223,7 +128,7 @@ static bool begin_recording(uint32_t parent, uint64_t parent_sequence, uint64_t 
          !process_is_copy))
         return false;
     if (process_is_confined || same_pid_namespace(target_channel))
-        claim_process(parent, parent_sequence, parent_steps);
+        slot_index = slot_claim(parent, parent_sequence, parent_steps);
     else
         slot_index = CHANNEL_NONE;
     if (slot_index == CHANNEL_NONE) {
@@ -233,7 +138,7 @@ static bool begin_recording(uint32_t parent, uint64_t parent_sequence, uint64_t 
     target_fences = process_is_confined ||
                     sys_call3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0;
     modules_begin(channel_process(target_channel, slot_index)->sequence);
-    channel_attention(target_channel);
+    collector_wake();
     target_on->on = 1;
     return true;
 }

@@ -113,6 +113,16 @@ struct thread *thread_attach(uintptr_t stack_pointer);
 /* Whether nobody collects any more. */
 bool collector_is_gone(void);
 
+/* Wakes the collector: it should know a process before that is gone again, for one. */
+void collector_wake(void);
+
+/*
+ * Claims a slot for this process, which may wait for one. `parent` is the slot of the process that
+ * it is a fork of, at that sequence and step of the thread that forked; or CHANNEL_NONE.
+ * CHANNEL_NONE if there is none to be had.
+ */
+uint32_t slot_claim(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps);
+
 /*
  * Takes a chunk: at once if it is the first of its chain, else waiting while that can help.
  * CHANNEL_NONE if none came.

@@ -73,8 +73,7 @@ uint32_t chunk_wait(bool first, bool *starving)
             atomic_store(&channel->stopped, 1);
         if (is_unwanted())
             break;
-        atomic_fetch_add(&channel->attention, 1);
-        sys_call3(SYS_futex, (long)&channel->attention, FUTEX_WAKE, 1);
+        collector_wake();
         sys_call6(SYS_futex, (long)&channel->freed, FUTEX_WAIT, freed, (long)&once, 0, 0);
     }
     atomic_fetch_sub(&channel->waiters, 1);

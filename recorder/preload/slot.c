@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* The slot of the process in the channel. */
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <time.h>
+
+#include "sys.h"
+#include "target.h"
+
+#define SLOT_WAIT_ONCE_NS 20000000
+#define SLOT_WAIT_NS      UINT64_C(5000000000)
+
+void collector_wake(void)
+{
+    atomic_fetch_add(&target_channel->attention, 1);
+    sys_call3(SYS_futex, (long)&target_channel->attention, FUTEX_WAKE, 1);
+}
+
+/* What the collector may find out too late. */
+static void describe(struct process_slot *slot)
+{
+    slot->command_size = slot->directory_size = 0;
+    if (process_is_confined)
+        return;
+    long size = 0;
+    long file =
+        sys_call6(SYS_openat, AT_FDCWD, (long)"/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (file >= 0) {
+        size = sys_call3(SYS_read, file, (long)slot->command, sizeof slot->command);
+        sys_call3(SYS_close, file, 0, 0);
+    }
+    slot->command_size = size > 0 ? (uint32_t)size : 0;
+    size = sys_call3(SYS_getcwd, (long)slot->directory, sizeof slot->directory, 0);
+    slot->directory_size = size > 0 ? (uint32_t)size - 1 : 0;
+}
+
+static bool try_slot(uint32_t index)
+{
+    uint32_t expected = SLOT_FREE;
+    return atomic_compare_exchange_strong(&channel_process(target_channel, index)->state, &expected,
+                                          SLOT_CLAIMED);
+}
+
+static uint32_t take_slot(void)
+{
+    for (uint32_t index = 1; index <= CHANNEL_PROCESSES; index++)
+        if (try_slot(index))
+            return index;
+    return CHANNEL_NONE;
+}
+
+/*
+ * Where processes come and go by the hundred, the collector frees slots a moment later: we wait for
+ * one, unless somebody has just waited in vain. Not under a filter of system calls.
+ */
+static uint32_t wait_for_slot(void)
+{
+    struct channel *channel = target_channel;
+    struct timespec once = {.tv_nsec = SLOT_WAIT_ONCE_NS};
+    uint32_t index = take_slot();
+    if (index != CHANNEL_NONE || process_is_confined || atomic_load(&channel->is_full))
+        return index;
+    atomic_fetch_add(&channel->slot_waiters, 1);
+    for (uint64_t end = sys_clock() + SLOT_WAIT_NS;;) {
+        uint32_t freed = atomic_load(&channel->slots_freed);
+        index = take_slot();
+        if (index != CHANNEL_NONE || collector_is_gone() || sys_clock() >= end)
+            break;
+        collector_wake();
+        sys_call6(SYS_futex, (long)&channel->slots_freed, FUTEX_WAIT, freed, (long)&once, 0, 0);
+    }
+    atomic_fetch_sub(&channel->slot_waiters, 1);
+    if (index == CHANNEL_NONE)
+        atomic_store(&channel->is_full, 1);
+    return index;
+}
+
+/* Of a copy it is known which one it has. */
+static uint32_t slot_for_copy(uint32_t process)
+{
+    return try_slot(channel_copy(process)) ? channel_copy(process) : CHANNEL_NONE;
+}
+
+uint32_t slot_claim(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
+{
+    uint32_t index = process_is_copy ? slot_for_copy(parent) : wait_for_slot();
+    if (index == CHANNEL_NONE)
+        return index;
+    struct process_slot *slot = channel_process(target_channel, index);
+    slot->pid = (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
+    slot->parent_pid = (uint32_t)sys_call3(SYS_getppid, 0, 0, 0);
+    slot->parent = parent;
+    slot->flags = parent != CHANNEL_NONE ? PROCESS_FORKED : 0;
+    slot->parent_sequence = parent_sequence;
+    slot->parent_steps = parent_steps;
+    slot->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
+    slot->clock = atomic_load_explicit(&target_channel->clock, memory_order_relaxed);
+    atomic_store(&slot->notes, 0);
+    atomic_store(&slot->log, CHANNEL_NONE);
+    atomic_store(&slot->lost, 0);
+    describe(slot);
+    atomic_store_explicit(&slot->state, SLOT_READY, memory_order_release);
+    return index;
+}
