@@ -19,6 +19,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "answers.h"
+
 enum { CAPACITY = 64 * 1024 * 1024, PATIENCE = 2 /* seconds */ };
 
 struct symbolize_cache {
@@ -236,83 +238,6 @@ static bool tell_known(struct request *request, const struct symbolize_cache *ca
 
 /* ---- Writing ---- */
 
-/* Passes answers on, and keeps them: batches as they will be in the log. */
-struct answers {
-    const struct request *request;
-    uint8_t *data;
-    size_t size;
-    size_t capacity;
-    /* The batch that is not complete yet, and its module. */
-    size_t batch;
-    size_t module;
-    /* No memory: what there is from `batch` on is incomplete. */
-    bool failed;
-};
-
-static void put(struct answers *answers, const void *data, size_t size)
-{
-    if (answers->failed || size == 0)
-        return;
-    if (size > answers->capacity - answers->size) {
-        size_t capacity = 2 * (answers->size + size) + 4096;
-        uint8_t *grown = capacity <= LOG_MAX ? realloc(answers->data, capacity) : NULL;
-        answers->failed = grown == NULL;
-        if (answers->failed)
-            return;
-        answers->data = grown;
-        answers->capacity = capacity;
-    }
-    memcpy(answers->data + answers->size, data, size);
-    answers->size += size;
-}
-
-static void put_number(struct answers *answers, uint32_t value)
-{
-    put(answers, &value, sizeof value);
-}
-
-static void end_batch(struct answers *answers)
-{
-    uint32_t size = (uint32_t)(answers->size - answers->batch);
-    if (answers->failed || size == 0)
-        return;
-    size -= (uint32_t)sizeof size;
-    memcpy(answers->data + answers->batch, &size, sizeof size);
-    answers->batch = answers->size;
-}
-
-static void begin_batch(struct answers *answers, size_t index)
-{
-    const struct symbolize_module *module = &answers->request->modules[index];
-    end_batch(answers);
-    answers->module = index;
-    put_number(answers, 0); /* its size, later */
-    put_number(answers, (uint32_t)module->build_id_size);
-    put_number(answers, (uint32_t)strlen(module->path));
-    put(answers, module->build_id, module->build_id_size);
-    put(answers, module->path, strlen(module->path));
-}
-
-static void keep_answer(void *context, size_t module, uint64_t offset,
-                        const struct symbolize_frame *frames, size_t count)
-{
-    struct answers *answers = context;
-    answers->request->function(answers->request->context, module, offset, frames, count);
-    if (answers->request->modules[module].build_id_size == 0)
-        return;
-    if (answers->batch == answers->size || answers->module != module)
-        begin_batch(answers, module);
-    put(answers, &offset, sizeof offset);
-    put_number(answers, (uint32_t)count);
-    for (size_t i = 0; i < count; i++) {
-        put_number(answers, frames[i].line);
-        put_number(answers, (uint32_t)frames[i].function_size);
-        put_number(answers, (uint32_t)frames[i].file_size);
-        put(answers, frames[i].function, frames[i].function_size);
-        put(answers, frames[i].file, frames[i].file_size);
-    }
-}
-
 static void append(struct symbolize_cache *cache, const uint8_t *data, size_t size)
 {
     if (size == 0 || !lock(&cache->appending))
@@ -333,14 +258,17 @@ static bool is_best(const struct symbolize_summary *summary)
 
 static int ask(struct symbolize_cache *cache, const struct request *request)
 {
-    struct answers answers = {.request = request};
+    struct answers answers = {.modules = request->modules,
+                              .function = request->function,
+                              .context = request->context,
+                              .limit = LOG_MAX};
     struct symbolize_summary summary;
     /* Not for the child, which reads what nobody trusts. */
     if (madvise(cache, CAPACITY, MADV_DONTFORK) < 0)
         return errno;
-    int error = symbolize(request->modules, request->count, keep_answer, &answers, &summary);
+    int error = symbolize(request->modules, request->count, answers_keep, &answers, &summary);
     (void)madvise(cache, CAPACITY, MADV_DOFORK);
-    end_batch(&answers);
+    answers_end(&answers);
     if (error == 0 && is_best(&summary))
         append(cache, answers.data, answers.batch);
     free(answers.data);
