@@ -188,7 +188,7 @@ static void allow_many_files(void)
 static int record(const struct options *options, const char *path, const char *preload,
                   char *const *arguments)
 {
-    struct collector collector = {.output = options->output, .command = join(arguments)};
+    struct collector collector = {.command = join(arguments)};
     struct launch launch;
     ttd_error error;
     int reason = host_open(&collector.host, options->no_children ? CHANNEL_NO_CHILDREN : 0);
@@ -199,7 +199,7 @@ static int record(const struct options *options, const char *path, const char *p
     if (!launch_prepare(&launch, path, arguments, preload, &collector.host))
         return EXIT_RECORDER;
     collector.launched = launch.pid;
-    if (!collector_open(&collector, &error)) {
+    if (!collector_open(&collector, options->output, &error)) {
         message_error(options->output, &error);
         launch_cancel(&launch);
         return EXIT_OUTPUT;

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/random.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "messages.h"
 #include "origin.h"
 #include "runtime.h"
 
@@ -20,87 +11,20 @@
 
 enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20 };
 
-static void fill_random(void *bytes, size_t size)
+bool collector_open(struct collector *collector, const char *output, ttd_error *error)
 {
-    if (getrandom(bytes, size, 0) != (ssize_t)size)
-        message("no random numbers: ids of traces may not be unique");
-}
-
-static ttd_trace new_trace_info(const struct collector *collector)
-{
-    struct timespec now;
-    ttd_trace info = {
-        .group = collector->group,
-        .time_unit = CLOCK_UNIT_NS,
-        .architecture = TTD_ARCH_X86_64,
-        .pointer_size = 8,
-    };
-    clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t elapsed = atomic_load_explicit(&collector->host.channel->clock, memory_order_relaxed);
-    info.start_time = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)elapsed;
-    while (info.trace_id == 0)
-        fill_random(&info.trace_id, sizeof info.trace_id);
-    return info;
-}
-
-bool collector_open(struct collector *collector, ttd_error *error)
-{
-    fill_random(&collector->group, sizeof collector->group);
+    group_init(&collector->group, output);
     finishers_init(&collector->finishers);
-    ttd_trace info = new_trace_info(collector);
-    info.process_id = (uint64_t)collector->launched;
-    info.parent_process_id = (uint64_t)getpid();
-    collector->first = trace_open(collector->output, &info, error);
+    collector->first = group_open(&collector->group, &collector->host, collector->launched, error);
     return collector->first != NULL;
 }
 
-/* How many processes have had that id before this one. Ids come again where many are started. */
-static unsigned count_namesakes(struct collector *collector, uint32_t pid)
-{
-    unsigned count = 0;
-    for (size_t i = 0; i < collector->pid_count; i++)
-        count += collector->pids[i] == pid;
-    if (collector->pid_count == collector->pid_capacity) {
-        size_t capacity = collector->pid_capacity * 2 + 8;
-        uint32_t *pids = reallocarray(collector->pids, capacity, sizeof *pids);
-        if (pids == NULL)
-            return count;
-        collector->pids = pids;
-        collector->pid_capacity = capacity;
-    }
-    collector->pids[collector->pid_count++] = pid;
-    return count;
-}
-
-/* Beside the file of the launched program. */
-static void name_child_file(struct collector *collector, uint32_t pid, char *path, size_t size)
-{
-    unsigned namesakes = count_namesakes(collector, pid);
-    int used = snprintf(path, size, "%s.%u", collector->output, pid);
-    if (namesakes > 0 && used > 0 && (size_t)used < size)
-        snprintf(path + used, size - (size_t)used, ".%u", namesakes + 1);
-}
-
-/* A file for a child; a trace that is none if there can be no file; NULL without memory. */
+/* NULL without memory. */
 static struct trace *open_child_trace(struct collector *collector, const struct process_slot *slot)
 {
-    char path[2 * PATH_MAX];
-    ttd_error error;
     const struct process *parent = processes_parent(&collector->processes, slot);
-    ttd_trace info = new_trace_info(collector);
-    info.process_id = slot->pid;
-    info.parent_process_id = slot->parent_pid;
-    info.start_time += (int64_t)slot->clock;
-    info.parent_position = (ttd_position){slot->sequence, 0};
-    if (parent != NULL)
-        info.parent_trace_id = parent->trace->info.trace_id;
-    if (slot->flags & PROCESS_FORKED) {
-        info.flags |= TTD_TRACE_INHERITS;
-        info.parent_position = (ttd_position){slot->parent_sequence, slot->parent_steps};
-    }
-    name_child_file(collector, slot->pid, path, sizeof path);
-    struct trace *trace = trace_open(path, &info, &error);
-    return trace != NULL ? trace : trace_none(path, &info, &error);
+    return group_open_child(&collector->group, &collector->host, slot,
+                            parent != NULL ? parent->trace : NULL);
 }
 
 /* There is no memory to record a process. Its slot is not free: it may still write. */
@@ -341,5 +265,5 @@ void collector_close(struct collector *collector)
         trace_discard(collector->first);
     finishers_free(&collector->finishers);
     processes_free(&collector->processes);
-    free(collector->pids);
+    group_free(&collector->group);
 }

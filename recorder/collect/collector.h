@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "finishers.h"
+#include "group.h"
 #include "host.h"
 #include "processes.h"
 
@@ -18,16 +19,13 @@ struct collector {
     int launched_status; /* as from waitpid(), once `launched_done` */
     bool launched_done;
     volatile sig_atomic_t *done; /* set once the launched program has ended */
-    const char *output;
-    const char *command; /* of the launched program, for people */
-    ttd_group group;
+    const char *command;         /* of the launched program, for people */
+    struct group group;
     struct processes processes;
     uint32_t attention; /* the channel's, when it was last looked at */
     uint64_t next_flush;
     uint64_t next_reap;
     struct finishers finishers;
-    uint32_t *pids; /* of all children so far */
-    size_t pid_count, pid_capacity;
     /* For the summary. */
     struct trace *first; /* opened before the program starts; NULL once it has a process */
     bool first_attached;
@@ -37,10 +35,10 @@ struct collector {
 };
 
 /*
- * Opens the launched program's trace. False, with the reason in `error`, if that is impossible;
- * nothing is left behind then.
+ * Opens the launched program's trace in the file `output`, a path that must stay valid. False, with
+ * the reason in `error`, if that is impossible; nothing is left behind then.
  */
-bool collector_open(struct collector *collector, ttd_error *error);
+bool collector_open(struct collector *collector, const char *output, ttd_error *error);
 
 /* Collects until all recorded processes are gone, or `*detach` becomes non-zero. */
 void collector_run(struct collector *collector, const volatile sig_atomic_t *detach);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "group.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "messages.h"
+
+static void fill_random(void *bytes, size_t size)
+{
+    if (getrandom(bytes, size, 0) != (ssize_t)size)
+        message("no random numbers: ids of traces may not be unique");
+}
+
+void group_init(struct group *group, const char *output)
+{
+    *group = (struct group){.output = output};
+    fill_random(&group->id, sizeof group->id);
+}
+
+void group_free(struct group *group)
+{
+    free(group->pids);
+}
+
+static ttd_trace new_info(const struct group *group, const struct host *host)
+{
+    struct timespec now;
+    ttd_trace info = {
+        .group = group->id,
+        .time_unit = CLOCK_UNIT_NS,
+        .architecture = TTD_ARCH_X86_64,
+        .pointer_size = 8,
+    };
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t elapsed = atomic_load_explicit(&host->channel->clock, memory_order_relaxed);
+    info.start_time = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)elapsed;
+    while (info.trace_id == 0)
+        fill_random(&info.trace_id, sizeof info.trace_id);
+    return info;
+}
+
+struct trace *group_open(const struct group *group, const struct host *host, pid_t launched,
+                         ttd_error *error)
+{
+    ttd_trace info = new_info(group, host);
+    info.process_id = (uint64_t)launched;
+    info.parent_process_id = (uint64_t)getpid();
+    return trace_open(group->output, &info, error);
+}
+
+/* How many processes have had that id before this one. Ids come again where many are started. */
+static unsigned count_namesakes(struct group *group, uint32_t pid)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < group->pid_count; i++)
+        count += group->pids[i] == pid;
+    if (group->pid_count == group->pid_capacity) {
+        size_t capacity = group->pid_capacity * 2 + 8;
+        uint32_t *pids = reallocarray(group->pids, capacity, sizeof *pids);
+        if (pids == NULL)
+            return count;
+        group->pids = pids;
+        group->pid_capacity = capacity;
+    }
+    group->pids[group->pid_count++] = pid;
+    return count;
+}
+
+/* Beside the file of the launched program. */
+static void name_child_file(struct group *group, uint32_t pid, char *path, size_t size)
+{
+    unsigned namesakes = count_namesakes(group, pid);
+    int used = snprintf(path, size, "%s.%u", group->output, pid);
+    if (namesakes > 0 && used > 0 && (size_t)used < size)
+        snprintf(path + used, size - (size_t)used, ".%u", namesakes + 1);
+}
+
+struct trace *group_open_child(struct group *group, const struct host *host,
+                               const struct process_slot *slot, const struct trace *parent)
+{
+    char path[2 * PATH_MAX];
+    ttd_error error;
+    ttd_trace info = new_info(group, host);
+    info.process_id = slot->pid;
+    info.parent_process_id = slot->parent_pid;
+    info.start_time += (int64_t)slot->clock;
+    info.parent_position = (ttd_position){slot->sequence, 0};
+    if (parent != NULL)
+        info.parent_trace_id = parent->info.trace_id;
+    if (slot->flags & PROCESS_FORKED) {
+        info.flags |= TTD_TRACE_INHERITS;
+        info.parent_position = (ttd_position){slot->parent_sequence, slot->parent_steps};
+    }
+    name_child_file(group, slot->pid, path, sizeof path);
+    struct trace *trace = trace_open(path, &info, &error);
+    return trace != NULL ? trace : trace_none(path, &info, &error);
+}
