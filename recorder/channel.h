@@ -43,8 +43,9 @@ enum {
     CHANNEL_SLOTS = 2 * CHANNEL_PROCESSES,
     CHANNEL_THREADS = 8192,
     CHANNEL_CHUNK_SIZE = 64 * 1024,
-    /* 64 MiB of what is not collected yet: half a second of the busiest program. Beyond that, a
-       thread waits before it takes another chunk; but a first one is there for every thread. */
+    /* 64 MiB of full chunks that are not collected yet: half a second of the busiest program.
+       Beyond that, a thread waits before it takes another one; but one is there for every thread.
+     */
     CHANNEL_BACKLOG = 1024,
     /* Those who wait are woken when no more is left: waking them for every chunk costs the busiest
        programs more than they gain. */
@@ -122,7 +123,7 @@ struct chunk {
     alignas(64) _Atomic uint32_t committed; /* bytes of data that are complete */
     _Atomic uint32_t next;                  /* set once nothing more will be committed here */
     uint32_t free_next;                     /* in the stack of free chunks */
-    uint32_t counts;                        /* in the backlog */
+    uint32_t counts;                        /* in the backlog: it is full */
     alignas(64) uint64_t data[(CHANNEL_CHUNK_SIZE - 64) / 8];
 };
 
@@ -147,7 +148,7 @@ struct channel {
     _Atomic uint32_t fresh;                   /* chunks that were ever taken; no more are touched */
     _Atomic uint32_t freed;                   /* futex: moves whenever a chunk is freed */
     _Atomic uint32_t waiters;                 /* threads that wait for it */
-    _Atomic uint32_t backlog;                 /* chunks in use beyond the first ones */
+    _Atomic uint32_t backlog;                 /* full chunks that are not collected yet */
 
     _Atomic uint32_t slots_freed;  /* futex: moves whenever a process slot is freed */
     _Atomic uint32_t slot_waiters; /* processes that wait for one */

@@ -82,6 +82,7 @@ typedef struct report_leaks {
     bool shows_runtime;
     /** It is not, or not all, told what the runtimes keep. */
     bool counts_runtime;
+    /** Why, if it was. */
     bool was_killed;
     bool is_at_end;
 } report_leaks;

@@ -8,8 +8,8 @@ static void text_runtime(report *to, const report_leaks *data)
         out_text(to->output, data->was_killed
                                  ? "The program was killed: what the C/C++ runtime keeps until "
                                    "exit is counted as well\n"
-                                 : "The trace does not say of all blocks that the C/C++ runtime "
-                                   "keeps until exit: the rest is counted as well\n");
+                                 : "What the C/C++ runtime keeps until exit is not, or not all, "
+                                   "known: the rest is counted as well\n");
     if (!runtime->blocks)
         return;
     report_count(to->output, runtime->blocks, "block");

@@ -64,8 +64,19 @@ static bool has_ended(uint32_t pid)
     return ended;
 }
 
-static void read_copy(struct told *told, struct host *host, uint32_t copy)
+/* Whether nothing of it was lost. */
+static bool has_all(const struct thread_slot *slot, const struct stream *stream)
 {
+    uint64_t lost = 0;
+    for (int i = 0; i < LOSS_COUNTERS; i++)
+        lost |= atomic_load_explicit(&slot->lost[i], memory_order_relaxed);
+    return lost == 0 && !stream->broken;
+}
+
+/* False when not all is there. */
+static bool read_copy(struct told *told, struct host *host, uint32_t copy)
+{
+    bool is_all = true;
     for (uint32_t index = 1; index <= CHANNEL_THREADS; index++) {
         struct thread_slot *slot = channel_thread(host->channel, index);
         uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
@@ -77,25 +88,27 @@ static void read_copy(struct told *told, struct host *host, uint32_t copy)
             take(told, &record);
             stream_consume(&stream, &record);
         }
+        is_all = is_all && has_all(slot, &stream);
         stream_close(&stream, host, &slot->first);
         atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
     }
+    return is_all && told->released_count < BLOCKS_MAX;
 }
 
 /* Takes what the copy of a process told; whether that is all. */
-static bool listen(struct told *told, struct host *host, uint32_t index, uint32_t pid)
+static bool hear_copy(struct told *told, struct host *host, uint32_t index, uint32_t pid)
 {
     struct process_slot *copy = channel_process(host->channel, index);
     if (atomic_load_explicit(&copy->state, memory_order_acquire) != SLOT_READY ||
         !has_ended(copy->pid))
         return false;
-    read_copy(told, host, index);
+    bool is_all = read_copy(told, host, index);
     struct stream log = {0};
     stream_close(&log, host, &copy->log);
     /* Or it is what an earlier process in the slot has left, too late. */
     bool is_its_own = copy->parent_pid == pid;
-    bool is_all = is_its_own && (atomic_load(&copy->notes) & NOTE_TOLD_ALL) != 0 &&
-                  told->released_count < BLOCKS_MAX;
+    is_all = is_all && is_its_own && atomic_load(&copy->lost) == 0 &&
+             (atomic_load(&copy->notes) & NOTE_TOLD_ALL) != 0;
     if (!is_its_own)
         told->released_count = 0;
     host_free_process(host, copy);
@@ -106,6 +119,6 @@ void runtime_collect(struct trace *trace, struct host *host, uint32_t slot, uint
 {
     static struct told told;
     told.released_count = told.own_count = 0;
-    bool is_all = listen(&told, host, channel_copy(slot), pid);
+    bool is_all = hear_copy(&told, host, channel_copy(slot), pid);
     trace_runtime_blocks(trace, told.released, told.released_count, is_all);
 }

@@ -51,7 +51,7 @@ static uint64_t *log_room(size_t words)
 {
     if (process_log.limit - process_log.write >= (ptrdiff_t)words)
         return process_log.write;
-    uint32_t index = chunk_wait(process_log.chunk == NULL, &process_log.starving);
+    uint32_t index = chunk_wait(process_log.chunk, &process_log.starving);
     if (index == CHANNEL_NONE)
         return NULL;
     struct chunk *chunk = channel_chunk(target_channel, index);

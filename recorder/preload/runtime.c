@@ -65,16 +65,22 @@ static void await(long copy)
         ;
 }
 
-/* In the copy. Even looking the functions up may wait for a lock that is never released. */
-static void release_all(void)
+/*
+ * In the copy. Even looking the functions up may wait for a lock that is never released. The C++
+ * runtime may have been loaded with a plugin, which sees it alone. False if the C library cannot.
+ */
+static bool release_all(void)
 {
-    freeres_function *c, *cxx;
-    *(void **)&cxx = dlsym(RTLD_DEFAULT, "_ZN9__gnu_cxx9__freeresEv");
+    freeres_function *c, *cxx = NULL;
+    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    if (library != NULL)
+        *(void **)&cxx = dlsym(library, "_ZN9__gnu_cxx9__freeresEv");
     if (cxx != NULL)
         cxx();
     *(void **)&c = dlsym(RTLD_DEFAULT, "__libc_freeres");
     if (c != NULL)
         c();
+    return c != NULL;
 }
 
 __attribute__((destructor)) static void ask_runtimes(void)
@@ -92,8 +98,8 @@ __attribute__((destructor)) static void ask_runtimes(void)
         process_is_copy = true;
         isolate();
         target_leave(thread);
-        release_all();
-        process_told_all();
+        if (release_all())
+            process_told_all();
         sys_call3(SYS_exit_group, 0, 0, 0);
     }
     if (copy > 0)

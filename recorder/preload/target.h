@@ -124,10 +124,10 @@ void collector_wake(void);
 uint32_t slot_claim(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps);
 
 /*
- * Takes a chunk: at once if it is the first of its chain, else waiting while that can help.
- * CHANNEL_NONE if none came.
+ * Takes a chunk: at once if it is the first of its chain, else in place of the one that is full,
+ * waiting while that can help. CHANNEL_NONE if none came.
  */
-uint32_t chunk_wait(bool first, bool *starving);
+uint32_t chunk_wait(struct chunk *full, bool *starving);
 
 /* The process's log of modules (modules.c). */
 

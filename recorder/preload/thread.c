@@ -25,17 +25,20 @@ bool collector_is_gone(void)
            sys_call3(SYS_kill, target_channel->collector_pid, 0, 0) == -ESRCH;
 }
 
-static uint32_t take_chunk(bool first)
+/* The full chunk counts from now on, if there is another one. */
+static uint32_t take_chunk(struct chunk *full)
 {
     struct channel *channel = target_channel;
-    if (!first && atomic_fetch_add(&channel->backlog, 1) >= CHANNEL_BACKLOG) {
+    if (full != NULL && atomic_fetch_add(&channel->backlog, 1) >= CHANNEL_BACKLOG) {
         atomic_fetch_sub(&channel->backlog, 1);
         return CHANNEL_NONE;
     }
     uint32_t index = channel_take_chunk(channel);
     if (index != CHANNEL_NONE)
-        channel_chunk(channel, index)->counts = !first;
-    else if (!first)
+        channel_chunk(channel, index)->counts = 0;
+    if (full != NULL && index != CHANNEL_NONE)
+        full->counts = 1;
+    else if (full != NULL)
         atomic_fetch_sub(&channel->backlog, 1);
     return index;
 }
@@ -52,12 +55,12 @@ static bool is_unwanted(void)
     return true;
 }
 
-uint32_t chunk_wait(bool first, bool *starving)
+uint32_t chunk_wait(struct chunk *full, bool *starving)
 {
     struct channel *channel = target_channel;
     if (is_unwanted())
         return CHANNEL_NONE;
-    uint32_t index = take_chunk(first);
+    uint32_t index = take_chunk(full);
     if (index != CHANNEL_NONE || *starving) {
         *starving = index == CHANNEL_NONE;
         return index;
@@ -66,7 +69,7 @@ uint32_t chunk_wait(bool first, bool *starving)
     atomic_fetch_add(&channel->waiters, 1);
     for (int i = 0; i < WAIT_TIMES; i++) {
         uint32_t freed = atomic_load(&channel->freed);
-        index = take_chunk(first);
+        index = take_chunk(full);
         if (index != CHANNEL_NONE)
             break;
         if (collector_is_gone())
@@ -95,7 +98,7 @@ static void tick(void)
 
 static bool thread_next_chunk(struct thread *thread)
 {
-    uint32_t index = chunk_wait(thread->chunk == NULL, &thread->starving);
+    uint32_t index = chunk_wait(thread->chunk, &thread->starving);
     if (index == CHANNEL_NONE)
         return false;
     tick();

@@ -243,6 +243,16 @@ class Threads(Recording):
             self.assertEqual(self.assert_sound()['total_blocks'], 0)
 
 
+    def test_many_that_hold_a_chunk(self):
+        """What a thread has begun to fill does not count as waiting to be collected."""
+        result = self.record(program('holders'))
+        if result.returncode == 77:
+            self.skipTest('the system does not allow so many threads')
+        self.assertEqual(result.stdout, b'done\n')
+        info = analyze('info', self.trace)
+        self.assertEqual(info['lost_events'], 0)
+        self.assertGreaterEqual(info['frees'], 1040 * 1500 + 60000)
+
     def test_more_than_there_is_room_for(self):
         result = self.record(program('many_threads'))
         if result.returncode == 77:
@@ -358,7 +368,8 @@ class Children(Recording):
 
     def test_runtimes_told(self):
         """Whether the runtimes could say what they keep, if only that it is nothing."""
-        for script, counted in ((':', False), ('kill -KILL $$', True)):
+        no_room = 'echo text; ulimit -v 1000'  # for what the copy would record
+        for script, counted in ((':', False), ('kill -KILL $$', True), (no_room, True)):
             self.record('dash', '-c', script)
             self.assertIs(analyze('leaks', self.trace)['runtime_counted'], counted)
 

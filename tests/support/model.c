@@ -178,15 +178,15 @@ static uint64_t new_block(model *m)
     return address;
 }
 
-/* A loop over three call sites, most of the time. */
+/* A loop over four call sites, most of the time. */
 static void choose_site(model *m, ttd_event *event)
 {
     entropy *from = &m->from;
-    uint64_t site = chance(from, 8) ? entropy_below(from, 6) : m->events % 3;
-    if (site % 3 != 2)
-        event->action = site % 3 == 0 ? TTD_ACTION_ALLOC : TTD_ACTION_FREE;
+    uint64_t site = chance(from, 32) ? entropy_below(from, 8) : m->events % 4;
+    if (!chance(from, 32))
+        event->action = site % 4 < 2 ? TTD_ACTION_ALLOC : TTD_ACTION_FREE;
     event->stack = m->stacks ? (ttd_id)(1 + site % m->stacks) : TTD_NONE;
-    event->heap = m->heaps && !chance(from, 16) ? 1 : TTD_NONE;
+    event->heap = m->heaps && !chance(from, 64) ? 1 : TTD_NONE;
 }
 
 static void program_properties(model *m, ttd_event *event)
@@ -214,14 +214,14 @@ static void program_properties(model *m, ttd_event *event)
 static void vary_properties(model *m, ttd_event *event, uint64_t parameters[TTD_PARAMETERS_MAX])
 {
     entropy *from = &m->from;
-    if (event->action != TTD_ACTION_REALLOC && chance(from, 8))
+    if (event->action != TTD_ACTION_REALLOC && chance(from, 32))
         event->api = event->action == TTD_ACTION_ALLOC ? TTD_API_NEW : TTD_API_DELETE;
-    event->flags = chance(from, 16);
-    if (chance(from, 8))
+    event->flags = chance(from, 64);
+    if (chance(from, 32))
         return;
     event->parameter_count = (uint32_t)ttd_event_parameters(event, parameters);
     event->parameters = parameters;
-    if (chance(from, 16))
+    if (chance(from, 64))
         parameters[entropy_below(from, event->parameter_count)] ^= 8;
 }
 
@@ -280,7 +280,8 @@ ttd_status model_event(model *m, ttd_writer *writer)
         program_properties(m, &event);
         if (m->style == MODEL_LOOP)
             vary_properties(m, &event, parameters);
-        event.wall_time = m->wall_time + m->time_unit * chance(from, 4);
+        event.wall_time =
+            m->wall_time + m->time_unit * chance(from, m->style == MODEL_LOOP ? 32 : 4);
     } else {
         event.action = (uint8_t)(TTD_ACTION_ALLOC + entropy_below(from, 8));
         any_times(m, &event);

@@ -208,8 +208,8 @@ void ttd_events_encoder_clear(ttd_events_encoder *encoder);
 
 /**
  * Adds an event if it is usual and just as predicted but for its size and address, as most are. It
- * need not be known to be valid: it follows the event before, which was, in the same thread, and
- * shares its heap and stack with another one.
+ * need not be known to be valid: it follows the event before, which was, in the same thread and at
+ * the same wall time, and shares its heap and stack with another one.
  *
  * @return false if it is not so, or there is no room: nothing has changed then
  */
