@@ -41,7 +41,7 @@ static inline bool parse(const struct process *process, struct reader *reader,
     const struct call_shape *shape = &call_shapes[record_operation(head)];
     *parsed = (struct parsed){.shape = shape, .operands = record->words + 1};
     return shape->kind != CALL_UNKNOWN && kept <= reader->depth &&
-           kept + added <= STACK_DEPTH_MAX && reader->sequence <= TTD_SEQUENCE_MAX &&
+           kept + added <= STACK_DEPTH_MAX &&
            record->count == 1u + changes + shape->operands + added &&
            (changes == 0 || parse_changes(process, reader, record, parsed));
 }

@@ -304,6 +304,19 @@ class Deaths(Recording):
         self.assertFalse(analyze('info', self.trace)['closed'])
 
 
+class Forgeries(Recording):
+    def test_threads_that_cannot_be(self):
+        """Nothing in the shared memory is trusted: what is wrong there is a loss, and no more."""
+        self.assertEqual(self.record(program('forger')).returncode, 0)
+        info = analyze('info', self.trace)
+        self.assertEqual((info['closed'], info['end_reason']), (True, 'exited'))
+        self.assertGreaterEqual(min(info['allocs'], info['frees']), 1000)
+        addresses = {event.get('address') for event in analyze('events', self.trace)}
+        self.assertNotIn('0x1000', addresses)
+        self.assertFalse(analyze('leaks', self.trace)['certain'])
+        self.assertEqual(analyze('verify', self.trace)['problems'], [])
+
+
 class Children(Recording):
     def traces(self):
         return sorted(self.directory.glob('trace.bin.*'))

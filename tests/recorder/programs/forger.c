@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes over the shared memory as no recorded thread would: threads with records that cannot be.
+ * Then it goes on, and what it does is recorded. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recorder/channel.h"
+
+enum { CALLS = 1000, WAIT_US = 200 * 1000 };
+
+struct forgery {
+    uint64_t sequence; /* 0 for a new one */
+    uint64_t words[4];
+    uint32_t committed;
+    uint32_t first; /* 0 for the chunk with the words */
+};
+
+static struct channel *find_channel(void)
+{
+    char line[512];
+    void *begin = NULL;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (begin == NULL && fgets(line, sizeof line, maps) != NULL)
+        if (strstr(line, "/memfd:ttdrecord") != NULL)
+            sscanf(line, "%p-", &begin);
+    fclose(maps);
+    return begin;
+}
+
+static uint32_t own_slot(struct channel *channel)
+{
+    for (uint32_t index = 1; index <= CHANNEL_PROCESSES; index++)
+        if (channel_process(channel, index)->pid == (uint32_t)getpid())
+            return index;
+    return CHANNEL_NONE;
+}
+
+static void forge(struct channel *channel, uint32_t thread, const struct forgery *forgery)
+{
+    struct thread_slot *slot = channel_thread(channel, thread);
+    uint32_t index = channel_take_chunk(channel);
+    memcpy(channel_chunk(channel, index)->data, forgery->words, sizeof forgery->words);
+    channel_chunk(channel, index)->counts = 0;
+    channel_chunk(channel, index)->committed = forgery->committed;
+    slot->tid = (uint32_t)getpid();
+    slot->sequence = forgery->sequence;
+    if (slot->sequence == 0)
+        slot->sequence = atomic_fetch_add(&channel->sequence, 1) + 1;
+    slot->first = forgery->first != 0 ? forgery->first : index;
+    slot->state = SLOT_READY | own_slot(channel) << SLOT_PROCESS;
+}
+
+int main(void)
+{
+    const struct forgery forgeries[] = {
+        {UINT64_MAX, {record_head(TTD_API_MALLOC, 0, 0, 0, 3), 10, 0x1000}, 24, 0},
+        {0, {record_head(TTD_API_MALLOC, RECORD_SEQUENCE, 0, 0, 4), UINT64_MAX, 10, 0x1000}, 32, 0},
+        {0, {record_head(0xff, 0, 0, 0, 1)}, 8, 0},
+        {0, {record_head(TTD_API_MALLOC, 0, 5, 0, 3), 10, 0x1000}, 24, 0},
+        {0, {record_head(TTD_API_MALLOC, 0, 0, 9, 3), 10, 0x1000}, 24, 0},
+        {0, {record_head(TTD_API_MALLOC, 0, 0, 9, 12), 10, 0x1000}, 24, 0},
+        {0, {record_head(TTD_API_MALLOC, 0, 0, 0, 0)}, 24, 0},
+        {0, {record_head(TTD_API_MALLOC, 0, 0, 0, 3), 10, 0x1000}, UINT32_MAX, 0},
+        {0, {0}, 0, UINT32_MAX},
+    };
+    struct channel *channel = find_channel();
+    if (channel == NULL)
+        return 77;
+    for (uint32_t i = 0; i < sizeof forgeries / sizeof *forgeries; i++)
+        forge(channel, CHANNEL_THREADS - i, &forgeries[i]);
+    atomic_fetch_add(&channel->attention, 1);
+    usleep(WAIT_US);
+    for (int i = 0; i < CALLS; i++) {
+        void *volatile block = malloc(16);
+        free(block);
+    }
+    return 0;
+}
