@@ -200,7 +200,8 @@ enum record_flags {
 
 /*
  * Calls of the C library and of C++ are recorded under their ttd_api_function, arguments as they
- * were passed, then the result (none for releases; posix_memalign: its status, then the address).
+ * were passed, then the result (none for releases; posix_memalign: its status, then the address):
+ * see call_shapes.
  * Reallocations are recorded without a result when they begin, and then:
  */
 enum operation {

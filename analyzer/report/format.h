@@ -82,7 +82,7 @@ typedef struct report_leaks {
     bool shows_runtime;
     /** It is not, or not all, told what the runtimes keep. */
     bool counts_runtime;
-    /** Why, if it was. */
+    /** The program was, which is why. */
     bool was_killed;
     bool is_at_end;
 } report_leaks;

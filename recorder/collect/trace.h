@@ -82,8 +82,9 @@ static inline void trace_event(struct trace *trace, const ttd_event *event, ttd_
         trace_late(trace, event);
         return;
     }
-    ttd_status status = trace->writer != NULL ? ttd_writer_event(trace->writer, event) : TTD_OK;
-    if (trace->writer == NULL || status != TTD_OK) {
+    ttd_status status =
+        trace->writer != NULL ? ttd_writer_event(trace->writer, event) : TTD_ERROR_MISUSE;
+    if (status != TTD_OK) {
         trace_unwritten(trace, status);
         return;
     }

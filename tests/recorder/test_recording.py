@@ -242,19 +242,18 @@ class Threads(Recording):
             self.assertEqual(info['threads'], 9)
             self.assertEqual(self.assert_sound()['total_blocks'], 0)
 
-
     def test_many_that_hold_a_chunk(self):
         """What a thread has begun to fill does not count as waiting to be collected."""
-        result = self.record(program('holders'))
+        result = self.record(program('many_threads'), '1040', '3000')
         if result.returncode == 77:
             self.skipTest('the system does not allow so many threads')
         self.assertEqual(result.stdout, b'done\n')
         info = analyze('info', self.trace)
         self.assertEqual(info['lost_events'], 0)
-        self.assertGreaterEqual(info['frees'], 1040 * 1500 + 60000)
+        self.assertGreaterEqual(info['frees'], 1040 * 1501 + 30000)
 
     def test_more_than_there_is_room_for(self):
-        result = self.record(program('many_threads'))
+        result = self.record(program('many_threads'), '9000', '0')
         if result.returncode == 77:
             self.skipTest('the system does not allow so many threads')
         self.assertEqual(result.stdout, b'done\n')

@@ -67,21 +67,13 @@ typedef enum ttd_event_usual {
     TTD_USUAL_FREE = 2
 } ttd_event_usual;
 
-/** What an event that returned is, provided that its API's template has just that parameter. */
-static inline ttd_event_usual ttd_event_usual_of(const ttd_event *event)
+/** Exchanges 0 and the predicted value, so that a right prediction is coded as 0; its own inverse.
+ */
+static inline uint64_t ttd_swap_predicted(uint64_t value, uint64_t predicted)
 {
-    if (event->parameter_count != 1 || !event->parameters || event->result != 1)
-        return TTD_USUAL_NONE;
-    uint64_t parameter = *event->parameters;
-    uint64_t others =
-        event->previous_address | event->reserve_size | event->commit_size | event->make_read_only;
-    if (event->action == TTD_ACTION_ALLOC && event->address != 0 &&
-        (others | event->base_address | (parameter ^ event->size)) == 0)
-        return TTD_USUAL_ALLOC;
-    if (event->action == TTD_ACTION_FREE && event->base_address != 0 &&
-        (others | event->address | event->size | (parameter ^ event->base_address)) == 0)
-        return TTD_USUAL_FREE;
-    return TTD_USUAL_NONE;
+    if (value == predicted)
+        return 0;
+    return value == 0 ? predicted : value;
 }
 
 /** What call sites have in common, and what is predicted from the last event of the shape. */

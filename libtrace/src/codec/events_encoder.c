@@ -100,6 +100,23 @@ static inline uint32_t predicted_shape(const ttd_events_encoder *encoder)
     return encoder->count ? state->shapes[state->shape].next : 0;
 }
 
+/** What an event that returned is, provided that its API's template has just that parameter. */
+static inline ttd_event_usual usual_of(const ttd_event *event)
+{
+    if (event->parameter_count != 1 || !event->parameters || event->result != 1)
+        return TTD_USUAL_NONE;
+    uint64_t parameter = *event->parameters;
+    uint64_t others =
+        event->previous_address | event->reserve_size | event->commit_size | event->make_read_only;
+    if (event->action == TTD_ACTION_ALLOC && event->address != 0 &&
+        (others | event->base_address | (parameter ^ event->size)) == 0)
+        return TTD_USUAL_ALLOC;
+    if (event->action == TTD_ACTION_FREE && event->base_address != 0 &&
+        (others | event->address | event->size | (parameter ^ event->base_address)) == 0)
+        return TTD_USUAL_FREE;
+    return TTD_USUAL_NONE;
+}
+
 /** Whether a usual event is of a shape. */
 static inline bool has_shape(const ttd_event *event, ttd_event_usual usual,
                              const ttd_event_shape *shape, const ttd_event_class *class)
@@ -167,7 +184,7 @@ static void encode_clock(ttd_events_encoder *encoder, uint64_t wall_time)
 static inline void encode_size(ttd_events_encoder *encoder, const ttd_event *event,
                                ttd_event_shape *shape)
 {
-    ttd_events_put(encoder, TTD_COLUMN_SIZES, swap_predicted(event->size, shape->size));
+    ttd_events_put(encoder, TTD_COLUMN_SIZES, ttd_swap_predicted(event->size, shape->size));
     shape->size = event->size;
 }
 
@@ -189,7 +206,7 @@ bool ttd_events_encoder_add_predicted(ttd_events_encoder *encoder, const ttd_eve
 {
     ttd_event_state *state = &encoder->state;
     uint32_t number = predicted_shape(encoder);
-    ttd_event_usual usual = ttd_event_usual_of(event);
+    ttd_event_usual usual = usual_of(event);
     if (usual == TTD_USUAL_NONE || number == 0 || encoder->room == 0)
         return false;
     ttd_event_shape *shape = &state->shapes[number];

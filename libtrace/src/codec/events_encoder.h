@@ -18,14 +18,6 @@ static inline void ttd_events_put(ttd_events_encoder *encoder, ttd_column column
     ttd_buffer_append_varint(&encoder->columns[column], value);
 }
 
-/** Exchanges 0 and the predicted value, so that a right prediction is coded as 0. */
-static inline uint64_t swap_predicted(uint64_t value, uint64_t predicted)
-{
-    if (value == predicted)
-        return 0;
-    return value == 0 ? predicted : value;
-}
-
 /** The form of an event, without how its parameters are stored. */
 static inline unsigned ttd_events_form(const ttd_event *event)
 {

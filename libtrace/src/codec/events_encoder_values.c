@@ -89,7 +89,7 @@ void ttd_events_encode_extra(ttd_events_encoder *encoder, const ttd_event *event
     for (uint32_t i = 0; i < event->parameter_count; i++) {
         if (class->items && class->items[i] != 'X')
             continue;
-        ttd_events_put(encoder, TTD_COLUMN_EXTRA, swap_predicted(event->parameters[i], *last));
+        ttd_events_put(encoder, TTD_COLUMN_EXTRA, ttd_swap_predicted(event->parameters[i], *last));
         *last++ = event->parameters[i];
     }
 }

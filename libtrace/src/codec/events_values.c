@@ -56,14 +56,6 @@ static inline uint64_t take(ttd_cursor *cursor)
     return result.value;
 }
 
-/** See swap_predicted() of the encoder: it is its own inverse. */
-static inline uint64_t swap_predicted(uint64_t value, uint64_t predicted)
-{
-    if (value == predicted)
-        return 0;
-    return value == 0 ? predicted : value;
-}
-
 static void decode_sizes(ttd_events_decoder *decoder)
 {
     ttd_event *events = decoder->batch->events;
@@ -72,7 +64,7 @@ static void decode_sizes(ttd_events_decoder *decoder)
     for (size_t i = 0; i < count; i++) {
         size_t index = decoder->sized[i];
         ttd_event_shape *shape = decoder->shapes[index];
-        shape->size = swap_predicted(take(&sizes), shape->size);
+        shape->size = ttd_swap_predicted(take(&sizes), shape->size);
         events[index].size = shape->size;
     }
     decoder->columns[TTD_COLUMN_SIZES] = sizes;
@@ -137,7 +129,7 @@ static void decode_parameters(ttd_events_decoder *decoder, ttd_event *event,
     uint64_t *stored = decoder->state.stored + shape->stored;
     for (unsigned i = 0; i < class->stored; i++)
         stored[i] =
-            swap_predicted(ttd_cursor_varint(&decoder->columns[TTD_COLUMN_EXTRA]), stored[i]);
+            ttd_swap_predicted(ttd_cursor_varint(&decoder->columns[TTD_COLUMN_EXTRA]), stored[i]);
     if (!class->items)
         memcpy(parameters, stored, class->stored * sizeof *stored);
     else if (!ttd_template_apply(class->items, event, stored, parameters))
