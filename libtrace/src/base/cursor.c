@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/cursor.h"
 
+#include "base/take.h"
+
 void ttd_cursor_fail(ttd_cursor *cursor, const char *what)
 {
     if (!cursor->error)
@@ -65,6 +67,14 @@ uint64_t ttd_cursor_varint_slow(ttd_cursor *cursor)
     }
     ttd_cursor_fail(cursor, "varint exceeds 64 bits");
     return 0;
+}
+
+ttd_taken ttd_take_slow(ttd_cursor cursor)
+{
+    ttd_taken result;
+    result.value = ttd_cursor_varint_slow(&cursor);
+    result.cursor = cursor;
+    return result;
 }
 
 uint64_t ttd_cursor_varint_max(ttd_cursor *cursor, uint64_t max)

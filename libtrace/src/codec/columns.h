@@ -51,8 +51,9 @@ void ttd_stacks_decoder_init(ttd_stacks_decoder *decoder, const ttd_allocator *a
 void ttd_stacks_decoder_free(ttd_stacks_decoder *decoder);
 /** Begins a chunk; errors are in the cursor. */
 void ttd_stacks_decoder_begin(ttd_stacks_decoder *decoder, ttd_cursor *payload, ttd_id first_id);
-/** The next stack; NULL or what is wrong. False without memory. */
-bool ttd_stacks_decoder_next(ttd_stacks_decoder *decoder, ttd_stack *stack, const char **what);
+/** The next `count` stacks; NULL or what is wrong. False without memory. */
+bool ttd_stacks_decoder_next(ttd_stacks_decoder *decoder, ttd_stack *stacks, size_t count,
+                             const char **what);
 /** What is wrong at the end; NULL if nothing. */
 const char *ttd_stacks_decoder_finish(ttd_stacks_decoder *decoder);
 

@@ -7,54 +7,8 @@
 
 #include <string.h>
 
+#include "base/take.h"
 #include "codec/api.h"
-
-/** A varint and the cursor behind it, so that the cursor itself can stay in registers. */
-typedef struct taken {
-    uint64_t value;
-    ttd_cursor cursor;
-} taken;
-
-static taken take_slow(ttd_cursor cursor)
-{
-    taken result;
-    result.value = ttd_cursor_varint_slow(&cursor);
-    result.cursor = cursor;
-    return result;
-}
-
-/** Squeezes the 7-bit groups of up to 8 bytes together. */
-static inline uint64_t squeeze(uint64_t x)
-{
-    x = (x & UINT64_C(0x7F007F007F007F00)) >> 1 | (x & UINT64_C(0x007F007F007F007F));
-    x = (x & UINT64_C(0x3FFF00003FFF0000)) >> 2 | (x & UINT64_C(0x00003FFF00003FFF));
-    return (x & UINT64_C(0x0FFFFFFF00000000)) >> 4 | (x & UINT64_C(0x000000000FFFFFFF));
-}
-
-/** A varint, without a branch for each of its bytes: their number is hard to predict. */
-static inline uint64_t take(ttd_cursor *cursor)
-{
-    size_t left = ttd_cursor_left(cursor);
-    const uint8_t *at = cursor->at;
-    if (left >= 1 && at[0] < 0x80) {
-        cursor->at = at + 1;
-        return at[0];
-    }
-    if (left >= 8) {
-        uint64_t x = ttd_get64(at);
-        uint64_t stops = ~x & UINT64_C(0x8080808080808080);
-        uint64_t mask = stops ^ (stops - 1); /* all bits of the varint's bytes */
-        x &= mask;
-        if (stops != 0 && x > mask >> 8) {
-            const uint64_t ones = UINT64_C(0x0101010101010101);
-            cursor->at = at + ((mask & ones) * ones >> 56);
-            return squeeze(x);
-        }
-    }
-    taken result = take_slow(*cursor);
-    *cursor = result.cursor;
-    return result.value;
-}
 
 static void decode_sizes(ttd_events_decoder *decoder)
 {
@@ -64,7 +18,7 @@ static void decode_sizes(ttd_events_decoder *decoder)
     for (size_t i = 0; i < count; i++) {
         size_t index = decoder->sized[i];
         ttd_event_shape *shape = decoder->shapes[index];
-        shape->size = ttd_swap_predicted(take(&sizes), shape->size);
+        shape->size = ttd_swap_predicted(ttd_take(&sizes), shape->size);
         events[index].size = shape->size;
     }
     decoder->columns[TTD_COLUMN_SIZES] = sizes;
@@ -74,7 +28,7 @@ static void decode_sizes(ttd_events_decoder *decoder)
 static inline uint32_t take_explicit(ttd_events_decoder *decoder, ttd_column column, uint64_t *last)
 {
     ttd_event_addresses *addresses = &decoder->addresses;
-    uint64_t address = *last + ttd_unzigzag(take(&decoder->columns[column]));
+    uint64_t address = *last + ttd_unzigzag(ttd_take(&decoder->columns[column]));
     *last = address;
     if (address == 0)
         ttd_events_decoder_fail(decoder, "address of an event");

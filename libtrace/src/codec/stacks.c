@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/take.h"
 
 void ttd_stacks_encoder_init(ttd_stacks_encoder *encoder, const ttd_allocator *allocator)
 {
@@ -145,27 +146,34 @@ static const char *first_error(const ttd_stacks_decoder *decoder)
     return NULL;
 }
 
-bool ttd_stacks_decoder_next(ttd_stacks_decoder *decoder, ttd_stack *stack, const char **what)
+bool ttd_stacks_decoder_next(ttd_stacks_decoder *decoder, ttd_stack *stacks, size_t count,
+                             const char **what)
 {
-    ttd_cursor *parents = &decoder->columns[TTD_STACK_PARENTS];
-    ttd_cursor *frames = &decoder->columns[TTD_STACK_FRAMES];
-    uint64_t back = ttd_cursor_varint(parents);
-    uint64_t frame = ttd_cursor_varint(frames);
-    if (back >= decoder->next_id)
-        ttd_cursor_fail(parents, "parent of a stack");
-    if (frame > decoder->frame_count)
-        ttd_cursor_fail(frames, "frame of a stack");
-    if (frame == 0 && !first_error(decoder)) {
-        if (!new_frame(decoder))
-            return false;
-        frame = decoder->frame_count;
+    ttd_cursor parents = decoder->columns[TTD_STACK_PARENTS];
+    ttd_cursor frames = decoder->columns[TTD_STACK_FRAMES];
+    const char *wrong = NULL;
+    for (size_t i = 0; i < count && !wrong; i++) {
+        ttd_id id = decoder->next_id++;
+        uint64_t back = ttd_take(&parents);
+        uint64_t frame = ttd_take(&frames);
+        if (frame == 0 && !frames.error) {
+            if (!new_frame(decoder))
+                return false;
+            frame = decoder->frame_count;
+        }
+        if (back >= id)
+            wrong = "parent of a stack";
+        else if (frame - 1 >= decoder->frame_count)
+            wrong = "frame of a stack";
+        else
+            stacks[i] = (ttd_stack){id, back ? id - (ttd_id)back : TTD_NONE,
+                                    decoder->modules[frame - 1], decoder->offsets[frame - 1]};
     }
+    decoder->columns[TTD_STACK_PARENTS] = parents;
+    decoder->columns[TTD_STACK_FRAMES] = frames;
     *what = first_error(decoder);
-    if (*what)
-        return true;
-    *stack = (ttd_stack){decoder->next_id, back ? decoder->next_id - (ttd_id)back : TTD_NONE,
-                         decoder->modules[frame - 1], decoder->offsets[frame - 1]};
-    decoder->next_id++;
+    if (!*what)
+        *what = wrong;
     return true;
 }
 

@@ -96,9 +96,8 @@ static ttd_status decode_stacks(ttd_reader *reader, ttd_batch *batch, size_t cou
                                 ttd_error *error)
 {
     const char *what = NULL;
-    for (size_t i = 0; i < count && !what; i++)
-        if (!ttd_stacks_decoder_next(&reader->stacks, &reader->rows.stacks[i], &what))
-            return no_memory(reader, error);
+    if (!ttd_stacks_decoder_next(&reader->stacks, reader->rows.stacks, count, &what))
+        return no_memory(reader, error);
     if (!what && count == reader->left)
         what = ttd_stacks_decoder_finish(&reader->stacks);
     if (what)

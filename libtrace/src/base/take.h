@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * Varints for the hottest loops, over a cursor that is a local variable: its address is never
+ * passed on, so that it stays in registers.
+ */
+#ifndef TTD_BASE_TAKE_H
+#define TTD_BASE_TAKE_H
+
+#include "base/cursor.h"
+
+/** A varint and the cursor behind it. */
+typedef struct ttd_taken {
+    uint64_t value;
+    ttd_cursor cursor;
+} ttd_taken;
+
+/** The general case of ttd_take(). */
+ttd_taken ttd_take_slow(ttd_cursor cursor);
+
+/** Squeezes the 7-bit groups of up to 8 bytes together. */
+static inline uint64_t ttd_squeeze(uint64_t x)
+{
+    x = (x & UINT64_C(0x7F007F007F007F00)) >> 1 | (x & UINT64_C(0x007F007F007F007F));
+    x = (x & UINT64_C(0x3FFF00003FFF0000)) >> 2 | (x & UINT64_C(0x00003FFF00003FFF));
+    return (x & UINT64_C(0x0FFFFFFF00000000)) >> 4 | (x & UINT64_C(0x000000000FFFFFFF));
+}
+
+/** As ttd_cursor_varint(), without a branch for each byte: their number is hard to predict. */
+static inline uint64_t ttd_take(ttd_cursor *cursor)
+{
+    size_t left = ttd_cursor_left(cursor);
+    const uint8_t *at = cursor->at;
+    if (left >= 1 && at[0] < 0x80) {
+        cursor->at = at + 1;
+        return at[0];
+    }
+    if (left >= 8) {
+        uint64_t x = ttd_get64(at);
+        uint64_t stops = ~x & UINT64_C(0x8080808080808080);
+        uint64_t mask = stops ^ (stops - 1); /* all bits of the varint's bytes */
+        x &= mask;
+        if (stops != 0 && x > mask >> 8) {
+            const uint64_t ones = UINT64_C(0x0101010101010101);
+            cursor->at = at + ((mask & ones) * ones >> 56);
+            return ttd_squeeze(x);
+        }
+    }
+    ttd_taken result = ttd_take_slow(*cursor);
+    *cursor = result.cursor;
+    return result.value;
+}
+
+#endif
