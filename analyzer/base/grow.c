@@ -4,8 +4,25 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-#define LARGE_PAGE (UINT64_C(2) << 20)
+#define LARGE_PAGE ((size_t)2 << 20)
+
+void grow_hint(void *memory, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+    if (!memory || size < LARGE_PAGE)
+        return;
+    /* All pages of it: were some left out, the system could no longer move them together. */
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t before = (uintptr_t)memory % page;
+    uintptr_t after = (page - (before + size) % page) % page;
+    madvise((char *)memory - before, before + size + after, MADV_HUGEPAGE);
+#else
+    (void)memory;
+    (void)size;
+#endif
+}
 
 ttd_status grow_array(void **array, size_t *capacity, size_t count, size_t size)
 {
@@ -22,21 +39,8 @@ ttd_status grow_array(void **array, size_t *capacity, size_t count, size_t size)
     void *grown = realloc(*array, wanted * size);
     if (!grown)
         return TTD_ERROR_NO_MEMORY;
+    grow_hint(grown, wanted * size);
     *array = grown;
     *capacity = wanted;
     return TTD_OK;
-}
-
-void grow_hint(void *memory, size_t size)
-{
-#ifdef MADV_HUGEPAGE
-    uintptr_t begin = (uintptr_t)memory;
-    uintptr_t first = (begin + LARGE_PAGE - 1) & ~(uintptr_t)(LARGE_PAGE - 1);
-    uintptr_t end = (begin + size) & ~(uintptr_t)(LARGE_PAGE - 1);
-    if (memory && first < end)
-        madvise((char *)memory + (first - begin), end - first, MADV_HUGEPAGE);
-#else
-    (void)memory;
-    (void)size;
-#endif
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/idtable.h"
 
+#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/grow.h"
+#include "base/table.h"
+
+#define FIRST_CAPACITY 16
 
 void idtable_init(idtable *table, size_t record_size)
 {
@@ -14,7 +17,7 @@ void idtable_init(idtable *table, size_t record_size)
 void idtable_free(idtable *table)
 {
     for (size_t i = 0; i < table->run_count; i++)
-        free(table->runs[i].records);
+        table_free(table->runs[i].records, table->runs[i].capacity * table->record_size);
     free(table->runs);
     idtable_init(table, table->record_size);
 }
@@ -40,6 +43,25 @@ static ttd_status run_for(idtable *table, ttd_id id, idtable_run **run)
     return TTD_OK;
 }
 
+/* Makes room for `count` more records. */
+static ttd_status reserve(idtable_run *run, size_t count, size_t record_size)
+{
+    size_t capacity = run->capacity ? run->capacity : FIRST_CAPACITY;
+    while (capacity - run->count < count) {
+        if (capacity > SIZE_MAX / 2 / record_size)
+            return TTD_ERROR_NO_MEMORY;
+        capacity *= 2;
+    }
+    if (capacity == run->capacity)
+        return TTD_OK;
+    void *records = table_resize(run->records, run->capacity * record_size, capacity * record_size);
+    if (!records)
+        return TTD_ERROR_NO_MEMORY;
+    run->records = records;
+    run->capacity = capacity;
+    return TTD_OK;
+}
+
 ttd_status idtable_append(idtable *table, ttd_id first, size_t count, void **records)
 {
     *records = NULL;
@@ -47,7 +69,7 @@ ttd_status idtable_append(idtable *table, ttd_id first, size_t count, void **rec
     ttd_status status = run_for(table, first, &run);
     if (status != TTD_OK || !run)
         return status;
-    status = grow_array(&run->records, &run->capacity, run->count + count, table->record_size);
+    status = reserve(run, count, table->record_size);
     if (status != TTD_OK)
         return status;
     *records = (char *)run->records + run->count * table->record_size;
@@ -57,10 +79,7 @@ ttd_status idtable_append(idtable *table, ttd_id first, size_t count, void **rec
 
 ttd_status idtable_add(idtable *table, ttd_id id, void **record)
 {
-    ttd_status status = idtable_append(table, id, 1, record);
-    if (status == TTD_OK && *record)
-        memset(*record, 0, table->record_size);
-    return status;
+    return idtable_append(table, id, 1, record);
 }
 
 void *idtable_get(const idtable *table, ttd_id id)

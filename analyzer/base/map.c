@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/map.h"
 
-#include <stdlib.h>
+#include "base/table.h"
 
 void map_init(hash_map *map)
 {
@@ -10,7 +10,7 @@ void map_init(hash_map *map)
 
 void map_free(hash_map *map)
 {
-    free(map->entries);
+    table_free(map->entries, map->capacity * sizeof *map->entries);
     map->entries = NULL;
     map->capacity = 0;
     map->count = 0;
@@ -22,17 +22,15 @@ static ttd_status rebuild(hash_map *map, size_t capacity)
         return TTD_ERROR_NO_MEMORY;
     hash_map grown = *map;
     grown.capacity = capacity;
-    grown.entries = malloc(capacity * sizeof *grown.entries);
+    grown.entries = table_resize(NULL, 0, capacity * sizeof *grown.entries);
     if (!grown.entries)
         return TTD_ERROR_NO_MEMORY;
-    for (size_t i = 0; i < capacity; i++)
-        grown.entries[i].value = MAP_NONE;
     for (size_t i = 0; i < map->capacity; i++) {
         const map_entry *entry = &map->entries[i];
-        if (entry->value != MAP_NONE)
+        if (entry->inverted)
             *map_find(&grown, entry->a, entry->b) = *entry;
     }
-    free(map->entries);
+    map_free(map);
     *map = grown;
     return TTD_OK;
 }
@@ -45,8 +43,8 @@ ttd_status map_set(hash_map *map, uint64_t a, uint64_t b, uint32_t value)
             return status;
     }
     map_entry *entry = map_find(map, a, b);
-    if (entry->value == MAP_NONE)
+    if (!entry->inverted)
         map->count++;
-    *entry = (map_entry){a, b, value};
+    *entry = (map_entry){a, b, ~value};
     return TTD_OK;
 }

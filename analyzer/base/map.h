@@ -16,7 +16,8 @@
 typedef struct map_entry {
     uint64_t a;
     uint64_t b;
-    uint32_t value;
+    /** Complement of the value, so that an entry of zeroes has MAP_NONE: it is empty. */
+    uint32_t inverted;
 } map_entry;
 
 /** All zero but for `key` when empty: see map_init(). */
@@ -35,7 +36,7 @@ static inline map_entry *map_find(const hash_map *map, uint64_t a, uint64_t b)
 {
     size_t mask = map->capacity - 1;
     size_t i = (size_t)hash_value(map->key, a ^ b * map->key.multiply) & mask;
-    while (map->entries[i].value != MAP_NONE && (map->entries[i].a != a || map->entries[i].b != b))
+    while (map->entries[i].inverted && (map->entries[i].a != a || map->entries[i].b != b))
         i = (i + 1) & mask;
     return &map->entries[i];
 }
@@ -43,7 +44,7 @@ static inline map_entry *map_find(const hash_map *map, uint64_t a, uint64_t b)
 /** The value of (a, b), or MAP_NONE. */
 static inline uint32_t map_get(const hash_map *map, uint64_t a, uint64_t b)
 {
-    return map->capacity ? map_find(map, a, b)->value : MAP_NONE;
+    return map->capacity ? ~map_find(map, a, b)->inverted : MAP_NONE;
 }
 
 /**

@@ -2,51 +2,36 @@
 #include "heap/live.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/grow.h"
+#include "base/table.h"
 
 #define FIRST_CAPACITY 1024
 
 /* 32 bits of hash say where an entry belongs. */
 #define CAPACITY_MAX ((size_t)1 << 31)
 
-/* So that a record is one line of the cache. */
-#define RECORD_ALIGNMENT 64
-
-_Static_assert(sizeof(heap_block) == RECORD_ALIGNMENT, "size of a record");
+/* A record is one line of the cache: a large table begins with a page. */
+_Static_assert(sizeof(heap_block) == 64, "size of a record");
 
 static size_t records_of(size_t slots)
 {
     return slots / 2;
 }
 
-/* Memory for the records of `capacity` slots; those that exist are copied. */
-static ttd_status allocate_records(heap_live *live, size_t capacity)
+static size_t record_bytes(size_t slots)
 {
-    size_t size = records_of(capacity) * sizeof(heap_block);
-    uint32_t *unused = realloc(live->unused, records_of(capacity) * sizeof *unused);
-    if (!unused)
-        return TTD_ERROR_NO_MEMORY;
-    live->unused = unused;
-    heap_block *blocks = aligned_alloc(RECORD_ALIGNMENT, size);
-    if (!blocks)
-        return TTD_ERROR_NO_MEMORY;
-    grow_hint(blocks, size);
-    if (live->block_count)
-        memcpy(blocks, live->blocks, live->block_count * sizeof *blocks);
-    free(live->blocks);
-    live->blocks = blocks;
-    return TTD_OK;
+    return records_of(slots) * sizeof(heap_block);
 }
 
-/* Moves what is in the slots to `capacity` others. */
-static ttd_status allocate_slots(heap_live *live, size_t capacity)
+static size_t slot_bytes(size_t slots)
 {
-    heap_slot *slots = calloc(capacity, sizeof *slots);
-    if (!slots)
-        return TTD_ERROR_NO_MEMORY;
-    grow_hint(slots, capacity * sizeof *slots);
+    return slots * sizeof(heap_slot);
+}
+
+/* Moves what is in the slots to `capacity` others, which are empty. */
+static void move_slots(heap_live *live, heap_slot *slots, size_t capacity)
+{
     for (size_t i = 0; i < live->slot_capacity; i++) {
         if (!live->slots[i].record)
             continue;
@@ -55,16 +40,29 @@ static ttd_status allocate_slots(heap_live *live, size_t capacity)
             at = (at + 1) & (capacity - 1);
         slots[at] = live->slots[i];
     }
-    free(live->slots);
+    table_free(live->slots, slot_bytes(live->slot_capacity));
     live->slots = slots;
     live->slot_capacity = capacity;
-    return TTD_OK;
 }
 
 static ttd_status grow(heap_live *live, size_t capacity)
 {
-    ttd_status status = allocate_records(live, capacity);
-    return status == TTD_OK ? allocate_slots(live, capacity) : status;
+    uint32_t *unused = realloc(live->unused, records_of(capacity) * sizeof *unused);
+    if (!unused)
+        return TTD_ERROR_NO_MEMORY;
+    live->unused = unused;
+    heap_slot *slots = table_resize(NULL, 0, slot_bytes(capacity));
+    if (!slots)
+        return TTD_ERROR_NO_MEMORY;
+    heap_block *blocks =
+        table_resize(live->blocks, record_bytes(live->slot_capacity), record_bytes(capacity));
+    if (!blocks) {
+        table_free(slots, slot_bytes(capacity));
+        return TTD_ERROR_NO_MEMORY;
+    }
+    live->blocks = blocks;
+    move_slots(live, slots, capacity);
+    return TTD_OK;
 }
 
 ttd_status heap_live_init(heap_live *live)
@@ -77,8 +75,8 @@ ttd_status heap_live_init(heap_live *live)
 
 void heap_live_free(heap_live *live)
 {
-    free(live->slots);
-    free(live->blocks);
+    table_free(live->slots, slot_bytes(live->slot_capacity));
+    table_free(live->blocks, record_bytes(live->slot_capacity));
     free(live->unused);
     free(live->lives);
     map_free(&live->life_of_heap);

@@ -24,12 +24,8 @@ void heap_summary_close(heap_summary *summary)
 
 static ttd_status reserve_blocks(heap_summary *summary, size_t count)
 {
-    size_t before = summary->block_capacity;
-    ttd_status status = grow_array((void **)&summary->blocks, &summary->block_capacity, count,
-                                   sizeof *summary->blocks);
-    if (summary->block_capacity != before)
-        grow_hint(summary->blocks, summary->block_capacity * sizeof *summary->blocks);
-    return status;
+    return grow_array((void **)&summary->blocks, &summary->block_capacity, count,
+                      sizeof *summary->blocks);
 }
 
 static ttd_status reserve(heap_summary *summary, uint32_t record)
