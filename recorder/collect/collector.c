@@ -6,8 +6,9 @@
 #include "origin.h"
 #include "runtime.h"
 
-#define FLUSH_NS UINT64_C(1000000000)
-#define REAP_NS  UINT64_C(500000000)
+#define FLUSH_NS   UINT64_C(1000000000)
+#define REAP_NS    UINT64_C(500000000)
+#define PREPARE_NS UINT64_C(25000000)
 
 enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20 };
 
@@ -216,8 +217,23 @@ static size_t collect(struct collector *collector)
     return taken;
 }
 
+/* Names take a while: they are looked up while the program runs, and again when there are twice as
+ * many. Who lives for a moment only is not worth a process. */
+static void prepare(struct collector *collector, const struct process *process, uint64_t now)
+{
+    struct trace *trace = process->trace;
+    if (now - process->start >= PREPARE_NS && trace->writer != NULL &&
+        trace->modules.frame_count > 2 * trace->frames_prepared)
+        finishers_prepare(&collector->finishers, trace);
+}
+
 static void maintain(struct collector *collector, uint64_t now)
 {
+    if (now >= collector->next_prepare) {
+        for (size_t i = 0; i < collector->processes.count; i++)
+            prepare(collector, collector->processes.items[i], now);
+        collector->next_prepare = now + PREPARE_NS;
+    }
     if (now >= collector->next_flush) {
         for (size_t i = 0; i < collector->processes.count; i++)
             trace_flush(collector->processes.items[i]->trace);

@@ -25,6 +25,7 @@ struct collector {
     uint32_t attention; /* the channel's, when it was last looked at */
     uint64_t next_flush;
     uint64_t next_reap;
+    uint64_t next_prepare;
     struct finishers finishers;
     /* For the summary. */
     struct trace *first; /* opened before the program starts; NULL once it has a process */

@@ -90,7 +90,7 @@ static void free_question(struct question *question)
     free(question->offsets);
 }
 
-/* Sorts the frames: there are no more events. False without memory. */
+/* Sorts the frames: nothing is added to them any more. False without memory. */
 static bool load_question(struct question *question, struct modules *known)
 {
     question->modules = calloc(known->count + 1, sizeof *question->modules);
@@ -125,6 +125,20 @@ static void name_addresses(struct trace *trace, struct symbolize_cache *names)
     if (error != 0)
         message("%s: not all addresses have names: %s", trace->path, strerror(error));
     tdestroy(naming.strings, free);
+    free_question(&question);
+}
+
+static void ignore(void *context, size_t module, uint64_t offset,
+                   const struct symbolize_frame *frames, size_t count)
+{
+    (void)context, (void)module, (void)offset, (void)frames, (void)count;
+}
+
+void trace_prepare(struct trace *trace, struct symbolize_cache *names)
+{
+    struct question question;
+    if (load_question(&question, &trace->modules))
+        symbolize_cached(names, question.modules, trace->modules.count, ignore, NULL);
     free_question(&question);
 }
 

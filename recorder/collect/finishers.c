@@ -96,6 +96,30 @@ static void look(struct finishers *finishers)
     }
 }
 
+void finishers_prepare(struct finishers *finishers, struct trace *trace)
+{
+    if (finishers->names == NULL ||
+        (finishers->preparer > 0 && waitpid(finishers->preparer, NULL, WNOHANG) == 0))
+        return;
+    trace->frames_prepared = trace->modules.frame_count;
+    finishers->preparer = fork();
+    if (finishers->preparer != 0)
+        return;
+    set_signals();
+    trace_prepare(trace, finishers->names);
+    _exit(0);
+}
+
+/* All that it could prepare is closed. */
+static void end_preparer(struct finishers *finishers)
+{
+    if (finishers->preparer <= 0)
+        return;
+    kill(finishers->preparer, SIGKILL);
+    while (waitpid(finishers->preparer, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
 static const struct unfinished *oldest(const struct finishers *finishers)
 {
     return &finishers->waiting[finishers->first];
@@ -160,4 +184,5 @@ void finishers_wait(struct finishers *finishers, const volatile sig_atomic_t *in
         symbolize_stop();
     for (; finishers->waiting_count > 0; remove_oldest(finishers))
         finish_here(finishers, oldest(finishers)->trace, &oldest(finishers)->end);
+    end_preparer(finishers);
 }

@@ -26,10 +26,15 @@ struct finishers {
     struct unfinished waiting[FINISHERS_WAITING];
     size_t first, waiting_count;
     unsigned failures; /* traces that are not whole */
+    pid_t preparer;    /* the process that looks up names before they are needed, if there is one */
 };
 
 void finishers_init(struct finishers *finishers);
 void finishers_free(struct finishers *finishers);
+
+/* Has the names looked up that a trace will need, as far as that is known: it can be closed sooner
+ * then. */
+void finishers_prepare(struct finishers *finishers, struct trace *trace);
 
 /* Closes a trace, sooner or later, and releases it. Waits where too many do. */
 void finishers_take(struct finishers *finishers, struct trace *trace, const ttd_end *end);

@@ -26,6 +26,7 @@ struct trace {
 
     struct stacks stacks;
     struct modules modules;
+    size_t frames_prepared; /* of modules.frames: see trace_prepare() */
 };
 
 /*
@@ -108,6 +109,10 @@ void trace_flush(struct trace *trace);
  * whole.
  */
 bool trace_finish(struct trace *trace, const ttd_end *end, struct symbolize_cache *names);
+
+/* Looks up the names of all addresses so far, for whoever asks `names` later. To be called in a
+ * forked process: the trace is of no use afterwards. */
+void trace_prepare(struct trace *trace, struct symbolize_cache *names);
 
 /* Whether trace_finish() will take only moments. */
 bool trace_is_quick(struct trace *trace, const struct symbolize_cache *names);

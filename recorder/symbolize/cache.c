@@ -20,11 +20,18 @@
 #include <time.h>
 
 #include "answers.h"
+#include "clock.h"
+#include "helper.h"
 
-enum { CAPACITY = 64 * 1024 * 1024, PATIENCE = 2 /* seconds */ };
+enum { CAPACITY = 64 * 1024 * 1024 };
+
+/* Milliseconds that are waited for a lock: those who append are quick; of those who ask, it is
+ * better to wait for the answers than to look for them a second time. */
+enum { APPEND_PATIENCE = 2000, ASK_PATIENCE = 30 * 1000, LOOK_AROUND = 50 };
 
 struct symbolize_cache {
     pthread_mutex_t asking; /* a child; who waits for that may find all answered afterwards */
+    struct helper helper;   /* for whoever holds that lock */
     pthread_mutex_t appending;
     _Atomic size_t used;
     uint8_t log[];
@@ -43,17 +50,38 @@ static void init_mutex(pthread_mutex_t *mutex)
     pthread_mutexattr_destroy(&attributes);
 }
 
-/* False if that takes too long, or is impossible. */
-static bool lock(pthread_mutex_t *mutex)
+static int lock_soon(pthread_mutex_t *mutex)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE;
-    int error = pthread_mutex_timedlock(mutex, &until);
+    until.tv_nsec += LOOK_AROUND * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    return pthread_mutex_timedlock(mutex, &until);
+}
+
+/* False if that takes too long, or is impossible. */
+static bool lock(pthread_mutex_t *mutex, int64_t patience)
+{
+    int64_t end = milliseconds() + patience;
+    int error = ETIMEDOUT;
+    while (error == ETIMEDOUT && milliseconds() < end && !symbolize_is_stopped())
+        error = lock_soon(mutex);
     /* Whoever died while it held the lock has changed nothing that is in use. */
     if (error == EOWNERDEAD)
         error = pthread_mutex_consistent(mutex);
     return error == 0;
+}
+
+/* Children read what nobody trusts: they do not see the cache. */
+static int hide(struct symbolize_cache *cache)
+{
+    return madvise(cache, CAPACITY, MADV_DONTFORK) < 0 ? errno : 0;
+}
+
+static void show(struct symbolize_cache *cache)
+{
+    (void)madvise(cache, CAPACITY, MADV_DOFORK);
 }
 
 struct symbolize_cache *symbolize_cache_new(void)
@@ -64,13 +92,18 @@ struct symbolize_cache *symbolize_cache_new(void)
         return NULL;
     init_mutex(&cache->asking);
     init_mutex(&cache->appending);
+    if (hide(cache) == 0)
+        helper_start(&cache->helper, SYMBOLIZE_MEMORY);
+    show(cache);
     return cache;
 }
 
 void symbolize_cache_free(struct symbolize_cache *cache)
 {
-    if (cache != NULL)
-        munmap(cache, CAPACITY);
+    if (cache == NULL)
+        return;
+    helper_stop(&cache->helper);
+    munmap(cache, CAPACITY);
 }
 
 /* ---- What is asked for ---- */
@@ -240,7 +273,7 @@ static bool tell_known(struct request *request, const struct symbolize_cache *ca
 
 static void append(struct symbolize_cache *cache, const uint8_t *data, size_t size)
 {
-    if (size == 0 || !lock(&cache->appending))
+    if (size == 0 || !lock(&cache->appending, APPEND_PATIENCE))
         return;
     size_t used = atomic_load_explicit(&cache->used, memory_order_relaxed);
     if (size <= LOG_MAX - used) {
@@ -256,18 +289,19 @@ static bool is_best(const struct symbolize_summary *summary)
     return summary->modules_reduced + summary->modules_failed + summary->modules_skipped == 0;
 }
 
-static int ask(struct symbolize_cache *cache, const struct request *request)
+static int ask(struct symbolize_cache *cache, struct helper *helper, const struct request *request)
 {
     struct answers answers = {.modules = request->modules,
                               .function = request->function,
                               .context = request->context,
                               .limit = LOG_MAX};
     struct symbolize_summary summary;
-    /* Not for the child, which reads what nobody trusts. */
-    if (madvise(cache, CAPACITY, MADV_DONTFORK) < 0)
-        return errno;
-    int error = symbolize(request->modules, request->count, answers_keep, &answers, &summary);
-    (void)madvise(cache, CAPACITY, MADV_DOFORK);
+    int error = hide(cache);
+    if (error != 0)
+        return error;
+    error = symbolize_with(helper, NULL, request->modules, request->count, answers_keep, &answers,
+                           &summary);
+    show(cache);
     answers_end(&answers);
     if (error == 0 && is_best(&summary))
         append(cache, answers.data, answers.batch);
@@ -278,9 +312,9 @@ static int ask(struct symbolize_cache *cache, const struct request *request)
 static int ask_in_turn(struct symbolize_cache *cache, struct request *request)
 {
     int error = 0;
-    bool locked = lock(&cache->asking);
+    bool locked = lock(&cache->asking, ASK_PATIENCE);
     if (!locked || !tell_known(request, cache))
-        error = ask(cache, request);
+        error = ask(cache, locked ? &cache->helper : NULL, request);
     if (locked)
         pthread_mutex_unlock(&cache->asking);
     return error;

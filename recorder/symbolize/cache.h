@@ -16,8 +16,12 @@
 
 struct symbolize_cache;
 
-/** NULL if there is no memory; all works without. It is shared with processes forked later. */
+/**
+ * NULL if there is no memory; all works without. It is shared with processes forked later, as is a
+ * child that it starts: see helper.h.
+ */
 struct symbolize_cache *symbolize_cache_new(void);
+/** By the process that has made it. */
 void symbolize_cache_free(struct symbolize_cache *cache);
 
 /**

@@ -6,11 +6,8 @@
 #include <string.h>
 
 #include "grow.h"
-#include "image.h"
 #include "lines.h"
 #include "scopes.h"
-#include "symbols.h"
-#include "units.h"
 
 /* What to name, by address; the arrays are parallel. */
 struct targets {
@@ -29,9 +26,8 @@ struct group {
 
 struct naming {
     struct outbox *box;
-    struct image image;
+    struct binary *binary;
     struct targets targets;
-    struct units units;
 };
 
 static void load_targets(struct naming *naming, const struct symbolize_module *module,
@@ -41,7 +37,8 @@ static void load_targets(struct naming *naming, const struct symbolize_module *m
     size_t count = 0;
     for (size_t i = 0; i < module->offset_count; i++) {
         uint64_t address = module->offsets[i] - 1;
-        if ((answered == NULL || !answered[i]) && image_code_end(&naming->image, address) != 0)
+        if ((answered == NULL || !answered[i]) &&
+            image_code_end(&naming->binary->image, address) != 0)
             sorted[count++] = (struct span){address, 0, (uint32_t)i};
     }
     spans_sort(sorted, count);
@@ -149,14 +146,15 @@ static void answer_scope(struct naming *naming, struct lines *lines, struct scop
 
 static void answer_unit(struct naming *naming, uint32_t unit, const struct group *group)
 {
-    Dwarf_Die die = naming->units.dies[unit];
-    Dwarf_Die content = units_content(&naming->units, unit);
+    Dwarf_Die die = naming->binary->units.dies[unit];
+    Dwarf_Die content = units_content(&naming->binary->units, unit);
     for (size_t i = 0; i < group->count; i++)
         group->addresses[i] = naming->targets.addresses[group->positions[i]];
     uint32_t *innermost = grow_new(group->count, sizeof *innermost);
     struct scopes scopes;
     struct lines lines;
-    scopes_find(&scopes, &naming->image, &content, group->addresses, group->count, innermost);
+    scopes_find(&scopes, &naming->binary->image, &content, group->addresses, group->count,
+                innermost);
     lines_load(&lines, &die, &content);
     bool plain = is_plain(dwarf_srclang(&content));
     for (size_t i = 0; i < group->count; i++)
@@ -172,10 +170,11 @@ static struct span *by_unit(const struct naming *naming)
     size_t count = naming->targets.count;
     uint32_t *found = grow_new(count, sizeof *found);
     struct span *sorted = grow_new(count, sizeof *sorted);
-    spans_find(naming->units.spans, naming->units.span_count, naming->targets.addresses, count,
-               found);
+    spans_find(naming->binary->units.spans, naming->binary->units.span_count,
+               naming->targets.addresses, count, found);
     for (size_t i = 0; i < count; i++) {
-        uint32_t unit = found[i] != SPAN_NONE ? naming->units.spans[found[i]].item : SPAN_NONE;
+        uint32_t unit =
+            found[i] != SPAN_NONE ? naming->binary->units.spans[found[i]].item : SPAN_NONE;
         sorted[i] = (struct span){unit, 0, (uint32_t)i};
     }
     spans_sort(sorted, count);
@@ -208,27 +207,24 @@ static void answer_units(struct naming *naming)
     free(addresses);
 }
 
-enum wire_result names_tell(struct outbox *box, const struct symbolize_module *module,
-                            const uint8_t *answered, bool reduced)
+enum wire_result names_tell(struct outbox *box, struct shelf *shelf,
+                            const struct symbolize_module *module, const uint8_t *answered,
+                            bool reduced)
 {
     struct naming naming = {.box = box};
-    enum image_result opened = image_open(&naming.image, module, !reduced);
+    enum image_result opened = shelf_take(shelf, module, !reduced, &naming.binary);
     if (opened != IMAGE_OPEN)
         return opened == IMAGE_ABSENT ? WIRE_ABSENT : WIRE_FAILED;
-    struct symbols symbols;
     load_targets(&naming, module, answered);
-    symbols_load(&symbols, &naming.image);
-    symbols_find(&symbols, &naming.image, naming.targets.addresses, naming.targets.count,
-                 naming.targets.symbols);
-    if (!reduced && units_load(&naming.units, &naming.image)) {
+    symbols_find(&naming.binary->symbols, &naming.binary->image, naming.targets.addresses,
+                 naming.targets.count, naming.targets.symbols);
+    if (naming.binary->has_units) {
         answer_units(&naming);
     } else {
         for (size_t i = 0; i < naming.targets.count; i++)
             answer_symbol(&naming, i);
     }
-    units_free(&naming.units);
-    symbols_free(&symbols);
     free_targets(&naming.targets);
-    image_close(&naming.image);
+    shelf_return(naming.binary);
     return WIRE_READ;
 }

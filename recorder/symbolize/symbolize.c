@@ -6,18 +6,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
+#include "helper.h"
 #include "inbox.h"
 #include "worker.h"
 
 enum { MODULE_TIME = 60 * 1000, TOTAL_TIME = 120 * 1000, PIPE_SIZE = 1024 * 1024 };
-
-#define MEMORY (UINT64_C(4) << 30)
 
 static volatile sig_atomic_t stopped;
 
@@ -26,17 +24,15 @@ void symbolize_stop(void)
     stopped = 1;
 }
 
+bool symbolize_is_stopped(void)
+{
+    return stopped;
+}
+
 struct child {
     pid_t pid;
     int fd;
 };
-
-static int64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
-}
 
 static int start(struct work *work, struct child *child)
 {
@@ -47,17 +43,8 @@ static int start(struct work *work, struct child *child)
     (void)fcntl(ends[0], F_SETPIPE_SZ, PIPE_SIZE);
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
     work->fd = ends[1];
-    work->parent = getpid();
-    /* The caller's handlers must not run in the child. */
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t pid = fork();
-    if (pid == 0)
-        worker_run(work);
+    pid_t pid = worker_start(work);
     int error = pid < 0 ? errno : 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     close(ends[1]);
     if (error != 0) {
         close(ends[0]);
@@ -79,10 +66,10 @@ static void stop(struct child child)
 /* Until all is told (true), or the child ends, lies or takes too long. */
 static bool listen_to(struct inbox *box, int fd, unsigned module_time, int64_t end)
 {
-    int64_t module_end = now() + module_time;
+    int64_t module_end = milliseconds() + module_time;
     size_t module = box->module;
     while (!box->finished && !stopped) {
-        int64_t left = (module_end < end ? module_end : end) - now();
+        int64_t left = (module_end < end ? module_end : end) - milliseconds();
         if (left <= 0)
             return false;
         struct pollfd event = {.fd = fd, .events = POLLIN};
@@ -97,7 +84,7 @@ static bool listen_to(struct inbox *box, int fd, unsigned module_time, int64_t e
             return false;
         if (box->module != module) {
             module = box->module;
-            module_end = now() + module_time;
+            module_end = milliseconds() + module_time;
         }
     }
     return box->finished;
@@ -124,12 +111,26 @@ static bool only_empty_left(const struct inbox *box)
     return true;
 }
 
-static int run(struct inbox *box, const struct symbolize_limits *limits,
+/* What it has not told when it fails is asked of others. */
+static void ask_helper(struct inbox *box, struct helper *helper,
+                       const struct symbolize_limits *limits, int64_t end)
+{
+    if (!helper_ask(helper, box->modules, box->count, milliseconds() + limits->module_time))
+        return;
+    if (listen_to(box, helper->fd, limits->module_time, end))
+        helper_done(helper);
+    else
+        helper_give_up(helper);
+}
+
+static int run(struct inbox *box, struct helper *helper, const struct symbolize_limits *limits,
                struct symbolize_summary *summary)
 {
-    int64_t end = now() + limits->total_time;
+    int64_t end = milliseconds() + limits->total_time;
+    if (helper != NULL && !only_empty_left(box) && !stopped)
+        ask_helper(box, helper, limits, end);
     while (!box->finished && !only_empty_left(box)) {
-        int64_t left = end - now();
+        int64_t left = end - milliseconds();
         if (stopped)
             return EINTR;
         if (left <= 0)
@@ -150,7 +151,7 @@ static int run(struct inbox *box, const struct symbolize_limits *limits,
         inbox_restart(box);
         bool told_all = listen_to(box, child.fd, limits->module_time, end);
         stop(child);
-        if (!told_all && !stopped && now() < end)
+        if (!told_all && !stopped && milliseconds() < end)
             degrade(box, summary);
     }
     return 0;
@@ -181,9 +182,9 @@ static bool is_valid(const struct symbolize_module *modules, size_t count)
     return count <= UINT32_MAX;
 }
 
-int symbolize_within(const struct symbolize_limits *limits, const struct symbolize_module *modules,
-                     size_t count, symbolize_function *function, void *context,
-                     struct symbolize_summary *summary)
+int symbolize_with(struct helper *helper, const struct symbolize_limits *limits,
+                   const struct symbolize_module *modules, size_t count,
+                   symbolize_function *function, void *context, struct symbolize_summary *summary)
 {
     struct symbolize_summary unused;
     summary = summary != NULL ? summary : &unused;
@@ -193,11 +194,11 @@ int symbolize_within(const struct symbolize_limits *limits, const struct symboli
     struct symbolize_limits used = limits != NULL ? *limits : (struct symbolize_limits){0};
     used.module_time = used.module_time > 0 ? used.module_time : MODULE_TIME;
     used.total_time = used.total_time > 0 ? used.total_time : TOTAL_TIME;
-    used.memory = used.memory > 0 ? used.memory : MEMORY;
+    used.memory = used.memory > 0 ? used.memory : SYMBOLIZE_MEMORY;
     struct inbox box;
     int error = inbox_init(&box, modules, count, function, context);
     if (error == 0)
-        error = run(&box, &used, summary);
+        error = run(&box, helper, &used, summary);
     summarize(&box, summary);
     inbox_free(&box);
     return error;
@@ -206,5 +207,12 @@ int symbolize_within(const struct symbolize_limits *limits, const struct symboli
 int symbolize(const struct symbolize_module *modules, size_t count, symbolize_function *function,
               void *context, struct symbolize_summary *summary)
 {
-    return symbolize_within(NULL, modules, count, function, context, summary);
+    return symbolize_with(NULL, NULL, modules, count, function, context, summary);
+}
+
+int symbolize_within(const struct symbolize_limits *limits, const struct symbolize_module *modules,
+                     size_t count, symbolize_function *function, void *context,
+                     struct symbolize_summary *summary)
+{
+    return symbolize_with(NULL, limits, modules, count, function, context, summary);
 }

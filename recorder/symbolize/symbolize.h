@@ -85,9 +85,13 @@ struct symbolize_limits {
     unsigned module_time;
     /** Milliseconds for all (120 s). */
     unsigned total_time;
-    /** Bytes of address space on top of what the caller has (4 GiB). */
+    /** Bytes of address space on top of what the caller has (SYMBOLIZE_MEMORY). */
     uint64_t memory;
 };
+
+#define SYMBOLIZE_MEMORY (UINT64_C(4) << 30)
+
+struct helper;
 
 /**
  * Names the addresses of `count` modules.
@@ -114,10 +118,16 @@ int symbolize_within(const struct symbolize_limits *limits, const struct symboli
                      size_t count, symbolize_function *function, void *context,
                      struct symbolize_summary *summary);
 
+/** The same, asking a helper first if there is one; see helper.h. `limits` may be NULL. */
+int symbolize_with(struct helper *helper, const struct symbolize_limits *limits,
+                   const struct symbolize_module *modules, size_t count,
+                   symbolize_function *function, void *context, struct symbolize_summary *summary);
+
 /**
  * Makes symbolize() end soon with EINTR, in this process and now and ever after; what was told by
  * then stays. For a signal handler.
  */
 void symbolize_stop(void);
+bool symbolize_is_stopped(void);
 
 #endif

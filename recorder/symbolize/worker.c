@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,8 +13,12 @@
 
 #include "names.h"
 #include "outbox.h"
+#include "question.h"
 
 enum { PIPE_FD = 3 };
+
+/* More than that is not kept while a program is recorded, which needs memory, too. */
+#define RESIDENT_MAX (UINT64_C(256) << 20)
 
 /* The terminal's signals are for the parent to act on; it kills this process if need be. */
 static void set_signals(void)
@@ -42,16 +47,22 @@ static void set_files(int fd)
     closefrom(PIPE_FD + 1);
 }
 
-static uint64_t address_space(void)
+struct sizes {
+    uint64_t mapped;
+    uint64_t resident;
+};
+
+static struct sizes own_sizes(void)
 {
-    unsigned long pages = 0;
+    unsigned long mapped = 0, resident = 0;
     FILE *file = fopen("/proc/self/statm", "re");
     if (file != NULL) {
-        if (fscanf(file, "%lu", &pages) != 1)
-            pages = 0;
+        if (fscanf(file, "%lu %lu", &mapped, &resident) != 2)
+            mapped = resident = 0;
         fclose(file);
     }
-    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    return (struct sizes){mapped * page, resident * page};
 }
 
 /* Lowers a limit, both the soft and the hard one. */
@@ -66,7 +77,7 @@ static void limit(__rlimit_resource_t resource, uint64_t value)
 
 static void set_limits(const struct work *work)
 {
-    limit(RLIMIT_AS, address_space() + work->memory);
+    limit(RLIMIT_AS, own_sizes().mapped + work->memory);
     limit(RLIMIT_CPU, work->seconds);
     limit(RLIMIT_CORE, 0);
     /* No files are written, except those that debuginfod fetches where the user wants that. */
@@ -77,22 +88,60 @@ static void set_limits(const struct work *work)
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-void worker_run(const struct work *work)
+static void tell_modules(struct outbox *box, struct shelf *shelf, const struct work *work)
 {
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != work->parent)
+    for (size_t i = work->first; i < work->count; i++) {
+        bool is_first = i == work->first;
+        if (work->modules[i].offset_count == 0)
+            continue;
+        outbox_module(box, (uint32_t)i);
+        outbox_end(box, names_tell(box, shelf, &work->modules[i], is_first ? work->answered : NULL,
+                                   is_first && work->reduced));
+    }
+    outbox_finished(box);
+}
+
+static void answer_questions(struct outbox *box)
+{
+    struct shelf shelf = {.count = 0};
+    struct question question;
+    while (question_receive(&question, PIPE_FD)) {
+        struct work work = {.modules = question.modules, .count = question.count};
+        tell_modules(box, &shelf, &work);
+        question_free(&question);
+        if (own_sizes().resident > RESIDENT_MAX)
+            shelf_clear(&shelf);
+    }
+}
+
+static _Noreturn void run(const struct work *work, pid_t parent)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
         _exit(EXIT_FAILURE);
     set_signals();
     set_files(work->fd);
     set_limits(work);
     struct outbox box = {.fd = PIPE_FD};
-    for (size_t i = work->first; i < work->count; i++) {
-        bool is_first = i == work->first;
-        if (work->modules[i].offset_count == 0)
-            continue;
-        outbox_module(&box, (uint32_t)i);
-        outbox_end(&box, names_tell(&box, &work->modules[i], is_first ? work->answered : NULL,
-                                    is_first && work->reduced));
-    }
-    outbox_finished(&box);
+    if (work->modules != NULL)
+        tell_modules(&box, NULL, work);
+    else
+        answer_questions(&box);
     _exit(EXIT_SUCCESS);
+}
+
+pid_t worker_start(const struct work *work)
+{
+    /* The caller's handlers must not run in the child. */
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0)
+        run(work, parent);
+    int error = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return pid;
 }

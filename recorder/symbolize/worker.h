@@ -11,6 +11,7 @@
 #include "symbolize.h"
 
 struct work {
+    /** NULL: questions come through `fd`, a socket, until its other end is closed. */
     const struct symbolize_module *modules;
     size_t count;
     /** Where to begin, and whether only the symbol table of that module is to be read. */
@@ -21,12 +22,11 @@ struct work {
     /** Bytes of address space on top of what there is, and seconds of processor time. */
     uint64_t memory;
     unsigned seconds;
-    /** Write end of the pipe, and the process at the other end. */
+    /** Write end of the pipe. */
     int fd;
-    pid_t parent;
 };
 
-/** Does all of it, with every signal blocked at first; then ends the process. */
-_Noreturn void worker_run(const struct work *work);
+/** Starts a child that does all of it and ends. @return its process id, or -1 with errno set. */
+pid_t worker_start(const struct work *work);
 
 #endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "question.h"
+#include "worker.h"
+
+/* Of processor time: should it never end, and nobody be there any more to tell. */
+enum { SECONDS = 600 };
+
+static void wait_for(pid_t pid)
+{
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+void helper_start(struct helper *helper, uint64_t memory)
+{
+    int ends[2];
+    *helper = (struct helper){.state = HELPER_NONE};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return;
+    struct work work = {.memory = memory, .seconds = SECONDS, .fd = ends[1]};
+    pid_t pid = worker_start(&work);
+    int pidfd = pid > 0 ? pidfd_open(pid, 0) : -1;
+    close(ends[1]);
+    if (pidfd >= 0) {
+        (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        *helper = (struct helper){HELPER_READY, ends[0], pid, pidfd};
+        return;
+    }
+    close(ends[0]); /* which ends the child */
+    if (pid > 0)
+        wait_for(pid);
+}
+
+void helper_stop(struct helper *helper)
+{
+    if (helper->pid == 0)
+        return;
+    helper_give_up(helper);
+    close(helper->fd);
+    close(helper->pidfd);
+    wait_for(helper->pid);
+    helper->pid = 0;
+}
+
+void helper_give_up(struct helper *helper)
+{
+    helper->state = HELPER_NONE;
+    (void)pidfd_send_signal(helper->pidfd, SIGKILL, NULL, 0);
+}
+
+static bool send_all(int fd, const uint8_t *data, size_t size, int64_t until)
+{
+    while (size > 0) {
+        ssize_t n = send(fd, data, size, MSG_NOSIGNAL);
+        if (n < 0 && errno == EAGAIN) {
+            int64_t left = until - milliseconds();
+            struct pollfd event = {.fd = fd, .events = POLLOUT};
+            if (left <= 0 || symbolize_is_stopped())
+                return false;
+            (void)poll(&event, 1, left < 1000 ? (int)left : 1000);
+        } else if (n < 0 && errno != EINTR) {
+            return false;
+        }
+        data += n > 0 ? n : 0;
+        size -= n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+bool helper_ask(struct helper *helper, const struct symbolize_module *modules, size_t count,
+                int64_t until)
+{
+    if (helper->state == HELPER_NONE)
+        return false;
+    size_t size;
+    uint8_t *question = helper->state == HELPER_READY ? question_pack(modules, count, &size) : NULL;
+    helper->state = HELPER_ASKED;
+    bool sent = question != NULL && send_all(helper->fd, question, size, until);
+    free(question);
+    if (!sent)
+        helper_give_up(helper);
+    return sent;
+}
+
+void helper_done(struct helper *helper)
+{
+    helper->state = HELPER_READY;
+}
