@@ -43,10 +43,10 @@ enum {
     CHANNEL_SLOTS = 2 * CHANNEL_PROCESSES,
     CHANNEL_THREADS = 8192,
     CHANNEL_CHUNK_SIZE = 64 * 1024,
-    /* 64 MiB of full chunks that are not collected yet: half a second of the busiest program.
-       Beyond that, a thread waits before it takes another one; but one is there for every thread.
-     */
-    CHANNEL_BACKLOG = 1024,
+    /* 16 MiB of full chunks that are not collected yet: so much stays in the cache of some
+       machines, and what is left when the program ends is collected in a moment. Beyond that, a
+       thread waits before it takes another one; but one is there for every thread. */
+    CHANNEL_BACKLOG = 256,
     /* Those who wait are woken when no more is left: waking them for every chunk costs the busiest
        programs more than they gain. */
     CHANNEL_RELIEF = CHANNEL_BACKLOG - CHANNEL_BACKLOG / 16,
