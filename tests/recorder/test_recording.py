@@ -44,22 +44,21 @@ class PassingThrough(Recording):
             self.assertEqual(process.wait(PATIENCE), 5)
 
     @staticmethod
-    def is_helper(pid):
-        """Whether it is the process that reads debug information: it has but one socket."""
-        try:
-            files = {os.readlink(f'/proc/{pid}/fd/{name}') for name in os.listdir(f'/proc/{pid}/fd')}
-        except OSError:
-            return False
-        return len(files) == 2 and all(
-            name == '/dev/null' or name.startswith('socket:') for name in files)
+    def names_of_children(pid):
+        """By process id, the oldest first."""
+        children = pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
+        return {int(child): pathlib.Path(f'/proc/{child}/comm').read_text().strip()
+                for child in children}
 
     def find_helper(self, recorder):
-        while recorder.poll() is None:
-            children = pathlib.Path(f'/proc/{recorder.pid}/task/{recorder.pid}/children')
-            for child in children.read_text().split():
-                if self.is_helper(child):
-                    return int(child)
-        return None
+        """The process that reads debug information."""
+        while True:
+            try:
+                names = self.names_of_children(recorder.pid)
+            except OSError:
+                continue
+            if 'sleep' in names.values():
+                return next(pid for pid, name in names.items() if name == 'ttdrecord')
 
     def interrupt_naming(self):
         """What was said; the recorder must end although its helper does not go on."""
@@ -81,6 +80,19 @@ class PassingThrough(Recording):
         """The trace is whole, but for names."""
         errors = self.interrupt_naming()
         self.assertIn(b'not all addresses have names: Interrupted', errors)
+
+    def test_names_are_looked_up_meanwhile(self):
+        """A file that is gone when the program ends."""
+        copy = shutil.copy(program('lingering'), self.directory)
+        with subprocess.Popen([RECORDER, '-q', '-o', self.trace, copy], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as recorder:
+            self.assertEqual(recorder.stdout.readline(), b'allocated\n')
+            time.sleep(1)
+            os.unlink(copy)
+            recorder.communicate(timeout=PATIENCE)
+        functions = {frame['function'] for group in self.assert_sound()['groups']
+                     for frame in group['stack']}
+        self.assertIn('lose_a_block', functions)
 
     def test_private(self):
         self.record('true')
