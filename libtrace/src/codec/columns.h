@@ -10,16 +10,19 @@
 #include "base/map.h"
 #include "layout.h"
 
+/** A frame of a chunk's table. */
+typedef struct ttd_stack_frame {
+    ttd_id module;
+    uint64_t offset;
+} ttd_stack_frame;
+
 /** Collects the stacks of one chunk (spec, "Stacks"). */
 typedef struct ttd_stacks_encoder {
     ttd_buffer columns[TTD_STACK_COLUMN_COUNT];
-    ttd_map frames;
-    /** Module and offset of each frame of the table. */
-    ttd_id *modules;
-    uint64_t *offsets;
+    ttd_map frame_map;
+    ttd_stack_frame *frames;
     size_t frame_count;
-    size_t modules_capacity;
-    size_t offsets_capacity;
+    size_t frame_capacity;
     uint64_t last_offset;
     const ttd_allocator *allocator;
 } ttd_stacks_encoder;
@@ -37,11 +40,9 @@ void ttd_stacks_encoder_finish(ttd_stacks_encoder *encoder, ttd_buffer *out);
 /** Goes through the stacks of one chunk. */
 typedef struct ttd_stacks_decoder {
     ttd_cursor columns[TTD_STACK_COLUMN_COUNT];
-    ttd_id *modules;
-    uint64_t *offsets;
+    ttd_stack_frame *frames;
     size_t frame_count;
-    size_t modules_capacity;
-    size_t offsets_capacity;
+    size_t frame_capacity;
     uint64_t last_offset;
     ttd_id next_id;
     const ttd_allocator *allocator;

@@ -6,12 +6,16 @@
 #include "codec/events_decoder.h"
 
 /** The general case of a symbol: see TTD_SHAPE_ONE_BYTE. */
-static uint32_t read_symbol(ttd_events_decoder *decoder, uint32_t first)
+static inline uint32_t read_symbol(ttd_cursor *more, uint32_t first)
 {
-    ttd_cursor *more = &decoder->columns[TTD_COLUMN_SHAPES_MORE];
-    uint32_t low = ttd_cursor_get8(more);
-    if (first == TTD_SHAPE_ESCAPE)
-        return TTD_SHAPE_TWO_BYTES + low + ((uint32_t)ttd_cursor_get8(more) << 8);
+    size_t size = first == TTD_SHAPE_ESCAPE ? 2 : 1;
+    if (ttd_cursor_left(more) < size) {
+        ttd_cursor_fail(more, "payload too short");
+        return 0;
+    }
+    uint32_t low = *more->at++;
+    if (size == 2)
+        return TTD_SHAPE_TWO_BYTES + low + ((uint32_t)*more->at++ << 8);
     return TTD_SHAPE_ONE_BYTE + ((first - TTD_SHAPE_ONE_BYTE) << 8) + low;
 }
 
@@ -27,7 +31,7 @@ static bool decode_shapes(ttd_events_decoder *decoder, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         symbol = symbols[i];
         if (symbol >= TTD_SHAPE_ONE_BYTE)
-            symbol = read_symbol(decoder, symbol);
+            symbol = read_symbol(&decoder->columns[TTD_COLUMN_SHAPES_MORE], symbol);
         /* Without a branch: nobody can predict whether the prediction was right. */
         symbol |= shape->next & (0 - (uint32_t)(symbol == 0));
         if (symbol - 1 >= shape_count) {

@@ -12,52 +12,45 @@ void ttd_stacks_encoder_init(ttd_stacks_encoder *encoder, const ttd_allocator *a
     encoder->allocator = allocator;
     for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
         ttd_buffer_init(&encoder->columns[i], allocator);
-    ttd_map_init(&encoder->frames, allocator);
+    ttd_map_init(&encoder->frame_map, allocator);
 }
 
 void ttd_stacks_encoder_free(ttd_stacks_encoder *encoder)
 {
     for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
         ttd_buffer_free(&encoder->columns[i]);
-    ttd_map_free(&encoder->frames);
-    ttd_release(encoder->allocator, encoder->modules);
-    ttd_release(encoder->allocator, encoder->offsets);
+    ttd_map_free(&encoder->frame_map);
+    ttd_release(encoder->allocator, encoder->frames);
 }
 
 void ttd_stacks_encoder_clear(ttd_stacks_encoder *encoder)
 {
     for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
         ttd_buffer_clear(&encoder->columns[i]);
-    ttd_map_clear(&encoder->frames);
+    ttd_map_clear(&encoder->frame_map);
     encoder->frame_count = 0;
     encoder->last_offset = 0;
 }
 
-/** Makes room for one more frame in the two arrays. */
-static bool grow_frames(const ttd_allocator *allocator, ttd_id **modules, size_t *modules_capacity,
-                        uint64_t **offsets, size_t *offsets_capacity, size_t count)
+/** Makes room for one more frame. */
+static bool grow_frames(const ttd_allocator *allocator, ttd_stack_frame **frames, size_t *capacity,
+                        size_t count)
 {
-    void *array = *modules;
-    if (ttd_grow_array(allocator, &array, modules_capacity, count + 1, sizeof **modules))
+    void *array = *frames;
+    if (ttd_grow_array(allocator, &array, capacity, count + 1, sizeof **frames))
         return false;
-    *modules = array;
-    array = *offsets;
-    if (ttd_grow_array(allocator, &array, offsets_capacity, count + 1, sizeof **offsets))
-        return false;
-    *offsets = array;
+    *frames = array;
     return true;
 }
 
 /** Adds a frame to the table under a key that is free. */
 static bool add_frame(ttd_stacks_encoder *encoder, uint64_t key, const ttd_stack *stack)
 {
-    if (!grow_frames(encoder->allocator, &encoder->modules, &encoder->modules_capacity,
-                     &encoder->offsets, &encoder->offsets_capacity, encoder->frame_count) ||
-        !ttd_map_add(&encoder->frames, key, (uint32_t)encoder->frame_count))
+    if (!grow_frames(encoder->allocator, &encoder->frames, &encoder->frame_capacity,
+                     encoder->frame_count) ||
+        !ttd_map_add(&encoder->frame_map, key, (uint32_t)encoder->frame_count))
         return false;
-    encoder->modules[encoder->frame_count] = stack->module;
-    encoder->offsets[encoder->frame_count] = stack->offset;
-    encoder->frame_count++;
+    encoder->frames[encoder->frame_count++] = (ttd_stack_frame){stack->module, stack->offset};
     ttd_buffer_put_varint(&encoder->columns[TTD_STACK_MODULES], stack->module);
     ttd_buffer_put_varint(&encoder->columns[TTD_STACK_OFFSETS],
                           ttd_zigzag(stack->offset - encoder->last_offset));
@@ -69,11 +62,12 @@ bool ttd_stacks_encoder_add(ttd_stacks_encoder *encoder, const ttd_stack *stack)
 {
     uint64_t key = ttd_map_hash(stack->offset) + stack->module;
     uint32_t frame;
-    while (ttd_map_find(&encoder->frames, key, &frame) &&
-           (encoder->modules[frame] != stack->module || encoder->offsets[frame] != stack->offset))
+    while (ttd_map_find(&encoder->frame_map, key, &frame) &&
+           (encoder->frames[frame].module != stack->module ||
+            encoder->frames[frame].offset != stack->offset))
         key++;
     uint64_t reference = 0;
-    if (ttd_map_find(&encoder->frames, key, &frame))
+    if (ttd_map_find(&encoder->frame_map, key, &frame))
         reference = (uint64_t)frame + 1;
     else if (!add_frame(encoder, key, stack))
         return false;
@@ -112,8 +106,7 @@ void ttd_stacks_decoder_free(ttd_stacks_decoder *decoder)
 {
     if (!decoder->allocator)
         return;
-    ttd_release(decoder->allocator, decoder->modules);
-    ttd_release(decoder->allocator, decoder->offsets);
+    ttd_release(decoder->allocator, decoder->frames);
 }
 
 void ttd_stacks_decoder_begin(ttd_stacks_decoder *decoder, ttd_cursor *payload, ttd_id first_id)
@@ -127,14 +120,12 @@ void ttd_stacks_decoder_begin(ttd_stacks_decoder *decoder, ttd_cursor *payload, 
 /** Reads a new frame into the table. */
 static bool new_frame(ttd_stacks_decoder *decoder)
 {
-    if (!grow_frames(decoder->allocator, &decoder->modules, &decoder->modules_capacity,
-                     &decoder->offsets, &decoder->offsets_capacity, decoder->frame_count))
+    if (!grow_frames(decoder->allocator, &decoder->frames, &decoder->frame_capacity,
+                     decoder->frame_count))
         return false;
     decoder->last_offset += ttd_unzigzag(ttd_cursor_varint(&decoder->columns[TTD_STACK_OFFSETS]));
-    decoder->modules[decoder->frame_count] =
-        ttd_cursor_varint32(&decoder->columns[TTD_STACK_MODULES]);
-    decoder->offsets[decoder->frame_count] = decoder->last_offset;
-    decoder->frame_count++;
+    ttd_id module = ttd_cursor_varint32(&decoder->columns[TTD_STACK_MODULES]);
+    decoder->frames[decoder->frame_count++] = (ttd_stack_frame){module, decoder->last_offset};
     return true;
 }
 
@@ -146,31 +137,53 @@ static const char *first_error(const ttd_stacks_decoder *decoder)
     return NULL;
 }
 
+/** ttd_take(), for what has mostly one byte or two. */
+static inline uint64_t take_short(ttd_cursor *cursor)
+{
+    if (ttd_cursor_left(cursor) >= 2) {
+        uint32_t low = cursor->at[0];
+        uint32_t high = cursor->at[1];
+        if (low < 0x80) {
+            cursor->at++;
+            return low;
+        }
+        if (high - 1 < 0x7F) {
+            cursor->at += 2;
+            return (low & 0x7F) | high << 7;
+        }
+    }
+    return ttd_take(cursor);
+}
+
 bool ttd_stacks_decoder_next(ttd_stacks_decoder *decoder, ttd_stack *stacks, size_t count,
                              const char **what)
 {
     ttd_cursor parents = decoder->columns[TTD_STACK_PARENTS];
     ttd_cursor frames = decoder->columns[TTD_STACK_FRAMES];
+    const ttd_stack_frame *table = decoder->frames;
+    size_t frame_count = decoder->frame_count;
+    ttd_id id = decoder->next_id;
     const char *wrong = NULL;
-    for (size_t i = 0; i < count && !wrong; i++) {
-        ttd_id id = decoder->next_id++;
-        uint64_t back = ttd_take(&parents);
-        uint64_t frame = ttd_take(&frames);
+    for (size_t i = 0; i < count && !wrong; i++, id++) {
+        uint64_t back = take_short(&parents);
+        uint64_t frame = take_short(&frames);
         if (frame == 0 && !frames.error) {
             if (!new_frame(decoder))
                 return false;
-            frame = decoder->frame_count;
+            table = decoder->frames;
+            frame = frame_count = decoder->frame_count;
         }
         if (back >= id)
             wrong = "parent of a stack";
-        else if (frame - 1 >= decoder->frame_count)
+        else if (frame - 1 >= frame_count)
             wrong = "frame of a stack";
         else
             stacks[i] = (ttd_stack){id, back ? id - (ttd_id)back : TTD_NONE,
-                                    decoder->modules[frame - 1], decoder->offsets[frame - 1]};
+                                    table[frame - 1].module, table[frame - 1].offset};
     }
     decoder->columns[TTD_STACK_PARENTS] = parents;
     decoder->columns[TTD_STACK_FRAMES] = frames;
+    decoder->next_id = id;
     *what = first_error(decoder);
     if (!*what)
         *what = wrong;
