@@ -6,8 +6,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LARGE_PAGE ((size_t)2 << 20)
-
 void grow_hint(void *memory, size_t size)
 {
 #ifdef MADV_HUGEPAGE

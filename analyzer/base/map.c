@@ -38,7 +38,8 @@ static ttd_status rebuild(hash_map *map, size_t capacity)
 ttd_status map_set(hash_map *map, uint64_t a, uint64_t b, uint32_t value)
 {
     if (map->count >= map->capacity / 2) {
-        ttd_status status = rebuild(map, map->capacity ? map->capacity * 2 : 64);
+        ttd_status status =
+            rebuild(map, map->capacity ? table_next(map->capacity, sizeof(map_entry)) : 64);
         if (status != TTD_OK)
             return status;
     }

@@ -1,19 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/table.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/grow.h"
 
-/* From here on a table is pages of its own. */
-#define LARGE 65536
+/* From here on a table is large pages of its own: to get one takes less time than to get so much in
+ * small ones, each when it is first used. */
+#define LARGE ((size_t)128 << 10)
 
+static size_t round_up(size_t size)
+{
+    return (size + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+}
+
+/* Beginning with a large page: the system need not see to that by itself. */
 static void *map_pages(size_t size)
 {
-    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return pages == MAP_FAILED ? NULL : pages;
+    if (size > SIZE_MAX - LARGE_PAGE)
+        return NULL;
+    char *pages = mmap(NULL, size + LARGE_PAGE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == MAP_FAILED)
+        return NULL;
+    size_t before = (LARGE_PAGE - (uintptr_t)pages % LARGE_PAGE) % LARGE_PAGE;
+    if (before)
+        munmap(pages, before);
+    munmap(pages + before + size, LARGE_PAGE - before);
+    grow_hint(pages + before, size);
+    return pages + before;
 }
 
 static void *resize_small(void *old, size_t old_size, size_t size)
@@ -26,7 +44,7 @@ static void *resize_small(void *old, size_t old_size, size_t size)
 
 static void *make_large(void *old, size_t old_size, size_t size)
 {
-    void *table = map_pages(size);
+    void *table = map_pages(round_up(size));
     if (table && old) {
         memcpy(table, old, old_size);
         free(old);
@@ -34,9 +52,15 @@ static void *make_large(void *old, size_t old_size, size_t size)
     return table;
 }
 
+/* Its pages are moved, not copied: to where more are behind them. */
 static void *resize_large(void *old, size_t old_size, size_t size)
 {
-    void *table = mremap(old, old_size, size, MREMAP_MAYMOVE);
+    if (old_size == size)
+        return old;
+    void *place = map_pages(size);
+    if (!place)
+        return NULL;
+    void *table = mremap(old, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place);
     return table == MAP_FAILED ? NULL : table;
 }
 
@@ -44,10 +68,19 @@ void *table_resize(void *old, size_t old_size, size_t size)
 {
     if (size < LARGE)
         return resize_small(old, old_size, size);
-    void *table =
-        old_size < LARGE ? make_large(old, old_size, size) : resize_large(old, old_size, size);
-    grow_hint(table, size);
-    return table;
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    if (old_size < LARGE)
+        return make_large(old, old_size, size);
+    return resize_large(old, round_up(old_size), round_up(size));
+}
+
+size_t table_next(size_t capacity, size_t size)
+{
+    capacity *= 2;
+    while (capacity * size >= LARGE && capacity * size <= LARGE_PAGE / 2)
+        capacity *= 2;
+    return capacity;
 }
 
 void table_free(void *table, size_t size)
@@ -55,5 +88,5 @@ void table_free(void *table, size_t size)
     if (size < LARGE)
         free(table);
     else
-        munmap(table, size);
+        munmap(table, round_up(size));
 }

@@ -16,6 +16,10 @@
  */
 void *table_resize(void *old, size_t old_size, size_t size);
 
+/** How many items of `size` bytes a table is to have that has `capacity` of them, a power of two,
+ * and is full: twice as many, or what fills a large page. Again a power of two. */
+size_t table_next(size_t capacity, size_t size);
+
 /** @param table  NULL, or what table_resize() returned for `size` */
 void table_free(void *table, size_t size);
 

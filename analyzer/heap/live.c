@@ -106,7 +106,7 @@ ttd_status heap_live_reserve(heap_live *live, uint64_t count)
     while (records_of(capacity) < count) {
         if (capacity >= CAPACITY_MAX)
             return TTD_ERROR_NO_MEMORY;
-        capacity *= 2;
+        capacity = table_next(capacity, sizeof *live->slots);
     }
     return capacity > live->slot_capacity ? grow(live, capacity) : TTD_OK;
 }
