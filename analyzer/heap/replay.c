@@ -52,20 +52,6 @@ static inline void move_to(heap_replay *replay, ttd_position position)
     replay->position = position;
 }
 
-/* What a successful Alloc or ReAlloc acquires: all of a record but what is the table's own. */
-static inline void set_block(heap_block *block, const ttd_event *event)
-{
-    block->size = event->size;
-    block->event = event->number;
-    block->allocated = event->time_end;
-    block->thread = event->thread;
-    block->stack = event->stack;
-    block->heap = event->heap;
-    block->user = 0;
-    block->action = event->action;
-    block->api = event->api;
-}
-
 static inline void copy_block(heap_block *to, const heap_block *from)
 {
     to->size = from->size;
@@ -170,14 +156,14 @@ static inline ttd_status apply_alloc(heap_replay *replay, const ttd_event *event
     move_to(replay, event->time_end);
     heap_block *quick = heap_live_acquire_quickly(&replay->live, entry, event->heap, event->size);
     if (quick) {
-        set_block(quick, event);
+        heap_set_block(quick, event);
         ttd_status status = keep_born(&replay->changes, event->number, entry);
         if (status != TTD_OK || !heap_is_wanted(replay, HEAP_ACQUIRED))
             return status;
         return heap_tell_acquired(replay, quick, NULL, NULL);
     }
     heap_block block = {.address = event->address};
-    set_block(&block, event);
+    heap_set_block(&block, event);
     return acquire(replay, entry, &block, NULL);
 }
 
@@ -214,7 +200,7 @@ static ttd_status apply_realloc(heap_replay *replay, const ttd_event *event, ran
     if (!event->address)
         return TTD_OK;
     item.block.address = event->address;
-    set_block(&item.block, event);
+    heap_set_block(&item.block, event);
     if (item.has_previous) {
         item.previous = replay->live.blocks[base_entry(replay, event)];
         item.block.user = item.previous.user;
@@ -285,9 +271,6 @@ ttd_status heap_replay_settle(heap_replay *replay, ttd_position until)
 
 /* ---- Applying ---- */
 
-/* Events that are fetched before they are needed. */
-#define EVENTS_AHEAD 6
-
 /* How many of the events are not after `until`. */
 static size_t count_until(const ttd_event *events, size_t count, ttd_position until)
 {
@@ -296,20 +279,16 @@ static size_t count_until(const ttd_event *events, size_t count, ttd_position un
     return count;
 }
 
-/* Fetches the event that is EVENTS_AHEAD behind this one, if there is one: most often it is in
- * another thread's cache. */
-static inline __attribute__((always_inline)) void prefetch(const ttd_event *event)
-{
-    uintptr_t place = (uintptr_t)event + EVENTS_AHEAD * sizeof *event;
-    __builtin_prefetch((const void *)place);
-    __builtin_prefetch((const void *)(place + sizeof *event / 2));
-}
-
 static ttd_status apply_events(heap_replay *replay, const ttd_event *events, size_t count, range in)
 {
+    bool has_runs = heap_has_runs(replay);
     ttd_status status = TTD_OK;
-    for (const ttd_event *event = events; event < events + count && status == TTD_OK; event++) {
-        prefetch(event);
+    for (const ttd_event *event = events; status == TTD_OK; event++) {
+        if (has_runs)
+            event = heap_replay_run(replay, event, events + count);
+        if (event == events + count)
+            break;
+        heap_prefetch(event);
         if (replay->queue.count)
             status = heap_replay_settle(replay, ttd_event_position(event));
         if (status == TTD_OK)

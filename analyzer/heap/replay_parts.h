@@ -50,4 +50,45 @@ static inline bool heap_was_at_peak(const heap_replay *replay, const heap_block 
            ttd_position_compare(end, peak) > 0;
 }
 
+/* ---- Events ---- */
+
+/** What a successful Alloc or ReAlloc acquires: all of a record but what is the table's own. */
+static inline void heap_set_block(heap_block *block, const ttd_event *event)
+{
+    block->size = event->size;
+    block->event = event->number;
+    block->allocated = event->time_end;
+    block->thread = event->thread;
+    block->stack = event->stack;
+    block->heap = event->heap;
+    block->user = 0;
+    block->action = event->action;
+    block->api = event->api;
+}
+
+/** Events that are fetched before they are needed. */
+#define HEAP_EVENTS_AHEAD 6
+
+/** Fetches the event that is so many behind this one, if there is one: most often it is in another
+ * thread's cache. */
+static inline __attribute__((always_inline)) void heap_prefetch(const ttd_event *event)
+{
+    uintptr_t place = (uintptr_t)event + HEAP_EVENTS_AHEAD * sizeof *event;
+    __builtin_prefetch((const void *)place);
+    __builtin_prefetch((const void *)(place + sizeof *event / 2));
+}
+
+/** Whether there may be runs: nothing is to be told or kept. */
+static inline bool heap_has_runs(const heap_replay *replay)
+{
+    return !replay->wanted && !replay->observer.call && !replay->changes.since &&
+           !replay->keeps_peak;
+}
+
+/**
+ * Applies events as long as they are usual ones: calls that succeeded, of the heap that was used
+ * last, each of which does what it should. Returns the first that is not, or `end`.
+ */
+const ttd_event *heap_replay_run(heap_replay *replay, const ttd_event *event, const ttd_event *end);
+
 #endif

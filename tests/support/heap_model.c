@@ -235,10 +235,21 @@ void heap_model_expect_progress(const heap_model *expected, const heap_replay *r
     cr_assert_eq(replay->queue.count, expected->in_flight);
 }
 
+heap_sum heap_model_bytes(const heap_model *state)
+{
+    __extension__ unsigned __int128 bytes = 0;
+    for (size_t i = 0; i < state->count; i++)
+        bytes += state->live[i]->size;
+    return (heap_sum){(uint64_t)(bytes >> 64), (uint64_t)bytes};
+}
+
 void heap_model_expect(const heap_model *expected, const heap_replay *replay)
 {
+    heap_sum bytes = heap_model_bytes(expected);
     heap_model_expect_progress(expected, replay);
     cr_assert_eq(replay->live.count, expected->count);
+    cr_assert_eq(replay->live.bytes.high, bytes.high);
+    cr_assert_eq(replay->live.bytes.low, bytes.low);
     size_t cursor = 0;
     size_t seen = 0;
     while (heap_live_each(&replay->live, &cursor))

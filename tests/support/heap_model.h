@@ -47,10 +47,13 @@ typedef struct heap_model {
 /** The states at all ticks, all effects at them included. */
 void heap_model_run(heap_model states[HEAP_MODEL_TICKS], const ttd_event *events, size_t count);
 
+/** Of the blocks that are live. */
+heap_sum heap_model_bytes(const heap_model *state);
+
 /** Fails the test unless the replay has the model's counts and position. */
 void heap_model_expect_progress(const heap_model *expected, const heap_replay *replay);
 
-/** The same, and its blocks. */
+/** The same, and its blocks and bytes. */
 void heap_model_expect(const heap_model *expected, const heap_replay *replay);
 
 #endif

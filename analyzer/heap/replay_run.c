@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs of usual events, for nobody who observes: most of all events, in most replays. What they
+ * change is in local variables meanwhile.
+ */
+#include "heap/replay_parts.h"
+
+/* Sums are below 2^64 in a run: what exceeds that is not usual. */
+typedef struct run {
+    heap_replay *replay;
+    /** Of what is live, and of the peak. */
+    uint64_t bytes;
+    uint64_t peak;
+    uint64_t count;
+    ttd_position position;
+} run;
+
+static inline run begin(heap_replay *replay)
+{
+    return (run){replay, replay->live.bytes.low, replay->peak.bytes.low, replay->live.count,
+                 replay->position};
+}
+
+static inline void end_run(const run *state, heap_life *life)
+{
+    heap_live *live = &state->replay->live;
+    life->blocks += state->count - live->count;
+    heap_sum_add(&life->bytes, state->bytes);
+    heap_sum_take(&life->bytes, live->bytes.low);
+    live->bytes.low = state->bytes;
+    live->count = state->count;
+    state->replay->position = state->position;
+}
+
+/* See heap_replay_peak(): the state at the position before is complete. */
+static inline void move_to(run *state, ttd_position position)
+{
+    if (state->peak < state->bytes && ttd_position_compare(state->position, position) != 0) {
+        state->replay->peak = (heap_peak){state->position, {0, state->bytes}, state->count};
+        state->peak = state->bytes;
+    }
+    state->position = position;
+}
+
+/* Whether the event is usual, and what it does then. */
+static inline bool acquire(run *state, const ttd_event *event, heap_block *blocks,
+                           const uint32_t *entries)
+{
+    const heap_live *live = &state->replay->live;
+    if (!event->address || event->heap != live->last_heap)
+        return false;
+    heap_block *block = &blocks[entries[event->address_ordinal]];
+    if (block->is_held || event->size > UINT64_MAX - state->bytes)
+        return false;
+    move_to(state, event->time_end);
+    block->is_held = true;
+    block->life = live->last_life;
+    heap_set_block(block, event);
+    state->bytes += event->size;
+    state->count++;
+    return true;
+}
+
+static inline bool release(run *state, const ttd_event *event, heap_block *blocks,
+                           const uint32_t *entries)
+{
+    if (!event->base_address)
+        return false;
+    heap_block *block = &blocks[entries[event->base_ordinal]];
+    if (!block->is_held || block->life != state->replay->live.last_life)
+        return false;
+    move_to(state, event->time_start);
+    block->is_held = false;
+    state->bytes -= block->size;
+    state->count--;
+    return true;
+}
+
+const ttd_event *heap_replay_run(heap_replay *replay, const ttd_event *event, const ttd_event *end)
+{
+    heap_live *live = &replay->live;
+    if (replay->queue.count || live->last_heap == HEAP_NO_HEAP || live->bytes.high ||
+        replay->peak.bytes.high)
+        return event;
+    heap_block *blocks = live->blocks;
+    const uint32_t *entries = replay->entries.items;
+    run state = begin(replay);
+    const ttd_event *first = event;
+    uint64_t acquired = 0;
+    for (; event < end && event->result; event++) {
+        heap_prefetch(event);
+        if (event->action == TTD_ACTION_ALLOC) {
+            if (!acquire(&state, event, blocks, entries))
+                break;
+            acquired++;
+        } else if (event->action != TTD_ACTION_FREE || !release(&state, event, blocks, entries)) {
+            break;
+        }
+    }
+    uint64_t applied = (uint64_t)(event - first);
+    replay->counts.events += applied;
+    replay->counts.actions[TTD_ACTION_ALLOC] += acquired;
+    replay->counts.actions[TTD_ACTION_FREE] += applied - acquired;
+    end_run(&state, &live->lives[live->last_life]);
+    return event;
+}
