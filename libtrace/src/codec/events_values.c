@@ -41,10 +41,19 @@ static inline void push(ttd_ordinal_list *list, uint32_t ordinal)
     list->items[list->count++] = ordinal;
 }
 
-static inline void decode_base(ttd_events_decoder *decoder, bool releases, ttd_event *event)
+/** What each event moves on: local, so that it stays in registers. */
+typedef struct places {
+    const uint8_t *released;
+    const uint8_t *acquired;
+    ttd_ordinal_list allocated;
+    ttd_ordinal_list freed;
+} places;
+
+static inline void decode_base(ttd_events_decoder *decoder, places *at, bool releases,
+                               ttd_event *event)
 {
-    size_t place = *decoder->columns[TTD_COLUMN_RELEASED].at++;
-    ttd_ordinal_list *allocated = &decoder->addresses.allocated;
+    size_t place = *at->released++;
+    ttd_ordinal_list *allocated = &at->allocated;
     uint32_t ordinal = 0;
     if (place == 0)
         ordinal = take_explicit(decoder, TTD_COLUMN_RELEASED_EXPLICIT, &decoder->state.released);
@@ -55,15 +64,15 @@ static inline void decode_base(ttd_events_decoder *decoder, bool releases, ttd_e
     else
         ordinal = allocated->items[allocated->count - place];
     if (releases)
-        push(&decoder->addresses.freed, ordinal);
+        push(&at->freed, ordinal);
     event->base_ordinal = ordinal;
     event->base_address = decoder->addresses.spelled[ordinal];
 }
 
-static inline void decode_address(ttd_events_decoder *decoder, ttd_event *event)
+static inline void decode_address(ttd_events_decoder *decoder, places *at, ttd_event *event)
 {
-    size_t place = *decoder->columns[TTD_COLUMN_ACQUIRED].at++;
-    ttd_ordinal_list *freed = &decoder->addresses.freed;
+    size_t place = *at->acquired++;
+    ttd_ordinal_list *freed = &at->freed;
     uint32_t ordinal = 0;
     if (place == 0)
         ordinal = take_explicit(decoder, TTD_COLUMN_ACQUIRED_EXPLICIT, &decoder->state.acquired);
@@ -71,7 +80,7 @@ static inline void decode_address(ttd_events_decoder *decoder, ttd_event *event)
         ttd_events_decoder_fail(decoder, "place of an address");
     else
         ordinal = ttd_ordinal_take(freed, place);
-    push(&decoder->addresses.allocated, ordinal);
+    push(&at->allocated, ordinal);
     event->address_ordinal = ordinal;
     event->address = decoder->addresses.spelled[ordinal];
 }
@@ -131,23 +140,23 @@ static void decode_rest(ttd_events_decoder *decoder, size_t index)
     }
 }
 
-static inline void decode_event(ttd_events_decoder *decoder, size_t index, ttd_event *event,
-                                uint64_t *parameters)
+static inline void decode_event(ttd_events_decoder *decoder, places *at, size_t index,
+                                ttd_event *event, uint64_t *parameters)
 {
     const ttd_event_class *class = decoder->classes[index];
     if (class->usual == TTD_USUAL_FREE) {
-        decode_base(decoder, true, event);
+        decode_base(decoder, at, true, event);
         event->parameters = parameters;
         *parameters = event->base_address;
     } else if (class->usual == TTD_USUAL_ALLOC) {
-        decode_address(decoder, event);
+        decode_address(decoder, at, event);
         event->parameters = parameters;
         *parameters = event->size;
     } else {
         if (class->form & TTD_FORM_BASE)
-            decode_base(decoder, class->releases, event);
+            decode_base(decoder, at, class->releases, event);
         if (class->form & TTD_FORM_ADDRESS)
-            decode_address(decoder, event);
+            decode_address(decoder, at, event);
         decode_rest(decoder, index);
     }
 }
@@ -170,8 +179,14 @@ void ttd_events_decode_values(ttd_events_decoder *decoder, uint32_t count)
         return;
     size_t spelled = decoder->addresses.count;
     ttd_event_buffer *batch = decoder->batch;
+    places at = {decoder->columns[TTD_COLUMN_RELEASED].at, decoder->columns[TTD_COLUMN_ACQUIRED].at,
+                 decoder->addresses.allocated, decoder->addresses.freed};
     for (uint32_t i = 0; i < count; i++)
-        decode_event(decoder, i, &batch->events[i], batch->parameters[i]);
+        decode_event(decoder, &at, i, &batch->events[i], batch->parameters[i]);
+    decoder->columns[TTD_COLUMN_RELEASED].at = at.released;
+    decoder->columns[TTD_COLUMN_ACQUIRED].at = at.acquired;
+    decoder->addresses.allocated.count = at.allocated.count;
+    decoder->addresses.freed.count = at.freed.count;
     batch->first_ordinal = (uint32_t)spelled;
     batch->address_count = decoder->addresses.count - spelled;
     memcpy(batch->addresses, decoder->addresses.spelled + spelled,

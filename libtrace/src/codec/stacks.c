@@ -164,22 +164,25 @@ bool ttd_stacks_decoder_next(ttd_stacks_decoder *decoder, ttd_stack *stacks, siz
     size_t frame_count = decoder->frame_count;
     ttd_id id = decoder->next_id;
     const char *wrong = NULL;
-    for (size_t i = 0; i < count && !wrong; i++, id++) {
+    for (size_t i = 0; i < count; i++, id++) {
         uint64_t back = take_short(&parents);
         uint64_t frame = take_short(&frames);
-        if (frame == 0 && !frames.error) {
+        if (back >= id) {
+            wrong = "parent of a stack";
+            break;
+        }
+        if (frame - 1 >= frame_count) {
+            if (frame != 0 || frames.error) {
+                wrong = "frame of a stack";
+                break;
+            }
             if (!new_frame(decoder))
                 return false;
             table = decoder->frames;
             frame = frame_count = decoder->frame_count;
         }
-        if (back >= id)
-            wrong = "parent of a stack";
-        else if (frame - 1 >= frame_count)
-            wrong = "frame of a stack";
-        else
-            stacks[i] = (ttd_stack){id, back ? id - (ttd_id)back : TTD_NONE,
-                                    table[frame - 1].module, table[frame - 1].offset};
+        stacks[i] = (ttd_stack){id, back ? id - (ttd_id)back : TTD_NONE, table[frame - 1].module,
+                                table[frame - 1].offset};
     }
     decoder->columns[TTD_STACK_PARENTS] = parents;
     decoder->columns[TTD_STACK_FRAMES] = frames;
