@@ -8,7 +8,7 @@
 
 #define FLUSH_NS   UINT64_C(1000000000)
 #define REAP_NS    UINT64_C(500000000)
-#define PREPARE_NS UINT64_C(25000000)
+#define PREPARE_NS UINT64_C(50000000)
 
 enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20 };
 
@@ -222,7 +222,7 @@ static size_t collect(struct collector *collector)
 static void prepare(struct collector *collector, const struct process *process, uint64_t now)
 {
     struct trace *trace = process->trace;
-    if (now - process->start >= PREPARE_NS && trace->writer != NULL &&
+    if (now > process->start && now - process->start >= PREPARE_NS && trace->writer != NULL &&
         trace->modules.frame_count > 2 * trace->frames_prepared)
         finishers_prepare(&collector->finishers, trace);
 }

@@ -128,17 +128,11 @@ static void name_addresses(struct trace *trace, struct symbolize_cache *names)
     free_question(&question);
 }
 
-static void ignore(void *context, size_t module, uint64_t offset,
-                   const struct symbolize_frame *frames, size_t count)
-{
-    (void)context, (void)module, (void)offset, (void)frames, (void)count;
-}
-
 void trace_prepare(struct trace *trace, struct symbolize_cache *names)
 {
     struct question question;
     if (load_question(&question, &trace->modules))
-        symbolize_cached(names, question.modules, trace->modules.count, ignore, NULL);
+        symbolize_prepare(names, question.modules, trace->modules.count);
     free_question(&question);
 }
 

@@ -2,6 +2,7 @@
 #include "finishers.h"
 
 #include <errno.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,12 +29,17 @@ static void remove_one(struct finishers *finishers, size_t index, int status)
     finishers->pids[index] = finishers->pids[--finishers->count];
 }
 
-static void wait_for_one(struct finishers *finishers)
+static int wait_for(pid_t pid)
 {
     int status = 0;
-    while (waitpid(finishers->pids[0], &status, 0) < 0 && errno == EINTR)
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
-    remove_one(finishers, 0, status);
+    return status;
+}
+
+static void wait_for_one(struct finishers *finishers)
+{
+    remove_one(finishers, 0, wait_for(finishers->pids[0]));
 }
 
 static void on_signal(int number)
@@ -96,18 +102,26 @@ static void look(struct finishers *finishers)
     }
 }
 
+/* It is of no use without us, and only we end it: it may be using what others need. */
+static _Noreturn void prepare(struct finishers *finishers, struct trace *trace, pid_t collector)
+{
+    set_signals();
+    signal(SIGTERM, SIG_IGN);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == collector)
+        trace_prepare(trace, finishers->names);
+    _exit(0);
+}
+
 void finishers_prepare(struct finishers *finishers, struct trace *trace)
 {
+    pid_t self = getpid();
     if (finishers->names == NULL ||
         (finishers->preparer > 0 && waitpid(finishers->preparer, NULL, WNOHANG) == 0))
         return;
     trace->frames_prepared = trace->modules.frame_count;
     finishers->preparer = fork();
-    if (finishers->preparer != 0)
-        return;
-    set_signals();
-    trace_prepare(trace, finishers->names);
-    _exit(0);
+    if (finishers->preparer == 0)
+        prepare(finishers, trace, self);
 }
 
 /* All that it could prepare is closed. */
@@ -116,8 +130,7 @@ static void end_preparer(struct finishers *finishers)
     if (finishers->preparer <= 0)
         return;
     kill(finishers->preparer, SIGKILL);
-    while (waitpid(finishers->preparer, NULL, 0) < 0 && errno == EINTR)
-        ;
+    wait_for(finishers->preparer);
 }
 
 static const struct unfinished *oldest(const struct finishers *finishers)

@@ -47,6 +47,9 @@ int host_open(struct host *host, uint32_t flags)
         mmap(NULL, sizeof *host->channel, PROT_READ | PROT_WRITE, MAP_SHARED, host->memfd, 0);
     if (host->channel == MAP_FAILED)
         goto failed;
+    /* Nobody that we start has any business there. */
+    if (madvise(host->channel, sizeof *host->channel, MADV_DONTFORK) != 0)
+        goto failed;
     describe(host->channel, flags);
     snprintf(host->path, sizeof host->path, "/proc/%d/fd/%d", (int)getpid(), host->memfd);
     host->barriers = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) > 0;

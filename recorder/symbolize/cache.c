@@ -8,7 +8,7 @@
  *
  * What lies below `used` never changes, so that it is read without a lock.
  */
-#define _GNU_SOURCE /* MAP_ANONYMOUS, MADV_DONTFORK */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, MADV_DONTFORK, pthread_mutex_clocklock */
 #include "cache.h"
 
 #include <errno.h>
@@ -20,14 +20,9 @@
 #include <time.h>
 
 #include "answers.h"
-#include "clock.h"
 #include "helper.h"
 
-enum { CAPACITY = 64 * 1024 * 1024 };
-
-/* Milliseconds that are waited for a lock: those who append are quick; of those who ask, it is
- * better to wait for the answers than to look for them a second time. */
-enum { APPEND_PATIENCE = 2000, ASK_PATIENCE = 30 * 1000, LOOK_AROUND = 50 };
+enum { CAPACITY = 64 * 1024 * 1024, PATIENCE = 2 /* seconds */ };
 
 struct symbolize_cache {
     pthread_mutex_t asking; /* a child; who waits for that may find all answered afterwards */
@@ -50,23 +45,13 @@ static void init_mutex(pthread_mutex_t *mutex)
     pthread_mutexattr_destroy(&attributes);
 }
 
-static int lock_soon(pthread_mutex_t *mutex)
+/* False if that takes too long, or is impossible. */
+static bool lock(pthread_mutex_t *mutex)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_AROUND * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    return pthread_mutex_timedlock(mutex, &until);
-}
-
-/* False if that takes too long, or is impossible. */
-static bool lock(pthread_mutex_t *mutex, int64_t patience)
-{
-    int64_t end = milliseconds() + patience;
-    int error = ETIMEDOUT;
-    while (error == ETIMEDOUT && milliseconds() < end && !symbolize_is_stopped())
-        error = lock_soon(mutex);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += PATIENCE;
+    int error = pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
     /* Whoever died while it held the lock has changed nothing that is in use. */
     if (error == EOWNERDEAD)
         error = pthread_mutex_consistent(mutex);
@@ -273,7 +258,7 @@ static bool tell_known(struct request *request, const struct symbolize_cache *ca
 
 static void append(struct symbolize_cache *cache, const uint8_t *data, size_t size)
 {
-    if (size == 0 || !lock(&cache->appending, APPEND_PATIENCE))
+    if (size == 0 || !lock(&cache->appending))
         return;
     size_t used = atomic_load_explicit(&cache->used, memory_order_relaxed);
     if (size <= LOG_MAX - used) {
@@ -312,7 +297,7 @@ static int ask(struct symbolize_cache *cache, struct helper *helper, const struc
 static int ask_in_turn(struct symbolize_cache *cache, struct request *request)
 {
     int error = 0;
-    bool locked = lock(&cache->asking, ASK_PATIENCE);
+    bool locked = lock(&cache->asking);
     if (!locked || !tell_known(request, cache))
         error = ask(cache, locked ? &cache->helper : NULL, request);
     if (locked)
@@ -337,6 +322,12 @@ static void ignore(void *context, size_t module, uint64_t offset,
                    const struct symbolize_frame *frames, size_t count)
 {
     (void)context, (void)module, (void)offset, (void)frames, (void)count;
+}
+
+void symbolize_prepare(struct symbolize_cache *cache, const struct symbolize_module *modules,
+                       size_t count)
+{
+    symbolize_cached(cache, modules, count, ignore, NULL);
 }
 
 bool symbolize_is_known(const struct symbolize_cache *cache, const struct symbolize_module *modules,

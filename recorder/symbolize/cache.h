@@ -34,6 +34,10 @@ void symbolize_cache_free(struct symbolize_cache *cache);
 int symbolize_cached(struct symbolize_cache *cache, const struct symbolize_module *modules,
                      size_t count, symbolize_function *function, void *context);
 
+/** Has everything looked up that is not known, for those who ask later. */
+void symbolize_prepare(struct symbolize_cache *cache, const struct symbolize_module *modules,
+                       size_t count);
+
 /** Whether symbolize_cached() would need no child. `cache` may be NULL. */
 bool symbolize_is_known(const struct symbolize_cache *cache, const struct symbolize_module *modules,
                         size_t count);

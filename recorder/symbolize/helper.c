@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE /* syscall */
 #include "helper.h"
 
 #include <errno.h>
@@ -6,9 +7,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -18,12 +18,6 @@
 /* Of processor time: should it never end, and nobody be there any more to tell. */
 enum { SECONDS = 600 };
 
-static void wait_for(pid_t pid)
-{
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        ;
-}
-
 void helper_start(struct helper *helper, uint64_t memory)
 {
     int ends[2];
@@ -32,7 +26,7 @@ void helper_start(struct helper *helper, uint64_t memory)
         return;
     struct work work = {.memory = memory, .seconds = SECONDS, .fd = ends[1]};
     pid_t pid = worker_start(&work);
-    int pidfd = pid > 0 ? pidfd_open(pid, 0) : -1;
+    int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
     close(ends[1]);
     if (pidfd >= 0) {
         (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -41,7 +35,7 @@ void helper_start(struct helper *helper, uint64_t memory)
     }
     close(ends[0]); /* which ends the child */
     if (pid > 0)
-        wait_for(pid);
+        worker_wait(pid);
 }
 
 void helper_stop(struct helper *helper)
@@ -51,14 +45,14 @@ void helper_stop(struct helper *helper)
     helper_give_up(helper);
     close(helper->fd);
     close(helper->pidfd);
-    wait_for(helper->pid);
+    worker_wait(helper->pid);
     helper->pid = 0;
 }
 
 void helper_give_up(struct helper *helper)
 {
     helper->state = HELPER_NONE;
-    (void)pidfd_send_signal(helper->pidfd, SIGKILL, NULL, 0);
+    (void)syscall(SYS_pidfd_send_signal, helper->pidfd, SIGKILL, NULL, 0);
 }
 
 static bool send_all(int fd, const uint8_t *data, size_t size, int64_t until)

@@ -4,6 +4,9 @@
  * of the C library takes a tenth of a second each time. It is as expendable as all children; when
  * it fails, it is given up for good, and others are asked.
  *
+ * What one file makes it say may be about another file, of any later question: names are as good as
+ * all the files that are read, and no harm beyond that.
+ *
  * It is used by any process that was forked since it was started, one at a time: whoever uses it
  * holds a lock that is shared by all of them.
  */

@@ -3,11 +3,13 @@
 #ifndef TTD_SYMBOLIZE_SHELF_H
 #define TTD_SYMBOLIZE_SHELF_H
 
+#include <sys/stat.h>
+
 #include "image.h"
 #include "symbols.h"
 #include "units.h"
 
-enum { SHELF_MAX = 32 };
+enum { SHELF_MAX = 16 };
 
 /** A module's file, with what all questions about it need. */
 struct binary {
@@ -16,8 +18,9 @@ struct binary {
     struct units units;
     /** Whether there is debug information, and it is to be used. */
     bool has_units;
-    /** Which module it is of; NULL if it is not kept. */
+    /** Which module it is of; NULL if it is not kept. What the file was like when it was opened. */
     char *path;
+    struct stat status;
     uint8_t *build_id;
     size_t build_id_size;
 };

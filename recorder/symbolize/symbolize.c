@@ -54,13 +54,11 @@ static int start(struct work *work, struct child *child)
     return 0;
 }
 
-/* ECHILD is fine: the caller ignores SIGCHLD, and then nothing is left to wait for. */
 static void stop(struct child child)
 {
     close(child.fd);
     kill(child.pid, SIGKILL);
-    while (waitpid(child.pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    worker_wait(child.pid);
 }
 
 /* Until all is told (true), or the child ends, lies or takes too long. */
@@ -113,11 +111,12 @@ static bool only_empty_left(const struct inbox *box)
 
 /* What it has not told when it fails is asked of others. */
 static void ask_helper(struct inbox *box, struct helper *helper,
-                       const struct symbolize_limits *limits, int64_t end)
+                       const struct symbolize_limits *limits)
 {
-    if (!helper_ask(helper, box->modules, box->count, milliseconds() + limits->module_time))
+    int64_t now = milliseconds();
+    if (!helper_ask(helper, box->modules, box->count, now + limits->module_time))
         return;
-    if (listen_to(box, helper->fd, limits->module_time, end))
+    if (listen_to(box, helper->fd, limits->module_time, now + limits->total_time))
         helper_done(helper);
     else
         helper_give_up(helper);
@@ -126,9 +125,10 @@ static void ask_helper(struct inbox *box, struct helper *helper,
 static int run(struct inbox *box, struct helper *helper, const struct symbolize_limits *limits,
                struct symbolize_summary *summary)
 {
-    int64_t end = milliseconds() + limits->total_time;
     if (helper != NULL && !only_empty_left(box) && !stopped)
-        ask_helper(box, helper, limits, end);
+        ask_helper(box, helper, limits);
+    /* All of it, whatever the helper took. */
+    int64_t end = milliseconds() + limits->total_time;
     while (!box->finished && !only_empty_left(box)) {
         int64_t left = end - milliseconds();
         if (stopped)
@@ -208,11 +208,4 @@ int symbolize(const struct symbolize_module *modules, size_t count, symbolize_fu
               void *context, struct symbolize_summary *summary)
 {
     return symbolize_with(NULL, NULL, modules, count, function, context, summary);
-}
-
-int symbolize_within(const struct symbolize_limits *limits, const struct symbolize_module *modules,
-                     size_t count, symbolize_function *function, void *context,
-                     struct symbolize_summary *summary)
-{
-    return symbolize_with(NULL, limits, modules, count, function, context, summary);
 }

@@ -3,9 +3,9 @@
  * Names for addresses of modules: functions, files, lines and inlined calls.
  *
  * Debug information is untrusted input, so it is read in a child process, which can only write to
- * a pipe. Whatever happens to the child, whatever it says: the caller gets well-formed names, or
- * none. A child that crashes, hangs or lies is killed; what it had told by then is kept, and the
- * rest of the module is tried once more with the symbol table only.
+ * a pipe or a socket. Whatever happens to the child, whatever it says: the caller gets well-formed
+ * names, or none. A child that crashes, hangs or lies is killed; what it had told by then is kept,
+ * and the rest of the module is tried once more with the symbol table only.
  *
  * Sources of names, best first: DWARF (in the file, in a separate file found by build-id or debug
  * link below /usr/lib/debug, split or shared with dwz, or from debuginfod if DEBUGINFOD_URLS is set
@@ -101,10 +101,10 @@ struct helper;
  * included, for those that have none. It is called by this thread, in this process, while the child
  * runs.
  *
- * One child exists at a time and is gone on return. Only its own process id is waited for; the
- * caller may ignore SIGCHLD, and must tolerate one while it runs. The child inherits memory: mark
- * shared mappings that matter MADV_DONTFORK. Other threads may run, but should not be inside of
- * dlopen().
+ * One child, beside a helper, exists at a time and is gone on return. Only its own process id is
+ * waited for; the caller may ignore SIGCHLD, and must tolerate one while it runs. The child
+ * inherits memory: mark shared mappings that matter MADV_DONTFORK. Other threads may run, but
+ * should not be inside of dlopen().
  *
  * @param summary  filled in also on error; may be NULL.
  * @return 0; or an errno value if there could be no child (EAGAIN, EMFILE, ENOMEM), EINTR after
@@ -113,12 +113,8 @@ struct helper;
 int symbolize(const struct symbolize_module *modules, size_t count, symbolize_function *function,
               void *context, struct symbolize_summary *summary);
 
-/** The same within limits other than the defaults. */
-int symbolize_within(const struct symbolize_limits *limits, const struct symbolize_module *modules,
-                     size_t count, symbolize_function *function, void *context,
-                     struct symbolize_summary *summary);
-
-/** The same, asking a helper first if there is one; see helper.h. `limits` may be NULL. */
+/** The same within limits, NULL for the defaults, asking a helper first, NULL for none: see
+ * helper.h. What the helper takes is not counted. */
 int symbolize_with(struct helper *helper, const struct symbolize_limits *limits,
                    const struct symbolize_module *modules, size_t count,
                    symbolize_function *function, void *context, struct symbolize_summary *summary);
@@ -128,6 +124,8 @@ int symbolize_with(struct helper *helper, const struct symbolize_limits *limits,
  * then stays. For a signal handler.
  */
 void symbolize_stop(void);
+
+/** Whether that was called in this process. */
 bool symbolize_is_stopped(void);
 
 #endif

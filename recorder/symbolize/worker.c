@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "names.h"
@@ -75,17 +76,34 @@ static void limit(__rlimit_resource_t resource, uint64_t value)
     (void)setrlimit(resource, &limits);
 }
 
+static void allow_many_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 static void set_limits(const struct work *work)
 {
     limit(RLIMIT_AS, own_sizes().mapped + work->memory);
     limit(RLIMIT_CPU, work->seconds);
     limit(RLIMIT_CORE, 0);
+    allow_many_files();
     /* No files are written, except those that debuginfod fetches where the user wants that. */
     if (getenv("DEBUGINFOD_URLS") == NULL)
         limit(RLIMIT_FSIZE, 0);
     /* No core either where they go to a program, which ignores the limit. */
     (void)prctl(PR_SET_DUMPABLE, 0);
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+/* Whether there may be too little memory for the next module, or for others. */
+static bool is_large(const struct work *work)
+{
+    struct sizes sizes = own_sizes();
+    return sizes.resident > RESIDENT_MAX || sizes.mapped > work->memory / 2;
 }
 
 static void tell_modules(struct outbox *box, struct shelf *shelf, const struct work *work)
@@ -97,20 +115,21 @@ static void tell_modules(struct outbox *box, struct shelf *shelf, const struct w
         outbox_module(box, (uint32_t)i);
         outbox_end(box, names_tell(box, shelf, &work->modules[i], is_first ? work->answered : NULL,
                                    is_first && work->reduced));
+        if (shelf != NULL && is_large(work))
+            shelf_clear(shelf);
     }
     outbox_finished(box);
 }
 
-static void answer_questions(struct outbox *box)
+static void answer_questions(struct outbox *box, uint64_t memory)
 {
     struct shelf shelf = {.count = 0};
     struct question question;
     while (question_receive(&question, PIPE_FD)) {
-        struct work work = {.modules = question.modules, .count = question.count};
-        tell_modules(box, &shelf, &work);
+        struct work asked = {
+            .modules = question.modules, .count = question.count, .memory = memory};
+        tell_modules(box, &shelf, &asked);
         question_free(&question);
-        if (own_sizes().resident > RESIDENT_MAX)
-            shelf_clear(&shelf);
     }
 }
 
@@ -125,8 +144,15 @@ static _Noreturn void run(const struct work *work, pid_t parent)
     if (work->modules != NULL)
         tell_modules(&box, NULL, work);
     else
-        answer_questions(&box);
+        answer_questions(&box, work->memory);
     _exit(EXIT_SUCCESS);
+}
+
+/* ECHILD is fine: the caller ignores SIGCHLD, and then nothing is left to wait for. */
+void worker_wait(pid_t pid)
+{
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
 }
 
 pid_t worker_start(const struct work *work)

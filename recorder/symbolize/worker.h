@@ -22,11 +22,14 @@ struct work {
     /** Bytes of address space on top of what there is, and seconds of processor time. */
     uint64_t memory;
     unsigned seconds;
-    /** Write end of the pipe. */
+    /** Where answers are written to, and what questions are read from. */
     int fd;
 };
 
 /** Starts a child that does all of it and ends. @return its process id, or -1 with errno set. */
 pid_t worker_start(const struct work *work);
+
+/** Waits until it has ended. */
+void worker_wait(pid_t pid);
 
 #endif

@@ -81,6 +81,17 @@ class PassingThrough(Recording):
         errors = self.interrupt_naming()
         self.assertIn(b'not all addresses have names: Interrupted', errors)
 
+    @unittest.skipIf(os.geteuid() != 0, 'only root may look at it')
+    def test_the_helper_has_no_part_in_recording(self):
+        """It reads what nobody trusts: shared memory is not there."""
+        with subprocess.Popen([RECORDER, '-q', '-o', self.trace, '--', 'sleep', '0.5'],
+                              stdout=subprocess.PIPE) as recorder:
+            helper = self.find_helper(recorder)
+            maps = pathlib.Path(f'/proc/{helper}/maps').read_text()
+            recorder.communicate(timeout=PATIENCE)
+        self.assertIn('libdw', maps)
+        self.assertEqual([line for line in maps.splitlines() if line.split()[1][3] == 's'], [])
+
     def test_names_are_looked_up_meanwhile(self):
         """A file that is gone when the program ends."""
         copy = shutil.copy(program('lingering'), self.directory)

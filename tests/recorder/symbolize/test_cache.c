@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What was answered once is not asked for again: shown by files that are gone by then. */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -249,6 +251,47 @@ Test(cache, reads_a_file_once)
     answers = ask(module_of(&program));
     cr_assert_eq(answers.count, program.count);
     free_answers(&answers);
+    free_program(&program);
+}
+
+/* What is kept open is the same file, but no longer the same program. */
+Test(cache, notices_a_file_that_is_overwritten)
+{
+    struct program program, other;
+    build(&program, "program", "-Wl,--build-id=sha1");
+    build(&other, "other", "-Wl,--build-id=sha1 -DOTHER -O0");
+    struct symbolize_module few = module_of(&program);
+    few.offset_count = 3;
+    struct answers answers = ask(few);
+    free_answers(&answers);
+    run("cat other > program");
+    answers = ask(module_of(&program));
+    cr_assert_eq(answers.count, 3);
+    free_answers(&answers);
+    free_program(&program);
+    free_program(&other);
+}
+
+/* More files than may be open at once. */
+Test(cache, makes_room_for_files)
+{
+    enum { COPIES = 20 };
+    struct program program;
+    symbolize_cache_free(cache);
+    build(&program, "program", "-Wl,--build-id=sha1");
+    run("for i in $(seq %d); do cp program copy$i; done", COPIES);
+    cr_assert(setrlimit(RLIMIT_NOFILE, &(struct rlimit){18, 18}) == 0);
+    cache = symbolize_cache_new();
+    for (int i = 1; i <= COPIES; i++) {
+        char path[sizeof program.path];
+        struct symbolize_module module = module_of(&program);
+        snprintf(path, sizeof path, "%.*s/copy%d", (int)(strrchr(program.path, '/') - program.path),
+                 program.path, i);
+        module.path = path;
+        struct answers answers = ask(module);
+        cr_assert_eq(answers.count, program.count);
+        free_answers(&answers);
+    }
     free_program(&program);
 }
 

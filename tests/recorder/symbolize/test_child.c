@@ -232,6 +232,23 @@ ParameterizedTest(struct behaviour *behaviour, helper, may_fail_where_others_do_
     expect_no_child();
 }
 
+/* A child still has the time to fail, and another one to do with less. */
+Test(helper, takes_no_time_from_others)
+{
+    const struct symbolize_limits limits = {
+        .module_time = 500, .total_time = 1000, .memory = MEMORY};
+    const struct symbolize_module modules[] = {pretend("once hang"), pretend("good")};
+    struct symbolize_summary summary;
+    struct seen seen = {0};
+    struct helper helper;
+    helper_start(&helper, MEMORY);
+    cr_assert(symbolize_with(&helper, &limits, modules, 2, note, &seen, &summary) == 0);
+    expect_answered(&seen, 0);
+    expect_answered(&seen, 1);
+    cr_assert_eq(summary.modules_reduced, 1);
+    helper_stop(&helper);
+}
+
 /* Its answer is to somebody who is gone. */
 Test(helper, is_given_up_when_somebody_has_left_it)
 {
@@ -273,7 +290,7 @@ Test(child, has_limited_time_for_all)
     struct symbolize_summary summary;
     struct seen seen = {0};
     double begin = seconds();
-    cr_assert(symbolize_within(&limits, modules, 3, note, &seen, &summary) == 0);
+    cr_assert(symbolize_with(NULL, &limits, modules, 3, note, &seen, &summary) == 0);
     cr_assert(seconds() - begin < 2);
     expect_answered(&seen, 0);
     cr_assert_eq(summary.modules_read, 1);
@@ -287,7 +304,7 @@ Test(child, has_the_time_of_a_module_for_each)
     const struct symbolize_limits limits = {.module_time = 2000};
     struct symbolize_summary summary;
     struct seen seen = {0};
-    cr_assert(symbolize_within(&limits, modules, 3, note, &seen, &summary) == 0);
+    cr_assert(symbolize_with(NULL, &limits, modules, 3, note, &seen, &summary) == 0);
     cr_assert_eq(summary.modules_read, 3);
 }
 
@@ -344,7 +361,7 @@ Test(child, is_the_only_one_waited_for)
     const struct symbolize_limits limits = {.module_time = 1000};
     struct symbolize_summary summary;
     struct seen seen = {0};
-    cr_assert(symbolize_within(&limits, modules, 2, note, &seen, &summary) == 0);
+    cr_assert(symbolize_with(NULL, &limits, modules, 2, note, &seen, &summary) == 0);
     int status;
     cr_assert(waitpid(other, &status, 0) == other && WEXITSTATUS(status) == 7);
     cr_assert(waitpid(-1, NULL, 0) < 0 && errno == ECHILD);

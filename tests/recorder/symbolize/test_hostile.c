@@ -68,7 +68,7 @@ static struct symbolize_summary name_variants(const struct program *program, siz
     const struct symbolize_limits limits = {.module_time = 500, .total_time = 60000};
     struct symbolize_summary summary;
     struct answers answers = {0};
-    cr_assert(symbolize_within(&limits, modules, count, keep_answer, &answers, &summary) == 0);
+    cr_assert(symbolize_with(NULL, &limits, modules, count, keep_answer, &answers, &summary) == 0);
     cr_assert_eq(summary.modules_read + summary.modules_reduced + summary.modules_absent +
                      summary.modules_failed,
                  count);
