@@ -218,7 +218,7 @@ bool ttd_events_encoder_add(ttd_events_encoder *encoder, const ttd_event *event)
 void ttd_events_encoder_finish(ttd_events_encoder *encoder, ttd_buffer *out);
 
 /** Events that a decoder gives at a time at most; so few that they stay in the cache. */
-#define TTD_EVENT_BATCH 64
+#define TTD_EVENT_BATCH 192
 
 /* So that each number of a tally has room. */
 _Static_assert(TTD_EVENT_BATCH < TTD_TALLY_BASE, "events of a batch");
