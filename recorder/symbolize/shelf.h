@@ -25,12 +25,14 @@ struct binary {
     size_t build_id_size;
 };
 
-/** All zero when empty. */
+/** All zero when empty, but for what comes last. */
 struct shelf {
     struct binary *items[SHELF_MAX];
     size_t count;
     /** The one that makes room for the next when there is none. */
     size_t next;
+    /** Bytes of address space beyond which the owner clears it. */
+    uint64_t mapped_max;
 };
 
 /**

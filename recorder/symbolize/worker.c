@@ -100,10 +100,10 @@ static void set_limits(const struct work *work)
 }
 
 /* Whether there may be too little memory for the next module, or for others. */
-static bool is_large(const struct work *work)
+static bool is_large(const struct shelf *shelf)
 {
     struct sizes sizes = own_sizes();
-    return sizes.resident > RESIDENT_MAX || sizes.mapped > work->memory / 2;
+    return sizes.resident > RESIDENT_MAX || sizes.mapped > shelf->mapped_max;
 }
 
 static void tell_modules(struct outbox *box, struct shelf *shelf, const struct work *work)
@@ -115,7 +115,7 @@ static void tell_modules(struct outbox *box, struct shelf *shelf, const struct w
         outbox_module(box, (uint32_t)i);
         outbox_end(box, names_tell(box, shelf, &work->modules[i], is_first ? work->answered : NULL,
                                    is_first && work->reduced));
-        if (shelf != NULL && is_large(work))
+        if (shelf != NULL && is_large(shelf))
             shelf_clear(shelf);
     }
     outbox_finished(box);
@@ -123,11 +123,10 @@ static void tell_modules(struct outbox *box, struct shelf *shelf, const struct w
 
 static void answer_questions(struct outbox *box, uint64_t memory)
 {
-    struct shelf shelf = {.count = 0};
+    struct shelf shelf = {.mapped_max = own_sizes().mapped + memory / 2};
     struct question question;
     while (question_receive(&question, PIPE_FD)) {
-        struct work asked = {
-            .modules = question.modules, .count = question.count, .memory = memory};
+        struct work asked = {.modules = question.modules, .count = question.count};
         tell_modules(box, &shelf, &asked);
         question_free(&question);
     }
