@@ -63,18 +63,18 @@ static enum image_result open_image(struct image *image, struct shelf *shelf,
     return image_open(image, module, with_debug);
 }
 
-/* The place of a module's file, if it is there and still what it was; else shelf->count. */
-static size_t find(struct shelf *shelf, const struct symbolize_module *module)
+/* A module's file, if it is there and still what it was; else NULL. */
+static struct binary *find(struct shelf *shelf, const struct symbolize_module *module)
 {
     for (size_t i = 0; i < shelf->count; i++) {
         if (!is_of(shelf->items[i], module))
             continue;
         if (!is_overwritten(shelf->items[i]))
-            return i;
+            return shelf->items[i];
         drop(shelf, i);
         break;
     }
-    return shelf->count;
+    return NULL;
 }
 
 static void keep(struct shelf *shelf, struct binary *binary, const struct symbolize_module *module)
@@ -98,9 +98,9 @@ enum image_result shelf_take(struct shelf *shelf, const struct symbolize_module 
                              bool with_debug, struct binary **binary)
 {
     bool is_kept = shelf != NULL && with_debug && module->path != NULL && module->build_id_size > 0;
-    size_t found = is_kept ? find(shelf, module) : 0;
-    if (is_kept && found < shelf->count) {
-        *binary = shelf->items[found];
+    struct binary *kept = is_kept ? find(shelf, module) : NULL;
+    if (kept != NULL) {
+        *binary = kept;
         return IMAGE_OPEN;
     }
     struct image image;

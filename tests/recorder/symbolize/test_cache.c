@@ -44,6 +44,16 @@ static struct answers ask(struct symbolize_module module)
     return answers;
 }
 
+enum { FEW = 3 };
+
+static void ask_for_few(const struct program *program)
+{
+    struct symbolize_module few = module_of(program);
+    few.offset_count = FEW;
+    struct answers answers = ask(few);
+    free_answers(&answers);
+}
+
 /* Its status is 0 if all was answered. */
 static pid_t ask_in_process(const struct program *program)
 {
@@ -243,12 +253,9 @@ Test(cache, reads_a_file_once)
 {
     struct program program;
     build(&program, "program", "-Wl,--build-id=sha1");
-    struct symbolize_module few = module_of(&program);
-    few.offset_count = 3;
-    struct answers answers = ask(few);
-    free_answers(&answers);
+    ask_for_few(&program);
     run("rm program");
-    answers = ask(module_of(&program));
+    struct answers answers = ask(module_of(&program));
     cr_assert_eq(answers.count, program.count);
     free_answers(&answers);
     free_program(&program);
@@ -260,13 +267,10 @@ Test(cache, notices_a_file_that_is_overwritten)
     struct program program, other;
     build(&program, "program", "-Wl,--build-id=sha1");
     build(&other, "other", "-Wl,--build-id=sha1 -DOTHER -O0");
-    struct symbolize_module few = module_of(&program);
-    few.offset_count = 3;
-    struct answers answers = ask(few);
-    free_answers(&answers);
+    ask_for_few(&program);
     run("cat other > program");
-    answers = ask(module_of(&program));
-    cr_assert_eq(answers.count, 3);
+    struct answers answers = ask(module_of(&program));
+    cr_assert_eq(answers.count, FEW);
     free_answers(&answers);
     free_program(&program);
     free_program(&other);
@@ -299,10 +303,7 @@ Test(cache, is_shared_with_processes)
 {
     struct program program;
     build(&program, "program", "-Wl,--build-id=sha1");
-    struct symbolize_module few = module_of(&program);
-    few.offset_count = 3;
-    struct answers answers = ask(few);
-    free_answers(&answers);
+    ask_for_few(&program);
     for (int i = 0; i < 4; i++) {
         ask_in_process(&program);
     }
@@ -311,7 +312,7 @@ Test(cache, is_shared_with_processes)
         cr_assert(wait(&status) > 0 && status == 0);
     }
     run("rm program");
-    answers = ask(module_of(&program));
+    struct answers answers = ask(module_of(&program));
     cr_assert_eq(answers.count, program.count);
     free_answers(&answers);
     free_program(&program);
