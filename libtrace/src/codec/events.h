@@ -37,16 +37,14 @@ typedef struct ttd_event_class {
     const char *items;
 } ttd_event_class;
 
-/** How many events of a batch have a size, a base address and an address, and how many never
- * returned, as one number. */
-#define TTD_TALLY_SIZE         (UINT32_C(1) << 0)
-#define TTD_TALLY_BASE         (UINT32_C(1) << 8)
-#define TTD_TALLY_ADDRESS      (UINT32_C(1) << 16)
-#define TTD_TALLY_NEVER        (UINT32_C(1) << 24)
-#define TTD_TALLY_SIZES(n)     ((n)&0xFF)
-#define TTD_TALLY_BASES(n)     ((n) >> 8 & 0xFF)
-#define TTD_TALLY_ADDRESSES(n) ((n) >> 16 & 0xFF)
-#define TTD_TALLY_NEVERS(n)    ((n) >> 24)
+/** How many events of a batch have a base address and an address, and how many never returned, as
+ * one number. */
+#define TTD_TALLY_BASE         (UINT32_C(1) << 0)
+#define TTD_TALLY_ADDRESS      (UINT32_C(1) << 10)
+#define TTD_TALLY_NEVER        (UINT32_C(1) << 20)
+#define TTD_TALLY_BASES(n)     ((n)&0x3FF)
+#define TTD_TALLY_ADDRESSES(n) ((n) >> 10 & 0x3FF)
+#define TTD_TALLY_NEVERS(n)    ((n) >> 20)
 
 /** How much work the rest of an event is; the frequent cases are told apart. */
 typedef enum ttd_event_rest {
@@ -78,13 +76,9 @@ static inline uint64_t ttd_swap_predicted(uint64_t value, uint64_t predicted)
 
 /** What call sites have in common, and what is predicted from the last event of the shape. */
 typedef struct ttd_event_shape {
+    uint64_t size;
     uint32_t class_index;
     ttd_id stack;
-    uint64_t size;
-    /** The shape that came after this one last time; 0 for none. */
-    uint32_t next;
-    /** Where in the array of stored parameters its last ones are. */
-    uint32_t stored;
 } ttd_event_shape;
 
 /** Addresses in order of use, newest last. */
@@ -109,6 +103,12 @@ typedef struct ttd_event_state {
     size_t class_capacity;
     /** Numbered from 1; number 0 stands before the first event. */
     ttd_event_shape *shapes;
+    /** Of each shape: the one that came after it last time; 0 for none. In an array of its own,
+     * which stays in the cache: one shape leads to the next, and nothing else can be done before.
+     */
+    uint32_t *next_shapes;
+    /** Of each shape: where in `stored` its last parameters are. */
+    uint32_t *stored_at;
     size_t shape_count;
     size_t shape_capacity;
     uint64_t *stored;
@@ -136,8 +136,20 @@ void ttd_event_state_free(ttd_event_state *state);
 void ttd_event_state_clear(ttd_event_state *state);
 /** Makes room for `count` addresses in both lists. False without memory. */
 bool ttd_event_state_reserve_addresses(ttd_event_state *state, size_t count);
+/** Makes room for shapes up to number `count`. False without memory. */
+bool ttd_event_state_reserve_shapes(ttd_event_state *state, size_t count);
 /** Adds a thread; its last end is 0 steps into the current sequence. False without memory. */
 bool ttd_event_state_add_thread(ttd_event_state *state, ttd_id id);
+
+/** Sets a shape, for which there is room; its parameters will be in `stored`, from stored_count on.
+ */
+static inline void ttd_event_state_set_shape(ttd_event_state *state, size_t number,
+                                             uint32_t class_index, ttd_id stack)
+{
+    state->shapes[number] = (ttd_event_shape){0, class_index, stack};
+    state->next_shapes[number] = 0;
+    state->stored_at[number] = (uint32_t)state->stored_count;
+}
 
 /** Fills in what is derived from the other members of a class. */
 void ttd_event_class_complete(ttd_event_class *class);
@@ -221,7 +233,7 @@ void ttd_events_encoder_finish(ttd_events_encoder *encoder, ttd_buffer *out);
 #define TTD_EVENT_BATCH 192
 
 /* So that each number of a tally has room. */
-_Static_assert(TTD_EVENT_BATCH < TTD_TALLY_BASE, "events of a batch");
+_Static_assert(TTD_EVENT_BATCH < TTD_TALLY_ADDRESS, "events of a batch");
 
 /** Addresses that the events of a batch spell out at most. */
 #define TTD_EVENT_ADDRESSES ((size_t)2 * TTD_EVENT_BATCH)
@@ -236,6 +248,11 @@ typedef struct ttd_ordinal_list {
     size_t capacity;
 } ttd_ordinal_list;
 
+/** Four are one register; an array of all would go through memory. */
+typedef struct ttd_ordinal_four {
+    uint32_t items[TTD_ORDINAL_BLOCK / 4];
+} ttd_ordinal_four;
+
 /** Takes out the item at `place`, counted from 1 for the newest. */
 static inline uint32_t ttd_ordinal_take(ttd_ordinal_list *list, size_t place)
 {
@@ -245,9 +262,15 @@ static inline uint32_t ttd_ordinal_take(ttd_ordinal_list *list, size_t place)
     list->count--;
     /* May move what lies behind the end, which is of no account: there is room for a block. */
     do {
-        uint32_t block[TTD_ORDINAL_BLOCK];
-        memcpy(block, item + 1, sizeof block);
-        memcpy(item, block, sizeof block);
+        ttd_ordinal_four a, b, c, d;
+        memcpy(&a, item + 1, sizeof a);
+        memcpy(&b, item + 5, sizeof b);
+        memcpy(&c, item + 9, sizeof c);
+        memcpy(&d, item + 13, sizeof d);
+        memcpy(item, &a, sizeof a);
+        memcpy(item + 4, &b, sizeof b);
+        memcpy(item + 8, &c, sizeof c);
+        memcpy(item + 12, &d, sizeof d);
         item += TTD_ORDINAL_BLOCK;
     } while (item < end);
     return ordinal;
@@ -265,7 +288,7 @@ typedef struct ttd_event_addresses {
 /** Where a batch of events is decoded to. */
 typedef struct ttd_event_buffer {
     ttd_event events[TTD_EVENT_BATCH];
-    /** Of each event: up to two, which is usual, or more. */
+    /** Of each event whose parameters are not one of its members: two, or more. */
     uint64_t parameters[TTD_EVENT_BATCH][2];
     uint64_t more_parameters[TTD_EVENT_BATCH][TTD_PARAMETERS_MAX];
     /** Addresses that the events spell out, the first of which has first_ordinal. */
@@ -300,11 +323,9 @@ typedef struct ttd_events_decoder {
     size_t buffer_next;
     /** The batch that is being decoded, or was decoded last. */
     ttd_event_buffer *batch;
-    /** Of that batch: shape and class of each event, the events that have a size, and how many
-     * events have what. */
+    /** Of that batch: shape and class of each event, and how many events have what. */
     ttd_event_shape *shapes[TTD_EVENT_BATCH];
     const ttd_event_class *classes[TTD_EVENT_BATCH];
-    uint32_t sized[TTD_EVENT_BATCH + 1];
     uint32_t tally;
 } ttd_events_decoder;
 

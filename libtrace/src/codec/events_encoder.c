@@ -97,7 +97,7 @@ static inline bool same_parameters(const ttd_event_class *class, const ttd_event
 static inline uint32_t predicted_shape(const ttd_events_encoder *encoder)
 {
     const ttd_event_state *state = &encoder->state;
-    return encoder->count ? state->shapes[state->shape].next : 0;
+    return encoder->count ? state->next_shapes[state->shape] : 0;
 }
 
 /** What an event that returned is, provided that its API's template has just that parameter. */
@@ -144,7 +144,7 @@ static bool encode_shape(ttd_events_encoder *encoder, const ttd_event *event)
     }
     if (!ttd_events_encode_shape(encoder, event, form, key, &number))
         return false;
-    state->shapes[state->shape].next = number;
+    state->next_shapes[state->shape] = number;
     state->shape = number;
     return true;
 }

@@ -61,13 +61,9 @@ static bool find_class(ttd_events_encoder *encoder, const ttd_event_class *class
 /** Makes room for shapes up to number `count` and their stored parameters. */
 static bool grow_shapes(ttd_event_state *state, size_t count, size_t stored)
 {
-    void *array = state->shapes;
-    if (ttd_grow_array(state->allocator, &array, &state->shape_capacity, count + 1,
-                       sizeof *state->shapes))
-        return false;
-    state->shapes = array;
-    array = state->stored;
-    if (ttd_grow_array(state->allocator, &array, &state->stored_capacity,
+    void *array = state->stored;
+    if (!ttd_event_state_reserve_shapes(state, count) ||
+        ttd_grow_array(state->allocator, &array, &state->stored_capacity,
                        state->stored_count + stored + 1, sizeof *state->stored))
         return false;
     state->stored = array;
@@ -85,8 +81,7 @@ static bool add_shape(ttd_events_encoder *encoder, uint32_t class_index, ttd_id 
     ttd_id last = state->shape_count ? state->shapes[state->shape_count].stack : TTD_NONE;
     ttd_events_put(encoder, TTD_COLUMN_SHAPE_CLASSES, class_index);
     ttd_events_put(encoder, TTD_COLUMN_SHAPE_STACKS, ttd_zigzag((uint64_t)stack - last));
-    state->shapes[++state->shape_count] =
-        (ttd_event_shape){class_index, stack, 0, 0, (uint32_t)state->stored_count};
+    ttd_event_state_set_shape(state, ++state->shape_count, class_index, stack);
     if (stored != 0)
         memset(state->stored + state->stored_count, 0, stored * sizeof *state->stored);
     state->stored_count += stored;
@@ -116,7 +111,7 @@ bool ttd_events_encode_shape(ttd_events_encoder *encoder, const ttd_event *event
     if (encoder->count == 0) {
         if (!grow_shapes(state, 0, 0))
             return false;
-        state->shapes[0] = (ttd_event_shape){0};
+        ttd_event_state_set_shape(state, 0, 0, TTD_NONE);
     }
     ttd_event_class class = {.action = event->action,
                              .api = event->api,
@@ -135,6 +130,6 @@ bool ttd_events_encode_shape(ttd_events_encoder *encoder, const ttd_event *event
             return false;
         *shape = (uint32_t)state->shape_count;
     }
-    put_symbol(encoder, *shape == state->shapes[state->shape].next ? 0 : *shape);
+    put_symbol(encoder, *shape == state->next_shapes[state->shape] ? 0 : *shape);
     return true;
 }

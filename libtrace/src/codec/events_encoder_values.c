@@ -85,7 +85,7 @@ void ttd_events_encode_extra(ttd_events_encoder *encoder, const ttd_event *event
     }
     if ((class->form & TTD_FORM_PARAMETERS) == TTD_PARAMETERS_NONE)
         return;
-    uint64_t *last = encoder->state.stored + encoder->state.shapes[encoder->state.shape].stored;
+    uint64_t *last = encoder->state.stored + encoder->state.stored_at[encoder->state.shape];
     for (uint32_t i = 0; i < event->parameter_count; i++) {
         if (class->items && class->items[i] != 'X')
             continue;

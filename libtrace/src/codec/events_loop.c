@@ -19,30 +19,41 @@ static inline uint32_t read_symbol(ttd_cursor *more, uint32_t first)
     return TTD_SHAPE_ONE_BYTE + ((first - TTD_SHAPE_ONE_BYTE) << 8) + low;
 }
 
-/** The shapes of the events: there is one symbol for each. */
+/** What shape and class say of the events: there is one symbol for each. */
 static bool decode_shapes(ttd_events_decoder *decoder, uint32_t count)
 {
     ttd_event_state *state = &decoder->state;
     ttd_event_shape *shapes = state->shapes;
-    ttd_event_shape *shape = &shapes[state->shape];
+    uint32_t *next = state->next_shapes;
     uint32_t shape_count = (uint32_t)state->shape_count;
+    const ttd_event_class *classes = state->classes;
+    const ttd_event *prototypes = decoder->prototypes;
     const uint8_t *symbols = decoder->columns[TTD_COLUMN_SHAPES_FIRST].at;
-    uint32_t symbol = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        symbol = symbols[i];
+    ttd_event *event = decoder->batch->events;
+    uint32_t before = state->shape;
+    uint32_t tally = 0;
+    for (uint32_t i = 0; i < count; i++, event++) {
+        uint32_t symbol = symbols[i];
         if (symbol >= TTD_SHAPE_ONE_BYTE)
             symbol = read_symbol(&decoder->columns[TTD_COLUMN_SHAPES_MORE], symbol);
         /* Without a branch: nobody can predict whether the prediction was right. */
-        symbol |= shape->next & (0 - (uint32_t)(symbol == 0));
+        symbol |= next[before] & (0 - (uint32_t)(symbol == 0));
         if (symbol - 1 >= shape_count) {
             ttd_events_decoder_fail(decoder, "shape of an event");
             return false;
         }
-        shape->next = symbol;
-        shape = &shapes[symbol];
+        next[before] = symbol;
+        before = symbol;
+        ttd_event_shape *shape = &shapes[symbol];
+        const ttd_event_class *class = &classes[shape->class_index];
+        ttd_event_copy_class(event, &prototypes[shape->class_index]);
+        event->stack = shape->stack;
         decoder->shapes[i] = shape;
+        decoder->classes[i] = class;
+        tally += class->tally;
     }
-    state->shape = symbol;
+    state->shape = before;
+    decoder->tally = tally;
     decoder->columns[TTD_COLUMN_SHAPES_FIRST].at += count;
     return true;
 }
@@ -58,26 +69,11 @@ static void change_clock(ttd_events_decoder *decoder)
     state->wall_time = state->clock * state->time_unit;
 }
 
-/** What class and shape say of an event; `tally` is of the events before in the batch. */
-static inline ttd_event *decode_class(ttd_events_decoder *decoder, uint32_t index, uint32_t *tally)
-{
-    const ttd_event_shape *shape = decoder->shapes[index];
-    const ttd_event_class *class = &decoder->state.classes[shape->class_index];
-    ttd_event *event = &decoder->batch->events[index];
-    ttd_event_copy_class(event, &decoder->prototypes[shape->class_index]);
-    event->stack = shape->stack;
-    decoder->classes[index] = class;
-    /* Without a branch: it stays in the list only where there is a size. */
-    decoder->sized[TTD_TALLY_SIZES(*tally)] = index;
-    *tally += class->tally;
-    return event;
-}
-
 /** An event whose times are an exception. */
 static bool decode_exception(ttd_events_decoder *decoder, uint32_t index)
 {
     ttd_event_state *state = &decoder->state;
-    ttd_event *event = decode_class(decoder, index, &decoder->tally);
+    ttd_event *event = &decoder->batch->events[index];
     if (index)
         state->effect = ttd_event_position(event - 1);
     if (!ttd_events_decode_exception(decoder, decoder->classes[index], decoder->number,
@@ -90,7 +86,7 @@ static bool decode_exception(ttd_events_decoder *decoder, uint32_t index)
 }
 
 /** Events whose times are as predicted: each takes two steps of the current thread. */
-static bool decode_run(ttd_events_decoder *decoder, uint32_t first, uint32_t count)
+static bool decode_run(ttd_events_decoder *decoder, ttd_event *event, uint32_t count)
 {
     ttd_event_state *state = &decoder->state;
     if (state->thread == UINT32_MAX)
@@ -102,9 +98,7 @@ static bool decode_run(ttd_events_decoder *decoder, uint32_t first, uint32_t cou
     ttd_id id = thread->id;
     uint64_t number = decoder->number;
     uint64_t wall_time = state->wall_time;
-    uint32_t tally = decoder->tally;
-    for (uint32_t i = 0; i < count; i++) {
-        ttd_event *event = decode_class(decoder, first + i, &tally);
+    for (const ttd_event *behind = event + count; event < behind; event++) {
         event->number = number++;
         event->time_start = (ttd_position){end.sequence, end.steps + 1};
         event->time_end = (ttd_position){end.sequence, end.steps + 2};
@@ -112,17 +106,16 @@ static bool decode_run(ttd_events_decoder *decoder, uint32_t first, uint32_t cou
         event->thread = id;
         end.steps += 2;
     }
-    bool returned = TTD_TALLY_NEVERS(tally) == TTD_TALLY_NEVERS(decoder->tally);
     thread->end = end;
     decoder->number = number;
-    decoder->tally = tally;
-    return returned;
+    return true;
 }
 
-/** Classes and times, from one event with an exception or another wall time to the next. */
-static bool decode_heads(ttd_events_decoder *decoder, uint32_t count)
+/** Times, from one event with an exception or another wall time to the next. */
+static bool decode_times(ttd_events_decoder *decoder, uint32_t count)
 {
-    decoder->tally = 0;
+    ttd_event *events = decoder->batch->events;
+    uint32_t nevers = 0;
     for (uint32_t i = 0, n = 1; i < count; i += n, n = 1) {
         uint64_t number = decoder->number;
         bool done;
@@ -130,23 +123,29 @@ static bool decode_heads(ttd_events_decoder *decoder, uint32_t count)
             change_clock(decoder);
         if (number == decoder->exception) {
             done = decode_exception(decoder, i);
+            nevers += TTD_TALLY_NEVERS(decoder->classes[i]->tally);
         } else {
             n = count - i;
             n = n < decoder->exception - number ? n : (uint32_t)(decoder->exception - number);
             n = n < decoder->clock_change - number ? n : (uint32_t)(decoder->clock_change - number);
-            done = decode_run(decoder, i, n);
+            done = decode_run(decoder, events + i, n);
         }
         if (!done) {
             ttd_events_decoder_fail(decoder, "times of an event");
             return false;
         }
     }
-    decoder->state.effect = ttd_event_position(&decoder->batch->events[count - 1]);
+    /* A call that never returned is an exception. */
+    if (nevers != TTD_TALLY_NEVERS(decoder->tally)) {
+        ttd_events_decoder_fail(decoder, "times of an event");
+        return false;
+    }
+    decoder->state.effect = ttd_event_position(&events[count - 1]);
     return true;
 }
 
 void ttd_events_decode_batch(ttd_events_decoder *decoder, uint32_t count)
 {
-    if (decode_shapes(decoder, count) && decode_heads(decoder, count))
+    if (decode_shapes(decoder, count) && decode_times(decoder, count))
         ttd_events_decode_values(decoder, count);
 }

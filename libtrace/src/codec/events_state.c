@@ -18,6 +18,8 @@ void ttd_event_state_free(ttd_event_state *state)
         return;
     ttd_release(state->allocator, state->classes);
     ttd_release(state->allocator, state->shapes);
+    ttd_release(state->allocator, state->next_shapes);
+    ttd_release(state->allocator, state->stored_at);
     ttd_release(state->allocator, state->stored);
     ttd_release(state->allocator, state->freed.items);
     ttd_release(state->allocator, state->allocated.items);
@@ -58,6 +60,25 @@ bool ttd_event_state_reserve_addresses(ttd_event_state *state, size_t count)
 {
     return reserve_addresses(state->allocator, &state->freed, count) &&
            reserve_addresses(state->allocator, &state->allocated, count);
+}
+
+bool ttd_event_state_reserve_shapes(ttd_event_state *state, size_t count)
+{
+    void *arrays[] = {state->shapes, state->next_shapes, state->stored_at};
+    const size_t sizes[] = {sizeof *state->shapes, sizeof *state->next_shapes,
+                            sizeof *state->stored_at};
+    size_t capacity = state->shape_capacity;
+    bool done = true;
+    for (size_t i = 0; i < 3 && done; i++) {
+        capacity = state->shape_capacity;
+        done = !ttd_grow_array(state->allocator, &arrays[i], &capacity, count + 1, sizes[i]);
+    }
+    state->shapes = arrays[0];
+    state->next_shapes = arrays[1];
+    state->stored_at = arrays[2];
+    if (done)
+        state->shape_capacity = capacity;
+    return done;
 }
 
 static ttd_event_rest rest_of(const ttd_event_class *class)
@@ -102,8 +123,7 @@ void ttd_event_class_complete(ttd_event_class *class)
         class->stored = (uint8_t)ttd_template_stored(class->items);
     class->rest = (uint8_t)rest_of(class);
     class->usual = (uint8_t)usual_of(class);
-    class->tally = (class->form & TTD_FORM_SIZE ? TTD_TALLY_SIZE : 0) +
-                   (class->form & TTD_FORM_BASE ? TTD_TALLY_BASE : 0) +
+    class->tally = (class->form & TTD_FORM_BASE ? TTD_TALLY_BASE : 0) +
                    (class->form & TTD_FORM_ADDRESS ? TTD_TALLY_ADDRESS : 0) +
                    (outcome == TTD_OUTCOME_NEVER ? TTD_TALLY_NEVER : 0);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/take.h"
 #include "codec/api.h"
 
 /** The fewest bytes of a class. */
@@ -96,20 +97,27 @@ ttd_status ttd_events_read_classes(ttd_events_decoder *decoder, uint32_t count)
     return TTD_OK;
 }
 
-static bool read_shape(ttd_events_decoder *decoder, ttd_event_shape *shape, ttd_id last)
+/** Reads the shapes, for which there is room. False if there is a wrong one. */
+static bool read_shapes(ttd_events_decoder *decoder, uint32_t count)
 {
     ttd_event_state *state = &decoder->state;
-    uint64_t class_index = ttd_cursor_varint(&decoder->columns[TTD_COLUMN_SHAPE_CLASSES]);
-    uint64_t stack =
-        last + ttd_unzigzag(ttd_cursor_varint(&decoder->columns[TTD_COLUMN_SHAPE_STACKS]));
-    if (class_index >= state->class_count || stack > UINT32_MAX) {
-        ttd_events_decoder_fail(decoder, "shape of an event");
-        return false;
+    ttd_cursor classes = decoder->columns[TTD_COLUMN_SHAPE_CLASSES];
+    ttd_cursor stacks = decoder->columns[TTD_COLUMN_SHAPE_STACKS];
+    uint64_t stack = TTD_NONE;
+    bool good = true;
+    ttd_event_state_set_shape(state, 0, 0, TTD_NONE);
+    for (uint32_t i = 1; i <= count && good; i++) {
+        uint64_t class_index = ttd_take(&classes);
+        stack += ttd_unzigzag(ttd_take(&stacks));
+        good = class_index < state->class_count && stack <= UINT32_MAX;
+        if (good) {
+            ttd_event_state_set_shape(state, i, (uint32_t)class_index, (ttd_id)stack);
+            state->stored_count += state->classes[class_index].stored;
+        }
     }
-    *shape = (ttd_event_shape){(uint32_t)class_index, (ttd_id)stack, 0, 0,
-                               (uint32_t)state->stored_count};
-    state->stored_count += state->classes[class_index].stored;
-    return true;
+    decoder->columns[TTD_COLUMN_SHAPE_CLASSES] = classes;
+    decoder->columns[TTD_COLUMN_SHAPE_STACKS] = stacks;
+    return good;
 }
 
 ttd_status ttd_events_read_shapes(ttd_events_decoder *decoder, uint32_t count)
@@ -120,17 +128,14 @@ ttd_status ttd_events_read_shapes(ttd_events_decoder *decoder, uint32_t count)
         ttd_events_decoder_fail(decoder, "number of shapes");
         return TTD_ERROR_CORRUPT;
     }
-    void *array = state->shapes;
-    if (ttd_grow_array(state->allocator, &array, &state->shape_capacity, (size_t)count + 1,
-                       sizeof *state->shapes))
+    if (!ttd_event_state_reserve_shapes(state, count))
         return TTD_ERROR_NO_MEMORY;
-    state->shapes = array;
-    state->shapes[0] = (ttd_event_shape){0};
-    for (uint32_t i = 1; i <= count; i++)
-        if (!read_shape(decoder, &state->shapes[i], state->shapes[i - 1].stack))
-            return TTD_ERROR_CORRUPT;
+    if (!read_shapes(decoder, count)) {
+        ttd_events_decoder_fail(decoder, "shape of an event");
+        return TTD_ERROR_CORRUPT;
+    }
     state->shape_count = count;
-    array = state->stored;
+    void *array = state->stored;
     /* One more, so that there is an array to point into when nothing is stored. */
     if (ttd_grow_array(state->allocator, &array, &state->stored_capacity, state->stored_count + 1,
                        sizeof *state->stored))

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Events that are not usual ones: parameters, and what few events have. */
+#include <string.h>
+
+#include "codec/api.h"
+#include "codec/events_values.h"
+
+static void decode_parameters(ttd_events_decoder *decoder, ttd_event *event,
+                              const ttd_event_class *class, const ttd_event_shape *shape,
+                              uint64_t *parameters)
+{
+    ttd_event_state *state = &decoder->state;
+    uint64_t *stored = state->stored + state->stored_at[shape - state->shapes];
+    for (unsigned i = 0; i < class->stored; i++)
+        stored[i] =
+            ttd_swap_predicted(ttd_cursor_varint(&decoder->columns[TTD_COLUMN_EXTRA]), stored[i]);
+    if (!class->items)
+        memcpy(parameters, stored, class->stored * sizeof *stored);
+    else if (!ttd_template_apply(class->items, event, stored, parameters))
+        ttd_events_decoder_fail(decoder, "parameters of an event");
+}
+
+/** What few events have. */
+static void decode_extra(ttd_events_decoder *decoder, ttd_event *event,
+                         const ttd_event_class *class, const ttd_event_shape *shape,
+                         uint64_t *parameters)
+{
+    ttd_cursor *extra = &decoder->columns[TTD_COLUMN_EXTRA];
+    if ((class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_RESULT) {
+        event->result = ttd_cursor_varint(extra);
+        if (event->result < TTD_OUTCOME_RESULT)
+            ttd_events_decoder_fail(decoder, "result of an event");
+    }
+    if (class->action == TTD_ACTION_CREATE) {
+        event->reserve_size = ttd_cursor_varint(extra);
+        event->commit_size = ttd_cursor_varint(extra);
+    } else if (class->action == TTD_ACTION_PROTECT) {
+        event->make_read_only = ttd_cursor_varint(extra);
+    }
+    if (event->parameters)
+        decode_parameters(decoder, event, class, shape, parameters);
+}
+
+/** All but size and addresses of an event that is not a usual one. */
+static void decode_rest(ttd_events_decoder *decoder, size_t index)
+{
+    const ttd_event_class *class = decoder->classes[index];
+    ttd_event *event = &decoder->batch->events[index];
+    if (class->action == TTD_ACTION_REALLOC)
+        event->previous_address = event->base_address;
+    if (class->rest == TTD_REST_OTHER) {
+        uint64_t *parameters = decoder->batch->more_parameters[index];
+        if (class->form & TTD_FORM_PARAMETERS)
+            event->parameters = parameters;
+        decode_extra(decoder, event, class, decoder->shapes[index], parameters);
+    } else if (class->rest == TTD_REST_SIZE) {
+        event->parameters = &event->size;
+    } else if (class->rest == TTD_REST_BASE) {
+        event->parameters = &event->base_address;
+    } else if (class->rest == TTD_REST_BASE_SIZE) {
+        uint64_t *parameters = decoder->batch->parameters[index];
+        event->parameters = parameters;
+        parameters[0] = event->base_address;
+        parameters[1] = event->size;
+    }
+}
+
+ttd_event_values ttd_events_decode_unusual(ttd_events_decoder *decoder, ttd_event_values at,
+                                           size_t index)
+{
+    const ttd_event_class *class = decoder->classes[index];
+    ttd_event *event = &decoder->batch->events[index];
+    if (class->form & TTD_FORM_BASE)
+        ttd_events_decode_base(decoder, &at, class->releases, event);
+    if (class->form & TTD_FORM_ADDRESS)
+        ttd_events_decode_address(decoder, &at, event);
+    decode_rest(decoder, index);
+    return at;
+}
