@@ -62,8 +62,8 @@ ttd_status heap_diff_find(ttd_reader *reader, const heap_keyframes *keyframes, t
     if (status == TTD_OK)
         status = pass.cursor.replay.observer_status;
     heap_pass_end(&pass, &diff->outcome);
-    for (size_t i = 0; i < HEAP_QUADRANTS; i++)
-        heap_groups_sort(&diff->quadrants[i]);
+    for (size_t i = 0; i < HEAP_QUADRANTS && status == TTD_OK; i++)
+        status = heap_groups_sort(&diff->quadrants[i]);
     if (status != TTD_OK)
         heap_diff_free(diff);
     return status;

@@ -38,20 +38,21 @@ static ttd_status find_entries(heap_live *live, const uint64_t *addresses, size_
                                uint32_t *entries)
 {
     uint32_t hashes[TOGETHER];
-    uint32_t candidates[TOGETHER];
-    ttd_status status = TTD_OK;
+    size_t places[TOGETHER];
+    ttd_status status = heap_live_reserve(live, live->filled + count);
+    if (status != TTD_OK)
+        return status;
     for (size_t i = 0; i < count; i++) {
         hashes[i] = heap_live_hash(live, addresses[i]);
         heap_live_prefetch(live, hashes[i]);
     }
     for (size_t i = 0; i < count; i++) {
-        candidates[i] = heap_live_candidate(live, hashes[i]);
-        if (candidates[i])
-            __builtin_prefetch(&live->blocks[candidates[i] - 1], 1);
+        places[i] = heap_live_place(live, hashes[i]);
+        __builtin_prefetch(&live->blocks[(size_t)live->slots[places[i]].record - 1], 1);
     }
-    for (size_t i = 0; i < count && status == TTD_OK; i++)
-        status = heap_live_confirm(live, addresses[i], hashes[i], candidates[i], &entries[i]);
-    return status;
+    for (size_t i = 0; i < count; i++)
+        entries[i] = heap_live_entry_at(live, addresses[i], hashes[i], places[i]);
+    return TTD_OK;
 }
 
 /* Which entries they are does not depend on what happens to them. */

@@ -4,82 +4,83 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/sort.h"
 
-#define RECENT_MIN 64
+#define NUMBERS_MIN 64
 
 void heap_groups_init(heap_groups *groups)
 {
-    *groups = (heap_groups){.has_stacks = true};
-    map_init(&groups->by_key);
+    *groups = (heap_groups){.has_stacks = true, .hash = hash_key_new()};
+}
+
+/* Groups are no longer found by their keys. */
+static void forget_keys(heap_groups *groups)
+{
+    free(groups->numbers);
+    groups->numbers = NULL;
+    groups->number_capacity = 0;
 }
 
 void heap_groups_free(heap_groups *groups)
 {
     free(groups->items);
-    free(groups->recent);
-    map_free(&groups->by_key);
+    forget_keys(groups);
     *groups = (heap_groups){0};
 }
 
-/* Whether a group has that key; there may be no such group. */
-static inline bool has_key(const heap_groups *groups, uint32_t index, heap_key key)
+/* Where the number of a key's group is, or belongs. */
+static inline uint32_t *find_number(const heap_groups *groups, heap_key key)
 {
-    return index < groups->count && groups->items[index].key.stack == key.stack &&
-           groups->items[index].key.other == key.other;
+    size_t mask = groups->number_capacity - 1;
+    size_t i = hash_value(groups->hash, (uint64_t)key.stack << 32 | key.other) & mask;
+    for (;; i = (i + 1) & mask) {
+        uint32_t *number = &groups->numbers[i];
+        if (!*number || (groups->items[*number - 1].key.stack == key.stack &&
+                         groups->items[*number - 1].key.other == key.other))
+            return number;
+    }
 }
 
-static inline uint32_t *recent_of(const heap_groups *groups, heap_key key)
+/* Makes room for one more number. */
+static ttd_status reserve_number(heap_groups *groups)
 {
-    return &groups->recent[(key.stack ^ key.other) & (groups->recent_capacity - 1)];
-}
-
-/* Makes room for one more group among the recent ones: all begin with the first group. */
-static ttd_status reserve_recent(heap_groups *groups)
-{
-    if (groups->count + 1 < groups->recent_capacity)
+    if (groups->count < groups->number_capacity / 2)
         return TTD_OK;
-    size_t capacity = groups->recent_capacity ? 2 * groups->recent_capacity : RECENT_MIN;
-    uint32_t *recent = calloc(capacity, sizeof *recent);
-    if (!recent)
+    size_t capacity = groups->number_capacity ? 2 * groups->number_capacity : NUMBERS_MIN;
+    uint32_t *numbers = calloc(capacity, sizeof *numbers);
+    if (!numbers)
         return TTD_ERROR_NO_MEMORY;
-    free(groups->recent);
-    groups->recent = recent;
-    groups->recent_capacity = capacity;
+    free(groups->numbers);
+    groups->numbers = numbers;
+    groups->number_capacity = capacity;
+    for (size_t i = 0; i < groups->count; i++)
+        *find_number(groups, groups->items[i].key) = (uint32_t)i + 1;
     return TTD_OK;
+}
+
+/* The group of a key; NULL if there is none. */
+static inline heap_group *find_group(const heap_groups *groups, heap_key key)
+{
+    if (!groups->number_capacity)
+        return NULL;
+    uint32_t number = *find_number(groups, key);
+    return number ? &groups->items[number - 1] : NULL;
 }
 
 /* A new group of nothing, with the key, API and position of its first block. */
-static ttd_status add_group(heap_groups *groups, const heap_group *first)
+static ttd_status add_group(heap_groups *groups, const heap_group *first, heap_group **group)
 {
-    heap_key key = first->key;
     ttd_status status = grow_array((void **)&groups->items, &groups->capacity, groups->count + 1,
                                    sizeof *groups->items);
     if (status == TTD_OK)
-        status = reserve_recent(groups);
-    if (status == TTD_OK)
-        status = map_set(&groups->by_key, key.stack, key.other, (uint32_t)groups->count);
+        status = reserve_number(groups);
     if (status != TTD_OK)
         return status;
-    groups->latest = (uint32_t)groups->count;
-    groups->items[groups->count++] =
-        (heap_group){.key = key, .first = first->first, .last = first->last, .api = first->api};
+    *group = &groups->items[groups->count];
+    **group = (heap_group){
+        .key = first->key, .first = first->first, .last = first->last, .api = first->api};
+    *find_number(groups, first->key) = (uint32_t)++groups->count;
     return TTD_OK;
-}
-
-/* Makes the group of a key the latest; false if there is none. */
-static inline bool find_group(heap_groups *groups, heap_key key)
-{
-    if (!groups->count)
-        return false;
-    uint32_t *recent = recent_of(groups, key);
-    groups->latest = *recent;
-    if (has_key(groups, *recent, key))
-        return true;
-    groups->latest = map_get(&groups->by_key, key.stack, key.other);
-    if (groups->latest == MAP_NONE)
-        return false;
-    *recent = groups->latest;
-    return true;
 }
 
 static heap_key key_in(const heap_groups *groups, const heap_block *block)
@@ -93,14 +94,15 @@ static heap_key key_in(const heap_groups *groups, const heap_block *block)
 ttd_status heap_groups_add(heap_groups *groups, const heap_block *block)
 {
     heap_key key = key_in(groups, block);
-    if (!find_group(groups, key)) {
+    heap_group *group = find_group(groups, key);
+    if (!group) {
         heap_group first = {
             .key = key, .first = block->allocated, .last = block->allocated, .api = block->api};
-        ttd_status status = add_group(groups, &first);
+        ttd_status status = add_group(groups, &first, &group);
         if (status != TTD_OK)
             return status;
     }
-    heap_group *group = &groups->items[groups->latest];
+    groups->latest = (uint32_t)(group - groups->items);
     group->blocks++;
     group->bytes = heap_add(group->bytes, block->size);
     heap_group_widen(group, block->allocated);
@@ -112,9 +114,9 @@ ttd_status heap_groups_add(heap_groups *groups, const heap_block *block)
 void heap_groups_subtract(heap_groups *groups, const heap_block *block)
 {
     ttd_position at = block->allocated;
-    if (!find_group(groups, key_in(groups, block)))
+    heap_group *group = find_group(groups, key_in(groups, block));
+    if (!group)
         return;
-    heap_group *group = &groups->items[groups->latest];
     if (ttd_position_compare(at, group->first) == 0 || ttd_position_compare(at, group->last) == 0) {
         group->first = ttd_position_invalid();
         group->last = ttd_position_min();
@@ -137,10 +139,11 @@ static void merge(void *into, const void *from)
 
 ttd_status heap_groups_add_sum(heap_groups *groups, const heap_group *sum)
 {
-    ttd_status status = find_group(groups, sum->key) ? TTD_OK : add_group(groups, sum);
+    heap_group *group = find_group(groups, sum->key);
+    ttd_status status = group ? TTD_OK : add_group(groups, sum, &group);
     if (status != TTD_OK)
         return status;
-    merge(&groups->items[groups->latest], sum);
+    merge(group, sum);
     groups->blocks += sum->blocks;
     groups->bytes = heap_add(groups->bytes, sum->bytes);
     return TTD_OK;
@@ -157,14 +160,56 @@ static int compare(const void *a, const void *b)
     return heap_key_compare(x->key, y->key);
 }
 
-void heap_groups_sort(heap_groups *groups)
+/* What compare() goes by, the least important first; the smallest is to be the first. */
+typedef enum criterion { BY_KEY, BY_BLOCKS, BY_BYTES, CRITERIA } criterion;
+
+static inline uint64_t value_of(const heap_group *group, criterion by)
 {
-    if (groups->count)
-        qsort(groups->items, groups->count, sizeof *groups->items, compare);
-    map_free(&groups->by_key);
-    free(groups->recent);
-    groups->recent = NULL;
-    groups->recent_capacity = 0;
+    if (by == BY_KEY)
+        return (uint64_t)group->key.stack << 32 | group->key.other;
+    return by == BY_BLOCKS ? ~group->blocks : ~group->bytes;
+}
+
+/* Moves each group once, to where its key is. */
+static void move_groups(heap_group *groups, sort_key *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        heap_group first = groups[i];
+        size_t to = i;
+        for (size_t from = keys[i].item; from != i; from = keys[to].item) {
+            groups[to] = groups[from];
+            keys[to].item = (uint32_t)to;
+            to = from;
+        }
+        groups[to] = first;
+        keys[to].item = (uint32_t)to;
+    }
+}
+
+/* As qsort() with compare(), in time that grows with the groups and not faster. */
+static void order(heap_groups *groups, sort_key *keys, sort_key *spare)
+{
+    for (size_t i = 0; i < groups->count; i++)
+        keys[i].item = (uint32_t)i;
+    for (criterion by = BY_KEY; by < CRITERIA; by++) {
+        for (size_t i = 0; i < groups->count; i++)
+            keys[i].value = value_of(&groups->items[keys[i].item], by);
+        sort_keys(keys, spare, groups->count);
+    }
+    move_groups(groups->items, keys, groups->count);
+}
+
+ttd_status heap_groups_sort(heap_groups *groups)
+{
+    forget_keys(groups);
+    if (groups->count < 2)
+        return TTD_OK;
+    sort_key *keys = malloc(2 * groups->count * sizeof *keys);
+    if (!keys)
+        return TTD_ERROR_NO_MEMORY;
+    order(groups, keys, keys + groups->count);
+    free(keys);
+    return TTD_OK;
 }
 
 ttd_status heap_groups_join(heap_groups *groups)
@@ -186,8 +231,7 @@ ttd_status heap_groups_join(heap_groups *groups)
     }
     map_free(&by_other);
     groups->count = count;
-    heap_groups_sort(groups);
-    return status;
+    return status == TTD_OK ? heap_groups_sort(groups) : status;
 }
 
 static heap_amount amount(const void *item)

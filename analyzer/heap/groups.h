@@ -27,13 +27,13 @@ typedef struct heap_groups {
      * the stack does. */
     heap_split split;
     bool has_stacks;
-    hash_map by_key;
-    /** Index of the group added to last. */
+    /** Index of the group that a block was added to last. */
     uint32_t latest;
-    /** By some bits of the key, the group that was last found with them: a power of two of them,
-     * more than there are groups. */
-    uint32_t *recent;
-    size_t recent_capacity;
+    /** By hash of the key: numbers of groups from 1, and 0. A power of two of them, so small that
+     * they stay in the cache; the keys are in the groups. */
+    uint32_t *numbers;
+    size_t number_capacity;
+    hash_key hash;
 } heap_groups;
 
 void heap_groups_init(heap_groups *groups);
@@ -64,8 +64,12 @@ static inline void heap_group_widen(heap_group *group, ttd_position position)
 /** Adds blocks that were summed up already. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status heap_groups_add_sum(heap_groups *groups, const heap_group *sum);
 
-/** Orders by bytes, then blocks, largest first. Nothing can be added or subtracted afterwards. */
-void heap_groups_sort(heap_groups *groups);
+/**
+ * Orders by bytes, then blocks, largest first. Nothing can be added or subtracted afterwards.
+ *
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+ttd_status heap_groups_sort(heap_groups *groups);
 
 /** Merges groups that differ in their stacks only. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status heap_groups_join(heap_groups *groups);

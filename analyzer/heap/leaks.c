@@ -107,8 +107,10 @@ ttd_status heap_leaks_find(ttd_reader *reader, const heap_keyframes *keyframes, 
     heap_pass_free(&pass);
     map_free(&finder.runtime);
     free(finder.candidates);
-    heap_groups_sort(&leaks->groups);
-    heap_groups_sort(&leaks->runtime);
+    if (status == TTD_OK)
+        status = heap_groups_sort(&leaks->groups);
+    if (status == TTD_OK)
+        status = heap_groups_sort(&leaks->runtime);
     if (status != TTD_OK)
         heap_leaks_free(leaks);
     return status;

@@ -111,25 +111,10 @@ ttd_status heap_live_reserve(heap_live *live, uint64_t count)
     return capacity > live->slot_capacity ? grow(live, capacity) : TTD_OK;
 }
 
-ttd_status heap_live_entry_slow(heap_live *live, uint64_t address, uint32_t hash, uint32_t *entry)
+uint32_t heap_live_entry_slow(heap_live *live, uint64_t address, uint32_t hash)
 {
     heap_slot *slot = probe(live, address, hash);
-    if (!slot->record) {
-        if (live->filled >= records_of(live->slot_capacity)) {
-            ttd_status status = heap_live_reserve(live, live->filled + 1);
-            if (status != TTD_OK)
-                return status;
-            slot = probe(live, address, hash);
-        }
-        uint32_t record =
-            live->unused_count ? live->unused[--live->unused_count] : live->block_count++;
-        live->blocks[record].address = address;
-        live->blocks[record].is_held = false;
-        *slot = (heap_slot){hash, record + 1};
-        live->filled++;
-    }
-    *entry = slot->record - 1;
-    return TTD_OK;
+    return slot->record ? slot->record - 1 : heap_live_add_entry(live, slot, address, hash);
 }
 
 static ttd_status new_life(heap_live *live, ttd_id heap, uint32_t *life)

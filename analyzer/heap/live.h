@@ -128,31 +128,48 @@ static inline __attribute__((always_inline)) void heap_live_prefetch(const heap_
     __builtin_prefetch(&live->slots[hash & (live->slot_capacity - 1)], 1);
 }
 
-/**
- * The number of the record that an address of this hash most probably has; 0 if there is none. It
- * stays what it is when entries are added.
- */
-static inline uint32_t heap_live_candidate(const heap_live *live, uint32_t hash)
+/** Makes room for `count` entries. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ttd_status heap_live_reserve(heap_live *live, uint64_t count);
+
+/** Adds the entry of an address that has none, in the slot where it belongs, and for which there is
+ * room. */
+static inline uint32_t heap_live_add_entry(heap_live *live, heap_slot *slot, uint64_t address,
+                                           uint32_t hash)
 {
-    size_t mask = live->slot_capacity - 1;
-    size_t at = hash & mask;
-    while (live->slots[at].record && live->slots[at].hash != hash)
-        at = (at + 1) & mask;
-    return live->slots[at].record;
+    uint32_t record = live->unused_count ? live->unused[--live->unused_count] : live->block_count++;
+    live->blocks[record].address = address;
+    live->blocks[record].is_held = false;
+    *slot = (heap_slot){hash, record + 1};
+    live->filled++;
+    return record;
 }
 
-/** The general case of heap_live_entry(). */
-ttd_status heap_live_entry_slow(heap_live *live, uint64_t address, uint32_t hash, uint32_t *entry);
-
-/** heap_live_entry(), given what heap_live_candidate() was, now or when there were fewer entries.
+/**
+ * Where in the index an address of this hash most probably is, or belongs. Without branches: nobody
+ * can predict whether an address is new.
  */
-static inline ttd_status heap_live_confirm(heap_live *live, uint64_t address, uint32_t hash,
-                                           uint32_t candidate, uint32_t *entry)
+static inline size_t heap_live_place(const heap_live *live, uint32_t hash)
 {
-    if (!candidate || live->blocks[candidate - 1].address != address)
-        return heap_live_entry_slow(live, address, hash, entry);
-    *entry = candidate - 1;
-    return TTD_OK;
+    size_t mask = live->slot_capacity - 1;
+    size_t home = hash & mask;
+    heap_slot slot = live->slots[home];
+    return (home + ((slot.record != 0) & (slot.hash != hash))) & mask;
+}
+
+/** The general case of heap_live_entry_at(). */
+uint32_t heap_live_entry_slow(heap_live *live, uint64_t address, uint32_t hash);
+
+/** heap_live_entry(), given what heap_live_place() was, now or when there were fewer entries. There
+ * must have been room already: see heap_live_reserve(). */
+static inline uint32_t heap_live_entry_at(heap_live *live, uint64_t address, uint32_t hash,
+                                          size_t place)
+{
+    heap_slot *slot = &live->slots[place];
+    if (!slot->record)
+        return heap_live_add_entry(live, slot, address, hash);
+    if (slot->hash != hash || live->blocks[slot->record - 1].address != address)
+        return heap_live_entry_slow(live, address, hash);
+    return slot->record - 1;
 }
 
 /**
@@ -165,11 +182,11 @@ static inline ttd_status heap_live_confirm(heap_live *live, uint64_t address, ui
 static inline ttd_status heap_live_entry(heap_live *live, uint64_t address, uint32_t hash,
                                          uint32_t *entry)
 {
-    return heap_live_confirm(live, address, hash, heap_live_candidate(live, hash), entry);
+    ttd_status status = heap_live_reserve(live, live->filled + 1);
+    if (status == TTD_OK)
+        *entry = heap_live_entry_at(live, address, hash, heap_live_place(live, hash));
+    return status;
 }
-
-/** Makes room for `count` entries. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status heap_live_reserve(heap_live *live, uint64_t count);
 
 /** Counts a block that becomes live, or ends. */
 static inline void heap_live_add(heap_live *live, heap_life *life, uint64_t size)

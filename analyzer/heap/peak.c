@@ -30,8 +30,7 @@ static ttd_status find(ttd_reader *reader, const heap_batch_hook *hook, heap_pea
     if (status == TTD_OK)
         status = collect(found, replay);
     heap_pass_end(&pass, &found->outcome);
-    heap_groups_sort(&found->groups);
-    return status;
+    return status == TTD_OK ? heap_groups_sort(&found->groups) : status;
 }
 
 /* The same where keyframes know the peak. */

@@ -58,7 +58,8 @@ ttd_status heap_state_find(ttd_reader *reader, const heap_keyframes *keyframes, 
     if (status == TTD_OK && wishes->keeps_blocks)
         status = copy_blocks(state, &pass.cursor.replay.live);
     heap_pass_end(&pass, &state->outcome);
-    heap_tables_sort(&state->tables);
+    if (status == TTD_OK)
+        status = heap_tables_sort(&state->tables);
     if (status != TTD_OK)
         heap_state_free(state);
     return status;

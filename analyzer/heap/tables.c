@@ -32,8 +32,10 @@ ttd_status heap_tables_add(heap_tables *tables, const heap_block *block)
     return status;
 }
 
-void heap_tables_sort(heap_tables *tables)
+ttd_status heap_tables_sort(heap_tables *tables)
 {
-    for (size_t i = 0; i < HEAP_TABLES; i++)
-        heap_groups_sort(&tables->by[i]);
+    ttd_status status = TTD_OK;
+    for (size_t i = 0; i < HEAP_TABLES && status == TTD_OK; i++)
+        status = heap_groups_sort(&tables->by[i]);
+    return status;
 }

@@ -29,6 +29,6 @@ void heap_tables_clear(heap_tables *tables);
 ttd_status heap_tables_add(heap_tables *tables, const heap_block *block);
 
 /** As heap_groups_sort(). */
-void heap_tables_sort(heap_tables *tables);
+ttd_status heap_tables_sort(heap_tables *tables);
 
 #endif
