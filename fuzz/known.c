@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/stored_stack.h"
 #include "view/baseline.h"
 
 /* Functions of the stack, innermost first; then its file and its module. */
@@ -59,7 +60,9 @@ static void define_stack(definitions *names, input_bytes *in)
     define(names, &(ttd_batch){.kind = TTD_KIND_STRINGS, .count = NAMES, .u.strings = strings});
     define(names, &(ttd_batch){.kind = TTD_KIND_MODULES, .count = 1, .u.modules = &module});
     define(names, &(ttd_batch){.kind = TTD_KIND_SYMBOLS, .count = 1, .u.symbols = &symbol});
-    define(names, &(ttd_batch){.kind = TTD_KIND_STACKS, .count = 1, .u.stacks = &stack});
+    uint8_t payload[STORED_STACK_SIZE_MAX];
+    ttd_batch stacks = stored_stack(&stack, payload);
+    define(names, &stacks);
 }
 
 /* ---- Suppressions ---- */

@@ -109,6 +109,80 @@ ttd_status target_read(ttd_reader *reader, target_digest *digest)
     }
 }
 
+/* The stacks that a reader has not decoded yet: those before the next one that differs. */
+typedef struct stack_reader {
+    ttd_reader *reader;
+    ttd_batch batch;
+    size_t next;
+} stack_reader;
+
+/* The next stack of a chunk, as all readers give it; NULL when there is no further one. */
+static const ttd_stack *next_stack(stack_reader *plain, uint64_t chunk)
+{
+    while (plain->next == plain->batch.count) {
+        if (ttd_reader_next(plain->reader, &plain->batch, NULL) != TTD_OK) {
+            plain->batch = (ttd_batch){.count = 0};
+            plain->next = 0;
+            return NULL;
+        }
+        plain->next = plain->batch.kind == TTD_KIND_STACKS ? 0 : plain->batch.count;
+    }
+    if (plain->batch.chunk.offset != chunk)
+        return NULL;
+    return &plain->batch.u.stacks[plain->next++];
+}
+
+static int is_same(const ttd_stack *a, const ttd_stack *b)
+{
+    return a->id == b->id && a->parent == b->parent && a->module == b->module &&
+           a->offset == b->offset;
+}
+
+static void check_chunk(const ttd_batch *batch, stack_reader *plain)
+{
+    ttd_stacks *stacks;
+    target_require(ttd_stacks_open(batch, &target_allocator, &stacks) == TTD_OK, "kept stacks");
+    ttd_stack found;
+    ttd_id first = (ttd_id)batch->chunk.first_item;
+    ttd_id last = first + (batch->chunk.item_count - 1);
+    ttd_status status = ttd_stacks_get(stacks, last, &found, NULL);
+    target_require(status == TTD_OK || status == TTD_ERROR_CORRUPT, "status of a look-up");
+    target_require(ttd_stacks_get(stacks, first - 1, &found, NULL) == TTD_END, "one too low");
+    target_require(ttd_stacks_get(stacks, last + 1, &found, NULL) == TTD_END, "one too high");
+    int is_good = status == TTD_OK;
+    for (ttd_id id = first; status == TTD_OK || id == first; id++) {
+        const ttd_stack *stack = next_stack(plain, batch->chunk.offset);
+        status = ttd_stacks_get(stacks, id, &found, NULL);
+        target_require((stack != NULL) == (status == TTD_OK), "the same number of stacks");
+        target_require(!stack || is_same(stack, &found), "the same stacks");
+    }
+    target_require(is_good == (status == TTD_END), "all stacks of a good chunk");
+    ttd_stacks_close(stacks);
+}
+
+void target_check_stacks(const uint8_t *bytes, size_t size)
+{
+    stack_reader plain = {.reader = target_open(bytes, size, 1)};
+    ttd_input input = target_input(bytes, size);
+    ttd_reader_options options = ttd_reader_options_default();
+    options.tolerant = true;
+    options.stored_stacks = true;
+    ttd_reader *reader = NULL;
+    ttd_batch batch;
+    ttd_status status = ttd_reader_open(&input, &options, &target_allocator, &reader, NULL);
+    target_require((status == TTD_OK) == (plain.reader != NULL), "opened in either way");
+    if (status != TTD_OK)
+        return;
+    ttd_reader_rewind(plain.reader, TTD_KIND_BIT(TTD_KIND_STACKS));
+    ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_STACKS));
+    while (ttd_reader_next(reader, &batch, NULL) == TTD_OK) {
+        if (batch.kind == TTD_KIND_STACKS)
+            check_chunk(&batch, &plain);
+    }
+    ttd_reader_close(plain.reader);
+    ttd_reader_close(reader);
+}
+
 int target_is_intact(const uint8_t *bytes, size_t size)
 {
     ttd_input input = target_input(bytes, size);

@@ -37,6 +37,12 @@ typedef struct target_digest {
 /** Reads all, down to the last byte of the last record. Returns how it ended. */
 ttd_status target_read(ttd_reader *reader, target_digest *digest);
 
+/**
+ * Looks up all stacks of all chunks, the last first: there are those that are read one after the
+ * other, no matter how the reading ends.
+ */
+void target_check_stacks(const uint8_t *bytes, size_t size);
+
 /** Whether verify finds nothing wrong. */
 int target_is_intact(const uint8_t *bytes, size_t size);
 

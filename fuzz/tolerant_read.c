@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A tolerant reader finds at least what a strict one finds, and all of it if nothing is wrong. */
+/* A tolerant reader finds at least what a strict one finds, and all of it if nothing is wrong; and
+ * the same stacks if they are looked up. */
 #include "target.h"
 
 #include <stdlib.h>
@@ -23,6 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                            "tolerant reading of a good file is like strict reading");
         ttd_reader_close(reader);
     }
+    target_check_stacks(bytes, size);
     free(bytes);
     return 0;
 }

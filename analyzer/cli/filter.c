@@ -136,7 +136,7 @@ static bool text_matches(const char *pattern, ttd_string text)
     return strstr(text.data, pattern);
 }
 
-static bool frame_matches(const filter *wanted, definitions *names, const definition_stack *stack)
+static bool frame_matches(const filter *wanted, definitions *names, const ttd_stack *stack)
 {
     const definition_module *module = definitions_module(names, stack->module);
     if (module && text_matches(wanted->stack_pattern, definitions_text(names, module->path)))
@@ -155,20 +155,21 @@ static bool passes_pattern(filter *wanted, definitions *names, ttd_id stack)
 {
     ttd_id id = stack;
     bool matches = false;
-    const definition_stack *frame;
-    while (!matches && (frame = definitions_stack(names, id))) {
+    ttd_stack frame;
+    while (!matches && definitions_stack(names, id, &frame)) {
         uint32_t known = map_get(&wanted->stack_matches, id, 0);
         if (known != MAP_NONE) {
             matches = known;
             break;
         }
-        matches = frame_matches(wanted, names, frame);
+        matches = frame_matches(wanted, names, &frame);
         if (!matches)
-            id = frame->parent;
+            id = frame.parent;
     }
     ttd_id end = id;
-    for (id = stack; wanted->status == TTD_OK && id != end; id = frame->parent) {
-        frame = definitions_stack(names, id);
+    for (id = stack; wanted->status == TTD_OK && id != end; id = frame.parent) {
+        if (!definitions_stack(names, id, &frame))
+            break;
         wanted->status = map_set(&wanted->stack_matches, id, 0, matches);
     }
     if (wanted->status == TTD_OK)

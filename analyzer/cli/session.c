@@ -4,6 +4,11 @@
 #include "cli/exit.h"
 #include "cli/message.h"
 
+static void tell_damage(void *context, const ttd_error *error)
+{
+    source_damaged(context, error);
+}
+
 int session_open(session *work, const common *options)
 {
     work->options = *options;
@@ -20,6 +25,7 @@ int session_open(session *work, const common *options)
     }
     work->report.known = &work->known.summary;
     definitions_init(&work->names);
+    work->names.stacks.damage = (stack_damage){&work->trace, tell_damage};
     work->report.names = &work->names;
     work->has_names = false;
     work->tree = (view_tree){0};
@@ -158,6 +164,8 @@ void session_outcome(session *work, const heap_outcome *outcome, ttd_position at
 
 int session_close(session *work, int status, bool keep)
 {
+    if (work->report.status == TTD_OK)
+        work->report.status = work->names.stacks.status;
     if (work->report.status != TTD_OK) {
         message("%s: %s", work->trace.path, ttd_status_text(work->report.status));
         status = exit_for(work->report.status);

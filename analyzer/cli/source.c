@@ -18,6 +18,7 @@ int source_open(source *trace, const char *path)
     ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
     options.event_batches = heap_ahead_batches();
+    options.stored_stacks = true;
     status = ttd_reader_open(&input, &options, NULL, &trace->reader, &error);
     if (status != TTD_OK)
         return source_fail(trace, status, &error);
@@ -61,7 +62,7 @@ void source_truncated(source *trace, const ttd_error *error)
     trace->is_truncated = true;
 }
 
-static void report_damage(source *trace, const ttd_error *error)
+void source_damaged(source *trace, const ttd_error *error)
 {
     for (size_t i = 0; i < trace->reported_count; i++) {
         if (trace->reported[i] == error->offset)
@@ -84,7 +85,7 @@ static ttd_status see_batch(void *context, const ttd_batch *batch)
     source *trace = context;
     progress_update(&trace->progress, batch->chunk.offset, trace->size);
     if (batch->kind == TTD_KIND_LOSSES && batch->made_up)
-        report_damage(trace, &batch->error);
+        source_damaged(trace, &batch->error);
     return TTD_OK;
 }
 

@@ -53,6 +53,9 @@ int source_fail_times(const source *trace);
 /** Reports that reading failed; returns the exit status. */
 int source_fail(source *trace, ttd_status status, const ttd_error *error);
 
+/** Reports damage, each place once. */
+void source_damaged(source *trace, const ttd_error *error);
+
 /** Reports, once, that the trace ends within a chunk. */
 void source_truncated(source *trace, const ttd_error *error);
 

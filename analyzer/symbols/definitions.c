@@ -11,7 +11,6 @@ void definitions_init(definitions *all)
 {
     memset(all, 0, sizeof *all);
     idtable_init(&all->strings, sizeof(definition_string));
-    idtable_init(&all->stacks, sizeof(definition_stack));
     idtable_init(&all->modules, sizeof(definition_module));
     idtable_init(&all->threads, sizeof(definition_thread));
     idtable_init(&all->heaps, sizeof(definition_heap));
@@ -21,7 +20,7 @@ void definitions_init(definitions *all)
 void definitions_free(definitions *all)
 {
     idtable_free(&all->strings);
-    idtable_free(&all->stacks);
+    stack_table_free(&all->stacks);
     idtable_free(&all->modules);
     idtable_free(&all->threads);
     idtable_free(&all->heaps);
@@ -44,21 +43,6 @@ static ttd_status add_string(definitions *all, const ttd_string_definition *stri
         return TTD_OK;
     added->size = 0;
     return TTD_ERROR_NO_MEMORY;
-}
-
-/* Identifiers of a batch are consecutive. */
-static ttd_status add_stacks(definitions *all, const ttd_stack *stacks, size_t count)
-{
-    void *records;
-    ttd_status status = idtable_append(&all->stacks, stacks[0].id, count, &records);
-    definition_stack *added = records;
-    for (size_t i = 0; added && i < count; i++) {
-        const ttd_stack *stack = &stacks[i];
-        /* A caller was defined before; anything else could form a loop. */
-        ttd_id parent = stack->parent < stack->id ? stack->parent : TTD_NONE;
-        added[i] = (definition_stack){parent, stack->module, stack->offset};
-    }
-    return status;
 }
 
 static ttd_status add_module(definitions *all, const ttd_module *module)
@@ -137,7 +121,7 @@ ttd_status definitions_add(definitions *all, const ttd_batch *batch)
 {
     ttd_status status = TTD_OK;
     if (batch->kind == TTD_KIND_STACKS)
-        return add_stacks(all, batch->u.stacks, batch->count);
+        return stack_table_add(&all->stacks, batch);
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
         switch (batch->kind) {
         case TTD_KIND_STRINGS:
@@ -167,9 +151,9 @@ definition_string *definitions_string(const definitions *all, ttd_id id)
     return idtable_get(&all->strings, id);
 }
 
-const definition_stack *definitions_stack(const definitions *all, ttd_id id)
+bool definitions_stack(definitions *all, ttd_id id, ttd_stack *stack)
 {
-    return idtable_get(&all->stacks, id);
+    return stack_table_get(&all->stacks, id, stack);
 }
 
 const definition_module *definitions_module(const definitions *all, ttd_id id)

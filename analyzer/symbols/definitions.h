@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/idtable.h"
 #include "base/map.h"
+#include "symbols/stacks.h"
 
 /** A string; `display` is its demangled form, once asked for. */
 typedef struct definition_string {
@@ -16,12 +17,6 @@ typedef struct definition_string {
     uint32_t display_size;
     const char *display;
 } definition_string;
-
-typedef struct definition_stack {
-    ttd_id parent;
-    ttd_id module;
-    uint64_t offset;
-} definition_stack;
 
 typedef struct definition_module {
     ttd_id path;
@@ -56,7 +51,7 @@ typedef struct definition_symbol {
 
 typedef struct definitions {
     idtable strings;
-    idtable stacks;
+    stack_table stacks;
     idtable modules;
     idtable threads;
     idtable heaps;
@@ -79,11 +74,13 @@ ttd_status definitions_add(definitions *all, const ttd_batch *batch);
 
 /* Look-ups; NULL if there is no such definition. */
 definition_string *definitions_string(const definitions *all, ttd_id id);
-const definition_stack *definitions_stack(const definitions *all, ttd_id id);
 const definition_module *definitions_module(const definitions *all, ttd_id id);
 const definition_thread *definitions_thread(const definitions *all, ttd_id id);
 const definition_heap *definitions_heap(const definitions *all, ttd_id id);
 const definition_symbol *definitions_symbol(const definitions *all, ttd_id module, uint64_t offset);
+
+/** Looks up a stack; false if there is no such one, or it cannot be had: see stack_table. */
+bool definitions_stack(definitions *all, ttd_id id, ttd_stack *stack);
 
 /** The text of a string; size 0 and data "" if there is none. */
 ttd_string definitions_text(const definitions *all, ttd_id id);

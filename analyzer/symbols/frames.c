@@ -20,7 +20,7 @@ ttd_status frame_list_push(frame_list *list, const frame *item)
     return status;
 }
 
-ttd_status frame_list_add(frame_list *list, definitions *all, const definition_stack *stack)
+ttd_status frame_list_add(frame_list *list, definitions *all, const ttd_stack *stack)
 {
     frame item = {.module_id = stack->module, .offset = stack->offset, .address = stack->offset};
     const definition_module *module = definitions_module(all, stack->module);
@@ -47,12 +47,12 @@ ttd_status frame_list_add(frame_list *list, definitions *all, const definition_s
 ttd_status frame_list_expand(frame_list *list, definitions *all, ttd_id stack)
 {
     list->count = 0;
-    const definition_stack *item;
-    while (list->count < FRAME_LIST_MAX && (item = definitions_stack(all, stack))) {
-        ttd_status status = frame_list_add(list, all, item);
+    ttd_stack item;
+    while (list->count < FRAME_LIST_MAX && definitions_stack(all, stack, &item)) {
+        ttd_status status = frame_list_add(list, all, &item);
         if (status != TTD_OK)
             return status;
-        stack = item->parent;
+        stack = item.parent;
     }
     return TTD_OK;
 }

@@ -45,7 +45,7 @@ void frame_list_free(frame_list *list);
 ttd_status frame_list_expand(frame_list *list, definitions *all, ttd_id stack);
 
 /** Adds the frames of one address of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status frame_list_add(frame_list *list, definitions *all, const definition_stack *stack);
+ttd_status frame_list_add(frame_list *list, definitions *all, const ttd_stack *stack);
 
 /** Adds a frame at the end. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status frame_list_push(frame_list *list, const frame *item);

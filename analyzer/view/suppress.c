@@ -135,7 +135,7 @@ static bool matches_frames(const suppression_line *lines, size_t count, const fr
 }
 
 /* The first rule of LeakSanitizer that matches at an address, plus 1; 0 for none. */
-static ttd_status find_at(suppressions *all, definitions *names, const definition_stack *stack,
+static ttd_status find_at(suppressions *all, definitions *names, const ttd_stack *stack,
                           uint32_t *rule)
 {
     *rule = map_get(&all->sites, stack->module, stack->offset);
@@ -156,15 +156,15 @@ static ttd_status find_at(suppressions *all, definitions *names, const definitio
 
 static ttd_status find_sanitizer(suppressions *all, definitions *names, ttd_id stack, size_t *best)
 {
-    const definition_stack *item;
-    while ((item = definitions_stack(names, stack))) {
+    ttd_stack item;
+    while (definitions_stack(names, stack, &item)) {
         uint32_t rule;
-        ttd_status status = find_at(all, names, item, &rule);
+        ttd_status status = find_at(all, names, &item, &rule);
         if (status != TTD_OK)
             return status;
         if (rule && rule - 1 < *best)
             *best = rule - 1;
-        stack = item->parent;
+        stack = item.parent;
     }
     return TTD_OK;
 }

@@ -75,7 +75,7 @@ static ttd_status add_frame(view *shown, const frame *item)
 }
 
 /* What is found out of an address is kept: there are far fewer addresses than stacks. */
-static ttd_status site_of(view *shown, const definition_stack *stack, view_site *site)
+static ttd_status site_of(view *shown, const ttd_stack *stack, view_site *site)
 {
     uint32_t index = map_get(&shown->site_index, stack->module, stack->offset);
     if (index != MAP_NONE) {
@@ -101,19 +101,19 @@ static ttd_status site_of(view *shown, const definition_stack *stack, view_site 
 
 ttd_status view_find_path(view *shown, ttd_id stack)
 {
-    const definition_stack *item;
+    ttd_stack item;
     ttd_status status = TTD_OK;
     shown->path_count = 0;
     while (status == TTD_OK && shown->path_count < FRAME_LIST_MAX &&
-           (item = definitions_stack(shown->names, stack))) {
+           definitions_stack(shown->names, stack, &item)) {
         view_site site;
-        status = site_of(shown, item, &site);
+        status = site_of(shown, &item, &site);
         if (status == TTD_OK)
             status = grow_array((void **)&shown->path, &shown->path_capacity,
                                 shown->path_count + site.count, sizeof *shown->path);
         for (size_t i = 0; i < site.count && status == TTD_OK; i++)
             shown->path[shown->path_count++] = (uint32_t)(site.first + i);
-        stack = item->parent;
+        stack = item.parent;
     }
     return status;
 }

@@ -4,8 +4,12 @@
 import os
 import re
 import stat
+import sys
+
+sys.path.append(os.path.join(os.environ["TTD_SOURCE"], "tests", "reader"))
 
 import support
+from xxh3 import xxh3
 from support import Script, TestCase, run
 
 HEADER = 112
@@ -97,6 +101,27 @@ class Damage(TestCase):
                 self.assertIn("wall times are not known: the trace's first chunk is lost",
                               self.json_of(command, path)["reasons"])
             self.assertNotIn("wall times", str(self.json_of("leaks", path)["reasons"]))
+
+    def test_damage_behind_a_good_checksum(self):
+        """Stacks are decoded when they are needed: what is wrong is said then, and once."""
+        offset, size = self.chunks(3)[0]
+        data = bytearray(self.data)
+        payload = offset + HEADER
+        frames = payload + 16 + data[payload]
+        self.assertEqual(list(data[frames:frames + 4]), [0, 0, 0, 0])
+        data[frames + 1] = 9
+        data[offset + 96:offset + 104] = xxh3(data[payload:payload + size]).to_bytes(8, "little")
+        data[offset + 104:payload] = xxh3(data[offset:offset + 104]).to_bytes(8, "little")
+        path = self.save(bytes(data))
+        for command in ("leaks", "peak", "hot", "state"):
+            result = self.run_ok(command, "-f", "json", path)
+            self.assertEqual(result.errors.count("warning"), 1, (command, result.errors))
+            self.assertRegex(result.errors, rf"warning: {re.escape(path)}: offset 0x{offset:x}, "
+                                            r"chunk \d+: corrupt: frame of a stack", command)
+        found = self.json_of("leaks", path)
+        self.assertEqual((found["total_blocks"], found["groups"][0]["stack"]), (40, []))
+        self.assertEqual(self.run_ok("info", path).errors, "")
+        self.assertEqual(run("verify", path).status, 1)
 
     def test_damage_is_reported_once(self):
         """A chunk that is missing is met in every pass over the file."""

@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 
+#include "support/stored_stack.h"
 #include "symbols/fingerprint.h"
 
 /* Definitions under construction. */
@@ -36,7 +37,8 @@ static ttd_id module(world *to, const char *path, uint64_t bias)
 static ttd_id stack(world *to, ttd_id parent, ttd_id in, uint64_t offset)
 {
     ttd_stack item = {++to->stacks, parent, in, offset};
-    ttd_batch batch = {.kind = TTD_KIND_STACKS, .count = 1, .u.stacks = &item};
+    uint8_t payload[STORED_STACK_SIZE_MAX];
+    ttd_batch batch = stored_stack(&item, payload);
     cr_assert_eq(definitions_add(&to->names, &batch), TTD_OK);
     return item.id;
 }

@@ -114,6 +114,11 @@ typedef struct ttd_batch {
     const uint64_t *addresses;
     size_t address_count;
     uint32_t first_ordinal;
+    /**
+     * TTD_KIND_STACKS of a reader with stored_stacks: all stacks of the chunk, as they are in the
+     * file, for ttd_stacks_open(); u.stacks is NULL then. Otherwise NULL.
+     */
+    const void *stored;
     ttd_error error;
 } ttd_batch;
 
@@ -137,6 +142,11 @@ typedef struct ttd_reader_options {
      * also the oldest may be overwritten by a call that then returns no events.
      */
     uint32_t event_batches;
+    /**
+     * Stacks are not decoded: a batch has those of a whole chunk, for ttd_stacks_open(). The
+     * payload's checksum is verified all the same.
+     */
+    bool stored_stacks;
 } ttd_reader_options;
 
 /** Each batch takes about 16 kB. */

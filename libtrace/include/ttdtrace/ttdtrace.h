@@ -8,6 +8,7 @@
 #include <ttdtrace/model.h>
 #include <ttdtrace/position.h>
 #include <ttdtrace/reader.h>
+#include <ttdtrace/stacks.h>
 #include <ttdtrace/status.h>
 #include <ttdtrace/verify.h>
 #include <ttdtrace/version.h>

@@ -37,6 +37,14 @@ size_t ttd_stacks_encoder_size(const ttd_stacks_encoder *encoder);
 /** Appends the payload. */
 void ttd_stacks_encoder_finish(ttd_stacks_encoder *encoder, ttd_buffer *out);
 
+/** A stack of a chunk, in brief. */
+typedef struct ttd_stack_link {
+    /** How much less the parent's id is; 0 for none. */
+    uint32_t back;
+    /** Index of the frame in the table. */
+    uint32_t frame;
+} ttd_stack_link;
+
 /** Goes through the stacks of one chunk. */
 typedef struct ttd_stacks_decoder {
     ttd_cursor columns[TTD_STACK_COLUMN_COUNT];
@@ -53,8 +61,15 @@ void ttd_stacks_decoder_free(ttd_stacks_decoder *decoder);
 /** Begins a chunk; errors are in the cursor. */
 void ttd_stacks_decoder_begin(ttd_stacks_decoder *decoder, ttd_cursor *payload, ttd_id first_id);
 /** The next `count` stacks; NULL or what is wrong. False without memory. */
-bool ttd_stacks_decoder_next(ttd_stacks_decoder *decoder, ttd_stack *stacks, size_t count,
+bool ttd_stacks_decoder_next(ttd_stacks_decoder *decoder, ttd_stack_link *links, size_t count,
                              const char **what);
+/** The whole of a stack that was decoded. */
+static inline ttd_stack ttd_stacks_decoder_stack(const ttd_stacks_decoder *decoder, ttd_id id,
+                                                 ttd_stack_link link)
+{
+    const ttd_stack_frame *frame = &decoder->frames[link.frame];
+    return (ttd_stack){id, link.back ? id - link.back : TTD_NONE, frame->module, frame->offset};
+}
 /** What is wrong at the end; NULL if nothing. */
 const char *ttd_stacks_decoder_finish(ttd_stacks_decoder *decoder);
 

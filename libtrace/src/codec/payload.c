@@ -41,6 +41,11 @@ ttd_status ttd_payload_compress(const uint8_t *raw, size_t raw_size, int level, 
     return TTD_OK;
 }
 
+bool ttd_payload_is_known(unsigned codec)
+{
+    return codec == TTD_CODEC_RAW || codec == TTD_CODEC_LZ4;
+}
+
 ttd_status ttd_payload_decompress(unsigned codec, const uint8_t *stored, size_t stored_size,
                                   uint8_t *raw, size_t raw_size, const char **what)
 {

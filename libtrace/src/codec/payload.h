@@ -3,6 +3,7 @@
 #ifndef TTD_CODEC_PAYLOAD_H
 #define TTD_CODEC_PAYLOAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,9 @@
  */
 ttd_status ttd_payload_compress(const uint8_t *raw, size_t raw_size, int level, ttd_codec *codec,
                                 ttd_buffer *stored);
+
+/** Whether payloads of this codec can be decompressed. */
+bool ttd_payload_is_known(unsigned codec);
 
 /**
  * Decompresses into exactly `raw_size` bytes. The limits of both sizes were checked before.

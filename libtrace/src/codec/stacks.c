@@ -155,12 +155,11 @@ static inline uint64_t take_short(ttd_cursor *cursor)
     return ttd_take(cursor);
 }
 
-bool ttd_stacks_decoder_next(ttd_stacks_decoder *decoder, ttd_stack *stacks, size_t count,
+bool ttd_stacks_decoder_next(ttd_stacks_decoder *decoder, ttd_stack_link *links, size_t count,
                              const char **what)
 {
     ttd_cursor parents = decoder->columns[TTD_STACK_PARENTS];
     ttd_cursor frames = decoder->columns[TTD_STACK_FRAMES];
-    const ttd_stack_frame *table = decoder->frames;
     size_t frame_count = decoder->frame_count;
     ttd_id id = decoder->next_id;
     const char *wrong = NULL;
@@ -178,11 +177,9 @@ bool ttd_stacks_decoder_next(ttd_stacks_decoder *decoder, ttd_stack *stacks, siz
             }
             if (!new_frame(decoder))
                 return false;
-            table = decoder->frames;
             frame = frame_count = decoder->frame_count;
         }
-        stacks[i] = (ttd_stack){id, back ? id - (ttd_id)back : TTD_NONE, table[frame - 1].module,
-                                table[frame - 1].offset};
+        links[i] = (ttd_stack_link){(uint32_t)back, (uint32_t)(frame - 1)};
     }
     decoder->columns[TTD_STACK_PARENTS] = parents;
     decoder->columns[TTD_STACK_FRAMES] = frames;

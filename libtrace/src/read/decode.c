@@ -47,6 +47,12 @@ static const char *check_items(const ttd_header *header)
     return header->item_count != 0 ? NULL : "number of items";
 }
 
+/** Whether the chunk at hand is not to be decoded. */
+static bool gives_stored(const ttd_reader *reader)
+{
+    return reader->header.kind == TTD_KIND_STACKS && reader->options.stored_stacks;
+}
+
 ttd_status ttd_reader_begin(ttd_reader *reader, const ttd_header *header, ttd_error *error)
 {
     reader->header = *header;
@@ -55,6 +61,10 @@ ttd_status ttd_reader_begin(ttd_reader *reader, const ttd_header *header, ttd_er
     const char *wrong = check_items(header);
     if (wrong)
         return corrupt(reader, wrong, error);
+    if (gives_stored(reader)) {
+        reader->left = header->item_count;
+        return ttd_source_stored(&reader->source, header, error);
+    }
     ttd_status status = ttd_source_payload(&reader->source, header, &reader->payload, error);
     if (status != TTD_OK)
         return status;
@@ -96,12 +106,17 @@ static ttd_status decode_stacks(ttd_reader *reader, ttd_batch *batch, size_t cou
                                 ttd_error *error)
 {
     const char *what = NULL;
-    if (!ttd_stacks_decoder_next(&reader->stacks, reader->rows.stacks, count, &what))
+    ttd_stack_link links[TTD_ROW_BATCH];
+    ttd_id first = reader->stacks.next_id;
+    if (!ttd_stacks_decoder_next(&reader->stacks, links, count, &what))
         return no_memory(reader, error);
     if (!what && count == reader->left)
         what = ttd_stacks_decoder_finish(&reader->stacks);
     if (what)
         return corrupt(reader, what, error);
+    for (size_t i = 0; i < count; i++)
+        reader->rows.stacks[i] =
+            ttd_stacks_decoder_stack(&reader->stacks, first + (ttd_id)i, links[i]);
     batch->u.stacks = reader->rows.stacks;
     batch->count = count;
     return TTD_OK;
@@ -276,9 +291,14 @@ ttd_status ttd_reader_decode(ttd_reader *reader, ttd_batch *batch, ttd_error *er
     unsigned kind = reader->header.kind;
     batch->kind = (ttd_kind)kind;
     batch->chunk = ttd_chunk_of(&reader->header);
+    batch->stored = NULL;
     size_t count = reader->left < TTD_ROW_BATCH ? reader->left : TTD_ROW_BATCH;
     ttd_status status = TTD_OK;
-    if (kind == TTD_KIND_EVENTS) {
+    if (gives_stored(reader)) {
+        batch->stored = reader->source.stored.data;
+        batch->u.stacks = NULL;
+        batch->count = count = reader->left;
+    } else if (kind == TTD_KIND_EVENTS) {
         status = decode_events(reader, batch, error);
         count = status == TTD_OK ? batch->count : 0;
     } else if (kind == TTD_KIND_STACKS) {

@@ -48,6 +48,15 @@ ttd_status ttd_source_header(ttd_source *source, uint64_t offset, ttd_header *he
                              ttd_error *error);
 
 /**
+ * Reads and checks the payload of a chunk whose header is good: source->stored has it until the
+ * next call.
+ *
+ * @return TTD_OK, TTD_ERROR_TRUNCATED, TTD_ERROR_CORRUPT, TTD_ERROR_UNSUPPORTED (its codec),
+ *         TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
+ */
+ttd_status ttd_source_stored(ttd_source *source, const ttd_header *header, ttd_error *error);
+
+/**
  * Reads, checks and decompresses the payload of a chunk whose header is good. It is valid until
  * the next call.
  *

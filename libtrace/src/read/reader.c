@@ -9,7 +9,7 @@
 
 ttd_reader_options ttd_reader_options_default(void)
 {
-    return (ttd_reader_options){sizeof(ttd_reader_options), TTD_KINDS_ALL, false, 1};
+    return (ttd_reader_options){sizeof(ttd_reader_options), TTD_KINDS_ALL, false, 1, false};
 }
 
 static const char *check_open(const ttd_input *input, const ttd_reader_options *options,

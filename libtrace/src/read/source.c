@@ -130,14 +130,11 @@ static const char *check_stored(const ttd_header *header, const uint8_t *stored)
     return NULL;
 }
 
-ttd_status ttd_source_payload(ttd_source *source, const ttd_header *header, ttd_cursor *payload,
-                              ttd_error *error)
+ttd_status ttd_source_stored(ttd_source *source, const ttd_header *header, ttd_error *error)
 {
     size_t size = (size_t)(ttd_chunk_size(header) - TTD_HEADER_SIZE);
     ttd_buffer_clear(&source->stored);
-    ttd_buffer_clear(&source->raw);
     source->stored.failed = false;
-    source->raw.failed = false;
     if (!ttd_buffer_reserve(&source->stored, size + 1))
         return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", header->offset, header->number);
     ttd_status status =
@@ -147,12 +144,26 @@ ttd_status ttd_source_payload(ttd_source *source, const ttd_header *header, ttd_
     const char *what = check_stored(header, source->stored.data);
     if (what)
         return ttd_fail(error, TTD_ERROR_CORRUPT, what, header->offset, header->number);
+    if (!ttd_payload_is_known(header->codec))
+        return ttd_fail(error, TTD_ERROR_UNSUPPORTED, "codec", header->offset, header->number);
+    return TTD_OK;
+}
+
+ttd_status ttd_source_payload(ttd_source *source, const ttd_header *header, ttd_cursor *payload,
+                              ttd_error *error)
+{
+    ttd_status status = ttd_source_stored(source, header, error);
+    if (status != TTD_OK)
+        return status;
+    ttd_buffer_clear(&source->raw);
+    source->raw.failed = false;
     if (header->codec == TTD_CODEC_RAW) {
         *payload = ttd_cursor_of(source->stored.data, header->stored_size);
         return TTD_OK;
     }
-    if (header->codec == TTD_CODEC_LZ4 && !ttd_buffer_reserve(&source->raw, header->raw_size + 1u))
+    if (!ttd_buffer_reserve(&source->raw, header->raw_size + 1u))
         return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", header->offset, header->number);
+    const char *what = NULL;
     status = ttd_payload_decompress(header->codec, source->stored.data, header->stored_size,
                                     source->raw.data, header->raw_size, &what);
     if (status != TTD_OK)

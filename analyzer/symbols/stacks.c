@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+void stack_table_free(stack_table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        ttd_stacks_close(table->chunks[i].stacks);
+    free(table->chunks);
+    memset(table, 0, sizeof *table);
+}
+
+ttd_status stack_table_add(stack_table *table, const ttd_batch *batch)
+{
+    const stack_chunk *last = table->count ? &table->chunks[table->count - 1] : NULL;
+    uint64_t first = batch->chunk.first_item;
+    if (last && first < (uint64_t)last->first + last->count)
+        return TTD_OK;
+    ttd_status status = grow_array((void **)&table->chunks, &table->capacity, table->count + 1,
+                                   sizeof *table->chunks);
+    stack_chunk added = {.first = (ttd_id)first, .count = batch->chunk.item_count};
+    if (status == TTD_OK)
+        status = ttd_stacks_open(batch, NULL, &added.stacks);
+    if (status == TTD_OK)
+        table->chunks[table->count++] = added;
+    return status;
+}
+
+static stack_chunk *find(const stack_table *table, ttd_id id)
+{
+    size_t low = 0;
+    size_t high = table->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        stack_chunk *chunk = &table->chunks[middle];
+        if (id < chunk->first)
+            high = middle;
+        else if (id - chunk->first >= chunk->count)
+            low = middle + 1;
+        else
+            return chunk;
+    }
+    return NULL;
+}
+
+bool stack_table_get(stack_table *table, ttd_id id, ttd_stack *stack)
+{
+    stack_chunk *chunk = find(table, id);
+    if (!chunk)
+        return false;
+    ttd_error error = {.what = NULL};
+    ttd_status status = ttd_stacks_get(chunk->stacks, id, stack, &error);
+    if (status == TTD_ERROR_NO_MEMORY)
+        table->status = status;
+    if (status == TTD_ERROR_CORRUPT && table->damage.tell)
+        table->damage.tell(table->damage.context, &error);
+    return status == TTD_OK;
+}

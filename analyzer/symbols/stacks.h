@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * The stacks of a trace, kept as they are in the file: there may be millions of them, of which few
+ * are looked at. See <ttdtrace/stacks.h>.
+ */
+#ifndef ANALYZER_SYMBOLS_STACKS_H
+#define ANALYZER_SYMBOLS_STACKS_H
+
+#include <ttdtrace/stacks.h>
+
+/** The stacks of a chunk. */
+typedef struct stack_chunk {
+    ttd_id first;
+    uint32_t count;
+    ttd_stacks *stacks;
+} stack_chunk;
+
+/** Told why a stack cannot be had, each time; the same for all of a chunk. */
+typedef struct stack_damage {
+    void *context;
+    void (*tell)(void *context, const ttd_error *error);
+} stack_damage;
+
+/** All zero at first. */
+typedef struct stack_table {
+    /** In increasing order of their ids. */
+    stack_chunk *chunks;
+    size_t count;
+    size_t capacity;
+    /** May be set before the first look-up. */
+    stack_damage damage;
+    /** TTD_ERROR_NO_MEMORY once a look-up failed for that reason. */
+    ttd_status status;
+} stack_table;
+
+void stack_table_free(stack_table *table);
+
+/**
+ * Adds a chunk; one that defines an identifier once more is ignored, since a definition never
+ * changes.
+ *
+ * @param batch  of a reader with stored_stacks
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+ttd_status stack_table_add(stack_table *table, const ttd_batch *batch);
+
+/** Looks up a stack; false if there is no such one, or it cannot be had. */
+bool stack_table_get(stack_table *table, ttd_id id, ttd_stack *stack);
+
+#endif

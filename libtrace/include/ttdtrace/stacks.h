@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * The stacks of one chunk, kept as they are in the file (spec, "Stacks") and decoded as far as they
+ * are asked for: a trace has many stacks, of which a report shows few. Objects are independent of
+ * the reader and of each other; each is used by one thread at a time.
+ */
+#ifndef TTDTRACE_STACKS_H
+#define TTDTRACE_STACKS_H
+
+#include <ttdtrace/reader.h>
+
+TTD_BEGIN_DECLS
+
+typedef struct ttd_stacks ttd_stacks;
+
+/**
+ * Keeps the stacks of a batch.
+ *
+ * @param batch      of a reader with stored_stacks; what is needed of it is copied
+ * @param allocator  NULL for the default; copied
+ * @param stacks     set on success; owned by the caller, see ttd_stacks_close()
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (a batch that has no stored stacks).
+ */
+TTD_API ttd_status ttd_stacks_open(const ttd_batch *batch, const ttd_allocator *allocator,
+                                   ttd_stacks **stacks);
+
+/** Releases everything; NULL is allowed. */
+TTD_API void ttd_stacks_close(ttd_stacks *stacks);
+
+/**
+ * Looks up a stack. All that come before it in the chunk are decoded, too, if they are not yet.
+ *
+ * @param stack  set on TTD_OK
+ * @param error  detail on failure; may be NULL
+ * @return TTD_OK; TTD_END (not one of this chunk); TTD_ERROR_CORRUPT (the chunk is damaged, and the
+ *         stack lies behind that; those before can still be had); TTD_ERROR_NO_MEMORY.
+ */
+TTD_API ttd_status ttd_stacks_get(ttd_stacks *stacks, ttd_id id, ttd_stack *stack,
+                                  ttd_error *error);
+
+TTD_END_DECLS
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/** A chunk of one stack as a reader with stored_stacks gives it, for tests that have no trace. */
+#ifndef SUPPORT_STORED_STACK_H
+#define SUPPORT_STORED_STACK_H
+
+#include <ttdtrace/stacks.h>
+
+#define STORED_STACK_SIZE_MAX 64
+
+/** The batch of a stack; `payload` must stay as long as it. */
+ttd_batch stored_stack(const ttd_stack *stack, uint8_t payload[STORED_STACK_SIZE_MAX]);
+
+#endif
