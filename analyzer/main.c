@@ -5,6 +5,7 @@
 
 #include <ttdtrace/version.h>
 
+#include "base/pages.h"
 #include "cli/command.h"
 #include "cli/exit.h"
 #include "cli/message.h"
@@ -74,5 +75,6 @@ int main(int count, char **arguments)
     const command *which = find(name);
     if (!which)
         return message_usage(NULL, "no such command: '%s'", name);
+    pages_prepare();
     return which->run(which, count - 1, arguments + 1);
 }

@@ -14,13 +14,4 @@
  */
 ttd_status grow_array(void **array, size_t *capacity, size_t count, size_t size);
 
-/** Of most systems. */
-#define LARGE_PAGE ((size_t)2 << 20)
-
-/**
- * Tells the system that memory just allocated will be used all over: with large pages, random
- * access to large tables is quicker. Only a hint.
- */
-void grow_hint(void *memory, size_t size);
-
 #endif

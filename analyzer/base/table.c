@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/grow.h"
+#include "base/pages.h"
 
 /* From here on a table is large pages of its own: to get one takes less time than to get so much in
  * small ones, each when it is first used. */
@@ -30,7 +30,7 @@ static void *map_pages(size_t size)
     if (before)
         munmap(pages, before);
     munmap(pages + before + size, LARGE_PAGE - before);
-    grow_hint(pages + before, size);
+    pages_hint(pages + before, size);
     return pages + before;
 }
 
