@@ -3,14 +3,13 @@
 #ifndef TTD_CODEC_EVENTS_H
 #define TTD_CODEC_EVENTS_H
 
-#include <string.h>
-
 #include <ttdtrace/model.h>
 #include <ttdtrace/status.h>
 
 #include "base/buffer.h"
 #include "base/cursor.h"
 #include "base/map.h"
+#include "codec/address_list.h"
 #include "layout.h"
 
 /** What many shapes have in common. */
@@ -81,13 +80,6 @@ typedef struct ttd_event_shape {
     ttd_id stack;
 } ttd_event_shape;
 
-/** Addresses in order of use, newest last. */
-typedef struct ttd_address_list {
-    uint64_t *items;
-    size_t count;
-    size_t capacity;
-} ttd_address_list;
-
 /** A thread that the chunk mentions, and where its last call ended. */
 typedef struct ttd_event_thread {
     ttd_id id;
@@ -154,33 +146,6 @@ static inline void ttd_event_state_set_shape(ttd_event_state *state, size_t numb
 /** Fills in what is derived from the other members of a class. */
 void ttd_event_class_complete(ttd_event_class *class);
 
-/** Items of a list that are moved at once, so that the number of moves is easy to predict. */
-#define TTD_ADDRESS_BLOCK 4
-
-/** Takes out the item at `place`, counted from 1 for the newest. */
-static inline uint64_t ttd_address_take(ttd_address_list *list, size_t place)
-{
-    uint64_t *item = list->items + list->count - place;
-    uint64_t *end = list->items + list->count;
-    uint64_t address = *item;
-    list->count--;
-    /* May move what lies behind the end, which is of no account: there is room for a block. */
-    do {
-        uint64_t a = item[1], b = item[2], c = item[3], d = item[4];
-        item[0] = a;
-        item[1] = b;
-        item[2] = c;
-        item[3] = d;
-        item += TTD_ADDRESS_BLOCK;
-    } while (item < end);
-    return address;
-}
-
-static inline void ttd_address_push(ttd_address_list *list, uint64_t address)
-{
-    list->items[list->count++] = address;
-}
-
 /** Hashes of addresses: enough that among those that can be named few have the same. */
 #define TTD_ADDRESS_HASH_BITS 11
 #define TTD_ADDRESS_HASHES    (1u << TTD_ADDRESS_HASH_BITS)
@@ -237,44 +202,6 @@ _Static_assert(TTD_EVENT_BATCH < TTD_TALLY_ADDRESS, "events of a batch");
 
 /** Addresses that the events of a batch spell out at most. */
 #define TTD_EVENT_ADDRESSES ((size_t)2 * TTD_EVENT_BATCH)
-
-/** Ordinals that are moved at once, so that the number of moves is easy to predict. */
-#define TTD_ORDINAL_BLOCK 16
-
-/** A list of addresses in order of use, newest last, by their ordinals. */
-typedef struct ttd_ordinal_list {
-    uint32_t *items;
-    size_t count;
-    size_t capacity;
-} ttd_ordinal_list;
-
-/** Four are one register; an array of all would go through memory. */
-typedef struct ttd_ordinal_four {
-    uint32_t items[TTD_ORDINAL_BLOCK / 4];
-} ttd_ordinal_four;
-
-/** Takes out the item at `place`, counted from 1 for the newest. */
-static inline uint32_t ttd_ordinal_take(ttd_ordinal_list *list, size_t place)
-{
-    uint32_t *item = list->items + list->count - place;
-    const uint32_t *end = list->items + list->count;
-    uint32_t ordinal = *item;
-    list->count--;
-    /* May move what lies behind the end, which is of no account: there is room for a block. */
-    do {
-        ttd_ordinal_four a, b, c, d;
-        memcpy(&a, item + 1, sizeof a);
-        memcpy(&b, item + 5, sizeof b);
-        memcpy(&c, item + 9, sizeof c);
-        memcpy(&d, item + 13, sizeof d);
-        memcpy(item, &a, sizeof a);
-        memcpy(item + 4, &b, sizeof b);
-        memcpy(item + 8, &c, sizeof c);
-        memcpy(item + 12, &d, sizeof d);
-        item += TTD_ORDINAL_BLOCK;
-    } while (item < end);
-    return ordinal;
-}
 
 /** The addresses that a chunk spells out, by their ordinals, and the lists that repeat them. */
 typedef struct ttd_event_addresses {

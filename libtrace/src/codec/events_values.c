@@ -28,6 +28,7 @@ static inline void decode_event(ttd_events_decoder *decoder, ttd_event_values *a
     } else {
         if (class->form & TTD_FORM_SIZE)
             decode_size(sizes, event, decoder->shapes[index]);
+        /* By way of a copy: were the address passed on, none of it would stay in registers. */
         ttd_event_values moved = ttd_events_decode_unusual(decoder, *at, index);
         *at = moved;
     }

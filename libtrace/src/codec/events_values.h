@@ -19,11 +19,6 @@ static inline uint32_t ttd_events_take_explicit(ttd_events_decoder *decoder, ttd
     return (uint32_t)addresses->count++;
 }
 
-static inline void ttd_ordinal_push(ttd_ordinal_list *list, uint32_t ordinal)
-{
-    list->items[list->count++] = ordinal;
-}
-
 /** What each event moves on: local, so that it stays in registers. */
 typedef struct ttd_event_values {
     const uint8_t *released;
