@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/cursor.h"
+#include "base/status.h"
 #include "codec/columns.h"
 #include "codec/events.h"
 #include "codec/header.h"
@@ -162,6 +163,18 @@ ttd_status ttd_reader_damage(ttd_reader *reader, const ttd_error *damage, ttd_er
 
 /** Reads the payload of a chunk and gets ready to decode it; fails as the source does. */
 ttd_status ttd_reader_begin(ttd_reader *reader, const ttd_header *header, ttd_error *error);
+
+/** Fills in what is wrong with the chunk at hand, and returns `status`. */
+static inline ttd_status ttd_reader_fail(const ttd_reader *reader, ttd_status status,
+                                         const char *what, ttd_error *error)
+{
+    return ttd_fail(error, status, what, reader->header.offset, reader->header.number);
+}
+
+/** The part of ttd_reader_decode() for all kinds but events and stacks: decodes up to `*count`
+ * records, and sets it to how many they are. */
+ttd_status ttd_reader_decode_rows(ttd_reader *reader, ttd_batch *batch, size_t *count,
+                                  ttd_error *error);
 
 /** Decodes the next records of the chunk; there are some left. */
 ttd_status ttd_reader_decode(ttd_reader *reader, ttd_batch *batch, ttd_error *error);
