@@ -48,7 +48,8 @@ static ttd_status find_entries(heap_live *live, const uint64_t *addresses, size_
     }
     for (size_t i = 0; i < count; i++) {
         places[i] = heap_live_place(live, hashes[i]);
-        __builtin_prefetch(&live->blocks[(size_t)live->slots[places[i]].record - 1], 1);
+        uint32_t record = live->slots[places[i]].record;
+        __builtin_prefetch(&live->blocks[record - (record != 0)], 1);
     }
     for (size_t i = 0; i < count; i++)
         entries[i] = heap_live_entry_at(live, addresses[i], hashes[i], places[i]);
