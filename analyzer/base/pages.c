@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/pages.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #ifdef __GLIBC__
@@ -26,20 +28,41 @@ void pages_hint(void *memory, size_t size)
 #endif
 }
 
+#ifdef M_ARENA_MAX
+
+/* What malloc() asks the system for at a time, and what it may keep. */
+#define HEAP_STEP (8 * LARGE_PAGE)
+#define HEAP_KEPT (32 * LARGE_PAGE)
+
+static bool is_unlimited(int resource)
+{
+    struct rlimit limit;
+    return getrlimit(resource, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
+}
+
 void pages_prepare(void)
 {
-#ifdef __GLIBC__
+    if (!is_unlimited(RLIMIT_AS) || !is_unlimited(RLIMIT_DATA))
+        return;
     /* Larger arrays have mappings of their own, which can be moved. */
     mallopt(M_MMAP_THRESHOLD, 2 * LARGE_PAGE);
-    mallopt(M_TOP_PAD, 8 * LARGE_PAGE);
-    mallopt(M_TRIM_THRESHOLD, 32 * LARGE_PAGE);
+    mallopt(M_TOP_PAD, HEAP_STEP);
+    mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
     /* One heap for all threads: of few, only one allocates much at a time. */
     mallopt(M_ARENA_MAX, 1);
-    /* More than may be there already: it grows by what was said above. */
+    /* More than may be there already: the heap grows by a step. Another malloc() has none. */
     char *first = malloc(LARGE_PAGE / 8);
-    const char *end = sbrk(0);
-    if (first && (uintptr_t)end > (uintptr_t)first)
-        pages_hint(first, (size_t)((uintptr_t)end - (uintptr_t)first));
+    uintptr_t end = (uintptr_t)sbrk(0);
+    uintptr_t size = end - (uintptr_t)first;
+    if (first && size <= HEAP_STEP + LARGE_PAGE)
+        pages_hint(first, size);
     free(first);
-#endif
 }
+
+#else
+
+void pages_prepare(void)
+{
+}
+
+#endif

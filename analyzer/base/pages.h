@@ -14,7 +14,10 @@
 /** Tells the system that memory just allocated will be used all over. */
 void pages_hint(void *memory, size_t size);
 
-/** Has malloc() take large pages, and keep them; to be called before anything else. */
+/**
+ * Has malloc() take memory for smaller arrays in large pages, the first 16 MB of it, and keep it;
+ * to be called before anything else. Does nothing where memory is limited: it takes some more.
+ */
 void pages_prepare(void);
 
 #endif

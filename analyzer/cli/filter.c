@@ -150,13 +150,21 @@ static bool frame_matches(const filter *wanted, definitions *names, const ttd_st
     return false;
 }
 
+static bool find_stack(filter *wanted, const definitions *names, ttd_id id, ttd_stack *stack)
+{
+    ttd_status status = definitions_stack(names, id, stack);
+    if (status != TTD_OK && status != TTD_END)
+        wanted->status = status;
+    return status == TTD_OK;
+}
+
 /* A stack matches if one of its frames does; what is found out holds for all up to there. */
 static bool passes_pattern(filter *wanted, definitions *names, ttd_id stack)
 {
     ttd_id id = stack;
     bool matches = false;
     ttd_stack frame;
-    while (!matches && definitions_stack(names, id, &frame)) {
+    while (!matches && find_stack(wanted, names, id, &frame)) {
         uint32_t known = map_get(&wanted->stack_matches, id, 0);
         if (known != MAP_NONE) {
             matches = known;
@@ -168,7 +176,7 @@ static bool passes_pattern(filter *wanted, definitions *names, ttd_id stack)
     }
     ttd_id end = id;
     for (id = stack; wanted->status == TTD_OK && id != end; id = frame.parent) {
-        if (!definitions_stack(names, id, &frame))
+        if (!find_stack(wanted, names, id, &frame))
             break;
         wanted->status = map_set(&wanted->stack_matches, id, 0, matches);
     }

@@ -164,8 +164,6 @@ void session_outcome(session *work, const heap_outcome *outcome, ttd_position at
 
 int session_close(session *work, int status, bool keep)
 {
-    if (work->report.status == TTD_OK)
-        work->report.status = work->names.stacks.status;
     if (work->report.status != TTD_OK) {
         message("%s: %s", work->trace.path, ttd_status_text(work->report.status));
         status = exit_for(work->report.status);

@@ -151,7 +151,7 @@ definition_string *definitions_string(const definitions *all, ttd_id id)
     return idtable_get(&all->strings, id);
 }
 
-bool definitions_stack(definitions *all, ttd_id id, ttd_stack *stack)
+ttd_status definitions_stack(const definitions *all, ttd_id id, ttd_stack *stack)
 {
     return stack_table_get(&all->stacks, id, stack);
 }

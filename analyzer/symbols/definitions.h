@@ -79,8 +79,8 @@ const definition_thread *definitions_thread(const definitions *all, ttd_id id);
 const definition_heap *definitions_heap(const definitions *all, ttd_id id);
 const definition_symbol *definitions_symbol(const definitions *all, ttd_id module, uint64_t offset);
 
-/** Looks up a stack; false if there is no such one, or it cannot be had: see stack_table. */
-bool definitions_stack(definitions *all, ttd_id id, ttd_stack *stack);
+/** As stack_table_get(). */
+ttd_status definitions_stack(const definitions *all, ttd_id id, ttd_stack *stack);
 
 /** The text of a string; size 0 and data "" if there is none. */
 ttd_string definitions_text(const definitions *all, ttd_id id);

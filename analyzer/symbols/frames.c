@@ -47,12 +47,14 @@ ttd_status frame_list_add(frame_list *list, definitions *all, const ttd_stack *s
 ttd_status frame_list_expand(frame_list *list, definitions *all, ttd_id stack)
 {
     list->count = 0;
-    ttd_stack item;
-    while (list->count < FRAME_LIST_MAX && definitions_stack(all, stack, &item)) {
-        ttd_status status = frame_list_add(list, all, &item);
-        if (status != TTD_OK)
-            return status;
-        stack = item.parent;
+    ttd_status status = TTD_OK;
+    while (status == TTD_OK && list->count < FRAME_LIST_MAX) {
+        ttd_stack item;
+        status = definitions_stack(all, stack, &item);
+        if (status == TTD_OK)
+            status = frame_list_add(list, all, &item);
+        if (status == TTD_OK)
+            stack = item.parent;
     }
-    return TTD_OK;
+    return status == TTD_END ? TTD_OK : status;
 }

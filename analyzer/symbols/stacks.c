@@ -47,16 +47,16 @@ static stack_chunk *find(const stack_table *table, ttd_id id)
     return NULL;
 }
 
-bool stack_table_get(stack_table *table, ttd_id id, ttd_stack *stack)
+ttd_status stack_table_get(const stack_table *table, ttd_id id, ttd_stack *stack)
 {
     stack_chunk *chunk = find(table, id);
     if (!chunk)
-        return false;
+        return TTD_END;
     ttd_error error = {.what = NULL};
     ttd_status status = ttd_stacks_get(chunk->stacks, id, stack, &error);
-    if (status == TTD_ERROR_NO_MEMORY)
-        table->status = status;
-    if (status == TTD_ERROR_CORRUPT && table->damage.tell)
+    if (status != TTD_ERROR_CORRUPT)
+        return status;
+    if (table->damage.tell)
         table->damage.tell(table->damage.context, &error);
-    return status == TTD_OK;
+    return TTD_END;
 }

@@ -29,8 +29,6 @@ typedef struct stack_table {
     size_t capacity;
     /** May be set before the first look-up. */
     stack_damage damage;
-    /** TTD_ERROR_NO_MEMORY once a look-up failed for that reason. */
-    ttd_status status;
 } stack_table;
 
 void stack_table_free(stack_table *table);
@@ -44,7 +42,13 @@ void stack_table_free(stack_table *table);
  */
 ttd_status stack_table_add(stack_table *table, const ttd_batch *batch);
 
-/** Looks up a stack; false if there is no such one, or it cannot be had. */
-bool stack_table_get(stack_table *table, ttd_id id, ttd_stack *stack);
+/**
+ * Looks up a stack.
+ *
+ * @param stack  set on TTD_OK
+ * @return TTD_OK, TTD_END (there is no such one, or it is in damage that was told),
+ *         TTD_ERROR_NO_MEMORY.
+ */
+ttd_status stack_table_get(const stack_table *table, ttd_id id, ttd_stack *stack);
 
 #endif

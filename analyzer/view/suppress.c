@@ -157,16 +157,17 @@ static ttd_status find_at(suppressions *all, definitions *names, const ttd_stack
 static ttd_status find_sanitizer(suppressions *all, definitions *names, ttd_id stack, size_t *best)
 {
     ttd_stack item;
-    while (definitions_stack(names, stack, &item)) {
+    ttd_status status;
+    while ((status = definitions_stack(names, stack, &item)) == TTD_OK) {
         uint32_t rule;
-        ttd_status status = find_at(all, names, &item, &rule);
+        status = find_at(all, names, &item, &rule);
         if (status != TTD_OK)
             return status;
         if (rule && rule - 1 < *best)
             *best = rule - 1;
         stack = item.parent;
     }
-    return TTD_OK;
+    return status == TTD_END ? TTD_OK : status;
 }
 
 /* Sets all->frames to the stack, with the function that was called as valgrind would have it. */

@@ -101,21 +101,23 @@ static ttd_status site_of(view *shown, const ttd_stack *stack, view_site *site)
 
 ttd_status view_find_path(view *shown, ttd_id stack)
 {
-    ttd_stack item;
     ttd_status status = TTD_OK;
     shown->path_count = 0;
-    while (status == TTD_OK && shown->path_count < FRAME_LIST_MAX &&
-           definitions_stack(shown->names, stack, &item)) {
-        view_site site;
-        status = site_of(shown, &item, &site);
+    while (status == TTD_OK && shown->path_count < FRAME_LIST_MAX) {
+        ttd_stack item;
+        view_site site = {.count = 0};
+        status = definitions_stack(shown->names, stack, &item);
+        if (status == TTD_OK)
+            status = site_of(shown, &item, &site);
         if (status == TTD_OK)
             status = grow_array((void **)&shown->path, &shown->path_capacity,
                                 shown->path_count + site.count, sizeof *shown->path);
         for (size_t i = 0; i < site.count && status == TTD_OK; i++)
             shown->path[shown->path_count++] = (uint32_t)(site.first + i);
-        stack = item.parent;
+        if (status == TTD_OK)
+            stack = item.parent;
     }
-    return status;
+    return status == TTD_END ? TTD_OK : status;
 }
 
 size_t view_allocating(const view *shown)

@@ -157,6 +157,38 @@ Test(stacks, without_memory)
     ttd_reader_close(reader);
 }
 
+/* What was compressed far is not kept: a small file must not take much memory. */
+Test(stacks, bounded_memory)
+{
+    ttd_memory file;
+    ttd_trace trace = fixture_trace();
+    ttd_writer *writer = fixture_writer(&file, &trace, NULL);
+    ttd_id id;
+    for (int i = 0; i < 60000; i++)
+        cr_assert_eq(ttd_writer_stack(writer, TTD_NONE, TTD_NONE, 5, &id), TTD_OK);
+    fixture_close(writer);
+    ttd_memory other = trace_file;
+    trace_file = file;
+    ttd_reader *reader = stored_reader();
+    trace_file = other;
+    ttd_batch batch;
+    cr_assert_eq(ttd_reader_next(reader, &batch, NULL), TTD_OK);
+    cr_assert_eq(batch.chunk.item_count, 60000);
+    cr_assert_gt(batch.chunk.raw_size, 100 * batch.chunk.stored_size);
+    chaos_memory memory;
+    chaos_memory_init(&memory, CHAOS_NEVER);
+    ttd_allocator allocator = chaos_allocator(&memory);
+    ttd_stacks *kept;
+    ttd_stack found;
+    cr_assert_eq(ttd_stacks_open(&batch, &allocator, &kept), TTD_OK);
+    cr_assert_lt(memory.bytes, 10000);
+    cr_assert_eq(ttd_stacks_get(kept, 1, &found, NULL), TTD_OK);
+    cr_assert_lt(memory.bytes, 60000 * 8 + 10000, "two numbers for each stack, and no payload");
+    ttd_stacks_close(kept);
+    ttd_reader_close(reader);
+    ttd_memory_free(&file);
+}
+
 /* A payload of 300 stacks without callers, of the same new frame; `wrong` is what the stack 201 has
  * for its frame. */
 static ttd_batch damaged(uint8_t payload[1024], uint8_t wrong)

@@ -19,7 +19,7 @@ typedef struct ttd_stacks ttd_stacks;
  * @param batch      of a reader with stored_stacks; what is needed of it is copied
  * @param allocator  NULL for the default; copied
  * @param stacks     set on success; owned by the caller, see ttd_stacks_close()
- * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (a batch that has no stored stacks).
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (no stored stacks of that reader).
  */
 TTD_API ttd_status ttd_stacks_open(const ttd_batch *batch, const ttd_allocator *allocator,
                                    ttd_stacks **stacks);
@@ -31,9 +31,10 @@ TTD_API void ttd_stacks_close(ttd_stacks *stacks);
  * Looks up a stack. All that come before it in the chunk are decoded, too, if they are not yet.
  *
  * @param stack  set on TTD_OK
- * @param error  detail on failure; may be NULL
- * @return TTD_OK; TTD_END (not one of this chunk); TTD_ERROR_CORRUPT (the chunk is damaged, and the
- *         stack lies behind that; those before can still be had); TTD_ERROR_NO_MEMORY.
+ * @param error  detail on TTD_ERROR_CORRUPT and TTD_ERROR_NO_MEMORY; may be NULL
+ * @return TTD_OK; TTD_END (not one of this chunk); TTD_ERROR_CORRUPT (the chunk is damaged there or
+ *         before, or at most 127 stacks behind; stacks from before can still be had);
+ *         TTD_ERROR_NO_MEMORY (may be asked again).
  */
 TTD_API ttd_status ttd_stacks_get(ttd_stacks *stacks, ttd_id id, ttd_stack *stack,
                                   ttd_error *error);

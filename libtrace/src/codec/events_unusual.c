@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Events that are not usual ones: parameters, and what few events have. */
+#include "codec/events_values.h"
+
 #include <string.h>
 
 #include "codec/api.h"
-#include "codec/events_values.h"
 
 static void decode_parameters(ttd_events_decoder *decoder, ttd_event *event,
                               const ttd_event_class *class, const ttd_event_shape *shape,

@@ -6,11 +6,15 @@
 #include "codec/payload.h"
 #include "read/internal.h"
 
+/** A payload that was compressed further than most is not kept: it is decoded as a whole. */
+#define KEPT_RATIO 8
+
 struct ttd_stacks {
     ttd_allocator allocator;
     ttd_chunk chunk;
+    /** Empty once all is decoded, or no more can be. */
     ttd_buffer stored;
-    /** Decompressed, once a stack is asked for. */
+    /** The same, decompressed, from when a stack is asked for. */
     ttd_buffer raw;
     ttd_stacks_decoder decoder;
     /** Those decoded so far. */
@@ -24,7 +28,8 @@ struct ttd_stacks {
 ttd_status ttd_stacks_open(const ttd_batch *batch, const ttd_allocator *allocator,
                            ttd_stacks **stacks)
 {
-    if (!batch || !batch->stored || !stacks || !ttd_allocator_is_valid(allocator))
+    if (!batch || !batch->stored || !ttd_payload_is_known(batch->chunk.codec) || !stacks ||
+        !ttd_allocator_is_valid(allocator))
         return TTD_ERROR_ARGUMENT;
     ttd_allocator table = ttd_allocator_or_default(allocator);
     ttd_stacks *kept = ttd_allocate_zeroed(&table, sizeof *kept);
@@ -62,12 +67,20 @@ static ttd_status no_memory(const ttd_stacks *stacks, ttd_error *error)
                     stacks->chunk.number);
 }
 
+/** What is decoded is all that is needed from now on. */
+static void drop_payload(ttd_stacks *stacks)
+{
+    ttd_buffer_free(&stacks->stored);
+    ttd_buffer_free(&stacks->raw);
+}
+
 /** Notes damage, which stays. */
 static ttd_status damaged(ttd_stacks *stacks, const char *what, ttd_error *error)
 {
     ttd_fail(&stacks->damage, TTD_ERROR_CORRUPT, what, stacks->chunk.offset, stacks->chunk.number);
     if (error)
         *error = stacks->damage;
+    drop_payload(stacks);
     return TTD_ERROR_CORRUPT;
 }
 
@@ -109,7 +122,15 @@ static ttd_status decode_more(ttd_stacks *stacks, ttd_error *error)
     if (what)
         return damaged(stacks, what, error);
     stacks->count += count;
+    if (count == left)
+        drop_payload(stacks);
     return TTD_OK;
+}
+
+/** Whether the payload, as long as it is kept, takes little more memory than it did in the file. */
+static bool is_kept(const ttd_chunk *chunk)
+{
+    return chunk->raw_size / KEPT_RATIO <= chunk->stored_size;
 }
 
 static ttd_status decode_until(ttd_stacks *stacks, size_t count, ttd_error *error)
@@ -119,6 +140,8 @@ static ttd_status decode_until(ttd_stacks *stacks, size_t count, ttd_error *erro
             *error = stacks->damage;
         return TTD_ERROR_CORRUPT;
     }
+    if (!is_kept(&stacks->chunk))
+        count = stacks->chunk.item_count;
     ttd_status status = stacks->count ? TTD_OK : begin(stacks, error);
     while (status == TTD_OK && stacks->count < count)
         status = decode_more(stacks, error);
