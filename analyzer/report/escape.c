@@ -50,7 +50,8 @@ static size_t write_plain(out *output, ttd_string text, size_t begin)
     while (end < text.size && data[end] >= 0x20 && data[end] < 0x7F && data[end] != '"' &&
            data[end] != '\\')
         end++;
-    out_write(output, text.data + begin, end - begin);
+    if (end > begin)
+        out_write(output, text.data + begin, end - begin);
     return end;
 }
 
