@@ -206,6 +206,8 @@ static ttd_status walk_chunk(ttd_walk *walk, const ttd_header *header)
         walk->verdict.events += header->item_count;
     if (header->kind == TTD_KIND_END && !what)
         what = check_totals(walk, header);
+    if (header->number == 0 && header->kind != TTD_KIND_TRACE && !what)
+        what = "first chunk";
     status = what ? report_wrong(walk, header, what) : TTD_OK;
     if (status == TTD_OK && walk->chunk)
         status = walk->chunk(walk, header, reader->source.stored.data);
