@@ -192,7 +192,7 @@ const heap_keyframe *heap_keyframes_before(const heap_keyframes *keyframes, ttd_
 static ttd_status restore_block(heap_live *live, const heap_keyframe *keyframe,
                                 const ttd_block *block)
 {
-    uint32_t entry = 0;
+    uint32_t entry;
     heap_acquisition acquisition;
     if (block->event >= keyframe->next ||
         ttd_position_compare(block->allocated, keyframe->position) > 0)

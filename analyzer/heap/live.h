@@ -183,6 +183,7 @@ static inline ttd_status heap_live_entry(heap_live *live, uint64_t address, uint
                                          uint32_t *entry)
 {
     ttd_status status = heap_live_reserve(live, live->filled + 1);
+    *entry = 0;
     if (status == TTD_OK)
         *entry = heap_live_entry_at(live, address, hash, heap_live_place(live, hash));
     return status;

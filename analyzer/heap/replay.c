@@ -260,7 +260,7 @@ ttd_status heap_replay_settle(heap_replay *replay, ttd_position until)
     while (status == TTD_OK && heap_queue_due(&replay->queue, until)) {
         heap_pending item;
         heap_queue_pop(&replay->queue, &item);
-        uint32_t entry = 0;
+        uint32_t entry;
         uint32_t hash = heap_live_hash(&replay->live, item.block.address);
         status = heap_live_entry(&replay->live, item.block.address, hash, &entry);
         if (status == TTD_OK)
