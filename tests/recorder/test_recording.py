@@ -52,13 +52,18 @@ class PassingThrough(Recording):
 
     def find_helper(self, recorder):
         """The process that reads debug information."""
-        while True:
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
             try:
                 names = self.names_of_children(recorder.pid)
             except OSError:
                 continue
-            if 'sleep' in names.values():
-                return next(pid for pid, name in names.items() if name == 'ttdrecord')
+            # Before it is one with another name, the program is named like its parent, too. While
+            # processes come and go, the list may lack some.
+            helpers = [pid for pid, name in names.items() if name == 'ttdrecord']
+            if 'sleep' in names.values() and helpers:
+                return helpers[0]
+        return self.fail('no helper')
 
     def interrupt_naming(self):
         """What was said; the recorder must end although its helper does not go on."""
