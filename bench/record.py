@@ -3,7 +3,8 @@
 """What recording costs, beside heaptrack, and how fast the traces are read. Prints a report.
 
 Every figure is the median of the rounds; in each round the native program, ttdrecord and heaptrack
-run one after the other, so that a busy machine disturbs all three alike.
+run one after the other, so that a busy machine disturbs all three alike. Traces are read several
+times a round: that is soon done, and the first time the system has yet to find the memory.
 """
 
 import argparse
@@ -20,6 +21,9 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 WORKLOADS = HERE / 'workloads'
+
+
+READINGS = 3
 
 
 def workloads(directory):
@@ -72,12 +76,13 @@ def measure(name, command, tools, rounds, directory):
     seconds = {key: statistics.median(value) for key, value in times.items() if value}
     result = {'workload': name, 'events': info['events'], 'lost': info['lost_events'],
               'seconds': seconds, 'bytes_per_event': info['file_bytes'] / info['events']}
-    leaks = [user_time([tools['ttdanalyze'], 'leaks', '--no-pager', trace]) for _ in range(rounds)]
+    leaks = [user_time([tools['ttdanalyze'], 'leaks', '--no-pager', trace])
+             for _ in range(rounds * READINGS)]
     result['leaks_events_per_second'] = info['events'] / statistics.median(s for s, _ in leaks)
     result['leaks_resident'] = max(size for _, size in leaks)
     if tools['heaptrack_print']:
         print_times = [user_time([tools['heaptrack_print'], '-f', heaptrack_file(peer)])[0]
-                       for _ in range(rounds)]
+                       for _ in range(rounds * READINGS)]
         result['heaptrack_print_events_per_second'] = (info['events'] /
                                                        statistics.median(print_times))
     return result

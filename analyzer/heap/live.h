@@ -144,16 +144,14 @@ static inline uint32_t heap_live_add_entry(heap_live *live, heap_slot *slot, uin
     return record;
 }
 
-/**
- * Where in the index an address of this hash most probably is, or belongs. Without branches: nobody
- * can predict whether an address is new.
- */
+/** Where in the index an address of this hash most probably is, or belongs. */
 static inline size_t heap_live_place(const heap_live *live, uint32_t hash)
 {
     size_t mask = live->slot_capacity - 1;
-    size_t home = hash & mask;
-    heap_slot slot = live->slots[home];
-    return (home + ((slot.record != 0) & (slot.hash != hash))) & mask;
+    size_t at = hash & mask;
+    while (live->slots[at].record && live->slots[at].hash != hash)
+        at = (at + 1) & mask;
+    return at;
 }
 
 /** The general case of heap_live_entry_at(). */

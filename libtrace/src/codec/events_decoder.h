@@ -51,6 +51,9 @@ static inline void ttd_event_copy_class(ttd_event *event, const ttd_event *proto
 /** Decodes sizes, addresses and parameters of `count` events, the rest of which is there. */
 void ttd_events_decode_values(ttd_events_decoder *decoder, uint32_t count);
 
+/** Decodes what an event has beside size and addresses, which are there. */
+void ttd_events_decode_rest(ttd_events_decoder *decoder, size_t index);
+
 /** Decodes `count` events; what is wrong is left in the decoder and its columns. */
 void ttd_events_decode_batch(ttd_events_decoder *decoder, uint32_t count);
 

@@ -3,9 +3,67 @@
  * Sizes, addresses and parameters of the events of a batch; their classes are known. See
  * events_loop.c.
  */
-#include "codec/events_values.h"
+#include "codec/events_decoder.h"
 
 #include <string.h>
+
+#include "base/take.h"
+
+/** Reads an address that is spelled out; returns its ordinal. There is room, also after errors. */
+static inline uint32_t take_explicit(ttd_events_decoder *decoder, ttd_column column, uint64_t *last)
+{
+    ttd_event_addresses *addresses = &decoder->addresses;
+    uint64_t address = *last + ttd_unzigzag(ttd_take(&decoder->columns[column]));
+    *last = address;
+    if (address == 0)
+        ttd_events_decoder_fail(decoder, "address of an event");
+    addresses->spelled[addresses->count] = ttd_rotate_left(address, TTD_ADDRESS_ROTATION);
+    return (uint32_t)addresses->count++;
+}
+
+/** What each event moves on: local, so that it stays in registers. */
+typedef struct places {
+    const uint8_t *released;
+    const uint8_t *acquired;
+    ttd_ordinal_list allocated;
+    ttd_ordinal_list freed;
+} places;
+
+static inline void decode_base(ttd_events_decoder *decoder, places *at, bool releases,
+                               ttd_event *event)
+{
+    size_t place = *at->released++;
+    ttd_ordinal_list *allocated = &at->allocated;
+    uint32_t ordinal = 0;
+    if (place == 0)
+        ordinal = take_explicit(decoder, TTD_COLUMN_RELEASED_EXPLICIT, &decoder->state.released);
+    else if (place > allocated->count)
+        ttd_events_decoder_fail(decoder, "place of an address");
+    else if (releases)
+        ordinal = ttd_ordinal_take(allocated, place);
+    else
+        ordinal = allocated->items[allocated->count - place];
+    if (releases)
+        ttd_ordinal_push(&at->freed, ordinal);
+    event->base_ordinal = ordinal;
+    event->base_address = decoder->addresses.spelled[ordinal];
+}
+
+static inline void decode_address(ttd_events_decoder *decoder, places *at, ttd_event *event)
+{
+    size_t place = *at->acquired++;
+    ttd_ordinal_list *freed = &at->freed;
+    uint32_t ordinal = 0;
+    if (place == 0)
+        ordinal = take_explicit(decoder, TTD_COLUMN_ACQUIRED_EXPLICIT, &decoder->state.acquired);
+    else if (place > freed->count)
+        ttd_events_decoder_fail(decoder, "place of an address");
+    else
+        ordinal = ttd_ordinal_take(freed, place);
+    ttd_ordinal_push(&at->allocated, ordinal);
+    event->address_ordinal = ordinal;
+    event->address = decoder->addresses.spelled[ordinal];
+}
 
 static inline void decode_size(ttd_cursor *sizes, ttd_event *event, ttd_event_shape *shape)
 {
@@ -14,23 +72,26 @@ static inline void decode_size(ttd_cursor *sizes, ttd_event *event, ttd_event_sh
 }
 
 /** The only parameter of a usual event is a member of it, too. */
-static inline void decode_event(ttd_events_decoder *decoder, ttd_event_values *at,
-                                ttd_cursor *sizes, size_t index, ttd_event *event)
+static inline void decode_event(ttd_events_decoder *decoder, places *at, ttd_cursor *sizes,
+                                size_t index, ttd_event *event)
 {
     const ttd_event_class *class = decoder->classes[index];
     if (class->usual == TTD_USUAL_FREE) {
-        ttd_events_decode_base(decoder, at, true, event);
+        decode_base(decoder, at, true, event);
         event->parameters = &event->base_address;
     } else if (class->usual == TTD_USUAL_ALLOC) {
         decode_size(sizes, event, decoder->shapes[index]);
-        ttd_events_decode_address(decoder, at, event);
+        decode_address(decoder, at, event);
         event->parameters = &event->size;
     } else {
         if (class->form & TTD_FORM_SIZE)
             decode_size(sizes, event, decoder->shapes[index]);
-        /* By way of a copy: were the address passed on, none of it would stay in registers. */
-        ttd_event_values moved = ttd_events_decode_unusual(decoder, *at, index);
-        *at = moved;
+        if (class->form & TTD_FORM_BASE)
+            decode_base(decoder, at, class->releases, event);
+        if (class->form & TTD_FORM_ADDRESS)
+            decode_address(decoder, at, event);
+        if (class->rest != TTD_REST_NONE || class->action == TTD_ACTION_REALLOC)
+            ttd_events_decode_rest(decoder, index);
     }
 }
 
@@ -52,9 +113,8 @@ void ttd_events_decode_values(ttd_events_decoder *decoder, uint32_t count)
     size_t spelled = decoder->addresses.count;
     ttd_event_buffer *batch = decoder->batch;
     ttd_cursor sizes = decoder->columns[TTD_COLUMN_SIZES];
-    ttd_event_values at = {decoder->columns[TTD_COLUMN_RELEASED].at,
-                           decoder->columns[TTD_COLUMN_ACQUIRED].at, decoder->addresses.allocated,
-                           decoder->addresses.freed};
+    places at = {decoder->columns[TTD_COLUMN_RELEASED].at, decoder->columns[TTD_COLUMN_ACQUIRED].at,
+                 decoder->addresses.allocated, decoder->addresses.freed};
     for (uint32_t i = 0; i < count; i++)
         decode_event(decoder, &at, &sizes, i, &batch->events[i]);
     decoder->columns[TTD_COLUMN_SIZES] = sizes;

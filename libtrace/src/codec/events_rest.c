@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Events that are not usual ones: parameters, and what few events have. */
-#include "codec/events_values.h"
+/* What events have beside size and addresses: parameters, and what few events have. */
+#include "codec/events_decoder.h"
 
 #include <string.h>
 
@@ -42,8 +42,7 @@ static void decode_extra(ttd_events_decoder *decoder, ttd_event *event,
         decode_parameters(decoder, event, class, shape, parameters);
 }
 
-/** All but size and addresses of an event that is not a usual one. */
-static void decode_rest(ttd_events_decoder *decoder, size_t index)
+void ttd_events_decode_rest(ttd_events_decoder *decoder, size_t index)
 {
     const ttd_event_class *class = decoder->classes[index];
     ttd_event *event = &decoder->batch->events[index];
@@ -64,17 +63,4 @@ static void decode_rest(ttd_events_decoder *decoder, size_t index)
         parameters[0] = event->base_address;
         parameters[1] = event->size;
     }
-}
-
-ttd_event_values ttd_events_decode_unusual(ttd_events_decoder *decoder, ttd_event_values at,
-                                           size_t index)
-{
-    const ttd_event_class *class = decoder->classes[index];
-    ttd_event *event = &decoder->batch->events[index];
-    if (class->form & TTD_FORM_BASE)
-        ttd_events_decode_base(decoder, &at, class->releases, event);
-    if (class->form & TTD_FORM_ADDRESS)
-        ttd_events_decode_address(decoder, &at, event);
-    decode_rest(decoder, index);
-    return at;
 }
