@@ -23,6 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 WORKLOADS = HERE / 'workloads'
 
 
+# Of each trace, in a round.
 READINGS = 3
 
 

@@ -43,17 +43,14 @@ static ttd_status run_for(idtable *table, ttd_id id, idtable_run **run)
     return TTD_OK;
 }
 
-/* Makes room for `count` more records. */
-static ttd_status reserve(idtable_run *run, size_t count, size_t record_size)
+/* Makes room for one more record. */
+static ttd_status reserve(idtable_run *run, size_t record_size)
 {
-    size_t capacity = run->capacity ? run->capacity : FIRST_CAPACITY;
-    while (capacity - run->count < count) {
-        if (capacity > SIZE_MAX / 2 / record_size)
-            return TTD_ERROR_NO_MEMORY;
-        capacity *= 2;
-    }
-    if (capacity == run->capacity)
+    if (run->count < run->capacity)
         return TTD_OK;
+    if (run->capacity > SIZE_MAX / 2 / record_size)
+        return TTD_ERROR_NO_MEMORY;
+    size_t capacity = run->capacity ? 2 * run->capacity : FIRST_CAPACITY;
     void *records = table_resize(run->records, run->capacity * record_size, capacity * record_size);
     if (!records)
         return TTD_ERROR_NO_MEMORY;
@@ -62,24 +59,18 @@ static ttd_status reserve(idtable_run *run, size_t count, size_t record_size)
     return TTD_OK;
 }
 
-ttd_status idtable_append(idtable *table, ttd_id first, size_t count, void **records)
-{
-    *records = NULL;
-    idtable_run *run;
-    ttd_status status = run_for(table, first, &run);
-    if (status != TTD_OK || !run)
-        return status;
-    status = reserve(run, count, table->record_size);
-    if (status != TTD_OK)
-        return status;
-    *records = (char *)run->records + run->count * table->record_size;
-    run->count += count;
-    return TTD_OK;
-}
-
 ttd_status idtable_add(idtable *table, ttd_id id, void **record)
 {
-    return idtable_append(table, id, 1, record);
+    *record = NULL;
+    idtable_run *run;
+    ttd_status status = run_for(table, id, &run);
+    if (status != TTD_OK || !run)
+        return status;
+    status = reserve(run, table->record_size);
+    if (status != TTD_OK)
+        return status;
+    *record = (char *)run->records + run->count++ * table->record_size;
+    return TTD_OK;
 }
 
 void *idtable_get(const idtable *table, ttd_id id)

@@ -37,12 +37,6 @@ void idtable_free(idtable *table);
  */
 ttd_status idtable_add(idtable *table, ttd_id id, void **record);
 
-/**
- * As idtable_add(), for `count` consecutive identifiers from `first` on: `*records` is set to that
- * of the first, to be filled in by the caller, or to NULL if any is not new.
- */
-ttd_status idtable_append(idtable *table, ttd_id first, size_t count, void **records);
-
 /** The record of `id`, or NULL. Valid until the next addition. */
 void *idtable_get(const idtable *table, ttd_id id);
 

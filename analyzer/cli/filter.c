@@ -150,6 +150,7 @@ static bool frame_matches(const filter *wanted, definitions *names, const ttd_st
     return false;
 }
 
+/* False where the stack ends; or for want of memory, which is in wanted->status then. */
 static bool find_stack(filter *wanted, const definitions *names, ttd_id id, ttd_stack *stack)
 {
     ttd_status status = definitions_stack(names, id, stack);

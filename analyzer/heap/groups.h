@@ -29,8 +29,8 @@ typedef struct heap_groups {
     bool has_stacks;
     /** Index of the group that a block was added to last. */
     uint32_t latest;
-    /** By hash of the key: numbers of groups from 1, and 0. A power of two of them, so small that
-     * they stay in the cache; the keys are in the groups. */
+    /** By hash of the key: numbers of groups, from 1, and 0 where there is none. A power of two of
+     * them, so small that they stay in the cache; the keys are in the groups. */
     uint32_t *numbers;
     size_t number_capacity;
     hash_key hash;

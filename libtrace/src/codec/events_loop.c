@@ -111,7 +111,8 @@ static bool decode_run(ttd_events_decoder *decoder, ttd_event *event, uint32_t c
     return true;
 }
 
-/** Times, from one event with an exception or another wall time to the next. */
+/** Times, from one event with an exception or another wall time to the next. False if they are
+ * wrong. */
 static bool decode_times(ttd_events_decoder *decoder, uint32_t count)
 {
     ttd_event *events = decoder->batch->events;
@@ -130,22 +131,22 @@ static bool decode_times(ttd_events_decoder *decoder, uint32_t count)
             n = n < decoder->clock_change - number ? n : (uint32_t)(decoder->clock_change - number);
             done = decode_run(decoder, events + i, n);
         }
-        if (!done) {
-            ttd_events_decoder_fail(decoder, "times of an event");
+        if (!done)
             return false;
-        }
     }
     /* A call that never returned is an exception. */
-    if (nevers != TTD_TALLY_NEVERS(decoder->tally)) {
-        ttd_events_decoder_fail(decoder, "times of an event");
+    if (nevers != TTD_TALLY_NEVERS(decoder->tally))
         return false;
-    }
     decoder->state.effect = ttd_event_position(&events[count - 1]);
     return true;
 }
 
 void ttd_events_decode_batch(ttd_events_decoder *decoder, uint32_t count)
 {
-    if (decode_shapes(decoder, count) && decode_times(decoder, count))
+    if (!decode_shapes(decoder, count))
+        return;
+    if (decode_times(decoder, count))
         ttd_events_decode_values(decoder, count);
+    else
+        ttd_events_decoder_fail(decoder, "times of an event");
 }
