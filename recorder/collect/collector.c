@@ -9,6 +9,11 @@
 #define FLUSH_NS   UINT64_C(1000000000)
 #define REAP_NS    UINT64_C(500000000)
 #define PREPARE_NS UINT64_C(50000000)
+/* One trace at a time gets the names that are known, each of them so often: it takes milliseconds
+   in which nothing is collected. */
+#define NAMES_NS         UINT64_C(10000000)
+#define NAMES_EACH_NS    UINT64_C(250000000)
+#define PREPARE_AGAIN_NS UINT64_C(1000000000)
 
 enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20 };
 
@@ -217,14 +222,36 @@ static size_t collect(struct collector *collector)
     return taken;
 }
 
-/* Names take a while: they are looked up while the program runs, and again when there are twice as
- * many. Who lives for a moment only is not worth a process. */
-static void prepare(struct collector *collector, const struct process *process, uint64_t now)
+/* Names take a while: they are looked up while the program runs; again at once when there are twice
+ * as many addresses, and later when there are more. A process that lives for a moment only is not
+ * worth another one. */
+static void prepare(struct collector *collector, struct process *process, uint64_t now)
 {
     struct trace *trace = process->trace;
-    if (now > process->start && now - process->start >= PREPARE_NS && trace->writer != NULL &&
-        trace->modules.frame_count > 2 * trace->frames_prepared)
-        finishers_prepare(&collector->finishers, trace);
+    size_t count = trace->modules.frame_count;
+    bool is_old = now > process->start && now - process->start >= PREPARE_NS;
+    bool has_more = count > 2 * trace->frames_prepared ||
+                    (count > trace->frames_prepared && now >= process->next_prepare);
+    if (trace->writer == NULL || !is_old || !has_more)
+        return;
+    finishers_prepare(&collector->finishers, trace);
+    process->next_prepare = now + PREPARE_AGAIN_NS;
+}
+
+/* Writes the names that are known to the next trace that is due. */
+static void write_names(struct collector *collector, uint64_t now)
+{
+    size_t count = collector->processes.count;
+    for (size_t i = 0; i < count; i++) {
+        size_t index = (collector->names_turn + i) % count;
+        struct process *process = collector->processes.items[index];
+        if (process->next_names > now)
+            continue;
+        process->next_names = now + NAMES_EACH_NS;
+        trace_write_known_names(process->trace, collector->finishers.names);
+        collector->names_turn = index + 1;
+        return;
+    }
 }
 
 static void maintain(struct collector *collector, uint64_t now)
@@ -233,6 +260,10 @@ static void maintain(struct collector *collector, uint64_t now)
         for (size_t i = 0; i < collector->processes.count; i++)
             prepare(collector, collector->processes.items[i], now);
         collector->next_prepare = now + PREPARE_NS;
+    }
+    if (now >= collector->next_names) {
+        write_names(collector, now);
+        collector->next_names = now + NAMES_NS;
     }
     if (now >= collector->next_flush) {
         for (size_t i = 0; i < collector->processes.count; i++)

@@ -26,6 +26,8 @@ struct collector {
     uint64_t next_flush;
     uint64_t next_reap;
     uint64_t next_prepare;
+    uint64_t next_names;
+    size_t names_turn; /* index of the process whose trace gets names next */
     struct finishers finishers;
     /* For the summary. */
     struct trace *first; /* opened before the program starts; NULL once it has a process */

@@ -80,10 +80,10 @@ static struct frame locate(struct modules *modules, uint64_t pc)
         while (found-- > 0 && !has(&modules->items[found], pc))
             ;
         if (found == SIZE_MAX)
-            return (struct frame){TTD_NONE, pc};
+            return (struct frame){.module = TTD_NONE, .offset = pc, .is_settled = true};
         modules->hint = found;
     }
-    return (struct frame){(ttd_id)(found + 1), pc - modules->items[found].bias};
+    return (struct frame){.module = (ttd_id)(found + 1), .offset = pc - modules->items[found].bias};
 }
 
 const struct frame *modules_frame(struct modules *modules, uint64_t pc)

@@ -15,7 +15,8 @@ struct module {
 
 /* An address that occurs in stacks. */
 struct frame {
-    ttd_id module; /* TTD_NONE if it is in none; the offset is the address then */
+    ttd_id module;   /* TTD_NONE if it is in none; the offset is the address then */
+    bool is_settled; /* its names are in the trace, or it has none */
     uint64_t offset;
 };
 

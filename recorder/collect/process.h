@@ -47,9 +47,10 @@ struct process {
     uint64_t start; /* the clock when it began: its wall times count from there */
     uint32_t pid;
     int pidfd;
-    bool is_gone; /* by processes_poll() */
-    bool exited;  /* as `end` says */
-    bool dead;    /* nothing more will be published */
+    uint64_t next_prepare, next_names; /* when its names are looked up again, and written */
+    bool is_gone;                      /* by processes_poll() */
+    bool exited;                       /* as `end` says */
+    bool dead;                         /* nothing more will be published */
     ttd_end end;
     struct trace *trace;
     struct stream log;

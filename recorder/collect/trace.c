@@ -98,6 +98,7 @@ void trace_free(struct trace *trace)
 {
     stacks_free(&trace->stacks);
     modules_free(&trace->modules);
+    trace_free_names(trace);
     free(trace->path);
     free(trace);
 }

@@ -27,6 +27,9 @@ struct trace {
     struct stacks stacks;
     struct modules modules;
     size_t frames_prepared; /* of modules.frames: see trace_prepare() */
+    /* What trace_write_known_names() found last: it need not look again before there is more. */
+    size_t frames_looked_at, answers_looked_at;
+    void *names; /* tree of the strings of names that are defined */
 };
 
 /*
@@ -109,6 +112,12 @@ void trace_flush(struct trace *trace);
  * whole.
  */
 bool trace_finish(struct trace *trace, const ttd_end *end, struct symbolize_cache *names);
+
+/* Writes the names that somebody has looked up by now, and that the file does not have yet. */
+void trace_write_known_names(struct trace *trace, const struct symbolize_cache *names);
+
+/* Releases the memory that names take. */
+void trace_free_names(struct trace *trace);
 
 /* Looks up the names of all addresses so far, for whoever asks `names` later. To be called in a
  * forked process: the trace is of no use afterwards. */

@@ -83,6 +83,11 @@ struct symbolize_cache *symbolize_cache_new(void)
     return cache;
 }
 
+size_t symbolize_cache_size(const struct symbolize_cache *cache)
+{
+    return cache != NULL ? atomic_load_explicit(&cache->used, memory_order_acquire) : 0;
+}
+
 void symbolize_cache_free(struct symbolize_cache *cache)
 {
     if (cache == NULL)
@@ -316,6 +321,15 @@ int symbolize_cached(struct symbolize_cache *cache, const struct symbolize_modul
         error = ask_in_turn(cache, &request);
     free_request(&request);
     return error;
+}
+
+void symbolize_known(const struct symbolize_cache *cache, const struct symbolize_module *modules,
+                     size_t count, symbolize_function *function, void *context)
+{
+    struct request request = {.count = count, .function = function, .context = context};
+    if (cache != NULL && copy_request(&request, modules))
+        tell_known(&request, cache);
+    free_request(&request);
 }
 
 static void ignore(void *context, size_t module, uint64_t offset,

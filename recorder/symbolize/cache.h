@@ -21,6 +21,9 @@ struct symbolize_cache;
  * child that it starts: see helper.h.
  */
 struct symbolize_cache *symbolize_cache_new(void);
+/** A number that grows whenever something more is known. `cache` may be NULL. */
+size_t symbolize_cache_size(const struct symbolize_cache *cache);
+
 /** By the process that has made it. */
 void symbolize_cache_free(struct symbolize_cache *cache);
 
@@ -32,6 +35,14 @@ void symbolize_cache_free(struct symbolize_cache *cache);
  * @return as symbolize(), or what madvise() says. What is known is told in any case.
  */
 int symbolize_cached(struct symbolize_cache *cache, const struct symbolize_module *modules,
+                     size_t count, symbolize_function *function, void *context);
+
+/**
+ * The same, but asks nobody: only what is known is told.
+ *
+ * @param cache  may be NULL: then nothing is.
+ */
+void symbolize_known(const struct symbolize_cache *cache, const struct symbolize_module *modules,
                      size_t count, symbolize_function *function, void *context);
 
 /** Has everything looked up that is not known, for those who ask later. */

@@ -117,6 +117,25 @@ Test(cache, asks_for_what_is_not_known)
     free_program(&program);
 }
 
+/* Only what was asked for before, and nobody is asked now. */
+Test(cache, tells_only_what_is_known)
+{
+    struct program program;
+    struct answers none = {0}, few = {0};
+    build(&program, "program", "-Wl,--build-id=sha1");
+    struct symbolize_module module = module_of(&program);
+    symbolize_known(cache, &module, 1, keep_answer, &none);
+    cr_assert_eq(none.count, 0);
+    size_t size = symbolize_cache_size(cache);
+    ask_for_few(&program);
+    cr_assert_gt(symbolize_cache_size(cache), size);
+    symbolize_known(cache, &module, 1, keep_answer, &few);
+    cr_assert_eq(few.count, FEW);
+    free_answers(&none);
+    free_answers(&few);
+    free_program(&program);
+}
+
 struct places {
     struct answers of[2];
 };
