@@ -23,8 +23,33 @@ static void begin_field(csv *writer)
 
 void csv_string(csv *writer, ttd_string text)
 {
+    bool is_quoted = false;
+    for (size_t i = 0; i < text.size && !is_quoted; i++)
+        is_quoted = text.data[i] == '"' || text.data[i] == ',' || text.data[i] == ' ';
     begin_field(writer);
+    if (is_quoted)
+        out_char(writer->output, '"');
     escape_csv(writer->output, text);
+    if (is_quoted)
+        out_char(writer->output, '"');
+}
+
+void csv_list_begin(csv *writer)
+{
+    begin_field(writer);
+    out_char(writer->output, '"');
+}
+
+void csv_list_item(csv *writer, ttd_string text, bool is_first)
+{
+    if (!is_first)
+        out_char(writer->output, ';');
+    escape_csv(writer->output, text);
+}
+
+void csv_list_end(csv *writer)
+{
+    out_char(writer->output, '"');
 }
 
 void csv_text(csv *writer, const char *text)

@@ -16,6 +16,11 @@ void csv_init(csv *writer, out *output);
 void csv_header(csv *writer, const char *names);
 void csv_string(csv *writer, ttd_string text);
 void csv_text(csv *writer, const char *text);
+/** One field of several texts, with ';' between, which is escaped in each of them. What is written
+ * to the output after an item and before the next belongs to the item. */
+void csv_list_begin(csv *writer);
+void csv_list_item(csv *writer, ttd_string text, bool is_first);
+void csv_list_end(csv *writer);
 void csv_unsigned(csv *writer, uint64_t value);
 /** With a sign if need be: how much more `to` is than `from`. */
 void csv_difference(csv *writer, uint64_t from, uint64_t to);

@@ -35,10 +35,28 @@ static size_t decode(const unsigned char *data, size_t size, uint32_t *character
     return length;
 }
 
-static bool is_control(uint32_t c)
+/*
+ * Characters that a reader does not see as what they are: controls, separators of lines, what turns
+ * text around, and what has no width, such as tags and variation selectors. They are those that
+ * Unicode calls controls, format characters and default ignorable ones, in order.
+ */
+static bool is_hidden(uint32_t character)
 {
-    return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F ||
-           (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
+    static const struct {
+        uint32_t first;
+        uint32_t last;
+    } ranges[] = {{0x0000, 0x001F},   {0x007F, 0x009F},   {0x00AD, 0x00AD},   {0x034F, 0x034F},
+                  {0x0600, 0x0605},   {0x061C, 0x061C},   {0x06DD, 0x06DD},   {0x070F, 0x070F},
+                  {0x0890, 0x0891},   {0x08E2, 0x08E2},   {0x115F, 0x1160},   {0x17B4, 0x17B5},
+                  {0x180B, 0x180F},   {0x200B, 0x200F},   {0x2028, 0x202E},   {0x2060, 0x206F},
+                  {0x3164, 0x3164},   {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},
+                  {0xFFF0, 0xFFFB},   {0x110BD, 0x110BD}, {0x110CD, 0x110CD}, {0x13430, 0x1343F},
+                  {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0] && ranges[i].first <= character; i++) {
+        if (character <= ranges[i].last)
+            return true;
+    }
+    return false;
 }
 
 /* Writes, from `begin` on, what stands for itself everywhere, as nearly all characters do. Returns
@@ -48,28 +66,93 @@ static size_t write_plain(out *output, ttd_string text, size_t begin)
     const unsigned char *data = (const unsigned char *)text.data;
     size_t end = begin;
     while (end < text.size && data[end] >= 0x20 && data[end] < 0x7F && data[end] != '"' &&
-           data[end] != '\\')
+           data[end] != '\\' && data[end] != ';')
         end++;
     if (end > begin)
         out_write(output, text.data + begin, end - begin);
     return end;
 }
 
-void escape_text(out *output, ttd_string text)
+static void write_bytes(out *output, const unsigned char *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        out_format(output, "\\x%02x", data[i]);
+}
+
+/* What a kind of output takes for something else than text. */
+typedef enum meaning { PLAIN, LIST, CELL } meaning;
+
+/* Writes one character that is none of the plain ones, and returns its length. */
+static size_t write_one(out *output, const unsigned char *data, size_t size, meaning kind)
+{
+    uint32_t character = 0;
+    size_t length = decode(data, size, &character);
+    if (character == '\\' && length)
+        out_text(output, "\\\\");
+    else if (character == '"' && kind == CELL)
+        out_text(output, "\"\"");
+    else if (!length || is_hidden(character) || (character == ';' && kind != PLAIN))
+        write_bytes(output, data, length ? length : 1);
+    else {
+        out_write(output, (const char *)data, length);
+        output->column -= length - 1;
+    }
+    return length ? length : 1;
+}
+
+/* The one routine for all but JSON. */
+static void write_text(out *output, ttd_string text, size_t begin, meaning kind)
 {
     const unsigned char *data = (const unsigned char *)text.data;
-    for (size_t i = 0; (i = write_plain(output, text, i)) < text.size;) {
-        uint32_t character = 0;
-        size_t length = decode(data + i, text.size - i, &character);
-        if (length && !is_control(character)) {
-            out_write(output, text.data + i, length);
-            output->column -= length - 1;
-            i += length;
-            continue;
-        }
-        for (size_t end = i + (length ? length : 1); i < end; i++)
-            out_format(output, "\\x%02x", data[i]);
+    for (size_t i = begin; (i = write_plain(output, text, i)) < text.size;)
+        i += write_one(output, data + i, text.size - i, kind);
+}
+
+void escape_text(out *output, ttd_string text)
+{
+    write_text(output, text, 0, PLAIN);
+}
+
+void escape_folded(out *output, ttd_string text)
+{
+    write_text(output, text, 0, LIST);
+}
+
+/* How many bytes at the beginning of a cell make it a formula: '=', '+', '-', '@', or the wide
+ * forms that some spreadsheets take for these; or a quote, which may hide one of them where ';'
+ * separates cells. */
+static size_t formula_size(ttd_string text)
+{
+    uint32_t character = 0;
+    size_t length = text.size ? decode((const unsigned char *)text.data, text.size, &character) : 0;
+    bool is_wide = character > 0xFF00 && character < 0xFF5F;
+    switch (is_wide ? character - 0xFEE0 : character) {
+    case '=':
+    case '+':
+    case '-':
+    case '@':
+    case '"':
+        return length;
+    default:
+        return 0;
     }
+}
+
+void escape_csv(out *output, ttd_string text)
+{
+    size_t formula = formula_size(text);
+    write_bytes(output, (const unsigned char *)text.data, formula);
+    write_text(output, text, formula, CELL);
+}
+
+/* As one `\u` escape, or two beyond U+FFFF. */
+static void write_unit(out *output, uint32_t character)
+{
+    if (character > 0xFFFF) {
+        out_format(output, "\\u%04x", 0xD7C0 + (character >> 10));
+        character = 0xDC00 | (character & 0x3FF);
+    }
+    out_format(output, "\\u%04x", character);
 }
 
 void escape_json(out *output, ttd_string text)
@@ -86,47 +169,11 @@ void escape_json(out *output, ttd_string text)
         if (character == '"' || character == '\\') {
             out_char(output, '\\');
             out_char(output, (char)character);
-        } else if (is_control(character)) {
-            out_format(output, "\\u%04x", character);
+        } else if (is_hidden(character)) {
+            write_unit(output, character);
         } else {
             out_write(output, text.data + i, length);
         }
         i += length;
     }
-}
-
-void escape_folded(out *output, ttd_string text)
-{
-    for (;;) {
-        const char *end = text.size ? memchr(text.data, ';', text.size) : NULL;
-        size_t part = end ? (size_t)(end - text.data) : text.size;
-        escape_text(output, (ttd_string){text.data, part});
-        if (!end)
-            return;
-        out_char(output, ':');
-        text = (ttd_string){end + 1, text.size - part - 1};
-    }
-}
-
-void escape_csv(out *output, ttd_string text)
-{
-    bool must_quote = false;
-    for (size_t i = 0; i < text.size; i++)
-        must_quote |= text.data[i] == '"' || text.data[i] == ',' || text.data[i] == ' ';
-    if (!must_quote) {
-        escape_text(output, text);
-        return;
-    }
-    out_char(output, '"');
-    for (size_t i = 0; i < text.size;) {
-        const char *quote = memchr(text.data + i, '"', text.size - i);
-        size_t part = quote ? (size_t)(quote - text.data) - i : text.size - i;
-        escape_text(output, (ttd_string){text.data + i, part});
-        i += part;
-        if (quote) {
-            out_text(output, "\"\"");
-            i++;
-        }
-    }
-    out_char(output, '"');
 }

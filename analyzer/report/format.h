@@ -239,7 +239,7 @@ void report_stack_text(report *to, ttd_id stack);
 /** Writes the frames of a stack as an array of objects. */
 void report_stack_json(report *to, json *writer, const char *key, ttd_id stack);
 
-/** Writes the frames of a stack as one field, such as "malloc<f<main". */
+/** Writes the frames of a stack as one field, such as "malloc;f;main". */
 void report_stack_csv(report *to, csv *writer, ttd_id stack);
 
 /** Writes what a row is about, in lines of their own, indented: its stack, or what it is grouped

@@ -2,9 +2,6 @@
 /* What the reports of several commands have in common: stacks, doubts, counts. */
 #include "report/format.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "report/escape.h"
 
 void report_expand(report *to, ttd_id stack)
@@ -92,32 +89,18 @@ void report_stack_json(report *to, json *writer, const char *key, ttd_id stack)
 void report_stack_csv(report *to, csv *writer, ttd_id stack)
 {
     report_expand(to, stack);
-    /* The separator is no part of any name that a program has. */
-    arena memory = {0};
-    size_t size = 0;
-    for (size_t i = 0; i < to->frames.count; i++)
-        size += to->frames.items[i].function.size + to->frames.items[i].module.size + 24;
-    char *text = arena_take(&memory, size + 1);
-    if (!text) {
-        to->status = TTD_ERROR_NO_MEMORY;
-        csv_empty(writer);
-        return;
-    }
-    size_t used = 0;
+    csv_list_begin(writer);
     for (size_t i = 0; i < to->frames.count; i++) {
         const frame *item = &to->frames.items[i];
         ttd_string name = item->function.size ? item->function : base_name(item->module);
-        if (i)
-            text[used++] = ';';
+        csv_list_item(writer, name, !i);
+        if (item->function.size)
+            continue;
         if (name.size)
-            memcpy(text + used, name.data, name.size);
-        used += name.size;
-        if (!item->function.size)
-            used += (size_t)snprintf(text + used, 22, "%s0x%llx", name.size ? "+" : "",
-                                     (unsigned long long)item->offset);
+            out_char(to->output, '+');
+        out_hex(to->output, item->offset);
     }
-    csv_string(writer, (ttd_string){text, used});
-    arena_free(&memory);
+    csv_list_end(writer);
 }
 
 void report_place_json(report *to, json *writer, const char *key, const heap_place *place)

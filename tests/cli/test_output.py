@@ -201,12 +201,12 @@ class Untrusted(TestCase):
         function = self.json_of("leaks", path)["groups"][0]["stack"][0]["function"]
         self.assertEqual(function, '\x1b]0;title\x07\n\u202eevil' + 7 * '\ufffd' + '",\u00e9\\')
         text = self.run_ok("leaks", path).text
-        self.assertIn('\\x1b]0;title\\x07\\x0a\\xe2\\x80\\xaeevil\\xff\\xed\\xa0\\x80\\xe0\\x80\\xaf",\u00e9\\', text)
+        self.assertIn('\\x1b]0;title\\x07\\x0a\\xe2\\x80\\xaeevil\\xff\\xed\\xa0\\x80\\xe0\\x80\\xaf",\u00e9\\\\', text)
         self.assertIn("\\x00\\x1f ~\\x7f\n", self.run_ok("info", path).text)
         self.assertEqual(self.json_of("info", path)["metadata"][0]["value"], "\0\x1f ~\x7f")
         rows = self.run_ok("leaks", "-f", "csv", path).csv
         self.assertEqual(rows[0]["stack"],
-                         '\\x1b]0;title\\x07\\x0a\\xe2\\x80\\xaeevil\\xff\\xed\\xa0\\x80\\xe0\\x80\\xaf",\u00e9\\')
+                         '\\x1b]0\\x3btitle\\x07\\x0a\\xe2\\x80\\xaeevil\\xff\\xed\\xa0\\x80\\xe0\\x80\\xaf",\u00e9\\\\')
 
     def test_file_name_in_messages(self):
         result = run("leaks", self.path("a\033[31mb"))

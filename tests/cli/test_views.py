@@ -120,7 +120,7 @@ def folded_text(label):
         name = module + ("+" if module else "") + label[3]
     elif not name:
         name = module or "[unknown]"
-    return name.replace(";", ":").replace("\n", "\\x0a")
+    return name.replace(";", "\\x3b").replace("\n", "\\x0a")
 
 
 def wanted(group, include, exclude):
@@ -426,7 +426,7 @@ class Formats(TestCase):
         script.alloc(0x1000, 5, stack=5)
         path = self.write(script.close(), "hostile")
         raw = self.run_ok("leaks", "-f", "folded", path).raw
-        self.assertEqual(raw, b"main;\\x1b]0:t\\x07\\x0a1 999\\xe2\\x80\\xae\\xff 5\n")
+        self.assertEqual(raw, b"main;\\x1b]0\\x3bt\\x07\\x0a1 999\\xe2\\x80\\xae\\xff 5\n")
         for by in KEYS:
             for shape in ((), ("--tree", "top-down")):
                 raw = self.run_ok("leaks", "--by", by, *shape, path).raw
