@@ -19,7 +19,7 @@ static const struct option own_options[] = {{"from", required_argument, NULL, OP
                                             {NULL, 0, NULL, 0}};
 
 static const char help[] =
-    "Usage: ttdanalyze diff [--from POSITION] [--to POSITION] [OPTIONS] TRACE\n"
+    "Usage: ttdanalyze diff [--from POSITION] [--to POSITION] [OPTIONS] [TRACE]\n"
     "       ttdanalyze diff [--from POSITION] [--to POSITION] [OPTIONS] OLD NEW\n"
     "\n"
     "Tells what became of blocks in a range of positions, by the stack that allocated:\n"

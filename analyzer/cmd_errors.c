@@ -13,7 +13,7 @@ static const struct option own_options[] = {
     {NULL, 0, NULL, 0}};
 
 static const char help[] =
-    "Usage: ttdanalyze errors [OPTIONS] TRACE\n"
+    "Usage: ttdanalyze errors [OPTIONS] [TRACE]\n"
     "\n"
     "Finds calls that the program should not have made, each with the calls that it\n"
     "conflicts with: blocks released twice, by a function that does not fit, or never\n"

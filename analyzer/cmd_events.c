@@ -33,7 +33,7 @@ static const struct option own_options[] = {{"from", required_argument, NULL, OP
                                             {NULL, 0, NULL, 0}};
 
 static const char help[] =
-    "Usage: ttdanalyze events [OPTIONS] TRACE\n"
+    "Usage: ttdanalyze events [OPTIONS] [TRACE]\n"
     "\n"
     "Lists heap calls in the order in which they took effect. Only those that pass every\n"
     "filter given:\n"

@@ -14,7 +14,7 @@ static const struct option own_options[] = {{"at", required_argument, NULL, OPTI
                                             {NULL, 0, NULL, 0}};
 
 static const char help[] =
-    "Usage: ttdanalyze fragmentation [OPTIONS] TRACE\n"
+    "Usage: ttdanalyze fragmentation [OPTIONS] [TRACE]\n"
     "\n"
     "Shows how densely the live blocks lie in memory: the regions that they are in, how\n"
     "much of them is used, and the gaps between blocks. What the allocator itself needs\n"

@@ -16,7 +16,7 @@ static const struct option own_options[] = {{"address", required_argument, NULL,
                                             {NULL, 0, NULL, 0}};
 
 static const char help[] =
-    "Usage: ttdanalyze history --address A [OPTIONS] TRACE\n"
+    "Usage: ttdanalyze history --address A [OPTIONS] [TRACE]\n"
     "\n"
     "Tells the story of an address: every block that ever covered it, when, where and by\n"
     "which thread it was allocated and released.\n"

@@ -11,7 +11,7 @@ static const struct option own_options[] = {{"sort", required_argument, NULL, OP
                                             {NULL, 0, NULL, 0}};
 
 static const char help[] =
-    "Usage: ttdanalyze hot [OPTIONS] TRACE\n"
+    "Usage: ttdanalyze hot [OPTIONS] [TRACE]\n"
     "\n"
     "Shows which stacks allocate most: number of calls, bytes, and bytes times the seconds\n"
     "for which they lived.\n"

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "cli/exit.h"
+#include "cli/input.h"
 #include "cli/message.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
@@ -13,7 +14,7 @@
 static const struct option own_options[] = {{NULL, 0, NULL, 0}};
 
 static const char help[] =
-    "Usage: ttdanalyze index [OPTIONS] TRACE\n"
+    "Usage: ttdanalyze index [OPTIONS] [TRACE]\n"
     "\n"
     "Makes TRACE.idx: states of the heap at many positions, so that commands that are\n"
     "asked for a position start near it, whatever the length of the trace; those that\n"
@@ -64,6 +65,8 @@ static int run(const command *which, int count, char **arguments)
     int status = command_options(&options, which, count, arguments, own_options, NULL, NULL);
     if (status >= 0)
         return status;
+    if (input_is_standard(options.trace))
+        return message_usage(which->name, "an index stands beside a trace: name its file");
     session work;
     status = session_open(&work, &options);
     if (status != STATUS_OK)

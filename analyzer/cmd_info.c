@@ -19,7 +19,7 @@
 static const struct option own_options[] = {{NULL, 0, NULL, 0}};
 
 static const char help[] =
-    "Usage: ttdanalyze info [OPTIONS] TRACE\n"
+    "Usage: ttdanalyze info [OPTIONS] [TRACE]\n"
     "\n"
     "Tells what is in a trace: which process was recorded, how it ended, how many events\n"
     "of which threads there are, how many were lost, the modules, and how well the file\n"

@@ -15,7 +15,7 @@ static const struct option own_options[] = {
     {NULL, 0, NULL, 0}};
 
 static const char help[] =
-    "Usage: ttdanalyze leaks [OPTIONS] TRACE\n"
+    "Usage: ttdanalyze leaks [OPTIONS] [TRACE]\n"
     "\n"
     "Lists the blocks that were never released, grouped by the stack that allocated\n"
     "them, those with the most bytes first.\n"

@@ -4,7 +4,7 @@
 #include "cli/session.h"
 
 static const char help[] =
-    "Usage: ttdanalyze lifetimes [OPTIONS] TRACE\n"
+    "Usage: ttdanalyze lifetimes [OPTIONS] [TRACE]\n"
     "\n"
     "Shows how long blocks live: how many, and how many bytes, by time and by the number\n"
     "of heap calls from their allocation to their release. A reallocation releases a\n"

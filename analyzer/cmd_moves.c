@@ -13,7 +13,7 @@ static const struct option own_options[] = {{"chains", required_argument, NULL, 
                                             {NULL, 0, NULL, 0}};
 
 static const char help[] =
-    "Usage: ttdanalyze moves [OPTIONS] TRACE\n"
+    "Usage: ttdanalyze moves [OPTIONS] [TRACE]\n"
     "\n"
     "Tells what reallocations cost: how often they moved the block, and how many bytes\n"
     "were copied, for each calling stack; and the blocks that were reallocated most.\n"

@@ -6,7 +6,7 @@
 #include "heap/peak.h"
 
 static const char help[] =
-    "Usage: ttdanalyze peak [OPTIONS] TRACE\n"
+    "Usage: ttdanalyze peak [OPTIONS] [TRACE]\n"
     "\n"
     "Finds the first position at which most bytes were live, and the stacks that had\n"
     "allocated them.\n"

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/exit.h"
+#include "cli/input.h"
 #include "cli/message.h"
 #include "cli/session.h"
 
@@ -24,7 +25,8 @@ static const char help[] =
     "\n"
     "  -o, --output OUT     the trace to be made, readable by you only\n"
     "  -f, --format FORMAT  of the summary: text (the default), json or csv\n"
-    "  -h, --help           this text\n";
+    "  -h, --help           this text\n"
+    "  -V, --version        the version\n";
 
 typedef struct rescue {
     const char *path;
@@ -86,11 +88,7 @@ static int fail(const common *options, const target *to, ttd_status status, cons
         message("%s: %s", options->output, strerror(to->error));
         return STATUS_INTERNAL;
     }
-    if (error->status == status)
-        message_error("", options->trace, error);
-    else
-        message("%s: %s", options->trace, ttd_status_text(status));
-    return exit_for(status);
+    return input_fail(options->trace, status, error);
 }
 
 static int copy(const common *options, int descriptor, ttd_verdict *verdict)
@@ -101,7 +99,7 @@ static int copy(const common *options, int descriptor, ttd_verdict *verdict)
     ttd_status status = ttd_output_descriptor(descriptor, 1, NULL, &to.file);
     if (status != TTD_OK)
         return fail(options, &to, status, &error);
-    status = ttd_input_file(options->trace, NULL, &input, &error);
+    status = input_open(options->trace, &input, &error);
     if (status != TTD_OK) {
         to.file.close(to.file.context);
         return fail(options, &to, status, &error);

@@ -20,7 +20,7 @@ static const struct option own_options[] = {{"at", required_argument, NULL, OPTI
                                             {NULL, 0, NULL, 0}};
 
 static const char help[] =
-    "Usage: ttdanalyze state [OPTIONS] TRACE\n"
+    "Usage: ttdanalyze state [OPTIONS] [TRACE]\n"
     "\n"
     "Shows the heap as it was at a position: the live blocks by the stack that allocated\n"
     "them, by heap, by thread and by size.\n"

@@ -10,7 +10,7 @@ static const struct option own_options[] = {{"steps", required_argument, NULL, O
                                             {NULL, 0, NULL, 0}};
 
 static const char help[] =
-    "Usage: ttdanalyze temporary [OPTIONS] TRACE\n"
+    "Usage: ttdanalyze temporary [OPTIONS] [TRACE]\n"
     "\n"
     "Finds blocks that were allocated and freed by the same thread with no other heap call\n"
     "of it between: the stacks that allocate them might do without.\n"

@@ -16,7 +16,7 @@ static const struct option own_options[] = {{"over", required_argument, NULL, OP
                                             {NULL, 0, NULL, 0}};
 
 static const char help[] =
-    "Usage: ttdanalyze timeline [OPTIONS] TRACE\n"
+    "Usage: ttdanalyze timeline [OPTIONS] [TRACE]\n"
     "\n"
     "Plots how many bytes were live in the course of the trace, with the number of\n"
     "allocations and releases; or how much was allocated per second.\n"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze verify */
 #include "cli/exit.h"
+#include "cli/input.h"
 #include "cli/message.h"
 #include "cli/session.h"
 
 static const struct option own_options[] = {{NULL, 0, NULL, 0}};
 
 static const char help[] =
-    "Usage: ttdanalyze verify [OPTIONS] TRACE\n"
+    "Usage: ttdanalyze verify [OPTIONS] [TRACE]\n"
     "\n"
     "Checks everything: every checksum, that nothing is missing, swapped or left over,\n"
     "that every part can be decoded and refers only to what is defined, and that the\n"
@@ -45,11 +46,9 @@ static int verify(const common *options)
 {
     ttd_input input;
     ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
-    ttd_status status = ttd_input_file(options->trace, NULL, &input, &error);
-    if (status != TTD_OK) {
-        message_error("", options->trace, &error);
-        return exit_for(status);
-    }
+    ttd_status status = input_open(options->trace, &input, &error);
+    if (status != TTD_OK)
+        return input_fail(options->trace, status, &error);
     checker check = {.format = options->format};
     check.report = (report){.output = &check.output.out, .path = options->trace};
     int result = output_open(&check.output, options->output, options->trace, false);
@@ -63,10 +62,8 @@ static int verify(const common *options)
     status = ttd_verify(&input, NULL, see_problem, &check, &verdict, &error);
     if (status == TTD_OK)
         return finish(&check, &verdict);
-    if (status != TTD_END && error.status == status)
-        message_error("", options->trace, &error);
-    else if (status != TTD_END)
-        message("%s: %s", options->trace, ttd_status_text(status));
+    if (status != TTD_END)
+        input_fail(options->trace, status, &error);
     return output_close(&check.output, exit_for(status), false);
 }
 

@@ -2,6 +2,7 @@
 /* ttdanalyze: the analyzer's command line. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <ttdtrace/version.h>
 
@@ -9,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/exit.h"
 #include "cli/message.h"
+#include "cli/suggest.h"
 
 static const command *const commands[] = {
     &command_info,      &command_events,    &command_leaks,    &command_state,
@@ -26,6 +28,22 @@ static const command *find(const char *name)
     return NULL;
 }
 
+/* A name that is no command: the nearest one that is, or how to ask about a trace. */
+static int refuse(const char *name)
+{
+    suggestion best = {.typed = name};
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        suggest(&best, commands[i]->name);
+    if (best.name)
+        return message_usage(NULL, "no such command: '%s'; did you mean '%s'?", name, best.name);
+    if (access(name, F_OK) == 0)
+        return message_usage(NULL,
+                             "'%s' is a file, not a command; 'ttdanalyze leaks %s' shows what was "
+                             "never released, 'ttdanalyze info %s' what is in it",
+                             name, name, name);
+    return message_usage(NULL, "no such command: '%s'", name);
+}
+
 static int finish_output(void)
 {
     return fflush(stdout) == 0 ? STATUS_OK : STATUS_INTERNAL;
@@ -33,9 +51,10 @@ static int finish_output(void)
 
 static int print_help(void)
 {
-    puts("Usage: ttdanalyze COMMAND [OPTIONS] TRACE\n"
+    puts("Usage: ttdanalyze COMMAND [OPTIONS] [TRACE]\n"
          "\n"
-         "Answers questions about a heap trace. The trace is only read, never changed.\n"
+         "Answers questions about a heap trace: 'trace.bin' if none is named, standard input if\n"
+         "it is '-'. The trace is only read, never changed.\n"
          "\n"
          "Commands:");
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
@@ -56,7 +75,7 @@ static int run_help(int count, char **arguments)
         return print_help();
     const command *which = find(arguments[2]);
     if (!which)
-        return message_usage(NULL, "no such command: '%s'", arguments[2]);
+        return refuse(arguments[2]);
     fputs(which->help, stdout);
     return finish_output();
 }
@@ -68,13 +87,13 @@ int main(int count, char **arguments)
     const char *name = arguments[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
         return run_help(count, arguments);
-    if (strcmp(name, "--version") == 0) {
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         printf("ttdanalyze %s\n", ttd_version());
         return finish_output();
     }
     const command *which = find(name);
     if (!which)
-        return message_usage(NULL, "no such command: '%s'", name);
+        return refuse(name);
     pages_prepare();
     return which->run(which, count - 1, arguments + 1);
 }

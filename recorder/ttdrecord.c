@@ -25,8 +25,8 @@ static const char help[] =
     "                      files of their own beside it: FILE.PID\n"
     "      --no-children   record PROGRAM itself only\n"
     "  -q, --quiet         no summary at the end\n"
-    "      --help          print this and exit\n"
-    "      --version       print the version and exit\n"
+    "  -h, --help          print this and exit\n"
+    "  -V, --version       print the version and exit\n"
     "\n"
     "The exit status is that of PROGRAM; if it is killed by a signal, ttdrecord dies\n"
     "by the same. Statuses of ttdrecord itself:\n"
@@ -42,7 +42,7 @@ struct options {
     bool quiet;
 };
 
-enum { OPTION_NO_CHILDREN = 256, OPTION_HELP, OPTION_VERSION };
+enum { OPTION_NO_CHILDREN = 256 };
 
 static void parse_options(int argc, char **argv, struct options *options)
 {
@@ -50,12 +50,12 @@ static void parse_options(int argc, char **argv, struct options *options)
         {"output", required_argument, NULL, 'o'},
         {"no-children", no_argument, NULL, OPTION_NO_CHILDREN},
         {"quiet", no_argument, NULL, 'q'},
-        {"help", no_argument, NULL, OPTION_HELP},
-        {"version", no_argument, NULL, OPTION_VERSION},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
         {0},
     };
     int option;
-    while ((option = getopt_long(argc, argv, "+o:q", known, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "+o:qhV", known, NULL)) != -1) {
         switch (option) {
         case 'o':
             options->output = optarg;
@@ -66,10 +66,10 @@ static void parse_options(int argc, char **argv, struct options *options)
         case OPTION_NO_CHILDREN:
             options->no_children = true;
             break;
-        case OPTION_HELP:
+        case 'h':
             fputs(help, stdout);
             exit(EXIT_SUCCESS);
-        case OPTION_VERSION:
+        case 'V':
             puts("ttdrecord " TTD_VERSION_STRING);
             exit(EXIT_SUCCESS);
         default:

@@ -5,12 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <ttdtrace/version.h>
 
 #include "cli/exit.h"
+#include "cli/input.h"
 #include "cli/message.h"
 #include "cli/moment.h"
+#include "cli/suggest.h"
 
 #define OWN_MAX    32
 #define SHARED_MAX 16
@@ -86,13 +89,15 @@ static const char *name_of(const struct option *all, int value)
 static int take_operands(common *result, int most, int count, char **arguments)
 {
     const char *name = result->command->name;
-    if (optind == count)
-        return message_usage(name, "which trace? A file name is missing");
+    if (optind == count && access(INPUT_DEFAULT, F_OK) != 0)
+        return message_usage(name, "which trace? A file name is missing, and there is no "
+                                   "'" INPUT_DEFAULT "' here");
     if (optind + most < count)
         return message_usage(name, "%s at a time: '%s' is too much",
                              most == 1 ? "one trace" : "two traces", arguments[optind + most]);
-    result->trace = arguments[optind];
+    result->trace = optind < count ? arguments[optind] : INPUT_DEFAULT;
     result->other = optind + 1 < count ? arguments[optind + 1] : NULL;
+    result->has_index = result->has_index && !input_is_standard(result->trace);
     return -1;
 }
 
@@ -119,6 +124,19 @@ static int check(common *result)
     return wrong ? message_usage(name, "%s", wrong) : -1;
 }
 
+static int refuse_unknown(const command *which, const char *argument, const struct option *all)
+{
+    char typed[64];
+    snprintf(typed, sizeof typed, "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
+    suggestion best = {.typed = typed};
+    for (size_t i = 0; all[i].name; i++)
+        suggest(&best, all[i].name);
+    if (!best.name)
+        return message_usage(which->name, "unknown or ambiguous option '%s'", argument);
+    return message_usage(which->name, "unknown or ambiguous option '%s'; did you mean '--%s'?",
+                         argument, best.name);
+}
+
 /* Refuses what getopt_long() does not understand; of letters that are put together optind tells
  * nothing. */
 static int refuse_option(const command *which, int problem, char *const *arguments,
@@ -128,7 +146,7 @@ static int refuse_option(const command *which, int problem, char *const *argumen
     const char *name = name_of(all, optopt);
     bool is_long = strncmp(argument, "--", 2) == 0 && strcmp(name, "?") != 0;
     if (!optopt)
-        return message_usage(which->name, "unknown or ambiguous option '%s'", argument);
+        return refuse_unknown(which, argument, all);
     if (problem == ':')
         return is_long || optopt > UCHAR_MAX
                    ? message_usage(which->name, "option '--%s' needs an argument", name)
@@ -186,7 +204,7 @@ static int take_options(common *result, const command *which, int count, char **
     opterr = 0;
     optind = 1;
     int option;
-    while ((option = getopt_long(count, arguments, ":f:o:h", all, NULL)) != -1) {
+    while ((option = getopt_long(count, arguments, ":f:o:hV", all, NULL)) != -1) {
         int status = -1;
         if (option == '?' || option == ':')
             status = refuse_option(which, option, arguments, all);

@@ -92,6 +92,7 @@ int command_options_pair(common *result, const command *which, int count, char *
     "                       readable by you only, and replaced only when complete\n"               \
     "      --no-pager       do not page long output\n"                                             \
     "      --no-index       neither use nor make the index TRACE.idx\n"                            \
-    "  -h, --help           this text\n"
+    "  -h, --help           this text\n"                                                           \
+    "  -V, --version        the version\n"
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/exit.h"
+#include "cli/input.h"
 #include "cli/message.h"
 
 int source_open(source *trace, const char *path)
@@ -12,7 +13,7 @@ int source_open(source *trace, const char *path)
     trace->path = path;
     ttd_input input;
     ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
-    ttd_status status = ttd_input_file(path, NULL, &input, &error);
+    ttd_status status = input_open(path, &input, &error);
     if (status != TTD_OK)
         return source_fail(trace, status, &error);
     ttd_reader_options options = ttd_reader_options_default();
@@ -42,11 +43,7 @@ void source_close(source *trace)
 int source_fail(source *trace, ttd_status status, const ttd_error *error)
 {
     progress_end(&trace->progress);
-    if (error->status == status && error->what)
-        message_error("", trace->path, error);
-    else
-        message("%s: %s", trace->path, ttd_status_text(status));
-    return exit_for(status);
+    return input_fail(trace->path, status, error);
 }
 
 int source_fail_times(const source *trace)

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/** Opening the trace that a command line names. */
+#ifndef ANALYZER_CLI_INPUT_H
+#define ANALYZER_CLI_INPUT_H
+
+#include <stdbool.h>
+
+#include <ttdtrace/io.h>
+
+/** The trace that is read when none is named: what ttdrecord writes by default. */
+#define INPUT_DEFAULT "trace.bin"
+
+/** Whether `path` stands for standard input. */
+bool input_is_standard(const char *path);
+
+/**
+ * Opens a trace. "-" is standard input; what cannot be read at an offset, such as a pipe, is first
+ * copied to a file without a name in $TMPDIR, readable by its owner only.
+ *
+ * @return TTD_OK, or the status with the reason in `error`.
+ */
+ttd_status input_open(const char *path, ttd_input *input, ttd_error *error);
+
+/**
+ * Says why a trace cannot be read, and what the file is if it is none.
+ *
+ * @param error  the reason, if its status is `status` and it says something
+ * @return the exit status
+ */
+int input_fail(const char *path, ttd_status status, const ttd_error *error);
+
+/**
+ * Tells people what a file is that is no trace, by its first bytes: a static description such as
+ * "a gzip file; unpack it first", or NULL if it is nothing that is known.
+ */
+const char *input_recognise(const char *path);
+
+#endif
