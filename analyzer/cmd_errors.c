@@ -18,6 +18,8 @@ static const char help[] =
     "Finds calls that the program should not have made, each with the calls that it\n"
     "conflicts with: blocks released twice, by a function that does not fit, or never\n"
     "allocated; heaps used after their end; locks that do not match; calls that failed.\n"
+    "The call in which the process died of a fault, such as an abort() in free(), comes\n"
+    "first, with the blocks that lie beside the one it was given.\n"
     "Calls with the same stacks are one finding.\n"
     "\n"
     "      --limit N           show at most N findings (20; 0 for all). Totals count all\n"

@@ -15,7 +15,7 @@ void heap_errors_free(heap_errors *errors)
 static uint64_t call_key(const heap_finding *finding)
 {
     return (uint64_t)finding->place.stack << 16 | (uint64_t)finding->kind << 8 |
-           finding->place.action;
+           finding->place.action | (finding->signal ? 0x80 : 0);
 }
 
 static uint64_t conflict_key(const heap_finding *finding)
@@ -69,6 +69,7 @@ const char *heap_error_name(heap_error_kind kind)
         [HEAP_ERROR_USE_OF_READ_ONLY_HEAP] = "use-of-read-only-heap",
         [HEAP_ERROR_UNBALANCED_LOCK] = "unbalanced-lock",
         [HEAP_ERROR_FAILED_CALL] = "failed-call",
+        [HEAP_ERROR_DIED_IN_CALL] = "died-in-call",
         [HEAP_ERROR_TRACE_INCONSISTENCY] = "trace-inconsistency",
     };
     return names[kind];

@@ -23,6 +23,8 @@ typedef enum heap_error_kind {
     /** Unlocked by a thread that held no lock, or locked until the program's exit. */
     HEAP_ERROR_UNBALANCED_LOCK,
     HEAP_ERROR_FAILED_CALL,
+    /** The process died of a fault before the call returned, and nothing else is wrong with it. */
+    HEAP_ERROR_DIED_IN_CALL,
     /** A block was allocated where another was live: something is missing in the trace. */
     HEAP_ERROR_TRACE_INCONSISTENCY
 } heap_error_kind;
@@ -31,6 +33,14 @@ typedef enum heap_error_kind {
 
 /** More findings that differ are only counted. */
 #define HEAP_FINDINGS_MAX 65536
+
+/** A live block that lies beside another. */
+typedef struct heap_neighbour {
+    /** 0 if there is none. */
+    uint64_t address;
+    uint64_t size;
+    heap_place allocated;
+} heap_neighbour;
 
 typedef struct heap_finding {
     heap_error_kind kind;
@@ -51,6 +61,11 @@ typedef struct heap_finding {
     heap_place released;
     /** Who destroyed, protected or locked the heap. */
     heap_place conflict;
+    /** The signal that the process died of before the call returned, or 0; and what lay before and
+     * after the address then. */
+    uint32_t signal;
+    heap_neighbour before;
+    heap_neighbour after;
     /** False if what is missing in the trace, or was forgotten, may be the cause. */
     bool is_certain;
 } heap_finding;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "heap/errors.h"
+#include "heap/last_calls.h"
 #include "heap/locate.h"
 #include "heap/pairs.h"
 
@@ -20,6 +21,7 @@ typedef struct error_finder {
     bool has_early_blocks;
     uint64_t misaligned;
     uint64_t searched;
+    heap_last_calls last;
 } error_finder;
 
 static heap_finding finding_of(heap_error_kind kind, const ttd_event *event)
@@ -36,9 +38,12 @@ static heap_finding finding_of(heap_error_kind kind, const ttd_event *event)
                           .is_certain = true};
 }
 
+/* A call that may be the last one of its thread is a finding of its own. */
 static ttd_status add(error_finder *finder, const heap_finding *finding)
 {
-    return heap_errors_add(finder->errors, finding);
+    heap_finding added = *finding;
+    added.signal = finding->place.is_unfinished ? finder->last.signal : 0;
+    return heap_errors_add(finder->errors, &added);
 }
 
 static void set_block(heap_finding *finding, const heap_block *block)
@@ -69,29 +74,47 @@ static ttd_status check_known(error_finder *finder, const ttd_event *event, cons
     return add(finder, &finding);
 }
 
-/* The block that the address lies in; NULL as well when too much was searched already. */
-static const heap_block *search(error_finder *finder, uint64_t address, bool *searched)
+/* Whether `count` more blocks may be looked through. */
+static bool may_search(error_finder *finder, uint64_t count)
 {
     uint64_t allowed = SEARCH_FIRST + SEARCH_PER_CALL * finder->pass->cursor.replay.counts.events;
-    *searched = finder->searched <= allowed;
-    if (!*searched) {
+    if (finder->searched > allowed) {
         finder->errors->unexamined++;
-        return NULL;
+        return false;
     }
-    finder->searched += finder->live->block_count;
-    return heap_live_containing(finder->live, address);
+    finder->searched += count;
+    return true;
+}
+
+/* What is known of an address at which no block begins: it lies in a live block, or in one that was
+ * released. */
+static void find_enclosing(error_finder *finder, heap_finding *finding)
+{
+    const heap_block *block = heap_live_containing(finder->live, finding->address);
+    if (block) {
+        finding->kind = HEAP_ERROR_INTERIOR_FREE;
+        set_block(finding, block);
+        return;
+    }
+    const heap_freed_block *freed = heap_freed_containing(&finder->freed, finding->address);
+    if (freed) {
+        finding->block_address = freed->address;
+        finding->block_size = freed->size;
+        finding->block_heap = finding->heap;
+        finding->allocated = freed->allocated;
+        finding->released = freed->released;
+    }
 }
 
 /* No block begins at the address, and none was released there lately. */
 static ttd_status check_unknown(error_finder *finder, const ttd_event *event, bool *found)
 {
-    bool searched;
-    const heap_block *block = search(finder, event->base_address, &searched);
-    heap_finding finding =
-        finding_of(block ? HEAP_ERROR_INTERIOR_FREE : HEAP_ERROR_INVALID_FREE, event);
-    if (block) {
-        set_block(&finding, block);
-    } else if (finder->has_early_blocks && !(event->base_address & finder->misaligned)) {
+    heap_finding finding = finding_of(HEAP_ERROR_INVALID_FREE, event);
+    bool searched = may_search(finder, finder->live->block_count + finder->freed.capacity);
+    if (searched)
+        find_enclosing(finder, &finding);
+    bool is_interior = finding.kind == HEAP_ERROR_INTERIOR_FREE;
+    if (!is_interior && finder->has_early_blocks && !(event->base_address & finder->misaligned)) {
         finder->errors->early_releases++;
         heap_freed_block freed = {.address = event->base_address,
                                   .allocated = heap_place_none(),
@@ -100,7 +123,7 @@ static ttd_status check_unknown(error_finder *finder, const ttd_event *event, bo
             heap_freed_add(&finder->freed, &freed);
         return TTD_OK;
     }
-    finding.is_certain = searched && (block || !finder->freed.forgotten);
+    finding.is_certain = searched && (is_interior || !finder->freed.forgotten);
     *found = true;
     return add(finder, &finding);
 }
@@ -194,10 +217,23 @@ static bool is_failure(const ttd_event *event)
     return ttd_event_returned(event) && !event->result && !(allocates && !event->size);
 }
 
+/* The call may be the one in which the process died. */
+static void add_last_call(error_finder *finder, const ttd_event *event)
+{
+    heap_finding finding = finding_of(HEAP_ERROR_DIED_IN_CALL, event);
+    const heap_block *block = heap_live_find(finder->live, event->base_address);
+    if (block)
+        set_block(&finding, block);
+    bool searches = finding.address && may_search(finder, finder->live->block_count);
+    heap_last_calls_add(&finder->last, &finding, searches ? finder->live : NULL);
+}
+
 static ttd_status see_call(void *context, const ttd_event *event)
 {
     error_finder *finder = context;
     bool found = false;
+    if (heap_last_calls_see(&finder->last, event))
+        add_last_call(finder, event);
     ttd_status status = check_heap(finder, event, &found);
     if (status == TTD_OK && !found)
         status = check_action(finder, event, &found);
@@ -270,8 +306,10 @@ static void judge(heap_errors *errors)
             from = finding->released.position;
         if (heap_place_is_known(&finding->conflict))
             from = finding->conflict.position;
+        /* That a call never returned may be what is missing. */
+        ttd_position to = finding->signal ? ttd_position_max() : finding->place.position;
         bool rests_on_itself = finding->kind == HEAP_ERROR_FAILED_CALL;
-        if (!rests_on_itself && heap_losses_between(&errors->losses, from, finding->place.position))
+        if (!rests_on_itself && heap_losses_between(&errors->losses, from, to))
             finding->is_certain = false;
     }
 }
@@ -287,6 +325,7 @@ ttd_status heap_errors_find(ttd_reader *reader, uint32_t remembered, const heap_
     finder.has_early_blocks = trace->flags & (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED);
     finder.misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
     heap_conditions_init(&finder.conditions);
+    heap_last_calls_begin(&finder.last, reader);
     heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
     ttd_status status = heap_freed_init(&finder.freed, remembered);
     if (status == TTD_OK) {
@@ -300,6 +339,8 @@ ttd_status heap_errors_find(ttd_reader *reader, uint32_t remembered, const heap_
     }
     if (status == TTD_OK)
         status = find_held(&finder, reader);
+    if (status == TTD_OK)
+        status = heap_last_calls_report(&finder.last, errors);
     errors->forgotten = finder.freed.forgotten;
     judge(errors);
     heap_freed_free(&finder.freed);

@@ -71,3 +71,15 @@ void heap_freed_add(heap_freed *freed, const heap_freed_block *block)
     item->next = *head;
     *head = index;
 }
+
+const heap_freed_block *heap_freed_containing(const heap_freed *freed, uint64_t address)
+{
+    for (uint32_t back = 1; back <= freed->capacity; back++) {
+        uint32_t index = freed->position >= back ? freed->position - back
+                                                 : freed->position + freed->capacity - back;
+        const heap_freed_block *item = &freed->items[index];
+        if (item->address && address > item->address && address - item->address < item->size)
+            return item;
+    }
+    return NULL;
+}

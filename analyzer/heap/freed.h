@@ -45,6 +45,12 @@ void heap_freed_add(heap_freed *freed, const heap_freed_block *block);
 /** The entry of an address, or NULL; valid until the next change. */
 heap_freed_block *heap_freed_find(const heap_freed *freed, uint64_t address);
 
+/**
+ * The entry of the block released last of those that had `address` inside, or NULL. Looks at every
+ * entry; valid until the next change.
+ */
+const heap_freed_block *heap_freed_containing(const heap_freed *freed, uint64_t address);
+
 /** Removes the entry of an address, if there is one. */
 void heap_freed_remove(heap_freed *freed, uint64_t address);
 

@@ -13,6 +13,8 @@ typedef struct heap_place {
     /** A ttd_action, and a ttd_api_function. */
     uint8_t action;
     uint8_t api;
+    /** The call never returned. */
+    bool is_unfinished;
 } heap_place;
 
 static inline heap_place heap_place_none(void)
@@ -27,20 +29,22 @@ static inline bool heap_place_is_known(const heap_place *place)
 
 static inline heap_place heap_place_of_event(const ttd_event *event)
 {
-    return (heap_place){ttd_event_position(event), event->stack, event->thread, event->action,
-                        event->api};
+    return (heap_place){
+        ttd_event_position(event), event->stack, event->thread, event->action, event->api,
+        !ttd_event_returned(event)};
 }
 
 /** Where a block was allocated. */
 static inline heap_place heap_place_of_block(const heap_block *block)
 {
-    return (heap_place){block->allocated, block->stack, block->thread, block->action, block->api};
+    return (heap_place){block->allocated, block->stack, block->thread,
+                        block->action,    block->api,   false};
 }
 
 static inline heap_place heap_place_of_effect(const heap_effect *effect)
 {
-    return (heap_place){effect->position, effect->stack, effect->thread, effect->action,
-                        effect->api};
+    return (heap_place){effect->position, effect->stack, effect->thread,
+                        effect->action,   effect->api,   effect->is_unfinished};
 }
 
 #endif

@@ -48,6 +48,8 @@ typedef struct heap_effect {
     const heap_block *previous;
     /** Released by a ReAlloc that acquires another block. */
     bool continues;
+    /** The call never returned. */
+    bool is_unfinished;
     uint64_t count;
 } heap_effect;
 

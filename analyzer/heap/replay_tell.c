@@ -26,7 +26,8 @@ static heap_effect effect_of(heap_effect_kind kind, const ttd_event *event)
                          .api = event->api,
                          .stack = event->stack,
                          .thread = event->thread,
-                         .heap = event->heap};
+                         .heap = event->heap,
+                         .is_unfinished = !ttd_event_returned(event)};
 }
 
 ttd_status heap_tell_acquired(heap_replay *replay, heap_block *block, heap_block *replaced,

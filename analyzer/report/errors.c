@@ -33,7 +33,7 @@ static void text_block(out *output, const heap_finding *finding)
     out_hex(output, finding->block_address);
     out_text(output, " has ");
     report_count(output, finding->block_size, "byte");
-    if (finding->kind == HEAP_ERROR_INTERIOR_FREE) {
+    if (finding->address != finding->block_address) {
         out_text(output, "; the address lies ");
         report_count(output, finding->address - finding->block_address, "byte");
         out_text(output, " inside it");
@@ -43,6 +43,28 @@ static void text_block(out *output, const heap_finding *finding)
         out_grouped(output, finding->size);
     }
     out_char(output, '\n');
+}
+
+/* What lies beside the block in memory: it may have been written beyond its end. */
+static void text_neighbour(report *to, const heap_finding *finding, const heap_neighbour *block,
+                           const char *which)
+{
+    out *output = to->output;
+    bool is_before = block == &finding->before;
+    uint64_t apart =
+        is_before ? finding->address - block->address : block->address - finding->address;
+    if (!block->address)
+        return;
+    out_text(output, "  the block ");
+    out_text(output, which);
+    out_text(output, " it, at ");
+    out_hex(output, block->address);
+    out_text(output, is_before ? ", begins " : ", ");
+    report_count(output, apart, "byte");
+    out_text(output, is_before ? " before it and has " : " behind it, has ");
+    report_count(output, block->size, "byte");
+    out_char(output, '\n');
+    report_place_text(to, "allocated", &block->allocated);
 }
 
 static const char *conflict_text(const heap_finding *finding)
@@ -66,6 +88,9 @@ static void text_finding(report *to, const heap_finding *finding)
     out_text(output, ": ");
     text_call(output, finding);
     report_stack_text(to, finding->place.stack);
+    if (finding->signal)
+        out_format(output, "  the process died of signal %u before the call returned\n",
+                   finding->signal);
     if (finding->kind == HEAP_ERROR_UNBALANCED_LOCK && finding->place.action == TTD_ACTION_LOCK)
         out_text(output, "  the heap was still locked when the program exited\n");
     if (finding->block_address && heap_place_is_known(&finding->allocated))
@@ -73,6 +98,8 @@ static void text_finding(report *to, const heap_finding *finding)
     report_place_text(to, "allocated", &finding->allocated);
     report_place_text(to, "released before", &finding->released);
     report_place_text(to, conflict_text(finding), &finding->conflict);
+    text_neighbour(to, finding, &finding->before, "before");
+    text_neighbour(to, finding, &finding->after, "behind");
     if (!finding->is_certain) {
         out_alarm(output);
         out_text(output, "  uncertain");
@@ -144,6 +171,19 @@ static void json_block(json *writer, const heap_finding *finding)
     json_end_object(writer);
 }
 
+static void json_neighbour(report *to, json *writer, const char *key, const heap_neighbour *block)
+{
+    if (!block->address) {
+        json_null(writer, key);
+        return;
+    }
+    json_begin_object(writer, key);
+    json_hex(writer, "address", block->address);
+    json_unsigned(writer, "size", block->size);
+    report_place_json(to, writer, "allocated", &block->allocated);
+    json_end_object(writer);
+}
+
 static void json_finding(report *to, json *writer, const heap_finding *finding)
 {
     json_begin_object(writer, NULL);
@@ -167,6 +207,9 @@ static void json_finding(report *to, json *writer, const heap_finding *finding)
     report_place_json(to, writer, "allocated", &finding->allocated);
     report_place_json(to, writer, "released", &finding->released);
     report_place_json(to, writer, "conflict", &finding->conflict);
+    json_count(writer, "signal", finding->signal ? finding->signal : TTD_UNKNOWN);
+    json_neighbour(to, writer, "before", &finding->before);
+    json_neighbour(to, writer, "after", &finding->after);
     json_end_object(writer);
 }
 
@@ -206,7 +249,7 @@ void csv_errors(report *to, const report_errors *data)
     csv_init(&writer, to->output);
     csv_header(&writer, "kind,certain,count,address,size,action,api,thread,position,stack,"
                         "allocated_position,allocated_stack,released_position,released_stack,"
-                        "conflict_position,conflict_stack");
+                        "conflict_position,conflict_stack,signal");
     for (size_t i = 0; i < shown(data); i++) {
         const heap_finding *finding = &data->errors->findings[i];
         csv_text(&writer, heap_error_name(finding->kind));
@@ -221,6 +264,10 @@ void csv_errors(report *to, const report_errors *data)
         csv_place(to, &writer, &finding->allocated);
         csv_place(to, &writer, &finding->released);
         csv_place(to, &writer, &finding->conflict);
+        if (finding->signal)
+            csv_unsigned(&writer, finding->signal);
+        else
+            csv_empty(&writer);
         csv_end_row(&writer);
     }
 }

@@ -116,6 +116,7 @@ void report_place_json(report *to, json *writer, const char *key, const heap_pla
     json_unsigned(writer, "thread", place->thread);
     json_unsigned(writer, "stack_id", place->stack);
     report_stack_json(to, writer, "stack", place->stack);
+    json_bool(writer, "returned", !place->is_unfinished);
     json_end_object(writer);
 }
 
@@ -125,7 +126,8 @@ void report_place_text(report *to, const char *what, const heap_place *place)
         return;
     out_format(to->output, "  %s by %s() at ", what, ttd_api_name(place->api));
     out_position(to->output, place->position);
-    out_format(to->output, " in thread %u\n", place->thread);
+    out_format(to->output, " in thread %u%s\n", place->thread,
+               place->is_unfinished ? ", which never returned" : "");
     report_stack_text(to, place->stack);
 }
 

@@ -380,7 +380,11 @@ class Oracle(TestCase):
                 elif inside:
                     key = ("interior-free", row["action"], row["stack"], live[max(inside)][0], 0)
                 else:
-                    key = ("invalid-free", row["action"], row["stack"], 0, 0)
+                    # The block released last of those that it lay in; the table keeps their order.
+                    around = [stacks for a, stacks in freed.items() if a < base < a + stacks[0][1]]
+                    allocated, released = around[-1] if around else ((0,), {"stack": 0})
+                    key = ("invalid-free", row["action"], row["stack"], allocated[0],
+                           released["stack"])
                 if key:
                     found[key] = found.get(key, 0) + 1
             if row["action"] != "Free":

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/last_calls.h"
+
+#include "heap/locate.h"
+
+/* Signals that a fault of the program raises, as the recorder's system numbers them: SIGILL,
+ * SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS. */
+static bool is_fault(uint32_t signal)
+{
+    const uint32_t faults = 1u << 4 | 1u << 5 | 1u << 6 | 1u << 7 | 1u << 8 | 1u << 11 | 1u << 31;
+    return signal < 32 && faults >> signal & 1;
+}
+
+void heap_last_calls_begin(heap_last_calls *last, ttd_reader *reader)
+{
+    ttd_end end;
+    *last = (heap_last_calls){.signal = 0};
+    if (ttd_reader_end(reader, &end) == TTD_OK && end.reason == TTD_END_SIGNALED &&
+        is_fault(end.code))
+        last->signal = end.code;
+}
+
+static void remove_call(heap_last_calls *last, ttd_id thread)
+{
+    for (size_t i = 0; i < last->count; i++) {
+        if (last->calls[i].place.thread != thread)
+            continue;
+        last->calls[i] = last->calls[--last->count];
+        return;
+    }
+}
+
+bool heap_last_calls_see(heap_last_calls *last, const ttd_event *event)
+{
+    if (!last->signal)
+        return false;
+    if (last->count)
+        remove_call(last, event->thread);
+    return !ttd_event_returned(event) && last->count < HEAP_LAST_CALLS_MAX;
+}
+
+static heap_neighbour neighbour_of(const heap_block *block)
+{
+    return block ? (heap_neighbour){block->address, block->size, heap_place_of_block(block)}
+                 : (heap_neighbour){.address = 0};
+}
+
+void heap_last_calls_add(heap_last_calls *last, const heap_finding *call, const heap_live *live)
+{
+    heap_finding *added = &last->calls[last->count++];
+    const heap_block *before = NULL, *after = NULL;
+    *added = *call;
+    added->signal = last->signal;
+    if (live && call->address)
+        heap_live_neighbours(live, call->address, &before, &after);
+    added->before = neighbour_of(before);
+    added->after = neighbour_of(after);
+}
+
+static bool is_about(const heap_finding *finding, const heap_finding *call)
+{
+    return finding->signal && finding->place.thread == call->place.thread &&
+           ttd_position_compare(finding->last, call->place.position) == 0;
+}
+
+/* A finding that is about this very call already. */
+static heap_finding *find(heap_errors *errors, const heap_finding *call)
+{
+    for (size_t i = 0; i < errors->count; i++) {
+        if (is_about(&errors->findings[i], call))
+            return &errors->findings[i];
+    }
+    return NULL;
+}
+
+/* After such calls the thread went on. */
+static void remove_others(const heap_last_calls *last, heap_errors *errors)
+{
+    for (size_t i = 0; i < errors->count; i++) {
+        bool is_last = false;
+        for (size_t k = 0; k < last->count && !is_last; k++)
+            is_last = is_about(&errors->findings[i], &last->calls[k]);
+        if (!is_last)
+            errors->findings[i].signal = 0;
+    }
+}
+
+/* Findings keep their order otherwise. */
+static void put_first(heap_errors *errors)
+{
+    size_t first = 0;
+    for (size_t i = 0; i < errors->count; i++) {
+        heap_finding finding = errors->findings[i];
+        if (!finding.signal)
+            continue;
+        for (size_t k = i; k > first; k--)
+            errors->findings[k] = errors->findings[k - 1];
+        errors->findings[first++] = finding;
+    }
+}
+
+ttd_status heap_last_calls_report(const heap_last_calls *last, heap_errors *errors)
+{
+    ttd_status status = TTD_OK;
+    for (size_t i = 0; i < last->count && status == TTD_OK; i++) {
+        const heap_finding *call = &last->calls[i];
+        heap_finding *known = find(errors, call);
+        if (!known) {
+            status = heap_errors_add(errors, call);
+            continue;
+        }
+        known->before = call->before;
+        known->after = call->after;
+    }
+    remove_others(last, errors);
+    put_first(errors);
+    return status;
+}
