@@ -2,7 +2,6 @@
 /* ttdanalyze events */
 #include "cli/exit.h"
 #include "cli/filter.h"
-#include "cli/message.h"
 #include "cli/session.h"
 
 enum {
@@ -118,6 +117,11 @@ typedef struct lister {
     bound to;
     uint64_t count;
     bool has_end;
+    /** What is missing; what damage takes away is known only once it is reached. */
+    heap_losses losses;
+    /** The last event that was looked at, and whether there may be more of them. */
+    ttd_position last;
+    bool is_cut;
 } lister;
 
 /* The maximum is beyond every event, also one whose position is that high. */
@@ -131,23 +135,48 @@ static bool is_full(const lister *list)
     return list->options->limit && list->count >= list->options->limit;
 }
 
+static bool is_certain(const lister *list, const ttd_event *event)
+{
+    return !list->losses.records ||
+           !heap_losses_between(&list->losses, ttd_position_min(), ttd_event_position(event));
+}
+
+static void print(lister *list, const ttd_event *event)
+{
+    session *work = list->work;
+    report_event data = {event, &list->options->shown, is_certain(list, event)};
+    list->count++;
+    work->options.format->event(&work->report, &data);
+}
+
+/* Losses that were recorded, perhaps long after they happened. */
+static ttd_status see_losses(void *context, const ttd_batch *batch)
+{
+    lister *list = context;
+    if (batch->kind == TTD_KIND_LOSSES && !batch->made_up)
+        heap_losses_add(&list->losses, batch);
+    return TTD_OK;
+}
+
 static ttd_status see_batch(void *context, const ttd_batch *batch)
 {
     lister *list = context;
     session *work = list->work;
+    if (batch->kind == TTD_KIND_LOSSES && batch->made_up)
+        heap_losses_add(&list->losses, batch);
     if (batch->kind != TTD_KIND_EVENTS)
         return TTD_OK;
     for (size_t i = 0; i < batch->count; i++) {
         const ttd_event *event = &batch->u.events[i];
         if (is_before(event, &list->from))
             continue;
-        if (is_beyond(list, event) || is_full(list))
+        list->is_cut = is_beyond(list, event) || is_full(list);
+        if (list->is_cut)
             return TTD_END;
+        list->last = ttd_event_position(event);
         if (!filter_passes(&list->options->filter, &work->names, event))
             continue;
-        list->count++;
-        report_event data = {event, &list->options->shown};
-        work->options.format->event(&work->report, &data);
+        print(list, event);
         if (work->output.out.error)
             return TTD_END;
     }
@@ -176,9 +205,26 @@ static int seek(session *work, const bound *from)
     return status == TTD_OK ? STATUS_OK : source_fail(&work->trace, status, &error);
 }
 
+/* Lists what comes from where the reader is. */
+static int list_all(lister *list)
+{
+    session *work = list->work;
+    heap_batch_hook hook = {list, see_batch};
+    heap_counts none = {.events = 0};
+    work->options.format->events_begin(&work->report, &list->options->shown);
+    int status = source_read_on(&work->trace, &hook);
+    session_doubts(work, &list->losses, &none, list->is_cut ? list->last : ttd_position_max(),
+                   !list->is_cut, list->last);
+    work->has_reasons = work->options.format->events_end;
+    if (work->has_reasons)
+        work->options.format->events_end(&work->report);
+    return status;
+}
+
 static int list_events(session *work, events_options *options)
 {
     lister list = {.work = work, .options = options, .has_end = options->to.kind != MOMENT_END};
+    heap_batch_hook losses = {&list, see_losses};
     uint32_t kinds = TTD_KIND_BIT(TTD_KIND_HEAPS) | filter_kinds(&options->filter);
     if (options->shown.shows_stacks)
         kinds |= TTD_KINDS_DEFINITIONS;
@@ -188,18 +234,15 @@ static int list_events(session *work, events_options *options)
     if (status == STATUS_OK)
         status = source_define(&work->trace, kinds, &work->names);
     if (status == STATUS_OK)
+        status = source_read(&work->trace, 0, &losses);
+    if (status == STATUS_OK)
         status = seek(work, &list.from);
     if (status == STATUS_OK)
         status = session_output(work, true);
     if (status != STATUS_OK)
         return status;
     options->shown.has_times = source_has_times(&work->trace);
-    work->options.format->events_begin(&work->report, &options->shown);
-    heap_batch_hook hook = {&list, see_batch};
-    status = source_read_on(&work->trace, &hook);
-    if (status == STATUS_OK && !work->trace.is_closed && !list.has_end && !is_full(&list))
-        message("warning: %s: the trace was not closed cleanly", work->trace.path);
-    return status;
+    return list_all(&list);
 }
 
 static int run(const command *which, int count, char **arguments)

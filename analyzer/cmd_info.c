@@ -89,6 +89,9 @@ static int read_chunks(session *work, survey *all)
 
 static int print(session *work, const collector *all)
 {
+    const survey *found = &all->survey;
+    heap_counts none = {.events = 0};
+    session_doubts(work, &found->losses, &none, ttd_position_max(), true, found->last);
     int status = session_output(work, true);
     if (status != STATUS_OK)
         return status;

@@ -71,11 +71,17 @@ bool moment_parse(const char *text, moment *result)
     return true;
 }
 
+/* Whether it is known how many events were recorded, readable or not. */
+static bool says_events(const source *trace)
+{
+    return trace->is_closed && trace->end.reason != TTD_END_NOT_RECORDED;
+}
+
 /* One more than the number of the last event. */
 static ttd_status count_events(source *trace, uint64_t *count, ttd_error *error)
 {
     *count = 0;
-    if (trace->is_closed && trace->end.reason != TTD_END_NOT_RECORDED) {
+    if (says_events(trace)) {
         *count = trace->end.events;
         return TTD_OK;
     }
@@ -188,6 +194,8 @@ static ttd_status find_percent(source *trace, double percent, moment_purpose pur
 {
     uint64_t count = 0;
     ttd_status status = count_events(trace, &count, error);
+    if (!says_events(trace))
+        trace->part_of = count;
     uint64_t wanted = (uint64_t)((double)count * percent / 100 + 0.5);
     if (status == TTD_OK && wanted >= count)
         return TTD_END;

@@ -14,6 +14,7 @@ int session_open(session *work, const common *options)
     work->options = *options;
     work->has_output = false;
     work->uses_times = false;
+    work->has_reasons = options->format->has_reasons;
     work->report = (report){.output = &work->output.out, .path = options->trace};
     int status = known_open(&work->known, &work->options.known);
     if (status != STATUS_OK)
@@ -150,7 +151,8 @@ void session_doubts(session *work, const heap_losses *losses, const heap_counts 
                          .counts = counts,
                          .at = at,
                          .reached_end = reached_end,
-                         .last = last};
+                         .last = last,
+                         .part_of = work->trace.part_of};
     doubts_find(&work->report.doubts, &facts);
 }
 
@@ -162,8 +164,16 @@ void session_outcome(session *work, const heap_outcome *outcome, ttd_position at
                    outcome->position);
 }
 
+/* Says why the report is uncertain, if it does not itself. */
+static void warn_of_doubts(const session *work)
+{
+    for (size_t i = 0; !work->has_reasons && i < work->report.doubts.count; i++)
+        message("warning: %s: uncertain: %s", work->trace.path, work->report.doubts.reasons[i]);
+}
+
 int session_close(session *work, int status, bool keep)
 {
+    warn_of_doubts(work);
     if (work->report.status != TTD_OK) {
         message("%s: %s", work->trace.path, ttd_status_text(work->report.status));
         status = exit_for(work->report.status);

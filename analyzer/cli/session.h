@@ -18,6 +18,8 @@ typedef struct session {
     /** Set if what the report says depends on wall times. */
     bool uses_times;
     report report;
+    /** The report says why it is uncertain; else warnings do. As the format, if not changed. */
+    bool has_reasons;
     bool has_names;
     /** As the options say; the tree is built if they ask for one. */
     view view;

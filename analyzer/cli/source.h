@@ -26,6 +26,9 @@ typedef struct source {
     size_t reported_count;
     bool reported_more;
     bool is_truncated;
+    /** A position was asked for in percent, and the trace does not say of how many events: those
+     * that are readable; else 0. */
+    uint64_t part_of;
     /** The sidecar index, once it was asked for and if there is one; see sidecar_use(). */
     heap_keyframes keyframes;
     bool has_keyframes;

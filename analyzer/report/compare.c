@@ -186,8 +186,7 @@ static void json_change(report *to, json *writer, const report_compare *data,
 
 static void json_certainty(json *writer, const report_compare *data)
 {
-    json_bool(writer, "certain",
-              !data->sides[HEAP_OLD].doubts->count && !data->sides[HEAP_NEW].doubts->count);
+    json_bool(writer, "certain", report_compare_is_certain(data));
 }
 
 static void json_changes(report *to, json *writer, const report_compare *data)
@@ -234,7 +233,8 @@ void csv_compare(report *to, const report_compare *data)
     }
     fingerprinter work = {.state = NULL};
     csv writer;
-    csv_init(&writer, to->output);
+    report_csv_begin(to, &writer);
+    writer.is_certain = report_compare_is_certain(data);
     out_text(to->output, "change,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
                          "new_bytes");
     report_site_header(to, &writer, is_by_stack(to) ? ",fingerprint" : "");

@@ -11,6 +11,12 @@ void text_compare_sums(report *to, const report_compare *data);
 /** Writes a line for each reason why one of the heaps is uncertain. */
 void text_compare_doubts(report *to, const report_compare *data);
 
+/** Whether both heaps are. */
+static inline bool report_compare_is_certain(const report_compare *data)
+{
+    return !data->sides[HEAP_OLD].doubts->count && !data->sides[HEAP_NEW].doubts->count;
+}
+
 /* Each writes data->tree: all of a text or CSV file, or members of an object. */
 void text_compare_tree(report *to, const report_compare *data);
 void json_compare_tree(report *to, json *writer, const report_compare *data);

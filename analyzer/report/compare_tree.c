@@ -111,7 +111,8 @@ void csv_compare_tree(report *to, const report_compare *data)
 {
     const view_tree *tree = data->tree;
     csv writer;
-    csv_init(&writer, to->output);
+    report_csv_begin(to, &writer);
+    writer.is_certain = report_compare_is_certain(data);
     csv_header(&writer, "depth,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
                         "new_bytes,old_self_blocks,old_self_bytes,new_self_blocks,"
                         "new_self_bytes," REPORT_TREE_FIELDS);
@@ -147,6 +148,7 @@ void folded_compare(report *to, const report_compare *data)
         node_sides self = self_of(tree, i);
         if (!self.bytes[HEAP_OLD] && !self.bytes[HEAP_NEW])
             continue;
+        report_folded_begin(to->output, report_compare_is_certain(data));
         report_tree_path(to, tree, i, path);
         for (int side = 0; side < HEAP_SIDES; side++) {
             out_char(to->output, ' ');

@@ -11,6 +11,8 @@ void csv_init(csv *writer, out *output)
 void csv_header(csv *writer, const char *names)
 {
     out_text(writer->output, names);
+    if (writer->has_verdict)
+        out_text(writer->output, ",certain");
     out_char(writer->output, '\n');
 }
 
@@ -55,6 +57,11 @@ void csv_list_end(csv *writer)
 void csv_text(csv *writer, const char *text)
 {
     csv_string(writer, escape_string(text));
+}
+
+void csv_bool(csv *writer, bool value)
+{
+    csv_text(writer, value ? "true" : "false");
 }
 
 void csv_unsigned(csv *writer, uint64_t value)
@@ -105,6 +112,8 @@ void csv_empty(csv *writer)
 
 void csv_end_row(csv *writer)
 {
+    if (writer->has_verdict)
+        csv_bool(writer, writer->is_certain);
     out_char(writer->output, '\n');
     writer->has_field = false;
 }

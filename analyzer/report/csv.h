@@ -8,12 +8,17 @@
 typedef struct csv {
     out *output;
     bool has_field;
+    /** Rows end with a column of the verdict; whether it is certain may change from row to row. */
+    bool has_verdict;
+    bool is_certain;
 } csv;
 
 void csv_init(csv *writer, out *output);
 
-/** A whole row of names, which need no escaping: "a,b,c". */
+/** A whole row of names, which need no escaping: "a,b,c"; the last of them is added if there is a
+ * verdict. */
 void csv_header(csv *writer, const char *names);
+void csv_bool(csv *writer, bool value);
 void csv_string(csv *writer, ttd_string text);
 void csv_text(csv *writer, const char *text);
 /** One field of several texts, with ';' between, which is escaped in each of them. What is written

@@ -64,7 +64,7 @@ void json_diff(report *to, const report_diff *data)
 void csv_diff(report *to, const report_diff *data)
 {
     csv writer;
-    csv_init(&writer, to->output);
+    report_csv_begin(to, &writer);
     report_site_header(to, &writer, "quadrant,blocks,bytes,first_position,last_position");
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
         const heap_groups *groups = &data->diff->quadrants[i];

@@ -59,6 +59,11 @@ void doubts_find(doubts *all, const doubt_facts *facts)
     if (!facts->is_closed && facts->reached_end)
         add(all, "the trace was not closed cleanly%s: nothing is known after %s",
             facts->is_truncated ? " and ends within a chunk" : "", position);
+    if (facts->part_of)
+        add(all,
+            "the trace is not complete: a position in %% is a part of the %llu events that can "
+            "be read",
+            (unsigned long long)facts->part_of);
     if (facts->uses_times && !facts->trace->time_unit)
         add(all, "wall times are not known: the trace's first chunk is lost");
     if (facts->counts->overlaps)

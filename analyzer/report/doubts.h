@@ -32,6 +32,8 @@ typedef struct doubt_facts {
      */
     bool reached_end;
     ttd_position last;
+    /** A position was asked for as a part of so many events, all that are readable; 0 if not. */
+    uint64_t part_of;
 } doubt_facts;
 
 void doubts_find(doubts *all, const doubt_facts *facts);

@@ -253,7 +253,7 @@ void csv_errors(report *to, const report_errors *data)
     for (size_t i = 0; i < shown(data); i++) {
         const heap_finding *finding = &data->errors->findings[i];
         csv_text(&writer, heap_error_name(finding->kind));
-        csv_text(&writer, finding->is_certain ? "true" : "false");
+        csv_bool(&writer, finding->is_certain);
         csv_unsigned(&writer, finding->count);
         csv_hex(&writer, finding->address);
         csv_unsigned(&writer, finding->size);

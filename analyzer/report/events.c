@@ -203,12 +203,18 @@ static void json_properties(report *to, json *writer, const report_event *data)
     json_unsigned(writer, "stack", event->stack);
 }
 
+void text_events_end(report *to)
+{
+    report_doubts_text(to);
+}
+
 void json_event(report *to, const report_event *data)
 {
     json writer;
     json_init(&writer, to->output, false);
     json_begin_object(&writer, NULL);
     json_properties(to, &writer, data);
+    json_bool(&writer, "certain", data->is_certain);
     if (data->options->shows_parameters)
         json_parameters(&writer, data->event);
     if (data->options->shows_stacks)
@@ -224,7 +230,9 @@ void csv_events_begin(report *to, const report_events *options)
              "flags,result,reserve_size,commit_size,make_read_only,time_start,time_end,"
              "wall_time_ns,thread,stack");
     out_text(to->output, options->shows_parameters ? ",parameters" : "");
-    out_text(to->output, options->shows_stacks ? ",frames\n" : "\n");
+    csv writer;
+    report_csv_begin(to, &writer);
+    csv_header(&writer, options->shows_stacks ? ",frames" : "");
 }
 
 static void csv_hex_if(csv *writer, bool has, uint64_t value)
@@ -259,7 +267,8 @@ void csv_event(report *to, const report_event *data)
 {
     const ttd_event *event = data->event;
     csv writer;
-    csv_init(&writer, to->output);
+    report_csv_begin(to, &writer);
+    writer.is_certain = data->is_certain;
     csv_unsigned(&writer, event->number);
     csv_text(&writer, ttd_action_name((ttd_action)event->action));
     csv_text(&writer, ttd_api_name(event->api));

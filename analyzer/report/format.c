@@ -8,6 +8,7 @@
 static const report_format formats[] = {
     {
         .name = "text",
+        .has_reasons = true,
         .tree = text_tree,
         .info = text_info,
         .leaks = text_leaks,
@@ -25,6 +26,7 @@ static const report_format formats[] = {
         .errors = text_errors,
         .events_begin = text_events_begin,
         .event = text_event,
+        .events_end = text_events_end,
         .verify_begin = text_verify_begin,
         .problem = text_problem,
         .verify_end = text_verify_end,
@@ -33,6 +35,7 @@ static const report_format formats[] = {
     },
     {
         .name = "json",
+        .has_reasons = true,
         .tree = json_tree,
         .info = json_info,
         .leaks = json_leaks,

@@ -180,6 +180,8 @@ typedef struct report_events {
 typedef struct report_event {
     const ttd_event *event;
     const report_events *options;
+    /** Nothing is known to be missing before it. */
+    bool is_certain;
 } report_event;
 
 /** How recover went. */
@@ -201,6 +203,8 @@ typedef struct report_format {
     const char *name;
     /** Shows trees of calls, and nothing else. */
     bool needs_tree;
+    /** Has room for the reasons why something is uncertain. */
+    bool has_reasons;
     void (*tree)(report *to, const report_tree *data);
     void (*info)(report *to, const report_info *data);
     void (*leaks)(report *to, const report_leaks *data);
@@ -219,6 +223,8 @@ typedef struct report_format {
     /** Before, for each, and after. */
     void (*events_begin)(report *to, const report_events *options);
     void (*event)(report *to, const report_event *data);
+    /** NULL if there is nothing to say. */
+    void (*events_end)(report *to);
     /** `index` counts problems from 0. */
     void (*verify_begin)(report *to);
     void (*problem)(report *to, const ttd_problem *problem, uint64_t index);
@@ -301,6 +307,13 @@ void report_doubts_json(const report *to, json *writer);
 
 /** Writes a line for each reason. */
 void report_doubts_text(const report *to);
+
+/** Begins a CSV file whose rows say whether they are certain. */
+void report_csv_begin(const report *to, csv *writer);
+
+/** Begins a folded stack: what is uncertain hangs from a frame that says so, since neither a column
+ * nor a comment gets into a flame graph. */
+void report_folded_begin(out *output, bool is_certain);
 
 /** Writes a number and its unit, in the plural if need be: "2 blocks". */
 void report_count(out *output, uint64_t count, const char *unit);

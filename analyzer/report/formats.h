@@ -66,6 +66,7 @@ void csv_errors(report *to, const report_errors *data);
 
 void text_events_begin(report *to, const report_events *options);
 void text_event(report *to, const report_event *data);
+void text_events_end(report *to);
 void json_events_begin(report *to, const report_events *options);
 void json_event(report *to, const report_event *data);
 void csv_events_begin(report *to, const report_events *options);

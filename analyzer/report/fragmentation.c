@@ -78,7 +78,7 @@ void json_fragmentation(report *to, const report_fragmentation *data)
 void csv_fragmentation(report *to, const report_fragmentation *data)
 {
     csv writer;
-    csv_init(&writer, to->output);
+    report_csv_begin(to, &writer);
     csv_header(&writer, "begin,last,blocks,used_bytes,gaps,gap_bytes,largest_gap");
     for (size_t i = 0; i < data->regions->count && i < data->limit; i++) {
         const heap_region *region = &data->regions->items[i];

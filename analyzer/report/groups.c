@@ -61,7 +61,7 @@ void report_group_csv(report *to, csv *writer, const heap_group *group)
 void report_groups_csv(report *to, const heap_groups *groups, size_t limit)
 {
     csv writer;
-    csv_init(&writer, to->output);
+    report_csv_begin(to, &writer);
     report_site_header(to, &writer, "blocks,bytes,first_position,last_position");
     for (size_t i = 0; i < groups->count && i < limit; i++) {
         report_group_csv(to, &writer, &groups->items[i]);

@@ -92,7 +92,7 @@ void json_history(report *to, const heap_history *data)
 void csv_history(report *to, const heap_history *data)
 {
     csv writer;
-    csv_init(&writer, to->output);
+    report_csv_begin(to, &writer);
     csv_header(&writer, "address,size,allocated,thread,stack,released,released_by,released_thread,"
                         "released_stack");
     for (size_t i = 0; i < data->count; i++) {

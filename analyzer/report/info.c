@@ -279,4 +279,5 @@ void text_info(report *to, const report_info *data)
     text_threads(to, data->survey);
     text_chunks(to, data->survey);
     text_modules(to);
+    report_doubts_text(to);
 }

@@ -6,7 +6,7 @@ void csv_info(report *to, const report_info *data)
 {
     const survey *all = data->survey;
     csv writer;
-    csv_init(&writer, to->output);
+    report_csv_begin(to, &writer);
     csv_header(&writer, "name,value");
     const struct {
         const char *name;

@@ -150,6 +150,7 @@ void json_info(report *to, const report_info *data)
     json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
+    report_doubts_json(to, &writer);
     summary(&writer, data);
     trace_object(&writer, data);
     json_begin_array(&writer, "metadata");

@@ -103,7 +103,7 @@ static void csv_groups(report *to, csv *writer, const char *kind, const heap_gro
 void csv_leaks(report *to, const report_leaks *data)
 {
     csv writer;
-    csv_init(&writer, to->output);
+    report_csv_begin(to, &writer);
     report_site_header(to, &writer, "kind,blocks,bytes,first_position,last_position");
     csv_groups(to, &writer, "leak", &data->leaks->groups, data->limit);
     if (data->shows_runtime)

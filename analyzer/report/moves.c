@@ -193,7 +193,7 @@ void json_moves(report *to, const report_moves *data)
 void csv_moves(report *to, const report_moves *data)
 {
     csv writer;
-    csv_init(&writer, to->output);
+    report_csv_begin(to, &writer);
     report_site_header(to, &writer,
                        "reallocs,moved,in_place,from_null,to_zero,failed,unfinished,unknown_old,"
                        "bytes_copied,growth");

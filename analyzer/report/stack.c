@@ -152,6 +152,19 @@ void report_doubts_text(const report *to)
     }
 }
 
+void report_csv_begin(const report *to, csv *writer)
+{
+    csv_init(writer, to->output);
+    writer->has_verdict = true;
+    writer->is_certain = !to->doubts.count;
+}
+
+void report_folded_begin(out *output, bool is_certain)
+{
+    if (!is_certain)
+        out_text(output, "[uncertain];");
+}
+
 void report_count(out *output, uint64_t count, const char *unit)
 {
     out_grouped(output, count);

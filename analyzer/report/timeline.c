@@ -224,7 +224,7 @@ static void csv_rate(csv *writer, double value)
 void csv_timeline(report *to, const report_timeline *data)
 {
     csv writer;
-    csv_init(&writer, to->output);
+    report_csv_begin(to, &writer);
     csv_header(&writer, "first,peak_bytes,live_bytes,live_blocks,allocations,allocated_bytes,"
                         "releases,duration_ns,allocations_per_second,bytes_per_second");
     for (size_t i = 0; i < data->timeline->count; i++) {

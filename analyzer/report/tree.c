@@ -184,7 +184,7 @@ void report_tree_csv(report *to, csv *writer, const view_label *name)
 void csv_tree(report *to, const report_tree *data)
 {
     csv writer;
-    csv_init(&writer, to->output);
+    report_csv_begin(to, &writer);
     csv_header(&writer,
                "depth,weight,self_weight,bytes,self_bytes,count,self_count," REPORT_TREE_FIELDS);
     for (uint32_t i = 0;
@@ -265,6 +265,7 @@ void folded_tree(report *to, const report_tree *data)
         const view_node *node = &data->tree->nodes[i];
         if (!node->self.weight)
             continue;
+        report_folded_begin(to->output, !to->doubts.count);
         report_tree_path(to, data->tree, i, path);
         out_char(to->output, ' ');
         out_unsigned(to->output, node->self.weight);

@@ -76,7 +76,7 @@ void json_hot(report *to, const report_usage *data)
 void csv_hot(report *to, const report_usage *data)
 {
     csv writer;
-    csv_init(&writer, to->output);
+    report_csv_begin(to, &writer);
     report_site_header(to, &writer,
                        "allocations,bytes,byte_seconds,temporary,temporary_bytes,never_released,"
                        "destroyed");
@@ -246,7 +246,7 @@ static void csv_histogram(csv *writer, const char *unit, const heap_groups *grou
 void csv_lifetimes(report *to, const report_usage *data)
 {
     csv writer;
-    csv_init(&writer, to->output);
+    report_csv_begin(to, &writer);
     csv_header(&writer, "unit,shortest,longest,blocks,bytes");
     csv_histogram(&writer, "ns", &data->usage->by_time);
     csv_histogram(&writer, "calls", &data->usage->by_calls);

@@ -131,7 +131,7 @@ class Damage(TestCase):
         path = self.save(bytes(data))
         for command in ("leaks", "info", "moves", "events"):
             result = self.run_ok(command, "-f", "json", path)
-            self.assertEqual(result.errors.count("warning"), 1, (command, result.errors))
+            self.assertEqual(result.errors.count(f"0x{offset:x}"), 1, (command, result.errors))
 
     def test_positions_in_damage(self):
         """A position that is asked for lies in what is missing."""

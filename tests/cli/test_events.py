@@ -24,7 +24,7 @@ class Events(TestCase):
 
     def test_properties(self):
         rows = self.rows()
-        common = {"heap": "0x0", "heap_id": 1, "result": 1}
+        common = {"heap": "0x0", "heap_id": 1, "result": 1, "certain": True}
         self.assertEqual(rows[0], {
             "number": 0, "action": "Alloc", "api": "malloc", "address": "0xb0cfd0", "size": 100,
             "flags": "0x8", "time_start": "FAB:17B1", "time_end": "FAB:17B2", "wall_time_ns": 10,
