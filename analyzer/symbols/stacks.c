@@ -17,12 +17,15 @@ void stack_table_free(stack_table *table)
 ttd_status stack_table_add(stack_table *table, const ttd_batch *batch)
 {
     const stack_chunk *last = table->count ? &table->chunks[table->count - 1] : NULL;
-    uint64_t first = batch->chunk.first_item;
-    if (last && first < (uint64_t)last->first + last->count)
+    /* Of an id that is defined twice the first definition counts. */
+    uint64_t defined = last ? (uint64_t)last->first + last->count : 0;
+    uint64_t first = batch->chunk.first_item > defined ? batch->chunk.first_item : defined;
+    uint64_t after = batch->chunk.first_item + batch->chunk.item_count;
+    if (after <= first)
         return TTD_OK;
     ttd_status status = grow_array((void **)&table->chunks, &table->capacity, table->count + 1,
                                    sizeof *table->chunks);
-    stack_chunk added = {.first = (ttd_id)first, .count = batch->chunk.item_count};
+    stack_chunk added = {.first = (ttd_id)first, .count = (uint32_t)(after - first)};
     if (status == TTD_OK)
         status = ttd_stacks_open(batch, NULL, &added.stacks);
     if (status == TTD_OK)

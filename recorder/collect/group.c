@@ -80,6 +80,13 @@ static void name_child_file(struct group *group, uint32_t pid, char *path, size_
         snprintf(path + used, size - (size_t)used, ".%u", namesakes + 1);
 }
 
+/* What a program says of a position, which may be anything: one of no sequence is unknown. */
+static ttd_position told_position(uint64_t sequence, uint64_t steps)
+{
+    ttd_position position = {sequence, steps};
+    return ttd_position_is_valid(position) ? position : ttd_position_invalid();
+}
+
 struct trace *group_open_child(struct group *group, const struct host *host,
                                const struct process_slot *slot, const struct trace *parent)
 {
@@ -89,12 +96,12 @@ struct trace *group_open_child(struct group *group, const struct host *host,
     info.process_id = slot->pid;
     info.parent_process_id = slot->parent_pid;
     info.start_time += (int64_t)slot->clock;
-    info.parent_position = (ttd_position){slot->sequence, 0};
+    info.parent_position = told_position(slot->sequence, 0);
     if (parent != NULL)
         info.parent_trace_id = parent->info.trace_id;
     if (slot->flags & PROCESS_FORKED) {
         info.flags |= TTD_TRACE_INHERITS;
-        info.parent_position = (ttd_position){slot->parent_sequence, slot->parent_steps};
+        info.parent_position = told_position(slot->parent_sequence, slot->parent_steps);
     }
     name_child_file(group, slot->pid, path, sizeof path);
     struct trace *trace = trace_open(path, &info, &error);

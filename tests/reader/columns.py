@@ -29,6 +29,11 @@ def rotl4(value):
     return (value << 4 | value >> 60) & MASK
 
 
+def check_maybe_invalid(position):
+    """The invalid position has one form."""
+    require(position[0] != INVALID or position[1] == INVALID, 'invalid position')
+
+
 class Cursor:
     def __init__(self, data):
         self.data = data
@@ -73,9 +78,19 @@ class Cursor:
         sequence = self.varint()
         return sequence, self.varint()
 
+    def valid_position(self):
+        position = self.position()
+        require(position[0] != INVALID, 'invalid position')
+        return position
+
     def fixed_position(self):
         sequence = self.u64()
         return sequence, self.u64()
+
+    def fixed_valid_position(self):
+        position = self.fixed_position()
+        require(position[0] != INVALID, 'invalid position')
+        return position
 
     def string(self):
         return self.bytes(self.varint(STRING_MAX))

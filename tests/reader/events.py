@@ -64,6 +64,7 @@ class Times:
     def __init__(self, gaps, forms, values):
         self.gaps, self.forms, self.values = gaps, forms, values
         self.threads = []
+        self.known = set()
         self.ends = []
         self.thread = None
         self.effect = (0, 0)
@@ -85,7 +86,10 @@ class Times:
         index = self.values.varint()
         require(index <= len(self.threads), 'thread')
         if index == len(self.threads):
-            self.threads.append(self.values.id())
+            number = self.values.id()
+            require(number not in self.known, 'thread twice')
+            self.known.add(number)
+            self.threads.append(number)
             self.ends.append((self.effect[0], 0))
         self.thread = index
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Payloads of all kinds but events, as lines: spec, "Definitions", "Records", "Trace, Index, End"."""
 
-from columns import MASK, Cursor, require, rotl4, unzigzag
+from columns import MASK, Cursor, check_maybe_invalid, require, rotl4, unzigzag
 
 ID_MAX = 0xFFFFFFFF
 
@@ -63,9 +63,10 @@ def modules(cursor):
     action = cursor.varint()
     number = cursor.id()
     require(action in (1, 2) and number, 'module')
-    line = f'module action={action:x} id={number:x} at={at(cursor.position())}'
+    line = f'module action={action:x} id={number:x} at={at(cursor.valid_position())}'
     if action == 1:
         path, bias, begin, end = cursor.id(), cursor.varint(), cursor.varint(), cursor.varint()
+        require(begin <= end, 'range')
         build = cursor.bytes(cursor.varint(64))
         line += f' path={path:x} bias={bias:x} begin={begin:x} end={end:x} build={text(build)}'
     return line
@@ -91,7 +92,7 @@ def threads(cursor):
     action = cursor.varint()
     number = cursor.id()
     require(action in (1, 2) and number, 'thread')
-    line = f'thread action={action:x} id={number:x} at={at(cursor.position())}'
+    line = f'thread action={action:x} id={number:x} at={at(cursor.valid_position())}'
     if action == 1:
         line += f' os={cursor.varint():x}'
     return line + f' name={cursor.id():x}'
@@ -108,8 +109,8 @@ def heaps(header, payload):
 @rows
 def user_events(cursor):
     client = cursor.bytes(16)
-    position = cursor.position()
-    wall, thread, flags = cursor.varint(), cursor.id(), cursor.varint(ID_MAX)
+    position = cursor.valid_position()
+    wall, thread, flags = cursor.varint(), cursor.id(), cursor.varint(1)
     return (f'user client={text(client)} at={at(position)} wall={wall:x} thread={thread:x} '
             f'flags={flags:x} data={text(cursor.string())}')
 
@@ -118,7 +119,9 @@ def user_events(cursor):
 def losses(cursor):
     reason, thread = cursor.varint(0x7FFFFFFF), cursor.id()
     count = (cursor.varint() - 1) & MASK
-    last, first = cursor.position(), cursor.position()
+    last, first = cursor.valid_position(), cursor.position()
+    check_maybe_invalid(first)
+    require(last <= first, 'range')
     return (f'loss reason={reason:x} thread={thread:x} count={count:x} last={at(last)} '
             f'first={at(first)}')
 
@@ -126,8 +129,8 @@ def losses(cursor):
 def live_blocks(header, payload):
     cursor = Cursor(payload)
     kind, number, flags, reserved = (cursor.u32() for _ in range(4))
-    require(1 <= kind <= 3 and flags <= 1 and reserved == 0, 'list of blocks')
-    position = cursor.fixed_position()
+    require(1 <= kind <= 3 and number and flags <= 1 and reserved == 0, 'list of blocks')
+    position = cursor.fixed_valid_position()
     columns = cursor.columns(9)
     last = [0, 0, MASK, 0, 0, 0, 0, 0]
     lines = [f'blocks list={kind:x} id={number:x} last={flags:x} at={at(position)}']
@@ -138,7 +141,7 @@ def live_blocks(header, payload):
         require(rotl4(last[0]) > address, 'order of blocks')
         address = rotl4(last[0])
         size, thread, heap = columns[1].varint(), columns[5].id(), columns[6].id()
-        require(last[7] <= ID_MAX, 'stack')
+        require(last[7] <= ID_MAX and last[3] != MASK, 'stack or position')
         lines.append(f'block address={address:x} size={size:x} event={last[2]:x} '
                      f'at={at((last[3], last[4]))} thread={thread:x} heap={heap:x} '
                      f'stack={last[7]:x} api={columns[8].u8():x}')
@@ -165,16 +168,17 @@ def pages(header, payload):
 def memory_map(header, payload):
     cursor = Cursor(payload)
     snapshot, flags = cursor.u32(), cursor.u32()
-    position = cursor.fixed_position()
+    position = cursor.fixed_valid_position()
     size = cursor.u32()
     check_page_size(size)
-    require(flags <= 1 and cursor.u32() == 0, 'memory map')
+    require(snapshot and flags <= 1 and cursor.u32() == 0, 'memory map')
     lines = [f'map snapshot={snapshot:x} last={flags:x} page_size={size:x} at={at(position)}']
     page = 0
     for _ in range(header.item_count):
         page += cursor.varint()
         count, protection, first = cursor.varint(), cursor.varint(), cursor.varint()
         require(count and (page + count) * size <= MASK + 1 and protection <= 15, 'run')
+        require(first < 3 or first + count <= MASK, 'page')
         lines.append(f'run address={page * size:x} pages={count:x} protection={protection:x} '
                      f'page={first:x}')
         page += count
@@ -189,12 +193,12 @@ def metadata(cursor):
 
 
 def trace(header, payload):
-    require(header.codec == 0 and header.item_count == 1, 'trace')
     cursor = Cursor(payload)
     group = cursor.bytes(16)
     parent, position = cursor.u64(), cursor.fixed_position()
     start = int.from_bytes(cursor.bytes(8), 'little', signed=True)
     unit, process, of = cursor.u64(), cursor.u64(), cursor.u64()
+    check_maybe_invalid(position)
     flags, architecture, pointer, reserved = (cursor.u32() for _ in range(4))
     source, size, hashed = (cursor.u64() for _ in range(3))
     cursor.finish()
@@ -207,7 +211,6 @@ def trace(header, payload):
 
 
 def end(header, payload):
-    require(header.codec == 0 and header.item_count == 1, 'end')
     cursor = Cursor(payload)
     reason, code = cursor.u32(), cursor.u32()
     wall, events, lost, chunks, index = (cursor.u64() for _ in range(5))

@@ -19,7 +19,8 @@ MAGIC = bytes.fromhex('8954544448 0D0A1A')
 HEADER = struct.Struct('<8sHHBBHIIQQQQIIQQQQQQ')
 PAYLOAD_MAX = 16 << 20
 ITEMS_MAX = 65536
-EVENTS, INDEX, END, KINDS = 8, 15, 16, 16
+TRACE, EVENTS, INDEX, END, KINDS = 1, 8, 15, 16, 16
+CRITICAL = (TRACE, EVENTS)
 MAY_BE_EMPTY = (11, 13)
 
 
@@ -44,6 +45,7 @@ class Header:
 
     def check(self):
         require(self.reserved == 0 and self.flags <= 1 and self.kind and self.trace_id, 'header')
+        require(self.kind > KINDS or self.flags == (self.kind in CRITICAL), 'critical flag')
         require(self.offset % 8 == 0, 'offset')
         require(self.first_position[0] != INVALID and self.last_position[0] != INVALID, 'position')
         require(self.first_position <= self.last_position, 'positions')
@@ -99,6 +101,9 @@ class Reader:
         padding = self.data[begin + header.stored_size:header.offset + header.size]
         require(xxh3(stored) == header.payload_hash and not any(padding), 'payload hash')
         require(header.item_count or header.kind in MAY_BE_EMPTY, 'no items')
+        if header.kind in (TRACE, END):
+            require(header.codec == 0 and header.item_count == 1 and header.first_item == 0, 'fixed')
+        require(header.kind != TRACE or header.number == 0, 'second trace chunk')
         if header.codec == 0:
             return stored
         if header.codec != 1:

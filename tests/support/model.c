@@ -66,6 +66,8 @@ ttd_trace model_begin(model *m, entropy from, model_style style)
                        .flags = (uint32_t)entropy_below(&m->from, 2) * TTD_TRACE_ATTACHED,
                        .architecture = (uint32_t)entropy_below(&m->from, 6),
                        .pointer_size = chance(&m->from, 2) ? 4 : 8};
+    if (!ttd_position_is_valid(trace.parent_position))
+        trace.parent_position = ttd_position_invalid();
     trace.group.bytes[3] = (uint8_t)entropy_next(&m->from);
     ttd_batch batch = {.kind = TTD_KIND_TRACE, .count = 1, .u.trace = &trace};
     text_of_batch(text_table_at(&m->expected, TTD_KIND_TRACE), &batch);

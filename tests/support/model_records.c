@@ -83,6 +83,8 @@ static ttd_status write_module(model *m, ttd_writer *writer)
         record.bias = entropy_value(&m->from);
         record.begin = entropy_value(&m->from);
         record.end = entropy_value(&m->from);
+        if (record.end < record.begin)
+            record.end = record.begin;
         record.build_id_size = (uint32_t)entropy_below(&m->from, TTD_BUILD_ID_MAX + 1);
         memset(record.build_id, (int)entropy_below(&m->from, 256), record.build_id_size);
     }
@@ -140,6 +142,8 @@ static ttd_status write_loss(model *m, ttd_writer *writer)
                        entropy_value(&m->from), any_position(m), any_position(m)};
     if (entropy_below(&m->from, 4) == 0)
         record.first_good = ttd_position_invalid();
+    else if (ttd_position_compare(record.first_good, record.last_good) < 0)
+        record.first_good = record.last_good;
     return note(m, ttd_writer_loss(writer, &record),
                 &(ttd_batch){.kind = TTD_KIND_LOSSES, .count = 1, .u.losses = &record});
 }
@@ -150,7 +154,7 @@ static ttd_status write_user_event(model *m, ttd_writer *writer)
     ttd_user_event record = {.position = any_position(m),
                              .wall_time = entropy_value(&m->from),
                              .thread = any(m, m->threads),
-                             .flags = (uint32_t)entropy_value(&m->from),
+                             .flags = (uint32_t)entropy_below(&m->from, 2),
                              .data = (const uint8_t *)data,
                              .size = fill(m, data)};
     record.client[7] = (uint8_t)entropy_below(&m->from, 256);

@@ -189,6 +189,7 @@ static void first_number(vector_file *file)
 static void first_kind(vector_file *file)
 {
     set16(file, TRACE, TTD_HEADER_KIND, TTD_KIND_END);
+    set8(file, TRACE, TTD_HEADER_FLAGS, 0);
 }
 
 static void missing(vector_file *file)
@@ -267,7 +268,7 @@ const vector vectors_bad[] = {
      TTD_ERROR_CORRUPT, HEAPS, "magic", 0, NULL, 0},
     {"bad-header-hash", "a bit of a header flipped", "R-9", header_hash, NULL, TTD_ERROR_CORRUPT,
      STACKS, "header checksum", 0, NULL, 0},
-    {"bad-payload-hash", "a bit of a payload flipped", "R-18", payload_hash, NULL,
+    {"bad-payload-hash", "a bit of a payload flipped", "R-18 R-73", payload_hash, NULL,
      TTD_ERROR_CORRUPT, EVENTS, "payload checksum", 0, NULL, 0},
     {"bad-padding", "padding that is not zero", "R-18", padding, NULL, TTD_ERROR_CORRUPT, THREADS,
      "padding is not zero", 0, NULL, 0},

@@ -57,6 +57,60 @@ static void times_thread_beyond(vector_file *file)
     SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 1, 1);
 }
 
+/* Both events are exceptions, whose thread is new to the list; both have the same id. */
+static void times_thread_twice(vector_file *file)
+{
+    SET_COLUMN(file, TTD_COLUMN_TIME_GAPS, 0, 0);
+    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3, 1 | TTD_START_EXPLICIT << TTD_TIME_START_SHIFT);
+    SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 0, 1, 1, 1, 0, 2);
+}
+
+/* From 1:0 to 0:5. */
+static void times_backwards(vector_file *file)
+{
+    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3 | TTD_END_EXPLICIT << TTD_TIME_END_SHIFT);
+    SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 0, 1, 1, 5);
+}
+
+/* The second event from 0:9 to 0:A, after one that ended at 1:1. */
+static void times_effect_back(vector_file *file)
+{
+    SET_COLUMN(file, TTD_COLUMN_TIME_GAPS, 0, 0);
+    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3, TTD_START_EXPLICIT << TTD_TIME_START_SHIFT);
+    SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 0, 1, 1, 9);
+}
+
+static void times_start_invalid(vector_file *file)
+{
+    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 1 | TTD_START_EXPLICIT << TTD_TIME_START_SHIFT);
+    SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 0, 1, 1, 0);
+}
+
+/* From step 2^64 - 1 on one step further. */
+static void times_overflow(vector_file *file)
+{
+    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 1 | TTD_START_EXPLICIT << TTD_TIME_START_SHIFT);
+    SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 0, 1, 2, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,
+               0xFF, 0xFF, 1);
+}
+
+static void set_steps(vector_file *file, size_t field, uint64_t steps)
+{
+    uint8_t *chunk = vector_chunk(file, EVENTS);
+    ttd_put64(chunk + field + 8, steps);
+    chunk_edit_seal_header(chunk);
+}
+
+static void times_first(vector_file *file)
+{
+    set_steps(file, TTD_HEADER_FIRST_POSITION, 0);
+}
+
+static void times_last(vector_file *file)
+{
+    set_steps(file, TTD_HEADER_LAST_POSITION, 3);
+}
+
 static void times_never(vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3 | TTD_END_NEVER << TTD_TIME_END_SHIFT);
@@ -147,6 +201,19 @@ const vector vectors_bad_events[] = {
         "thread of an event"),
     BAD("times-thread-beyond", "a thread beyond the end of the chunk's list", "R-42",
         times_thread_beyond, "thread of an event"),
+    BAD("times-thread-twice", "a thread a second time in the chunk's list", "R-65",
+        times_thread_twice, "thread of an event"),
+    BAD("times-backwards", "a call that returned before it began", "R-4 R-44", times_backwards,
+        "times of an event"),
+    BAD("times-effect-back", "an event that takes effect before the one before it", "R-5 R-44",
+        times_effect_back, "times of an event"),
+    BAD("times-start-invalid", "a call that began at the invalid position", "R-4 R-44",
+        times_start_invalid, "times of an event"),
+    BAD("times-overflow", "steps beyond 2^64", "R-44", times_overflow, "times of an event"),
+    BAD("times-first", "a header whose first position is not that of its first event", "R-44",
+        times_first, "first position of a chunk"),
+    BAD("times-last", "a header whose last position is not that of its last event", "R-44",
+        times_last, "last position of a chunk"),
     BAD("times-never", "times of a call that never returned, and a result", "R-43", times_never,
         "times of an event"),
     BAD("times-returned", "a call that never returned with a time of its end", "R-43",

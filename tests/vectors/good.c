@@ -98,7 +98,10 @@ static void write_definitions(ttd_writer *writer)
 
 static void write_records(ttd_writer *writer)
 {
-    ttd_user_event user = {.client = {9, 9}, .position = {0x1A, 4}, .wall_time = 40, .thread = 1};
+    ttd_user_event user = {.client = {9, 9, [6] = 0x40, [8] = 0x80},
+                           .position = {0x1A, 4},
+                           .wall_time = 40,
+                           .thread = 1};
     user.flags = TTD_USER_EVENT_KEYFRAME;
     user.data = (const uint8_t *)"mark";
     user.size = 4;
@@ -167,9 +170,12 @@ static void write_extremes(ttd_memory *memory)
     write_model(memory, MODEL_ANYTHING, 2, 150, 64);
 }
 
+/** Events of good-chunks, three in a chunk. */
+#define CHUNKS_EVENTS 66
+
 static void write_chunks(ttd_memory *memory)
 {
-    write_model(memory, MODEL_REALISTIC, 3, 40, 3);
+    write_model(memory, MODEL_REALISTIC, 3, 120, 3);
 }
 
 /** A reason of a loss that nobody knows yet, and lists without blocks and runs. */
@@ -182,6 +188,47 @@ static void write_odd_records(ttd_memory *memory)
     vector_check(ttd_writer_live_blocks(writer, &blocks));
     ttd_memory_map map = {1, true, {1, 9}, 4096, NULL, 0};
     vector_check(ttd_writer_memory_map(writer, &map));
+    vector_close(writer);
+}
+
+/** Values that a later minor version may give a name to: all are kept. */
+static void write_later_values(ttd_memory *memory)
+{
+    ttd_trace trace = {.trace_id = 7, .time_unit = 1, .architecture = 99, .pointer_size = 8};
+    ttd_output output;
+    ttd_writer *writer = NULL;
+    vector_check(ttd_output_memory(memory, NULL, &output));
+    vector_check(ttd_writer_open(&output, &trace, NULL, NULL, &writer, NULL));
+    vector_event(writer, (ttd_event){.action = TTD_ACTION_LOCK,
+                                     .api = 200,
+                                     .time_start = {1, 0},
+                                     .time_end = {1, 1},
+                                     .result = 1});
+    ttd_loss loss = {(ttd_loss_reason)77, TTD_NONE, 3, {1, 0}, {1, 4}};
+    vector_check(ttd_writer_loss(writer, &loss));
+    ttd_end end = {.reason = (ttd_end_reason)77, .code = UINT32_MAX, .wall_time = 5};
+    vector_check(ttd_writer_close(writer, &end, NULL));
+}
+
+/** Names that come twice: for a frame, and for a thread when it ends. The later ones count. */
+static void write_names(ttd_memory *memory)
+{
+    ttd_writer *writer = vector_writer(memory, NULL);
+    ttd_id id;
+    ttd_id worse = vector_string(writer, "early guess");
+    ttd_id better = vector_string(writer, "main");
+    ttd_thread thread = {.action = TTD_THREAD_BEGIN, .position = {1, 0}, .os_id = 7, .name = worse};
+    vector_check(ttd_writer_thread(writer, &thread, &id));
+    ttd_thread end = {.action = TTD_THREAD_END, .id = id, .position = {1, 9}, .name = better};
+    vector_check(ttd_writer_thread(writer, &end, NULL));
+    ttd_module module = {
+        .action = TTD_MODULE_LOAD, .position = {1, 0}, .path = worse, .begin = 1, .end = 4096};
+    vector_check(ttd_writer_module(writer, &module, &id));
+    vector_check(ttd_writer_stack(writer, TTD_NONE, id, 0x136, &id));
+    ttd_symbol_frame first = {worse, TTD_NONE, 0};
+    ttd_symbol_frame second = {better, TTD_NONE, 12};
+    vector_check(ttd_writer_symbol(writer, &(ttd_symbol){1, 0x136, &first, 1}));
+    vector_check(ttd_writer_symbol(writer, &(ttd_symbol){1, 0x136, &second, 1}));
     vector_close(writer);
 }
 
@@ -201,8 +248,9 @@ static void lose_first(vector_file *file)
     ttd_memory_free(&memory);
 }
 
-/** A derived file of good-base: what was live after the first event. */
-static void write_derived(ttd_memory *memory)
+/** A derived file of good-base: what was live after the first event. `more` is added to the size
+ * of the source: then it is tied to no file that there is. */
+static void write_tied(ttd_memory *memory, uint64_t more)
 {
     ttd_memory base;
     vector_write_base(&base);
@@ -212,7 +260,7 @@ static void write_derived(ttd_memory *memory)
                        .flags = TTD_TRACE_DERIVED,
                        .pointer_size = 8,
                        .source_trace_id = ttd_get64(base.data + TTD_HEADER_TRACE_ID),
-                       .source_size = base.size,
+                       .source_size = base.size + more,
                        .source_hash = ttd_get64(end + TTD_HEADER_HASH)};
     ttd_memory_free(&base);
     ttd_output output;
@@ -224,6 +272,16 @@ static void write_derived(ttd_memory *memory)
     vector_check(ttd_writer_live_blocks(writer, &blocks));
     ttd_end closing = {.reason = TTD_END_NOT_RECORDED};
     vector_check(ttd_writer_close(writer, &closing, NULL));
+}
+
+static void write_derived(ttd_memory *memory)
+{
+    write_tied(memory, 0);
+}
+
+static void write_stale(ttd_memory *memory)
+{
+    write_tied(memory, 8);
 }
 
 static void add_minor_version(vector_file *file)
@@ -277,7 +335,8 @@ const vector vectors_good[] = {
     {.name = "good-chunks",
      .requirements = "R-16 R-17",
      .purpose = "many chunks of few events",
-     .write = write_chunks},
+     .write = write_chunks,
+     .tolerant_events = CHUNKS_EVENTS},
     {.name = "good-minor-version",
      .requirements = "R-61",
      .purpose = "a chunk of a later minor version is read as any other",
@@ -299,6 +358,19 @@ const vector vectors_good[] = {
      .requirements = "R-58",
      .purpose = "a derived file of good-base, which it is tied to; of no other file",
      .write = write_derived},
+    {.name = "good-derived-stale",
+     .requirements = "R-58",
+     .purpose = "the same of another state of good-base: intact, but to be ignored beside it",
+     .write = write_stale},
+    {.name = "good-later-values",
+     .requirements = "R-50 R-59 R-70",
+     .purpose = "architecture, api and reasons that nobody knows yet",
+     .write = write_later_values,
+     .tolerant_events = 1},
+    {.name = "good-names",
+     .requirements = "R-37 R-71",
+     .purpose = "a thread's end with a name, and a frame that is named twice",
+     .write = write_names},
     {.name = "good-unclosed",
      .requirements = "R-26",
      .purpose = "the recorder died: no End chunk; reads well, but verify says so",

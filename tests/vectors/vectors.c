@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const vector *const vectors_all[] = {vectors_good,       vectors_bad,         vectors_bad_payload,
-                                     vectors_bad_events, vectors_bad_records, NULL};
+const vector *const vectors_all[] = {
+    vectors_good,      vectors_bad, vectors_bad_payload, vectors_bad_events, vectors_bad_records,
+    vectors_bad_kinds, NULL};
 
 void vector_check(ttd_status status)
 {

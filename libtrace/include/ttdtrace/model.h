@@ -282,13 +282,15 @@ typedef struct ttd_loss {
     ttd_id thread;
     /** Events lost, or TTD_UNKNOWN. */
     uint64_t count;
-    /** Last position before and first after the gap at which the trace is complete. */
+    /** Last position before and first after the gap at which the trace is complete: last_good is
+     * not after first_good, which is invalid if there is none. */
     ttd_position last_good;
     ttd_position first_good;
 } ttd_loss;
 
 /** Something that the program itself wanted in the trace. */
 typedef struct ttd_user_event {
+    /** A GUID that the client's author has made at random (spec, "User events"). */
     uint8_t client[16];
     ttd_position position;
     uint64_t wall_time;
@@ -332,7 +334,7 @@ typedef struct ttd_block {
 /** Blocks of one chunk of a list; a list is as many chunks as needed, `last` on the last one. */
 typedef struct ttd_live_blocks {
     ttd_block_list list;
-    /** Number of the list within its file, from 1. */
+    /** Number of the list within its file, from 1; not 0. */
     uint32_t list_id;
     bool last;
     ttd_position position;
@@ -374,6 +376,7 @@ typedef struct ttd_memory_run {
 
 /** Memory of the process at a position. */
 typedef struct ttd_memory_map {
+    /** Number of the snapshot, from 1; not 0. */
     uint32_t snapshot;
     bool last;
     ttd_position position;
@@ -414,7 +417,8 @@ typedef struct ttd_trace {
     /** Random and non-zero; ties all chunks together. */
     uint64_t trace_id;
     ttd_group group;
-    /** Id of the parent process's trace in the group, or 0; and where in it the process began. */
+    /** Id of the parent process's trace in the group, or 0; and where in it the process began,
+     * invalid if that is not known. */
     uint64_t parent_trace_id;
     ttd_position parent_position;
     /** Wall clock at wall_time 0: nanoseconds since 1970-01-01T00:00:00Z. */
@@ -426,7 +430,7 @@ typedef struct ttd_trace {
     uint64_t parent_process_id;
     uint32_t flags;
     uint32_t architecture;
-    /** Bytes in a pointer of the process: 4 or 8. */
+    /** Bytes in a pointer of the process: 4 or 8, mandatory. A writer refuses 0. */
     uint32_t pointer_size;
     /** Derived files: the trace they belong to, its size in bytes and its End chunk's header hash.
      */

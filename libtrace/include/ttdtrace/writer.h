@@ -42,7 +42,8 @@ TTD_API ttd_writer_options ttd_writer_options_default(void);
  * Begins a trace: writes its first chunk.
  *
  * @param output     copied; the writer closes it, also when this call fails
- * @param trace      copied; trace_id and time_unit must not be 0
+ * @param trace      copied; trace_id and time_unit must not be 0, and pointer_size is 4 or 8; all
+ *                else may be 0
  * @param options    NULL for the defaults
  * @param allocator  NULL for the default; copied
  * @param writer     set on success; owned by the caller, see ttd_writer_close()
@@ -91,20 +92,29 @@ TTD_API ttd_status ttd_writer_symbol(ttd_writer *writer, const ttd_symbol *symbo
  */
 TTD_API ttd_status ttd_writer_event(ttd_writer *writer, const ttd_event *event);
 
-/** Says that events are missing. Their count goes into the End chunk. */
+/**
+ * Says that events are missing between last_good, which is valid, and first_good, which is not
+ * before it, or invalid. Their count goes into the End chunk.
+ */
 TTD_API ttd_status ttd_writer_loss(ttd_writer *writer, const ttd_loss *loss);
 
+/** Writes what a client wanted in the trace; flags are 0 or TTD_USER_EVENT_KEYFRAME. */
 TTD_API ttd_status ttd_writer_user_event(ttd_writer *writer, const ttd_user_event *event);
 
-/** Writes a chunk of a list of blocks, sorted by address, at most 65536 at a time. */
+/**
+ * Writes a chunk of a list of blocks, sorted by address, at most 65536 at a time. The next call
+ * continues the list if it was not `last` and has the same list_id.
+ */
 TTD_API ttd_status ttd_writer_live_blocks(ttd_writer *writer, const ttd_live_blocks *blocks);
 
 /** Writes pages; first_page is ignored and `*first_page` is the id of the first of them. */
 TTD_API ttd_status ttd_writer_pages(ttd_writer *writer, const ttd_pages *pages,
                                     uint64_t *first_page);
 
+/** Writes a chunk of a memory map: runs in order of address, of pages written before. */
 TTD_API ttd_status ttd_writer_memory_map(ttd_writer *writer, const ttd_memory_map *map);
 
+/** Writes a fact about the recording; keys in use: spec, "Metadata". */
 TTD_API ttd_status ttd_writer_metadata(ttd_writer *writer, const ttd_metadata *metadata);
 
 /**

@@ -86,10 +86,22 @@ static void get_block(ttd_cursor *columns, const ttd_block *last, ttd_block *blo
         last->allocated.sequence + ttd_unzigzag(ttd_cursor_varint(&columns[TTD_BLOCK_SEQUENCES]));
     block->allocated.steps =
         last->allocated.steps + ttd_unzigzag(ttd_cursor_varint(&columns[TTD_BLOCK_STEPS]));
+    if (!ttd_position_is_valid(block->allocated))
+        ttd_cursor_fail(&columns[TTD_BLOCK_SEQUENCES], "invalid position");
     block->thread = ttd_cursor_varint32(&columns[TTD_BLOCK_THREADS]);
     block->heap = ttd_cursor_varint32(&columns[TTD_BLOCK_HEAPS]);
     block->stack = get_stack(&columns[TTD_BLOCK_STACKS], last->stack);
     block->api = ttd_cursor_get8(&columns[TTD_BLOCK_APIS]);
+}
+
+static ttd_position get_valid_position(ttd_cursor *in)
+{
+    ttd_position position;
+    position.sequence = ttd_cursor_get64(in);
+    position.steps = ttd_cursor_get64(in);
+    if (!ttd_position_is_valid(position))
+        ttd_cursor_fail(in, "invalid position");
+    return position;
 }
 
 void ttd_decode_live_blocks(ttd_cursor *in, ttd_live_blocks *list, ttd_block *blocks)
@@ -99,13 +111,14 @@ void ttd_decode_live_blocks(ttd_cursor *in, ttd_live_blocks *list, ttd_block *bl
         ttd_cursor_fail(in, "list of blocks");
     list->list = (ttd_block_list)kind;
     list->list_id = ttd_cursor_get32(in);
+    if (list->list_id == 0)
+        ttd_cursor_fail(in, "number of a list of blocks");
     uint32_t flags = ttd_cursor_get32(in);
     if (flags & ~TTD_BLOCKS_LAST)
         ttd_cursor_fail(in, "unknown flags of a list of blocks");
     list->last = flags & TTD_BLOCKS_LAST;
     ttd_cursor_reserved32(in);
-    list->position.sequence = ttd_cursor_get64(in);
-    list->position.steps = ttd_cursor_get64(in);
+    list->position = get_valid_position(in);
     list->blocks = blocks;
     ttd_cursor columns[TTD_BLOCK_COLUMN_COUNT];
     ttd_split_columns(in, columns, TTD_BLOCK_COLUMN_COUNT);
@@ -119,6 +132,24 @@ void ttd_decode_live_blocks(ttd_cursor *in, ttd_live_blocks *list, ttd_block *bl
         if (columns[i].error)
             ttd_cursor_fail(in, columns[i].error);
     }
+}
+
+const char *ttd_list_take(ttd_list_state *state, const ttd_live_blocks *blocks)
+{
+    bool continues = state->is_open && blocks->list_id == state->list_id;
+    if (continues && (blocks->list != state->list ||
+                      ttd_position_compare(blocks->position, state->position) != 0))
+        return "continuation of a list of blocks";
+    if (continues && blocks->count != 0 && blocks->blocks[0].address <= state->address)
+        return "order of blocks";
+    uint64_t before = continues ? state->address : 0;
+    *state = (ttd_list_state){
+        .list = blocks->list,
+        .list_id = blocks->list_id,
+        .is_open = !blocks->last,
+        .position = blocks->position,
+        .address = blocks->count != 0 ? blocks->blocks[blocks->count - 1].address : before};
+    return NULL;
 }
 
 void ttd_encode_memory_map(ttd_buffer *out, const ttd_memory_map *map)
@@ -151,18 +182,21 @@ static void get_run(ttd_cursor *in, uint32_t page_size, uint64_t *next, ttd_memo
     run->address = page * page_size;
     run->protection = (uint32_t)ttd_cursor_varint_max(in, TTD_MEMORY_MASK);
     run->page = ttd_cursor_varint(in);
+    if (run->page >= TTD_PAGE_FIRST && run->page_count > UINT64_MAX - run->page)
+        ttd_cursor_fail(in, "page of a run");
     *next = page + run->page_count;
 }
 
 void ttd_decode_memory_map(ttd_cursor *in, ttd_memory_map *map, ttd_memory_run *runs)
 {
     map->snapshot = ttd_cursor_get32(in);
+    if (map->snapshot == 0)
+        ttd_cursor_fail(in, "number of a snapshot");
     uint32_t flags = ttd_cursor_get32(in);
     if (flags & ~TTD_MAP_LAST)
         ttd_cursor_fail(in, "unknown flags of a memory map");
     map->last = flags & TTD_MAP_LAST;
-    map->position.sequence = ttd_cursor_get64(in);
-    map->position.steps = ttd_cursor_get64(in);
+    map->position = get_valid_position(in);
     map->page_size = ttd_cursor_get32(in);
     ttd_cursor_reserved32(in);
     if (!ttd_page_size_is_valid(map->page_size)) {

@@ -10,6 +10,20 @@
 #include "base/map.h"
 #include "layout.h"
 
+/** What the chunks of lists of blocks have said so far (spec, "Live blocks"). */
+typedef struct ttd_list_state {
+    ttd_block_list list;
+    uint32_t list_id;
+    /** The list goes on in the next chunk of live blocks, unless it was cut short. */
+    bool is_open;
+    ttd_position position;
+    /** Last address of the list. */
+    uint64_t address;
+} ttd_list_state;
+
+/** Checks that a chunk continues its list, and takes it in; returns what is wrong, or NULL. */
+const char *ttd_list_take(ttd_list_state *state, const ttd_live_blocks *blocks);
+
 /** A frame of a chunk's table. */
 typedef struct ttd_stack_frame {
     ttd_id module;

@@ -109,10 +109,9 @@ ttd_status ttd_emitter_put(ttd_emitter *emitter, const ttd_emission *emission, c
         return fail(emitter, status, "memory");
     const uint8_t *stored = codec == TTD_CODEC_RAW ? raw : emitter->stored.data;
     size_t stored_size = codec == TTD_CODEC_RAW ? raw_size : emitter->stored.size;
-    bool critical = emission->kind == TTD_KIND_TRACE || emission->kind == TTD_KIND_EVENTS;
     ttd_header header = {.kind = emission->kind,
                          .codec = (uint8_t)codec,
-                         .flags = critical ? TTD_CHUNK_CRITICAL : 0,
+                         .flags = ttd_kind_is_critical(emission->kind) ? TTD_CHUNK_CRITICAL : 0,
                          .minor = TTD_FORMAT_MINOR,
                          .stored_size = (uint32_t)stored_size,
                          .raw_size = (uint32_t)raw_size,

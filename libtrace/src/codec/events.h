@@ -227,6 +227,8 @@ typedef struct ttd_event_buffer {
 /** Decoder of one chunk at a time. */
 typedef struct ttd_events_decoder {
     ttd_event_state state;
+    /** Places of the threads in the chunk's list, by id: each is there once. */
+    ttd_map threads;
     /** For each class, an event with all that the class says. */
     ttd_event *prototypes;
     size_t prototype_capacity;

@@ -12,6 +12,7 @@ void ttd_events_decoder_init(ttd_events_decoder *decoder, const ttd_allocator *a
     memset(decoder, 0, sizeof *decoder);
     decoder->buffer_count = batches;
     ttd_event_state_init(&decoder->state, allocator);
+    ttd_map_init(&decoder->threads, allocator);
 }
 
 void ttd_events_decoder_free(ttd_events_decoder *decoder)
@@ -24,6 +25,7 @@ void ttd_events_decoder_free(ttd_events_decoder *decoder)
     ttd_release(allocator, decoder->addresses.spelled);
     ttd_release(allocator, decoder->addresses.freed.items);
     ttd_release(allocator, decoder->addresses.allocated.items);
+    ttd_map_free(&decoder->threads);
     ttd_event_state_free(&decoder->state);
 }
 
@@ -106,6 +108,7 @@ ttd_status ttd_events_decoder_begin(ttd_events_decoder *decoder, ttd_cursor payl
 {
     ttd_event_state *state = &decoder->state;
     ttd_event_state_clear(state);
+    ttd_map_clear(&decoder->threads);
     state->time_unit = time_unit;
     decoder->number = number;
     decoder->left = count;

@@ -18,11 +18,13 @@ static bool read_thread(ttd_events_decoder *decoder)
     }
     if (index == state->thread_count) {
         uint64_t id = get(decoder);
-        if (id > UINT32_MAX) {
+        uint32_t known;
+        if (id > UINT32_MAX || ttd_map_find(&decoder->threads, id, &known)) {
             ttd_events_decoder_fail(decoder, "thread of an event");
             return false;
         }
-        if (!ttd_event_state_add_thread(state, (ttd_id)id)) {
+        if (!ttd_event_state_add_thread(state, (ttd_id)id) ||
+            !ttd_map_add(&decoder->threads, id, (uint32_t)index)) {
             decoder->no_memory = true;
             return false;
         }

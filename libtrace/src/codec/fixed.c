@@ -32,6 +32,8 @@ const char *ttd_check_trace(const ttd_trace *trace)
         return "trace_id 0";
     if (trace->time_unit == 0 && !(trace->flags & TTD_TRACE_RECOVERED))
         return "time_unit 0";
+    if (!ttd_position_is_canonical(trace->parent_position))
+        return "parent_position";
     if (trace->pointer_size != 4 && trace->pointer_size != 8)
         return "pointer_size";
     if (trace->flags & ~TTD_TRACE_FLAGS_MASK)

@@ -64,6 +64,9 @@ static const char *check(const ttd_header *header, uint32_t reserved)
         return "unknown flags of a chunk";
     if (header->kind == 0)
         return "kind 0";
+    if (header->kind <= TTD_KIND_END &&
+        ttd_kind_is_critical(header->kind) != ((header->flags & TTD_CHUNK_CRITICAL) != 0))
+        return "critical flag of a chunk";
     if (header->stored_size > TTD_PAYLOAD_MAX || header->raw_size > TTD_PAYLOAD_MAX)
         return "payload exceeds its limit";
     if (header->codec == TTD_CODEC_RAW && header->stored_size != header->raw_size)

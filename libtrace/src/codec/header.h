@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <ttdtrace/position.h>
+#include <ttdtrace/reader.h>
 #include <ttdtrace/status.h>
 
 #include "layout.h"
@@ -48,6 +49,12 @@ void ttd_header_encode(const ttd_header *header, uint8_t bytes[TTD_HEADER_SIZE])
  */
 ttd_status ttd_header_decode(const uint8_t bytes[TTD_HEADER_SIZE], ttd_header *header,
                              const char **what);
+
+/** Whether a known kind is critical: a reader that cannot read it cannot read the trace. */
+static inline bool ttd_kind_is_critical(unsigned kind)
+{
+    return kind == TTD_KIND_TRACE || kind == TTD_KIND_EVENTS;
+}
 
 /** Bytes of the whole chunk: header, stored payload and padding. */
 static inline uint64_t ttd_chunk_size(const ttd_header *header)

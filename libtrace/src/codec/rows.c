@@ -19,6 +19,14 @@ ttd_position ttd_decode_position(ttd_cursor *in)
     return position;
 }
 
+ttd_position ttd_decode_valid_position(ttd_cursor *in)
+{
+    ttd_position position = ttd_decode_position(in);
+    if (!ttd_position_is_valid(position))
+        ttd_cursor_fail(in, "invalid position");
+    return position;
+}
+
 void ttd_encode_string(ttd_buffer *out, ttd_string string)
 {
     ttd_buffer_put_varint(out, string.size);
@@ -58,13 +66,15 @@ void ttd_decode_module(ttd_cursor *in, ttd_module *module)
     module->id = ttd_cursor_varint32(in);
     if (module->id == TTD_NONE)
         ttd_cursor_fail(in, "id of a module");
-    module->position = ttd_decode_position(in);
+    module->position = ttd_decode_valid_position(in);
     if (action != TTD_MODULE_LOAD)
         return;
     module->path = ttd_cursor_varint32(in);
     module->bias = ttd_cursor_varint(in);
     module->begin = ttd_cursor_varint(in);
     module->end = ttd_cursor_varint(in);
+    if (module->end < module->begin)
+        ttd_cursor_fail(in, "range of a module");
     module->build_id_size = (uint32_t)ttd_cursor_varint_max(in, TTD_BUILD_ID_MAX);
     const uint8_t *bytes = ttd_cursor_bytes(in, module->build_id_size);
     if (bytes)
@@ -91,7 +101,7 @@ void ttd_decode_thread(ttd_cursor *in, ttd_thread *thread)
     thread->id = ttd_cursor_varint32(in);
     if (thread->id == TTD_NONE)
         ttd_cursor_fail(in, "id of a thread");
-    thread->position = ttd_decode_position(in);
+    thread->position = ttd_decode_valid_position(in);
     if (action == TTD_THREAD_BEGIN)
         thread->os_id = ttd_cursor_varint(in);
     thread->name = ttd_cursor_varint32(in);
@@ -154,10 +164,12 @@ void ttd_decode_user_event(ttd_cursor *in, ttd_user_event *event)
     const uint8_t *client = ttd_cursor_bytes(in, sizeof event->client);
     if (client)
         memcpy(event->client, client, sizeof event->client);
-    event->position = ttd_decode_position(in);
+    event->position = ttd_decode_valid_position(in);
     event->wall_time = ttd_cursor_varint(in);
     event->thread = ttd_cursor_varint32(in);
     event->flags = ttd_cursor_varint32(in);
+    if (event->flags & ~TTD_USER_EVENT_KEYFRAME)
+        ttd_cursor_fail(in, "unknown flags of a user event");
     ttd_string data = ttd_decode_string(in);
     event->data = (const uint8_t *)data.data;
     event->size = data.size;
@@ -177,8 +189,21 @@ void ttd_decode_loss(ttd_cursor *in, ttd_loss *loss)
     loss->reason = (ttd_loss_reason)ttd_cursor_varint_max(in, INT32_MAX);
     loss->thread = ttd_cursor_varint32(in);
     loss->count = ttd_cursor_varint(in) - 1;
-    loss->last_good = ttd_decode_position(in);
+    loss->last_good = ttd_decode_valid_position(in);
     loss->first_good = ttd_decode_position(in);
+    const char *wrong = ttd_check_loss(loss);
+    if (wrong)
+        ttd_cursor_fail(in, wrong);
+}
+
+const char *ttd_check_loss(const ttd_loss *loss)
+{
+    if (!ttd_position_is_valid(loss->last_good) || !ttd_position_is_canonical(loss->first_good))
+        return "invalid position";
+    /* The invalid position, where nothing is good any more, compares as the last of all. */
+    if (ttd_position_compare(loss->last_good, loss->first_good) > 0)
+        return "range of a loss";
+    return NULL;
 }
 
 void ttd_encode_metadata(ttd_buffer *out, const ttd_metadata *metadata)

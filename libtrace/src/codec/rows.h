@@ -15,6 +15,13 @@
 /* spec, "Positions". */
 void ttd_encode_position(ttd_buffer *out, ttd_position position);
 ttd_position ttd_decode_position(ttd_cursor *in);
+/** Decodes a position of what did happen: fails if it is invalid. */
+ttd_position ttd_decode_valid_position(ttd_cursor *in);
+/** Whether a position is valid, or has the one form of the invalid position. */
+static inline bool ttd_position_is_canonical(ttd_position position)
+{
+    return ttd_position_is_valid(position) || position.steps == UINT64_MAX;
+}
 
 /* spec, "Trace"; trace_id is in the chunk's header. */
 void ttd_encode_trace(ttd_buffer *out, const ttd_trace *trace);
@@ -49,6 +56,8 @@ void ttd_encode_user_event(ttd_buffer *out, const ttd_user_event *event);
 void ttd_decode_user_event(ttd_cursor *in, ttd_user_event *event);
 void ttd_encode_loss(ttd_buffer *out, const ttd_loss *loss);
 void ttd_decode_loss(ttd_cursor *in, ttd_loss *loss);
+/** Validates the range of a loss. Returns a static description of what is wrong, or NULL. */
+const char *ttd_check_loss(const ttd_loss *loss);
 void ttd_encode_metadata(ttd_buffer *out, const ttd_metadata *metadata);
 void ttd_decode_metadata(ttd_cursor *in, ttd_metadata *metadata);
 

@@ -2,6 +2,14 @@
 /* From payloads to batches: events and stacks; the other kinds are in decode_rows.c. */
 #include "read/internal.h"
 
+/** What is wrong with the chunk of a kind that has one item of a fixed size; NULL if nothing. */
+static const char *check_fixed(const ttd_header *header)
+{
+    if (header->item_count != 1 || header->first_item != 0)
+        return "number of items";
+    return header->codec == TTD_CODEC_RAW ? NULL : "codec of a trace or an End chunk";
+}
+
 /** What is wrong with the items of a chunk of a known kind; NULL if nothing. */
 static const char *check_items(const ttd_header *header)
 {
@@ -10,8 +18,9 @@ static const char *check_items(const ttd_header *header)
     case TTD_KIND_MEMORY_MAP:
         return NULL;
     case TTD_KIND_TRACE:
+        return header->number == 0 ? check_fixed(header) : "second trace chunk";
     case TTD_KIND_END:
-        return header->item_count == 1 ? NULL : "number of items";
+        return check_fixed(header);
     case TTD_KIND_STRINGS:
     case TTD_KIND_STACKS:
     case TTD_KIND_HEAPS:

@@ -123,8 +123,11 @@ static const char *check_events(const ttd_references *references, const ttd_batc
     return NULL;
 }
 
-static const char *check_blocks(const ttd_references *references, const ttd_live_blocks *list)
+static const char *check_blocks(ttd_references *references, const ttd_live_blocks *list)
 {
+    const char *wrong = ttd_list_take(&references->list, list);
+    if (wrong && !references->unknown)
+        return wrong;
     for (size_t i = 0; i < list->count; i++) {
         const ttd_block *block = &list->blocks[i];
         if (!knows(references, block->thread, references->threads) ||

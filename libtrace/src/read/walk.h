@@ -17,6 +17,7 @@ typedef struct ttd_references {
     ttd_id threads;
     ttd_id heaps;
     uint64_t pages;
+    ttd_list_state list;
     /** Depth of each stack, from id 1 on. */
     uint16_t *depths;
     size_t depths_capacity;

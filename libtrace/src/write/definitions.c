@@ -60,6 +60,8 @@ static const char *check_module(const ttd_writer *writer, const ttd_module *modu
         return "action of a module";
     if (!ttd_writer_knows(writer, module->path, writer->strings))
         return "path of a module";
+    if (module->end < module->begin)
+        return "range of a module";
     return module->build_id_size > TTD_BUILD_ID_MAX ? "build_id_size" : NULL;
 }
 

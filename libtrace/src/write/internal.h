@@ -46,6 +46,7 @@ struct ttd_writer {
     ttd_id modules;
     ttd_id threads;
     ttd_id heaps;
+    ttd_list_state list;
     uint64_t event_count;
     /** Effect position of the last event. */
     ttd_position position;

@@ -17,6 +17,9 @@ ttd_status ttd_writer_loss(ttd_writer *writer, const ttd_loss *loss)
 {
     if (loss->reason < 0 || !ttd_writer_knows(writer, loss->thread, writer->threads))
         return ttd_writer_refuse(writer, "loss");
+    const char *wrong = ttd_check_loss(loss);
+    if (wrong)
+        return ttd_writer_refuse(writer, wrong);
     ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_LOSSES);
     if (status != TTD_OK)
         return status;
@@ -30,6 +33,7 @@ ttd_status ttd_writer_loss(ttd_writer *writer, const ttd_loss *loss)
 ttd_status ttd_writer_user_event(ttd_writer *writer, const ttd_user_event *event)
 {
     if (!ttd_position_is_valid(event->position) || (!event->data && event->size != 0) ||
+        (event->flags & ~TTD_USER_EVENT_KEYFRAME) ||
         !ttd_writer_knows(writer, event->thread, writer->threads))
         return ttd_writer_refuse(writer, "user event");
     if (event->size > TTD_STRING_MAX)
@@ -60,6 +64,8 @@ static const char *check_blocks(const ttd_writer *writer, const ttd_live_blocks 
 {
     if (blocks->list < TTD_BLOCKS_KEYFRAME || blocks->list > TTD_BLOCKS_RUNTIME)
         return "list of blocks";
+    if (blocks->list_id == 0)
+        return "number of a list of blocks";
     if (!ttd_position_is_valid(blocks->position))
         return "position of a list of blocks";
     if ((!blocks->blocks && blocks->count != 0) || blocks->count > TTD_ITEMS_MAX)
@@ -70,6 +76,8 @@ static const char *check_blocks(const ttd_writer *writer, const ttd_live_blocks 
         if (block->address <= last)
             return "order of blocks";
         last = block->address;
+        if (!ttd_position_is_valid(block->allocated))
+            return "position of a block";
         if (!ttd_writer_knows(writer, block->thread, writer->threads) ||
             !ttd_writer_knows(writer, block->heap, writer->heaps) ||
             !ttd_writer_knows(writer, block->stack, writer->stack_count))
@@ -93,12 +101,16 @@ ttd_status ttd_writer_live_blocks(ttd_writer *writer, const ttd_live_blocks *blo
 {
     if (writer->failed)
         return TTD_ERROR_MISUSE;
+    ttd_list_state list = writer->list;
     const char *wrong = check_blocks(writer, blocks);
+    if (!wrong)
+        wrong = ttd_list_take(&list, blocks);
     if (wrong)
         return ttd_writer_refuse(writer, wrong);
     ttd_status status = ttd_writer_flush(writer);
     if (status != TTD_OK)
         return status;
+    writer->list = list;
     ttd_encode_live_blocks(&writer->payload, blocks, writer->block_columns);
     return put_items(writer, TTD_KIND_LIVE_BLOCKS, blocks->count, blocks->position);
 }
@@ -131,6 +143,8 @@ static const char *check_map(const ttd_writer *writer, const ttd_memory_map *map
 {
     if (!ttd_page_size_is_valid(map->page_size))
         return "page size";
+    if (map->snapshot == 0)
+        return "number of a snapshot";
     if (!ttd_position_is_valid(map->position))
         return "position of a memory map";
     if ((!map->runs && map->count != 0) || map->count > TTD_ITEMS_MAX)

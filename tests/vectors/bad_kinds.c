@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* Files with one record that is not as it must be: in place of the base file's heaps there is a
+ * chunk of another kind, written byte by byte. */
+#include "vectors/edit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/chunk_edit.h"
+
+/** The invalid sequence as a varint, and as a u64. */
+#define INVALID    0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1
+#define INVALID_64 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF
+#define ZERO_64    0, 0, 0, 0, 0, 0, 0, 0
+#define U32(value) (value) & 0xFF, (value) >> 8 & 0xFF, (value) >> 16 & 0xFF, (value) >> 24 & 0xFF
+
+/** Replaces the heaps by one item of a kind. */
+static void replace(vector_file *file, unsigned kind, uint64_t first_item, const uint8_t *payload,
+                    size_t size)
+{
+    uint8_t *chunk = vector_chunk(file, HEAPS);
+    ttd_put16(chunk + TTD_HEADER_KIND, (uint16_t)kind);
+    ttd_put64(chunk + TTD_HEADER_FIRST_ITEM, first_item);
+    vector_set_payload(file, HEAPS, payload, size);
+}
+
+/** Defines a function that replaces the heaps by one item with the bytes given. */
+#define ITEM(name_, kind_, first_item_, ...)                                                       \
+    static void name_(vector_file *file)                                                           \
+    {                                                                                              \
+        static const uint8_t payload[] = {__VA_ARGS__};                                            \
+        replace(file, kind_, first_item_, payload, sizeof payload);                                \
+    }
+
+/* Modules: action, id, position, path, bias, begin, end, build-id. */
+ITEM(module_action, TTD_KIND_MODULES, 0, 3, 1, 1, 0)
+ITEM(module_id, TTD_KIND_MODULES, 0, 1, 0, 1, 0, 1, 0, 1, 2, 0)
+ITEM(module_position, TTD_KIND_MODULES, 0, 1, 1, INVALID, 0, 1, 0, 1, 2, 0)
+ITEM(module_range, TTD_KIND_MODULES, 0, 1, 1, 1, 0, 1, 0, 2, 1, 0)
+ITEM(module_build_id, TTD_KIND_MODULES, 0, 1, 1, 1, 0, 1, 0, 1, 2, 65, 1, 2, 3, 4)
+
+/* Threads: action, id, position, name. */
+ITEM(thread_position, TTD_KIND_THREADS, 1, 2, 1, INVALID, 0, 0)
+
+/* User events: client, position, wall time, thread, flags, data. */
+#define CLIENT 9, 9, 9, 9, 9, 9, 0x49, 9, 0x89, 9, 9, 9, 9, 9, 9, 9
+ITEM(user_position, TTD_KIND_USER_EVENTS, 0, CLIENT, INVALID, 0, 0, 0, 0, 0)
+ITEM(user_flags, TTD_KIND_USER_EVENTS, 0, CLIENT, 1, 0, 0, 0, 2, 0)
+
+/* Losses: reason, thread, count + 1, last_good, first_good. */
+ITEM(loss_inverted, TTD_KIND_LOSSES, 0, 1, 0, 2, 2, 9, 2, 0)
+ITEM(loss_last, TTD_KIND_LOSSES, 0, 1, 0, 2, INVALID, INVALID, INVALID, INVALID)
+ITEM(loss_first, TTD_KIND_LOSSES, 0, 1, 0, 2, 2, 0, INVALID, 0)
+
+/* Symbols: module, offset, number of frames. */
+ITEM(symbol_frames, TTD_KIND_SYMBOLS, 0, 0, 8, 0x81, 8)
+
+/* Live blocks: list, list_id, flags, reserved, position; sizes of the columns; a block. */
+#define BLOCKS(list, id, flags, reserved, sequence, address, first)                                \
+    U32(list), U32(id), U32(flags), U32(reserved), sequence, ZERO_64, U32(1), U32(1), U32(1),      \
+        U32(first), U32(1), U32(1), U32(1), U32(1), U32(1), address, 24, 1
+#define BLOCKS_END 0, 1, 1, 0, 1
+ITEM(blocks_list, TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(4, 1, 1, 0, ZERO_64, 2, 1), 2, BLOCKS_END)
+ITEM(blocks_id, TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 0, 1, 0, ZERO_64, 2, 1), 2, BLOCKS_END)
+ITEM(blocks_flags, TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 2, 0, ZERO_64, 2, 1), 2, BLOCKS_END)
+ITEM(blocks_reserved, TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 1, 1, ZERO_64, 2, 1), 2, BLOCKS_END)
+ITEM(blocks_position, TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 1, 0, INVALID_64, 2, 1), 2, BLOCKS_END)
+ITEM(blocks_address, TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 1, 0, ZERO_64, 0, 1), 2, BLOCKS_END)
+/* zigzag(-1): from sequence 0 to the invalid one. */
+ITEM(blocks_allocated, TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 1, 0, ZERO_64, 2, 1), 1, BLOCKS_END)
+
+/* Two blocks, at 0x20 and at 0x10. */
+static void blocks_order(vector_file *file)
+{
+    static const uint8_t payload[] = {
+        U32(2), U32(1), U32(1), U32(0), ZERO_64, ZERO_64, U32(2), U32(2), U32(2), U32(2), U32(2),
+        U32(2), U32(2), U32(2), U32(2), 4,       1,       24,     24,     1,      0,      0,
+        0,      0,      0,      1,      1,       1,       1,      0,      0,      1,      1};
+    uint8_t *chunk = vector_chunk(file, HEAPS);
+    ttd_put32(chunk + TTD_HEADER_ITEM_COUNT, 2);
+    replace(file, TTD_KIND_LIVE_BLOCKS, 0, payload, sizeof payload);
+}
+
+/* Two lists of a block at 0x20, the first one open: the second becomes its continuation. */
+static void write_blocks_continued(ttd_memory *memory)
+{
+    ttd_writer_options options = ttd_writer_options_default();
+    options.codec = TTD_CODEC_RAW;
+    ttd_writer *writer = vector_writer(memory, &options);
+    ttd_block block = {.address = 0x20, .size = 24, .event = TTD_UNKNOWN};
+    ttd_live_blocks list = {TTD_BLOCKS_SNAPSHOT, 1, false, {1, 0}, &block, 1};
+    vector_check(ttd_writer_live_blocks(writer, &list));
+    list.list_id = 2;
+    list.last = true;
+    vector_check(ttd_writer_live_blocks(writer, &list));
+    vector_close(writer);
+}
+
+static void blocks_continued(vector_file *file)
+{
+    size_t at = chunk_edit_find(file->data, file->size, 2);
+    ttd_put32(file->data + at + TTD_HEADER_SIZE + TTD_BLOCKS_LIST_ID, 1);
+    chunk_edit_seal(file->data + at, file->size - at);
+}
+
+/* Pages: page_size, reserved, and a page. */
+static void page(vector_file *file, uint64_t first, uint32_t page_size, uint32_t reserved)
+{
+    uint8_t payload[TTD_PAGES_DATA + TTD_PAGE_SIZE_MIN] = {0};
+    ttd_put32(payload + TTD_PAGES_PAGE_SIZE, page_size);
+    ttd_put32(payload + TTD_PAGES_RESERVED, reserved);
+    replace(file, TTD_KIND_PAGES, first, payload, TTD_PAGES_DATA + page_size);
+}
+
+static void pages_first(vector_file *file)
+{
+    page(file, TTD_PAGE_FIRST - 1, TTD_PAGE_SIZE_MIN, 0);
+}
+
+static void pages_size(vector_file *file)
+{
+    page(file, TTD_PAGE_FIRST, TTD_PAGE_SIZE_MIN - 1, 0);
+}
+
+static void pages_reserved(vector_file *file)
+{
+    page(file, TTD_PAGE_FIRST, TTD_PAGE_SIZE_MIN, 1);
+}
+
+/* Memory maps: snapshot, flags, position, page_size, reserved; distance, pages, protection, page.
+ */
+#define MAP(snapshot, flags, sequence, size)                                                       \
+    U32(snapshot), U32(flags), sequence, ZERO_64, U32(size), U32(0)
+ITEM(map_snapshot, TTD_KIND_MEMORY_MAP, 0, MAP(0, 1, ZERO_64, 512), 1, 1, 3, 0)
+ITEM(map_flags, TTD_KIND_MEMORY_MAP, 0, MAP(1, 2, ZERO_64, 512), 1, 1, 3, 0)
+ITEM(map_position, TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, INVALID_64, 512), 1, 1, 3, 0)
+ITEM(map_page_size, TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, ZERO_64, 513), 1, 1, 3, 0)
+ITEM(map_run_empty, TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, ZERO_64, 512), 1, 0, 3, 0)
+ITEM(map_run_protection, TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, ZERO_64, 512), 1, 1, 16, 0)
+/* 2^55 pages of 512 bytes are the whole address space; here they begin at the second. */
+ITEM(map_run_beyond, TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, ZERO_64, 512), 1, 0x80, 0x80, 0x80, 0x80,
+     0x80, 0x80, 0x80, 0x40, 3, 0)
+ITEM(map_page_beyond, TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, ZERO_64, 512), 1, 1, 3, INVALID)
+
+/* The string of id 1 once more. */
+ITEM(string_again, TTD_KIND_STRINGS, 1, 1, 'x')
+
+/* ---- The first and the last chunk ---- */
+
+static void trace_again(vector_file *file)
+{
+    uint8_t payload[TTD_TRACE_SIZE];
+    memcpy(payload, vector_chunk(file, TRACE) + TTD_HEADER_SIZE, sizeof payload);
+    vector_chunk(file, HEAPS)[TTD_HEADER_FLAGS] = TTD_CHUNK_CRITICAL;
+    replace(file, TTD_KIND_TRACE, 0, payload, sizeof payload);
+}
+
+static void trace_parent(vector_file *file)
+{
+    uint8_t *trace = vector_chunk(file, TRACE);
+    ttd_put64(trace + TTD_HEADER_SIZE + TTD_TRACE_PARENT_POSITION, TTD_SEQUENCE_INVALID);
+    chunk_edit_seal(trace, file->size);
+}
+
+/** An LZ4 block of literals only. Returns its size: two bytes more. */
+static size_t to_lz4(uint8_t *block, const uint8_t *raw, size_t size)
+{
+    block[0] = 0xF0;
+    block[1] = (uint8_t)(size - 15);
+    memcpy(block + 2, raw, size);
+    return size + 2;
+}
+
+static void trace_lz4(vector_file *file)
+{
+    uint8_t block[TTD_TRACE_SIZE + 2];
+    size_t size = to_lz4(block, vector_chunk(file, TRACE) + TTD_HEADER_SIZE, TTD_TRACE_SIZE);
+    vector_set_payload(file, TRACE, block, size);
+    uint8_t *trace = vector_chunk(file, TRACE);
+    trace[TTD_HEADER_CODEC] = TTD_CODEC_LZ4;
+    ttd_put32(trace + TTD_HEADER_RAW_SIZE, TTD_TRACE_SIZE);
+    chunk_edit_seal_header(trace);
+}
+
+static void end_lz4(vector_file *file)
+{
+    uint8_t block[TTD_END_SIZE + 2];
+    size_t size = to_lz4(block, vector_chunk(file, END) + TTD_HEADER_SIZE, TTD_END_SIZE);
+    vector_resize(file, file->size + TTD_ALIGNMENT);
+    uint8_t *end = vector_chunk(file, END);
+    memcpy(end + TTD_HEADER_SIZE, block, size);
+    end[TTD_HEADER_CODEC] = TTD_CODEC_LZ4;
+    ttd_put32(end + TTD_HEADER_STORED_SIZE, (uint32_t)size);
+    chunk_edit_seal(end, (size_t)(file->data + file->size - end));
+}
+
+static void critical_missing(vector_file *file)
+{
+    vector_chunk(file, EVENTS)[TTD_HEADER_FLAGS] = 0;
+    chunk_edit_seal_header(vector_chunk(file, EVENTS));
+}
+
+static void critical_set(vector_file *file)
+{
+    vector_chunk(file, STRINGS)[TTD_HEADER_FLAGS] = TTD_CHUNK_CRITICAL;
+    chunk_edit_seal_header(vector_chunk(file, STRINGS));
+}
+
+static void end_item(vector_file *file)
+{
+    ttd_put64(vector_chunk(file, END) + TTD_HEADER_FIRST_ITEM, 1);
+    chunk_edit_seal_header(vector_chunk(file, END));
+}
+
+#define BAD(name_, purpose_, requirements_, damage_, chunk_, what_)                                \
+    {                                                                                              \
+        .name = "bad-" name_, .purpose = purpose_, .requirements = requirements_,                  \
+        .damage = damage_, .status = TTD_ERROR_CORRUPT, .chunk = chunk_, .what = what_             \
+    }
+
+const vector vectors_bad_kinds[] = {
+    BAD("module-action", "a module record that is neither load nor unload", "R-36", module_action,
+        HEAPS, "action of a module"),
+    BAD("module-id-zero", "a module of id 0", "R-36", module_id, HEAPS, "id of a module"),
+    BAD("module-position", "a module loaded at the invalid position", "R-66", module_position,
+        HEAPS, "invalid position"),
+    BAD("module-range", "a module that ends before it begins", "R-36", module_range, HEAPS,
+        "range of a module"),
+    BAD("module-build-id", "a build-id of 65 bytes", "R-36", module_build_id, HEAPS,
+        "value out of range"),
+    BAD("thread-position", "a thread that ended at the invalid position", "R-66", thread_position,
+        HEAPS, "invalid position"),
+    BAD("user-position", "a user event at the invalid position", "R-66", user_position, HEAPS,
+        "invalid position"),
+    BAD("user-flags", "a reserved flag of a user event", "R-67", user_flags, HEAPS,
+        "unknown flags of a user event"),
+    BAD("loss-inverted", "a loss that ends before it begins", "R-68", loss_inverted, HEAPS,
+        "range of a loss"),
+    BAD("loss-last-good", "a loss after the invalid position", "R-66", loss_last, HEAPS,
+        "invalid position"),
+    BAD("loss-first-good", "an invalid position that is not 2^64 - 1 in both numbers", "R-66",
+        loss_first, HEAPS, "invalid position"),
+    BAD("symbol-frames", "a symbol of more frames than it can have", "R-12 R-60", symbol_frames,
+        HEAPS, "value out of range"),
+    BAD("blocks-list", "a list of blocks of a fourth kind", "R-51", blocks_list, HEAPS,
+        "list of blocks"),
+    BAD("blocks-id-zero", "a list of blocks without a number", "R-51", blocks_id, HEAPS,
+        "number of a list of blocks"),
+    BAD("blocks-flags", "a reserved flag of a list of blocks", "R-51", blocks_flags, HEAPS,
+        "unknown flags of a list of blocks"),
+    BAD("blocks-reserved", "a reserved field of a list of blocks", "R-51", blocks_reserved, HEAPS,
+        "reserved field is not zero"),
+    BAD("blocks-position", "a list of blocks at the invalid position", "R-66", blocks_position,
+        HEAPS, "invalid position"),
+    BAD("blocks-address-zero", "a block at address 0", "R-51", blocks_address, HEAPS,
+        "blocks not in order of address"),
+    BAD("blocks-allocated", "a block that was never allocated", "R-66", blocks_allocated, HEAPS,
+        "invalid position"),
+    BAD("blocks-order", "blocks whose addresses do not rise", "R-51", blocks_order, HEAPS,
+        "blocks not in order of address"),
+    BAD("pages-first-id", "a page of a reserved id", "R-52", pages_first, HEAPS,
+        "id of the first page"),
+    BAD("pages-size", "a page size that is no power of two", "R-52", pages_size, HEAPS,
+        "page size"),
+    BAD("pages-reserved", "the reserved field of a chunk of pages", "R-52", pages_reserved, HEAPS,
+        "reserved field is not zero"),
+    BAD("map-snapshot-zero", "a snapshot without a number", "R-53", map_snapshot, HEAPS,
+        "number of a snapshot"),
+    BAD("map-flags", "a reserved flag of a memory map", "R-53", map_flags, HEAPS,
+        "unknown flags of a memory map"),
+    BAD("map-position", "a memory map at the invalid position", "R-66", map_position, HEAPS,
+        "invalid position"),
+    BAD("map-page-size", "a page size of a memory map that is no power of two", "R-53",
+        map_page_size, HEAPS, "page size"),
+    BAD("map-run-empty", "a run without pages", "R-53", map_run_empty, HEAPS, "run without pages"),
+    BAD("map-run-protection", "a protection that does not exist", "R-53", map_run_protection, HEAPS,
+        "value out of range"),
+    BAD("map-run-beyond", "a run that ends after 2^64", "R-53", map_run_beyond, HEAPS,
+        "value out of range"),
+    BAD("map-page-beyond", "a run whose ids end after 2^64", "R-72", map_page_beyond, HEAPS,
+        "page of a run"),
+    {.name = "bad-blocks-continued",
+     .purpose = "a list whose addresses fall from one chunk to the next; only verify looks there",
+     .requirements = "R-74",
+     .write = write_blocks_continued,
+     .damage = blocks_continued,
+     .chunk = VECTOR_NOWHERE,
+     .verify_status = TTD_ERROR_CORRUPT,
+     .verify_what = "order of blocks"},
+    {.name = "bad-string-again",
+     .purpose = "an id that is defined twice: the first counts; only verify looks for that",
+     .requirements = "R-69",
+     .damage = string_again,
+     .chunk = VECTOR_NOWHERE,
+     .verify_status = TTD_ERROR_CORRUPT,
+     .verify_what = "order of strings"},
+    BAD("trace-again", "a second trace chunk", "R-62", trace_again, HEAPS, "second trace chunk"),
+    BAD("trace-parent", "an invalid parent_position that is not 2^64 - 1 in both numbers", "R-66",
+        trace_parent, TRACE, "parent_position"),
+    BAD("trace-lz4", "a compressed trace chunk", "R-63", trace_lz4, TRACE,
+        "codec of a trace or an End chunk"),
+    BAD("end-lz4", "a compressed End chunk", "R-63", end_lz4, END,
+        "codec of a trace or an End chunk"),
+    BAD("end-first-item", "an End chunk whose item is not number 0", "R-63", end_item, END,
+        "number of items"),
+    BAD("critical-missing", "events that are not critical", "R-64", critical_missing, EVENTS,
+        "critical flag of a chunk"),
+    BAD("critical-set", "strings that are critical", "R-64", critical_set, STRINGS,
+        "critical flag of a chunk"),
+    {.name = NULL},
+};
