@@ -124,7 +124,9 @@ static int find(session *work, const void *context)
     heap_state_wishes wishes = {.split = view_split(views),
                                 .has_stacks_in_tables =
                                     views->include.count || views->exclude.count,
-                                .keeps_blocks = options->shows_blocks};
+                                .keeps_blocks = options->shows_blocks,
+                                .has_address = options->has_address,
+                                .address = options->address};
     heap_batch_hook hook = source_hook(&work->trace);
     ttd_status found = heap_state_find(work->trace.reader, sidecar_use(work, data.at), data.at,
                                        &wishes, &hook, &state, &error);

@@ -5,6 +5,7 @@
 
 #include "heap/conditions.h"
 #include "heap/freed.h"
+#include "heap/neighbours.h"
 #include "heap/pass.h"
 
 typedef enum heap_error_kind {
@@ -34,14 +35,6 @@ typedef enum heap_error_kind {
 /** More findings that differ are only counted. */
 #define HEAP_FINDINGS_MAX 65536
 
-/** A live block that lies beside another. */
-typedef struct heap_neighbour {
-    /** 0 if there is none. */
-    uint64_t address;
-    uint64_t size;
-    heap_place allocated;
-} heap_neighbour;
-
 typedef struct heap_finding {
     heap_error_kind kind;
     /** The call, and the address given to it; for an allocation, the one returned. */
@@ -61,11 +54,10 @@ typedef struct heap_finding {
     heap_place released;
     /** Who destroyed, protected or locked the heap. */
     heap_place conflict;
-    /** The signal that the process died of before the call returned, or 0; and what lay before and
-     * after the address then. */
+    /** The signal that the process died of before the call returned, or 0; and what lay beside the
+     * address then. */
     uint32_t signal;
-    heap_neighbour before;
-    heap_neighbour after;
+    heap_neighbours neighbours;
     /** False if what is missing in the trace, or was forgotten, may be the cause. */
     bool is_certain;
 } heap_finding;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/last_calls.h"
 
-#include "heap/locate.h"
-
 /* Signals that a fault of the program raises, as the recorder's system numbers them: SIGILL,
  * SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS. */
 static bool is_fault(uint32_t signal)
@@ -39,22 +37,13 @@ bool heap_last_calls_see(heap_last_calls *last, const ttd_event *event)
     return !ttd_event_returned(event) && last->count < HEAP_LAST_CALLS_MAX;
 }
 
-static heap_neighbour neighbour_of(const heap_block *block)
-{
-    return block ? (heap_neighbour){block->address, block->size, heap_place_of_block(block)}
-                 : (heap_neighbour){.address = 0};
-}
-
 void heap_last_calls_add(heap_last_calls *last, const heap_finding *call, const heap_live *live)
 {
     heap_finding *added = &last->calls[last->count++];
-    const heap_block *before = NULL, *after = NULL;
     *added = *call;
     added->signal = last->signal;
     if (live && call->address)
-        heap_live_neighbours(live, call->address, &before, &after);
-    added->before = neighbour_of(before);
-    added->after = neighbour_of(after);
+        added->neighbours = heap_neighbours_find(live, call->address);
 }
 
 static bool is_about(const heap_finding *finding, const heap_finding *call)
@@ -109,8 +98,7 @@ ttd_status heap_last_calls_report(const heap_last_calls *last, heap_errors *erro
             status = heap_errors_add(errors, call);
             continue;
         }
-        known->before = call->before;
-        known->after = call->after;
+        known->neighbours = call->neighbours;
     }
     remove_others(last, errors);
     put_first(errors);

@@ -12,17 +12,3 @@ const heap_block *heap_live_containing(const heap_live *live, uint64_t address)
     }
     return best;
 }
-
-void heap_live_neighbours(const heap_live *live, uint64_t address, const heap_block **before,
-                          const heap_block **after)
-{
-    const heap_block *block;
-    size_t cursor = 0;
-    *before = *after = NULL;
-    while ((block = heap_live_each(live, &cursor))) {
-        if (block->address < address && (!*before || block->address > (*before)->address))
-            *before = block;
-        if (block->address > address && (!*after || block->address < (*after)->address))
-            *after = block;
-    }
-}

@@ -18,11 +18,4 @@ static inline bool heap_block_covers(const heap_block *block, uint64_t first, ui
  */
 const heap_block *heap_live_containing(const heap_live *live, uint64_t address);
 
-/**
- * The live blocks that begin next before and after `address`; NULL where there is none. Looks at
- * every block.
- */
-void heap_live_neighbours(const heap_live *live, uint64_t address, const heap_block **before,
-                          const heap_block **after);
-
 #endif

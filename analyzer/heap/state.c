@@ -49,14 +49,16 @@ ttd_status heap_state_find(ttd_reader *reader, const heap_keyframes *keyframes, 
 {
     begin(state, wishes);
     heap_pass pass;
-    bool only_sums =
-        wishes->split == HEAP_SPLIT_NONE && !wishes->has_stacks_in_tables && !wishes->keeps_blocks;
+    bool only_sums = wishes->split == HEAP_SPLIT_NONE && !wishes->has_stacks_in_tables &&
+                     !wishes->keeps_blocks && !wishes->has_address;
     ttd_status status = heap_pass_run_sums(&pass, reader, keyframes, at,
                                            only_sums ? &state->tables : NULL, hook, error);
     if (status == TTD_OK)
         status = collect(state, &pass.cursor.replay.live);
     if (status == TTD_OK && wishes->keeps_blocks)
         status = copy_blocks(state, &pass.cursor.replay.live);
+    if (status == TTD_OK && wishes->has_address)
+        state->neighbours = heap_neighbours_find(&pass.cursor.replay.live, wishes->address);
     heap_pass_end(&pass, &state->outcome);
     if (status == TTD_OK)
         status = heap_tables_sort(&state->tables);

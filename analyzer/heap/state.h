@@ -3,6 +3,7 @@
 #ifndef ANALYZER_HEAP_STATE_H
 #define ANALYZER_HEAP_STATE_H
 
+#include "heap/neighbours.h"
 #include "heap/pass.h"
 #include "heap/tables.h"
 
@@ -12,6 +13,8 @@ typedef struct heap_state {
     /** Copies of all blocks by address, if they were asked for. */
     heap_block *blocks;
     size_t block_count;
+    /** What lies beside the address that was asked for, if one was. */
+    heap_neighbours neighbours;
     heap_outcome outcome;
 } heap_state;
 
@@ -24,6 +27,9 @@ typedef struct heap_state_wishes {
     bool has_stacks_in_tables;
     /** Set state->blocks. */
     bool keeps_blocks;
+    /** Set state->neighbours, to those of an address. */
+    bool has_address;
+    uint64_t address;
 } heap_state_wishes;
 
 /**

@@ -45,28 +45,6 @@ static void text_block(out *output, const heap_finding *finding)
     out_char(output, '\n');
 }
 
-/* What lies beside the block in memory: it may have been written beyond its end. */
-static void text_neighbour(report *to, const heap_finding *finding, const heap_neighbour *block,
-                           const char *which)
-{
-    out *output = to->output;
-    bool is_before = block == &finding->before;
-    uint64_t apart =
-        is_before ? finding->address - block->address : block->address - finding->address;
-    if (!block->address)
-        return;
-    out_text(output, "  the block ");
-    out_text(output, which);
-    out_text(output, " it, at ");
-    out_hex(output, block->address);
-    out_text(output, is_before ? ", begins " : ", ");
-    report_count(output, apart, "byte");
-    out_text(output, is_before ? " before it and has " : " behind it, has ");
-    report_count(output, block->size, "byte");
-    out_char(output, '\n');
-    report_place_text(to, "allocated", &block->allocated);
-}
-
 static const char *conflict_text(const heap_finding *finding)
 {
     switch (finding->kind) {
@@ -98,8 +76,7 @@ static void text_finding(report *to, const heap_finding *finding)
     report_place_text(to, "allocated", &finding->allocated);
     report_place_text(to, "released before", &finding->released);
     report_place_text(to, conflict_text(finding), &finding->conflict);
-    text_neighbour(to, finding, &finding->before, "before");
-    text_neighbour(to, finding, &finding->after, "behind");
+    report_neighbours_text(to, &finding->neighbours, finding->address);
     if (!finding->is_certain) {
         out_alarm(output);
         out_text(output, "  uncertain");
@@ -171,19 +148,6 @@ static void json_block(json *writer, const heap_finding *finding)
     json_end_object(writer);
 }
 
-static void json_neighbour(report *to, json *writer, const char *key, const heap_neighbour *block)
-{
-    if (!block->address) {
-        json_null(writer, key);
-        return;
-    }
-    json_begin_object(writer, key);
-    json_hex(writer, "address", block->address);
-    json_unsigned(writer, "size", block->size);
-    report_place_json(to, writer, "allocated", &block->allocated);
-    json_end_object(writer);
-}
-
 static void json_finding(report *to, json *writer, const heap_finding *finding)
 {
     json_begin_object(writer, NULL);
@@ -208,8 +172,7 @@ static void json_finding(report *to, json *writer, const heap_finding *finding)
     report_place_json(to, writer, "released", &finding->released);
     report_place_json(to, writer, "conflict", &finding->conflict);
     json_count(writer, "signal", finding->signal ? finding->signal : TTD_UNKNOWN);
-    json_neighbour(to, writer, "before", &finding->before);
-    json_neighbour(to, writer, "after", &finding->after);
+    report_neighbours_json(to, writer, &finding->neighbours);
     json_end_object(writer);
 }
 

@@ -278,6 +278,11 @@ void report_place_json(report *to, json *writer, const char *key, const heap_pla
 /** Writes a line such as "allocated by malloc() at FAB:17B1 in thread 1", and the stack. */
 void report_place_text(report *to, const char *what, const heap_place *place);
 
+/** Writes what lies beside an address, and who allocated it. */
+void report_neighbours_text(report *to, const heap_neighbours *neighbours, uint64_t address);
+/** The same as the members `before` and `after`. */
+void report_neighbours_json(report *to, json *writer, const heap_neighbours *neighbours);
+
 /** Writes groups as an array of objects. */
 void report_groups_json(report *to, json *writer, const char *key, const heap_groups *groups,
                         size_t limit);

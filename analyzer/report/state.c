@@ -81,6 +81,7 @@ static void json_address(report *to, json *writer, const report_state *data)
     json_count(writer, "offset", owner ? history->first - owner->block.address : TTD_UNKNOWN);
     report_owner_json(to, writer, "block", owner);
     report_owner_json(to, writer, "next", heap_history_after(history, data->at));
+    report_neighbours_json(to, writer, &data->state->neighbours);
     json_end_object(writer);
 }
 

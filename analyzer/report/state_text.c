@@ -84,20 +84,21 @@ static void text_address(report *to, const report_state *data)
         out_text(output, "next in ");
         report_owner_text(to, after);
     }
-    out_char(output, '\n');
+    report_neighbours_text(to, &data->state->neighbours, history->first);
 }
 
-void text_state(report *to, const report_state *data)
+static void text_tables(report *to, const report_state *data)
 {
     const heap_state *state = data->state;
-    out *output = to->output;
     report_groups_text(to, &state->tables.by[HEAP_BY_STACK], data->limit, false);
     text_table(to, &state->tables.by[HEAP_BY_HEAP], text_heap);
     text_table(to, &state->tables.by[HEAP_BY_THREAD], text_thread);
     text_table(to, &state->tables.by[HEAP_BY_SIZE], text_size);
-    text_blocks(to, state);
-    if (data->history)
-        text_address(to, data);
+}
+
+static void text_totals(report *to, const heap_state *state)
+{
+    out *output = to->output;
     out_bold(output);
     out_text(output, "Live at ");
     out_position(output, state->outcome.position);
@@ -113,5 +114,18 @@ void text_state(report *to, const report_state *data)
         report_count(output, state->outcome.in_flight, "reallocation");
         out_text(output, " in flight at this position, not counted\n");
     }
+}
+
+/* Who asks for an address is answered that alone. */
+void text_state(report *to, const report_state *data)
+{
+    const heap_state *state = data->state;
+    if (!data->history)
+        text_tables(to, data);
+    text_blocks(to, state);
+    if (data->history)
+        text_address(to, data);
+    else
+        text_totals(to, state);
     report_doubts_text(to);
 }

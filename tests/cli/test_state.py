@@ -85,6 +85,22 @@ class State(TestCase):
         self.assertIn("next in 0x2010, 8 bytes\n", text)
         text = self.run_ok("state", "--at", "1:0", "--address", "0x2017", self.trace).text
         self.assertIn("0x2017 lies 23 bytes inside the block at 0x2000, 50 bytes\n", text)
+        # The answer alone, without the heap before it.
+        self.assertTrue(text.startswith("0x2017 "), text)
+        self.assertNotIn("Live at", text)
+
+    def test_neighbours_of_an_address(self):
+        found = self.state("end", "--address", "0x2800")["address"]
+        self.assertEqual((found["before"]["address"], found["before"]["size"],
+                          found["before"]["allocated"]["position"], found["after"]["address"]),
+                         ("0x2010", 8, "2:2", "0x3000"))
+        inside = self.state("end", "--address", "0x2012")["address"]
+        self.assertEqual((inside["before"], inside["after"]["address"]), (None, "0x3000"))
+        text = self.run_ok("state", "--address", "0x2800", self.trace).text
+        self.assertIn("  the block before it, at 0x2010, begins 2,032 bytes before it and has 8 bytes\n",
+                      text)
+        self.assertIn("  the block behind it, at 0x3000, 2,048 bytes behind it, has 700 bytes\n",
+                      text)
 
     def test_uncertain(self):
         script = Script().basics()

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/neighbours.h"
+
+#include "heap/locate.h"
+
+static heap_neighbour neighbour_of(const heap_block *block)
+{
+    return block ? (heap_neighbour){block->address, block->size, heap_place_of_block(block)}
+                 : (heap_neighbour){.allocated = heap_place_none()};
+}
+
+heap_neighbours heap_neighbours_find(const heap_live *live, uint64_t address)
+{
+    const heap_block *before = NULL, *after = NULL, *block;
+    size_t cursor = 0;
+    while ((block = heap_live_each(live, &cursor))) {
+        if (heap_block_covers(block, address, address))
+            continue;
+        if (block->address < address && (!before || block->address > before->address))
+            before = block;
+        if (block->address > address && (!after || block->address < after->address))
+            after = block;
+    }
+    return (heap_neighbours){neighbour_of(before), neighbour_of(after)};
+}
