@@ -15,6 +15,7 @@
 #include "collect/collector.h"
 #include "collect/messages.h"
 #include "launch.h"
+#include "signals.h"
 
 static const char help[] =
     "Usage: ttdrecord [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
@@ -81,30 +82,6 @@ static void parse_options(int argc, char **argv, struct options *options)
         message("no program given\nTry 'ttdrecord --help'.");
         exit(EXIT_RECORDER);
     }
-}
-
-static volatile sig_atomic_t launched_pid;
-static volatile sig_atomic_t launched_done;
-static volatile sig_atomic_t detach; /* how often that was asked for */
-
-/* What a terminal sends reaches the program as well; what is sent to us alone is passed on. */
-static void on_signal(int number, siginfo_t *info, void *context)
-{
-    (void)context;
-    if (launched_done)
-        detach++;
-    else if (info->si_code <= 0 && launched_pid > 0)
-        kill(launched_pid, number);
-}
-
-static void catch_signals(void)
-{
-    static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-    struct sigaction old, action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
-    signal(SIGPIPE, SIG_IGN);
 }
 
 /* The command, for people, in the trace's metadata. */
@@ -204,15 +181,16 @@ static int record(const struct options *options, const char *path, const char *p
         launch_cancel(&launch);
         return EXIT_OUTPUT;
     }
-    launched_pid = launch.pid;
-    catch_signals();
+    signals_catch(launch.pid);
     allow_many_files();
     if (!launch_go(&launch)) {
         collector_close(&collector);
         return EXIT_CANNOT_RUN;
     }
-    collector.done = &launched_done;
-    collector_run(&collector, &detach);
+    collector.done = &signals_seen.done;
+    collector.wants_stop = signals_want_stop;
+    collector.stop = signals_stop;
+    collector_run(&collector, &signals_seen.detach);
     print_warnings(&collector);
     if (!options->quiet && collector.first_attached)
         print_summary(&collector, options);

@@ -70,9 +70,38 @@ static void add_process(struct collector *collector, uint32_t index)
 
 static void reap_launched(struct collector *collector)
 {
-    if (!collector->launched_done &&
-        waitpid(collector->launched, &collector->launched_status, WNOHANG) == collector->launched)
+    int status;
+    while (!collector->launched_done &&
+           waitpid(collector->launched, &status, WNOHANG | WUNTRACED | WCONTINUED) > 0) {
+        collector->launched_stop = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+        if (WIFSTOPPED(status) || WIFCONTINUED(status))
+            continue;
+        collector->launched_status = status;
         *collector->done = collector->launched_done = true;
+    }
+}
+
+static bool others_run(const struct collector *collector)
+{
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        uint32_t pid = collector->processes.items[i]->pid;
+        if (pid != (uint32_t)collector->launched && origin_is_running(pid))
+            return true;
+    }
+    return false;
+}
+
+/* Stops where the launched program has, so that who started us sees it; all that was published is
+ * in the files then. Nobody collects meanwhile, so not while others run, unless that is asked for.
+ */
+static void follow_stop(struct collector *collector)
+{
+    if (collector->launched_stop == 0 || (others_run(collector) && !collector->wants_stop()))
+        return;
+    for (size_t i = 0; i < collector->processes.count; i++)
+        trace_flush(collector->processes.items[i]->trace);
+    collector->stop(collector->launched_stop);
+    collector->launched_stop = 0;
 }
 
 static bool has_exited(struct collector *collector, const struct process *process)
@@ -300,6 +329,8 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         if (collector->launched_done && collector->processes.count == 0)
             break;
         idle = taken != 0 || finishes ? 0 : idle + 1;
+        if (idle > 0)
+            follow_stop(collector);
         host_sleep(&collector->host, attention, idle < IDLE_ROUNDS ? SLEEP_BUSY_MS : SLEEP_IDLE_MS);
     }
     detach_all(collector);

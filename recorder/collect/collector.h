@@ -18,8 +18,12 @@ struct collector {
     pid_t launched;
     int launched_status; /* as from waitpid(), once `launched_done` */
     bool launched_done;
+    int launched_stop;           /* the signal that it is stopped by; 0 if it is not */
     volatile sig_atomic_t *done; /* set once the launched program has ended */
-    const char *command;         /* of the launched program, for people */
+    /* Whether we are to stop with the program, even while other recorded processes run. */
+    bool (*wants_stop)(void);
+    void (*stop)(int number); /* stops this process, until it goes on */
+    const char *command;      /* of the launched program, for people */
     struct group group;
     struct processes processes;
     uint32_t attention; /* the channel's, when it was last looked at */

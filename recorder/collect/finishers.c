@@ -48,12 +48,16 @@ static void on_signal(int number)
     symbolize_stop();
 }
 
-/* Signals are passed on to the program by one process only. */
+/* Signals are passed on to the program by one process only; who sends one to the whole process
+ * group does not mean this process. */
 static void set_signals(void)
 {
-    static const int ignored[] = {SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
-    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
-        signal(ignored[i], SIG_IGN);
+    static const int standard[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGTRAP, SIGSYS,
+                                   SIGABRT, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGCHLD};
+    for (int number = 1; number <= SIGRTMAX; number++)
+        signal(number, SIG_IGN);
+    for (size_t i = 0; i < sizeof standard / sizeof *standard; i++)
+        signal(standard[i], SIG_DFL);
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal}, NULL);
 }
 

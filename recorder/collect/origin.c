@@ -67,22 +67,37 @@ static bool status_of_reaped(int pidfd, int *status)
     return true;
 }
 
-static bool status_of_zombie(uint32_t pid, int *status)
+/* The fields of /proc/PID/stat from the state on, in `line`; NULL if there are none. */
+static const char *read_state(uint32_t pid, char line[2048])
 {
-    enum { FIELDS_BEFORE_EXIT_CODE = 48 }; /* after the state, which follows the name */
-    char path[64], line[2048];
+    char path[64];
     snprintf(path, sizeof path, "/proc/%u/stat", pid);
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return false;
-    size_t got = fread(line, 1, sizeof line - 1, file);
+        return NULL;
+    size_t got = fread(line, 1, 2047, file);
     fclose(file);
     line[got] = '\0';
     /* The name may contain anything, also parentheses. */
     const char *at = strrchr(line, ')');
-    if (at == NULL || strlen(at) < 4 || (at[2] != 'Z' && at[2] != 'X'))
+    return at != NULL && strlen(at) >= 4 ? at + 2 : NULL;
+}
+
+bool origin_is_running(uint32_t pid)
+{
+    char line[2048];
+    const char *state = read_state(pid, line);
+    return state != NULL && strchr("TtZX", *state) == NULL;
+}
+
+static bool status_of_zombie(uint32_t pid, int *status)
+{
+    enum { FIELDS_BEFORE_EXIT_CODE = 48 }; /* after the state, which follows the name */
+    char line[2048];
+    const char *at = read_state(pid, line);
+    if (at == NULL || (*at != 'Z' && *at != 'X'))
         return false;
-    at += 3;
+    at++;
     for (int i = 0; i < FIELDS_BEFORE_EXIT_CODE && at != NULL; i++)
         at = strchr(at + 1, ' ');
     return at != NULL && sscanf(at, "%d", status) == 1;

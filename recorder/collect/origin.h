@@ -15,6 +15,9 @@ void origin_describe(struct trace *trace);
 /* Writes what the process image in a slot is; `command` instead of its own, unless that is NULL. */
 void origin_image(struct trace *trace, const struct process_slot *slot, const char *command);
 
+/* Whether a process is there, and neither stopped nor ended. */
+bool origin_is_running(uint32_t pid);
+
 /*
  * The exit status, as from waitpid(), of a process that has ended and is not our child: from the
  * kernel's record of it as long as its parent has not waited for it, or from its pidfd (Linux

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -59,9 +60,11 @@ static bool has_ended(uint32_t pid)
     struct pollfd wanted = {.fd = pidfd, .events = POLLIN};
     if (pidfd < 0)
         return true;
-    bool ended = poll(&wanted, 1, ENDED_WAIT_MS) == 1;
+    int found;
+    while ((found = poll(&wanted, 1, ENDED_WAIT_MS)) < 0 && errno == EINTR)
+        ;
     close(pidfd);
-    return ended;
+    return found == 1;
 }
 
 /* Whether nothing of it was lost. */

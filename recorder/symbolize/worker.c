@@ -21,14 +21,16 @@ enum { PIPE_FD = 3 };
 /* More than that is not kept while a program is recorded, which needs memory, too. */
 #define RESIDENT_MAX (UINT64_C(256) << 20)
 
-/* The terminal's signals are for the parent to act on; it kills this process if need be. */
+/* What is sent to the whole process group is for the parent to act on, which kills this process if
+ * need be. */
 static void set_signals(void)
 {
-    static const int ignored[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};
+    static const int standard[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGTRAP,
+                                   SIGSYS,  SIGABRT, SIGCONT, SIGCHLD, SIGXCPU};
     for (int number = 1; number < NSIG; number++)
-        (void)signal(number, SIG_DFL);
-    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
-        (void)signal(ignored[i], SIG_IGN);
+        (void)signal(number, SIG_IGN);
+    for (size_t i = 0; i < sizeof standard / sizeof *standard; i++)
+        (void)signal(standard[i], SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, NULL);

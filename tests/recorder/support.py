@@ -14,7 +14,7 @@ ANALYZER = os.environ['TTDANALYZE']
 PROGRAMS = pathlib.Path(os.environ['PROGRAMS'])
 COUNTER = os.environ['COUNTER']
 # Long enough for a machine that is busy with something else.
-PATIENCE = 120
+PATIENCE = int(os.environ.get("PATIENCE", 120))
 
 
 def program(name):

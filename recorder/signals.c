@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WATCH_NS = 20 * 1000 * 1000 };
+
+struct signals signals_seen;
+
+static pid_t program_pid;
+static int program_pidfd = -1; /* the process id may be another's once the program has ended */
+static volatile sig_atomic_t wants_stop;
+static volatile sig_atomic_t was_stopped; /* by signals_stop(), and not gone on since */
+
+static bool is_fault(int number)
+{
+    return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
+           number == SIGTRAP || number == SIGSYS || number == SIGABRT;
+}
+
+static bool is_stop(int number)
+{
+    return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
+}
+
+static bool ends_recording(int number)
+{
+    return number == SIGINT || number == SIGQUIT || number == SIGTERM || number == SIGHUP;
+}
+
+/* Whether the system sends the signal to the process group, or because of what we do ourselves. */
+static bool is_not_for_the_program(int number)
+{
+    static const int numbers[] = {SIGINT,  SIGQUIT,  SIGHUP,  SIGTSTP, SIGTTIN, SIGTTOU,
+                                  SIGCONT, SIGWINCH, SIGPIPE, SIGXFSZ, SIGXCPU, SIGCHLD};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
+}
+
+static void send(int number, siginfo_t *info)
+{
+    /* A value is passed on as it is, with its sender; without one the sender is us. */
+    siginfo_t *told = info->si_code == SI_QUEUE ? info : NULL;
+    if (program_pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, program_pidfd, number, told, 0);
+    else if (told != NULL)
+        syscall(SYS_rt_sigqueueinfo, program_pid, number, told);
+    else
+        kill(program_pid, number);
+}
+
+/* The state of the program, as in /proc; 0 if it is not known. */
+static char program_state(void)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)program_pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = file >= 0 ? read(file, line, sizeof line - 1) : -1;
+    if (file >= 0)
+        close(file);
+    if (size <= 0)
+        return 0;
+    line[size] = '\0';
+    const char *name_end = strrchr(line, ')');
+    return name_end != NULL && name_end[1] == ' ' ? name_end[2] : 0;
+}
+
+/* A shell lets a stopped process group go on: the program has had the signal then, unless it was
+ * sent to us alone. */
+static void pass_on_continue(siginfo_t *info, bool is_sent)
+{
+    bool stood = was_stopped;
+    wants_stop = was_stopped = false;
+    if (stood ? program_state() == 'T' : is_sent)
+        send(SIGCONT, info);
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    int before = errno;
+    bool is_sent = info->si_code <= 0 && info->si_pid != getpid();
+    if (is_fault(number) && !is_sent) {
+        signal(number, SIG_DFL);
+        raise(number);
+    } else if (signals_seen.done && is_stop(number)) {
+        raise(SIGSTOP);
+    } else if (signals_seen.done) {
+        signals_seen.detach += ends_recording(number);
+    } else if (number == SIGCONT) {
+        pass_on_continue(info, is_sent);
+    } else {
+        wants_stop |= is_stop(number);
+        if (is_sent || !is_not_for_the_program(number))
+            send(number, info);
+    }
+    errno = before;
+}
+
+static void catch_one(int number)
+{
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+    sigaction(number, &action, NULL);
+}
+
+void signals_catch(pid_t program)
+{
+    sigset_t none;
+    program_pid = program;
+    program_pidfd = (int)syscall(SYS_pidfd_open, program, 0);
+    /* But KILL and STOP, and the two that the C library keeps for itself. */
+    for (int number = 1; number <= SIGRTMAX; number++)
+        catch_one(number);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+bool signals_want_stop(void)
+{
+    return wants_stop;
+}
+
+/* In a process of its own: wakes the one that is stopped once the program is not stopped any more,
+ * as by a SIGCONT that somebody sent to the program alone. It may be about to stop: so repeatedly.
+ */
+static _Noreturn void watch(pid_t recorder)
+{
+    const struct timespec pause = {.tv_nsec = WATCH_NS};
+    for (int number = 1; number <= SIGRTMAX; number++)
+        if (!is_fault(number) && number != SIGCONT)
+            signal(number, SIG_IGN);
+    signal(SIGCONT, SIG_DFL);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+        _exit(1);
+    while (getppid() == recorder) {
+        if (program_state() != 'T')
+            kill(recorder, SIGCONT);
+        nanosleep(&pause, NULL);
+    }
+    _exit(0);
+}
+
+void signals_stop(int number)
+{
+    pid_t self = getpid(), watcher = fork();
+    if (watcher == 0)
+        watch(self);
+    if (watcher < 0)
+        return; /* nobody would wake us */
+    was_stopped = true;
+    if (number != SIGSTOP)
+        signal(number, SIG_DFL);
+    raise(number);
+    if (number != SIGSTOP)
+        catch_one(number);
+    kill(watcher, SIGKILL);
+    while (waitpid(watcher, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
