@@ -93,9 +93,11 @@ static int print(session *work, const errors_options *options, heap_errors *erro
 {
     session_doubts(work, &errors->losses, &errors->counts, ttd_position_max(), true,
                    errors->position);
-    int status = judge_all(work, errors);
+    work->needs_known_patterns = options->error_status;
+    bool needs_names = errors->count || view_has_filter(&work->options.view);
+    int status = session_names(work, needs_names);
     if (status == STATUS_OK)
-        status = session_names(work, errors->count);
+        status = judge_all(work, errors);
     if (status == STATUS_OK)
         status = session_output(work, true);
     if (status != STATUS_OK)

@@ -2,6 +2,7 @@
 /* ttdanalyze events */
 #include "cli/exit.h"
 #include "cli/filter.h"
+#include "cli/message.h"
 #include "cli/session.h"
 
 enum {
@@ -117,6 +118,8 @@ typedef struct lister {
     bound to;
     uint64_t count;
     bool has_end;
+    /** Kinds of definitions that were read. */
+    uint32_t defined;
     /** What is missing; what damage takes away is known only once it is reached. */
     heap_losses losses;
     /** The last event that was looked at, and whether there may be more of them. */
@@ -205,6 +208,28 @@ static int seek(session *work, const bound *from)
     return status == TTD_OK ? STATUS_OK : source_fail(&work->trace, status, &error);
 }
 
+/* Where nothing has passed, says which part of the filter names what the trace does not have. */
+static int check_filter(lister *list)
+{
+    session *work = list->work;
+    const filter *wanted = &list->options->filter;
+    uint32_t kinds = filter_known_kinds(wanted);
+    int status = STATUS_OK;
+    if (list->count || !kinds)
+        return STATUS_OK;
+    if (kinds & ~list->defined)
+        status = source_define(&work->trace, kinds & ~list->defined, &work->names);
+    for (int part = 0; part < FILTER_NAMES && status == STATUS_OK; part++) {
+        bool is_known = true;
+        status =
+            session_check(work, filter_knows(wanted, &work->names, (filter_name)part, &is_known));
+        if (!is_known)
+            message("warning: %s: nothing in the trace is what %s names", work->trace.path,
+                    filter_option((filter_name)part));
+    }
+    return status;
+}
+
 /* Lists what comes from where the reader is. */
 static int list_all(lister *list)
 {
@@ -218,7 +243,7 @@ static int list_all(lister *list)
     work->has_reasons = work->options.format->events_end;
     if (work->has_reasons)
         work->options.format->events_end(&work->report);
-    return status;
+    return status == STATUS_OK ? check_filter(list) : status;
 }
 
 static int list_events(session *work, events_options *options)
@@ -228,6 +253,7 @@ static int list_events(session *work, events_options *options)
     uint32_t kinds = TTD_KIND_BIT(TTD_KIND_HEAPS) | filter_kinds(&options->filter);
     if (options->shown.shows_stacks)
         kinds |= TTD_KINDS_DEFINITIONS;
+    list.defined = kinds;
     int status = find_bound(work, &options->from, &list.from);
     if (status == STATUS_OK)
         status = find_bound(work, &options->to, &list.to);

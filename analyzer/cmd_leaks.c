@@ -125,6 +125,7 @@ static int find(session *work, const void *context)
 {
     const leaks_options *options = context;
     ttd_position at;
+    work->needs_known_patterns = options->error_status;
     int status = moment_resolve(&options->at, MOMENT_STATE, &work->trace, &at);
     if (status != STATUS_OK)
         return status;

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "symbols/names.h"
+
 void filter_init(filter *wanted)
 {
     memset(wanted, 0, sizeof *wanted);
@@ -203,4 +205,72 @@ bool filter_passes(filter *wanted, definitions *names, const ttd_event *event)
     if (!wanted->stack_pattern)
         return event->stack == wanted->stack;
     return passes_pattern(wanted, names, event->stack);
+}
+
+/* ---- What is named ---- */
+
+const char *filter_option(filter_name part)
+{
+    static const char *const names[FILTER_NAMES] = {"--thread", "--heap", "--stack"};
+    return names[part];
+}
+
+uint32_t filter_known_kinds(const filter *wanted)
+{
+    uint32_t kinds = 0;
+    if (wanted->has_thread)
+        kinds |= TTD_KIND_BIT(TTD_KIND_THREADS);
+    if (wanted->has_heap)
+        kinds |= TTD_KIND_BIT(TTD_KIND_STRINGS) | TTD_KIND_BIT(TTD_KIND_HEAPS);
+    if (wanted->has_stack)
+        kinds |= TTD_KINDS_DEFINITIONS;
+    return kinds;
+}
+
+/* Whether a table has a thread or heap that a filter lets pass. */
+static bool has_owner(const filter *wanted, const definitions *names, bool is_thread)
+{
+    const idtable *table = is_thread ? &names->threads : &names->heaps;
+    for (size_t run = 0; run < table->run_count; run++) {
+        for (size_t i = 0; i < table->runs[run].count; i++) {
+            ttd_id id = table->runs[run].first + (ttd_id)i;
+            ttd_event event = {.thread = id, .heap = id};
+            if (is_thread ? passes_thread(wanted, names, &event)
+                          : passes_heap(wanted, names, &event))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool matches_name(const void *context, ttd_string name)
+{
+    return text_matches(context, name);
+}
+
+static ttd_status knows_stack(const filter *wanted, definitions *names, bool *is_known)
+{
+    ttd_stack stack;
+    names_matcher matcher = {wanted->stack_pattern, matches_name, .takes_files = false};
+    if (wanted->stack_pattern)
+        return names_find(names, &matcher, is_known);
+    /* 0 is no stack, which events may have. */
+    *is_known = !wanted->stack;
+    if (!wanted->stack || wanted->stack > UINT32_MAX)
+        return TTD_OK;
+    ttd_status status = definitions_stack(names, (ttd_id)wanted->stack, &stack);
+    *is_known = status == TTD_OK;
+    return status == TTD_END ? TTD_OK : status;
+}
+
+ttd_status filter_knows(const filter *wanted, definitions *names, filter_name part, bool *is_known)
+{
+    *is_known = true;
+    if (part == FILTER_STACK && wanted->has_stack)
+        return knows_stack(wanted, names, is_known);
+    if (part == FILTER_THREAD && wanted->has_thread)
+        *is_known = has_owner(wanted, names, true);
+    if (part == FILTER_HEAP && wanted->has_heap)
+        *is_known = has_owner(wanted, names, false);
+    return TTD_OK;
 }

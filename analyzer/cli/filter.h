@@ -49,6 +49,19 @@ bool filter_set_stack(filter *wanted, const char *text);
 /** Kinds of definitions that the filter needs. */
 uint32_t filter_kinds(const filter *wanted);
 
+/** What each part of a filter names that can be misspelled. */
+typedef enum filter_name { FILTER_THREAD, FILTER_HEAP, FILTER_STACK, FILTER_NAMES } filter_name;
+
+/** The option of a part, such as "--thread". Static. */
+const char *filter_option(filter_name part);
+
+/** Kinds of definitions that filter_knows() needs. */
+uint32_t filter_known_kinds(const filter *wanted);
+
+/** Sets `is_known` to whether there is in the trace what a part names, if it does. @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
+ttd_status filter_knows(const filter *wanted, definitions *names, filter_name part, bool *is_known);
+
 /** Whether the event is wanted. A lack of memory is kept in wanted->status. */
 bool filter_passes(filter *wanted, definitions *names, const ttd_event *event);
 

@@ -29,10 +29,32 @@ int session_open(session *work, const common *options)
     work->names.stacks.damage = (stack_damage){&work->trace, tell_damage};
     work->report.names = &work->names;
     work->has_names = false;
+    work->needs_known_patterns = false;
     work->tree = (view_tree){0};
     view_init(&work->view, &work->options.view, &work->names);
     work->report.view = &work->view;
     return STATUS_OK;
+}
+
+/* A pattern that is spelled wrong leaves out everything, or nothing. */
+static int check_patterns(session *work, const char *option, const view_patterns *patterns)
+{
+    int status = STATUS_OK;
+    for (size_t i = 0; i < patterns->count; i++) {
+        bool is_known = false;
+        int found = session_check(work, view_knows(&work->view, &patterns->items[i], &is_known));
+        if (found != STATUS_OK)
+            return found;
+        if (is_known)
+            continue;
+        progress_end(&work->trace.progress);
+        message("%s%s: no function, file or module has the name of %s '%s'",
+                work->needs_known_patterns ? "" : "warning: ", work->trace.path, option,
+                patterns->items[i].data);
+        if (work->needs_known_patterns)
+            status = STATUS_USAGE;
+    }
+    return status;
 }
 
 int session_names(session *work, bool are_needed)
@@ -40,7 +62,18 @@ int session_names(session *work, bool are_needed)
     if (!are_needed || work->has_names)
         return STATUS_OK;
     work->has_names = true;
-    return source_define(&work->trace, TTD_KINDS_DEFINITIONS, &work->names);
+    int status = source_define(&work->trace, TTD_KINDS_DEFINITIONS, &work->names);
+    if (status == STATUS_OK)
+        status = check_patterns(work, "--include", &work->options.view.include);
+    if (status == STATUS_OK)
+        status = check_patterns(work, "--exclude", &work->options.view.exclude);
+    return status;
+}
+
+/* Patterns are checked even if there is nothing to leave out. */
+static bool needs_names(const session *work, const heap_rows *rows)
+{
+    return *rows->count || view_has_filter(&work->options.view);
 }
 
 int session_check(session *work, ttd_status status)
@@ -51,7 +84,7 @@ int session_check(session *work, ttd_status status)
 
 int session_filter(session *work, const heap_rows *rows)
 {
-    int status = session_names(work, *rows->count);
+    int status = session_names(work, needs_names(work, rows));
     return status == STATUS_OK ? session_check(work, view_filter(&work->view, rows)) : status;
 }
 

@@ -21,6 +21,9 @@ typedef struct session {
     /** The report says why it is uncertain; else warnings do. As the format, if not changed. */
     bool has_reasons;
     bool has_names;
+    /** May be set before names are read: a pattern that is in no name is an error, since an exit
+     * status depends on it; else a warning. */
+    bool needs_known_patterns;
     /** As the options say; the tree is built if they ask for one. */
     view view;
     view_tree tree;
@@ -47,7 +50,8 @@ int session_open(session *work, const common *options);
 /** Opens the output. Returns an exit status. */
 int session_output(session *work, bool is_long);
 
-/** Reads names, once, if they are needed. Returns an exit status. */
+/** Reads names, once, if they are needed, and says which patterns of the options are in none of
+ * them. Returns an exit status. */
 int session_names(session *work, bool are_needed);
 
 /** Says what has failed in work of ours, if anything: memory, or a tree that is too large. Returns

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "symbols/names.h"
 #include "view/allocators.h"
 #include "view/glob.h"
 
@@ -52,6 +53,18 @@ static bool matches(const view_patterns *patterns, const frame *item)
             return true;
     }
     return false;
+}
+
+static bool matches_name(const void *context, ttd_string name)
+{
+    const ttd_string *pattern = context;
+    return glob_find(*pattern, name);
+}
+
+ttd_status view_knows(const view *shown, const ttd_string *pattern, bool *is_known)
+{
+    names_matcher matcher = {pattern, matches_name, .takes_files = true};
+    return names_find(shown->names, &matcher, is_known);
 }
 
 static label_kind kind_of_frames(view_key by)

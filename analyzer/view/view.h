@@ -97,6 +97,10 @@ static inline bool view_has_filter(const view_options *options)
     return options->include.count || options->exclude.count;
 }
 
+/** Sets `is_known` to whether a pattern is that of any name in the trace. @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
+ttd_status view_knows(const view *shown, const ttd_string *pattern, bool *is_known);
+
 /** Sets `is_wanted` to whether the patterns let a stack through; quick for one that was asked for
  * before. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status view_wants(view *shown, ttd_id stack, bool *is_wanted);

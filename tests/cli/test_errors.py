@@ -74,7 +74,7 @@ class Errors(TestCase):
             self.assertEqual(({f["stack_id"] for f in found["findings"]}, found["total_calls"]),
                              (stacks, calls), options)
             status = run("errors", "--error-exitcode", "9", *options, path).status
-            self.assertEqual(status, 9 if stacks else 0)
+            self.assertEqual(status, 9 if stacks else 2)
         baseline = self.path("baseline")
         self.run_ok("errors", "--include", "g(int)", "--write-baseline", baseline, path)
         found = self.json_of("errors", path, "--baseline", baseline)
