@@ -42,7 +42,7 @@ static ttd_status find_key(work *all, heap_side side, fingerprinter *memory, hea
 
 static ttd_status add_groups(work *all, heap_side side, const heap_groups *groups)
 {
-    fingerprinter memory = {.state = NULL};
+    fingerprinter memory = {.names = NULL};
     ttd_status status = TTD_OK;
     for (size_t i = 0; i < groups->count && status == TTD_OK; i++) {
         fingerprint key = {0, 0};

@@ -86,7 +86,7 @@ static int judge_all(session *work, heap_errors *errors)
         errors->findings[kept++] = *item;
     }
     errors->count = kept;
-    return status == STATUS_OK ? session_write_baseline(work) : status;
+    return status == STATUS_OK ? session_end_known(work) : status;
 }
 
 static int print(session *work, const errors_options *options, heap_errors *errors)
@@ -105,11 +105,10 @@ static int print(session *work, const errors_options *options, heap_errors *erro
     report_errors data = {.errors = errors,
                           .limit = options->limit ? (size_t)options->limit : SIZE_MAX};
     work->options.format->errors(&work->report, &data);
-    for (size_t i = 0; i < errors->count; i++) {
-        if (errors->findings[i].kind != HEAP_ERROR_TRACE_INCONSISTENCY)
-            return (int)options->error_status;
-    }
-    return STATUS_OK;
+    bool has_errors = false;
+    for (size_t i = 0; i < errors->count; i++)
+        has_errors |= errors->findings[i].kind != HEAP_ERROR_TRACE_INCONSISTENCY;
+    return known_exit(&work->known, has_errors, options->error_status);
 }
 
 static int find(session *work, const void *context)

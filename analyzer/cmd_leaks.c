@@ -73,7 +73,7 @@ static int judge_groups(session *work, heap_groups *groups)
     groups->count = kept;
     heap_rows rows = heap_groups_rows(groups);
     rows.recount(groups);
-    return status == STATUS_OK ? session_write_baseline(work) : status;
+    return status == STATUS_OK ? session_end_known(work) : status;
 }
 
 /* Groups the leaks as the options say, and what the runtimes keep in the same way. */
@@ -138,8 +138,8 @@ static int find(session *work, const void *context)
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     status = print(work, options, &leaks, at);
-    if (status == STATUS_OK && leaks.groups.blocks)
-        status = (int)options->error_status;
+    if (status == STATUS_OK)
+        status = known_exit(&work->known, leaks.groups.blocks, options->error_status);
     heap_leaks_free(&leaks);
     return status;
 }

@@ -6,6 +6,7 @@
  */
 #include "target.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,9 @@
 
 /* Of a name at most: the first byte of the input is that of the first one's size, and so on. */
 #define NAME_MAX_SIZE 64
+
+/* Of a number with a space. */
+#define COUNT_MAX_SIZE 22
 
 typedef struct input_bytes {
     const uint8_t *data;
@@ -112,8 +116,8 @@ static void add_text(char **end, const char *content)
 static char *write_baseline(const baseline *all)
 {
     /* No name of a kind is that long. */
-    char *content =
-        malloc(sizeof BASELINE_HEADER + all->count * (NAME_MAX_SIZE + FINGERPRINT_TEXT));
+    char *content = malloc(sizeof BASELINE_HEADER +
+                           all->count * (NAME_MAX_SIZE + FINGERPRINT_TEXT + COUNT_MAX_SIZE));
     char *end = content;
     target_require(content != NULL, "memory");
     add_text(&end, BASELINE_HEADER);
@@ -124,6 +128,7 @@ static char *write_baseline(const baseline *all)
         add_text(&end, baseline_kind_name(all->entries[i].kind));
         add_text(&end, " ");
         add_text(&end, print);
+        end += sprintf(end, " %llu", (unsigned long long)all->entries[i].count);
     }
     *end = '\0';
     return content;
@@ -138,8 +143,10 @@ static void check_written(const baseline *all)
     target_require(baseline_read(&again, (ttd_string){content, strlen(content)}, &error) == TTD_OK,
                    "what is written can be read");
     target_require(again.count == all->count, "as many entries");
-    for (size_t i = 0; i < all->count; i++)
-        target_require(baseline_has(&again, &all->entries[i]), "the same entries");
+    for (size_t i = 0; i < all->count; i++) {
+        const baseline_entry *entry = baseline_find(&again, &all->entries[i]);
+        target_require(entry && entry->count == all->entries[i].count, "the same entries");
+    }
     baseline_free(&again);
     free(content);
 }

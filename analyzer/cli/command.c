@@ -115,12 +115,15 @@ static bool take_own(common *result, int option, option_function take, void *con
 static int check(common *result)
 {
     const char *name = result->command->name;
+    const char *wrong = known_check(&result->known);
+    if (wrong)
+        return message_usage(name, "%s", wrong);
     if (!(result->command->shares & COMMAND_GROUPS))
         return result->format->needs_tree
                    ? message_usage(name, "format '%s' is of commands that group by stack",
                                    result->format->name)
                    : -1;
-    const char *wrong = views_check(&result->view, result->format);
+    wrong = views_check(&result->view, result->format);
     return wrong ? message_usage(name, "%s", wrong) : -1;
 }
 

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "cli/exit.h"
 #include "cli/message.h"
 #include "cli/output.h"
 #include "report/escape.h"
+#include "symbols/runtime.h"
 #include "view/allocators.h"
 
 /* Functions that a line of a baseline shows. */
@@ -19,6 +21,7 @@ const struct option known_options[] = {
     {"suppressions", required_argument, NULL, OPTION_SUPPRESSIONS},
     {"baseline", required_argument, NULL, OPTION_BASELINE},
     {"write-baseline", required_argument, NULL, OPTION_WRITE_BASELINE},
+    {"fail-on-growth", no_argument, NULL, OPTION_FAIL_ON_GROWTH},
     {NULL, 0, NULL, 0}};
 
 bool known_take(known_files *files, int option, const char *argument)
@@ -32,10 +35,20 @@ bool known_take(known_files *files, int option, const char *argument)
     case OPTION_BASELINE:
         files->baseline = argument;
         return true;
+    case OPTION_FAIL_ON_GROWTH:
+        files->fails_on_growth = true;
+        return true;
     default:
         files->written = argument;
         return strcmp(argument, "-") != 0;
     }
+}
+
+const char *known_check(const known_files *files)
+{
+    if (files->fails_on_growth && !files->baseline)
+        return "--fail-on-growth is of what is in a baseline: --baseline is missing";
+    return NULL;
 }
 
 /* What a file has, at most so many bytes and one; NULL, with errno set, if it cannot be read. */
@@ -109,6 +122,7 @@ void known_close(known *all)
     baseline_free(&all->old);
     baseline_free(&all->found);
     fingerprinter_free(&all->work);
+    free(all->growths);
 }
 
 bool known_has_work(const known *all)
@@ -137,9 +151,10 @@ ttd_status known_judge(known *all, definitions *names, const known_finding *find
     if (!all->files->baseline && !all->files->written)
         return TTD_OK;
     status = baseline_entry_of(&all->work, names, finding->kind, finding->stacks, &entry);
-    if (status == TTD_OK && all->files->written)
+    entry.count = finding->kind == SUPPRESS_LEAK ? finding->count : finding->amount;
+    if (status == TTD_OK)
         status = baseline_add(&all->found, &entry);
-    if (status == TTD_OK && baseline_has(&all->old, &entry)) {
+    if (status == TTD_OK && baseline_find(&all->old, &entry)) {
         *is_new = false;
         summary->old = heap_add(summary->old, finding->count);
         summary->old_amount = heap_add(summary->old_amount, finding->amount);
@@ -147,11 +162,40 @@ ttd_status known_judge(known *all, definitions *names, const known_finding *find
     return status;
 }
 
-/* The functions called last, for people; frames without names and allocators are left out. */
+ttd_status known_find_growth(known *all)
+{
+    ttd_status status = TTD_OK;
+    for (size_t i = 0; i < all->found.count && status == TTD_OK; i++) {
+        const baseline_entry *entry = &all->found.entries[i];
+        const baseline_entry *old = baseline_find(&all->old, entry);
+        if (!old || entry->count <= old->count)
+            continue;
+        size_t count = all->summary.growth_count;
+        status = grow_array((void **)&all->growths, &all->growth_capacity, count + 1,
+                            sizeof *all->growths);
+        if (status == TTD_OK)
+            all->growths[all->summary.growth_count++] =
+                (report_growth){entry->kind, entry->stack, old->count, entry->count};
+    }
+    all->summary.growths = all->growths;
+    return status;
+}
+
+int known_exit(const known *all, bool has_findings, uint64_t status)
+{
+    if (all->files->fails_on_growth && all->summary.growth_count)
+        return status ? (int)status : 1;
+    return has_findings ? (int)status : STATUS_OK;
+}
+
+/* The functions called last, for people; frames without names, allocators and what leads to main()
+ * are left out. */
 static void write_functions(out *to, const frame_list *frames)
 {
     size_t shown = 0;
-    for (size_t i = 0; i < frames->count && shown < FUNCTIONS_SHOWN; i++) {
+    size_t end = runtime_main_of(frames);
+    end += end < frames->count;
+    for (size_t i = 0; i < end && shown < FUNCTIONS_SHOWN; i++) {
         ttd_string name = frames->items[i].function;
         if (!name.size || allocators_have(name))
             continue;
@@ -170,7 +214,8 @@ static ttd_status write_entries(known *all, definitions *names, out *to)
         const baseline_entry *entry = &all->found.entries[i];
         char text[FINGERPRINT_TEXT];
         fingerprint_format(entry->print, text);
-        out_format(to, "%s %s", baseline_kind_name(entry->kind), text);
+        out_format(to, "%s %s %llu", baseline_kind_name(entry->kind), text,
+                   (unsigned long long)entry->count);
         status = frame_list_expand(&frames, names, entry->stack);
         write_functions(to, &frames);
         out_char(to, '\n');

@@ -17,6 +17,7 @@ enum {
     OPTION_SUPPRESSIONS = OPTION_KNOWN,
     OPTION_BASELINE,
     OPTION_WRITE_BASELINE,
+    OPTION_FAIL_ON_GROWTH,
     OPTION_KNOWN_END
 };
 
@@ -29,10 +30,14 @@ typedef struct known_files {
     size_t count;
     const char *baseline;
     const char *written;
+    bool fails_on_growth;
 } known_files;
 
 /** Takes one of the options; false if its argument is invalid. */
 bool known_take(known_files *files, int option, const char *argument);
+
+/** What is wrong with the options together, or NULL. */
+const char *known_check(const known_files *files);
 
 /** For help texts. */
 #define KNOWN_HELP                                                                                 \
@@ -40,7 +45,9 @@ bool known_take(known_files *files, int option, const char *argument);
     "                             those of LeakSanitizer or valgrind; may be repeated\n"           \
     "      --baseline FILE        report only what is not in a baseline, by the functions\n"       \
     "                             on the stack; --error-exitcode counts only that\n"               \
-    "      --write-baseline FILE  write a baseline of all that is not suppressed\n"
+    "      --write-baseline FILE  write a baseline of all that is not suppressed\n"                \
+    "      --fail-on-growth       exit with the status of --error-exitcode, or 1, as well if\n"    \
+    "                             there is more of what is in the baseline than there was\n"
 
 /** A finding: calls of the first stack, and of those that it is in conflict with. */
 typedef struct known_finding {
@@ -58,11 +65,13 @@ typedef struct known {
     const known_files *files;
     suppressions rules;
     baseline old;
-    /** What is to be written. */
+    /** What is there now. */
     baseline found;
     fingerprinter work;
     /** What the report says of it. */
     report_known summary;
+    report_growth *growths;
+    size_t growth_capacity;
 } known;
 
 /** Reads the files. Returns an exit status; on failure a message was printed. */
@@ -74,6 +83,13 @@ bool known_has_work(const known *all);
 
 /** Sets `is_new` to whether a finding is to be reported. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status known_judge(known *all, definitions *names, const known_finding *finding, bool *is_new);
+
+/** To be called when all findings were judged: finds of which there are more than there were.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ttd_status known_find_growth(known *all);
+
+/** The exit status that findings give: `status` is that of --error-exitcode, 0 if not given. */
+int known_exit(const known *all, bool has_findings, uint64_t status);
 
 /**
  * Writes the baseline, if it is asked for.

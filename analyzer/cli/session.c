@@ -117,8 +117,11 @@ int session_judge(session *work, const known_finding *finding, bool *is_new)
     return session_check(work, known_judge(&work->known, &work->names, finding, is_new));
 }
 
-int session_write_baseline(session *work)
+int session_end_known(session *work)
 {
+    int status = session_check(work, known_find_growth(&work->known));
+    if (status != STATUS_OK)
+        return status;
     return known_write(&work->known, &work->names, work->trace.path);
 }
 

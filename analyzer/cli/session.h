@@ -75,8 +75,9 @@ int session_view(session *work, const heap_rows *rows);
 /** Sets `is_new` to whether a finding is to be reported. Returns an exit status. */
 int session_judge(session *work, const known_finding *finding, bool *is_new);
 
-/** Writes the baseline of all findings that were judged, if asked for. Returns an exit status. */
-int session_write_baseline(session *work);
+/** To be called when all findings were judged: finds what has grown, and writes the baseline if
+ * asked for. Returns an exit status. */
+int session_end_known(session *work);
 
 /** Whether the options ask for a tree, to be written by session_print_tree(). */
 bool session_has_tree(const session *work);

@@ -193,7 +193,7 @@ static void json_changes(report *to, json *writer, const report_compare *data)
 {
     static const char *const totals[HEAP_CHANGE_KINDS] = {
         "new_stacks", "gone_stacks", "grown_stacks", "shrunk_stacks", "same_stacks"};
-    fingerprinter work = {.state = NULL};
+    fingerprinter work = {.names = NULL};
     for (int i = 0; i < HEAP_CHANGE_KINDS; i++)
         json_unsigned(writer, totals[i], data->comparison->kinds[i]);
     json_begin_array(writer, "changes");
@@ -231,7 +231,7 @@ void csv_compare(report *to, const report_compare *data)
         csv_compare_tree(to, data);
         return;
     }
-    fingerprinter work = {.state = NULL};
+    fingerprinter work = {.names = NULL};
     csv writer;
     report_csv_begin(to, &writer);
     writer.is_certain = report_compare_is_certain(data);

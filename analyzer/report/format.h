@@ -24,6 +24,14 @@
 #include "view/suppress.h"
 #include "view/tree.h"
 
+/** A finding of which there is more than in the baseline: blocks of a leak, calls of an error. */
+typedef struct report_growth {
+    unsigned kind;
+    ttd_id stack;
+    uint64_t before;
+    uint64_t now;
+} report_growth;
+
 /** What is not reported because it is known, in findings and calls, or blocks and bytes. */
 typedef struct report_known {
     bool has_suppressions;
@@ -34,6 +42,8 @@ typedef struct report_known {
     /** In the baseline. */
     uint64_t old;
     uint64_t old_amount;
+    const report_growth *growths;
+    size_t growth_count;
 } report_known;
 
 /** In which units. */

@@ -2,6 +2,7 @@
 /* What was not reported because it is known. */
 #include "report/escape.h"
 #include "report/format.h"
+#include "view/baseline.h"
 
 /* By what is counted. */
 static const struct {
@@ -14,6 +15,40 @@ static void text_sums(out *output, report_unit unit, uint64_t count, uint64_t am
     report_count(output, count, units[unit].count);
     out_text(output, ", ");
     report_count(output, amount, units[unit].amount);
+}
+
+/* How many growths to show. */
+static size_t shown(const report *to)
+{
+    size_t limit = to->view->options.limit;
+    return to->known->growth_count < limit ? to->known->growth_count : limit;
+}
+
+static void text_growths(report *to, report_unit unit)
+{
+    const report_known *known = to->known;
+    out *output = to->output;
+    if (!known->growth_count)
+        return;
+    out_bold(output);
+    out_text(output, "Grown since the baseline: ");
+    report_count(output, known->growth_count, unit == REPORT_BLOCKS ? "stack" : "finding");
+    out_plain(output);
+    out_char(output, '\n');
+    for (size_t i = 0; i < shown(to); i++) {
+        const report_growth *growth = &known->growths[i];
+        out_text(output, "  ");
+        if (unit == REPORT_FINDINGS)
+            out_format(output, "%s: ", baseline_kind_name(growth->kind));
+        out_text(output, "from ");
+        out_grouped(output, growth->before);
+        out_text(output, " to ");
+        report_count(output, growth->now, unit == REPORT_BLOCKS ? "block" : "call");
+        out_char(output, '\n');
+        report_stack_text(to, growth->stack);
+    }
+    if (shown(to) < known->growth_count)
+        out_format(output, "  … and %zu more\n", known->growth_count - shown(to));
 }
 
 void report_known_text(report *to, report_unit unit)
@@ -41,6 +76,7 @@ void report_known_text(report *to, report_unit unit)
         out_text(output, "In the baseline: ");
         text_sums(output, unit, known->old, known->old_amount);
         out_char(output, '\n');
+        text_growths(to, unit);
     }
 }
 
@@ -57,6 +93,23 @@ static void json_sums(json *writer, json_prefix prefix, report_unit unit, uint64
         [KNOWN] = {{"known_blocks", "known_bytes"}, {"known_findings", "known_calls"}}};
     json_unsigned(writer, names[prefix][unit][0], count);
     json_unsigned(writer, names[prefix][unit][1], amount);
+}
+
+static void json_growths(report *to, json *writer)
+{
+    json_unsigned(writer, "grown", to->known->growth_count);
+    json_begin_array(writer, "growths");
+    for (size_t i = 0; i < shown(to); i++) {
+        const report_growth *growth = &to->known->growths[i];
+        json_begin_object(writer, NULL);
+        json_text(writer, "kind", baseline_kind_name(growth->kind));
+        json_unsigned(writer, "before", growth->before);
+        json_unsigned(writer, "now", growth->now);
+        json_unsigned(writer, "stack_id", growth->stack);
+        report_stack_json(to, writer, "stack", growth->stack);
+        json_end_object(writer);
+    }
+    json_end_array(writer);
 }
 
 void report_known_json(report *to, json *writer, report_unit unit)
@@ -78,6 +131,8 @@ void report_known_json(report *to, json *writer, report_unit unit)
         }
         json_end_array(writer);
     }
-    if (known && known->has_baseline)
+    if (known && known->has_baseline) {
         json_sums(writer, KNOWN, unit, known->old, known->old_amount);
+        json_growths(to, writer);
+    }
 }

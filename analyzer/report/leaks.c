@@ -100,6 +100,23 @@ static void csv_groups(report *to, csv *writer, const char *kind, const heap_gro
     }
 }
 
+/* Stacks of which there are more blocks than in the baseline. */
+static void csv_growths(report *to, csv *writer, size_t limit)
+{
+    const report_known *known = to->known;
+    if (to->view->options.by != VIEW_BY_STACK)
+        return;
+    for (size_t i = 0; i < known->growth_count && i < limit; i++) {
+        const report_growth *growth = &known->growths[i];
+        csv_text(writer, "grown");
+        csv_unsigned(writer, growth->now);
+        for (int empty = 0; empty < 3; empty++)
+            csv_empty(writer);
+        report_site_csv(to, writer, (heap_key){growth->stack, 0});
+        csv_end_row(writer);
+    }
+}
+
 void csv_leaks(report *to, const report_leaks *data)
 {
     csv writer;
@@ -108,4 +125,5 @@ void csv_leaks(report *to, const report_leaks *data)
     csv_groups(to, &writer, "leak", &data->leaks->groups, data->limit);
     if (data->shows_runtime)
         csv_groups(to, &writer, "runtime", &data->leaks->runtime, data->limit);
+    csv_growths(to, &writer, data->limit);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "symbols/canonical.h"
 #include "symbols/demangle.h"
 
 void definitions_init(definitions *all)
@@ -199,4 +200,24 @@ ttd_string definitions_function(definitions *all, ttd_id id)
         }
     }
     return (ttd_string){string->display, string->display_size};
+}
+
+ttd_string definitions_canonical(definitions *all, ttd_id id)
+{
+    ttd_string name = definitions_function(all, id);
+    definition_string *string = definitions_string(all, id);
+    if (!string || string->canonical)
+        return string ? (ttd_string){string->canonical, string->canonical_size} : name;
+    char *text = malloc(CANONICAL_ROOM(name.size));
+    size_t size = text ? canonical_name(name, text) : 0;
+    /* Most names of C are canonical. */
+    bool is_same = text && size == name.size && memcmp(text, name.data, size) == 0;
+    string->canonical = is_same || !text ? name.data : arena_copy(&all->text, text, size);
+    string->canonical_size = (uint32_t)size;
+    if (!string->canonical || !text) {
+        string->canonical = name.data;
+        string->canonical_size = (uint32_t)name.size;
+    }
+    free(text);
+    return (ttd_string){string->canonical, string->canonical_size};
 }

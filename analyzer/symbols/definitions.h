@@ -10,12 +10,15 @@
 #include "base/map.h"
 #include "symbols/stacks.h"
 
-/** A string; `display` is its demangled form, once asked for. */
+/** A string; `display` is its demangled form, once asked for, and `canonical` the one to compare
+ * functions by. */
 typedef struct definition_string {
     const char *text;
     uint32_t size;
     uint32_t display_size;
+    uint32_t canonical_size;
     const char *display;
+    const char *canonical;
 } definition_string;
 
 typedef struct definition_module {
@@ -87,5 +90,8 @@ ttd_string definitions_text(const definitions *all, ttd_id id);
 
 /** The text of a function's name, demangled. */
 ttd_string definitions_function(definitions *all, ttd_id id);
+
+/** The same in canonical form: see canonical.h. As it is displayed when memory is short. */
+ttd_string definitions_canonical(definitions *all, ttd_id id);
 
 #endif

@@ -1,105 +1,297 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbols/fingerprint.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
 
-/* What stands before the parts of a frame, so that no two different ones have the same bytes. */
-#define FRAME_NAMED   'f'
-#define FRAME_OFFSET  'o'
-#define FRAME_NOWHERE '?'
+#include "base/grow.h"
+#include "symbols/canonical.h"
+#include "symbols/runtime.h"
+
+/* What a frame is to a fingerprint. */
+typedef enum item_kind {
+    /* All that it is called from does not count; nor does it. */
+    ITEM_BEGINNING,
+    /* main(): the same, but it does. */
+    ITEM_MAIN,
+    /* Of a library, and left out. */
+    ITEM_HIDDEN,
+    /* Of std: counts if the program calls it. */
+    ITEM_LIBRARY,
+    ITEM_PROGRAM,
+    /* In no module: counts each time. */
+    ITEM_NOWHERE
+} item_kind;
+
+typedef struct fingerprint_item {
+    fingerprint name;
+    item_kind kind;
+} fingerprint_item;
+
+/* The frames of an address: so many from `first` on, outermost first. */
+typedef struct fingerprint_site {
+    size_t first;
+    size_t count;
+    /* Of the module's name, for stacks that are known by nothing else. */
+    fingerprint module;
+} fingerprint_site;
+
+/* What is known of a stack when its frames were looked at, from the outermost on. */
+typedef struct fingerprint_node {
+    fingerprint print;
+    /* The last frame in it; 0 for none. */
+    fingerprint last;
+    bool is_in_library;
+    fingerprint modules;
+    fingerprint last_module;
+} fingerprint_node;
 
 void fingerprinter_free(fingerprinter *work)
 {
     frame_list_free(&work->frames);
-    XXH3_freeState(work->state);
+    map_free(&work->site_index);
+    map_free(&work->node_index);
+    free(work->text);
+    free(work->sites);
+    free(work->items);
+    free(work->nodes);
+    free(work->path);
     *work = (fingerprinter){0};
 }
 
-static ttd_string base_name(ttd_string path)
+/* What is kept is of one trace. */
+static void begin(fingerprinter *work, definitions *all)
 {
+    if (work->names == all)
+        return;
+    fingerprinter_free(work);
+    work->names = all;
+    map_init(&work->site_index);
+    map_init(&work->node_index);
+}
+
+static void put_number(unsigned char *bytes, uint64_t value)
+{
+    for (size_t i = 0; i < sizeof value; i++)
+        bytes[i] = (unsigned char)(value >> 8 * i);
+}
+
+static fingerprint hash_bytes(const void *bytes, size_t size)
+{
+    XXH128_hash_t hash = XXH3_128bits(bytes, size);
+    return (fingerprint){hash.high64, hash.low64};
+}
+
+static fingerprint chain(fingerprint before, fingerprint next)
+{
+    unsigned char bytes[32];
+    put_number(bytes, before.high);
+    put_number(bytes + 8, before.low);
+    put_number(bytes + 16, next.high);
+    put_number(bytes + 24, next.low);
+    return hash_bytes(bytes, sizeof bytes);
+}
+
+static bool is_nothing(fingerprint value)
+{
+    return !value.high && !value.low;
+}
+
+static bool begins(ttd_string text, const char *word)
+{
+    size_t size = strlen(word);
+    return text.size >= size && memcmp(text.data, word, size) == 0;
+}
+
+/* Whether a canonical name is of std; `is_mixed` if it is in the library's file for some builds. */
+static bool is_library(ttd_string name, bool *is_mixed)
+{
+    static const char *const inner[] = {"__cxx11::", "__1::", "basic_"};
+    *is_mixed = false;
+    if (begins(name, "__gnu_cxx::"))
+        return true;
+    if (!begins(name, "std::"))
+        return false;
+    name = (ttd_string){name.data + 5, name.size - 5};
+    for (size_t i = 0; i < sizeof inner / sizeof inner[0]; i++) {
+        if (!begins(name, inner[i]))
+            continue;
+        *is_mixed = i == 2;
+        name = (ttd_string){name.data + strlen(inner[i]), name.size - strlen(inner[i])};
+    }
+    return true;
+}
+
+/* Describes a frame with a name, by its canonical form; of std without template arguments. */
+static ttd_status describe_name(fingerprinter *work, const frame *item, fingerprint_item *found)
+{
+    bool is_mixed;
+    ttd_string name = definitions_canonical(work->names, item->name);
+    found->kind = ITEM_PROGRAM;
+    if (is_library(name, &is_mixed)) {
+        ttd_status status =
+            grow_array((void **)&work->text, &work->text_capacity, name.size + 1, 1);
+        if (status != TTD_OK)
+            return status;
+        name = (ttd_string){work->text, canonical_bare(name, work->text)};
+        found->kind = is_mixed ? ITEM_HIDDEN : ITEM_LIBRARY;
+    }
+    found->name = hash_bytes(name.data, name.size);
+    if (runtime_is_main(item))
+        found->kind = ITEM_MAIN;
+    return TTD_OK;
+}
+
+static ttd_status describe(fingerprinter *work, const frame *item, fingerprint_item *found)
+{
+    unsigned char offset[sizeof item->offset + 1] = {'+'};
+    *found = (fingerprint_item){.kind = ITEM_NOWHERE, .name = hash_bytes("?", 1)};
+    if (runtime_begins(item))
+        found->kind = ITEM_BEGINNING;
+    else if (runtime_has_module(item->module))
+        found->kind = ITEM_HIDDEN;
+    else if (item->function.size)
+        return describe_name(work, item, found);
+    else if (item->module_id) {
+        put_number(offset + 1, item->offset);
+        *found = (fingerprint_item){hash_bytes(offset, sizeof offset), ITEM_PROGRAM};
+    }
+    return TTD_OK;
+}
+
+/* The part of a path that is a library's name: "libc" of "/lib/libc.so.6". */
+static fingerprint module_of(const fingerprinter *work)
+{
+    if (!work->frames.count)
+        return (fingerprint){0, 0};
+    ttd_string path = work->frames.items[0].module;
     size_t begin = path.size;
     while (begin > 0 && path.data[begin - 1] != '/')
         begin--;
-    return begin ? (ttd_string){path.data + begin, path.size - begin} : path;
+    size_t end = begin;
+    while (end < path.size && (path.size - end < 3 || memcmp(path.data + end, ".so", 3) != 0))
+        end++;
+    return hash_bytes(path.data + begin, end - begin);
 }
 
-static bool stands_at(ttd_string name, size_t at, const char *word, size_t size)
+/* Finds out of an address what a fingerprint needs. */
+static ttd_status make_site(fingerprinter *work, const ttd_stack *stack)
 {
-    return name.size - at >= size && memcmp(name.data + at, word, size) == 0;
-}
-
-/* Whether a suffix begins here that compilers give to a part or a copy of a function. */
-static bool is_clone_suffix(ttd_string name, size_t at)
-{
-    static const char *const words[] = {".cold",     ".constprop",  ".isra", ".llvm",
-                                        ".lto_priv", ".localalias", ".part"};
-    static const char demangled[] = " [clone ";
-    if (stands_at(name, at, demangled, sizeof demangled - 1))
-        return true;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        size_t after = at + strlen(words[i]);
-        if (stands_at(name, at, words[i], strlen(words[i])) &&
-            (after == name.size || name.data[after] == '.'))
-            return true;
+    work->frames.count = 0;
+    fingerprint_site site = {.first = work->item_count};
+    ttd_status status = frame_list_add(&work->frames, work->names, stack);
+    size_t count = work->frames.count;
+    size_t most = count < FINGERPRINT_INLINED_MAX ? count : FINGERPRINT_INLINED_MAX;
+    for (size_t i = 0; i < most && status == TTD_OK; i++) {
+        status = grow_array((void **)&work->items, &work->item_capacity, work->item_count + 1,
+                            sizeof *work->items);
+        if (status == TTD_OK)
+            status = describe(work, &work->frames.items[count - 1 - i],
+                              &work->items[work->item_count++]);
     }
-    return false;
+    if (status == TTD_OK)
+        status = grow_array((void **)&work->sites, &work->site_capacity, work->site_count + 1,
+                            sizeof *work->sites);
+    if (status == TTD_OK)
+        status =
+            map_set(&work->site_index, stack->module, stack->offset, (uint32_t)work->site_count);
+    if (status != TTD_OK)
+        return status;
+    site.count = most;
+    site.module = module_of(work);
+    work->sites[work->site_count++] = site;
+    return TTD_OK;
 }
 
-/* They change with every build. */
-ttd_string fingerprint_name(ttd_string name)
+static void add_item(fingerprint_node *node, const fingerprint_item *item)
 {
-    for (size_t i = 1; i < name.size; i++) {
-        if ((name.data[i] == '.' || name.data[i] == ' ') && is_clone_suffix(name, i))
-            return (ttd_string){name.data, i};
-    }
-    return name;
-}
-
-static void add_number(XXH3_state_t *state, uint64_t value)
-{
-    unsigned char bytes[sizeof value];
-    for (size_t i = 0; i < sizeof value; i++)
-        bytes[i] = (unsigned char)(value >> 8 * i);
-    XXH3_128bits_update(state, bytes, sizeof bytes);
-}
-
-static void add_text(XXH3_state_t *state, ttd_string text)
-{
-    add_number(state, text.size);
-    if (text.size)
-        XXH3_128bits_update(state, text.data, text.size);
-}
-
-static void add_frame(XXH3_state_t *state, const frame *item)
-{
-    char kind = item->function.size ? FRAME_NAMED : item->module_id ? FRAME_OFFSET : FRAME_NOWHERE;
-    XXH3_128bits_update(state, &kind, sizeof kind);
-    if (kind == FRAME_NOWHERE)
+    bool is_in_library = item->kind == ITEM_HIDDEN || item->kind == ITEM_LIBRARY;
+    if (item->kind == ITEM_BEGINNING || item->kind == ITEM_MAIN)
+        *node = (fingerprint_node){.modules = node->modules, .last_module = node->last_module};
+    bool counts = item->kind == ITEM_MAIN || item->kind == ITEM_PROGRAM ||
+                  item->kind == ITEM_NOWHERE ||
+                  (item->kind == ITEM_LIBRARY && !node->is_in_library);
+    bool is_again = item->kind != ITEM_NOWHERE && fingerprint_equal(item->name, node->last);
+    node->is_in_library = is_in_library;
+    if (!counts || is_again)
         return;
-    if (kind == FRAME_NAMED)
-        add_text(state, fingerprint_name(item->function));
-    add_text(state, base_name(item->module));
-    if (kind == FRAME_OFFSET)
-        add_number(state, item->offset);
+    node->print = chain(node->print, item->name);
+    node->last = item->name;
+}
+
+/* Adds an address to what calls it. */
+static ttd_status add_address(fingerprinter *work, const ttd_stack *stack, fingerprint_node *node)
+{
+    uint32_t index = map_get(&work->site_index, stack->module, stack->offset);
+    if (index == MAP_NONE) {
+        ttd_status status = make_site(work, stack);
+        if (status != TTD_OK)
+            return status;
+        index = (uint32_t)work->site_count - 1;
+    }
+    const fingerprint_site *site = &work->sites[index];
+    for (size_t i = 0; i < site->count; i++)
+        add_item(node, &work->items[site->first + i]);
+    if (!fingerprint_equal(site->module, node->last_module)) {
+        node->modules = chain(node->modules, site->module);
+        node->last_module = site->module;
+    }
+    return TTD_OK;
+}
+
+static ttd_status keep_node(fingerprinter *work, ttd_id stack, const fingerprint_node *node)
+{
+    ttd_status status = grow_array((void **)&work->nodes, &work->node_capacity,
+                                   work->node_count + 1, sizeof *work->nodes);
+    if (status == TTD_OK)
+        status = map_set(&work->node_index, stack, 0, (uint32_t)work->node_count);
+    if (status == TTD_OK)
+        work->nodes[work->node_count++] = *node;
+    return status;
+}
+
+/* Collects the stacks from one on outwards that are not known yet; sets `known` to the one that is,
+ * or to MAP_NONE. */
+static ttd_status find_path(fingerprinter *work, ttd_id stack, size_t *count, uint32_t *known)
+{
+    *count = 0;
+    for (;;) {
+        ttd_stack item;
+        *known = map_get(&work->node_index, stack, 0);
+        if (*known != MAP_NONE)
+            return TTD_OK;
+        ttd_status status = definitions_stack(work->names, stack, &item);
+        if (status == TTD_OK)
+            status = grow_array((void **)&work->path, &work->path_capacity, *count + 1,
+                                sizeof *work->path);
+        if (status != TTD_OK)
+            return status == TTD_END ? TTD_OK : status;
+        work->path[(*count)++] = item;
+        stack = item.parent;
+    }
 }
 
 ttd_status fingerprint_stack(fingerprinter *work, definitions *all, ttd_id stack,
                              fingerprint *result)
 {
-    if (!work->state)
-        work->state = XXH3_createState();
-    if (!work->state)
-        return TTD_ERROR_NO_MEMORY;
-    ttd_status status = frame_list_expand(&work->frames, all, stack);
+    fingerprint_node node = {.is_in_library = false};
+    size_t count;
+    uint32_t known;
+    begin(work, all);
+    ttd_status status = find_path(work, stack, &count, &known);
+    if (status == TTD_OK && known != MAP_NONE)
+        node = work->nodes[known];
+    while (count > 0 && status == TTD_OK) {
+        const ttd_stack *item = &work->path[--count];
+        status = add_address(work, item, &node);
+        if (status == TTD_OK)
+            status = keep_node(work, item->id, &node);
+    }
     if (status != TTD_OK)
         return status;
-    XXH3_128bits_reset(work->state);
-    for (size_t i = 0; i < work->frames.count; i++)
-        add_frame(work->state, &work->frames.items[i]);
-    XXH128_hash_t hash = XXH3_128bits_digest(work->state);
-    *result = (fingerprint){hash.high64, hash.low64};
+    *result = is_nothing(node.print) ? chain(node.modules, node.modules) : node.print;
     return TTD_OK;
 }
 

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * What a stack is, apart from where things happened to be loaded and in which line they stand: the
- * same in another run, with other addresses, modules and identifiers, and mostly after a rebuild.
+ * Where in a program a stack is, apart from how the program was built and where it runs: the same
+ * in another run, on a machine with other debug files, of a renamed file, with other lines, and
+ * mostly with another optimisation.
  *
- * A fingerprint is XXH3-128 of the frames, innermost first, inlined ones like others. A frame is
- * its function's name as displayed, without the suffix of a compiler's clone, and the base name of
- * its module; without a name the base name and the offset in the module; without a module nothing
- * but that it is there. No line, no address in the process. Fingerprints may be stored: they depend
- * on nothing else.
+ * A fingerprint is of the frames from main(), or where a thread begins, to the call that allocates,
+ * inlined ones like others. A frame is its function's name in canonical form (canonical.h), or
+ * without a name its offset in the module, or without a module nothing but that it is there. Left
+ * out are frames of the C and C++ libraries' modules; of functions of std that call each other all
+ * but the one that the program calls, and that one too if it belongs to strings or streams, which
+ * are partly in the library and partly inlined; and calls of a function by itself. A stack of
+ * nothing else is known by the modules. No module's name, line or address is in it. Of the frames
+ * inlined at one address the outermost FINGERPRINT_INLINED_MAX count. Fingerprints may be stored:
+ * they depend on nothing else.
+ *
+ * What optimisation removes without a trace remains different: a call in tail position has no frame
+ * of its caller, and merged functions have one name.
  */
 #ifndef ANALYZER_SYMBOLS_FINGERPRINT_H
 #define ANALYZER_SYMBOLS_FINGERPRINT_H
@@ -16,27 +24,44 @@
 
 #include "symbols/frames.h"
 
+#define FINGERPRINT_INLINED_MAX 256
+
 typedef struct fingerprint {
     uint64_t high;
     uint64_t low;
 } fingerprint;
 
-/** Memory of the work, used again and again: all zero when empty. */
+/** Memory of the work, used again and again for the stacks of one trace: all zero when empty. What
+ * was found out of an address and of a stack is kept, so that shared callers are looked at once. */
 typedef struct fingerprinter {
+    definitions *names;
     frame_list frames;
-    /** Of the hash. Frames are hashed one by one: those of a crafted trace can take gigabytes. */
-    struct XXH3_state_s *state;
+    char *text;
+    size_t text_capacity;
+    /** Of addresses: (module, offset) to an index in sites; and the frames of all of them. */
+    hash_map site_index;
+    struct fingerprint_site *sites;
+    size_t site_count;
+    size_t site_capacity;
+    struct fingerprint_item *items;
+    size_t item_count;
+    size_t item_capacity;
+    /** Of stacks: the identifier to an index in nodes. */
+    hash_map node_index;
+    struct fingerprint_node *nodes;
+    size_t node_count;
+    size_t node_capacity;
+    /** Stacks on the way to one that is known. */
+    ttd_stack *path;
+    size_t path_capacity;
 } fingerprinter;
 
 void fingerprinter_free(fingerprinter *work);
 
-/** A function's name without the suffix that tells which copy of it a compiler chose: a part of
- * `name`. */
-ttd_string fingerprint_name(ttd_string name);
-
 /**
  * The fingerprint of a stack; TTD_NONE and one that is not defined have that of no frames.
  *
+ * @param all  complete, and the same or unchanged from call to call
  * @return TTD_OK, TTD_ERROR_NO_MEMORY with `result` untouched.
  */
 ttd_status fingerprint_stack(fingerprinter *work, definitions *all, ttd_id stack,

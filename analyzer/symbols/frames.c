@@ -36,6 +36,7 @@ ttd_status frame_list_add(frame_list *list, definitions *all, const ttd_stack *s
         const ttd_symbol_frame *name = &all->frames[symbol->first + i];
         item.function = definitions_function(all, name->function);
         item.symbol = definitions_text(all, name->function);
+        item.name = name->function;
         item.file = definitions_text(all, name->file);
         item.line = name->line;
         item.is_inlined = i + 1 < symbol->count;

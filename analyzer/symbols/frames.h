@@ -11,6 +11,8 @@ typedef struct frame {
     ttd_string function;
     /** The function's name as in the trace, not demangled. */
     ttd_string symbol;
+    /** Its identifier, for definitions_canonical(). */
+    ttd_id name;
     ttd_string file;
     uint32_t line;
     /** Path of the module. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "heap/rows.h"
 
 void baseline_init(baseline *all)
 {
@@ -31,19 +32,28 @@ static uint64_t first_key(const baseline_entry *entry)
     return entry->print.high ^ (uint64_t)entry->kind << 56;
 }
 
-bool baseline_has(const baseline *all, const baseline_entry *entry)
+static baseline_entry *find(const baseline *all, const baseline_entry *entry)
 {
-    return map_get(&all->index, first_key(entry), entry->print.low) != MAP_NONE;
+    uint32_t index = map_get(&all->index, first_key(entry), entry->print.low);
+    return index == MAP_NONE ? NULL : &all->entries[index];
+}
+
+const baseline_entry *baseline_find(const baseline *all, const baseline_entry *entry)
+{
+    return find(all, entry);
 }
 
 ttd_status baseline_add(baseline *all, const baseline_entry *entry)
 {
-    if (baseline_has(all, entry))
+    baseline_entry *known = find(all, entry);
+    if (known) {
+        known->count = heap_add(known->count, entry->count);
         return TTD_OK;
+    }
     ttd_status status =
         grow_array((void **)&all->entries, &all->capacity, all->count + 1, sizeof *all->entries);
     if (status == TTD_OK)
-        status = map_set(&all->index, first_key(entry), entry->print.low, 0);
+        status = map_set(&all->index, first_key(entry), entry->print.low, (uint32_t)all->count);
     if (status == TTD_OK)
         all->entries[all->count++] = *entry;
     return status;
@@ -78,38 +88,72 @@ static bool parse_kind(ttd_string name, unsigned *kind)
     return false;
 }
 
-/* "leak 0123… for people" */
+/* Takes the part of a line up to the next space, which may be the whole. */
+static ttd_string take_part(ttd_string *line)
+{
+    const char *space = line->size ? memchr(line->data, ' ', line->size) : NULL;
+    ttd_string part = {line->data, space ? (size_t)(space - line->data) : line->size};
+    size_t used = part.size + (space != NULL);
+    *line = (ttd_string){line->data + used, line->size - used};
+    return part;
+}
+
+static bool parse_count(ttd_string text, uint64_t *count)
+{
+    *count = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned digit = (unsigned char)text.data[i] - '0';
+        if (digit > 9 || *count > (UINT64_MAX - digit) / 10)
+            return false;
+        *count = *count * 10 + digit;
+    }
+    return text.size > 0;
+}
+
+/* "leak 0123… 3 for people" */
 static bool parse_entry(ttd_string line, baseline_entry *entry)
 {
     char text[FINGERPRINT_TEXT] = "";
-    const char *space = memchr(line.data, ' ', line.size);
-    if (!space || !parse_kind((ttd_string){line.data, (size_t)(space - line.data)}, &entry->kind))
+    if (!parse_kind(take_part(&line), &entry->kind))
         return false;
-    size_t left = line.size - (size_t)(space - line.data) - 1;
-    size_t size = sizeof text - 1;
-    if (left < size || (left > size && space[1 + size] != ' '))
+    ttd_string print = take_part(&line);
+    if (print.size != sizeof text - 1)
         return false;
-    memcpy(text, space + 1, size);
-    return fingerprint_parse(text, &entry->print);
+    memcpy(text, print.data, print.size);
+    return fingerprint_parse(text, &entry->print) && parse_count(take_part(&line), &entry->count);
+}
+
+static bool equals(ttd_string line, const char *text)
+{
+    return line.size == strlen(text) && memcmp(line.data, text, line.size) == 0;
+}
+
+static ttd_status read_header(ttd_string line, suppress_error *error)
+{
+    if (equals(line, BASELINE_HEADER))
+        return TTD_OK;
+    if (equals(line, BASELINE_OLD))
+        snprintf(error->reason, sizeof error->reason,
+                 "a baseline of an earlier version, which knows stacks by other fingerprints: "
+                 "make it anew with --write-baseline");
+    else
+        snprintf(error->reason, sizeof error->reason, "no baseline: it does not begin with '%s'",
+                 BASELINE_HEADER);
+    return TTD_ERROR_ARGUMENT;
 }
 
 static ttd_status read_line(baseline *all, ttd_string line, size_t number, suppress_error *error)
 {
     baseline_entry entry = {.stack = TTD_NONE};
     error->line = number;
-    if (number == 1) {
-        size_t size = strlen(BASELINE_HEADER);
-        if (line.size == size && memcmp(line.data, BASELINE_HEADER, size) == 0)
-            return TTD_OK;
-        snprintf(error->reason, sizeof error->reason, "no baseline: it does not begin with '%s'",
-                 BASELINE_HEADER);
-        return TTD_ERROR_ARGUMENT;
-    }
+    if (number == 1)
+        return read_header(line, error);
     if (!line.size || line.data[0] == '#')
         return TTD_OK;
     if (parse_entry(line, &entry))
         return baseline_add(all, &entry);
-    snprintf(error->reason, sizeof error->reason, "not a kind of finding and a fingerprint");
+    snprintf(error->reason, sizeof error->reason,
+             "not a kind of finding, a fingerprint and a number");
     return TTD_ERROR_ARGUMENT;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Findings that were there before, by what does not change with a rebuild. The file is a text: a
- * first line that says what it is, and a line for each finding, its kind and its fingerprint; what
- * follows is for people. Lines that begin with '#' are comments.
+ * first line that says what it is, and a line for each finding: its kind, its fingerprint, and how
+ * many there were, blocks of a leak and calls of an error; what follows is for people. Lines that
+ * begin with '#' are comments.
  */
 #ifndef ANALYZER_VIEW_BASELINE_H
 #define ANALYZER_VIEW_BASELINE_H
@@ -10,8 +11,9 @@
 #include "symbols/fingerprint.h"
 #include "view/suppress.h"
 
-/** The first line of a file. */
-#define BASELINE_HEADER "ttdanalyze baseline 1"
+/** The first line of a file. Another number has other fingerprints. */
+#define BASELINE_HEADER "ttdanalyze baseline 2"
+#define BASELINE_OLD    "ttdanalyze baseline 1"
 
 /** Calls that a finding is about. */
 #define BASELINE_STACKS 4
@@ -19,7 +21,9 @@
 typedef struct baseline_entry {
     unsigned kind;
     fingerprint print;
-    /** Of the call that the finding is about. */
+    /** Blocks of a leak, calls of an error. */
+    uint64_t count;
+    /** Of the call that the finding is about: the first one of several. */
     ttd_id stack;
 } baseline_entry;
 
@@ -34,11 +38,13 @@ typedef struct baseline {
 void baseline_init(baseline *all);
 void baseline_free(baseline *all);
 
-/** Adds an entry, unless it is there. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Adds an entry, or its count to the one that is there. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status baseline_add(baseline *all, const baseline_entry *entry);
-bool baseline_has(const baseline *all, const baseline_entry *entry);
 
-/** Orders entries by kind and fingerprint. */
+/** The entry of the same kind and fingerprint, or NULL. */
+const baseline_entry *baseline_find(const baseline *all, const baseline_entry *entry);
+
+/** Orders entries by kind and fingerprint; none can be added or found then. */
 void baseline_sort(baseline *all);
 
 /** Adds the entries of a file. Statuses as suppress_read(). */

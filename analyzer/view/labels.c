@@ -6,7 +6,7 @@
 
 #include "base/grow.h"
 #include "base/map.h"
-#include "symbols/fingerprint.h"
+#include "symbols/canonical.h"
 #include "view/glob.h"
 
 void labels_init(label_table *table)
@@ -116,7 +116,7 @@ view_label label_across(view_label label)
         label.name = glob_base_name(label.name);
     if (label.kind != LABEL_FUNCTION)
         return label;
-    label.name = fingerprint_name(label.name);
+    label.name = canonical_without_clone(label.name);
     /* An address in no module is that of one run. */
     if (!label.module.size)
         label.number = 0;

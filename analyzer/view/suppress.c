@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/canonical.h"
 #include "view/allocators.h"
 #include "view/glob.h"
 
@@ -64,13 +65,39 @@ static bool matches_alias(ttd_string pattern, ttd_string symbol)
     return has(pattern, (ttd_string){symbol.data + size, symbol.size - size});
 }
 
-static bool matches_function(ttd_string pattern, const frame *item)
+static bool same(ttd_string a, ttd_string b)
 {
+    return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+}
+
+/*
+ * A mangled name is that of a frame as well that is displayed alike, as constructors are that have
+ * several symbols; or that has no mangled name and is the same otherwise. An inlined function has
+ * only a short name in valgrind.
+ */
+static bool matches_other_name(const suppression_line *line, definitions *names, const frame *item)
+{
+    bool is_mangled = item->symbol.size != item->function.size;
+    if (line->is_clone && (has(line->pattern, canonical_without_clone(item->symbol)) ||
+                           has(line->pattern, canonical_without_clone(item->function))))
+        return true;
+    if (line->display.size && same(line->display, item->function))
+        return true;
+    if (line->display.size && !is_mangled)
+        return same(line->canonical, definitions_canonical(names, item->name));
+    return line->inlined.size && item->is_inlined &&
+           has(line->inlined, canonical_last(definitions_canonical(names, item->name)));
+}
+
+static bool matches_function(const suppression_line *line, definitions *names, const frame *item)
+{
+    ttd_string pattern = line->pattern;
     if (matches_alias(pattern, item->symbol))
         return true;
     if (equals(pattern, "(below main)"))
         return is_below_main(item->symbol);
-    return has(pattern, known(item->symbol)) || has(pattern, known(item->function));
+    return has(pattern, known(item->symbol)) || has(pattern, known(item->function)) ||
+           (item->function.size && matches_other_name(line, names, item));
 }
 
 static bool matches_source(const suppression_line *line, const frame *item)
@@ -91,11 +118,11 @@ static bool matches_any(ttd_string pattern, const frame *item)
     return false;
 }
 
-static bool matches(const suppression_line *line, const frame *item)
+static bool matches(const suppression_line *line, definitions *names, const frame *item)
 {
     switch (line->part) {
     case SUPPRESS_FUNCTION:
-        return matches_function(line->pattern, item);
+        return matches_function(line, names, item);
     case SUPPRESS_OBJECT:
         return has(line->pattern, known(item->module));
     case SUPPRESS_SOURCE:
@@ -109,9 +136,10 @@ static bool matches(const suppression_line *line, const frame *item)
 }
 
 /* Whether the lines match frames from the first on; what is left of these does not matter. */
-static bool matches_frames(const suppression_line *lines, size_t count, const frame *frames,
-                           size_t frame_count)
+static bool matches_frames(const suppression_line *lines, size_t count, definitions *names,
+                           const frame_list *frames)
 {
+    size_t frame_count = frames->count;
     size_t l = 0;
     size_t f = 0;
     /* After the last "...", and up to where it was tried last. */
@@ -121,7 +149,7 @@ static bool matches_frames(const suppression_line *lines, size_t count, const fr
         if (lines[l].part == SUPPRESS_FRAMES) {
             dots = ++l;
             tried = f;
-        } else if (f < frame_count && matches(&lines[l], &frames[f])) {
+        } else if (f < frame_count && matches(&lines[l], names, &frames->items[f])) {
             l++;
             f++;
         } else if (dots != SIZE_MAX && tried < frame_count) {
@@ -147,7 +175,7 @@ static ttd_status find_at(suppressions *all, definitions *names, const ttd_stack
     for (size_t i = 0; i < all->count && !*rule && status == TTD_OK; i++) {
         const suppression *tried = &all->rules[i];
         for (size_t k = 0; tried->is_sanitizer && k < all->frames.count && !*rule; k++) {
-            if (matches(&all->lines[tried->first], &all->frames.items[k]))
+            if (matches(&all->lines[tried->first], names, &all->frames.items[k]))
                 *rule = (uint32_t)i + 1;
         }
     }
@@ -203,8 +231,7 @@ ttd_status suppress_find(suppressions *all, definitions *names, unsigned kind, u
     for (size_t i = 0; i < best && status == TTD_OK; i++) {
         const suppression *tried = &all->rules[i];
         if (!tried->is_sanitizer && tried->kinds >> kind & 1 &&
-            matches_frames(&all->lines[tried->first], tried->count, all->frames.items,
-                           all->frames.count))
+            matches_frames(&all->lines[tried->first], tried->count, names, &all->frames))
             best = i;
     }
     if (status == TTD_OK && best < all->count)

@@ -8,13 +8,14 @@
  * anywhere in the name unless it begins with '^' or ends with '$', and '*' stands for anything.
  *
  * Lines of valgrind match frames from the innermost on: "fun:" a function, as in the symbol table
- * or demangled; "obj:" a module's path; "src:" a file, or its base name, and line; "..." any number
- * of frames. '*' and '?' stand for other characters. The innermost frame is that of the function
- * that allocates or releases, as valgrind has it, which a recorded stack does not. Of what memory
- * checkers find, Memcheck:Leak is about leaks, Memcheck:Free about releases, and
- * Memcheck:FishyValue about calls that failed; ttdanalyze:NAME is about findings of that name. All
- * other kinds are read over. A trace does not tell which leaks can still be reached: a rule with
- * match-leak-kinds applies unless these are "none".
+ * or demangled, or an inlined one by the last part of its name, which is all that valgrind has of
+ * it, without template arguments; "obj:" a module's path; "src:" a file, or its base name, and
+ * line; "..." any number of frames. '*' and '?' stand for other characters. The innermost frame is
+ * that of the function that allocates or releases, as valgrind has it, which a recorded stack does
+ * not. Of what memory checkers find, Memcheck:Leak is about leaks, Memcheck:Free about releases,
+ * and Memcheck:FishyValue about calls that failed; ttdanalyze:NAME is about findings of that name.
+ * All other kinds are read over. A trace does not tell which leaks can still be reached: a rule
+ * with match-leak-kinds applies unless these are "none".
  */
 #ifndef ANALYZER_VIEW_SUPPRESS_H
 #define ANALYZER_VIEW_SUPPRESS_H
@@ -47,6 +48,15 @@ typedef enum suppression_part {
 typedef struct suppression_line {
     suppression_part part;
     ttd_string pattern;
+    /** Of SUPPRESS_FUNCTION: a mangled name demangled, and in canonical form. Of size 0 if it is
+     * none. */
+    ttd_string display;
+    ttd_string canonical;
+    /** The last part of a name, without template arguments, if the pattern may be the name of an
+     * inlined function; else of size 0. */
+    ttd_string inlined;
+    /** It had the suffix of a compiler's copy, and has it no more. */
+    bool is_clone;
     /** Of SUPPRESS_SOURCE; 0 for any. */
     uint32_t line;
 } suppression_line;

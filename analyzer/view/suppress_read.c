@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "symbols/canonical.h"
+#include "symbols/demangle.h"
 #include "view/suppress.h"
 
 typedef struct rule_reader {
@@ -108,9 +110,55 @@ static ttd_status add_rule(rule_reader *reader, ttd_string name, suppression **r
     return TTD_OK;
 }
 
+static bool begins(ttd_string text, const char *word)
+{
+    return text.size >= strlen(word) && memcmp(text.data, word, strlen(word)) == 0;
+}
+
+static ttd_status keep_canonical(suppressions *all, ttd_string name, ttd_string *kept)
+{
+    char *text = arena_take(&all->text, CANONICAL_ROOM(name.size));
+    if (!text)
+        return TTD_ERROR_NO_MEMORY;
+    *kept = (ttd_string){text, canonical_name(name, text)};
+    return TTD_OK;
+}
+
+/* Finds out which other names of a function the pattern, which ends with a NUL, stands for. */
+static ttd_status read_function(suppressions *all, suppression_line *line)
+{
+    ttd_string name = canonical_without_clone(line->pattern);
+    char display[DEMANGLE_MAX + 1];
+    ttd_string canonical;
+    line->is_clone = name.size < line->pattern.size;
+    line->pattern = name;
+    if (begins(name, "_Z")) {
+        ttd_status status = keep(all, name, &name);
+        size_t size = status == TTD_OK ? demangle(name.data, display) : 0;
+        if (!size)
+            return status;
+        status = keep(all, (ttd_string){display, size}, &line->display);
+        return status == TTD_OK ? keep_canonical(all, line->display, &line->canonical) : status;
+    }
+    /* What has parameters is demangled as it is. */
+    bool is_call = name.size >= 10 && begins(name, "operator()");
+    const char *parameters = is_call ? name.data + 10 : name.data;
+    if (memchr(parameters, '(', name.size - (size_t)(parameters - name.data)))
+        return TTD_OK;
+    ttd_status status = keep_canonical(all, name, &canonical);
+    if (status != TTD_OK)
+        return status;
+    ttd_string last = canonical_last(canonical);
+    if (last.data == canonical.data)
+        line->inlined = last;
+    return TTD_OK;
+}
+
 static ttd_status add_line(suppressions *all, suppression *rule, suppression_line line)
 {
     ttd_status status = keep(all, line.pattern, &line.pattern);
+    if (status == TTD_OK && line.part == SUPPRESS_FUNCTION)
+        status = read_function(all, &line);
     if (status == TTD_OK)
         status = grow_array((void **)&all->lines, &all->line_capacity, all->line_count + 1,
                             sizeof *all->lines);
@@ -148,7 +196,8 @@ static ttd_status read_sanitizer(rule_reader *reader, ttd_string line)
         text[size++] = '*';
     rule->kinds = BIT(SUPPRESS_LEAK);
     rule->is_sanitizer = true;
-    return add_line(reader->all, rule, (suppression_line){SUPPRESS_ANY, {text, size}, 0});
+    return add_line(reader->all, rule,
+                    (suppression_line){.part = SUPPRESS_ANY, .pattern = {text, size}});
 }
 
 /* Whether a comma-separated list of tools has one. */

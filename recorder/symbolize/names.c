@@ -7,6 +7,7 @@
 
 #include "grow.h"
 #include "lines.h"
+#include "qualified.h"
 #include "scopes.h"
 
 /* What to name, by address; the arrays are parallel. */
@@ -98,14 +99,26 @@ static bool is_plain(int language)
     }
 }
 
+/* How functions of a unit are named. */
+struct manner {
+    bool plain;
+    bool is_qualified;
+    struct qualified names;
+};
+
+static const char *source_name(struct manner *manner, Dwarf_Die *die)
+{
+    return manner->is_qualified ? qualified_name(&manner->names, die) : dwarf_diename(die);
+}
+
 /* The symbol is the fallback: it may be an alias or a clone such as f.part.0. */
 static void name_function(struct symbolize_frame *frame, struct scope *scope,
-                          const struct symbol *symbol, bool plain)
+                          const struct symbol *symbol, struct manner *manner)
 {
     const char *name = scope != NULL ? linkage_name(&scope->die) : NULL;
     bool own_symbol = scope == NULL || !scope->inlined;
-    if (name == NULL && scope != NULL && (plain || !own_symbol || symbol == NULL))
-        name = dwarf_diename(&scope->die);
+    if (name == NULL && scope != NULL && (manner->plain || !own_symbol || symbol == NULL))
+        name = source_name(manner, &scope->die);
     if (name != NULL)
         set_function(frame, name, strlen(name));
     else if (own_symbol && symbol != NULL)
@@ -123,7 +136,7 @@ static void answer_symbol(struct naming *naming, size_t position)
 
 /* Innermost first: each frame's place is where the one before it was called. */
 static void answer_scope(struct naming *naming, struct lines *lines, struct scopes *scopes,
-                         uint32_t innermost, size_t position, bool plain)
+                         uint32_t innermost, size_t position, struct manner *manner)
 {
     const struct symbol *symbol = naming->targets.symbols[position];
     struct place place = lines_at(lines, naming->targets.addresses[position]);
@@ -133,7 +146,7 @@ static void answer_scope(struct naming *naming, struct lines *lines, struct scop
     for (uint32_t at = innermost; inlined && count < SYMBOLIZE_FRAMES_MAX;) {
         struct scope *scope = at != SCOPE_NONE ? &scopes->scopes[at] : NULL;
         inlined = scope != NULL && scope->inlined;
-        name_function(&frames[count], scope, symbol, plain);
+        name_function(&frames[count], scope, symbol, manner);
         set_place(&frames[count++], place);
         if (inlined) {
             place = lines_of_call(lines, &scope->die);
@@ -156,9 +169,12 @@ static void answer_unit(struct naming *naming, uint32_t unit, const struct group
     scopes_find(&scopes, &naming->binary->image, &content, group->addresses, group->count,
                 innermost);
     lines_load(&lines, &die, &content);
-    bool plain = is_plain(dwarf_srclang(&content));
+    int language = dwarf_srclang(&content);
+    struct manner manner = {.plain = is_plain(language),
+                            .is_qualified = qualified_is_for(language)};
     for (size_t i = 0; i < group->count; i++)
-        answer_scope(naming, &lines, &scopes, innermost[i], group->positions[i], plain);
+        answer_scope(naming, &lines, &scopes, innermost[i], group->positions[i], &manner);
+    qualified_free(&manner.names);
     lines_free(&lines);
     scopes_free(&scopes);
     free(innermost);

@@ -52,7 +52,7 @@ class Json(TestCase):
         """Options of a rule that matches one stack, and of an empty baseline."""
         for name, text in (("rules", "{\nrule\nMemcheck:Leak\n...\nsrc:new.c\n}\n{\nrule\n"
                                      "Memcheck:Free\n...\nfun:main\n}\n"),
-                           ("baseline", "ttdanalyze baseline 1\n")):
+                           ("baseline", "ttdanalyze baseline 2\n")):
             with open(self.path(name), "w", encoding="utf-8") as file:
                 file.write(text)
         return "--suppressions", self.path("rules"), "--baseline", self.path("baseline")
@@ -76,7 +76,7 @@ class Json(TestCase):
                 self.assertEqual(list(found["groups"][0])[-len(site):], site)
                 self.assertNotIn("stack", found["groups"][0])
                 found = self.json_of(command, self.trace, "--by", by, "--tree", "top-down")
-                extra = [n for n in self.tables["Tree"] if n.startswith(("suppress", "known"))]
+                extra = [n for n in self.tables["Tree"] if n.startswith(("suppress", "known", "grow"))]
                 self.assertEqual(list(found), [n for n in self.tables["Tree"] if n not in extra])
                 names = self.tables["Tree.nodes"]
                 for node in found["nodes"][:1]:

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 
 #include "support/stored_stack.h"
+#include "symbols/canonical.h"
 #include "symbols/fingerprint.h"
 
 /* Definitions under construction. */
@@ -68,7 +69,7 @@ static fingerprint two_frames(const char *path, const char *function, uint64_t o
         name(&all, other, offset, function, 7 + noise);
     ttd_id outer = stack(&all, TTD_NONE, main_module, 0x10 + noise);
     ttd_id inner = stack(&all, outer, other, offset);
-    fingerprinter work = {.state = NULL};
+    fingerprinter work = {.names = NULL};
     fingerprint result = {0, 0};
     cr_assert_eq(fingerprint_stack(&work, &all.names, inner, &result), TTD_OK);
     fingerprinter_free(&work);
@@ -85,7 +86,7 @@ Test(fingerprint, what_does_not_matter)
 {
     fingerprint base = two_frames("/usr/lib/libx.so", "work", 0x40, 0);
     cr_assert(same(base, two_frames("/usr/lib/libx.so", "work", 0x40, 3)), "where it was loaded");
-    cr_assert(same(base, two_frames("/opt/libx.so", "work", 0x40, 0)), "where the file is");
+    cr_assert(same(base, two_frames("/opt/liby.so", "work", 0x40, 0)), "what the file is called");
     cr_assert(same(base, two_frames("/usr/lib/libx.so", "work", 0x99, 1)), "where in the function");
     cr_assert(same(base, two_frames("libx.so", "work.constprop.0", 0x40, 0)), "clones");
     cr_assert(same(base, two_frames("libx.so", "work.part.12", 0x40, 0)));
@@ -100,7 +101,7 @@ Test(fingerprint, what_matters)
     fingerprint base = two_frames("/usr/lib/libx.so", "work", 0x40, 0);
     fingerprint nameless = two_frames("/usr/lib/libx.so", "", 0x40, 0);
     cr_assert(!same(base, nameless));
-    cr_assert(!same(base, two_frames("/usr/lib/liby.so", "work", 0x40, 0)), "the module");
+    cr_assert(!same(base, two_frames("/usr/lib/libc.so.6", "work", 0x40, 0)), "a library's frame");
     cr_assert(!same(base, two_frames("/usr/lib/libx.so", "worker", 0x40, 0)), "the function");
     cr_assert(!same(base, two_frames("/usr/lib/libx.so", "work.partition", 0x40, 0)), "no clone");
     cr_assert(!same(base, two_frames("/usr/lib/libx.so", "work.x", 0x40, 0)), "no clone");
@@ -120,7 +121,7 @@ Test(fingerprint, addresses_outside_modules)
     ttd_id one = stack(&all, TTD_NONE, TTD_NONE, 0x7f0000001000);
     ttd_id other = stack(&all, TTD_NONE, TTD_NONE, 0x7f5555551000);
     ttd_id deeper = stack(&all, one, TTD_NONE, 0x7f0000001000);
-    fingerprinter work = {.state = NULL};
+    fingerprinter work = {.names = NULL};
     fingerprint found[4];
     ttd_id stacks[4] = {one, other, deeper, TTD_NONE};
     for (size_t i = 0; i < 4; i++)
@@ -132,13 +133,73 @@ Test(fingerprint, addresses_outside_modules)
     definitions_free(&all.names);
 }
 
+static void expect_canonical(const char *name, const char *expected)
+{
+    char text[CANONICAL_ROOM(512)];
+    size_t size = canonical_name((ttd_string){name, strlen(name)}, text);
+    cr_assert_eq(size, strlen(expected), "%s: %.*s", name, (int)size, text);
+    cr_assert_eq(memcmp(text, expected, size), 0, "%s: %.*s", name, (int)size, text);
+}
+
+Test(canonical, names)
+{
+    static const char *const names[][2] = {
+        {"work", "work"},
+        {"work.constprop.0", "work"},
+        {"work.partition", "work.partition"},
+        {"f(int)", "f"},
+        {"app::Server::parse(char const*) const", "app::Server::parse"},
+        {"int* app::(anonymous namespace)::make<double>(int)",
+         "app::(anonymous namespace)::make<double>"},
+        {"app::(anonymous namespace)::make<const long unsigned int *>",
+         "app::(anonymous namespace)::make<unsignedlong*>"},
+        {"void app::make<unsigned long const*>(int)", "app::make<unsignedlong*>"},
+        {"f<3ul>()", "f<3>"},
+        {"f<3>", "f<3>"},
+        {"app::handle(int)::{lambda(int)#1}::operator()(int) const",
+         "app::handle::{lambda}::operator()"},
+        {"app::handle::<lambda(int)>::operator()", "app::handle::{lambda}::operator()"},
+        {"std::function<void ()>::operator()() const", "std::function<void()>::operator()"},
+        {"std::ostream& std::operator<< <std::char_traits<char> >(std::ostream&, char const*)",
+         "std::operator<<<std::char_traits<char>>"},
+        {"a::B::operator bool() const", "a::B::operator bool"},
+        {"a::B::operator->() const &", "a::B::operator->"},
+        {"name[abi:cxx11](int)", "name"},
+        {"f(int (*)(char)) [clone .part.0]", "f"},
+        {"non-virtual thunk to a::B::f()", "a::B::f"},
+        {"decltype (x) f<int>(int)", "f<int>"},
+        {"operator new(unsigned long)", "operator new"},
+        {"f<(", "f<("},
+        {"{", "{"},
+        {"a::{", "a::{}"},
+        {"<lambda", "{lambda}"},
+        {"f((((", "f"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        expect_canonical(names[i][0], names[i][1]);
+}
+
+Test(canonical, last_parts)
+{
+    static const char *const names[][2] = {{"f", "f"},
+                                           {"a::b<c::d>::f<g::h>", "f"},
+                                           {"a::(anonymous namespace)::f", "f"},
+                                           {"a::{lambda}::operator()", "operator()"},
+                                           {"operator<<<int>", "operator<<<int>"},
+                                           {"a::operators<int>", "operators"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        ttd_string last = canonical_last((ttd_string){names[i][0], strlen(names[i][0])});
+        cr_assert_eq(last.size, strlen(names[i][1]), "%s", names[i][0]);
+        cr_assert_eq(memcmp(last.data, names[i][1], last.size), 0, "%s", names[i][0]);
+    }
+}
+
 Test(fingerprint, may_be_stored)
 {
     /* Changes only if baselines that people keep are to be made anew. */
     char text[FINGERPRINT_TEXT];
     fingerprint value = two_frames("/usr/lib/libx.so", "work", 0x40, 0);
     fingerprint_format(value, text);
-    cr_assert_str_eq(text, "51187133ea8126bb306cd278b1f6d92e");
+    cr_assert_str_eq(text, "56702ea0e93ef8894e65781413102cfc");
     fingerprint back = {0, 0};
     cr_assert(fingerprint_parse(text, &back));
     cr_assert(same(back, value));

@@ -20,10 +20,11 @@ static bool needs(const char *tool)
     return false;
 }
 
-/* The referee has no mangled names of functions that are local to a file; we have, by symbol. */
+/* The referee has only short names of functions that are local to a file; we have mangled ones, by
+ * symbol, and where they are inlined those with what is around them and their parameters. */
 static void expect_function(const char *actual, const char *referee)
 {
-    if (strncmp(actual, "_Z", 2) == 0 && strncmp(referee, "_Z", 2) != 0)
+    if (strncmp(referee, "_Z", 2) != 0 && (actual[0] == '_' || strchr(actual, '(') != NULL))
         cr_assert(strstr(actual, referee) != NULL, "%s, %s", actual, referee);
     else
         cr_assert_str_eq(actual, referee);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/runtime.h"
+
+#include <string.h>
+
+/* How the base names of their files begin. */
+static const char *const modules[] = {
+    "libc.so",      "libc-2.",   "ld-linux",  "ld-2.",     "ld.so",   "libc.musl-", "ld-musl-",
+    "libstdc++.so", "libgcc_s.", "libc++.so", "libc++abi", "libm.so", "libm-2.",    "libpthread.so",
+    "libpthread-",  "libdl.so",  "libdl-2.",  "librt.so",  "librt-2."};
+
+/* Whole names, and how names begin. */
+static const char *const beginnings[] = {"_start",
+                                         "__libc_start_call_main",
+                                         "__libc_csu_init",
+                                         "call_init",
+                                         "start_thread",
+                                         "clone",
+                                         "clone3",
+                                         "__clone",
+                                         "__clone3",
+                                         "thread_start",
+                                         "execute_native_thread_routine"};
+static const char *const prefixes[] = {"__libc_start_main", "generic_start_main", "_GLOBAL__sub_I",
+                                       "__GI___clone"};
+
+static bool equals(ttd_string text, const char *word)
+{
+    return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
+}
+
+static bool begins(ttd_string text, const char *word)
+{
+    size_t size = strlen(word);
+    return text.size >= size && memcmp(text.data, word, size) == 0;
+}
+
+bool runtime_has_module(ttd_string path)
+{
+    size_t at = path.size;
+    while (at > 0 && path.data[at - 1] != '/')
+        at--;
+    ttd_string name = at ? (ttd_string){path.data + at, path.size - at} : path;
+    for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++) {
+        if (begins(name, modules[i]))
+            return true;
+    }
+    return false;
+}
+
+bool runtime_begins(const frame *item)
+{
+    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
+        if (equals(item->symbol, beginnings[i]))
+            return true;
+    }
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        if (begins(item->symbol, prefixes[i]))
+            return true;
+    }
+    return false;
+}
+
+bool runtime_is_main(const frame *item)
+{
+    return equals(item->symbol, "main") && !runtime_has_module(item->module);
+}
+
+size_t runtime_main_of(const frame_list *list)
+{
+    size_t at = list->count;
+    while (at > 0) {
+        if (runtime_is_main(&list->items[--at]))
+            return at;
+    }
+    return list->count;
+}

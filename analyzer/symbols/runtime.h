@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/** What of a stack is not the program: the C and C++ libraries, and what leads to main(). */
+#ifndef ANALYZER_SYMBOLS_RUNTIME_H
+#define ANALYZER_SYMBOLS_RUNTIME_H
+
+#include "symbols/frames.h"
+
+/** Whether a module is a C or C++ library or the dynamic linker, by the base name of its path. */
+bool runtime_has_module(ttd_string path);
+
+/** Whether a frame is one that every thread or process begins with. */
+bool runtime_begins(const frame *item);
+
+/** Whether a frame is the program's main(). */
+bool runtime_is_main(const frame *item);
+
+/** The index of the outermost main() in a list, or its count if there is none. */
+size_t runtime_main_of(const frame_list *list);
+
+#endif
