@@ -7,6 +7,10 @@
  * single consumer, published by a release store of the chunk's `committed`. The memory outlives
  * the processes, so whatever was published before a SIGKILL is collected.
  *
+ * The file is sparse and has room for far more than one process needs. Each process maps it in
+ * windows, and only those that it uses: what the recorder takes of its address space, and of memory
+ * that it may lock, is in proportion to its threads and to what they have not had collected.
+ *
  * Positions. `sequence` is the number of the newest fragment. A thread whose own fragment is the
  * newest just counts a step; otherwise it takes the next number. Whatever happens after another
  * thread's stamp, in the sense of the memory model, finds `sequence` moved and so gets a larger
@@ -32,7 +36,7 @@
 #include <ttdtrace/model.h>
 
 #define CHANNEL_MAGIC   UINT64_C(0x314c4e4843445454) /* "TTDCHNL1" */
-#define CHANNEL_VERSION 1u
+#define CHANNEL_VERSION 2u
 
 /* Names the channel to processes that start: a path that opens the memfd. */
 #define CHANNEL_ENV "TTDRECORD_CHANNEL"
@@ -41,16 +45,20 @@ enum {
     CHANNEL_PROCESSES = 1024,
     /* Behind those of all processes one for the copy of each: see channel_copy(). */
     CHANNEL_SLOTS = 2 * CHANNEL_PROCESSES,
-    CHANNEL_THREADS = 8192,
+    CHANNEL_THREADS = 32768,
     CHANNEL_CHUNK_SIZE = 64 * 1024,
+    /* The first chunk of a chain is a small one: many threads never fill it. */
+    CHANNEL_SMALL_SIZE = 4 * 1024,
     /* 16 MiB of full chunks that are not collected yet: so much stays in the cache of some
        machines, and what is left when the program ends is collected in a moment. Beyond that, a
-       thread waits before it takes another one; but one is there for every thread. */
+       thread waits before it takes another one; but one of each size is there for every thread. */
     CHANNEL_BACKLOG = 256,
     /* Those who wait are woken when no more is left: waking them for every chunk costs the busiest
        programs more than they gain. */
     CHANNEL_RELIEF = CHANNEL_BACKLOG - CHANNEL_BACKLOG / 16,
-    CHANNEL_CHUNKS = CHANNEL_THREADS + CHANNEL_SLOTS + CHANNEL_BACKLOG,
+    CHANNEL_SMALL_CHUNKS = CHANNEL_THREADS + CHANNEL_SLOTS,
+    CHANNEL_LARGE_CHUNKS = CHANNEL_SMALL_CHUNKS + CHANNEL_BACKLOG,
+    CHANNEL_CHUNKS = CHANNEL_SMALL_CHUNKS + CHANNEL_LARGE_CHUNKS, /* small ones first */
     CHANNEL_NONE = 0, /* indexes of chunks and processes in fields count from 1 */
 };
 
@@ -96,6 +104,7 @@ struct process_slot {
     uint64_t clock;           /* at that time */
     uint64_t parent_sequence; /* where in the parent's thread it was forked */
     uint64_t parent_steps;
+    _Atomic uint32_t free_next;
     _Atomic uint32_t log;  /* first chunk of the process's log */
     _Atomic uint64_t lost; /* calls of threads for which there was no slot */
     /* Arguments, each with a NUL behind it, and the working directory, as far as there is room. The
@@ -112,7 +121,8 @@ struct thread_slot {
     alignas(64) _Atomic uint32_t state;
     uint32_t tid;
     _Atomic uint32_t first; /* first chunk */
-    uint64_t sequence;      /* its first fragment */
+    _Atomic uint32_t free_next;
+    uint64_t sequence; /* its first fragment */
 
     alignas(64) _Atomic uint64_t pending; /* 0, or 1 + the least sequence it may yet publish */
     _Atomic uint32_t in_release;          /* a published release has not returned yet */
@@ -122,14 +132,17 @@ struct thread_slot {
 struct chunk {
     alignas(64) _Atomic uint32_t committed; /* bytes of data that are complete */
     _Atomic uint32_t next;                  /* set once nothing more will be committed here */
-    uint32_t free_next;                     /* in the stack of free chunks */
-    uint32_t counts;                        /* in the backlog: it is full */
-    alignas(64) uint64_t data[(CHANNEL_CHUNK_SIZE - 64) / 8];
+    _Atomic uint32_t free_next;
+    uint32_t counts; /* in the backlog: it is full */
+    alignas(64) uint64_t data[];
 };
 
-enum { CHUNK_WORDS = (CHANNEL_CHUNK_SIZE - 64) / 8 };
-
-_Static_assert(sizeof(struct chunk) == CHANNEL_CHUNK_SIZE, "chunks tile the pool");
+/* The entries of a table that nobody uses: those that were used before, and those that never were.
+ */
+struct channel_pool {
+    alignas(64) _Atomic uint64_t free; /* stack of the former: tag << 32 | index of its top */
+    _Atomic uint32_t used;             /* entries that were ever taken; no others are touched */
+};
 
 struct channel {
     uint64_t magic;
@@ -144,11 +157,14 @@ struct channel {
     alignas(64) _Atomic uint64_t sequence; /* number of the newest fragment */
     _Atomic uint64_t clock;                /* nanoseconds since the start: see channel_tick() */
 
-    alignas(64) _Atomic uint64_t free_chunks; /* stack of free chunks: tag << 32 | index */
-    _Atomic uint32_t fresh;                   /* chunks that were ever taken; no more are touched */
-    _Atomic uint32_t freed;                   /* futex: moves whenever a chunk is freed */
-    _Atomic uint32_t waiters;                 /* threads that wait for it */
-    _Atomic uint32_t backlog;                 /* full chunks that are not collected yet */
+    struct channel_pool free_processes;
+    struct channel_pool free_threads;
+    struct channel_pool free_small;
+    struct channel_pool free_large;
+
+    alignas(64) _Atomic uint32_t freed; /* futex: moves whenever a chunk is freed */
+    _Atomic uint32_t waiters;           /* threads that wait for it */
+    _Atomic uint32_t backlog;           /* full chunks that are not collected yet */
 
     _Atomic uint32_t slots_freed;  /* futex: moves whenever a process slot is freed */
     _Atomic uint32_t slot_waiters; /* processes that wait for one */
@@ -157,11 +173,43 @@ struct channel {
     alignas(64) _Atomic uint32_t attention; /* futex: the collector sleeps on it */
     _Atomic uint32_t stopped;               /* the collector has let go: nobody records any more */
     _Atomic uint32_t refused;               /* processes that could not be recorded */
-
-    struct process_slot processes[CHANNEL_SLOTS];
-    struct thread_slot threads[CHANNEL_THREADS];
-    struct chunk chunks[CHANNEL_CHUNKS];
 };
+
+/* Where things are in the file. Nothing lies across the border of two windows. */
+#define CHANNEL_PAGE         4096
+#define CHANNEL_WINDOW       (256 * 1024)
+#define CHANNEL_PROCESSES_AT UINT64_C(4096) /* a page for each, with its copy */
+#define CHANNEL_THREADS_AT                                                                         \
+    CHANNEL_WINDOWS_UP(CHANNEL_PROCESSES_AT + CHANNEL_PROCESSES * UINT64_C(4096))
+#define CHANNEL_SMALL_AT                                                                           \
+    CHANNEL_WINDOWS_UP(CHANNEL_THREADS_AT + CHANNEL_THREADS * sizeof(struct thread_slot))
+#define CHANNEL_LARGE_AT                                                                           \
+    CHANNEL_WINDOWS_UP(CHANNEL_SMALL_AT + CHANNEL_SMALL_CHUNKS * UINT64_C(4096))
+#define CHANNEL_SIZE                                                                               \
+    CHANNEL_WINDOWS_UP(CHANNEL_LARGE_AT + CHANNEL_LARGE_CHUNKS * (uint64_t)CHANNEL_CHUNK_SIZE)
+#define CHANNEL_WINDOWS_UP(size) (((size) + CHANNEL_WINDOW - 1) / CHANNEL_WINDOW * CHANNEL_WINDOW)
+#define CHANNEL_WINDOWS          (CHANNEL_SIZE / CHANNEL_WINDOW)
+
+_Static_assert(sizeof(struct channel) <= CHANNEL_PROCESSES_AT, "the tables are behind the header");
+_Static_assert(2 * sizeof(struct process_slot) <= CHANNEL_PAGE, "a process and its copy");
+_Static_assert(CHANNEL_WINDOW % sizeof(struct thread_slot) == 0, "slots tile the windows");
+
+/* The file as one process sees it: its windows, NULL where they are not mapped yet. */
+struct channel_view {
+    _Atomic(char *) windows[CHANNEL_WINDOWS];
+};
+
+/* Maps a window, as each side does it; NULL if that cannot be done. */
+char *channel_map(struct channel_view *view, uint32_t window);
+
+static inline void *channel_at(struct channel_view *view, uint64_t offset)
+{
+    uint32_t index = (uint32_t)(offset / CHANNEL_WINDOW);
+    char *window = atomic_load_explicit(&view->windows[index], memory_order_acquire);
+    if (__builtin_expect(window == NULL, 0) && (window = channel_map(view, index)) == NULL)
+        return NULL;
+    return window + offset % CHANNEL_WINDOW;
+}
 
 /* All wall times are multiples of this: the clock moves less often anyway. */
 enum { CLOCK_UNIT_NS = 1000 };
@@ -258,60 +306,138 @@ static inline uint32_t channel_copy(uint32_t process)
     return CHANNEL_PROCESSES + process;
 }
 
-/* Indexes count from 1; the caller has checked them. */
-static inline struct process_slot *channel_process(struct channel *channel, uint32_t index)
+/* Indexes count from 1; the caller has checked them. NULL if the window cannot be mapped. */
+static inline struct process_slot *channel_process(struct channel_view *view, uint32_t index)
 {
-    return &channel->processes[index - 1];
+    bool is_copy = index > CHANNEL_PROCESSES;
+    uint64_t page = is_copy ? index - CHANNEL_PROCESSES - 1 : index - 1;
+    return (struct process_slot *)channel_at(view, CHANNEL_PROCESSES_AT + page * CHANNEL_PAGE +
+                                                       is_copy * sizeof(struct process_slot));
 }
 
-static inline struct thread_slot *channel_thread(struct channel *channel, uint32_t index)
+static inline struct thread_slot *channel_thread(struct channel_view *view, uint32_t index)
 {
-    return &channel->threads[index - 1];
+    return (struct thread_slot *)channel_at(
+        view, CHANNEL_THREADS_AT + (index - 1) * (uint64_t)sizeof(struct thread_slot));
 }
 
-static inline struct chunk *channel_chunk(struct channel *channel, uint32_t index)
+static inline bool channel_chunk_is_small(uint32_t index)
 {
-    return &channel->chunks[index - 1];
+    return index <= CHANNEL_SMALL_CHUNKS;
 }
 
-/* A chunk that was never used; CHANNEL_NONE if all have been. */
-static inline uint32_t channel_fresh_chunk(struct channel *channel)
+static inline struct chunk *channel_chunk(struct channel_view *view, uint32_t index)
 {
-    uint32_t fresh = atomic_load_explicit(&channel->fresh, memory_order_relaxed);
-    while (fresh < CHANNEL_CHUNKS)
-        if (atomic_compare_exchange_weak(&channel->fresh, &fresh, fresh + 1))
-            return fresh + 1;
+    uint64_t small = CHANNEL_SMALL_AT + (index - 1) * (uint64_t)CHANNEL_SMALL_SIZE;
+    uint64_t large =
+        CHANNEL_LARGE_AT + (index - CHANNEL_SMALL_CHUNKS - 1) * (uint64_t)CHANNEL_CHUNK_SIZE;
+    return (struct chunk *)channel_at(view, channel_chunk_is_small(index) ? small : large);
+}
+
+/* Words of data that a chunk has room for. */
+static inline uint32_t channel_chunk_words(uint32_t index)
+{
+    uint32_t size = channel_chunk_is_small(index) ? CHANNEL_SMALL_SIZE : CHANNEL_CHUNK_SIZE;
+    return (size - (uint32_t)offsetof(struct chunk, data)) / 8;
+}
+
+/* Which entry follows another one in the stack of free ones. NULL if that cannot be mapped. */
+typedef _Atomic uint32_t *channel_link(struct channel_view *view, uint32_t entry);
+
+static inline _Atomic uint32_t *channel_process_link(struct channel_view *view, uint32_t entry)
+{
+    struct process_slot *slot = channel_process(view, entry);
+    return slot != NULL ? &slot->free_next : NULL;
+}
+
+static inline _Atomic uint32_t *channel_thread_link(struct channel_view *view, uint32_t entry)
+{
+    struct thread_slot *slot = channel_thread(view, entry);
+    return slot != NULL ? &slot->free_next : NULL;
+}
+
+static inline _Atomic uint32_t *channel_small_link(struct channel_view *view, uint32_t entry)
+{
+    struct chunk *chunk = channel_chunk(view, entry);
+    return chunk != NULL ? &chunk->free_next : NULL;
+}
+
+static inline _Atomic uint32_t *channel_large_link(struct channel_view *view, uint32_t entry)
+{
+    return channel_small_link(view, entry + CHANNEL_SMALL_CHUNKS);
+}
+
+/*
+ * Takes a free entry out of a pool of `count`; CHANNEL_NONE if there is none, or none that can be
+ * mapped. The tag keeps a stale top from matching.
+ */
+static inline uint32_t channel_take(struct channel_view *view, struct channel_pool *pool,
+                                    uint32_t count, channel_link *link)
+{
+    uint64_t top = atomic_load_explicit(&pool->free, memory_order_acquire);
+    while ((uint32_t)top != CHANNEL_NONE && (uint32_t)top <= count) {
+        const _Atomic uint32_t *next = link(view, (uint32_t)top);
+        if (next == NULL)
+            return CHANNEL_NONE;
+        uint64_t wanted =
+            ((top >> 32) + 1) << 32 | atomic_load_explicit(next, memory_order_relaxed);
+        if (atomic_compare_exchange_weak_explicit(&pool->free, &top, wanted, memory_order_acquire,
+                                                  memory_order_acquire))
+            return (uint32_t)top;
+    }
+    uint32_t used = atomic_load_explicit(&pool->used, memory_order_relaxed);
+    while (used < count && link(view, used + 1) != NULL)
+        if (atomic_compare_exchange_weak(&pool->used, &used, used + 1))
+            return used + 1;
     return CHANNEL_NONE;
 }
 
-/* Takes a free chunk; CHANNEL_NONE if there is none. The tag keeps a stale head from matching. */
-static inline uint32_t channel_take_chunk(struct channel *channel)
+/* Gives an entry back. One that cannot be mapped is lost. */
+static inline void channel_put(struct channel_view *view, struct channel_pool *pool, uint32_t entry,
+                               channel_link *link)
 {
-    uint64_t head = atomic_load_explicit(&channel->free_chunks, memory_order_acquire);
-    for (;;) {
-        uint32_t index = (uint32_t)head;
-        if (index == CHANNEL_NONE || index > CHANNEL_CHUNKS)
-            return channel_fresh_chunk(channel);
-        uint32_t next = channel_chunk(channel, index)->free_next;
-        uint64_t wanted = ((head >> 32) + 1) << 32 | next;
-        if (atomic_compare_exchange_weak_explicit(&channel->free_chunks, &head, wanted,
-                                                  memory_order_acquire, memory_order_acquire))
-            return index;
-    }
+    _Atomic uint32_t *next = link(view, entry);
+    uint64_t top = atomic_load_explicit(&pool->free, memory_order_relaxed);
+    uint64_t wanted;
+    if (next == NULL)
+        return;
+    do {
+        atomic_store_explicit(next, (uint32_t)top, memory_order_relaxed);
+        wanted = ((top >> 32) + 1) << 32 | entry;
+    } while (!atomic_compare_exchange_weak_explicit(&pool->free, &top, wanted, memory_order_release,
+                                                    memory_order_relaxed));
 }
 
-static inline void channel_put_chunk(struct channel *channel, uint32_t index)
+/* How many entries, from the first, were ever taken from a pool of `count`. */
+static inline uint32_t channel_used(const struct channel_pool *pool, uint32_t count)
 {
-    struct chunk *chunk = channel_chunk(channel, index);
+    uint32_t used = atomic_load_explicit(&pool->used, memory_order_acquire);
+    return used < count ? used : count;
+}
+
+/* A free chunk; CHANNEL_NONE if there is none. */
+static inline uint32_t channel_take_chunk(struct channel_view *view, struct channel *channel,
+                                          bool is_small)
+{
+    if (is_small)
+        return channel_take(view, &channel->free_small, CHANNEL_SMALL_CHUNKS, channel_small_link);
+    uint32_t entry =
+        channel_take(view, &channel->free_large, CHANNEL_LARGE_CHUNKS, channel_large_link);
+    return entry != CHANNEL_NONE ? entry + CHANNEL_SMALL_CHUNKS : CHANNEL_NONE;
+}
+
+static inline void channel_put_chunk(struct channel_view *view, struct channel *channel,
+                                     uint32_t index)
+{
+    struct chunk *chunk = channel_chunk(view, index);
+    if (chunk == NULL)
+        return;
     atomic_store_explicit(&chunk->committed, 0, memory_order_relaxed);
     atomic_store_explicit(&chunk->next, CHANNEL_NONE, memory_order_relaxed);
-    uint64_t head = atomic_load_explicit(&channel->free_chunks, memory_order_relaxed);
-    uint64_t wanted;
-    do {
-        chunk->free_next = (uint32_t)head;
-        wanted = ((head >> 32) + 1) << 32 | index;
-    } while (!atomic_compare_exchange_weak_explicit(&channel->free_chunks, &head, wanted,
-                                                    memory_order_release, memory_order_relaxed));
+    if (channel_chunk_is_small(index))
+        channel_put(view, &channel->free_small, index, channel_small_link);
+    else
+        channel_put(view, &channel->free_large, index - CHANNEL_SMALL_CHUNKS, channel_large_link);
 }
 
 #endif

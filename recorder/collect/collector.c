@@ -44,7 +44,7 @@ static void refuse(struct collector *collector, struct process_slot *slot, struc
 
 static void add_process(struct collector *collector, uint32_t index)
 {
-    struct process_slot *slot = channel_process(collector->host.channel, index);
+    struct process_slot *slot = channel_process(&collector->host.view, index);
     bool launched = collector->first != NULL && slot->pid == (uint32_t)collector->launched;
     struct trace *trace = launched ? collector->first : open_child_trace(collector, slot);
     struct process *process = NULL;
@@ -131,11 +131,11 @@ static void end_process(struct collector *collector, size_t index, const ttd_end
     struct process *process = processes_take(&collector->processes, index);
     if (process->pid == (uint32_t)collector->launched)
         collector->notes |=
-            atomic_load(&channel_process(collector->host.channel, process->slot)->notes);
+            atomic_load(&channel_process(&collector->host.view, process->slot)->notes);
     uint32_t slot = process->slot;
     /* Of a child only now: a shell's is mostly a copy of the shell at first. */
     if (process->pid != (uint32_t)collector->launched)
-        origin_image(process->trace, channel_process(collector->host.channel, slot), NULL);
+        origin_image(process->trace, channel_process(&collector->host.view, slot), NULL);
     process_drain(process, &collector->host);
     runtime_collect(process->trace, &collector->host, slot, process->pid);
     ttd_end own = *end;
@@ -152,8 +152,11 @@ static void end_process(struct collector *collector, size_t index, const ttd_end
 static bool find_threads(struct collector *collector)
 {
     bool complete = true;
-    for (uint32_t index = 1; index <= CHANNEL_THREADS; index++) {
-        struct thread_slot *slot = channel_thread(collector->host.channel, index);
+    uint32_t used = channel_used(&collector->host.channel->free_threads, CHANNEL_THREADS);
+    for (uint32_t index = 1; index <= used; index++) {
+        const struct thread_slot *slot = channel_thread(&collector->host.view, index);
+        if (slot == NULL)
+            continue;
         uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
         if ((state & SLOT_STATE) != SLOT_CLAIMED && (state & SLOT_STATE) != SLOT_READY)
             continue;
@@ -175,13 +178,15 @@ static void exec_process(struct collector *collector, struct process *process, u
 }
 
 /* The oldest process slot that is not known yet; CHANNEL_NONE if all are. */
-static uint32_t oldest_unknown(const struct collector *collector)
+static uint32_t oldest_unknown(struct collector *collector)
 {
     uint32_t oldest = CHANNEL_NONE;
     uint64_t sequence = UINT64_MAX;
-    for (uint32_t index = 1; index <= CHANNEL_PROCESSES; index++) {
-        struct process_slot *slot = channel_process(collector->host.channel, index);
-        if (atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_READY ||
+    uint32_t used = channel_used(&collector->host.channel->free_processes, CHANNEL_PROCESSES);
+    for (uint32_t index = 1; index <= used; index++) {
+        const struct process_slot *slot = channel_process(&collector->host.view, index);
+        if (slot == NULL ||
+            atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_READY ||
             slot->sequence >= sequence || processes_by_slot(&collector->processes, index) != NULL)
             continue;
         oldest = index;
@@ -197,7 +202,7 @@ static void find_processes(struct collector *collector)
     for (int i = 0; i < CHANNEL_PROCESSES; i++) {
         if ((index = oldest_unknown(collector)) == CHANNEL_NONE)
             return;
-        uint32_t pid = channel_process(collector->host.channel, index)->pid;
+        uint32_t pid = channel_process(&collector->host.view, index)->pid;
         struct process *known = processes_by_pid(&collector->processes, pid);
         if (known != NULL)
             exec_process(collector, known, index);
@@ -245,7 +250,7 @@ static size_t collect(struct collector *collector)
     }
     for (size_t i = 0; i < collector->processes.count; i++) {
         struct process *process = collector->processes.items[i];
-        uint64_t pending = process_pending(process, host);
+        uint64_t pending = process_pending(process);
         taken += process_merge(process, host, pending < bound ? pending : bound);
     }
     return taken;

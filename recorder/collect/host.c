@@ -27,11 +27,28 @@ static void describe(struct channel *channel, uint32_t flags)
     channel->magic = CHANNEL_MAGIC;
     channel->version = CHANNEL_VERSION;
     channel->flags = flags;
-    channel->size = sizeof *channel;
+    channel->size = CHANNEL_SIZE;
     channel->collector_pid = (uint32_t)getpid();
     channel->start = monotonic_ns();
     if (stat("/proc/self/ns/pid", &namespace) == 0)
         channel->pid_namespace = namespace.st_ino;
+}
+
+static struct host *host_of(struct channel_view *view)
+{
+    return (struct host *)((char *)view - offsetof(struct host, view));
+}
+
+char *channel_map(struct channel_view *view, uint32_t index)
+{
+    char *window = mmap(NULL, CHANNEL_WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED,
+                        host_of(view)->memfd, (off_t)index * CHANNEL_WINDOW);
+    if (window == MAP_FAILED)
+        return NULL;
+    /* Nobody that we start has any business there. */
+    madvise(window, CHANNEL_WINDOW, MADV_DONTFORK);
+    atomic_store_explicit(&view->windows[index], window, memory_order_relaxed);
+    return window;
 }
 
 int host_open(struct host *host, uint32_t flags)
@@ -40,15 +57,11 @@ int host_open(struct host *host, uint32_t flags)
     host->memfd = memfd_create("ttdrecord", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (host->memfd < 0)
         return errno;
-    if (ftruncate(host->memfd, sizeof *host->channel) != 0 ||
+    if (ftruncate(host->memfd, (off_t)CHANNEL_SIZE) != 0 ||
         fcntl(host->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         goto failed;
-    host->channel =
-        mmap(NULL, sizeof *host->channel, PROT_READ | PROT_WRITE, MAP_SHARED, host->memfd, 0);
-    if (host->channel == MAP_FAILED)
-        goto failed;
-    /* Nobody that we start has any business there. */
-    if (madvise(host->channel, sizeof *host->channel, MADV_DONTFORK) != 0)
+    host->channel = (struct channel *)channel_map(&host->view, 0);
+    if (host->channel == NULL)
         goto failed;
     describe(host->channel, flags);
     snprintf(host->path, sizeof host->path, "/proc/%d/fd/%d", (int)getpid(), host->memfd);
@@ -87,23 +100,36 @@ void host_barrier(struct host *host)
 void host_free_chunk(struct host *host, uint32_t index)
 {
     struct channel *channel = host->channel;
-    if (channel_chunk(channel, index)->counts)
+    const struct chunk *chunk = channel_chunk(&host->view, index);
+    if (chunk != NULL && chunk->counts)
         atomic_fetch_sub(&channel->backlog, 1);
-    channel_put_chunk(channel, index);
+    channel_put_chunk(&host->view, channel, index);
     atomic_fetch_add(&channel->freed, 1);
     if (atomic_load(&channel->waiters) != 0 &&
         atomic_load_explicit(&channel->backlog, memory_order_relaxed) <= CHANNEL_RELIEF)
         syscall(SYS_futex, &channel->freed, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-void host_free_process(struct host *host, struct process_slot *slot)
+void host_free_process(struct host *host, uint32_t index)
 {
     struct channel *channel = host->channel;
-    atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+    atomic_store_explicit(&channel_process(&host->view, index)->state, SLOT_FREE,
+                          memory_order_release);
+    if (index > CHANNEL_PROCESSES) /* that of a copy belongs to its process's */
+        return;
+    channel_put(&host->view, &channel->free_processes, index, channel_process_link);
     atomic_store(&channel->is_full, 0);
     atomic_fetch_add(&channel->slots_freed, 1);
     if (atomic_load(&channel->slot_waiters) != 0)
         syscall(SYS_futex, &channel->slots_freed, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+void host_free_thread(struct host *host, uint32_t index)
+{
+    struct thread_slot *slot = channel_thread(&host->view, index);
+    atomic_store(&slot->pending, 0);
+    atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+    channel_put(&host->view, &host->channel->free_threads, index, channel_thread_link);
 }
 
 void host_sleep(struct host *host, uint32_t attention, int milliseconds)

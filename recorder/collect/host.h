@@ -7,6 +7,7 @@
 
 struct host {
     struct channel *channel;
+    struct channel_view view;
     int memfd;
     bool barriers;  /* the system makes other processes execute a barrier when asked to */
     uint64_t looks; /* how often was looked at what is published: what is known may have changed */
@@ -29,7 +30,10 @@ void host_barrier(struct host *host);
 void host_free_chunk(struct host *host, uint32_t index);
 
 /* Frees the slot of a process, and wakes who waits for one. */
-void host_free_process(struct host *host, struct process_slot *slot);
+void host_free_process(struct host *host, uint32_t index);
+
+/* Frees the slot of a thread that is gone. */
+void host_free_thread(struct host *host, uint32_t index);
 
 /* Sleeps until somebody wants attention, or for at most `milliseconds`. */
 void host_sleep(struct host *host, uint32_t attention, int milliseconds);

@@ -39,9 +39,9 @@ void log_apply(struct process *process, struct host *host, uint64_t sequence)
 {
     for (;;) {
         if (!process->has_log_next)
-            process->has_log_next = stream_peek(&process->log, host,
-                                                &channel_process(host->channel, process->slot)->log,
-                                                &process->log_next);
+            process->has_log_next =
+                stream_peek(&process->log, host, &channel_process(&host->view, process->slot)->log,
+                            &process->log_next);
         const struct record *record = &process->log_next;
         if (!process->has_log_next || record->count < 4 || record->words[1] > sequence)
             break;

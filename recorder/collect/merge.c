@@ -79,8 +79,7 @@ static void peek(struct reader *reader, struct host *host)
 {
     if (!reader->has_next)
         reader->has_next =
-            stream_peek(&reader->stream, host, &channel_thread(host->channel, reader->slot)->first,
-                        &reader->next);
+            stream_peek(&reader->stream, host, &reader->shared->first, &reader->next);
 }
 
 static void consume(struct reader *reader)
@@ -147,8 +146,7 @@ static bool resolve_held(struct process *process, struct reader *reader, struct 
     ttd_event *event = &reader->held;
     peek(reader, host);
     if (event->action == TTD_ACTION_FREE) {
-        const struct thread_slot *slot = channel_thread(host->channel, reader->slot);
-        bool running = !reader->has_next && atomic_load(&slot->in_release) != 0;
+        bool running = !reader->has_next && atomic_load(&reader->shared->in_release) != 0;
         if (running && !process->dead && !is_pressed(host))
             return false;
         if (!running || !process->dead)
@@ -163,7 +161,7 @@ static bool resolve_held(struct process *process, struct reader *reader, struct 
     return true;
 }
 
-static void define_thread(struct process *process, struct reader *reader, struct host *host)
+static void define_thread(struct process *process, struct reader *reader)
 {
     char path[64], name[32] = "";
     snprintf(path, sizeof path, "/proc/%u/task/%u/comm", process->pid, reader->tid);
@@ -173,13 +171,13 @@ static void define_thread(struct process *process, struct reader *reader, struct
             name[strcspn(name, "\n")] = '\0';
         fclose(file);
     }
-    ttd_position position = {channel_thread(host->channel, reader->slot)->sequence, 0};
+    ttd_position position = {reader->shared->sequence, 0};
     reader->thread = trace_thread_begin(process->trace, position, reader->tid, name);
     reader->is_defined = true;
 }
 
 /* Begins with the reader's next record: writes it, or holds it until it is known how it ended. */
-static inline void begin(struct process *process, struct reader *reader, struct host *host)
+static inline void begin(struct process *process, struct reader *reader)
 {
     struct parsed parsed;
     if (!parse(process, reader, &reader->next, &parsed)) {
@@ -187,7 +185,7 @@ static inline void begin(struct process *process, struct reader *reader, struct 
         return;
     }
     if (!reader->is_defined)
-        define_thread(process, reader, host);
+        define_thread(process, reader);
     unsigned kind = parsed.shape->kind;
     if (kind == CALL_END) { /* of a reallocation that was not waited for */
         trace_loss(process->trace, TTD_LOSS_LATE, reader->thread, 1, stamped_step(reader, &parsed));
@@ -217,7 +215,7 @@ static inline void begin(struct process *process, struct reader *reader, struct 
 static inline bool take(struct process *process, struct reader *reader, struct host *host)
 {
     if (!reader->holds)
-        begin(process, reader, host);
+        begin(process, reader);
     return !reader->holds || resolve_held(process, reader, host);
 }
 
@@ -267,14 +265,13 @@ static void fill_queue(struct queue *queue, struct process *process, struct host
         sift_down(queue, i);
 }
 
-static void report_losses(struct process *process, struct reader *reader, struct host *host,
-                          uint64_t bound)
+static void report_losses(struct process *process, struct reader *reader, uint64_t bound)
 {
     static const ttd_loss_reason reasons[LOSS_COUNTERS] = {
         [LOSS_OVERFLOW] = TTD_LOSS_OVERFLOW,
         [LOSS_REENTRANT] = TTD_LOSS_REENTRANT,
     };
-    struct thread_slot *slot = channel_thread(host->channel, reader->slot);
+    const struct thread_slot *slot = reader->shared;
     for (int i = 0; i < LOSS_COUNTERS; i++) {
         uint64_t lost = atomic_load_explicit(&slot->lost[i], memory_order_relaxed);
         if (lost == reader->lost[i])
@@ -290,7 +287,7 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
     size_t taken = 0;
     struct queue queue = {process->queue, 0};
     for (size_t i = 0; i < process->reader_count; i++)
-        report_losses(process, process->readers[i], host, bound);
+        report_losses(process, process->readers[i], bound);
     fill_queue(&queue, process, host);
     while (queue.count > 0 && queue.items[0].sequence <= bound) {
         struct queued *first = &queue.items[0];

@@ -14,7 +14,7 @@ static int open_pidfd(uint32_t pid)
 
 struct process *process_new(struct host *host, uint32_t slot, struct trace *trace)
 {
-    const struct process_slot *shared = channel_process(host->channel, slot);
+    const struct process_slot *shared = channel_process(&host->view, slot);
     struct process *process = calloc(1, sizeof *process);
     if (process == NULL)
         return NULL;
@@ -57,13 +57,14 @@ bool process_add_thread(struct process *process, struct host *host, uint32_t slo
         }
         process->reader_capacity = capacity;
     }
-    const struct thread_slot *shared = channel_thread(host->channel, slot);
+    struct thread_slot *shared = channel_thread(&host->view, slot);
     reader->slot = slot;
+    reader->shared = shared;
     reader->tid = shared->tid;
     reader->sequence = shared->sequence;
     reader->operands[OPERAND_ONE] = 1;
     process->readers[process->reader_count++] = reader;
-    atomic_fetch_xor(&channel_thread(host->channel, slot)->state, SLOT_READY ^ SLOT_KNOWN);
+    atomic_fetch_xor(&shared->state, SLOT_READY ^ SLOT_KNOWN);
     return true;
 }
 
@@ -76,12 +77,10 @@ static ttd_position reader_position(const struct reader *reader)
 static void remove_reader(struct process *process, struct host *host, size_t index)
 {
     struct reader *reader = process->readers[index];
-    struct thread_slot *slot = channel_thread(host->channel, reader->slot);
     if (reader->thread != TTD_NONE)
         trace_thread_end(process->trace, reader_position(reader), reader->thread);
-    stream_close(&reader->stream, host, &slot->first);
-    atomic_store(&slot->pending, 0);
-    atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+    stream_close(&reader->stream, host, &reader->shared->first);
+    host_free_thread(host, reader->slot);
     free(reader);
     process->readers[index] = process->readers[--process->reader_count];
 }
@@ -99,19 +98,18 @@ void process_reap_threads(struct process *process, struct host *host)
             continue;
         /* Gone: so what is published now is all there will be. */
         reader->has_next =
-            stream_peek(&reader->stream, host, &channel_thread(host->channel, reader->slot)->first,
-                        &reader->next);
+            stream_peek(&reader->stream, host, &reader->shared->first, &reader->next);
         if (!reader->has_next)
             remove_reader(process, host, i);
     }
 }
 
-uint64_t process_pending(const struct process *process, const struct host *host)
+uint64_t process_pending(const struct process *process)
 {
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < process->reader_count && !process->dead; i++) {
-        const struct thread_slot *slot = channel_thread(host->channel, process->readers[i]->slot);
-        uint64_t pending = atomic_load_explicit(&slot->pending, memory_order_acquire);
+        uint64_t pending =
+            atomic_load_explicit(&process->readers[i]->shared->pending, memory_order_acquire);
         if (pending != 0 && pending - 1 < least)
             least = pending - 1;
     }
@@ -121,13 +119,13 @@ uint64_t process_pending(const struct process *process, const struct host *host)
 /* Frees the slots of threads that died before they were known. */
 static void sweep_slots(const struct process *process, struct host *host)
 {
-    for (uint32_t index = 1; index <= CHANNEL_THREADS; index++) {
-        struct thread_slot *slot = channel_thread(host->channel, index);
-        uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
-        if ((state & SLOT_STATE) == SLOT_FREE || state >> SLOT_PROCESS != process->slot)
-            continue;
-        atomic_store(&slot->pending, 0);
-        atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+    uint32_t used = channel_used(&host->channel->free_threads, CHANNEL_THREADS);
+    for (uint32_t index = 1; index <= used; index++) {
+        const struct thread_slot *slot = channel_thread(&host->view, index);
+        uint32_t state =
+            slot != NULL ? atomic_load_explicit(&slot->state, memory_order_acquire) : SLOT_FREE;
+        if ((state & SLOT_STATE) != SLOT_FREE && state >> SLOT_PROCESS == process->slot)
+            host_free_thread(host, index);
     }
 }
 
@@ -139,18 +137,18 @@ void process_drain(struct process *process, struct host *host)
     while (process->reader_count > 0)
         remove_reader(process, host, process->reader_count - 1);
     sweep_slots(process, host);
-    struct process_slot *slot = channel_process(host->channel, process->slot);
+    struct process_slot *slot = channel_process(&host->view, process->slot);
     uint64_t lost = atomic_load(&slot->lost);
     if (lost != 0)
         trace_loss(process->trace, TTD_LOSS_OVERFLOW, TTD_NONE, lost, ttd_position_max());
     stream_close(&process->log, host, &slot->log);
-    host_free_process(host, slot);
+    host_free_process(host, process->slot);
 }
 
 void process_exec(struct process *process, struct host *host, uint32_t slot)
 {
     process_drain(process, host);
-    ttd_position position = {channel_process(host->channel, slot)->sequence, 0};
+    ttd_position position = {channel_process(&host->view, slot)->sequence, 0};
     trace_unload_all(process->trace, position);
     process->dead = false;
     process->slot = slot;

@@ -16,6 +16,7 @@ enum { STACK_DEPTH_MAX = 4096 };
 /* What is known of one of its threads. */
 struct reader {
     uint32_t slot;
+    struct thread_slot *shared; /* that slot */
     uint32_t tid;
     ttd_id thread; /* in the trace; TTD_NONE before its first event, or if there is no trace */
     bool is_defined;
@@ -93,6 +94,6 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
 void process_reap_threads(struct process *process, struct host *host);
 
 /* The least sequence that the process may still publish, or UINT64_MAX. */
-uint64_t process_pending(const struct process *process, const struct host *host);
+uint64_t process_pending(const struct process *process);
 
 #endif

@@ -80,8 +80,11 @@ static bool has_all(const struct thread_slot *slot, const struct stream *stream)
 static bool read_copy(struct told *told, struct host *host, uint32_t copy)
 {
     bool is_all = true;
-    for (uint32_t index = 1; index <= CHANNEL_THREADS; index++) {
-        struct thread_slot *slot = channel_thread(host->channel, index);
+    uint32_t used = channel_used(&host->channel->free_threads, CHANNEL_THREADS);
+    for (uint32_t index = 1; index <= used; index++) {
+        struct thread_slot *slot = channel_thread(&host->view, index);
+        if (slot == NULL)
+            continue;
         uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
         if ((state & SLOT_STATE) != SLOT_READY || state >> SLOT_PROCESS != copy)
             continue;
@@ -93,7 +96,7 @@ static bool read_copy(struct told *told, struct host *host, uint32_t copy)
         }
         is_all = is_all && has_all(slot, &stream);
         stream_close(&stream, host, &slot->first);
-        atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+        host_free_thread(host, index);
     }
     return is_all && told->released_count < BLOCKS_MAX;
 }
@@ -101,8 +104,8 @@ static bool read_copy(struct told *told, struct host *host, uint32_t copy)
 /* Takes what the copy of a process told; whether that is all. */
 static bool hear_copy(struct told *told, struct host *host, uint32_t index, uint32_t pid)
 {
-    struct process_slot *copy = channel_process(host->channel, index);
-    if (atomic_load_explicit(&copy->state, memory_order_acquire) != SLOT_READY ||
+    struct process_slot *copy = channel_process(&host->view, index);
+    if (copy == NULL || atomic_load_explicit(&copy->state, memory_order_acquire) != SLOT_READY ||
         !has_ended(copy->pid))
         return false;
     bool is_all = read_copy(told, host, index);
@@ -114,7 +117,7 @@ static bool hear_copy(struct told *told, struct host *host, uint32_t index, uint
              (atomic_load(&copy->notes) & NOTE_TOLD_ALL) != 0;
     if (!is_its_own)
         told->released_count = 0;
-    host_free_process(host, copy);
+    host_free_process(host, index);
     return is_all;
 }
 

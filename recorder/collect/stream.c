@@ -13,11 +13,13 @@ static bool stream_advance(struct stream *stream, struct host *host, uint32_t ne
 {
     if (next == CHANNEL_NONE)
         return false;
-    if (next > CHANNEL_CHUNKS)
+    const struct chunk *chunk = next <= CHANNEL_CHUNKS ? channel_chunk(&host->view, next) : NULL;
+    if (chunk == NULL)
         return stream_break(stream);
-    if (stream->chunk != CHANNEL_NONE)
-        host_free_chunk(host, stream->chunk);
-    stream->chunk = next;
+    if (stream->index != CHANNEL_NONE)
+        host_free_chunk(host, stream->index);
+    stream->index = next;
+    stream->chunk = chunk;
     stream->word = stream->known = 0;
     return true;
 }
@@ -27,16 +29,16 @@ bool stream_look(struct stream *stream, struct host *host, _Atomic uint32_t *fir
     host->looks++;
     if (stream->broken)
         return false;
-    if (stream->chunk == CHANNEL_NONE &&
+    if (stream->index == CHANNEL_NONE &&
         !stream_advance(stream, host, atomic_load_explicit(first, memory_order_acquire)))
         return false;
     /* From a chunk that is used up to the next one: who writes could make us go on for ever. */
     for (int hop = 0; hop < 2; hop++) {
-        struct chunk *chunk = channel_chunk(host->channel, stream->chunk);
+        const struct chunk *chunk = stream->chunk;
         /* `next` before `committed`: once it is set, no more is committed here. */
         uint32_t next = atomic_load_explicit(&chunk->next, memory_order_acquire);
         uint32_t committed = atomic_load_explicit(&chunk->committed, memory_order_acquire) / 8;
-        if (committed > CHUNK_WORDS || committed < stream->word)
+        if (committed > channel_chunk_words(stream->index) || committed < stream->word)
             return stream_break(stream);
         stream->known = committed;
         if (committed > stream->word)
@@ -50,16 +52,19 @@ bool stream_look(struct stream *stream, struct host *host, _Atomic uint32_t *fir
 void stream_close(struct stream *stream, struct host *host, _Atomic uint32_t *first)
 {
     const uint32_t limit = CHANNEL_CHUNKS;
-    uint32_t index = stream->chunk;
+    uint32_t index = stream->index;
     if (index == CHANNEL_NONE)
         index = atomic_load_explicit(first, memory_order_acquire);
     /* A chain that was tampered with might be a ring. */
     for (uint32_t i = 0; i < limit && index != CHANNEL_NONE && index <= limit; i++) {
-        uint32_t next =
-            atomic_load_explicit(&channel_chunk(host->channel, index)->next, memory_order_acquire);
+        const struct chunk *chunk = channel_chunk(&host->view, index);
+        if (chunk == NULL)
+            break;
+        uint32_t next = atomic_load_explicit(&chunk->next, memory_order_acquire);
         host_free_chunk(host, index);
         index = next;
     }
-    stream->chunk = CHANNEL_NONE;
+    stream->index = CHANNEL_NONE;
+    stream->chunk = NULL;
     atomic_store_explicit(first, CHANNEL_NONE, memory_order_relaxed);
 }

@@ -6,10 +6,11 @@
 #include "host.h"
 
 struct stream {
-    uint32_t chunk; /* CHANNEL_NONE before the first */
-    uint32_t word;  /* next to read */
-    uint32_t known; /* words that were found committed in the chunk */
-    bool broken;    /* what was found there cannot be; nothing more is read */
+    uint32_t index;            /* of the chunk, CHANNEL_NONE before the first */
+    const struct chunk *chunk; /* NULL before the first */
+    uint32_t word;             /* next to read */
+    uint32_t known;            /* words that were found committed in the chunk */
+    bool broken;               /* what was found there cannot be; nothing more is read */
 };
 
 struct record {
@@ -38,7 +39,7 @@ static inline bool stream_peek(struct stream *stream, struct host *host, _Atomic
 {
     if (stream->word == stream->known && !stream_look(stream, host, first))
         return false;
-    record->words = channel_chunk(host->channel, stream->chunk)->data + stream->word;
+    record->words = stream->chunk->data + stream->word;
     record->head = record->words[0];
     record->count = record_words(record->head);
     if (record->count == 0 || record->count > stream->known - stream->word)

@@ -25,6 +25,7 @@ static size_t module_count;
 static _Atomic int lock;
 
 static struct {
+    uint32_t index; /* of the chunk, CHANNEL_NONE at first */
     struct chunk *chunk;
     uint64_t *write;
     uint64_t *limit;
@@ -36,7 +37,10 @@ static const struct thread *lock_owner;
 static void lock_modules(void)
 {
     while (atomic_exchange_explicit(&lock, 1, memory_order_acquire) != 0)
-        sys_call3(SYS_sched_yield, 0, 0, 0);
+        if (process_is_confined)
+            __builtin_ia32_pause();
+        else
+            sys_call3(SYS_sched_yield, 0, 0, 0);
     lock_owner = target_self;
 }
 
@@ -51,17 +55,18 @@ static uint64_t *log_room(size_t words)
 {
     if (process_log.limit - process_log.write >= (ptrdiff_t)words)
         return process_log.write;
-    uint32_t index = chunk_wait(process_log.chunk, &process_log.starving);
+    uint32_t index = chunk_wait(process_log.index, words, &process_log.starving);
     if (index == CHANNEL_NONE)
         return NULL;
-    struct chunk *chunk = channel_chunk(target_channel, index);
+    struct chunk *chunk = channel_chunk(&target_view, index);
     process_log.write = chunk->data;
-    process_log.limit = chunk->data + CHUNK_WORDS;
+    process_log.limit = chunk->data + channel_chunk_words(index);
     if (process_log.chunk != NULL)
         atomic_store_explicit(&process_log.chunk->next, index, memory_order_release);
     else
-        atomic_store_explicit(&channel_process(target_channel, process_index())->log, index,
+        atomic_store_explicit(&channel_process(&target_view, process_index())->log, index,
                               memory_order_release);
+    process_log.index = index;
     process_log.chunk = chunk;
     return process_log.write;
 }
@@ -106,6 +111,17 @@ static uint64_t *put_bytes(uint64_t *word, const void *bytes, size_t size)
     return word + words;
 }
 
+/* Where this program is, as it was when that was first asked for; its size, negative if unknown. */
+static long own_path(const char **path)
+{
+    static char own[PATH_BYTES_MAX];
+    static long size;
+    if (size == 0)
+        size = sys_call3(SYS_readlink, (long)"/proc/self/exe", (long)own, sizeof own);
+    *path = own;
+    return size;
+}
+
 static void log_load(const struct module *module, uint64_t sequence, uint64_t steps)
 {
     const struct link_map *map = module->map;
@@ -117,13 +133,10 @@ static void log_load(const struct module *module, uint64_t sequence, uint64_t st
     size_t id_size = note != NULL && note->n_descsz <= TTD_BUILD_ID_MAX ? note->n_descsz : 0;
 
     /* The program itself has an empty name. */
-    char own[PATH_BYTES_MAX];
     const char *path = map->l_name;
     long path_size = (long)strlen(path);
-    if (path_size == 0) {
-        path = own;
-        path_size = sys_call3(SYS_readlink, (long)"/proc/self/exe", (long)own, sizeof own);
-    }
+    if (path_size == 0)
+        path_size = own_path(&path);
     if (path_size < 0 || path_size > PATH_BYTES_MAX)
         path_size = 0;
 
@@ -145,7 +158,7 @@ static bool module_is_gone(const struct module *module)
 {
     struct dl_find_object object;
     /* A fork may come between the unmapping and the loader's forgetting. */
-    return !unwind_page_readable(module->begin) ||
+    return (!process_is_confined && !unwind_page_readable(module->begin)) ||
            _dl_find_object((void *)module->begin, &object) != 0 ||
            (uintptr_t)object.dlfo_map_start != module->begin || object.dlfo_link_map != module->map;
 }
@@ -234,7 +247,7 @@ void modules_begin(uint64_t sequence)
         modules_again(sequence);
         return;
     }
-    modules = sys_map(MODULES_MAX * sizeof *modules);
+    modules = unwind_pages(MODULES_MAX * sizeof *modules);
     if (modules == NULL)
         return;
     dl_iterate_phdr(module_listed, &sequence);

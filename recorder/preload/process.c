@@ -14,13 +14,12 @@
 #include "real.h"
 #include "sys.h"
 #include "target.h"
+#include "unwind_mem.h"
 
-struct channel *target_channel;
 static struct on_page nothing_on;
 struct on_page *target_on = &nothing_on;
 bool target_fences;
 bool process_is_copy;
-bool process_is_confined;
 
 enum { UNSTARTED, STARTING, RECORDING, OFF };
 static _Atomic int mode;
@@ -37,7 +36,7 @@ uint32_t process_index(void)
 
 bool process_is_own(void)
 {
-    return slot_index != CHANNEL_NONE && channel_process(target_channel, slot_index)->pid ==
+    return slot_index != CHANNEL_NONE && channel_process(&target_view, slot_index)->pid ==
                                              (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
 }
 
@@ -76,31 +75,6 @@ static const char *environment_from_kernel(const char *name, char *buffer, size_
     return found;
 }
 
-static struct channel *channel_map(const char *path)
-{
-    struct stat status;
-    struct channel *channel = NULL;
-    long file = sys_call6(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
-    if (file < 0)
-        return NULL;
-    if (sys_call3(SYS_fstat, file, (long)&status, 0) == 0 &&
-        status.st_size >= (off_t)sizeof *channel) {
-        long address =
-            sys_call6(SYS_mmap, 0, status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-        if (address > 0 || address < -4095)
-            channel = (struct channel *)address;
-        if (channel != NULL)
-            sys_call3(SYS_madvise, address, status.st_size, MADV_DONTDUMP);
-    }
-    sys_call3(SYS_close, file, 0, 0);
-    if (channel == NULL ||
-        (channel->magic == CHANNEL_MAGIC && channel->version == CHANNEL_VERSION &&
-         channel->size == (uint64_t)status.st_size))
-        return channel;
-    sys_call3(SYS_munmap, (long)channel, status.st_size, 0);
-    return NULL;
-}
-
 /* Whether process ids here are those of the collector. */
 static bool same_pid_namespace(const struct channel *channel)
 {
@@ -113,22 +87,32 @@ static bool same_pid_namespace(const struct channel *channel)
 /* A page that a fork wipes. Without it a child would write into its parent's chunks. */
 static struct on_page *map_on_page(void)
 {
-    struct on_page *page = sys_map(4096);
+    struct on_page *page = unwind_pages(4096);
     if (page == NULL || sys_call3(SYS_madvise, (long)page, 4096, MADV_WIPEONFORK) != 0)
         return NULL;
     return page;
 }
 
+/* A confined process can only be a new fork: with one thread, whose id is that of the process. Its
+ * parent's id is what the C library remembers after a fork that went past it. 0 if not known. */
+static uint32_t own_pid(uint32_t parent)
+{
+    if (!process_is_confined)
+        return (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
+    uint32_t id = thread_id();
+    return id != channel_process(&target_view, parent)->pid ? id : 0;
+}
+
 /* Makes this process, new or forked, one that records. */
 static bool begin_recording(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
 {
-    uint32_t pid = (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
-    if (atomic_load(&target_channel->stopped) ||
+    uint32_t pid = own_pid(parent);
+    if (pid == 0 || atomic_load(&target_channel->stopped) ||
         ((target_channel->flags & CHANNEL_NO_CHILDREN) && pid != target_channel->launched_pid &&
          !process_is_copy))
         return false;
     if (process_is_confined || same_pid_namespace(target_channel))
-        slot_index = slot_claim(parent, parent_sequence, parent_steps);
+        slot_index = slot_claim(pid, parent, parent_sequence, parent_steps);
     else
         slot_index = CHANNEL_NONE;
     if (slot_index == CHANNEL_NONE) {
@@ -137,7 +121,7 @@ static bool begin_recording(uint32_t parent, uint64_t parent_sequence, uint64_t 
     }
     target_fences = process_is_confined ||
                     sys_call3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0;
-    modules_begin(channel_process(target_channel, slot_index)->sequence);
+    modules_begin(channel_process(&target_view, slot_index)->sequence);
     collector_wake();
     target_on->on = 1;
     return true;
@@ -162,7 +146,7 @@ static bool attach(void)
     const char *path =
         early ? environment_from_kernel(CHANNEL_ENV, kernel_channel, sizeof kernel_channel)
               : getenv(CHANNEL_ENV);
-    if (path == NULL || (target_channel = channel_map(path)) == NULL)
+    if (path == NULL || !channel_attach(path))
         return false;
     struct on_page *page = map_on_page();
     if (page == NULL)
@@ -257,7 +241,7 @@ struct thread *target_enter_slow(uintptr_t stack_pointer)
     if (thread == NULL) {
         thread = thread_attach(stack_pointer);
         if (thread == NULL)
-            atomic_fetch_add(&channel_process(target_channel, slot_index)->lost, 1);
+            atomic_fetch_add(&channel_process(&target_view, slot_index)->lost, 1);
         return thread;
     }
     if (thread->guard == 0)
@@ -275,7 +259,7 @@ struct thread *target_enter_slow(uintptr_t stack_pointer)
 void process_told_all(void)
 {
     if (process_records())
-        atomic_fetch_or(&channel_process(target_channel, slot_index)->notes, NOTE_TOLD_ALL);
+        atomic_fetch_or(&channel_process(&target_view, slot_index)->notes, NOTE_TOLD_ALL);
 }
 
 /* An allocator inside of the program itself comes before ours, and its calls pass us by. */
@@ -289,7 +273,7 @@ static void note_foreign_malloc(void)
     /* Not just the address by which an executable calls a function that is not its own. */
     if (dladdr1(first, &info, &entry, RTLD_DL_SYMENT) != 0 && entry != NULL &&
         ((const ElfW(Sym) *)entry)->st_shndx != SHN_UNDEF)
-        atomic_fetch_or(&channel_process(target_channel, slot_index)->notes, NOTE_FOREIGN_MALLOC);
+        atomic_fetch_or(&channel_process(&target_view, slot_index)->notes, NOTE_FOREIGN_MALLOC);
 }
 
 /* A program that never allocates is recorded as well. */

@@ -117,10 +117,3 @@ void *real_find(const char *name)
         dlerror(); /* that is no error that the program should find */
     return found;
 }
-
-void *sys_map(size_t size)
-{
-    long address = sys_call6(SYS_mmap, 0, (long)size, 0x3 /* read, write */,
-                             0x22 /* private, anonymous */, -1, 0);
-    return address < 0 && address > -4096 ? NULL : (void *)address;
-}

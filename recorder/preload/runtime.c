@@ -12,7 +12,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -107,29 +106,10 @@ __attribute__((destructor)) static void ask_runtimes(void)
     target_leave(thread);
 }
 
-/* From here on a filter may kill the process for a system call that is not its own. */
-EXPORT int prctl(int option, ...)
-{
-    va_list list;
-    long arguments[4];
-    va_start(list, option);
-    for (int i = 0; i < 4; i++)
-        arguments[i] = va_arg(list, long);
-    va_end(list);
-    if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
-        process_is_confined = true;
-    long result =
-        sys_call6(SYS_prctl, option, arguments[0], arguments[1], arguments[2], arguments[3], 0);
-    if (result >= 0 || result < -4095)
-        return (int)result;
-    errno = (int)-result;
-    return -1;
-}
-
 /* A program that ends in this way runs no destructors. A child of vfork just goes, too. */
 EXPORT void _exit(int status)
 {
-    if (process_is_own())
+    if (!process_is_confined && process_is_own())
         ask_runtimes();
     for (;;)
         sys_call3(SYS_exit_group, status, 0, 0);

@@ -13,7 +13,8 @@
 void collector_wake(void)
 {
     atomic_fetch_add(&target_channel->attention, 1);
-    sys_call3(SYS_futex, (long)&target_channel->attention, FUTEX_WAKE, 1);
+    if (!process_is_confined)
+        sys_call3(SYS_futex, (long)&target_channel->attention, FUTEX_WAKE, 1);
 }
 
 /* What the collector may find out too late. */
@@ -37,16 +38,18 @@ static void describe(struct process_slot *slot)
 static bool try_slot(uint32_t index)
 {
     uint32_t expected = SLOT_FREE;
-    return atomic_compare_exchange_strong(&channel_process(target_channel, index)->state, &expected,
+    return atomic_compare_exchange_strong(&channel_process(&target_view, index)->state, &expected,
                                           SLOT_CLAIMED);
 }
 
 static uint32_t take_slot(void)
 {
-    for (uint32_t index = 1; index <= CHANNEL_PROCESSES; index++)
-        if (try_slot(index))
+    for (;;) {
+        uint32_t index = channel_take(&target_view, &target_channel->free_processes,
+                                      CHANNEL_PROCESSES, channel_process_link);
+        if (index == CHANNEL_NONE || try_slot(index))
             return index;
-    return CHANNEL_NONE;
+    }
 }
 
 /*
@@ -81,14 +84,21 @@ static uint32_t slot_for_copy(uint32_t process)
     return try_slot(channel_copy(process)) ? channel_copy(process) : CHANNEL_NONE;
 }
 
-uint32_t slot_claim(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
+static uint32_t parent_pid(uint32_t parent)
+{
+    if (!process_is_confined)
+        return (uint32_t)sys_call3(SYS_getppid, 0, 0, 0);
+    return parent != CHANNEL_NONE ? channel_process(&target_view, parent)->pid : 0;
+}
+
+uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
 {
     uint32_t index = process_is_copy ? slot_for_copy(parent) : wait_for_slot();
     if (index == CHANNEL_NONE)
         return index;
-    struct process_slot *slot = channel_process(target_channel, index);
-    slot->pid = (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
-    slot->parent_pid = (uint32_t)sys_call3(SYS_getppid, 0, 0, 0);
+    struct process_slot *slot = channel_process(&target_view, index);
+    slot->pid = pid;
+    slot->parent_pid = parent_pid(parent);
     slot->parent = parent;
     slot->flags = parent != CHANNEL_NONE ? PROCESS_FORKED : 0;
     slot->parent_sequence = parent_sequence;

@@ -35,7 +35,4 @@ static inline uint64_t sys_clock(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Zeroed private memory that is never returned; NULL if there is none. */
-void *sys_map(size_t size);
-
 #endif

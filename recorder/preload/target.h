@@ -54,6 +54,7 @@ struct thread {
     uint64_t *limit;
     uint64_t *data; /* of the chunk; NULL when there is none */
     struct chunk *chunk;
+    uint32_t chunk_index; /* CHANNEL_NONE when there is none */
     struct thread_slot *slot;
     uint64_t sequence;
     uint64_t steps;
@@ -71,6 +72,7 @@ struct on_page {
 };
 
 extern struct channel *target_channel;
+extern struct channel_view target_view;
 extern struct on_page *target_on;
 /* Set when the system has no expedited membarrier: the collector then relies on our own fence. */
 extern bool target_fences;
@@ -83,6 +85,14 @@ extern __thread struct thread *target_self __attribute__((tls_model("initial-exe
  */
 struct thread *target_enter_slow(uintptr_t stack_pointer);
 
+/* The channel, as this process sees it (view.c). */
+
+/* Maps the header of the channel that `path` opens. False if it is none. */
+bool channel_attach(const char *path);
+
+/* Maps what a busy process with more threads and children will need, while that can be done. */
+void channel_map_ahead(void);
+
 /* Process (process.c). */
 
 /* This process's slot, from 1; CHANNEL_NONE before it is attached. */
@@ -91,7 +101,7 @@ uint32_t process_index(void);
 /* Whether this is the process that was attached, and not a child that shares its memory. */
 bool process_is_own(void);
 
-/* Set once the program may be confined by seccomp: no system calls that it does not make itself. */
+/* Set once the program may be confined by seccomp: no system calls from there on (confine.c). */
 extern bool process_is_confined;
 
 /* Set in a copy of the process that only tells what the runtimes would release (runtime.c). */
@@ -104,8 +114,13 @@ void process_told_all(void);
 const char *process_preload(void);
 const char *process_channel(void);
 
-/* Threads (thread.c, bounds.c). */
+/* What the C library knows of the calling thread (control.c). */
 struct stack_bounds stack_bounds_find(uintptr_t stack_pointer);
+
+/* The thread's id; 0 if it cannot be found out without a system call, and none may be made. */
+uint32_t thread_id(void);
+
+/* Threads (thread.c). */
 
 /* Gives the calling thread a slot and memory; NULL if there is none left. */
 struct thread *thread_attach(uintptr_t stack_pointer);
@@ -117,17 +132,17 @@ bool collector_is_gone(void);
 void collector_wake(void);
 
 /*
- * Claims a slot for this process, which may wait for one. `parent` is the slot of the process that
- * it is a fork of, at that sequence and step of the thread that forked; or CHANNEL_NONE.
- * CHANNEL_NONE if there is none to be had.
+ * Claims a slot for this process, `pid`, which may wait for one. `parent` is the slot of the
+ * process that it is a fork of, at that sequence and step of the thread that forked; or
+ * CHANNEL_NONE. CHANNEL_NONE if there is none to be had.
  */
-uint32_t slot_claim(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps);
+uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps);
 
 /*
- * Takes a chunk: at once if it is the first of its chain, else in place of the one that is full,
- * waiting while that can help. CHANNEL_NONE if none came.
+ * Takes a chunk with room for `words`: at once if it is the first of its chain, else in place of
+ * the one that is full, waiting while that can help. CHANNEL_NONE if none came.
  */
-uint32_t chunk_wait(struct chunk *full, bool *starving);
+uint32_t chunk_wait(uint32_t full, size_t words, bool *starving);
 
 /* The process's log of modules (modules.c). */
 

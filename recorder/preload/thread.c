@@ -7,15 +7,19 @@
 
 #include "sys.h"
 #include "target.h"
+#include "unwind_mem.h"
 
 __thread struct thread *target_self __attribute__((tls_model("initial-exec")));
 
-/* By slot; a slot that the collector frees is that of a dead thread, so its memory is free too. */
-static struct thread *threads[CHANNEL_THREADS];
+/* By slot; a slot that the collector frees is that of a dead thread, so its memory is free too. A
+ * page of them at a time. */
+enum { PAGE_THREADS = CHANNEL_PAGE / sizeof(struct thread *) };
+static struct thread **_Atomic thread_pages[(CHANNEL_THREADS + PAGE_THREADS - 1) / PAGE_THREADS];
 
 enum {
     WAIT_ONCE_NS = 20 * 1000 * 1000,
-    WAIT_TIMES = 3000, /* a minute: long enough for a stalled disk, and yet never for ever */
+    WAIT_TIMES = 3000,   /* a minute: long enough for a stalled disk, and yet never for ever */
+    SPINS_MAX = 1 << 25, /* a second or so in which nothing is collected */
     LEAP_NS = 1000 * 1000 * 1000, /* no thread moves the clock on by as much */
 };
 
@@ -25,20 +29,23 @@ bool collector_is_gone(void)
            sys_call3(SYS_kill, target_channel->collector_pid, 0, 0) == -ESRCH;
 }
 
-/* The full chunk counts from now on, if there is another one. */
-static uint32_t take_chunk(struct chunk *full)
+/* The full chunk counts from now on, if there is another one. A small one does not: each chain has
+ * at most one. */
+static uint32_t take_chunk(uint32_t full, size_t words)
 {
     struct channel *channel = target_channel;
-    if (full != NULL && atomic_fetch_add(&channel->backlog, 1) >= CHANNEL_BACKLOG) {
+    bool is_small = full == CHANNEL_NONE && words <= channel_chunk_words(1);
+    bool counts = full != CHANNEL_NONE && !channel_chunk_is_small(full);
+    if (counts && atomic_fetch_add(&channel->backlog, 1) >= CHANNEL_BACKLOG) {
         atomic_fetch_sub(&channel->backlog, 1);
         return CHANNEL_NONE;
     }
-    uint32_t index = channel_take_chunk(channel);
+    uint32_t index = channel_take_chunk(&target_view, channel, is_small);
     if (index != CHANNEL_NONE)
-        channel_chunk(channel, index)->counts = 0;
-    if (full != NULL && index != CHANNEL_NONE)
-        full->counts = 1;
-    else if (full != NULL)
+        channel_chunk(&target_view, index)->counts = 0;
+    if (counts && index != CHANNEL_NONE)
+        channel_chunk(&target_view, full)->counts = 1;
+    else if (counts)
         atomic_fetch_sub(&channel->backlog, 1);
     return index;
 }
@@ -46,7 +53,7 @@ static uint32_t take_chunk(struct chunk *full)
 /* Whether nobody takes what this process publishes: then it stops. */
 static bool is_unwanted(void)
 {
-    const struct process_slot *slot = channel_process(target_channel, process_index());
+    const struct process_slot *slot = channel_process(&target_view, process_index());
     bool refused = atomic_load_explicit(&slot->state, memory_order_relaxed) == SLOT_REFUSED;
     if (!refused && !atomic_load(&target_channel->stopped))
         return false;
@@ -55,21 +62,33 @@ static bool is_unwanted(void)
     return true;
 }
 
-uint32_t chunk_wait(struct chunk *full, bool *starving)
+/* Waits for a chunk without a system call: as long as the collector frees some. */
+static uint32_t spin_for_chunk(uint32_t full, size_t words)
+{
+    const struct channel *channel = target_channel;
+    for (int i = 0; i < WAIT_TIMES; i++) {
+        uint32_t freed = atomic_load(&channel->freed);
+        uint32_t index = take_chunk(full, words);
+        if (index != CHANNEL_NONE)
+            return index;
+        for (int spin = 0; atomic_load(&channel->freed) == freed; spin++) {
+            if (spin == SPINS_MAX || is_unwanted())
+                return CHANNEL_NONE;
+            __builtin_ia32_pause();
+        }
+    }
+    return CHANNEL_NONE;
+}
+
+static uint32_t sleep_for_chunk(uint32_t full, size_t words)
 {
     struct channel *channel = target_channel;
-    if (is_unwanted())
-        return CHANNEL_NONE;
-    uint32_t index = take_chunk(full);
-    if (index != CHANNEL_NONE || *starving) {
-        *starving = index == CHANNEL_NONE;
-        return index;
-    }
+    uint32_t index = CHANNEL_NONE;
     struct timespec once = {.tv_nsec = WAIT_ONCE_NS};
     atomic_fetch_add(&channel->waiters, 1);
     for (int i = 0; i < WAIT_TIMES; i++) {
         uint32_t freed = atomic_load(&channel->freed);
-        index = take_chunk(full);
+        index = take_chunk(full, words);
         if (index != CHANNEL_NONE)
             break;
         if (collector_is_gone())
@@ -80,6 +99,16 @@ uint32_t chunk_wait(struct chunk *full, bool *starving)
         sys_call6(SYS_futex, (long)&channel->freed, FUTEX_WAIT, freed, (long)&once, 0, 0);
     }
     atomic_fetch_sub(&channel->waiters, 1);
+    return index;
+}
+
+uint32_t chunk_wait(uint32_t full, size_t words, bool *starving)
+{
+    if (is_unwanted())
+        return CHANNEL_NONE;
+    uint32_t index = take_chunk(full, words);
+    if (index == CHANNEL_NONE && !*starving)
+        index = process_is_confined ? spin_for_chunk(full, words) : sleep_for_chunk(full, words);
     *starving = index == CHANNEL_NONE;
     return index;
 }
@@ -96,20 +125,21 @@ static void tick(void)
         channel_tick(target_channel, ns);
 }
 
-static bool thread_next_chunk(struct thread *thread)
+static bool thread_next_chunk(struct thread *thread, size_t words)
 {
-    uint32_t index = chunk_wait(thread->chunk, &thread->starving);
+    uint32_t index = chunk_wait(thread->chunk_index, words, &thread->starving);
     if (index == CHANNEL_NONE)
         return false;
     tick();
-    struct chunk *chunk = channel_chunk(target_channel, index);
+    struct chunk *chunk = channel_chunk(&target_view, index);
     if (thread->chunk != NULL)
         atomic_store_explicit(&thread->chunk->next, index, memory_order_release);
     else
         atomic_store_explicit(&thread->slot->first, index, memory_order_release);
     thread->chunk = chunk;
+    thread->chunk_index = index;
     thread->data = thread->write = chunk->data;
-    thread->limit = chunk->data + CHUNK_WORDS;
+    thread->limit = chunk->data + channel_chunk_words(index);
     return true;
 }
 
@@ -140,7 +170,7 @@ bool thread_append(struct thread *thread, unsigned operation, const struct unwin
     atomic_signal_fence(memory_order_seq_cst);
     /* One word for the head, up to two for sequence and clock. */
     if (UNLIKELY(thread->limit - thread->write < (ptrdiff_t)(3 + count + added))) {
-        if (!thread_next_chunk(thread))
+        if (!thread_next_chunk(thread, 3 + count + added + kept))
             return lose(thread);
         added += kept;
         kept = 0;
@@ -170,18 +200,38 @@ bool thread_append(struct thread *thread, unsigned operation, const struct unwin
     return true;
 }
 
+/* Where the memory of a slot's thread is noted; NULL if there is no memory for that. */
+static struct thread **thread_place(uint32_t index)
+{
+    struct thread **_Atomic *page = &thread_pages[(index - 1) / PAGE_THREADS];
+    struct thread **known = atomic_load(page);
+    if (known == NULL) {
+        struct thread **fresh = unwind_pages(CHANNEL_PAGE);
+        if (fresh == NULL)
+            return NULL;
+        if (atomic_compare_exchange_strong(page, &known, fresh))
+            known = fresh;
+        else
+            unwind_pages_free(fresh, CHANNEL_PAGE);
+    }
+    return &known[(index - 1) % PAGE_THREADS];
+}
+
 static struct thread *thread_memory(uint32_t index)
 {
-    struct thread *thread = threads[index - 1];
+    struct thread **place = thread_place(index);
+    if (place == NULL)
+        return NULL;
+    struct thread *thread = *place;
     struct unwinder *unwinder;
     if (thread != NULL) {
         unwinder = thread->unwinder;
     } else {
-        unwinder = sys_map(unwinder_size() + sizeof *thread);
+        unwinder = unwind_pages(unwinder_size() + sizeof *thread);
         if (unwinder == NULL)
             return NULL;
         thread = (struct thread *)((char *)unwinder + unwinder_size());
-        threads[index - 1] = thread;
+        *place = thread;
     }
     memset(thread, 0, sizeof *thread);
     thread->unwinder = unwinder;
@@ -191,26 +241,29 @@ static struct thread *thread_memory(uint32_t index)
 static uint32_t claim_slot(void)
 {
     uint32_t claimed = SLOT_CLAIMED | process_index() << SLOT_PROCESS;
-    for (uint32_t index = 1; index <= CHANNEL_THREADS; index++) {
-        struct thread_slot *slot = channel_thread(target_channel, index);
+    for (;;) {
         uint32_t expected = SLOT_FREE;
-        if (atomic_load_explicit(&slot->state, memory_order_relaxed) == SLOT_FREE &&
-            atomic_compare_exchange_strong(&slot->state, &expected, claimed))
+        uint32_t index = channel_take(&target_view, &target_channel->free_threads, CHANNEL_THREADS,
+                                      channel_thread_link);
+        if (index == CHANNEL_NONE ||
+            atomic_compare_exchange_strong(&channel_thread(&target_view, index)->state, &expected,
+                                           claimed))
             return index;
     }
-    return CHANNEL_NONE;
 }
 
 struct thread *thread_attach(uintptr_t stack_pointer)
 {
     struct stack_bounds bounds = stack_bounds_find(stack_pointer);
-    uint32_t index = claim_slot();
+    uint32_t tid = thread_id();
+    uint32_t index = tid != 0 ? claim_slot() : CHANNEL_NONE;
     if (index == CHANNEL_NONE)
         return NULL;
-    struct thread_slot *slot = channel_thread(target_channel, index);
+    struct thread_slot *slot = channel_thread(&target_view, index);
     struct thread *thread = thread_memory(index);
     if (thread == NULL) {
         atomic_store(&slot->state, SLOT_FREE);
+        channel_put(&target_view, &target_channel->free_threads, index, channel_thread_link);
         return NULL;
     }
     unwinder_init(thread->unwinder, bounds.low, bounds.high, bounds.grows);
@@ -219,7 +272,7 @@ struct thread *thread_attach(uintptr_t stack_pointer)
     /* In this order: a collector that does not see the slot claimed is not ahead of us. */
     atomic_fetch_add(&target_channel->attention, 1);
     thread->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
-    slot->tid = (uint32_t)sys_call3(SYS_gettid, 0, 0, 0);
+    slot->tid = tid;
     slot->sequence = thread->sequence;
     atomic_store_explicit(&slot->first, CHANNEL_NONE, memory_order_relaxed);
     atomic_store_explicit(&slot->pending, 0, memory_order_relaxed);

@@ -51,7 +51,7 @@ static bool on_own_stack(struct unwinder *u, uintptr_t sp)
         return false;
     }
     uintptr_t page = (sp - 8) & ~(uintptr_t)(UNWIND_PAGE - 1);
-    if (!unwind_range_readable(page, u->low - page)) {
+    if (!unwind_is_confined && !unwind_range_readable(page, u->low - page)) {
         return false;
     }
     u->low = page;

@@ -67,6 +67,12 @@ void unwind_setup(void (*found)(const struct dl_find_object *));
  */
 void unwind_forget(uintptr_t start, uintptr_t end);
 
+/*
+ * No system call is made any more, since it might not be allowed. Memory then comes out of
+ * `reserve` bytes that are mapped now; what is not known to be readable is not read.
+ */
+void unwind_confine(size_t reserve);
+
 /* The bytes of one unwinder, page aligned. Most are only touched by deep stacks. */
 size_t unwinder_size(void);
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind_mem.h"
 
+#include "unwind.h"
+
 #include <errno.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -27,7 +30,7 @@ static long raw_syscall(long number, long a, long b, long c, long d, long e, lon
 bool unwind_page_readable(uintptr_t addr)
 {
     addr &= ~(uintptr_t)(UNWIND_PAGE - 1);
-    if (addr == 0) {
+    if (addr == 0 || unwind_is_confined) {
         return false;
     }
     return raw_syscall(SYS_rt_sigprocmask, -1, (long)addr, 0, 8, 0, 0) == -EINVAL;
@@ -50,12 +53,49 @@ bool unwind_range_readable(uintptr_t addr, size_t size)
     return true;
 }
 
-void *unwind_pages(size_t size)
+static void *map(size_t size)
 {
     long p = raw_syscall(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     return p < 0 && p > -4096 ? NULL : (void *)p;
+}
+
+/* What is left of the reserve is behind `reserve_next`. */
+static _Atomic uintptr_t reserve_next;
+static uintptr_t reserve_end;
+bool unwind_is_confined;
+
+void unwind_confine(size_t reserve)
+{
+    void *pages = map(reserve);
+    if (pages != NULL) {
+        reserve_end = (uintptr_t)pages + reserve;
+        atomic_store(&reserve_next, (uintptr_t)pages);
+    }
+    unwind_is_confined = true;
+}
+
+void *unwind_pages(size_t size)
+{
+    if (!unwind_is_confined) {
+        return map(size);
+    }
+    size = (size + UNWIND_PAGE - 1) & ~(size_t)(UNWIND_PAGE - 1);
+    uintptr_t next = atomic_load(&reserve_next);
+    do {
+        if (reserve_end - next < size) {
+            return NULL;
+        }
+    } while (!atomic_compare_exchange_weak(&reserve_next, &next, next + size));
+    return (void *)next;
+}
+
+void unwind_pages_free(void *pages, size_t size)
+{
+    if (!unwind_is_confined) {
+        raw_syscall(SYS_munmap, (long)pages, (long)size, 0, 0, 0, 0);
+    }
 }
 
 bool unwind_read_elsewhere(struct unwind_mem *m, uintptr_t addr, uintptr_t *value)

@@ -21,14 +21,20 @@ struct unwind_mem {
     bool foreign; /* something else than the own stack was read */
 };
 
-/* Whether the page of `addr` can be read; asks the kernel, without a fault. */
+/* Whether the page of `addr` is known to be readable; asks the kernel, without a fault. */
 bool unwind_page_readable(uintptr_t addr);
 
 /* Whether all of [addr, addr + size) can be read. */
 bool unwind_range_readable(uintptr_t addr, size_t size);
 
-/* Fresh zeroed pages, for good; or NULL. */
+/* Set by unwind_confine(): no system calls. */
+extern bool unwind_is_confined;
+
+/* Fresh zeroed pages; or NULL. */
 void *unwind_pages(size_t size);
+
+/* Gives pages back. */
+void unwind_pages_free(void *pages, size_t size);
 
 bool unwind_read_elsewhere(struct unwind_mem *m, uintptr_t addr, uintptr_t *value);
 

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the calling thread's stack is, and its id.
+ *
+ * The C library keeps both in the thread's control block, on top of the stack; but no interface
+ * tells where in it. pthread_getattr_np() takes locks and allocates. So the fields are looked for:
+ * a stack that ends just behind the control block, the id that the system says. The first thread
+ * has no such stack; for it /proc/self/maps is read. To do that for every thread would take time in
+ * proportion to the square of their number.
+ */
+#include <fcntl.h>
+#include <string.h>
+
+#include "sys.h"
+#include "target.h"
+
+/* A line of maps, parsed as it streams by. */
+struct line {
+    uintptr_t begin, end;
+    enum { IN_BEGIN, IN_END, IN_REST } where;
+    char tail[7]; /* the last characters, to know "[stack]" by */
+};
+
+static uintptr_t hex_digit(char c)
+{
+    return (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+static void line_take(struct line *line, char c)
+{
+    if (line->where == IN_BEGIN && c != '-')
+        line->begin = line->begin << 4 | hex_digit(c);
+    else if (line->where == IN_END && c != ' ')
+        line->end = line->end << 4 | hex_digit(c);
+    else if (line->where != IN_REST)
+        line->where++;
+    memmove(line->tail, line->tail + 1, sizeof line->tail - 1);
+    line->tail[sizeof line->tail - 1] = c;
+}
+
+/* Finds the line of the mapping with `address`. */
+static bool maps_find(uintptr_t address, struct line *line)
+{
+    char buffer[1024];
+    long got;
+    bool found = false;
+    long file =
+        sys_call6(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (file < 0)
+        return false;
+    memset(line, 0, sizeof *line);
+    while (!found && (got = sys_call3(SYS_read, file, (long)buffer, sizeof buffer)) > 0)
+        for (long i = 0; i < got && !found; i++) {
+            if (buffer[i] != '\n') {
+                line_take(line, buffer[i]);
+                continue;
+            }
+            found = address >= line->begin && address < line->end;
+            if (!found)
+                memset(line, 0, sizeof *line);
+        }
+    sys_call3(SYS_close, file, 0, 0);
+    return found;
+}
+
+enum {
+    PAGE = 4096,
+    FIELDS_BEGIN = 64,         /* what is before is used for something else */
+    ABOVE_CONTROL = 64 * 1024, /* at most this much of a stack is above its control block */
+    STACK_MIN = 4096
+};
+
+/* Where a field was found, in bytes from the start of the control block; 0 before. */
+static _Atomic uint32_t stack_field, id_field;
+
+static uintptr_t control_block(void)
+{
+    uintptr_t control;
+    __asm__("mov %%fs:0, %0" : "=r"(control));
+    return control;
+}
+
+/* Bytes of the control block that can be read, whatever its size. */
+static uint32_t control_size(uintptr_t control)
+{
+    return (uint32_t)(PAGE - control % PAGE);
+}
+
+/* The address, size and guard size that the C library keeps of a stack. False if these are not. */
+static bool read_stack(uintptr_t control, uint32_t field, struct stack_bounds *bounds)
+{
+    uintptr_t words[3];
+    memcpy(words, (const char *)control + field, sizeof words);
+    uintptr_t low = words[0], size = words[1], guard = words[2];
+    if (low >= control || size < STACK_MIN || size - 1 > UINTPTR_MAX - low || guard >= size ||
+        low + size <= control || low + size - control > ABOVE_CONTROL || low + guard >= control)
+        return false;
+    *bounds = (struct stack_bounds){low + guard, control, false};
+    return true;
+}
+
+/* Not the first thread's. Until the field is known, only where we are on that stack. */
+static bool find_stack(uintptr_t stack_pointer, struct stack_bounds *bounds)
+{
+    uintptr_t control = control_block();
+    uint32_t known = atomic_load(&stack_field);
+    uint32_t size = control_size(control);
+    if (known != 0)
+        return known + 3 * sizeof control <= size && read_stack(control, known, bounds);
+    for (uint32_t field = FIELDS_BEGIN; field + 3 * sizeof control <= size; field += sizeof control)
+        if (stack_pointer < control && read_stack(control, field, bounds) &&
+            stack_pointer > bounds->low) {
+            atomic_store(&stack_field, field);
+            return true;
+        }
+    return false;
+}
+
+struct stack_bounds stack_bounds_find(uintptr_t stack_pointer)
+{
+    struct line line;
+    struct stack_bounds bounds;
+    if (find_stack(stack_pointer, &bounds))
+        return bounds;
+    bounds = (struct stack_bounds){stack_pointer, stack_pointer, false};
+    if (process_is_confined || !maps_find(stack_pointer, &line))
+        return bounds;
+    bounds.low = line.begin;
+    bounds.high = line.end;
+    bounds.grows = memcmp(line.tail, "[stack]", sizeof line.tail) == 0;
+    uintptr_t control = control_block();
+    if (control > stack_pointer && control < bounds.high)
+        bounds.high = control;
+    return bounds;
+}
+
+static uint32_t read_id(uint32_t field)
+{
+    uint32_t id;
+    memcpy(&id, (const char *)control_block() + field, sizeof id);
+    return id;
+}
+
+static void learn_id(uint32_t id)
+{
+    uint32_t size = control_size(control_block());
+    uint32_t known = atomic_load(&id_field);
+    if (known != 0 && known + sizeof id <= size && read_id(known) == id)
+        return;
+    uint32_t field = FIELDS_BEGIN;
+    while (field + sizeof id <= size && read_id(field) != id)
+        field += sizeof id;
+    atomic_store(&id_field, field + sizeof id <= size ? field : 0);
+}
+
+uint32_t thread_id(void)
+{
+    if (!process_is_confined) {
+        uint32_t id = (uint32_t)sys_call3(SYS_gettid, 0, 0, 0);
+        learn_id(id);
+        return id;
+    }
+    uint32_t field = atomic_load(&id_field);
+    return field != 0 && field + sizeof field <= control_size(control_block()) ? read_id(field) : 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* hoarder THREADS: takes every place that the recorder has for threads but for a few, then starts
+ * so many, one after the other, each of which makes two calls. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "recorder/channel.h"
+
+enum { LEFT = 3 };
+
+static struct channel_view view;
+static int channel_file;
+
+char *channel_map(struct channel_view *of, uint32_t window)
+{
+    char *mapped = mmap(NULL, CHANNEL_WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, channel_file,
+                        (off_t)window * CHANNEL_WINDOW);
+    return of->windows[window] = mapped != MAP_FAILED ? mapped : NULL;
+}
+
+static void *work(void *unused)
+{
+    void *volatile block = malloc(10);
+    free(block);
+    return unused;
+}
+
+int main(int argc, char **argv)
+{
+    int count = argc > 1 ? atoi(argv[1]) : 0;
+    const char *path = getenv(CHANNEL_ENV);
+    if (path == NULL || (channel_file = open(path, O_RDWR)) < 0)
+        return 77;
+    struct channel *channel = (struct channel *)channel_map(&view, 0);
+    if (channel == NULL)
+        return 1;
+    while (channel_used(&channel->free_threads, CHANNEL_THREADS) < CHANNEL_THREADS - LEFT)
+        channel_take(&view, &channel->free_threads, CHANNEL_THREADS, channel_thread_link);
+    for (int i = 0; i < count; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, work, NULL) != 0 || pthread_join(thread, NULL) != 0)
+            return 1;
+    }
+    return 0;
+}
