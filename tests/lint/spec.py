@@ -15,6 +15,20 @@ WITHOUT_VECTOR = {
     23: 'says of all values what others say of each',
 }
 
+# Requirements of what a reader must accept: no file can be wrong by them.
+WITHOUT_BAD_VECTOR = {
+    26: 'a file that ends early is no error while it is read',
+    58: 'a derived file that is ignored is intact',
+    59: 'APIs that a reader does not know',
+    61: 'minor versions that a reader does not know',
+    70: 'values that a reader does not know',
+    71: 'which of two names counts',
+}
+
+# Records whose fields have a table with types and ranges.
+RECORDS = ('Stacks', 'Modules', 'Symbols', 'Threads', 'Heaps', 'User events', 'Losses',
+           'Live blocks', 'Memory map', 'Metadata')
+
 problems = []
 
 
@@ -60,6 +74,16 @@ def requirements(root, spec):
         check((n in shown) != (n in WITHOUT_VECTOR),
               f'R-{n} has {"both" if n in shown else "neither"} a vector and a reason for none')
     check(set(WITHOUT_VECTOR) <= set(defined), 'a reason for what does not exist')
+    bad = {int(n) for line in re.findall(r'(?m)^\| (?:bad|unsupported)-.*', readme)
+           for n in re.findall(r'\bR-(\d+)', line)}
+    missing = set(defined) - bad - set(WITHOUT_VECTOR) - set(WITHOUT_BAD_VECTOR)
+    check(not missing, f'no bad vector for {missing}')
+    for paragraph in re.split(r'\n\n|\n(?=- )', spec):
+        check('MUST' not in paragraph or re.search(r'\[R-\d+\]|RFC 2119', paragraph),
+              f'a MUST without a number: {paragraph!r}')
+    for title in RECORDS:
+        check(re.search(r'(?m)^\|[^|]*\| Type \| Legal \|$', section(spec, title)),
+              f'no table of fields: {title}')
     for vector in re.findall(r'(?m)^\| ((?:good|bad|unsupported)-\S+) \|', readme):
         check((root / f'tests/vectors/{vector}.trace').exists(), f'no file {vector}')
     files = {path.stem for path in (root / 'tests/vectors').glob('*.trace')}

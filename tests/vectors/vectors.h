@@ -59,6 +59,9 @@ void vector_event(ttd_writer *writer, ttd_event event);
 void vector_check(ttd_status status);
 void vector_close(ttd_writer *writer);
 
+/** The example that spec/example.md explains byte by byte. */
+void vector_write_example(ttd_memory *memory);
+
 /** The file that most bad ones are made of: chunks trace, strings, threads, heaps, stacks, events,
  * events, index, end, all raw. */
 void vector_write_base(ttd_memory *memory);
