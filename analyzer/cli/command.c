@@ -18,15 +18,17 @@
 #define OWN_MAX    32
 #define SHARED_MAX 16
 
-enum { OPTION_NO_PAGER = 1000, OPTION_NO_INDEX };
+enum { OPTION_NO_PAGER = 1000, OPTION_NO_INDEX, OPTION_FULL_STACKS };
 
-static const struct option common_options[] = {{"format", required_argument, NULL, 'f'},
-                                               {"output", required_argument, NULL, 'o'},
-                                               {"no-pager", no_argument, NULL, OPTION_NO_PAGER},
-                                               {"no-index", no_argument, NULL, OPTION_NO_INDEX},
-                                               {"help", no_argument, NULL, 'h'},
-                                               {"version", no_argument, NULL, 'V'},
-                                               {NULL, 0, NULL, 0}};
+static const struct option common_options[] = {
+    {"format", required_argument, NULL, 'f'},
+    {"output", required_argument, NULL, 'o'},
+    {"no-pager", no_argument, NULL, OPTION_NO_PAGER},
+    {"no-index", no_argument, NULL, OPTION_NO_INDEX},
+    {"full-stacks", no_argument, NULL, OPTION_FULL_STACKS},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0}};
 
 /* All options of a command, its own first. */
 static void merge(struct option *all, const struct option *own, unsigned shares)
@@ -69,6 +71,9 @@ static int take_common(common *result, int option)
         return -1;
     case OPTION_NO_INDEX:
         result->has_index = false;
+        return -1;
+    case OPTION_FULL_STACKS:
+        result->has_full_stacks = true;
         return -1;
     case 'h':
         fputs(result->command->help, stdout);

@@ -57,6 +57,8 @@ typedef struct common {
     bool has_pager;
     /** Whether the sidecar index may be used, and made. */
     bool has_index;
+    /** Whether text shows stacks with all frames and whole names. */
+    bool has_full_stacks;
     view_options view;
     known_files known;
     const char *trace;
@@ -92,6 +94,7 @@ int command_options_pair(common *result, const command *which, int count, char *
     "                       readable by you only, and replaced only when complete\n"               \
     "      --no-pager       do not page long output\n"                                             \
     "      --no-index       neither use nor make the index TRACE.idx\n"                            \
+    "      --full-stacks    text shows frames below main() and long template arguments\n"          \
     "  -h, --help           this text\n"                                                           \
     "  -V, --version        the version\n"
 

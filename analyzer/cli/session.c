@@ -15,7 +15,8 @@ int session_open(session *work, const common *options)
     work->has_output = false;
     work->uses_times = false;
     work->has_reasons = options->format->has_reasons;
-    work->report = (report){.output = &work->output.out, .path = options->trace};
+    work->report = (report){
+        .output = &work->output.out, .shows_all = options->has_full_stacks, .path = options->trace};
     int status = known_open(&work->known, &work->options.known);
     if (status != STATUS_OK)
         return status;

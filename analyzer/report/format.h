@@ -61,6 +61,8 @@ typedef struct report {
     const view *view;
     /** NULL for commands that report all. */
     const report_known *known;
+    /** In text: frames below main(), and template arguments, however long. */
+    bool shows_all;
     ttd_status status;
     doubts doubts;
 } report;
@@ -249,7 +251,11 @@ const report_format *report_format_find(const char *name);
 /** Sets to->frames to those of a stack; empty on failure. */
 void report_expand(report *to, ttd_id stack);
 
-/** Writes the frames of a stack, each in a line of its own, indented. */
+/** Writes a function's name in text: without long template arguments, unless all is shown. */
+void report_function_text(report *to, ttd_string name);
+
+/** Writes the frames of a stack, each in a line of its own, indented; how many there are below
+ * main(), unless all is shown. */
 void report_stack_text(report *to, ttd_id stack);
 
 /** Writes the frames of a stack as an array of objects. */

@@ -28,11 +28,12 @@ static uint64_t handle_of(const report *to, const view_label *name)
     return heap ? heap->handle : 0;
 }
 
-static void text_function(out *output, const view_label *name)
+static void text_function(report *to, const view_label *name)
 {
+    out *output = to->output;
     ttd_string module = glob_base_name(name->module);
     if (name->name.size) {
-        escape_text(output, name->name);
+        report_function_text(to, name->name);
         if (module.size)
             out_text(output, " in ");
         escape_text(output, module);
@@ -66,7 +67,7 @@ void report_label_text(report *to, const view_label *name)
         out_text(output, "(no stack was recorded)");
         break;
     case LABEL_FUNCTION:
-        text_function(output, name);
+        text_function(to, name);
         break;
     case LABEL_FILE:
         if (name->name.size) {

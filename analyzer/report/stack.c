@@ -3,6 +3,7 @@
 #include "report/format.h"
 
 #include "report/escape.h"
+#include "symbols/runtime.h"
 
 void report_expand(report *to, ttd_id stack)
 {
@@ -23,8 +24,9 @@ static ttd_string base_name(ttd_string path)
 }
 
 /* `function (file:line) in module`, or `module+0xoffset` when there are no names. */
-static void frame_text(out *output, const frame *item)
+static void frame_text(report *to, const frame *item)
 {
+    out *output = to->output;
     ttd_string module = base_name(item->module);
     if (!item->function.size) {
         if (module.size)
@@ -36,7 +38,7 @@ static void frame_text(out *output, const frame *item)
         out_hex(output, item->offset);
         return;
     }
-    escape_text(output, item->function);
+    report_function_text(to, item->function);
     if (item->file.size) {
         out_text(output, " (");
         escape_text(output, item->file);
@@ -55,12 +57,19 @@ static void frame_text(out *output, const frame *item)
 void report_stack_text(report *to, ttd_id stack)
 {
     report_expand(to, stack);
-    for (size_t i = 0; i < to->frames.count; i++) {
+    size_t count = to->frames.count;
+    size_t shown = to->shows_all ? count : runtime_main_of(&to->frames) + 1;
+    for (size_t i = 0; i < count && i < shown; i++) {
         out_format(to->output, "    #%-2zu ", i);
-        frame_text(to->output, &to->frames.items[i]);
+        frame_text(to, &to->frames.items[i]);
         out_char(to->output, '\n');
     }
-    if (!to->frames.count)
+    if (shown < count) {
+        out_text(to->output, "    … ");
+        report_count(to->output, count - shown, "frame");
+        out_text(to->output, " below main\n");
+    }
+    if (!count)
         out_text(to->output, "    (no stack was recorded)\n");
 }
 
