@@ -220,24 +220,57 @@ int sidecar_make(source *trace, const char *path, bool silent, heap_index_facts 
 
 /* ---- Using ---- */
 
-/* Whether it is a file that nobody else put there than could have changed the trace as well. */
-static bool is_ours(const char *path, const char *trace)
+/*
+ * Why an index is not believed, NULL if it is. What is in it is checked as far as that takes no
+ * replay; for the rest it must be of somebody who could have changed the trace as well, or us: its
+ * owner, if nobody else can write it, the owner of the trace, or root.
+ */
+static const char *why_not_ours(const struct stat *index, const char *trace)
 {
-    struct stat index;
-    struct stat owner;
-    return stat(path, &index) == 0 && S_ISREG(index.st_mode) && stat(trace, &owner) == 0 &&
-           (index.st_uid == owner.st_uid || index.st_uid == geteuid());
+    struct stat origin;
+    if (!S_ISREG(index->st_mode))
+        return "is no regular file";
+    bool is_origin_known = stat(trace, &origin) == 0;
+    if (index->st_uid != geteuid() && index->st_uid != 0 &&
+        !(is_origin_known && index->st_uid == origin.st_uid))
+        return "belongs to another user";
+    if (index->st_mode & (S_IWGRP | S_IWOTH))
+        return "can be written by other users";
+    return NULL;
+}
+
+/* Opens what was looked at, whatever has the name meanwhile. */
+static ttd_status open_looked_at(int descriptor, ttd_reader **sidecar)
+{
+    char self[64];
+    ttd_input input;
+    ttd_error error;
+    snprintf(self, sizeof self, "/proc/self/fd/%d", descriptor);
+    ttd_status status = ttd_input_file(self, NULL, &input, &error);
+    return status == TTD_OK ? ttd_reader_open(&input, NULL, NULL, sidecar, &error) : status;
 }
 
 static bool open_index(source *trace, const char *path)
 {
-    ttd_input input;
     ttd_reader *sidecar;
-    ttd_error error;
-    if (!is_ours(path, trace->path) || ttd_input_file(path, NULL, &input, &error) != TTD_OK ||
-        ttd_reader_open(&input, NULL, NULL, &sidecar, &error) != TTD_OK)
+    struct stat index;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (descriptor < 0)
         return false;
-    trace->has_keyframes = heap_keyframes_open(sidecar, trace->reader, &trace->keyframes) == TTD_OK;
+    if (fstat(descriptor, &index) != 0) {
+        close(descriptor);
+        return false;
+    }
+    const char *why = why_not_ours(&index, trace->path);
+    bool is_open = !why && open_looked_at(descriptor, &sidecar) == TTD_OK;
+    close(descriptor);
+    if (why && S_ISREG(index.st_mode) && !trace->has_refused_index) {
+        message("warning: %s: is not used: it %s", path, why);
+        trace->has_refused_index = true;
+    }
+    if (is_open)
+        trace->has_keyframes =
+            heap_keyframes_open(sidecar, trace->reader, &trace->keyframes) == TTD_OK;
     return trace->has_keyframes;
 }
 

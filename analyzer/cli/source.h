@@ -34,6 +34,8 @@ typedef struct source {
     bool has_keyframes;
     /** Making one has failed: it is not tried again. */
     bool has_no_index;
+    /** One is there that is not believed, which was said. */
+    bool has_refused_index;
     progress progress;
 } source;
 

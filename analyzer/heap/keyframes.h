@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Keyframes: states of the heap in a sidecar index, from which a replay can start (spec, "Derived
- * files"). An index helps, and is never trusted: it must belong to its trace, be whole, and fit the
- * events that come after each keyframe; else the replay goes on without it.
+ * files"). An index helps, and proves nothing: it must belong to its trace, be whole, and fit the
+ * events that come after each keyframe; else the replay goes on without it. That each size and
+ * stack is right can be found only by the replay that is to be spared: the caller must know from
+ * where the sidecar comes.
  */
 #ifndef ANALYZER_HEAP_KEYFRAMES_H
 #define ANALYZER_HEAP_KEYFRAMES_H

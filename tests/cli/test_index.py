@@ -779,6 +779,24 @@ class Lies(Index):
         self.assertFalse(self.is_believed())
         os.chown(self.trace, NOBODY, -1)
         self.assertTrue(self.is_believed())
+        os.chown(self.trace, 0, -1)
+        self.assertEqual(self.said(self.trace, *self.ask),
+                         (*self.expected[:2], f"ttdanalyze: warning: {index}: is not used: it "
+                                              "belongs to another user\n"))
+
+    def test_that_others_can_write(self):
+        self.lie()
+        index = self.index_of(self.trace)
+        for mode in (0o600, 0o640, 0o644, 0o400, 0o620, 0o602, 0o666):
+            os.chmod(index, mode)
+            self.assertEqual(self.is_believed(), not mode & 0o022, oct(mode))
+        self.assertEqual(self.said(self.trace, *self.ask),
+                         (*self.expected[:2], f"ttdanalyze: warning: {index}: is not used: it "
+                                              "can be written by other users\n"))
+        self.assertEqual(self.said(self.trace, self.ask[0], "--no-index", *self.ask[1:]),
+                         self.expected)
+        self.run_ok("index", self.trace)
+        self.assertEqual(self.said(self.trace, *self.ask), self.expected)
 
 
 if __name__ == "__main__":
