@@ -21,9 +21,10 @@ static const char help[] =
     "Plots how many bytes were live in the course of the trace, with the number of\n"
     "allocations and releases; or how much was allocated per second.\n"
     "\n"
-    "      --over AXIS  time (the default): seconds from the start; or position\n"
-    "      --points N   at most N points (50), as a rule more than half of them; each\n"
-    "                   shows the most that was live until the next\n"
+    "      --over AXIS  time (the default): seconds from the start; or position: as many\n"
+    "                   events in each point, with the position where it begins\n"
+    "      --points N   at most N points (50), so many that each covers a round number;\n"
+    "                   each shows the most that was live until the next\n"
     "      --plot WHAT  live (the default): bytes; allocations: calls per second; or\n"
     "                   allocated: bytes per second. JSON and CSV have all\n" VIEWS_FILTERS_HELP
         COMMAND_COMMON_HELP;

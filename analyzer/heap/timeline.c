@@ -10,6 +10,8 @@ typedef struct timeline_finder {
     heap_totals totals;
     ttd_position position;
     uint64_t wall_time;
+    /* The largest number of an event that had an effect before the position or first at it. */
+    uint64_t event;
 } timeline_finder;
 
 static ttd_status see_call(void *context, const ttd_event *event)
@@ -61,7 +63,7 @@ static heap_point *reach(timeline_finder *finder, uint64_t value)
 {
     heap_timeline *timeline = finder->timeline;
     if (!timeline->count)
-        timeline->first = value;
+        timeline->first = value - value % timeline->width;
     while ((value - timeline->first) / timeline->width >= timeline->max)
         merge(timeline);
     size_t index = (size_t)((value - timeline->first) / timeline->width);
@@ -69,6 +71,7 @@ static heap_point *reach(timeline_finder *finder, uint64_t value)
         heap_point *point = &timeline->points[timeline->count++];
         *point = (heap_point){.peak = finder->totals.all.bytes,
                               .live = finder->totals.all,
+                              .position = finder->position,
                               .begin = finder->wall_time};
     }
     return &timeline->points[index];
@@ -107,9 +110,12 @@ static ttd_status see_effect(void *context, const heap_effect *effect)
     if (ttd_position_compare(effect->position, finder->position) != 0) {
         settle(finder);
         finder->position = effect->position;
+        /* Points begin between positions. The block of a ReAlloc in flight comes late. */
+        if (effect->event > finder->event)
+            finder->event = effect->event;
     }
     bool is_time = finder->wishes->axis == HEAP_AXIS_TIME;
-    heap_point *point = reach(finder, is_time ? finder->wall_time : effect->position.sequence);
+    heap_point *point = reach(finder, is_time ? finder->wall_time : finder->event);
     bool is_wanted;
     ttd_status status = judge(finder, effect, &is_wanted);
     return status == TTD_OK && is_wanted ? count_effect(finder, point, effect) : status;
@@ -133,11 +139,36 @@ uint64_t heap_timeline_duration(const heap_timeline *timeline, size_t index)
     return end - timeline->points[index].begin;
 }
 
+/* The smallest of 1, 2, 5, 10, 20, … that covers a length with so many points. */
+static uint64_t round_width(uint64_t length, size_t max)
+{
+    static const unsigned steps[] = {1, 2, 5};
+    uint64_t least = length / max + 1;
+    for (uint64_t ten = 1;; ten *= 10) {
+        for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+            if (ten > UINT64_MAX / 10)
+                return 1;
+            if (steps[i] * ten >= least)
+                return steps[i] * ten;
+        }
+    }
+}
+
+/* A trace that says how long it is has points of a round width; one that does not, or lies, of one
+ * that doubles on the way. */
+static uint64_t first_width(ttd_reader *reader, const heap_timeline_wishes *wishes)
+{
+    ttd_end end;
+    if (ttd_reader_end(reader, &end) != TTD_OK)
+        return 1;
+    return round_width(wishes->axis == HEAP_AXIS_TIME ? end.wall_time : end.events, wishes->max);
+}
+
 ttd_status heap_timeline_find(ttd_reader *reader, const heap_timeline_wishes *wishes,
                               const heap_batch_hook *hook, heap_timeline *timeline,
                               ttd_error *error)
 {
-    *timeline = (heap_timeline){.width = 1, .max = wishes->max};
+    *timeline = (heap_timeline){.width = first_width(reader, wishes), .max = wishes->max};
     timeline->points = calloc(wishes->max, sizeof *timeline->points);
     if (!timeline->points)
         return TTD_ERROR_NO_MEMORY;

@@ -9,7 +9,7 @@
 typedef enum heap_axis {
     /** Nanoseconds from the start: the wall time of the latest call. */
     HEAP_AXIS_TIME,
-    /** Sequence of positions. */
+    /** Events, in the order of their effects: positions themselves lie anyhow far apart. */
     HEAP_AXIS_POSITION
 } heap_axis;
 
@@ -22,12 +22,15 @@ typedef struct heap_point {
     uint64_t allocations;
     heap_sum allocated;
     uint64_t releases;
-    /** When it begins: over positions, the wall time of the first effect there or after. */
+    /** The position and the wall time of the first effect in it or after. Over time `begin` is when
+     * the axis says that it begins. */
+    ttd_position position;
     uint64_t begin;
 } heap_point;
 
 typedef struct heap_timeline {
-    /** Point i covers `width` values of the axis from first + i * width on. */
+    /** Point i covers `width` values of the axis from first + i * width on; both are round numbers
+     * if the trace says how long it is. */
     uint64_t first;
     uint64_t width;
     heap_point *points;
@@ -44,7 +47,7 @@ typedef ttd_status (*heap_stack_filter)(void *context, ttd_id stack, bool *is_wa
 
 typedef struct heap_timeline_wishes {
     heap_axis axis;
-    /** Points at most, from 2 on; if the axis is long enough there are more than half. */
+    /** Points at most, from 2 on; if the axis is long enough there are two fifths of that. */
     size_t max;
     /** NULL if all blocks count. */
     heap_stack_filter filter;

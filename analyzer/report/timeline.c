@@ -5,7 +5,7 @@
 
 /* Columns of the plot: the moment, its bar, and what stands beside it. */
 #define BAR_MIN    8
-#define BAR_MAX    40
+#define BAR_USUAL  40 /* where nobody knows how wide a line may be */
 #define COLUMN_BAR 18
 #define BAR_SPACE  2
 
@@ -107,7 +107,7 @@ static size_t numbers_width(const report_timeline *data, size_t index, bool is_n
 /* Lines fit into the terminal as far as possible: first bars get shorter, then numbers fewer. */
 static layout find_layout(out *output, const report_timeline *data)
 {
-    layout result = {.bar = BAR_MAX};
+    layout result = {.bar = BAR_USUAL};
     size_t widest[2] = {0, 0};
     for (size_t i = 0; i < data->timeline->count; i++) {
         double value = value_of(data, i);
@@ -123,7 +123,7 @@ static layout find_layout(out *output, const report_timeline *data)
     result.is_narrow = output->width < fixed + widest[0] + BAR_MIN;
     fixed += widest[result.is_narrow];
     size_t room = output->width > fixed ? output->width - fixed : 0;
-    result.bar = room < BAR_MIN ? BAR_MIN : room > BAR_MAX ? BAR_MAX : room;
+    result.bar = room < BAR_MIN ? BAR_MIN : room;
     return result;
 }
 
@@ -145,14 +145,22 @@ static void text_bar(out *output, const layout *how, double value)
         out_char(output, ' ');
 }
 
+/* In seconds, with as many digits as tell the points apart. */
+static void text_time(out *output, uint64_t time, uint64_t width)
+{
+    int digits = 9;
+    for (; digits > 0 && width % 10 == 0; width /= 10)
+        digits--;
+    out_format(output, "+%.*fs", digits, (double)time / 1e9);
+}
+
 static void text_point(out *output, const report_timeline *data, size_t index, const layout *how)
 {
-    uint64_t first = first_of(data->timeline, index);
     out_text(output, "  ");
     if (data->axis == HEAP_AXIS_TIME)
-        out_format(output, "+%.6fs", (double)first / 1e9);
+        text_time(output, first_of(data->timeline, index), data->timeline->width);
     else
-        out_position(output, (ttd_position){first, 0});
+        out_position(output, data->timeline->points[index].position);
     out_tab(output, COLUMN_BAR);
     text_bar(output, how, value_of(data, index));
     text_numbers(output, data, index, how->is_narrow);
@@ -197,6 +205,7 @@ void json_timeline(report *to, const report_timeline *data)
         const heap_point *point = &timeline->points[i];
         json_begin_object(&writer, NULL);
         json_unsigned(&writer, "first", first_of(timeline, i));
+        json_position(&writer, "position", point->position);
         json_unsigned(&writer, "peak_bytes", heap_sum_value(point->peak));
         json_unsigned(&writer, "live_bytes", heap_sum_value(point->live.bytes));
         json_unsigned(&writer, "live_blocks", point->live.blocks);
@@ -225,12 +234,14 @@ void csv_timeline(report *to, const report_timeline *data)
 {
     csv writer;
     report_csv_begin(to, &writer);
-    csv_header(&writer, "first,peak_bytes,live_bytes,live_blocks,allocations,allocated_bytes,"
-                        "releases,duration_ns,allocations_per_second,bytes_per_second");
+    csv_header(&writer,
+               "first,position,peak_bytes,live_bytes,live_blocks,allocations,allocated_bytes,"
+               "releases,duration_ns,allocations_per_second,bytes_per_second");
     for (size_t i = 0; i < data->timeline->count; i++) {
         const heap_point *point = &data->timeline->points[i];
         uint64_t duration = heap_timeline_duration(data->timeline, i);
         csv_unsigned(&writer, first_of(data->timeline, i));
+        csv_position(&writer, point->position);
         csv_unsigned(&writer, heap_sum_value(point->peak));
         csv_unsigned(&writer, heap_sum_value(point->live.bytes));
         csv_unsigned(&writer, point->live.blocks);
