@@ -106,9 +106,11 @@ static int print(work *all, const compare_options *options)
     int status = STATUS_OK;
     if (has_tree)
         status = session_names(own, true); /* of threads and heaps, for both */
+    view_shown wanted = {.levels = view_tree_levels(&own->options.view),
+                         .limit = session_tree_limit(own),
+                         .has_same = own->options.format->needs_tree};
     if (has_tree && status == STATUS_OK)
-        status = session_check(own, view_tree_end(&all->tree, view_tree_levels(&own->options.view),
-                                                  own->options.format->needs_tree));
+        status = session_check_tree(own, view_tree_end(&all->tree, &wanted));
     if (status == STATUS_OK)
         status = output_spare(own->options.output, all->sessions[HEAP_OLD].options.trace);
     if (status == STATUS_OK)

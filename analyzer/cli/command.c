@@ -11,6 +11,7 @@
 
 #include "cli/exit.h"
 #include "cli/input.h"
+#include "cli/limits.h"
 #include "cli/message.h"
 #include "cli/moment.h"
 #include "cli/suggest.h"
@@ -18,7 +19,7 @@
 #define OWN_MAX    32
 #define SHARED_MAX 16
 
-enum { OPTION_NO_PAGER = 1000, OPTION_NO_INDEX, OPTION_FULL_STACKS };
+enum { OPTION_NO_PAGER = 1000, OPTION_NO_INDEX, OPTION_FULL_STACKS, OPTION_MAX_MEMORY };
 
 static const struct option common_options[] = {
     {"format", required_argument, NULL, 'f'},
@@ -26,6 +27,7 @@ static const struct option common_options[] = {
     {"no-pager", no_argument, NULL, OPTION_NO_PAGER},
     {"no-index", no_argument, NULL, OPTION_NO_INDEX},
     {"full-stacks", no_argument, NULL, OPTION_FULL_STACKS},
+    {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0}};
@@ -57,6 +59,41 @@ static int take_format(common *result, const char *name)
                          has_trees ? ", csv or folded" : " or csv");
 }
 
+/* What the help says of an option: a line that begins with it, and those further to the right. */
+static const char *find_help(const char *help, const char *name, size_t *size)
+{
+    size_t length = strlen(name);
+    size_t indent = 0;
+    *size = 0;
+    for (const char *line = help; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t spaces = strspn(line, " ");
+        if (*size && spaces <= indent)
+            break;
+        const char *option =
+            line + spaces + (line[spaces] == '-' && line[spaces + 1] != '-' ? 4 : 0);
+        if (strncmp(option, "--", 2) == 0 && strncmp(option + 2, name, length) == 0 &&
+            strcspn(option + 2, " ") == length) {
+            help = line;
+            indent = spaces;
+        } else if (!*size) {
+            continue;
+        }
+        *size = (size_t)(line - help) + strcspn(line, "\n") + 1;
+    }
+    return help;
+}
+
+static int refuse_argument(const command *which, const char *name)
+{
+    size_t size;
+    const char *text = find_help(which->help, name, &size);
+    message("%s: invalid argument '%s' of --%s", which->name, optarg ? optarg : "", name);
+    (void)fwrite(text, 1, size, stderr);
+    if (memmem(text, size, " POSITION", strlen(" POSITION")))
+        fputs(MOMENT_FORMS, stderr);
+    return message_help(which->name);
+}
+
 /* Takes a common option; -1 to go on. */
 static int take_common(common *result, int option)
 {
@@ -75,6 +112,10 @@ static int take_common(common *result, int option)
     case OPTION_FULL_STACKS:
         result->has_full_stacks = true;
         return -1;
+    case OPTION_MAX_MEMORY:
+        return limits_parse(optarg, &result->max_memory)
+                   ? -1
+                   : refuse_argument(result->command, "max-memory");
     case 'h':
         fputs(result->command->help, stdout);
         return fflush(stdout) == 0 ? STATUS_OK : STATUS_INTERNAL;
@@ -103,6 +144,7 @@ static int take_operands(common *result, int most, int count, char **arguments)
     result->trace = optind < count ? arguments[optind] : INPUT_DEFAULT;
     result->other = optind + 1 < count ? arguments[optind + 1] : NULL;
     result->has_index = result->has_index && !input_is_standard(result->trace);
+    limits_set(result->max_memory, (const char *const[2]){result->trace, result->other});
     return -1;
 }
 
@@ -161,41 +203,6 @@ static int refuse_option(const command *which, int problem, char *const *argumen
                    : message_usage(which->name, "option '-%c' needs an argument", optopt);
     return is_long ? message_usage(which->name, "option '--%s' takes no argument", name)
                    : message_usage(which->name, "unknown option '-%c'", optopt);
-}
-
-/* What the help says of an option: a line that begins with it, and those further to the right. */
-static const char *find_help(const char *help, const char *name, size_t *size)
-{
-    size_t length = strlen(name);
-    size_t indent = 0;
-    *size = 0;
-    for (const char *line = help; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        size_t spaces = strspn(line, " ");
-        if (*size && spaces <= indent)
-            break;
-        const char *option =
-            line + spaces + (line[spaces] == '-' && line[spaces + 1] != '-' ? 4 : 0);
-        if (strncmp(option, "--", 2) == 0 && strncmp(option + 2, name, length) == 0 &&
-            strcspn(option + 2, " ") == length) {
-            help = line;
-            indent = spaces;
-        } else if (!*size) {
-            continue;
-        }
-        *size = (size_t)(line - help) + strcspn(line, "\n") + 1;
-    }
-    return help;
-}
-
-static int refuse_argument(const command *which, const char *name)
-{
-    size_t size;
-    const char *text = find_help(which->help, name, &size);
-    message("%s: invalid argument '%s' of --%s", which->name, optarg ? optarg : "", name);
-    (void)fwrite(text, 1, size, stderr);
-    if (memmem(text, size, " POSITION", strlen(" POSITION")))
-        fputs(MOMENT_FORMS, stderr);
-    return message_help(which->name);
 }
 
 /* Takes all options; -1 to go on. */

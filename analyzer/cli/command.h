@@ -59,6 +59,8 @@ typedef struct common {
     bool has_index;
     /** Whether text shows stacks with all frames and whole names. */
     bool has_full_stacks;
+    /** In bytes; 0 for the default of limits.h. */
+    uint64_t max_memory;
     view_options view;
     known_files known;
     const char *trace;
@@ -95,6 +97,8 @@ int command_options_pair(common *result, const command *which, int count, char *
     "      --no-pager       do not page long output\n"                                             \
     "      --no-index       neither use nor make the index TRACE.idx\n"                            \
     "      --full-stacks    text shows frames below main() and long template arguments\n"          \
+    "      --max-memory SIZE  give up rather than use more memory, or work in\n"                   \
+    "                       proportion; with a suffix K, M, G or T\n"                              \
     "  -h, --help           this text\n"                                                           \
     "  -V, --version        the version\n"
 

@@ -196,6 +196,6 @@ int input_fail(const char *path, ttd_status status, const ttd_error *error)
     else if (error->status == status && error->what)
         message_error("", name, error);
     else
-        message("%s: %s", name, ttd_status_text(status));
+        return message_status(name, status);
     return exit_for(status);
 }

@@ -91,9 +91,7 @@ static int read_known(const char *path, suppressions *rules, baseline *old)
     else if (status == TTD_ERROR_LIMIT)
         message("%s: more than %u bytes", path, SUPPRESS_FILE_MAX);
     else if (status != TTD_OK)
-        message("%s: %s", path, ttd_status_text(status));
-    if (status == TTD_ERROR_NO_MEMORY)
-        return STATUS_INTERNAL;
+        return message_status(path, status);
     return status == TTD_OK ? STATUS_OK : STATUS_USAGE;
 }
 
@@ -233,7 +231,6 @@ int known_write(known *all, definitions *names, const char *trace)
     if (opened != STATUS_OK)
         return opened;
     ttd_status status = write_entries(all, names, &target.out);
-    if (status != TTD_OK)
-        message("%s: %s", all->files->written, ttd_status_text(status));
-    return output_close(&target, exit_for(status), status == TTD_OK);
+    int result = status == TTD_OK ? STATUS_OK : message_status(all->files->written, status);
+    return output_close(&target, result, status == TTD_OK);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/exit.h"
+#include "cli/limits.h"
 #include "report/escape.h"
 
 /* Errors may quote file names, which can contain anything. */
@@ -30,9 +31,36 @@ void message(const char *format, ...)
     print(text);
 }
 
+/* What is to be done when there is not enough of something. */
+static void print_limit(const char *prefix, const char *path, const char *what)
+{
+    char limit[LIMITS_TEXT];
+    limits_format(limit);
+    message("%s%s: needs more %s%s; --max-memory SIZE allows more", prefix, path, what, limit);
+}
+
+int message_status(const char *path, ttd_status status)
+{
+    if (status == TTD_ERROR_NO_MEMORY) {
+        print_limit("", path, "memory than ");
+        return STATUS_INTERNAL;
+    }
+    /* The library, whose limits are of the format, says what it is about. */
+    if (status == TTD_ERROR_LIMIT) {
+        print_limit("", path, "steps through stacks than go with memory of ");
+        return STATUS_INTERNAL;
+    }
+    message("%s: %s", path, ttd_status_text(status));
+    return exit_for(status);
+}
+
 void message_error(const char *prefix, const char *path, const ttd_error *error)
 {
     char place[96] = "";
+    if (error->status == TTD_ERROR_NO_MEMORY) {
+        print_limit(prefix, path, "memory than ");
+        return;
+    }
     size_t used = 0;
     if (error->offset != TTD_NOWHERE)
         used = (size_t)snprintf(place, sizeof place, "offset 0x%llx",

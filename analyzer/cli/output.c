@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/exit.h"
+#include "cli/limits.h"
 #include "cli/message.h"
 
 /* More columns than any terminal has. */
@@ -62,6 +63,7 @@ static void run_pager(const char *pager)
 {
     setenv("LESS", "FRX", 0);
     setenv("LV", "-c", 0);
+    limits_lift();
     execl("/bin/sh", "sh", "-c", pager, (char *)NULL);
     _exit(127);
 }

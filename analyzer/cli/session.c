@@ -2,6 +2,7 @@
 #include "cli/session.h"
 
 #include "cli/exit.h"
+#include "cli/limits.h"
 #include "cli/message.h"
 
 static void tell_damage(void *context, const ttd_error *error)
@@ -28,6 +29,8 @@ int session_open(session *work, const common *options)
     work->report.known = &work->known.summary;
     definitions_init(&work->names);
     work->names.stacks.damage = (stack_damage){&work->trace, tell_damage};
+    work->steps = limits_steps();
+    work->names.stacks.steps = &work->steps;
     work->report.names = &work->names;
     work->has_names = false;
     work->needs_known_patterns = false;
@@ -130,17 +133,22 @@ int session_group(session *work, const heap_rows *rows)
 {
     if (!session_has_tree(work))
         return session_check(work, view_group(&work->view, rows));
-    return session_check_tree(work, view_tree_build(&work->view, rows, &work->tree));
+    return session_check_tree(
+        work, view_tree_build(&work->view, rows, session_tree_limit(work), &work->tree));
+}
+
+size_t session_tree_limit(const session *work)
+{
+    return work->options.format->needs_tree ? SIZE_MAX : work->options.view.limit;
 }
 
 int session_check_tree(session *work, ttd_status status)
 {
-    if (status != TTD_ERROR_LIMIT)
-        return session_check(work, status);
-    progress_end(&work->trace.progress);
-    message("%s: a tree of more than %u calls; --depth makes it smaller", work->trace.path,
-            VIEW_NODES_MAX);
-    return STATUS_INTERNAL;
+    bool is_too_much = status == TTD_ERROR_LIMIT || status == TTD_ERROR_NO_MEMORY;
+    int result = session_check(work, status);
+    if (is_too_much && !work->options.view.depth)
+        message("--depth makes the tree smaller");
+    return result;
 }
 
 bool session_print_tree(session *work, const char *unit, const char *weight)
@@ -212,8 +220,7 @@ int session_close(session *work, int status, bool keep)
 {
     warn_of_doubts(work);
     if (work->report.status != TTD_OK) {
-        message("%s: %s", work->trace.path, ttd_status_text(work->report.status));
-        status = exit_for(work->report.status);
+        status = message_status(work->trace.path, work->report.status);
         keep = false;
     }
     if (work->has_output)

@@ -24,6 +24,8 @@ typedef struct session {
     /** May be set before names are read: a pattern that is in no name is an error, since an exit
      * status depends on it; else a warning. */
     bool needs_known_patterns;
+    /** What is left of limits_steps(). */
+    uint64_t steps;
     /** As the options say; the tree is built if they ask for one. */
     view view;
     view_tree tree;
@@ -81,6 +83,9 @@ int session_end_known(session *work);
 
 /** Whether the options ask for a tree, to be written by session_print_tree(). */
 bool session_has_tree(const session *work);
+
+/** How many branches of each node of a tree are shown. */
+size_t session_tree_limit(const session *work);
 
 /**
  * Writes the tree, if there is one.

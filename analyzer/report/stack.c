@@ -7,7 +7,11 @@
 
 void report_expand(report *to, ttd_id stack)
 {
+    /* What is shown is what was asked for: it is not counted. */
+    uint64_t *steps = to->names->stacks.steps;
+    to->names->stacks.steps = NULL;
     ttd_status status = frame_list_expand(&to->frames, to->names, stack);
+    to->names->stacks.steps = steps;
     if (status == TTD_OK)
         return;
     to->frames.count = 0;

@@ -20,6 +20,15 @@ ttd_status frame_list_push(frame_list *list, const frame *item)
     return status;
 }
 
+/* Bytes of names that are a step: whoever asks for a frame reads them. */
+#define NAME_STEP 64
+
+static ttd_status spend(const definitions *all, const frame *item)
+{
+    uint64_t bytes = (uint64_t)item->function.size + item->file.size + item->module.size;
+    return stack_table_spend(&all->stacks, 1 + bytes / NAME_STEP);
+}
+
 ttd_status frame_list_add(frame_list *list, definitions *all, const ttd_stack *stack)
 {
     frame item = {.module_id = stack->module, .offset = stack->offset, .address = stack->offset};
@@ -29,9 +38,11 @@ ttd_status frame_list_add(frame_list *list, definitions *all, const ttd_stack *s
         item.address += module->bias;
     }
     const definition_symbol *symbol = definitions_symbol(all, stack->module, stack->offset);
-    if (!symbol || !symbol->count)
-        return frame_list_push(list, &item);
     ttd_status status = TTD_OK;
+    if (!symbol || !symbol->count) {
+        status = spend(all, &item);
+        return status == TTD_OK ? frame_list_push(list, &item) : status;
+    }
     for (uint32_t i = 0; i < symbol->count && status == TTD_OK; i++) {
         const ttd_symbol_frame *name = &all->frames[symbol->first + i];
         item.function = definitions_function(all, name->function);
@@ -40,7 +51,9 @@ ttd_status frame_list_add(frame_list *list, definitions *all, const ttd_stack *s
         item.file = definitions_text(all, name->file);
         item.line = name->line;
         item.is_inlined = i + 1 < symbol->count;
-        status = frame_list_push(list, &item);
+        status = spend(all, &item);
+        if (status == TTD_OK)
+            status = frame_list_push(list, &item);
     }
     return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbols/stacks.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ ttd_status stack_table_add(stack_table *table, const ttd_batch *batch)
     return status;
 }
 
-static stack_chunk *find(const stack_table *table, ttd_id id)
+stack_chunk *stack_table_find(const stack_table *table, ttd_id id)
 {
     size_t low = 0;
     size_t high = table->count;
@@ -50,13 +51,25 @@ static stack_chunk *find(const stack_table *table, ttd_id id)
     return NULL;
 }
 
+ttd_status stack_table_spend(const stack_table *table, uint64_t steps)
+{
+    if (!table->steps)
+        return TTD_OK;
+    bool is_enough = steps <= *table->steps;
+    *table->steps = is_enough ? *table->steps - steps : 0;
+    return is_enough ? TTD_OK : TTD_ERROR_LIMIT;
+}
+
 ttd_status stack_table_get(const stack_table *table, ttd_id id, ttd_stack *stack)
 {
-    stack_chunk *chunk = find(table, id);
+    stack_chunk *chunk = stack_table_find(table, id);
     if (!chunk)
         return TTD_END;
     ttd_error error = {.what = NULL};
-    ttd_status status = ttd_stacks_get(chunk->stacks, id, stack, &error);
+    ttd_status status = stack_table_spend(table, 1);
+    if (status != TTD_OK)
+        return status;
+    status = ttd_stacks_get(chunk->stacks, id, stack, &error);
     if (status != TTD_ERROR_CORRUPT)
         return status;
     if (table->damage.tell)

@@ -29,6 +29,9 @@ typedef struct stack_table {
     size_t capacity;
     /** May be set before the first look-up. */
     stack_damage damage;
+    /** How many steps may still be taken, see stack_table_spend(); NULL for any number. Not owned.
+     */
+    uint64_t *steps;
 } stack_table;
 
 void stack_table_free(stack_table *table);
@@ -43,11 +46,22 @@ void stack_table_free(stack_table *table);
 ttd_status stack_table_add(stack_table *table, const ttd_batch *batch);
 
 /**
- * Looks up a stack.
+ * Counts work on stacks, so that a crafted trace, in which millions of stacks of thousands of
+ * frames share what they are called by, costs no more than is allowed.
+ *
+ * @return TTD_OK, TTD_ERROR_LIMIT for more than there are left.
+ */
+ttd_status stack_table_spend(const stack_table *table, uint64_t steps);
+
+/** The chunk of a stack; NULL if there is none. */
+stack_chunk *stack_table_find(const stack_table *table, ttd_id id);
+
+/**
+ * Looks up a stack, which is a step.
  *
  * @param stack  set on TTD_OK
  * @return TTD_OK, TTD_END (there is no such one, or it is in damage that was told),
- *         TTD_ERROR_NO_MEMORY.
+ *         TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */
 ttd_status stack_table_get(const stack_table *table, ttd_id id, ttd_stack *stack);
 

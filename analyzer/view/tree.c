@@ -1,147 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/tree.h"
+#include "view/tree_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/grow.h"
-
-static void add_amount(heap_amount *sum, heap_amount amount)
-{
-    sum->weight = heap_add(sum->weight, amount.weight);
-    sum->bytes = heap_add(sum->bytes, amount.bytes);
-    sum->count = heap_add(sum->count, amount.count);
-}
-
-static ttd_status add_node(view_tree *tree, uint32_t parent, uint32_t label, uint32_t depth)
-{
-    if (tree->count == VIEW_NODES_MAX)
-        return TTD_ERROR_LIMIT;
-    ttd_status status =
-        grow_array((void **)&tree->nodes, &tree->capacity, tree->count + 1, sizeof *tree->nodes);
-    if (status == TTD_OK && tree->is_of_two)
-        status = grow_array((void **)&tree->old, &tree->old_capacity, tree->count + 1,
-                            sizeof *tree->old);
-    if (status != TTD_OK)
-        return status;
-    if (tree->is_of_two)
-        tree->old[tree->count] = (view_sums){.all = {0, 0, 0}};
-    tree->nodes[tree->count++] = (view_node){.label = label,
-                                             .parent = parent,
-                                             .depth = depth,
-                                             .first = VIEW_NO_NODE,
-                                             .next = VIEW_NO_NODE};
-    return TTD_OK;
-}
-
-/* What is added to a tree: the rows of one view, each with what it amounts to. */
-typedef struct addition {
-    view_tree *tree;
-    view *shown;
-    heap_side side;
-    heap_amount amount;
-} addition;
-
-static heap_amount *all_of(const addition *from, uint32_t node)
-{
-    return from->side == HEAP_OLD ? &from->tree->old[node].all : &from->tree->nodes[node].all;
-}
-
-static heap_amount *self_of(const addition *from, uint32_t node)
-{
-    return from->side == HEAP_OLD ? &from->tree->old[node].self : &from->tree->nodes[node].self;
-}
-
-/* The number in the tree of a label of the view. */
-static ttd_status find_label(const addition *from, uint32_t label, uint32_t *found)
-{
-    *found = label;
-    if (from->tree->labels == &from->shown->labels)
-        return TTD_OK;
-    view_label name = from->shown->labels.items[label];
-    if (from->tree->is_across)
-        name = label_across(name);
-    return labels_add(from->tree->labels, &name, found);
-}
-
-/* Goes from `node` to the node of a label, which is the view's, below it. */
-static ttd_status descend(const addition *from, uint32_t label, uint32_t *node)
-{
-    view_tree *tree = from->tree;
-    ttd_status status = find_label(from, label, &label);
-    if (status != TTD_OK)
-        return status;
-    uint32_t below = map_get(&tree->index, *node, label);
-    if (below == MAP_NONE) {
-        below = (uint32_t)tree->count;
-        uint32_t depth = *node ? tree->nodes[*node].depth + 1 : 0;
-        status = add_node(tree, *node, label, depth);
-        if (status == TTD_OK)
-            status = map_set(&tree->index, *node, label, below);
-        if (status != TTD_OK)
-            return status;
-    }
-    add_amount(all_of(from, below), from->amount);
-    *node = below;
-    return TTD_OK;
-}
-
-/* The label of a thread or a heap, or of a stack without frames; otherwise none is needed. */
-static ttd_status add_first(const addition *from, heap_key key, uint32_t *node)
-{
-    view *shown = from->shown;
-    view_label name = view_row_label(shown, key);
-    uint32_t index;
-    if (shown->path_count && name.kind != LABEL_THREAD && name.kind != LABEL_HEAP)
-        return TTD_OK;
-    ttd_status status = labels_add(&shown->labels, &name, &index);
-    return status == TTD_OK ? descend(from, index, node) : status;
-}
-
-uint64_t view_tree_levels(const view_options *options)
-{
-    bool has_first = options->by == VIEW_BY_THREAD || options->by == VIEW_BY_HEAP;
-    return options->depth && options->depth < UINT64_MAX ? options->depth + has_first : UINT64_MAX;
-}
-
-static ttd_status add_frames(const addition *from, uint32_t *node)
-{
-    const view *shown = from->shown;
-    size_t first = view_allocating(shown);
-    size_t count = shown->path_count - first;
-    bool merges = shown->options.by == VIEW_BY_FILE || shown->options.by == VIEW_BY_MODULE;
-    /* Two heaps are compared stack by stack, before the tree is cut. */
-    uint64_t most = from->tree->is_of_two ? UINT64_MAX : view_tree_levels(&shown->options);
-    uint32_t last = VIEW_NO_NODE;
-    ttd_status status = TTD_OK;
-    for (size_t i = 0; i < count && status == TTD_OK; i++) {
-        bool inward = shown->options.shape == VIEW_TOP_DOWN;
-        size_t at = inward ? shown->path_count - 1 - i : first + i;
-        uint32_t label = shown->frames[shown->path[at]].label;
-        if (merges && label == last)
-            continue;
-        if (*node && from->tree->nodes[*node].depth + UINT64_C(1) >= most)
-            break;
-        status = descend(from, label, node);
-        last = label;
-    }
-    return status;
-}
-
-static ttd_status add_row(const addition *from, heap_key key)
-{
-    uint32_t node = 0;
-    ttd_status status = view_find_path(from->shown, key.stack);
-    if (status == TTD_OK)
-        status = add_first(from, key, &node);
-    if (status == TTD_OK)
-        status = add_frames(from, &node);
-    if (status != TTD_OK)
-        return status;
-    add_amount(all_of(from, 0), from->amount);
-    add_amount(self_of(from, node), from->amount);
-    return TTD_OK;
-}
 
 /* Of an order of nodes, where it ends. */
 typedef struct node_order {
@@ -186,6 +47,8 @@ static ttd_status link_nodes(view_tree *tree, uint64_t levels, bool has_same)
         node_order next = order_of(tree, (uint32_t)i);
         if (tree->nodes[i].depth < levels && (has_same || next.weight || next.count))
             order[tree->linked++] = next;
+        else
+            tree->nodes[i].tail.has_more = false;
     }
     if (tree->linked)
         qsort(order, tree->linked, sizeof *order, compare);
@@ -243,56 +106,108 @@ static void cut(view_tree *tree, uint64_t levels)
         const view_node *node = &tree->nodes[i];
         if (node->depth < levels)
             continue;
-        add_amount(&tree->nodes[node->parent].self, node->self);
-        add_amount(&tree->old[node->parent].self, tree->old[i].self);
+        view_add_amount(&tree->nodes[node->parent].self, node->self);
+        view_add_amount(&tree->old[node->parent].self, tree->old[i].self);
     }
 }
 
-static ttd_status begin(view_tree *tree, label_table *labels)
+/* What is below a node comes after it. */
+static void sum_up(view_tree *tree)
+{
+    for (size_t i = tree->count; i-- > 0;) {
+        view_node *node = &tree->nodes[i];
+        view_add_amount(&node->all, node->self);
+        if (i)
+            view_add_amount(&tree->nodes[node->parent].all, node->all);
+        if (!tree->is_of_two)
+            continue;
+        view_add_amount(&tree->old[i].all, tree->old[i].self);
+        if (i)
+            view_add_amount(&tree->old[node->parent].all, tree->old[i].all);
+    }
+}
+
+/* Tails count, but have no nodes yet. */
+static ttd_status count_tails(view_tree *tree)
+{
+    uint64_t all = tree->linked;
+    for (size_t i = 0; i < tree->count; i++) {
+        uint64_t size;
+        ttd_status status = view_tail_size(tree, (uint32_t)i, &size);
+        if (status != TTD_OK)
+            return status;
+        all = heap_add(all, size);
+    }
+    tree->linked = (size_t)all;
+    return TTD_OK;
+}
+
+/* Makes the nodes of the tail of a node that is shown. */
+static ttd_status show_tail(view_tree *tree, uint32_t node)
+{
+    uint32_t below;
+    ttd_status status;
+    while ((status = view_tail_step(tree, node, &below)) == TTD_OK && below != VIEW_NO_NODE) {
+        tree->nodes[node].first = below;
+        tree->nodes[node].count = 1;
+        tree->nodes[below].branches = tree->nodes[node].branches;
+        node = below;
+    }
+    return status;
+}
+
+static ttd_status show_tails(view_tree *tree, size_t limit)
+{
+    ttd_status status = TTD_OK;
+    uint32_t i = 0;
+    while (status == TTD_OK && (i = view_tree_next(tree, i, limit)) != VIEW_NO_NODE)
+        status = show_tail(tree, i);
+    return status;
+}
+
+static ttd_status begin(view_tree *tree, label_table *labels, uint64_t levels)
 {
     tree->labels = labels;
+    tree->levels = levels;
     map_init(&tree->index);
-    return add_node(tree, VIEW_NO_NODE, 0, 0);
+    return view_tree_add_node(tree, VIEW_NO_NODE, 0);
 }
 
 ttd_status view_tree_begin(view_tree *tree, label_table *labels, bool is_across)
 {
     *tree = (view_tree){.is_of_two = true, .is_across = is_across};
-    return begin(tree, labels);
+    return begin(tree, labels, UINT64_MAX);
 }
 
-ttd_status view_tree_add(view_tree *tree, view *shown, const heap_rows *rows, heap_side side)
+ttd_status view_tree_end(view_tree *tree, const view_shown *wanted)
 {
-    ttd_status status = TTD_OK;
-    for (size_t i = 0; i < *rows->count && status == TTD_OK; i++) {
-        addition from = {tree, shown, side, rows->amount(heap_row(rows, i))};
-        if (from.amount.weight || from.amount.count)
-            status = add_row(&from, *heap_row(rows, i));
-    }
-    return status;
-}
-
-ttd_status view_tree_end(view_tree *tree, uint64_t levels, bool has_same)
-{
-    map_free(&tree->index);
+    sum_up(tree);
+    tree->levels = wanted->levels;
     if (tree->is_of_two) {
         weigh_changes(tree);
-        cut(tree, levels);
+        cut(tree, wanted->levels);
     }
-    ttd_status status = link_nodes(tree, levels, has_same);
+    ttd_status status = link_nodes(tree, wanted->levels, wanted->has_same);
     if (status == TTD_OK)
-        rank_nodes(tree);
+        status = count_tails(tree);
+    if (status != TTD_OK)
+        return status;
+    rank_nodes(tree);
+    status = show_tails(tree, wanted->limit);
+    map_free(&tree->index);
     return status;
 }
 
-ttd_status view_tree_build(view *shown, const heap_rows *rows, view_tree *tree)
+ttd_status view_tree_build(view *shown, const heap_rows *rows, size_t limit, view_tree *tree)
 {
+    view_shown wanted = {
+        .levels = view_tree_levels(&shown->options), .limit = limit, .has_same = true};
     *tree = (view_tree){.is_of_two = false};
-    ttd_status status = begin(tree, &shown->labels);
+    ttd_status status = begin(tree, &shown->labels, wanted.levels);
     if (status == TTD_OK)
         status = view_tree_add(tree, shown, rows, HEAP_NEW);
     if (status == TTD_OK)
-        status = view_tree_end(tree, UINT64_MAX, true);
+        status = view_tree_end(tree, &wanted);
     if (status != TTD_OK)
         view_tree_free(tree);
     return status;

@@ -6,19 +6,30 @@
 #include "heap/compare.h"
 #include "view/view.h"
 
-/** A tree has no more nodes, which take some 130 bytes each while it is made, those of two heaps
- * some 200: stacks that share little are a thousand times larger as a tree than in a trace. */
-#define VIEW_NODES_MAX (UINT32_C(1) << 23)
-
 /** No node. */
 #define VIEW_NO_NODE UINT32_MAX
+
+/** What is below a node where only one stack goes on: nodes of it are made when they are needed.
+ * Stacks that share little are a thousand times larger as a tree, outward, than in a trace. */
+typedef struct view_tail {
+    /** If not, the tail is empty. */
+    bool has_more;
+    /** A stack of the old heap. */
+    bool is_old;
+    /** The view's label of the frame before. */
+    uint32_t last;
+    /** Begins so many frames before the end of those of this stack's address. */
+    ttd_id stack;
+    uint32_t left;
+} view_tail;
 
 typedef struct view_node {
     uint32_t label;
     uint32_t parent;
     /** Levels above it; 0 for those that are in no other. */
     uint32_t depth;
-    /** Of it and all below it; and of stacks that end with it. */
+    view_tail tail;
+    /** Of it and all below it; and of stacks that end with it, or with its tail. */
     heap_amount all;
     heap_amount self;
     /** Those below it, the heaviest first: the first, how many, and the next beside this one. */
@@ -51,8 +62,13 @@ typedef struct view_tree {
     bool is_of_two;
     /** Labels are as label_across() makes them. */
     bool is_across;
-    /** How many nodes have their place: all but nodes[0] and what was left out. */
+    /** How many nodes there are, those of tails included: all but nodes[0] and what was left out.
+     */
     size_t linked;
+    /** How many levels it may have. */
+    uint64_t levels;
+    /** Of each side, NULL if nothing of it was added. Not owned. */
+    view *views[HEAP_SIDES];
     /** Not owned. */
     label_table *labels;
     hash_map index;
@@ -63,10 +79,11 @@ typedef struct view_tree {
  * that follow each other are one. By thread or heap, these come first. Rows without weight are
  * left out if nothing of them counts.
  *
- * @param tree  set on TTD_OK; release with view_tree_free()
- * @return TTD_OK, TTD_ERROR_LIMIT for more than VIEW_NODES_MAX nodes, TTD_ERROR_NO_MEMORY.
+ * @param limit  how many nodes below each will be shown
+ * @param tree   set on TTD_OK; release with view_tree_free()
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT for more steps through stacks than are left.
  */
-ttd_status view_tree_build(view *shown, const heap_rows *rows, view_tree *tree);
+ttd_status view_tree_build(view *shown, const heap_rows *rows, size_t limit, view_tree *tree);
 void view_tree_free(view_tree *tree);
 
 /**
@@ -81,14 +98,22 @@ void view_tree_free(view_tree *tree);
 ttd_status view_tree_begin(view_tree *tree, label_table *labels, bool is_across);
 ttd_status view_tree_add(view_tree *tree, view *shown, const heap_rows *rows, heap_side side);
 
+/** What of a tree is wanted. */
+typedef struct view_shown {
+    /** How many levels are left; UINT64_MAX for all. */
+    uint64_t levels;
+    /** As view_tree_build(). */
+    size_t limit;
+    /** What has not changed is in the tree, too. */
+    bool has_same;
+} view_shown;
+
 /**
  * Puts nodes in order, those that have changed most first.
  *
- * @param levels    how many of the tree are left; UINT64_MAX for all
- * @param has_same  what has not changed is in the tree, too
  * @return as view_tree_build().
  */
-ttd_status view_tree_end(view_tree *tree, uint64_t levels, bool has_same);
+ttd_status view_tree_end(view_tree *tree, const view_shown *wanted);
 
 /** How many levels a tree has by the options. */
 uint64_t view_tree_levels(const view_options *options);

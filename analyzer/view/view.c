@@ -16,18 +16,18 @@ void view_init(view *shown, const view_options *options, definitions *names)
     shown->names = names;
     labels_init(&shown->labels);
     map_init(&shown->site_index);
-    map_init(&shown->verdicts);
 }
 
 void view_free(view *shown)
 {
     labels_free(&shown->labels);
     map_free(&shown->site_index);
-    map_free(&shown->verdicts);
+    stack_memo_free(&shown->verdicts);
+    stack_memo_free(&shown->callers);
+    stack_memo_free(&shown->label_counts);
     frame_list_free(&shown->scratch);
     free(shown->sites);
     free(shown->frames);
-    free(shown->path);
     memset(shown, 0, sizeof *shown);
 }
 
@@ -88,7 +88,7 @@ static ttd_status add_frame(view *shown, const frame *item)
 }
 
 /* What is found out of an address is kept: there are far fewer addresses than stacks. */
-static ttd_status site_of(view *shown, const ttd_stack *stack, view_site *site)
+ttd_status view_find_site(view *shown, const ttd_stack *stack, view_site *site)
 {
     uint32_t index = map_get(&shown->site_index, stack->module, stack->offset);
     if (index != MAP_NONE) {
@@ -112,45 +112,51 @@ static ttd_status site_of(view *shown, const ttd_stack *stack, view_site *site)
     return status;
 }
 
-ttd_status view_find_path(view *shown, ttd_id stack)
+/* Labels are numbered as they are met. */
+static ttd_status meet(void *context, const ttd_stack *stack)
 {
-    ttd_status status = TTD_OK;
-    shown->path_count = 0;
-    while (status == TTD_OK && shown->path_count < FRAME_LIST_MAX) {
-        ttd_stack item;
-        view_site site = {.count = 0};
-        status = definitions_stack(shown->names, stack, &item);
-        if (status == TTD_OK)
-            status = site_of(shown, &item, &site);
-        if (status == TTD_OK)
-            status = grow_array((void **)&shown->path, &shown->path_capacity,
-                                shown->path_count + site.count, sizeof *shown->path);
-        for (size_t i = 0; i < site.count && status == TTD_OK; i++)
-            shown->path[shown->path_count++] = (uint32_t)(site.first + i);
-        if (status == TTD_OK)
-            stack = item.parent;
-    }
-    return status == TTD_END ? TTD_OK : status;
+    view_site site;
+    return view_find_site(context, stack, &site);
 }
 
-size_t view_allocating(const view *shown)
+static ttd_status find_fact(view *shown, stack_memo *memo, ttd_id stack,
+                            ttd_status (*find)(void *, const ttd_stack *, uint32_t, uint32_t *),
+                            uint32_t *fact)
 {
-    size_t count = 0;
-    while (count < shown->path_count && shown->frames[shown->path[count]].allocates)
-        count++;
-    /* A stack of nothing else has been cut. */
-    return count < shown->path_count ? count : 0;
+    stack_memo_finder finder = {.context = shown, .meet = meet, .find = find};
+    return stack_memo_find(memo, &shown->names->stacks, stack, &finder, fact);
 }
 
-static bool passes(const view *shown)
+/* Facts about a stack that filters ask for. */
+#define STACK_IS_SEEN     UINT32_C(1)
+#define STACK_IS_INCLUDED UINT32_C(2)
+#define STACK_IS_EXCLUDED UINT32_C(4)
+
+static ttd_status find_verdict(void *context, const ttd_stack *stack, uint32_t above,
+                               uint32_t *fact)
 {
-    bool is_included = !shown->options.include.count;
-    for (size_t i = 0; i < shown->path_count; i++) {
-        if (shown->frames[shown->path[i]].is_excluded)
-            return false;
-        is_included |= shown->frames[shown->path[i]].is_included;
+    view *shown = context;
+    view_site site;
+    ttd_status status = view_find_site(shown, stack, &site);
+    if (status != TTD_OK)
+        return status;
+    *fact = above | STACK_IS_SEEN;
+    for (size_t i = 0; i < site.count; i++) {
+        const view_frame *item = &shown->frames[site.first + i];
+        *fact |= (item->is_included ? STACK_IS_INCLUDED : 0) |
+                 (item->is_excluded ? STACK_IS_EXCLUDED : 0);
     }
-    return is_included;
+    return TTD_OK;
+}
+
+ttd_status view_wants(view *shown, ttd_id stack, bool *is_wanted)
+{
+    uint32_t fact;
+    ttd_status status = find_fact(shown, &shown->verdicts, stack, find_verdict, &fact);
+    if (status == TTD_OK)
+        *is_wanted = !(fact & STACK_IS_EXCLUDED) &&
+                     (fact & STACK_IS_INCLUDED || !shown->options.include.count);
+    return status;
 }
 
 ttd_status view_filter(view *shown, const heap_rows *rows)
@@ -159,28 +165,16 @@ ttd_status view_filter(view *shown, const heap_rows *rows)
         return TTD_OK;
     size_t kept = 0;
     for (size_t i = 0; i < *rows->count; i++) {
-        ttd_status status = view_find_path(shown, heap_row(rows, i)->stack);
+        bool is_wanted;
+        ttd_status status = view_wants(shown, heap_row(rows, i)->stack, &is_wanted);
         if (status != TTD_OK)
             return status;
-        if (passes(shown))
+        if (is_wanted)
             memmove(heap_row(rows, kept++), heap_row(rows, i), rows->size);
     }
     *rows->count = kept;
     rows->recount(rows->owner);
     return TTD_OK;
-}
-
-ttd_status view_wants(view *shown, ttd_id stack, bool *is_wanted)
-{
-    uint32_t verdict = map_get(&shown->verdicts, stack, 0);
-    *is_wanted = verdict == true;
-    if (verdict != MAP_NONE)
-        return TTD_OK;
-    ttd_status status = view_find_path(shown, stack);
-    if (status != TTD_OK)
-        return status;
-    *is_wanted = passes(shown);
-    return map_set(&shown->verdicts, stack, 0, *is_wanted);
 }
 
 view_label view_row_label(const view *shown, heap_key key)
@@ -190,19 +184,91 @@ view_label view_row_label(const view *shown, heap_key key)
     return (view_label){.kind = kinds[shown->options.by], .number = key.other};
 }
 
+/* What find_caller() finds where all frames are of allocation functions. */
+#define NO_CALLER UINT32_MAX
+
+/* The stack whose frame is the last call that is of no allocation function: its number plus 1. */
+static ttd_status find_caller(void *context, const ttd_stack *stack, uint32_t above, uint32_t *fact)
+{
+    view *shown = context;
+    view_site site;
+    ttd_status status = view_find_site(shown, stack, &site);
+    *fact = above ? above : NO_CALLER;
+    for (size_t i = 0; i < site.count && status == TTD_OK; i++) {
+        if (!shown->frames[site.first + i].allocates && stack->id < NO_CALLER - 1)
+            *fact = stack->id + 1;
+    }
+    return status;
+}
+
+ttd_status view_find_caller(view *shown, ttd_id stack, ttd_stack *caller, view_site *site)
+{
+    uint32_t fact;
+    ttd_status status = find_fact(shown, &shown->callers, stack, find_caller, &fact);
+    if (status != TTD_OK || !fact)
+        return status == TTD_OK ? TTD_END : status;
+    /* A stack of nothing else has been cut. */
+    status = definitions_stack(shown->names, fact == NO_CALLER ? stack : fact - 1, caller);
+    if (status == TTD_OK)
+        status = view_find_site(shown, caller, site);
+    while (status == TTD_OK && fact != NO_CALLER && shown->frames[site->first].allocates) {
+        site->first++;
+        site->count--;
+    }
+    return status;
+}
+
+/* The number plus 1; UINT32_MAX for that and more. */
+static ttd_status find_label_count(void *context, const ttd_stack *stack, uint32_t above,
+                                   uint32_t *fact)
+{
+    view *shown = context;
+    view_site site;
+    uint32_t last = MAP_NONE;
+    uint64_t count = 0;
+    ttd_status status = view_find_site(shown, stack, &site);
+    if (status != TTD_OK)
+        return status;
+    for (size_t i = 0; i < site.count; i++) {
+        count += !view_merges(shown) || shown->frames[site.first + i].label != last;
+        last = shown->frames[site.first + i].label;
+    }
+    ttd_stack parent;
+    if (above && view_merges(shown)) {
+        status = definitions_stack(shown->names, stack->parent, &parent);
+        if (status == TTD_OK)
+            status = view_find_site(shown, &parent, &site);
+        if (status == TTD_OK)
+            count -= shown->frames[site.first].label == last;
+    }
+    count += above ? above : 1;
+    *fact = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+    return status;
+}
+
+ttd_status view_count_labels(view *shown, ttd_id stack, uint64_t *count)
+{
+    uint32_t fact;
+    ttd_status status = find_fact(shown, &shown->label_counts, stack, find_label_count, &fact);
+    if (status == TTD_OK && !fact)
+        return TTD_END;
+    if (status == TTD_OK)
+        *count = fact - 1;
+    return status;
+}
+
 /* The label of what a row is grouped by. */
 static ttd_status find_label(view *shown, heap_key key, uint32_t *index)
 {
     view_label name = view_row_label(shown, key);
     if (name.kind == LABEL_THREAD || name.kind == LABEL_HEAP)
         return labels_add(&shown->labels, &name, index);
-    ttd_status status = view_find_path(shown, key.stack);
-    if (status != TTD_OK)
-        return status;
-    if (!shown->path_count)
-        return labels_add(&shown->labels, &name, index);
-    *index = shown->frames[shown->path[view_allocating(shown)]].label;
-    return TTD_OK;
+    ttd_stack caller;
+    view_site site;
+    ttd_status status = view_find_caller(shown, key.stack, &caller, &site);
+    if (status == TTD_OK)
+        *index = shown->frames[site.first].label;
+    return status == TTD_END ? labels_add(&shown->labels, &name, index) : status;
 }
 
 static ttd_status merge_rows(view *shown, const heap_rows *rows, hash_map *groups)

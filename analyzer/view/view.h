@@ -7,6 +7,7 @@
 #define ANALYZER_VIEW_VIEW_H
 
 #include "heap/rows.h"
+#include "symbols/memo.h"
 #include "view/labels.h"
 
 #define VIEW_PATTERNS 64
@@ -67,12 +68,12 @@ typedef struct view {
     size_t frame_count;
     size_t frame_capacity;
     frame_list scratch;
-    /** The last path asked for: indices in frames, innermost first. */
-    uint32_t *path;
-    size_t path_count;
-    size_t path_capacity;
-    /** By stack, whether the patterns let it through. */
-    hash_map verdicts;
+    /** By stack: what the patterns say, and its last call that is of no allocation function. */
+    stack_memo verdicts;
+    stack_memo callers;
+    /** How many labels it has outward, where those that are the same and follow each other are one
+     * if they are of files or modules. */
+    stack_memo label_counts;
 } view;
 
 /** @param names  complete before the first use, and not owned */
@@ -82,13 +83,29 @@ void view_free(view *shown);
 /** What rows need to be split by. */
 heap_split view_split(const view_options *options);
 
-/** Sets view->path to the frames of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status view_find_path(view *shown, ttd_id stack);
+/**
+ * Finds the last call of a stack that is of no allocation function; if there is no other, the last
+ * call.
+ *
+ * @param caller  set on TTD_OK: the stack that ends there
+ * @param site    set on TTD_OK: its frames from there on
+ * @return TTD_OK, TTD_END (the stack is not defined), TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
+ */
+ttd_status view_find_caller(view *shown, ttd_id stack, ttd_stack *caller, view_site *site);
 
-/** How many frames of the path are allocation functions that were called last. */
-size_t view_allocating(const view *shown);
+/** How many labels a stack has, see view->label_counts. Statuses as view_find_caller(). */
+ttd_status view_count_labels(view *shown, ttd_id stack, uint64_t *count);
 
-/** Removes the rows that are not wanted. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Whether labels that are the same and follow each other are one. */
+static inline bool view_merges(const view *shown)
+{
+    return shown->options.by == VIEW_BY_FILE || shown->options.by == VIEW_BY_MODULE;
+}
+
+/** The frames of an address of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
+ttd_status view_find_site(view *shown, const ttd_stack *stack, view_site *site);
+
+/** Removes the rows that are not wanted. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
 ttd_status view_filter(view *shown, const heap_rows *rows);
 
 /** Whether stacks are filtered at all. */
@@ -102,7 +119,7 @@ static inline bool view_has_filter(const view_options *options)
 ttd_status view_knows(const view *shown, const ttd_string *pattern, bool *is_known);
 
 /** Sets `is_wanted` to whether the patterns let a stack through; quick for one that was asked for
- * before. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ * before. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
 ttd_status view_wants(view *shown, ttd_id stack, bool *is_wanted);
 
 /** What a row stands for beside its stack: a thread or a heap; or if its stack has no frames. */
@@ -112,7 +129,7 @@ view_label view_row_label(const view *shown, heap_key key);
  * Merges rows that have in common what the options say, and orders them. Afterwards
  * view_find_label() tells what their keys are; by stack, they are stacks as before.
  *
- * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */
 ttd_status view_group(view *shown, const heap_rows *rows);
 

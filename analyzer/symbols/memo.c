@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/memo.h"
+
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+void stack_memo_free(stack_memo *memo)
+{
+    for (size_t i = 0; i < memo->chunk_count; i++)
+        free(memo->chunks[i]);
+    free(memo->chunks);
+    free(memo->path);
+    *memo = (stack_memo){.chunks = NULL};
+}
+
+/* Finds where the fact about a stack is kept. TTD_END: the stack is not defined. */
+static ttd_status place_of(stack_memo *memo, const stack_table *table, ttd_id id, uint32_t **place)
+{
+    const stack_chunk *chunk = stack_table_find(table, id);
+    if (!chunk)
+        return TTD_END;
+    if (!memo->chunks) {
+        memo->chunks = calloc(table->count, sizeof *memo->chunks);
+        if (!memo->chunks)
+            return TTD_ERROR_NO_MEMORY;
+        memo->chunk_count = table->count;
+    }
+    uint32_t **facts = &memo->chunks[chunk - table->chunks];
+    if (!*facts)
+        *facts = calloc(chunk->count, sizeof **facts);
+    if (!*facts)
+        return TTD_ERROR_NO_MEMORY;
+    *place = &(*facts)[id - chunk->first];
+    return TTD_OK;
+}
+
+/* Sets memo->path to the stacks from one on whose facts are not known, and `fact` to that of the
+ * first that is; 0 if there is none. */
+static ttd_status climb(stack_memo *memo, const stack_table *table, ttd_id id,
+                        const stack_memo_finder *finder, size_t *count, uint32_t *fact)
+{
+    ttd_status status;
+    *count = 0;
+    *fact = 0;
+    for (;;) {
+        uint32_t *place;
+        status = place_of(memo, table, id, &place);
+        if (status != TTD_OK)
+            break;
+        *fact = *place;
+        if (*fact)
+            break;
+        status =
+            grow_array((void **)&memo->path, &memo->path_capacity, *count + 1, sizeof *memo->path);
+        if (status == TTD_OK)
+            status = stack_table_get(table, id, &memo->path[*count]);
+        if (status == TTD_OK)
+            status = finder->meet(finder->context, &memo->path[*count]);
+        if (status != TTD_OK)
+            break;
+        id = memo->path[(*count)++].parent;
+    }
+    return status == TTD_END ? TTD_OK : status;
+}
+
+ttd_status stack_memo_find(stack_memo *memo, const stack_table *table, ttd_id stack,
+                           const stack_memo_finder *finder, uint32_t *fact)
+{
+    size_t count;
+    uint32_t above;
+    ttd_status status = climb(memo, table, stack, finder, &count, &above);
+    while (status == TTD_OK && count > 0) {
+        const ttd_stack *next = &memo->path[--count];
+        uint32_t found = 0;
+        uint32_t *place;
+        status = finder->find(finder->context, next, above, &found);
+        if (status == TTD_OK)
+            status = place_of(memo, table, next->id, &place);
+        if (status == TTD_OK)
+            *place = above = found;
+    }
+    if (status == TTD_OK)
+        *fact = above;
+    return status;
+}
