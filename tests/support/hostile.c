@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes traces that are small and cost much: `hostile SHAPE COUNT OUT`. Each is a right trace,
+ * with `COUNT` of what its shape is about.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ttdtrace/writer.h>
+
+#define NAME_MAX_BYTES 65536
+#define FRAMES_MAX     1024
+#define TAIL_DEPTH     4000
+#define MODULE         1
+#define STEP           16
+
+static ttd_writer *writer;
+static uint64_t clock_ticks;
+static uint64_t next_address = 0x10000;
+
+static void check(ttd_status status)
+{
+    if (status == TTD_OK)
+        return;
+    fprintf(stderr, "hostile: %s: %s\n", ttd_status_text(status), ttd_writer_error(writer).what);
+    exit(1);
+}
+
+static ttd_position tick(void)
+{
+    return (ttd_position){++clock_ticks, 0};
+}
+
+static ttd_id string(const char *text, size_t size)
+{
+    ttd_id id;
+    check(ttd_writer_string(writer, text, size, &id));
+    return id;
+}
+
+static ttd_id text(const char *data)
+{
+    return string(data, strlen(data));
+}
+
+static ttd_id stack(ttd_id parent, uint64_t offset)
+{
+    ttd_id id;
+    check(ttd_writer_stack(writer, parent, MODULE, offset, &id));
+    return id;
+}
+
+static void put(ttd_event event)
+{
+    event.time_start = tick();
+    event.time_end = tick();
+    event.thread = 1;
+    event.heap = 1;
+    check(ttd_writer_event(writer, &event));
+}
+
+static uint64_t allocate(ttd_id stack_id)
+{
+    uint64_t address = next_address;
+    next_address += STEP;
+    put((ttd_event){.action = TTD_ACTION_ALLOC,
+                    .api = 1,
+                    .address = address,
+                    .size = STEP / 2,
+                    .stack = stack_id});
+    return address;
+}
+
+static void release(uint64_t address, ttd_id stack_id)
+{
+    put((ttd_event){
+        .action = TTD_ACTION_FREE, .api = 5, .base_address = address, .stack = stack_id});
+}
+
+static void symbol(uint64_t offset, const ttd_symbol_frame *frames, uint32_t count)
+{
+    ttd_symbol names = {.module = MODULE, .offset = offset, .frames = frames, .frame_count = count};
+    check(ttd_writer_symbol(writer, &names));
+}
+
+static void name(uint64_t offset, const char *function)
+{
+    ttd_symbol_frame frame = {.function = text(function), .file = text("a.c"), .line = 1};
+    symbol(offset, &frame, 1);
+}
+
+static void basics(void)
+{
+    ttd_module module = {
+        .path = text("/opt/app"), .end = 1 << 20, .position = tick(), .action = TTD_MODULE_LOAD};
+    ttd_thread thread = {.os_id = 100, .position = tick(), .action = TTD_THREAD_BEGIN};
+    ttd_heap heap = {.handle = 0x1000, .name = text("heap")};
+    ttd_id id;
+    check(ttd_writer_module(writer, &module, &id));
+    check(ttd_writer_thread(writer, &thread, &id));
+    check(ttd_writer_heap(writer, &heap, &id));
+}
+
+/* A chain of stacks at an address into which as many functions are inlined as can be. */
+static void inlined(uint64_t count)
+{
+    static ttd_symbol_frame frames[FRAMES_MAX];
+    for (size_t i = 0; i < FRAMES_MAX; i++)
+        frames[i] = (ttd_symbol_frame){.function = 1 + (ttd_id)(i & 1)};
+    symbol(1, frames, FRAMES_MAX);
+    ttd_id parent = 0;
+    for (uint64_t i = 0; i < count; i++)
+        allocate(parent = stack(parent, 1));
+}
+
+/* One chain, each of whose functions allocates. */
+static void deep(uint64_t count)
+{
+    ttd_id parent = 0;
+    for (uint64_t i = 0; i < count; i++)
+        allocate(parent = stack(parent, i + 1));
+}
+
+/* The same, of one function. */
+static void recursive(uint64_t count)
+{
+    ttd_id parent = 0;
+    name(1, "again");
+    for (uint64_t i = 0; i < count; i++)
+        allocate(parent = stack(parent, 1));
+}
+
+/* Many stacks with a common, deep tail. */
+static void tails(uint64_t count)
+{
+    ttd_id tail = 0;
+    name(1, "tail");
+    for (uint64_t i = 0; i < TAIL_DEPTH; i++)
+        tail = stack(tail, i + 1);
+    for (uint64_t i = 0; i < count; i++)
+        allocate(stack(tail, (uint64_t)1 << 32 | i));
+}
+
+/* Two tails of the same functions, under each of many. */
+static void twins(uint64_t count)
+{
+    ttd_id tail[2] = {0, 0};
+    name(1, "same");
+    name(2, "same");
+    for (uint64_t i = 0; i < TAIL_DEPTH; i++)
+        for (uint64_t k = 0; k < 2; k++)
+            tail[k] = stack(tail[k], k + 1);
+    for (uint64_t i = 0; i < count; i++)
+        for (uint64_t k = 0; k < 2; k++)
+            allocate(stack(tail[k], 1000 + i));
+}
+
+static void stacks(uint64_t count)
+{
+    ttd_id id = 0;
+    for (uint64_t i = 0; i < count; i++)
+        id = stack(i % 2000 ? id : 0, 1);
+    allocate(id);
+}
+
+static void strings(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        string("", 0);
+    allocate(stack(0, 1));
+}
+
+/* Long names, in all frames. */
+static void names(uint64_t count)
+{
+    static char long_name[NAME_MAX_BYTES];
+    static ttd_symbol_frame frames[FRAMES_MAX];
+    ttd_id ids[256];
+    for (size_t i = 0; i < 256; i++) {
+        memset(long_name, 'a', sizeof long_name);
+        long_name[0] = (char)i;
+        ids[i] = string(long_name, sizeof long_name);
+    }
+    for (size_t i = 0; i < FRAMES_MAX; i++)
+        frames[i] = (ttd_symbol_frame){.function = ids[i & 255], .file = ids[i * 7 & 255]};
+    for (uint64_t i = 0; i < count; i++) {
+        symbol(i + 1, frames, FRAMES_MAX);
+        allocate(stack(0, i + 1));
+    }
+}
+
+static void symbols(uint64_t count)
+{
+    static ttd_symbol_frame frames[FRAMES_MAX];
+    for (size_t i = 0; i < FRAMES_MAX; i++)
+        frames[i] = (ttd_symbol_frame){.function = 1};
+    for (uint64_t i = 0; i < count; i++)
+        symbol(i + 1, frames, FRAMES_MAX);
+    allocate(stack(0, 1));
+}
+
+static void mangled(uint64_t count)
+{
+    static char long_name[8000];
+    size_t used = (size_t)snprintf(long_name, sizeof long_name, "_Z1fI");
+    while (used + 40 < sizeof long_name - 8)
+        used += (size_t)snprintf(long_name + used, sizeof long_name - used, "N1aI");
+    for (uint64_t i = 0; i < count; i++) {
+        char short_name[200];
+        snprintf(short_name, sizeof short_name,
+                 "_Z1f%06uI1aIS_S_EIS0_S0_EIS1_S1_EIS2_S2_EIS3_S3_EIS4_S4_EEvT_", (unsigned)i);
+        ttd_symbol_frame frame = {.function = i % 2 ? text(short_name)
+                                                    : string(long_name, used - i / 2 % 4000)};
+        symbol(i + 1, &frame, 1);
+        allocate(stack(0, i + 1));
+    }
+}
+
+static void blocks(uint64_t count)
+{
+    ttd_id id = stack(0, 1);
+    for (uint64_t i = 0; i < count; i++)
+        allocate(id);
+}
+
+static void churn(uint64_t count)
+{
+    ttd_id id = stack(0, 1);
+    for (uint64_t i = 0; i < count; i++)
+        release(allocate(id), id);
+}
+
+static void errors(uint64_t count)
+{
+    ttd_id tail = 0;
+    for (uint64_t i = 0; i < TAIL_DEPTH; i++)
+        tail = stack(tail, i + 1);
+    for (uint64_t i = 0; i < count; i++)
+        release(next_address + i * STEP, stack(tail, TAIL_DEPTH + 1 + i));
+}
+
+static void moves(uint64_t count)
+{
+    ttd_id tail = 0;
+    for (uint64_t i = 0; i < TAIL_DEPTH; i++)
+        tail = stack(tail, i + 1);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t from = allocate(tail);
+        uint64_t to = next_address;
+        next_address += STEP;
+        put((ttd_event){.action = TTD_ACTION_REALLOC,
+                        .api = 3,
+                        .base_address = from,
+                        .previous_address = from,
+                        .address = to,
+                        .size = STEP,
+                        .stack = stack(tail, TAIL_DEPTH + 1 + i)});
+    }
+}
+
+static void losses(uint64_t count)
+{
+    ttd_position last = tick();
+    for (uint64_t i = 0; i < count; i++) {
+        ttd_loss loss = {.reason = TTD_LOSS_OVERFLOW, .count = 1, .last_good = last};
+        loss.first_good = last = tick();
+        check(ttd_writer_loss(writer, &loss));
+    }
+    allocate(stack(0, 1));
+}
+
+static void threads(uint64_t count)
+{
+    ttd_id id;
+    for (uint64_t i = 0; i < count; i++) {
+        ttd_thread thread = {.os_id = i, .position = tick(), .action = TTD_THREAD_BEGIN};
+        check(ttd_writer_thread(writer, &thread, &id));
+    }
+    allocate(stack(0, 1));
+}
+
+static void heaps(uint64_t count)
+{
+    ttd_id id;
+    for (uint64_t i = 0; i < count; i++) {
+        ttd_heap heap = {.handle = i + 1};
+        check(ttd_writer_heap(writer, &heap, &id));
+    }
+    allocate(stack(0, 1));
+}
+
+static void modules(uint64_t count)
+{
+    ttd_id id;
+    for (uint64_t i = 0; i < count; i++) {
+        ttd_module module = {.path = 1,
+                             .begin = i << 12,
+                             .end = (i + 1) << 12,
+                             .position = tick(),
+                             .action = TTD_MODULE_LOAD};
+        check(ttd_writer_module(writer, &module, &id));
+    }
+    allocate(stack(0, 1));
+}
+
+static void metadata(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        ttd_metadata item = {.key = {"k", 1}, .value = {"v", 1}};
+        check(ttd_writer_metadata(writer, &item));
+    }
+    allocate(stack(0, 1));
+}
+
+static void user_events(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        ttd_user_event event = {.client = {1}, .position = tick(), .thread = 1};
+        check(ttd_writer_user_event(writer, &event));
+    }
+    allocate(stack(0, 1));
+}
+
+static const struct {
+    const char *name;
+    void (*write)(uint64_t count);
+} shapes[] = {{"inlined", inlined},     {"deep", deep},
+              {"recursive", recursive}, {"tails", tails},
+              {"twins", twins},         {"stacks", stacks},
+              {"strings", strings},     {"names", names},
+              {"symbols", symbols},     {"mangled", mangled},
+              {"blocks", blocks},       {"churn", churn},
+              {"errors", errors},       {"moves", moves},
+              {"losses", losses},       {"threads", threads},
+              {"heaps", heaps},         {"modules", modules},
+              {"metadata", metadata},   {"user-events", user_events}};
+
+static void begin(const char *path)
+{
+    ttd_trace trace = {.trace_id = 1,
+                       .time_unit = 1,
+                       .process_id = 100,
+                       .architecture = TTD_ARCH_X86_64,
+                       .pointer_size = 8,
+                       .parent_position = ttd_position_invalid()};
+    ttd_output output;
+    ttd_writer_options options = ttd_writer_options_default();
+    options.level = 9;
+    check(ttd_output_file(path, NULL, &output, NULL));
+    check(ttd_writer_open(&output, &trace, &options, NULL, &writer, NULL));
+}
+
+int main(int count, char **arguments)
+{
+    for (size_t i = 0; count == 4 && i < sizeof shapes / sizeof shapes[0]; i++) {
+        if (strcmp(shapes[i].name, arguments[1]) != 0)
+            continue;
+        ttd_end end = {.reason = TTD_END_EXITED};
+        begin(arguments[3]);
+        basics();
+        shapes[i].write(strtoull(arguments[2], NULL, 0));
+        check(ttd_writer_close(writer, &end, NULL));
+        return 0;
+    }
+    fputs("Usage: hostile SHAPE COUNT OUT\n", stderr);
+    return 2;
+}
