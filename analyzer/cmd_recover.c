@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/exit.h"
@@ -21,7 +22,7 @@ static const char help[] =
     "\n"
     "Makes a new, clean trace OUT of all that is intact in IN, which may be damaged, cut\n"
     "off, or never have been closed. What is missing is recorded in OUT as lost. IN stays\n"
-    "as it is, and OUT must not exist.\n"
+    "as it is, and OUT must not exist, unless it is no file, such as a pipe.\n"
     "\n"
     "  -o, --output OUT     the trace to be made, readable by you only\n"
     "  -f, --format FORMAT  of the summary: text (the default), json or csv\n"
@@ -122,10 +123,8 @@ static int print(const common *options, const ttd_verdict *verdict)
     return output_close(&summary, STATUS_OK, true);
 }
 
-static int recover(const common *options)
+static int make_file(const common *options)
 {
-    if (access(options->output, F_OK) == 0)
-        return message_usage("recover", "%s exists, and is not overwritten", options->output);
     size_t size = strlen(options->output) + sizeof ".XXXXXX";
     char *temporary = malloc(size);
     if (!temporary) {
@@ -147,6 +146,34 @@ static int recover(const common *options)
     }
     free(temporary);
     return status == STATUS_OK ? print(options, &verdict) : status;
+}
+
+/* Whether the summary would get between the trace's bytes. */
+static bool is_standard_output(int descriptor)
+{
+    struct stat own, there;
+    return fstat(STDOUT_FILENO, &own) == 0 && fstat(descriptor, &there) == 0 &&
+           own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+}
+
+static int recover(const common *options)
+{
+    struct place place;
+    ttd_verdict verdict;
+    int reason = place_find(options->output, &place);
+    if (reason != 0) {
+        message("%s: %s", options->output, strerror(reason));
+        return STATUS_INTERNAL;
+    }
+    bool is_file = place.path != NULL;
+    place_free(&place);
+    if (is_file && place.exists)
+        return message_usage("recover", "%s exists, and is not overwritten", options->output);
+    if (is_file)
+        return make_file(options);
+    bool has_summary = !is_standard_output(place.descriptor);
+    int status = copy(options, place.descriptor, &verdict);
+    return status == STATUS_OK && has_summary ? print(options, &verdict) : status;
 }
 
 static int run(const command *which, int count, char **arguments)

@@ -104,11 +104,11 @@ static int fail(const char *path)
 
 static int open_temporary(output *target)
 {
-    size_t size = strlen(target->path) + sizeof ".XXXXXX";
+    size_t size = strlen(target->place.path) + sizeof ".XXXXXX";
     target->temporary = malloc(size);
     if (!target->temporary)
         return fail(target->path);
-    snprintf(target->temporary, size, "%s.XXXXXX", target->path);
+    snprintf(target->temporary, size, "%s.XXXXXX", target->place.path);
     int descriptor = mkstemp(target->temporary);
     if (descriptor < 0) {
         int status = fail(target->path);
@@ -133,25 +133,28 @@ int output_spare(const char *path, const char *source)
 
 static int open_file(output *target, const char *source)
 {
-    struct stat there;
-    if (stat(target->path, &there) != 0)
-        return open_temporary(target);
     int status = output_spare(target->path, source);
     if (status != STATUS_OK)
         return status;
-    if (S_ISREG(there.st_mode))
-        return open_temporary(target);
-    int descriptor = open(target->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    if (descriptor < 0)
+    int reason = place_find(target->path, &target->place);
+    if (reason != 0) {
+        errno = reason;
         return fail(target->path);
-    prepare(target, descriptor);
-    return STATUS_OK;
+    }
+    if (target->place.path)
+        status = open_temporary(target);
+    else
+        prepare(target, target->place.descriptor);
+    if (status != STATUS_OK)
+        place_free(&target->place);
+    return status;
 }
 
 int output_open(output *target, const char *path, const char *source, bool pages)
 {
     target->path = path && strcmp(path, "-") != 0 ? path : NULL;
     target->temporary = NULL;
+    target->place = (struct place){.path = NULL};
     target->pager = 0;
     if (target->path)
         return open_file(target, source);
@@ -169,13 +172,14 @@ static int close_file(output *target, int status, bool keep)
     if (target->temporary) {
         if (!keep || target->out.error)
             unlink(target->temporary);
-        else if (rename(target->temporary, target->path) != 0) {
+        else if (rename(target->temporary, target->place.path) != 0) {
             target->out.error = errno;
             unlink(target->temporary);
         }
         free(target->temporary);
         target->temporary = NULL;
     }
+    place_free(&target->place);
     if (!target->out.error)
         return status;
     /* Who reads our output had enough. */

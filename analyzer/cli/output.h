@@ -6,12 +6,15 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "common/place.h"
 #include "report/out.h"
 
 typedef struct output {
     out out;
     /** The file to be made, or NULL; and under what name it is written. */
     const char *path;
+    /** Where that is, once links are followed. */
+    struct place place;
     char *temporary;
     /** The pager's process, or 0. */
     pid_t pager;
@@ -19,7 +22,8 @@ typedef struct output {
 
 /**
  * Opens the output. A file is written under another name, with mode 0600, and replaces `path` only
- * when it is complete; what is no regular file, such as a pipe, is written to directly.
+ * when it is complete; what is no regular file, such as a pipe, is written to directly: see
+ * place_find().
  *
  * @param path    NULL or "-" for standard output
  * @param source  the trace, which must not be overwritten

@@ -13,6 +13,7 @@
 
 #include "cli/exit.h"
 #include "cli/message.h"
+#include "common/place.h"
 
 /* A trace of fewer events is replayed in the time that looking for an index is worth. */
 #define PAYS_EVENTS 4000000
@@ -190,16 +191,25 @@ static int make(source *trace, const char *path, bool silent, heap_index_facts *
     failure reason = {.error = {.what = NULL}};
     draft file;
     int status = STATUS_OK;
-    if (!draft_open(&file, path)) {
+    struct place place;
+    errno = place_find(path, &place);
+    if (errno == 0 && !place.path) {
+        close(place.descriptor);
+        errno = EINVAL; /* it is our standard output */
+    }
+    if (errno != 0)
+        return fail_file(path, silent);
+    if (!draft_open(&file, place.path)) {
         status = fail_file(path, silent);
     } else {
         ttd_status written = write_index(trace, file.descriptor, facts, &reason);
         if (written != TTD_OK)
             status = fail(trace, path, silent, written, &reason);
-        else if (!draft_publish(&file, path))
+        else if (!draft_publish(&file, place.path))
             status = fail_file(path, silent);
     }
     draft_close(&file);
+    place_free(&place);
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "group.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,13 +45,15 @@ static ttd_trace new_info(const struct group *group, const struct host *host)
     return info;
 }
 
-struct trace *group_open(const struct group *group, const struct host *host, pid_t launched,
+struct trace *group_open(struct group *group, const struct host *host, pid_t launched,
                          ttd_error *error)
 {
     ttd_trace info = new_info(group, host);
     info.process_id = (uint64_t)launched;
     info.parent_process_id = (uint64_t)getpid();
-    return trace_open(group->output, &info, error);
+    struct trace *trace = trace_open(group->output, &info, error);
+    group->is_file = trace != NULL && trace->created != NULL;
+    return trace;
 }
 
 /* How many processes have had that id before this one. Ids come again where many are started. */
@@ -104,6 +107,11 @@ struct trace *group_open_child(struct group *group, const struct host *host,
         info.parent_position = told_position(slot->parent_sequence, slot->parent_steps);
     }
     name_child_file(group, slot->pid, path, sizeof path);
+    if (!group->is_file) {
+        error = (ttd_error){TTD_ERROR_IO, ENOTDIR, TTD_NOWHERE, TTD_NOWHERE,
+                            "no place for the trace of a child process"};
+        return trace_none(path, &info, &error);
+    }
     struct trace *trace = trace_open(path, &info, &error);
     return trace != NULL ? trace : trace_none(path, &info, &error);
 }

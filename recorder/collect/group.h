@@ -11,6 +11,7 @@
 
 struct group {
     const char *output; /* the launched program's file */
+    bool is_file;       /* and not a pipe, say: the traces of children have no place beside that */
     ttd_group id;
     uint32_t *pids; /* of all children so far */
     size_t pid_count, pid_capacity;
@@ -20,7 +21,7 @@ void group_init(struct group *group, const char *output);
 void group_free(struct group *group);
 
 /* The launched program's trace; NULL with the reason in `error`. */
-struct trace *group_open(const struct group *group, const struct host *host, pid_t launched,
+struct trace *group_open(struct group *group, const struct host *host, pid_t launched,
                          ttd_error *error);
 
 /*

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/place.h"
+
 /* Remembers why the file could not be continued. What is in it stays. */
 static bool trace_check(struct trace *trace, ttd_status status)
 {
@@ -32,24 +34,25 @@ static void out_of_memory(struct trace *trace)
                                .what = "no memory for stacks or modules"};
 }
 
-/* A device or a pipe is written to as it is; a file is replaced, never written through a link. */
+/* A file is replaced by another one, so that who has it open keeps what it was. */
 static ttd_status open_output(struct trace *trace, ttd_output *output, ttd_error *error)
 {
-    const char *path = trace->path;
-    struct stat status;
-    bool exists = lstat(path, &status) == 0;
-    if (exists && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode) &&
-        !S_ISDIR(status.st_mode)) {
-        int descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-        if (descriptor >= 0)
-            return ttd_output_descriptor(descriptor, 1, NULL, output);
-        *error = (ttd_error){TTD_ERROR_IO, errno, TTD_NOWHERE, TTD_NOWHERE, "cannot open"};
+    struct place place;
+    int reason = place_find(trace->path, &place);
+    if (reason == 0 && place.path != NULL && place.exists && unlink(place.path) != 0) {
+        reason = errno;
+        place_free(&place);
+    }
+    if (reason != 0) {
+        *error = (ttd_error){TTD_ERROR_IO, reason, TTD_NOWHERE, TTD_NOWHERE, "cannot write to it"};
         return TTD_ERROR_IO;
     }
-    if (exists && !S_ISDIR(status.st_mode))
-        unlink(path);
-    ttd_status result = ttd_output_file(path, NULL, output, error);
-    trace->created = result == TTD_OK;
+    if (place.path == NULL)
+        return ttd_output_descriptor(place.descriptor, 1, NULL, output);
+    ttd_status result = ttd_output_file(place.path, NULL, output, error);
+    trace->created = result == TTD_OK ? place.path : NULL;
+    if (result != TTD_OK)
+        place_free(&place);
     return result;
 }
 
@@ -89,8 +92,8 @@ struct trace *trace_none(const char *path, const ttd_trace *info, const ttd_erro
 void trace_discard(struct trace *trace)
 {
     ttd_writer_close(trace->writer, NULL, NULL);
-    if (trace->created)
-        unlink(trace->path);
+    if (trace->created != NULL)
+        unlink(trace->created);
     trace_free(trace);
 }
 
@@ -99,6 +102,7 @@ void trace_free(struct trace *trace)
     stacks_free(&trace->stacks);
     modules_free(&trace->modules);
     trace_free_names(trace);
+    free(trace->created);
     free(trace->path);
     free(trace);
 }

@@ -17,7 +17,7 @@ struct trace {
     ttd_writer *writer; /* NULL once it has failed; all calls are then ignored */
     ttd_error error;    /* why */
     char *path;
-    bool created; /* the file is ours, and not a device or a pipe */
+    char *created; /* the file, links followed; NULL for what is no file, such as a pipe */
     ttd_trace info;
     ttd_id heap;
     ttd_position last; /* position of the last event */
@@ -33,7 +33,8 @@ struct trace {
 };
 
 /*
- * Creates the file, which only its owner can read, in place of any regular file of that name.
+ * Creates the file, which only its owner can read, in place of any regular file of that name; what
+ * is no regular file, such as a pipe, is written to: see place_find().
  * Returns NULL with the reason in `error`. `path` is copied.
  */
 struct trace *trace_open(const char *path, const ttd_trace *info, ttd_error *error);

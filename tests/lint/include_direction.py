@@ -19,11 +19,13 @@ ALLOWED = {
     'libtrace/src/read': ['libtrace/src/base', 'libtrace/src/codec', 'libtrace/src/read',
                           'libtrace/src/layout.h'],
     'libtrace/include': [],
+    'common': ['common'],
     'analyzer/heap': ['analyzer/heap', 'analyzer/base'],
-    'analyzer': ['analyzer'],
+    'analyzer': ['analyzer', 'common'],
     'recorder/preload': ['recorder/preload', 'recorder/channel.h'],
     'recorder/symbolize': ['recorder/symbolize'],
-    'recorder/collect': ['recorder/collect', 'recorder/symbolize', 'recorder/channel.h'],
+    'recorder/collect': ['recorder/collect', 'recorder/symbolize', 'recorder/channel.h',
+                         'common'],
     'recorder': ['recorder'],
     'bench': ['bench'],
     'tests': ['tests', 'libtrace/src', 'analyzer', 'recorder'],
@@ -53,7 +55,7 @@ def resolve(root, source, name):
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     checked = wrong = 0
-    for part in ('libtrace', 'analyzer', 'recorder', 'bench', 'tests', 'fuzz'):
+    for part in ('libtrace', 'common', 'analyzer', 'recorder', 'bench', 'tests', 'fuzz'):
         for path in sorted((root / part).rglob('*.[ch]')):
             source = path.relative_to(root)
             allowed = ALLOWED.get(part_of(source))

@@ -45,7 +45,7 @@ def main():
     clang_format = sys.argv[2]
     problems = []
     code = []
-    for part in ('libtrace', 'analyzer', 'recorder', 'bench', 'tests', 'fuzz', 'tools'):
+    for part in ('libtrace', 'common', 'analyzer', 'recorder', 'bench', 'tests', 'fuzz', 'tools'):
         for path in sorted((root / part).rglob('*')):
             if not path.is_file() or path.suffix not in CODE | SCRIPTS:
                 continue

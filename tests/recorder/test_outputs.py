@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""Where outputs go: only regular files are replaced, by any program. Nothing here is written outside
+of the test's own directory, where links stand for those in /dev."""
+
+import os
+import stat
+import subprocess
+import threading
+import unittest
+
+from support import ANALYZER, PATIENCE, RECORDER, Recording, analyze, program
+
+
+class Outputs(Recording):
+    def setUp(self):
+        super().setUp()
+        self.standard = self.directory / 'stdout'
+        self.standard.symlink_to('/proc/self/fd/1')
+        self.target = self.directory / 'target'
+
+    def record_to(self, output, *command, **others):
+        return subprocess.run([RECORDER, '-q', '-o', output, '--', *(command or ('true',))],
+                              stderr=subprocess.PIPE, timeout=PATIENCE, **others)
+
+    def read_all(self, fifo):
+        """A reader of a FIFO, in a thread; what it read is in the list."""
+        found = []
+        reader = threading.Thread(target=lambda: found.append(fifo.read_bytes()))
+        reader.start()
+        return reader, found
+
+    def assert_link(self):
+        self.assertTrue(self.standard.is_symlink())
+        self.assertEqual(os.readlink(self.standard), '/proc/self/fd/1')
+
+    def test_standard_output(self):
+        """As '/dev/stdout' is: a link to a pipe, or to a file."""
+        result = self.record_to(self.standard, stdout=subprocess.PIPE)
+        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        self.target.write_bytes(result.stdout)
+        self.assert_sound(self.target)
+        self.assert_link()
+        with open(self.target, 'wb') as file:
+            number = os.fstat(file.fileno()).st_ino
+            self.assertEqual(self.record_to(self.standard, stdout=file).returncode, 0)
+        self.assertEqual(self.target.stat().st_ino, number)
+        self.assert_sound(self.target)
+        self.assert_link()
+
+    def test_link_to_a_file(self):
+        self.target.write_bytes(b'old')
+        link = self.directory / 'link'
+        link.symlink_to('target')
+        number = self.target.stat().st_ino
+        with open(self.target, 'rb') as old:
+            self.assertEqual(self.record_to(link).returncode, 0)
+            self.assertEqual(old.read(), b'old')
+        self.assertTrue(link.is_symlink())
+        self.assertFalse(self.target.is_symlink())
+        self.assertEqual(stat.S_IMODE(self.target.stat().st_mode), 0o600)
+        self.assert_sound(self.target)
+        self.assertNotEqual(self.target.stat().st_ino, number)
+
+    def test_link_that_leads_nowhere(self):
+        link = self.directory / 'link'
+        link.symlink_to('nothing')
+        result = self.record_to(link)
+        self.assertEqual(result.returncode, 122)
+        self.assertIn(b'No such file or directory', result.stderr)
+        self.assertTrue(link.is_symlink())
+
+    def test_directory(self):
+        result = self.record_to(self.directory)
+        self.assertEqual(result.returncode, 122)
+        self.assertIn(b'Is a directory', result.stderr)
+
+    def test_process_substitution(self):
+        script = f'{RECORDER} -q -o >(cat >{self.target}; echo closed) true; wait $!'
+        result = subprocess.run(['bash', '-c', script], capture_output=True, timeout=PATIENCE)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b'closed\n', b''))
+        self.assert_sound(self.target)
+
+    def test_children_have_no_place(self):
+        """Beside a pipe there can be no files: they are lost, and that is said."""
+        script = f'{program("leaks_c")} >/dev/null; :'
+        result = self.record_to(self.standard, 'bash', '-c', script, stdout=subprocess.PIPE)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(b'no place for the trace of a child process', result.stderr)
+        self.target.write_bytes(result.stdout)
+        self.assert_sound(self.target)
+        self.assertEqual({file.name for file in self.directory.iterdir()}, {'stdout', 'target'})
+
+    def analyze_to(self, *arguments, **others):
+        return subprocess.run([ANALYZER, *arguments], stderr=subprocess.PIPE, timeout=PATIENCE,
+                              **others)
+
+    def test_reports(self):
+        self.record(program('leaks_c'))
+        expected = subprocess.check_output([ANALYZER, 'leaks', self.trace])
+        for option in ('-o', '--write-baseline'):
+            result = self.analyze_to('leaks', option, self.standard, self.trace,
+                                     stdout=subprocess.PIPE)
+            self.assertEqual(result.stderr, b'')
+            self.assertGreater(len(result.stdout), 100)
+            with open(self.target, 'wb') as file:
+                self.analyze_to('leaks', option, self.standard, self.trace, stdout=file)
+            self.assertGreater(self.target.stat().st_size, 100)
+            self.assert_link()
+        self.target.write_bytes(b'old')
+        link = self.directory / 'link'
+        link.symlink_to('target')
+        self.assertEqual(self.analyze_to('leaks', '-o', link, self.trace).returncode, 0)
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(self.target.read_bytes(), expected)
+        self.assertEqual({file.name for file in self.directory.iterdir()},
+                         {'stdout', 'target', 'link', 'trace.bin'})
+
+    def test_index(self):
+        self.record(program('leaks_c'))
+        self.target.write_bytes(b'')
+        link = self.directory / 'trace.bin.idx'
+        link.symlink_to('target')
+        self.assertEqual(self.analyze_to('index', self.trace,
+                                         stdout=subprocess.DEVNULL).returncode, 0)
+        self.assertTrue(link.is_symlink())
+        self.assertGreater(self.target.stat().st_size, 100)
+
+    def test_recover(self):
+        self.record(program('leaks_c'))
+        result = self.analyze_to('recover', '-o', self.standard, self.trace, stdout=subprocess.PIPE)
+        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        self.target.write_bytes(result.stdout)
+        self.assertEqual(analyze('verify', self.target)['problems'], [])
+        fifo = self.directory / 'fifo'
+        os.mkfifo(fifo)
+        reader, found = self.read_all(fifo)
+        result = self.analyze_to('recover', '-o', fifo, self.trace, stdout=subprocess.PIPE)
+        reader.join()
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(b'fifo', result.stdout)
+        self.assertEqual(found, [self.target.read_bytes()])
+        self.assert_link()
+        self.assertEqual(self.analyze_to('recover', '-o', self.target, self.trace).returncode, 2)
+
+
+if __name__ == '__main__':
+    unittest.main()
