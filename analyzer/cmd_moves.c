@@ -20,7 +20,10 @@ static const char help[] =
     "\n"
     "      --chains N          show at most N blocks (10)\n" VIEWS_HELP COMMAND_COMMON_HELP "\n"
     "A stack that grows blocks linearly, by the same number of bytes each time, and whose\n"
-    "blocks move, copies in total the square of the final size: let it grow by a factor.\n";
+    "blocks move, copies in total the square of the final size: let it grow by a factor.\n"
+    "\n"
+    "Apart, and inferred: where a container of C++ seems to grow, because a larger block\n"
+    "is allocated and, a few calls later, a smaller one of the same stack released.\n";
 
 static bool take(void *context, int option, const char *argument)
 {
@@ -32,8 +35,13 @@ static bool take(void *context, int option, const char *argument)
 static int print(session *work, heap_moves *moves)
 {
     session_doubts(work, &moves->losses, &moves->counts, ttd_position_max(), true, moves->position);
-    heap_rows rows = heap_moves_rows(moves);
-    int status = session_view(work, &rows);
+    heap_rows rows = heap_move_table_rows(&moves->reallocs);
+    heap_rows regrown = heap_move_table_rows(&moves->regrown);
+    int status = STATUS_OK;
+    if (!session_has_tree(work))
+        status = session_view(work, &regrown);
+    if (status == STATUS_OK)
+        status = session_view(work, &rows);
     if (status == STATUS_OK)
         status = session_output(work, true);
     if (status != STATUS_OK || session_print_tree(work, "reallocation", "bytes copied"))

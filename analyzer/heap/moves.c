@@ -6,29 +6,13 @@
 
 #include "base/grow.h"
 #include "heap/growth.h"
+#include "heap/regrowth.h"
 
 typedef struct move_finder {
     heap_moves *moves;
+    regrowth_finder regrowths;
     const heap_batch_hook *hook;
 } move_finder;
-
-static ttd_status group_of(heap_moves *moves, heap_key key, heap_move_group **group)
-{
-    uint32_t index = map_get(&moves->by_key, key.stack, key.other);
-    if (index != MAP_NONE) {
-        *group = &moves->groups[index];
-        return TTD_OK;
-    }
-    ttd_status status = grow_array((void **)&moves->groups, &moves->group_capacity,
-                                   moves->group_count + 1, sizeof *moves->groups);
-    if (status == TTD_OK)
-        status = map_set(&moves->by_key, key.stack, key.other, (uint32_t)moves->group_count);
-    if (status != TTD_OK)
-        return status;
-    *group = &moves->groups[moves->group_count++];
-    **group = (heap_move_group){.key = key, .smallest = UINT64_MAX};
-    return TTD_OK;
-}
 
 static void count_call(heap_move_counts *counts, const ttd_event *event)
 {
@@ -59,10 +43,10 @@ static ttd_status see_batch(void *context, const ttd_batch *batch)
             continue;
         heap_move_group *group;
         heap_key key = heap_key_of(moves->split, event->stack, event->thread, event->heap);
-        ttd_status status = group_of(moves, key, &group);
+        ttd_status status = heap_move_table_find(&moves->reallocs, key, &group);
         if (status != TTD_OK)
             return status;
-        count_call(&moves->total, event);
+        count_call(&moves->reallocs.total, event);
         count_call(&group->counts, event);
     }
     return mover->hook ? mover->hook->batch(mover->hook->context, batch) : TTD_OK;
@@ -122,7 +106,8 @@ static ttd_status continue_chain(heap_moves *moves, const heap_effect *effect)
     ttd_status status = block->user ? TTD_OK : new_chain(moves, old, &block->user);
     heap_move_group *group = NULL;
     if (status == TTD_OK)
-        status = group_of(moves, heap_key_of_block(moves->split, block), &group);
+        status =
+            heap_move_table_find(&moves->reallocs, heap_key_of_block(moves->split, block), &group);
     if (status != TTD_OK)
         return status;
     uint64_t copied = 0;
@@ -138,14 +123,18 @@ static ttd_status continue_chain(heap_moves *moves, const heap_effect *effect)
     chain->address = block->address;
     chain->stack = block->stack;
     group->counts.bytes_copied += copied;
-    moves->total.bytes_copied += copied;
+    moves->reallocs.total.bytes_copied += copied;
     heap_growth_add(group, old->size, block->size);
     return TTD_OK;
 }
 
 static ttd_status see_effect(void *context, const heap_effect *effect)
 {
-    heap_moves *moves = ((move_finder *)context)->moves;
+    move_finder *mover = context;
+    heap_moves *moves = mover->moves;
+    ttd_status watched = regrowth_see(&mover->regrowths, effect);
+    if (watched != TTD_OK)
+        return watched;
     switch (effect->kind) {
     case HEAP_ACQUIRED:
         if (effect->previous)
@@ -153,11 +142,11 @@ static ttd_status see_effect(void *context, const heap_effect *effect)
         if (effect->previous_address) {
             heap_move_group *group;
             heap_key key = heap_key_of_block(moves->split, effect->block);
-            ttd_status status = group_of(moves, key, &group);
+            ttd_status status = heap_move_table_find(&moves->reallocs, key, &group);
             if (status != TTD_OK)
                 return status;
             group->counts.unknown_old++;
-            moves->total.unknown_old++;
+            moves->reallocs.total.unknown_old++;
         }
         return TTD_OK;
     case HEAP_RELEASED:
@@ -172,17 +161,6 @@ static ttd_status see_effect(void *context, const heap_effect *effect)
         return TTD_OK;
     }
     return effect->block->user ? end_chain(moves, effect->block->user) : TTD_OK;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const heap_move_group *x = a;
-    const heap_move_group *y = b;
-    if (x->counts.bytes_copied != y->counts.bytes_copied)
-        return x->counts.bytes_copied > y->counts.bytes_copied ? -1 : 1;
-    if (x->counts.reallocs != y->counts.reallocs)
-        return x->counts.reallocs > y->counts.reallocs ? -1 : 1;
-    return heap_key_compare(x->key, y->key);
 }
 
 /* Ends the chains of all blocks that are still there. */
@@ -200,8 +178,8 @@ static ttd_status finish(heap_moves *moves, heap_cursor *cursor)
     moves->position = cursor->replay.position;
     moves->truncated = cursor->truncated;
     moves->error = cursor->error;
-    if (moves->group_count)
-        qsort(moves->groups, moves->group_count, sizeof *moves->groups, compare);
+    heap_move_table_sort(&moves->reallocs);
+    heap_move_table_sort(&moves->regrown);
     return status;
 }
 
@@ -209,12 +187,14 @@ ttd_status heap_moves_find(ttd_reader *reader, size_t chains, heap_split split,
                            const heap_batch_hook *hook, heap_moves *moves, ttd_error *error)
 {
     memset(moves, 0, sizeof *moves);
-    map_init(&moves->by_key);
+    heap_move_table_init(&moves->reallocs);
+    heap_move_table_init(&moves->regrown);
     moves->split = split;
     /* One more, so that an insertion may push out the last one. */
     moves->worst = calloc(chains + 1, sizeof *moves->worst);
     moves->worst_max = chains;
-    move_finder mover = {moves, hook};
+    move_finder mover = {.moves = moves, .hook = hook};
+    regrowth_init(&mover.regrowths, &moves->regrown, split);
     heap_observer observer = {.context = &mover, .effect = see_effect};
     heap_batch_hook own = {&mover, see_batch};
     heap_cursor cursor = {0};
@@ -226,6 +206,7 @@ ttd_status heap_moves_find(ttd_reader *reader, size_t chains, heap_split split,
     if (status == TTD_OK)
         status = finish(moves, &cursor);
     heap_cursor_free(&cursor);
+    regrowth_free(&mover.regrowths);
     if (status != TTD_OK)
         heap_moves_free(moves);
     return status;
@@ -233,57 +214,10 @@ ttd_status heap_moves_find(ttd_reader *reader, size_t chains, heap_split split,
 
 void heap_moves_free(heap_moves *moves)
 {
-    map_free(&moves->by_key);
-    free(moves->groups);
+    heap_move_table_free(&moves->reallocs);
+    heap_move_table_free(&moves->regrown);
     free(moves->worst);
     free(moves->chains);
     free(moves->unused);
     memset(moves, 0, sizeof *moves);
-}
-
-static void add_counts(heap_move_counts *sum, const heap_move_counts *counts)
-{
-    sum->reallocs += counts->reallocs;
-    sum->moved += counts->moved;
-    sum->in_place += counts->in_place;
-    sum->from_null += counts->from_null;
-    sum->to_zero += counts->to_zero;
-    sum->failed += counts->failed;
-    sum->unfinished += counts->unfinished;
-    sum->unknown_old += counts->unknown_old;
-    sum->bytes_copied += counts->bytes_copied;
-}
-
-static void merge(void *into, const void *from)
-{
-    heap_move_group *sum = into;
-    const heap_move_group *group = from;
-    add_counts(&sum->counts, &group->counts);
-    heap_growth_merge(sum, group);
-}
-
-static heap_amount amount(const void *item)
-{
-    const heap_move_counts *counts = &((const heap_move_group *)item)->counts;
-    return (heap_amount){counts->bytes_copied, counts->bytes_copied, counts->reallocs};
-}
-
-static void recount(void *owner)
-{
-    heap_moves *moves = owner;
-    moves->total = (heap_move_counts){0};
-    for (size_t i = 0; i < moves->group_count; i++)
-        add_counts(&moves->total, &moves->groups[i].counts);
-}
-
-heap_rows heap_moves_rows(heap_moves *moves)
-{
-    return (heap_rows){.owner = moves,
-                       .items = moves->groups,
-                       .count = &moves->group_count,
-                       .size = sizeof *moves->groups,
-                       .merge = merge,
-                       .compare = compare,
-                       .amount = amount,
-                       .recount = recount};
 }

@@ -65,14 +65,20 @@ typedef struct heap_chain {
     ttd_id stack;
 } heap_chain;
 
-typedef struct heap_moves {
+/** Groups, in the end those that copied most bytes first. */
+typedef struct heap_move_table {
     heap_move_counts total;
-    /** Those that moved most bytes first. */
     heap_move_group *groups;
-    size_t group_count;
-    size_t group_capacity;
-    heap_split split;
+    size_t count;
+    size_t capacity;
     hash_map by_key;
+} heap_move_table;
+
+typedef struct heap_moves {
+    heap_move_table reallocs;
+    /** Inferred: see heap/regrowth.h. */
+    heap_move_table regrown;
+    heap_split split;
     /** The worst chains, worst first. */
     heap_chain *worst;
     size_t worst_count;
@@ -104,8 +110,18 @@ ttd_status heap_moves_find(ttd_reader *reader, size_t chains, heap_split split,
                            const heap_batch_hook *hook, heap_moves *moves, ttd_error *error);
 void heap_moves_free(heap_moves *moves);
 
+void heap_move_table_init(heap_move_table *table);
+void heap_move_table_free(heap_move_table *table);
+
+/** Sets `group` to that of a key, valid until the next; adds it if there is none.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ttd_status heap_move_table_find(heap_move_table *table, heap_key key, heap_move_group **group);
+
+/** Puts the groups in order. */
+void heap_move_table_sort(heap_move_table *table);
+
 /** The groups as rows; their weight is the bytes copied. */
-heap_rows heap_moves_rows(heap_moves *moves);
+heap_rows heap_move_table_rows(heap_move_table *table);
 
 /**
  * The growth of a group, and its measure: for linear the mean number of bytes, for geometric the

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/formats.h"
 
-static size_t shown(const report_moves *data)
+static size_t shown(const report_moves *data, const heap_move_table *table)
 {
-    return data->moves->group_count < data->limit ? data->moves->group_count : data->limit;
+    return table->count < data->limit ? table->count : data->limit;
 }
 
 static void text_growth(out *output, const heap_move_group *group)
@@ -47,15 +47,9 @@ static void text_counts(out *output, const heap_move_counts *counts)
     text_other(output, counts);
 }
 
-static void text_group(report *to, const heap_move_group *group)
+static void text_sizes(report *to, const heap_move_group *group)
 {
     out *output = to->output;
-    out_bold(output);
-    report_count(output, group->counts.bytes_copied, "byte");
-    out_text(output, " copied");
-    out_plain(output);
-    out_text(output, " by ");
-    text_counts(output, &group->counts);
     if (group->largest >= group->smallest) {
         out_text(output, "\n    sizes from ");
         out_grouped(output, group->smallest);
@@ -67,6 +61,43 @@ static void text_group(report *to, const heap_move_group *group)
     out_char(output, '\n');
     report_site_text(to, group->key);
     out_char(output, '\n');
+}
+
+static void text_group(report *to, const heap_move_group *group)
+{
+    out *output = to->output;
+    out_bold(output);
+    report_count(output, group->counts.bytes_copied, "byte");
+    out_text(output, " copied");
+    out_plain(output);
+    out_text(output, " by ");
+    text_counts(output, &group->counts);
+    text_sizes(to, group);
+}
+
+static void text_regrown_sums(out *output, const heap_move_counts *counts)
+{
+    out_text(output, "at most ");
+    report_count(output, counts->bytes_copied, "byte");
+    out_text(output, " copied when a block was replaced by a larger one, ");
+    report_count(output, counts->reallocs, "time");
+}
+
+static void text_regrown(report *to, const report_moves *data)
+{
+    const heap_move_table *table = &data->moves->regrown;
+    out *output = to->output;
+    if (!table->count)
+        return;
+    out_bold(output);
+    out_text(output, "Inferred, and no reallocations: a larger block was allocated, and a smaller "
+                     "one of the same stack released soon\n\n");
+    out_plain(output);
+    for (size_t i = 0; i < shown(data, table); i++) {
+        text_regrown_sums(output, &table->groups[i].counts);
+        text_sizes(to, &table->groups[i]);
+    }
+    report_site_more(to, table->count - shown(data, table));
 }
 
 static void text_chains(report *to, const heap_moves *moves)
@@ -103,17 +134,24 @@ static void text_chains(report *to, const heap_moves *moves)
 void text_moves(report *to, const report_moves *data)
 {
     const heap_moves *moves = data->moves;
-    for (size_t i = 0; i < shown(data); i++)
-        text_group(to, &moves->groups[i]);
-    report_site_more(to, moves->group_count - shown(data));
+    const heap_move_table *table = &moves->reallocs;
+    for (size_t i = 0; i < shown(data, table); i++)
+        text_group(to, &table->groups[i]);
+    report_site_more(to, table->count - shown(data, table));
     text_chains(to, moves);
+    text_regrown(to, data);
     out_bold(to->output);
     out_text(to->output, "All: ");
-    text_counts(to->output, &moves->total);
+    text_counts(to->output, &moves->reallocs.total);
     out_text(to->output, "; ");
-    report_count(to->output, moves->total.bytes_copied, "byte");
+    report_count(to->output, moves->reallocs.total.bytes_copied, "byte");
     out_text(to->output, " copied\n");
     out_plain(to->output);
+    if (moves->regrown.count) {
+        out_text(to->output, "Inferred, not among these: ");
+        text_regrown_sums(to->output, &moves->regrown.total);
+        out_char(to->output, '\n');
+    }
     report_doubts_text(to);
 }
 
@@ -130,13 +168,11 @@ static void json_counts(json *writer, const heap_move_counts *counts)
     json_unsigned(writer, "bytes_copied", counts->bytes_copied);
 }
 
-static void json_group(report *to, json *writer, const heap_move_group *group)
+static void json_sizes(report *to, json *writer, const heap_move_group *group)
 {
     double measure;
     heap_growth growth = heap_move_growth(group, &measure);
     bool has_sizes = group->largest >= group->smallest;
-    json_begin_object(writer, NULL);
-    json_counts(writer, &group->counts);
     json_count(writer, "smallest_size", has_sizes ? group->smallest : TTD_UNKNOWN);
     json_count(writer, "largest_size", has_sizes ? group->largest : TTD_UNKNOWN);
     json_unsigned(writer, "grown", group->grown);
@@ -151,6 +187,24 @@ static void json_group(report *to, json *writer, const heap_move_group *group)
     else
         json_null(writer, "growth_factor");
     report_site_json(to, writer, group->key);
+    json_end_object(writer);
+}
+
+static void json_regrown(report *to, json *writer, const report_moves *data)
+{
+    const heap_move_table *table = &data->moves->regrown;
+    json_begin_object(writer, "inferred");
+    json_unsigned(writer, "replaced", table->total.reallocs);
+    json_unsigned(writer, "bytes_copied_at_most", table->total.bytes_copied);
+    json_unsigned(writer, "total_groups", table->count);
+    json_begin_array(writer, "groups");
+    for (size_t i = 0; i < shown(data, table); i++) {
+        json_begin_object(writer, NULL);
+        json_unsigned(writer, "replaced", table->groups[i].counts.reallocs);
+        json_unsigned(writer, "bytes_copied_at_most", table->groups[i].counts.bytes_copied);
+        json_sizes(to, writer, &table->groups[i]);
+    }
+    json_end_array(writer);
     json_end_object(writer);
 }
 
@@ -176,18 +230,63 @@ void json_moves(report *to, const report_moves *data)
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     report_doubts_json(to, &writer);
-    json_counts(&writer, &moves->total);
+    json_counts(&writer, &moves->reallocs.total);
     json_text(&writer, "by", view_key_name(to->view->options.by));
-    json_unsigned(&writer, "total_groups", moves->group_count);
+    const heap_move_table *table = &moves->reallocs;
+    json_unsigned(&writer, "total_groups", table->count);
     json_begin_array(&writer, "groups");
-    for (size_t i = 0; i < shown(data); i++)
-        json_group(to, &writer, &moves->groups[i]);
+    for (size_t i = 0; i < shown(data, table); i++) {
+        json_begin_object(&writer, NULL);
+        json_counts(&writer, &table->groups[i].counts);
+        json_sizes(to, &writer, &table->groups[i]);
+    }
     json_end_array(&writer);
     json_begin_array(&writer, "chains");
     for (size_t i = 0; i < moves->worst_count; i++)
         json_chain(&writer, &moves->worst[i]);
     json_end_array(&writer);
+    json_regrown(to, &writer, data);
     json_end_object(&writer);
+}
+
+static void csv_counts(csv *writer, const heap_move_counts *counts)
+{
+    csv_unsigned(writer, counts->reallocs);
+    csv_unsigned(writer, counts->moved);
+    csv_unsigned(writer, counts->in_place);
+    csv_unsigned(writer, counts->from_null);
+    csv_unsigned(writer, counts->to_zero);
+    csv_unsigned(writer, counts->failed);
+    csv_unsigned(writer, counts->unfinished);
+    csv_unsigned(writer, counts->unknown_old);
+}
+
+/* Of what is inferred there is only how often. */
+static void csv_regrown_counts(csv *writer, const heap_move_counts *counts)
+{
+    csv_empty(writer);
+    csv_unsigned(writer, counts->moved);
+    for (int i = 0; i < 6; i++)
+        csv_empty(writer);
+}
+
+static void csv_table(report *to, csv *writer, const report_moves *data,
+                      const heap_move_table *table)
+{
+    bool is_inferred = table == &data->moves->regrown;
+    for (size_t i = 0; i < shown(data, table); i++) {
+        const heap_move_group *group = &table->groups[i];
+        double measure;
+        csv_text(writer, is_inferred ? "inferred" : "realloc");
+        if (is_inferred)
+            csv_regrown_counts(writer, &group->counts);
+        else
+            csv_counts(writer, &group->counts);
+        csv_unsigned(writer, group->counts.bytes_copied);
+        csv_text(writer, heap_growth_name(heap_move_growth(group, &measure)));
+        report_site_csv(to, writer, group->key);
+        csv_end_row(writer);
+    }
 }
 
 void csv_moves(report *to, const report_moves *data)
@@ -195,23 +294,8 @@ void csv_moves(report *to, const report_moves *data)
     csv writer;
     report_csv_begin(to, &writer);
     report_site_header(to, &writer,
-                       "reallocs,moved,in_place,from_null,to_zero,failed,unfinished,unknown_old,"
-                       "bytes_copied,growth");
-    for (size_t i = 0; i < shown(data); i++) {
-        const heap_move_group *group = &data->moves->groups[i];
-        const heap_move_counts *counts = &group->counts;
-        double measure;
-        csv_unsigned(&writer, counts->reallocs);
-        csv_unsigned(&writer, counts->moved);
-        csv_unsigned(&writer, counts->in_place);
-        csv_unsigned(&writer, counts->from_null);
-        csv_unsigned(&writer, counts->to_zero);
-        csv_unsigned(&writer, counts->failed);
-        csv_unsigned(&writer, counts->unfinished);
-        csv_unsigned(&writer, counts->unknown_old);
-        csv_unsigned(&writer, counts->bytes_copied);
-        csv_text(&writer, heap_growth_name(heap_move_growth(group, &measure)));
-        report_site_csv(to, &writer, group->key);
-        csv_end_row(&writer);
-    }
+                       "kind,reallocs,moved,in_place,from_null,to_zero,failed,unfinished,"
+                       "unknown_old,bytes_copied,growth");
+    csv_table(to, &writer, data, &data->moves->reallocs);
+    csv_table(to, &writer, data, &data->moves->regrown);
 }

@@ -37,6 +37,9 @@ class Json(TestCase):
         script.realloc(0x1000, 0x2000, 20)
         script.realloc(0x2000, 0x3000, 30)
         script.free(0x9000, size=5)
+        script.alloc(0x6000, 10, stack=3)
+        script.alloc(0x6100, 20, stack=3)
+        script.free(0x6000)
         script.alloc(0x5000, 10)
         script.add("stack", parent=1, module=1, offset=0x800)
         script.add("symbol", module=1, offset=0x800, frames="new@new.c@1")
@@ -109,6 +112,10 @@ class Json(TestCase):
         counts = names[names.index("reallocs"):names.index("bytes_copied") + 1]
         self.agree("moves.groups", found["groups"][0], counts)
         self.agree("moves.chains", found["chains"][0])
+        self.agree("moves.inferred", found["inferred"])
+        members = self.tables["moves.groups"]
+        self.assertEqual(list(found["inferred"]["groups"][0]),
+                         self.tables["moves.inferred"][:2] + members)
 
     def test_state(self):
         found = self.json_of("state", self.trace, "--blocks", "--address", "0x1000")

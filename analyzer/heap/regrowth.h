@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * Growth that is no reallocation, inferred: a container of C++ that is full allocates a larger
+ * block, copies, and releases the old one. That is taken to happen where a thread releases a block,
+ * and one of its last REGROWTH_CALLS calls has allocated, later, a larger block with the same stack
+ * as the released one's, from the same heap, which the thread has not released. The last such one
+ * counts, and once. Nothing tells how much was copied: at most the old block's size.
+ */
+#ifndef ANALYZER_HEAP_REGROWTH_H
+#define ANALYZER_HEAP_REGROWTH_H
+
+#include "heap/moves.h"
+
+/** From the allocation to the release, both included. */
+#define REGROWTH_CALLS 8
+
+/** All of what is kept, some hundred bytes for each thread. */
+typedef struct regrowth_finder {
+    heap_move_table *found;
+    heap_split split;
+    /** Of threads, to an index in recent. */
+    hash_map threads;
+    struct regrowth_recent *recent;
+    size_t count;
+    size_t capacity;
+} regrowth_finder;
+
+/** @param found  what is found is added to it; not owned */
+void regrowth_init(regrowth_finder *finder, heap_move_table *found, heap_split split);
+void regrowth_free(regrowth_finder *finder);
+
+/** To be told of all effects of a replay. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ttd_status regrowth_see(regrowth_finder *finder, const heap_effect *effect);
+
+#endif
