@@ -61,7 +61,7 @@ static void prepare(output *target, int descriptor)
 /* In the child: standard input is the pipe. */
 static void run_pager(const char *pager)
 {
-    setenv("LESS", "FRX", 0);
+    setenv("LESS", "FRSX", 0);
     setenv("LV", "-c", 0);
     limits_lift();
     execl("/bin/sh", "sh", "-c", pager, (char *)NULL);

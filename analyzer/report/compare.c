@@ -55,6 +55,7 @@ static void text_signed(out *output, const uint64_t sides[HEAP_SIDES], const cha
 static void text_change(report *to, const report_compare *data, const heap_change *change)
 {
     out *output = to->output;
+    out_char(output, '\n');
     out_bold(output);
     text_signed(output, change->bytes, "byte");
     out_text(output, ", ");
@@ -74,7 +75,6 @@ static void text_change(report *to, const report_compare *data, const heap_chang
     }
     out_char(output, '\n');
     report_site_text(to, use_side(to, data, change));
-    out_char(output, '\n');
 }
 
 void text_compare_sums(report *to, const report_compare *data)
@@ -133,16 +133,12 @@ void text_compare(report *to, const report_compare *data)
     const heap_comparison *comparison = data->comparison;
     size_t changed = comparison->count - comparison->kinds[HEAP_CHANGE_SAME];
     size_t count = shown(data);
-    for (size_t i = 0; i < count; i++)
-        text_change(to, data, &comparison->items[i]);
-    if (count < changed) {
-        out_text(to->output, "… and ");
-        report_site_count(to, changed - count);
-        out_text(to->output, " more (--limit 0 for all)\n\n");
-    }
     text_compare_sums(to, data);
     text_kinds(to, comparison);
     text_compare_doubts(to, data);
+    for (size_t i = 0; i < count; i++)
+        text_change(to, data, &comparison->items[i]);
+    report_site_more(to, changed - count);
 }
 
 /* ---- JSON ---- */

@@ -56,8 +56,13 @@ void text_compare_tree(report *to, const report_compare *data)
 {
     const view_tree *tree = data->tree;
     out *output = to->output;
-    if (tree->linked)
-        text_header(output);
+    text_compare_sums(to, data);
+    out_char(output, '\n');
+    text_compare_doubts(to, data);
+    if (!tree->linked)
+        return;
+    out_char(output, '\n');
+    text_header(output);
     for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;) {
         node_sides all = all_of(tree, i);
         text_signed(output, all.bytes, END_CHANGE);
@@ -67,9 +72,6 @@ void text_compare_tree(report *to, const report_compare *data)
         report_tree_name(to, tree, &tree->nodes[i], data->limit);
     }
     report_tree_more(to, tree, data->limit);
-    text_compare_sums(to, data);
-    out_char(output, '\n');
-    text_compare_doubts(to, data);
 }
 
 /* ---- JSON ---- */

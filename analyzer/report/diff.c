@@ -21,24 +21,37 @@ static const char *quadrant_title(heap_quadrant quadrant)
     return titles[quadrant];
 }
 
-void text_diff(report *to, const report_diff *data)
+/* What became of so many blocks. */
+static void text_quadrant(report *to, const report_diff *data, heap_quadrant quadrant)
 {
     out *output = to->output;
+    const heap_groups *groups = &data->diff->quadrants[quadrant];
+    out_bold(output);
+    out_text(output, quadrant_title(quadrant));
+    out_plain(output);
+    out_text(output, ", ");
+    out_text(output, quadrant_text(quadrant));
+    out_text(output, ": ");
+    report_count(output, groups->blocks, "block");
+    out_text(output, ", ");
+    report_count(output, groups->bytes, "byte");
+}
+
+void text_diff(report *to, const report_diff *data)
+{
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
-        const heap_groups *groups = &data->diff->quadrants[i];
-        out_bold(output);
-        out_text(output, quadrant_title((heap_quadrant)i));
-        out_plain(output);
-        out_text(output, ", ");
-        out_text(output, quadrant_text((heap_quadrant)i));
-        out_text(output, ": ");
-        report_count(output, groups->blocks, "block");
-        out_text(output, ", ");
-        report_count(output, groups->bytes, "byte");
-        out_text(output, groups->count ? "\n\n" : "\n");
-        report_groups_text(to, groups, data->limit, false);
+        text_quadrant(to, data, (heap_quadrant)i);
+        out_char(to->output, '\n');
     }
     report_doubts_text(to);
+    for (int i = 0; i < HEAP_QUADRANTS; i++) {
+        if (!data->diff->quadrants[i].count)
+            continue;
+        out_char(to->output, '\n');
+        text_quadrant(to, data, (heap_quadrant)i);
+        out_text(to->output, ":\n");
+        report_groups_text(to, &data->diff->quadrants[i], data->limit, false);
+    }
 }
 
 void json_diff(report *to, const report_diff *data)

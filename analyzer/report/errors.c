@@ -60,6 +60,7 @@ static const char *conflict_text(const heap_finding *finding)
 static void text_finding(report *to, const heap_finding *finding)
 {
     out *output = to->output;
+    out_char(output, '\n');
     out_bold(output);
     out_text(output, heap_error_name(finding->kind));
     out_plain(output);
@@ -83,7 +84,6 @@ static void text_finding(report *to, const heap_finding *finding)
         out_plain(output);
         out_text(output, ": something before it is not known\n");
     }
-    out_char(output, '\n');
 }
 
 static void text_notes(report *to, const heap_errors *errors)
@@ -111,13 +111,6 @@ void text_errors(report *to, const report_errors *data)
 {
     const heap_errors *errors = data->errors;
     out *output = to->output;
-    for (size_t i = 0; i < shown(data); i++)
-        text_finding(to, &errors->findings[i]);
-    if (shown(data) < errors->count) {
-        out_text(output, "… and ");
-        report_count(output, errors->count - shown(data), "finding");
-        out_text(output, " more (--limit 0 for all)\n\n");
-    }
     out_bold(output);
     if (errors->count) {
         report_count(output, errors->count, "finding");
@@ -131,6 +124,13 @@ void text_errors(report *to, const report_errors *data)
     report_known_text(to, REPORT_FINDINGS);
     text_notes(to, errors);
     report_doubts_text(to);
+    for (size_t i = 0; i < shown(data); i++)
+        text_finding(to, &errors->findings[i]);
+    if (shown(data) < errors->count) {
+        out_text(output, "\n… and ");
+        report_count(output, errors->count - shown(data), "finding");
+        out_text(output, " more (--limit 0 for all)\n");
+    }
 }
 
 static void json_block(json *writer, const heap_finding *finding)

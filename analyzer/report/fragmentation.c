@@ -21,6 +21,16 @@ void text_fragmentation(report *to, const report_fragmentation *data)
 {
     const heap_regions *regions = data->regions;
     out *output = to->output;
+    out_bold(output);
+    report_count(output, regions->count, "region");
+    out_text(output, " at ");
+    out_position(output, data->outcome->position);
+    out_text(output, ": ");
+    text_sums(output, &regions->total);
+    out_plain(output);
+    report_doubts_text(to);
+    if (regions->count)
+        out_char(output, '\n');
     for (size_t i = 0; i < regions->count && i < data->limit; i++) {
         out_text(output, "  ");
         out_hex(output, regions->items[i].begin);
@@ -34,14 +44,6 @@ void text_fragmentation(report *to, const report_fragmentation *data)
         report_count(output, regions->count - data->limit, "region");
         out_text(output, " more (--limit 0 for all)\n");
     }
-    out_bold(output);
-    report_count(output, regions->count, "region");
-    out_text(output, " at ");
-    out_position(output, data->outcome->position);
-    out_text(output, ": ");
-    text_sums(output, &regions->total);
-    out_plain(output);
-    report_doubts_text(to);
 }
 
 static void json_sums(json *writer, const heap_region *region)

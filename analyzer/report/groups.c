@@ -18,6 +18,7 @@ void report_groups_text(report *to, const heap_groups *groups, size_t limit, boo
     size_t count = groups->count < limit ? groups->count : limit;
     for (size_t i = 0; i < count; i++) {
         const heap_group *group = &groups->items[i];
+        out_char(output, '\n');
         out_bold(output);
         report_count(output, group->bytes, "byte");
         out_text(output, " in ");
@@ -27,7 +28,6 @@ void report_groups_text(report *to, const heap_groups *groups, size_t limit, boo
             text_positions(output, group);
         out_char(output, '\n');
         report_site_text(to, group->key);
-        out_char(output, '\n');
     }
     report_site_more(to, groups->count - count);
 }

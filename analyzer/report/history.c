@@ -25,13 +25,6 @@ void report_owner_text(report *to, const heap_owner *owner)
 void text_history(report *to, const heap_history *data)
 {
     out *output = to->output;
-    for (size_t i = 0; i < data->count; i++) {
-        out_bold(output);
-        out_format(output, "Block %llu: ", (unsigned long long)data->owners[i].ordinal);
-        out_plain(output);
-        report_owner_text(to, &data->owners[i]);
-        out_char(output, '\n');
-    }
     out_bold(output);
     report_count(output, data->total, "block");
     out_text(output, " covered ");
@@ -48,6 +41,13 @@ void text_history(report *to, const heap_history *data)
     }
     out_char(output, '\n');
     report_doubts_text(to);
+    for (size_t i = 0; i < data->count; i++) {
+        out_char(output, '\n');
+        out_bold(output);
+        out_format(output, "Block %llu: ", (unsigned long long)data->owners[i].ordinal);
+        out_plain(output);
+        report_owner_text(to, &data->owners[i]);
+    }
 }
 
 void report_owner_json(report *to, json *writer, const char *key, const heap_owner *owner)

@@ -16,12 +16,8 @@ static void text_runtime(report *to, const report_leaks *data)
     out_text(to->output, ", ");
     report_count(to->output, runtime->bytes, "byte");
     out_text(to->output, " kept by the C/C++ runtime, not counted");
-    if (!data->shows_runtime) {
-        out_text(to->output, " (--show-runtime to list)\n");
-        return;
-    }
-    out_text(to->output, ":\n\n");
-    report_groups_text(to, runtime, data->limit, true);
+    out_text(to->output,
+             data->shows_runtime ? "; they come last\n" : " (--show-runtime to list)\n");
 }
 
 static void text_notes(report *to, const heap_leaks *leaks)
@@ -40,7 +36,6 @@ void text_leaks(report *to, const report_leaks *data)
 {
     const heap_leaks *leaks = data->leaks;
     out *output = to->output;
-    report_groups_text(to, &leaks->groups, data->limit, true);
     out_bold(output);
     if (data->is_at_end)
         out_text(output, leaks->groups.blocks ? "Never released: " : "No leaks");
@@ -63,6 +58,9 @@ void text_leaks(report *to, const report_leaks *data)
     report_known_text(to, REPORT_BLOCKS);
     text_notes(to, leaks);
     report_doubts_text(to);
+    report_groups_text(to, &leaks->groups, data->limit, true);
+    if (data->shows_runtime)
+        report_groups_text(to, &leaks->runtime, data->limit, true);
 }
 
 void json_leaks(report *to, const report_leaks *data)

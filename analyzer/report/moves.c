@@ -60,12 +60,12 @@ static void text_sizes(report *to, const heap_move_group *group)
     }
     out_char(output, '\n');
     report_site_text(to, group->key);
-    out_char(output, '\n');
 }
 
 static void text_group(report *to, const heap_move_group *group)
 {
     out *output = to->output;
+    out_char(output, '\n');
     out_bold(output);
     report_count(output, group->counts.bytes_copied, "byte");
     out_text(output, " copied");
@@ -90,10 +90,12 @@ static void text_regrown(report *to, const report_moves *data)
     if (!table->count)
         return;
     out_bold(output);
-    out_text(output, "Inferred, and no reallocations: a larger block was allocated, and a smaller "
-                     "one of the same stack released soon\n\n");
+    out_text(output,
+             "\nInferred, and no reallocations: a larger block was allocated, and a smaller "
+             "one of the same stack released soon\n");
     out_plain(output);
     for (size_t i = 0; i < shown(data, table); i++) {
+        out_char(output, '\n');
         text_regrown_sums(output, &table->groups[i].counts);
         text_sizes(to, &table->groups[i]);
     }
@@ -106,7 +108,7 @@ static void text_chains(report *to, const heap_moves *moves)
     if (!moves->worst_count)
         return;
     out_bold(output);
-    out_text(output, "Blocks that were reallocated again and again, worst first\n");
+    out_text(output, "\nBlocks that were reallocated again and again, worst first\n");
     out_plain(output);
     for (size_t i = 0; i < moves->worst_count; i++) {
         const heap_chain *chain = &moves->worst[i];
@@ -120,7 +122,7 @@ static void text_chains(report *to, const heap_moves *moves)
         report_count(output, chain->moved, "move");
         out_text(output, ", ");
         report_count(output, chain->bytes_copied, "byte");
-        out_text(output, " copied, ");
+        out_text(output, " copied\n      ");
         out_position(output, chain->first);
         out_text(output, " to ");
         out_position(output, chain->last);
@@ -128,18 +130,11 @@ static void text_chains(report *to, const heap_moves *moves)
         out_hex(output, chain->address);
         out_format(output, ", stack #%u\n", chain->stack);
     }
-    out_char(output, '\n');
 }
 
 void text_moves(report *to, const report_moves *data)
 {
     const heap_moves *moves = data->moves;
-    const heap_move_table *table = &moves->reallocs;
-    for (size_t i = 0; i < shown(data, table); i++)
-        text_group(to, &table->groups[i]);
-    report_site_more(to, table->count - shown(data, table));
-    text_chains(to, moves);
-    text_regrown(to, data);
     out_bold(to->output);
     out_text(to->output, "All: ");
     text_counts(to->output, &moves->reallocs.total);
@@ -153,6 +148,12 @@ void text_moves(report *to, const report_moves *data)
         out_char(to->output, '\n');
     }
     report_doubts_text(to);
+    const heap_move_table *table = &moves->reallocs;
+    for (size_t i = 0; i < shown(data, table); i++)
+        text_group(to, &table->groups[i]);
+    report_site_more(to, table->count - shown(data, table));
+    text_chains(to, moves);
+    text_regrown(to, data);
 }
 
 static void json_counts(json *writer, const heap_move_counts *counts)

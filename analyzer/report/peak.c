@@ -4,7 +4,6 @@
 void text_peak(report *to, const report_peak *data)
 {
     const heap_groups *groups = &data->found->groups;
-    report_groups_text(to, groups, data->limit, false);
     out_bold(to->output);
     out_text(to->output, "Peak at ");
     out_position(to->output, data->found->peak.position);
@@ -17,6 +16,7 @@ void text_peak(report *to, const report_peak *data)
     out_plain(to->output);
     out_char(to->output, '\n');
     report_doubts_text(to);
+    report_groups_text(to, groups, data->limit, false);
 }
 
 void json_peak(report *to, const report_peak *data)

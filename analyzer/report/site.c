@@ -217,7 +217,7 @@ void report_site_more(report *to, size_t count)
 {
     if (!count)
         return;
-    out_text(to->output, "… and ");
+    out_text(to->output, "\n… and ");
     report_site_count(to, count);
-    out_text(to->output, " more (--limit 0 for all)\n\n");
+    out_text(to->output, " more (--limit 0 for all)\n");
 }

@@ -2,6 +2,8 @@
 /* What the reports of several commands have in common: stacks, doubts, counts. */
 #include "report/format.h"
 
+#include <string.h>
+
 #include "report/escape.h"
 #include "symbols/runtime.h"
 
@@ -183,6 +185,7 @@ void report_count(out *output, uint64_t count, const char *unit)
     out_grouped(output, count);
     out_char(output, ' ');
     out_text(output, unit);
+    size_t size = strlen(unit);
     if (count != 1)
-        out_char(output, 's');
+        out_text(output, size && unit[size - 1] == 's' ? "es" : "s");
 }

@@ -30,6 +30,7 @@ static void text_size(report *to, ttd_id id)
 
 static void text_table(report *to, const heap_groups *groups, void (*name)(report *to, ttd_id id))
 {
+    out_char(to->output, '\n');
     for (size_t i = 0; i < groups->count; i++) {
         out_text(to->output, "  ");
         name(to, groups->items[i].key.other);
@@ -39,11 +40,12 @@ static void text_table(report *to, const heap_groups *groups, void (*name)(repor
         report_count(to->output, groups->items[i].bytes, "byte");
         out_char(to->output, '\n');
     }
-    out_char(to->output, '\n');
 }
 
 static void text_blocks(report *to, const heap_state *state)
 {
+    if (state->block_count)
+        out_char(to->output, '\n');
     for (size_t i = 0; i < state->block_count; i++) {
         const heap_block *block = &state->blocks[i];
         out_text(to->output, "  ");
@@ -55,8 +57,6 @@ static void text_blocks(report *to, const heap_state *state)
         out_position(to->output, block->allocated);
         out_format(to->output, " in thread %u, stack #%u\n", block->thread, block->stack);
     }
-    if (state->block_count)
-        out_char(to->output, '\n');
 }
 
 static void text_address(report *to, const report_state *data)
@@ -120,12 +120,12 @@ static void text_totals(report *to, const heap_state *state)
 void text_state(report *to, const report_state *data)
 {
     const heap_state *state = data->state;
-    if (!data->history)
-        text_tables(to, data);
-    text_blocks(to, state);
     if (data->history)
         text_address(to, data);
     else
         text_totals(to, state);
     report_doubts_text(to);
+    if (!data->history)
+        text_tables(to, data);
+    text_blocks(to, state);
 }

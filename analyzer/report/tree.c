@@ -87,8 +87,6 @@ void report_tree_more(report *to, const view_tree *tree, size_t limit)
         out_grouped(to->output, all->count - limit);
         out_text(to->output, " more (--limit 0 for all)\n");
     }
-    if (all->count)
-        out_char(to->output, '\n');
 }
 
 void text_tree(report *to, const report_tree *data)
@@ -96,13 +94,6 @@ void text_tree(report *to, const report_tree *data)
     out *output = to->output;
     const view_node *all = &data->tree->nodes[0];
     size_t limit = data->options->limit;
-    if (all->count)
-        text_header(output, data->unit);
-    for (uint32_t i = 0; (i = view_tree_next(data->tree, i, limit)) != VIEW_NO_NODE;) {
-        text_amount(output, &data->tree->nodes[i].all, all->all.weight);
-        report_tree_name(to, data->tree, &data->tree->nodes[i], limit);
-    }
-    report_tree_more(to, data->tree, limit);
     out_bold(output);
     out_text(output, "All: ");
     report_count(output, all->all.bytes, "byte");
@@ -114,6 +105,15 @@ void text_tree(report *to, const report_tree *data)
     out_char(output, '\n');
     report_known_text(to, REPORT_BLOCKS);
     report_doubts_text(to);
+    if (!all->count)
+        return;
+    out_char(output, '\n');
+    text_header(output, data->unit);
+    for (uint32_t i = 0; (i = view_tree_next(data->tree, i, limit)) != VIEW_NO_NODE;) {
+        text_amount(output, &data->tree->nodes[i].all, all->all.weight);
+        report_tree_name(to, data->tree, &data->tree->nodes[i], limit);
+    }
+    report_tree_more(to, data->tree, limit);
 }
 
 static void json_amount(json *writer, const view_node *node)

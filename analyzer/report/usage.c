@@ -6,12 +6,23 @@ static size_t shown(const report_usage *data)
     return data->usage->count < data->limit ? data->usage->count : data->limit;
 }
 
+/* In whole numbers, as all that is counted, where they say enough and fit. */
+static void text_byte_seconds(out *output, double value)
+{
+    if (value >= 100 && value < 0x1p63)
+        out_grouped(output, (uint64_t)(value + 0.5));
+    else
+        out_format(output, "%.3g", value);
+    out_text(output, " byte-seconds");
+}
+
 static void text_site(out *output, const heap_site *site)
 {
     report_count(output, heap_sum_value(site->bytes), "byte");
     out_text(output, " by ");
     report_count(output, site->allocations, "call");
-    out_format(output, ", %.6g byte-seconds", site->byte_seconds);
+    out_text(output, ", ");
+    text_byte_seconds(output, site->byte_seconds);
     if (site->never_released) {
         out_text(output, ", ");
         out_grouped(output, site->never_released);
@@ -28,17 +39,17 @@ static void text_site(out *output, const heap_site *site)
 void text_hot(report *to, const report_usage *data)
 {
     const heap_usage *usage = data->usage;
+    out_text(to->output, "All: ");
+    text_site(to->output, &usage->total);
+    report_doubts_text(to);
     for (size_t i = 0; i < shown(data); i++) {
+        out_char(to->output, '\n');
         out_bold(to->output);
         text_site(to->output, &usage->sites[i]);
         out_plain(to->output);
         report_site_text(to, usage->sites[i].key);
-        out_char(to->output, '\n');
     }
     report_site_more(to, usage->count - shown(data));
-    out_text(to->output, "All: ");
-    text_site(to->output, &usage->total);
-    report_doubts_text(to);
 }
 
 static void json_site(json *writer, const heap_site *site)
@@ -107,21 +118,21 @@ static void text_share(out *output, const heap_site *site)
 void text_temporary(report *to, const report_usage *data)
 {
     const heap_usage *usage = data->usage;
+    out_text(to->output, "All: ");
+    text_share(to->output, &usage->total);
+    report_doubts_text(to);
     for (size_t i = 0; i < shown(data) && usage->sites[i].temporary; i++) {
+        out_char(to->output, '\n');
         out_bold(to->output);
         text_share(to->output, &usage->sites[i]);
         out_plain(to->output);
         report_site_text(to, usage->sites[i].key);
-        out_char(to->output, '\n');
     }
     size_t count = 0;
     while (count < usage->count && usage->sites[count].temporary)
         count++;
     if (count > shown(data))
         report_site_more(to, count - shown(data));
-    out_text(to->output, "All: ");
-    text_share(to->output, &usage->total);
-    report_doubts_text(to);
 }
 
 /* Nanoseconds as a time of three digits. */
@@ -173,14 +184,6 @@ void text_lifetimes(report *to, const report_usage *data)
 {
     const heap_usage *usage = data->usage;
     out *output = to->output;
-    out_bold(output);
-    out_text(output, "Lifetimes by time\n");
-    out_plain(output);
-    text_histogram(output, &usage->by_time, true);
-    out_bold(output);
-    out_text(output, "Lifetimes by calls\n");
-    out_plain(output);
-    text_histogram(output, &usage->by_calls, false);
     report_count(output, usage->total.allocations, "block");
     out_text(output, "; ");
     out_grouped(output, usage->total.never_released);
@@ -188,6 +191,14 @@ void text_lifetimes(report *to, const report_usage *data)
     out_grouped(output, usage->total.destroyed);
     out_text(output, " released with their heap\n");
     report_doubts_text(to);
+    out_bold(output);
+    out_text(output, "\nLifetimes by time\n");
+    out_plain(output);
+    text_histogram(output, &usage->by_time, true);
+    out_bold(output);
+    out_text(output, "\nLifetimes by calls\n");
+    out_plain(output);
+    text_histogram(output, &usage->by_calls, false);
 }
 
 static void json_histogram(json *writer, const char *key, const heap_groups *groups)

@@ -450,7 +450,7 @@ class Trees(TestCase):
         path = self.write(script.close())
         command = ("diff", path, "--changes", "--from", "1:2", "--tree", "top-down")
         text = self.run_ok(*command).text
-        self.assertEqual(text.splitlines()[:4], [
+        self.assertEqual(text.splitlines()[4:8], [
             "          change     blocks       old bytes       new bytes",
             "          -1,300         +0           2,058             758  main in demo",
             "          -2,000         -1           2,000               0  - f::run() in demo",

@@ -364,23 +364,23 @@ class Formats(TestCase):
         text = self.run_ok("leaks", "--tree", "top-down", self.trace).text
         self.assertEqual(
             text,
+            "All: 170 bytes in 5 blocks\n\n"
             "           bytes        %      blocks\n"
             "             167    98.2%           4  - main in demo\n"
             "             107    62.9%           2    - f::run() in demo\n"
             "             107    62.9%           2      g(int) in demo\n"
             "              60    35.3%           2    - libwork.so+0x300\n"
             "              10     5.9%           1      - 0xdead\n"
-            "               3     1.8%           1  - (no stack was recorded)\n"
-            "\nAll: 170 bytes in 5 blocks\n")
+            "               3     1.8%           1  - (no stack was recorded)\n")
         text = self.run_ok("leaks", "--tree", "top-down", "--depth", "2", "--limit", "1",
                            self.trace).text
         self.assertEqual(
             text,
+            "All: 170 bytes in 5 blocks\n\n"
             "           bytes        %      blocks\n"
             "             167    98.2%           4  - main in demo (1 of 2 shown)\n"
             "             107    62.9%           2    - f::run() in demo\n"
-            "… and 1 more (--limit 0 for all)\n"
-            "\nAll: 170 bytes in 5 blocks\n")
+            "… and 1 more (--limit 0 for all)\n")
 
     def test_csv(self):
         rows = self.run_ok("leaks", "-f", "csv", "--by", "function", self.trace).csv

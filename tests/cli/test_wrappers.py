@@ -34,7 +34,7 @@ class Short(TestCase):
 
     def test_text(self):
         text = self.run_ok("leaks", self.trace).text
-        self.assertEqual(text.split("\n\n")[0].split("\n")[1:],
+        self.assertEqual(text.split("\n\n")[1].split("\n")[1:],
                          ["    #0  std::vector<…>::push_back(app::Request const&) (x.cc:1) in demo",
                           "    #1  void app::operator<< <int>(int, app::Pair<int, int>::Inner) "
                           "(x.cc:1) in demo",

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""Totals come first, and numbers are written as people write them"""
+
+import unittest
+
+from support import Script, TestCase
+
+
+class Totals(TestCase):
+    def setUp(self):
+        super().setUp()
+        script = Script().basics()
+        script.alloc(0x1000, 5000, stack=2, wall=0)
+        script.alloc(0x2000, 7, stack=3, wall=1_000_000_000)
+        script.realloc(0x2000, 0x3000, 9, stack=3, wall=2_000_000_000)
+        script.free(0x9000, stack=4, wall=4_000_000_000)
+        self.trace = self.write(script.close())
+
+    def first_line(self, *arguments):
+        return self.run_ok(*arguments, self.trace).text.split("\n", 1)[0]
+
+    def test_every_command_begins_with_its_totals(self):
+        for arguments, line in (
+                (("leaks",), "Never released: 2 blocks, 5,009 bytes, from 2 stacks"),
+                (("leaks", "--by", "module"), "Never released: 2 blocks, 5,009 bytes, from 2 modules"),
+                (("leaks", "--tree", "bottom-up"), "All: 5,009 bytes in 2 blocks"),
+                (("state",), "Live at 1:3: 2 blocks, 5,009 bytes, from 2 stacks"),
+                (("peak",), "Peak at 1:2: 5,009 bytes in 2 blocks, from 2 stacks"),
+                (("diff",), "AIFI, allocated inside the range, freed inside: 1 block, 7 bytes"),
+                (("diff", self.trace), "Old: 5,009 bytes in 2 blocks at 1:3"),
+                (("moves",), "All: 1 reallocation: 1 moved, 0 in place; 7 bytes copied"),
+                (("temporary",), "All: 0 of 3 allocations were temporary, 0 bytes"),
+                (("lifetimes",), "3 blocks; 2 never released, 0 released with their heap"),
+                (("fragmentation",), "1 region at 1:3: 5,009 bytes in 2 blocks; 3,192 bytes in 1 gap, "
+                                      "the largest of 3,192"),
+                (("history", "--address", "0x1000"), "1 block covered 0x1000"),
+                (("errors",), "1 finding in 1 call")):
+            self.assertEqual(self.first_line(*arguments), line, arguments)
+
+    def test_what_is_uncertain_stands_beside_the_totals(self):
+        script = Script().basics()
+        script.alloc(0x1000, 5000)
+        path = self.write(script.abandon(), "open")
+        for command in ("leaks", "state", "peak", "hot", "moves", "errors"):
+            lines = self.run_ok(command, path).text.split("\n\n", 1)[0].rstrip().split("\n")
+            self.assertIn("Uncertain: the trace was not closed cleanly", lines[-1], command)
+
+    def test_byte_seconds_are_whole_numbers(self):
+        # 5,000 bytes for four seconds, 7 for one and 9 for two.
+        self.assertEqual(self.first_line("hot"),
+                         "All: 5,016 bytes by 3 calls, 20,025 byte-seconds, 2 never released")
+
+
+if __name__ == "__main__":
+    unittest.main()
