@@ -6,6 +6,7 @@
 #include <ttdtrace/allocator.h>
 #include <ttdtrace/io.h>
 #include <ttdtrace/model.h>
+#include <ttdtrace/names.h>
 #include <ttdtrace/position.h>
 #include <ttdtrace/reader.h>
 #include <ttdtrace/stacks.h>

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * Stacks with names, for who writes a trace without the recorder: an allocator, a JIT compiler, a
+ * converter. Tell which modules the process has loaded, give stacks as return addresses, and names
+ * as they are asked for; this writes the definitions that belong to them (spec, "Definitions"),
+ * each once.
+ */
+#ifndef TTDTRACE_NAMES_H
+#define TTDTRACE_NAMES_H
+
+#include <stddef.h>
+
+#include <ttdtrace/writer.h>
+
+TTD_BEGIN_DECLS
+
+/**
+ * What is known of the names of one process. It writes through a writer that outlives it, and which
+ * can be used beside it. Its memory grows with the number of different stacks, frames and names. As
+ * with the writer one thread at a time may use it.
+ */
+typedef struct ttd_names ttd_names;
+
+/** A module as it is loaded: a program, a library, or a region of generated code. */
+typedef struct ttd_loaded {
+    /** Path or any other name, such as "[jit]". */
+    ttd_string path;
+    /** Run-time address minus address in the file; 0 makes offsets absolute. */
+    uint64_t bias;
+    /** The addresses that it occupies: [begin, end). */
+    uint64_t begin;
+    uint64_t end;
+    /** At most TTD_BUILD_ID_MAX bytes; may be NULL with size 0. */
+    const uint8_t *build_id;
+    size_t build_id_size;
+} ttd_loaded;
+
+/** A source place. Strings of size 0, and line 0, are not known. */
+typedef struct ttd_name {
+    /** As the linker has it: C++ names are mangled. */
+    ttd_string function;
+    ttd_string file;
+    uint32_t line;
+} ttd_name;
+
+/** Names that a ttd_names_lookup may give for one frame. */
+#define TTD_NAMES_MAX 32
+
+/**
+ * Asks for the names of a frame, once, when the first stack with it is written.
+ *
+ * @param address  of the call instruction, or within it: the return address minus 1
+ * @param names    to be filled in, innermost first: inlined functions before the one they are
+ *                 inlined into. The strings are copied when the function has returned
+ * @return how many there are, at most TTD_NAMES_MAX; 0 if none is known.
+ */
+typedef size_t (*ttd_names_lookup)(void *context, uint64_t address, ttd_name names[TTD_NAMES_MAX]);
+
+/**
+ * Begins with no modules.
+ *
+ * @param writer     not owned; used until ttd_names_close()
+ * @param lookup     NULL if names are only given through ttd_names_symbol()
+ * @param context    passed to lookup
+ * @param allocator  NULL for the default; copied
+ * @param names      set on success; owned by the caller
+ * @return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_NO_MEMORY.
+ */
+TTD_API ttd_status ttd_names_open(ttd_writer *writer, ttd_names_lookup lookup, void *context,
+                                  const ttd_allocator *allocator, ttd_names **names);
+
+/** Releases everything but the writer; NULL is allowed. Before or after the writer's close. */
+TTD_API void ttd_names_close(ttd_names *names);
+
+/*
+ * All the following return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY,
+ * TTD_ERROR_IO or TTD_ERROR_MISUSE as the writer does, whose ttd_writer_error() has the detail of
+ * its failures. After TTD_ERROR_NO_MEMORY they may be called again as long as the writer works.
+ */
+
+/**
+ * Records that a module was loaded. Stacks that are given from now on know it.
+ *
+ * @param position  when
+ * @param id        set on TTD_OK; may be NULL
+ * @return as above; TTD_ERROR_ARGUMENT also for a range that is empty, or overlaps that of a module
+ *         that is loaded.
+ */
+TTD_API ttd_status ttd_names_load(ttd_names *names, ttd_position position, const ttd_loaded *module,
+                                  ttd_id *id);
+
+/**
+ * Records that the module with an address was unloaded. What is loaded there again is another
+ * module, and its frames are other frames.
+ *
+ * @param address  any of the module's
+ * @return as above; TTD_ERROR_ARGUMENT also if there is no module at the address.
+ */
+TTD_API ttd_status ttd_names_unload(ttd_names *names, ttd_position position, uint64_t address);
+
+/**
+ * Finds or defines a stack, for ttd_event.stack.
+ *
+ * @param addresses  return addresses, innermost first, as backtrace() gives them. A frame that is
+ *                   not in a module keeps its absolute address
+ * @param count      at most 4096, the deepest stack of the format; 0 gives TTD_NONE
+ * @param stack      set on TTD_OK
+ * @return as above; TTD_ERROR_LIMIT for more addresses, of which the outermost are to be left out.
+ */
+TTD_API ttd_status ttd_names_stack(ttd_names *names, const uint64_t *addresses, size_t count,
+                                   ttd_id *stack);
+
+/**
+ * Gives names of a frame that lookup has not, or better ones: the last ones given count.
+ *
+ * @param module  of ttd_names_load(), or TTD_NONE
+ * @param offset  return address minus the module's bias
+ * @param frames  innermost first, `count` of them, at most 1024
+ */
+TTD_API ttd_status ttd_names_symbol(ttd_names *names, ttd_id module, uint64_t offset,
+                                    const ttd_name *frames, size_t count);
+
+/**
+ * Finds or defines a string, such as the name of a thread or of a heap.
+ *
+ * @param id  set on TTD_OK; TTD_NONE for a text of size 0
+ */
+TTD_API ttd_status ttd_names_string(ttd_names *names, ttd_string text, ttd_id *id);
+
+TTD_END_DECLS
+
+#endif
