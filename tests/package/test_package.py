@@ -15,8 +15,9 @@ BUILD = pathlib.Path(os.environ['TTD_BUILD'])
 COMPILER = os.environ['TTD_COMPILER'].split()
 
 
-def readme_example():
-    return re.search(r'```c\n(.*?)```', (SOURCE / 'README.md').read_text(), re.DOTALL)[1]
+def readme_examples():
+    """One that reads, and one that writes."""
+    return re.findall(r'```c\n(.*?)```', (SOURCE / 'README.md').read_text(), re.DOTALL)
 
 
 def run(*command, **others):
@@ -46,18 +47,28 @@ class Package(unittest.TestCase):
         for wanted in (r'bin/ttdrecord', r'bin/ttdanalyze', r'ttdtrace/libttdpreload\.so',
                        r'man1/ttdrecord\.1', r'man1/ttdanalyze\.1', r'libttdtrace\.a',
                        r'libttdtrace\.so\.0', r'include/ttdtrace/ttdtrace\.h',
-                       r'pkgconfig/ttdtrace\.pc'):
+                       r'pkgconfig/ttdtrace\.pc', r'doc/ttdtrace/format\.md',
+                       r'doc/ttdtrace/example\.md', r'man3/ttdtrace\.3',
+                       r'man3/ttd_reader_open\.3'):
             self.assertTrue(any(re.search(wanted + '$', name) for name in files), wanted)
         package = next(root.rglob('ttdtrace.pc'))
         environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=str(root),
                            PKG_CONFIG_PATH=str(package.parent))
         flags = run('pkg-config', '--cflags', '--libs', 'ttdtrace', env=environment).split()
-        source = self.directory / 'example.c'
-        source.write_text(readme_example())
+        for name, text in zip(('example', 'writer'), readme_examples()):
+            source = self.directory / (name + '.c')
+            source.write_text(text)
+            run(*COMPILER, '-std=c11', '-Wall', '-Wextra', '-Werror', '-o', self.directory / name,
+                source, *flags)
         program = self.directory / 'example'
-        run(*COMPILER, '-std=c11', '-Wall', '-Wextra', '-Werror', '-o', program, source, *flags)
         environment['LD_LIBRARY_PATH'] = str(package.parent.parent)
         self.check_example(program, environment)
+        # A foreign writer's stacks have names.
+        run(self.directory / 'writer', self.directory / 'foreign.bin', env=environment)
+        analyze = next(root.rglob('bin/ttdanalyze'))
+        found = run(analyze, 'leaks', self.directory / 'foreign.bin', env=environment)
+        self.assertRegex(found, r'#0 +generated_loop in \[jit\]\n +#1 +generated_main in \[jit\]')
+        run(analyze, 'verify', self.directory / 'foreign.bin', env=environment)
         # The recorder finds its library from wherever it was installed to.
         trace = self.directory / 'trace.bin'
         run(next(root.rglob('bin/ttdrecord')), '-o', trace, 'true', env=environment)
@@ -78,7 +89,7 @@ class Package(unittest.TestCase):
         project = self.directory / 'user'
         (project / 'subprojects').mkdir(parents=True)
         (project / 'subprojects' / 'ttdtrace').symlink_to(SOURCE)
-        (project / 'example.c').write_text(readme_example())
+        (project / 'example.c').write_text(readme_examples()[0])
         (project / 'meson.build').write_text(
             "project('user', 'c')\n"
             "executable('example', 'example.c', dependencies: dependency('ttdtrace', "

@@ -73,9 +73,9 @@ TTD_API ttd_status ttd_names_open(ttd_writer *writer, ttd_names_lookup lookup, v
 TTD_API void ttd_names_close(ttd_names *names);
 
 /*
- * All the following return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY,
- * TTD_ERROR_IO or TTD_ERROR_MISUSE as the writer does, whose ttd_writer_error() has the detail of
- * its failures. After TTD_ERROR_NO_MEMORY they may be called again as long as the writer works.
+ * Definitions. All return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY,
+ * TTD_ERROR_IO, TTD_ERROR_MISUSE. Of failures of the writer ttd_writer_error() has the detail.
+ * After one of the allocator here a function may be called again.
  */
 
 /**
@@ -83,8 +83,8 @@ TTD_API void ttd_names_close(ttd_names *names);
  *
  * @param position  when
  * @param id        set on TTD_OK; may be NULL
- * @return as above; TTD_ERROR_ARGUMENT also for a range that is empty, or overlaps that of a module
- *         that is loaded.
+ * @return as above; TTD_ERROR_ARGUMENT is also for a range that is empty, or overlaps that of a
+ * module that is loaded.
  */
 TTD_API ttd_status ttd_names_load(ttd_names *names, ttd_position position, const ttd_loaded *module,
                                   ttd_id *id);
@@ -94,7 +94,7 @@ TTD_API ttd_status ttd_names_load(ttd_names *names, ttd_position position, const
  * module, and its frames are other frames.
  *
  * @param address  any of the module's
- * @return as above; TTD_ERROR_ARGUMENT also if there is no module at the address.
+ * @return as above; TTD_ERROR_ARGUMENT also says that there is no module at the address.
  */
 TTD_API ttd_status ttd_names_unload(ttd_names *names, ttd_position position, uint64_t address);
 
@@ -105,7 +105,8 @@ TTD_API ttd_status ttd_names_unload(ttd_names *names, ttd_position position, uin
  *                   not in a module keeps its absolute address
  * @param count      at most 4096, the deepest stack of the format; 0 gives TTD_NONE
  * @param stack      set on TTD_OK
- * @return as above; TTD_ERROR_LIMIT for more addresses, of which the outermost are to be left out.
+ * @return as above; TTD_ERROR_LIMIT is for more addresses, of which the outermost are to be left
+ * out.
  */
 TTD_API ttd_status ttd_names_stack(ttd_names *names, const uint64_t *addresses, size_t count,
                                    ttd_id *stack);

@@ -45,6 +45,7 @@ static inline ttd_position ttd_position_invalid(void)
     return position;
 }
 
+/** Whether a position is of something that happened. */
 static inline bool ttd_position_is_valid(ttd_position position)
 {
     return position.sequence != TTD_SEQUENCE_INVALID;

@@ -231,7 +231,11 @@ TTD_API ttd_status ttd_reader_seek(ttd_reader *reader, ttd_position position, tt
 /** Goes to the chunk of events that has event `number`. Statuses as ttd_reader_seek(). */
 TTD_API ttd_status ttd_reader_seek_event(ttd_reader *reader, uint64_t number, ttd_error *error);
 
-/** Goes back to the first chunk, and sets which kinds are returned from there on. */
+/**
+ * Goes back to the first chunk, and sets which kinds are returned from there on.
+ *
+ * @return TTD_OK.
+ */
 TTD_API ttd_status ttd_reader_rewind(ttd_reader *reader, uint32_t kinds);
 
 /** Bytes from the start of the file to where the reader is; for progress. */

@@ -84,7 +84,10 @@ TTD_API ttd_status ttd_writer_heap(ttd_writer *writer, const ttd_heap *heap, ttd
 /** Gives the names of an address of a module. */
 TTD_API ttd_status ttd_writer_symbol(ttd_writer *writer, const ttd_symbol *symbol);
 
-/* Records. Same statuses. */
+/*
+ * Records. All return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY,
+ * TTD_ERROR_IO, TTD_ERROR_MISUSE.
+ */
 
 /**
  * Appends an event. `event->number` is ignored. Effect positions (see ttd_event) must not
@@ -119,7 +122,9 @@ TTD_API ttd_status ttd_writer_metadata(ttd_writer *writer, const ttd_metadata *m
 
 /**
  * Writes out all that is buffered as complete chunks, so that a reader of the growing file, or
- * of what a crash leaves, sees it. Same statuses.
+ * of what a crash leaves, sees it.
+ *
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_MISUSE.
  */
 TTD_API ttd_status ttd_writer_flush(ttd_writer *writer);
 
