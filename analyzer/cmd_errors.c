@@ -93,6 +93,8 @@ static int print(session *work, const errors_options *options, heap_errors *erro
 {
     session_doubts(work, &errors->losses, &errors->counts, ttd_position_max(), true,
                    errors->position);
+    for (size_t i = 0; i < errors->count; i++)
+        errors->findings[i].is_certain &= source_is_intact(&work->trace);
     work->needs_known_patterns = options->error_status;
     bool needs_names = errors->count || view_has_filter(&work->options.view);
     int status = session_names(work, needs_names);

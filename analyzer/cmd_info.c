@@ -82,7 +82,7 @@ static int read_chunks(session *work, survey *all)
         if (status == TTD_OK)
             survey_add_chunk(all, &chunk);
     }
-    if (status == TTD_END || status == TTD_ERROR_TRUNCATED)
+    if (heap_is_over(status))
         return STATUS_OK;
     return source_fail(&work->trace, status, &error);
 }

@@ -92,7 +92,7 @@ static ttd_status count_events(source *trace, uint64_t *count, ttd_error *error)
         if (status == TTD_OK && chunk.kind == TTD_KIND_EVENTS)
             *count = chunk.first_item + chunk.item_count;
     }
-    return status == TTD_END || status == TTD_ERROR_TRUNCATED ? TTD_OK : status;
+    return heap_is_over(status) ? TTD_OK : status;
 }
 
 /* The next batch of events; TTD_END if there is none. */
@@ -102,7 +102,7 @@ static ttd_status next_events(source *trace, ttd_batch *batch, ttd_error *error)
     do
         status = ttd_reader_next(trace->reader, batch, error);
     while (status == TTD_OK && batch->kind != TTD_KIND_EVENTS);
-    return status == TTD_ERROR_TRUNCATED ? TTD_END : status;
+    return heap_is_over(status) ? TTD_END : status;
 }
 
 static ttd_position position_of(const ttd_event *event, moment_purpose purpose)

@@ -190,6 +190,7 @@ void session_doubts(session *work, const heap_losses *losses, const heap_counts 
 {
     doubt_facts facts = {.trace = ttd_reader_trace(work->trace.reader),
                          .is_closed = work->trace.is_closed,
+                         .is_intact = source_is_intact(&work->trace),
                          .is_truncated = work->trace.is_truncated,
                          .uses_times = work->uses_times,
                          .losses = losses,
@@ -198,6 +199,7 @@ void session_doubts(session *work, const heap_losses *losses, const heap_counts 
                          .reached_end = reached_end,
                          .last = last,
                          .part_of = work->trace.part_of};
+    progress_end(&work->trace.progress);
     doubts_find(&work->report.doubts, &facts);
 }
 

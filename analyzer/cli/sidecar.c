@@ -105,6 +105,17 @@ typedef struct failure {
     bool is_output;
 } failure;
 
+/* Says of which file the index is, unless that has changed meanwhile. */
+static ttd_status write_stamp(const source *trace, ttd_writer *writer)
+{
+    stamp now = stamp_of(trace->path);
+    if (!stamp_is_same(&trace->opened, &now))
+        return TTD_OK;
+    ttd_metadata record = {.key = {HEAP_SOURCE_KEY, strlen(HEAP_SOURCE_KEY)},
+                           .value = {now.text, strlen(now.text)}};
+    return ttd_writer_metadata(writer, &record);
+}
+
 /* Replays the trace into the index; the writer is closed. */
 static ttd_status fill_index(source *trace, ttd_writer *writer, heap_index_facts *facts,
                              failure *reason)
@@ -113,6 +124,8 @@ static ttd_status fill_index(source *trace, ttd_writer *writer, heap_index_facts
     heap_index_spacing spacing = HEAP_INDEX_SPACING;
     ttd_status status =
         heap_index_write(trace->reader, &spacing, &hook, writer, facts, &reason->error);
+    if (status == TTD_OK)
+        status = write_stamp(trace, writer);
     ttd_end end = {.reason = TTD_END_NOT_RECORDED};
     ttd_error own = ttd_writer_error(writer);
     ttd_error closing;
@@ -260,6 +273,8 @@ static ttd_status open_looked_at(int descriptor, ttd_reader **sidecar)
     return status == TTD_OK ? ttd_reader_open(&input, NULL, NULL, sidecar, &error) : status;
 }
 
+/* Takes the index if it is of this very file: all of that was intact when it was made, and not all
+ * of it will be read. */
 static bool open_index(source *trace, const char *path)
 {
     ttd_reader *sidecar;
@@ -278,9 +293,12 @@ static bool open_index(source *trace, const char *path)
         message("warning: %s: is not used: it %s", path, why);
         trace->has_refused_index = true;
     }
-    if (is_open)
-        trace->has_keyframes =
-            heap_keyframes_open(sidecar, trace->reader, &trace->keyframes) == TTD_OK;
+    if (!is_open || heap_keyframes_open(sidecar, trace->reader, &trace->keyframes) != TTD_OK)
+        return false;
+    trace->has_keyframes =
+        trace->opened.text[0] && strcmp(trace->keyframes.source, trace->opened.text) == 0;
+    if (!trace->has_keyframes)
+        heap_keyframes_close(&trace->keyframes);
     return trace->has_keyframes;
 }
 

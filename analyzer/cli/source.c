@@ -11,6 +11,7 @@ int source_open(source *trace, const char *path)
 {
     memset(trace, 0, sizeof *trace);
     trace->path = path;
+    trace->opened = stamp_of(path);
     ttd_input input;
     ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
     ttd_status status = input_open(path, &input, &error);
@@ -104,7 +105,7 @@ int source_read_on(source *trace, const heap_batch_hook *hook)
             status = hook->batch(hook->context, &batch);
     }
     progress_end(&trace->progress);
-    if (status == TTD_ERROR_TRUNCATED)
+    if (status != TTD_END && heap_is_over(status))
         source_truncated(trace, &error);
     else if (status != TTD_END)
         return source_fail(trace, status, &error);
@@ -116,6 +117,38 @@ int source_read(source *trace, uint32_t kinds, const heap_batch_hook *hook)
     ttd_error error = {.what = NULL};
     ttd_status status = ttd_reader_rewind(trace->reader, kinds | TTD_KIND_BIT(TTD_KIND_LOSSES));
     return status == TTD_OK ? source_read_on(trace, hook) : source_fail(trace, status, &error);
+}
+
+/* Reads everything, to check it. */
+static void check_all(source *trace)
+{
+    ttd_error error;
+    ttd_status status = ttd_reader_rewind_checked(trace->reader, 0);
+    while (status == TTD_OK) {
+        ttd_batch batch;
+        status = ttd_reader_next(trace->reader, &batch, &error);
+        if (status == TTD_OK)
+            see_batch(trace, &batch);
+    }
+    progress_end(&trace->progress);
+    if (status != TTD_END && heap_is_over(status))
+        source_truncated(trace, &error);
+}
+
+bool source_is_intact(source *trace)
+{
+    if (trace->is_judged)
+        return trace->is_intact;
+    trace->is_judged = true;
+    bool has_damage = trace->is_truncated || trace->reported_count;
+    if (!trace->is_closed || has_damage)
+        return false;
+    if (!trace->has_keyframes && !ttd_reader_is_intact(trace->reader))
+        check_all(trace);
+    stamp now = stamp_of(trace->path);
+    trace->is_intact = (trace->has_keyframes || ttd_reader_is_intact(trace->reader)) &&
+                       (!trace->opened.text[0] || stamp_is_same(&trace->opened, &now));
+    return trace->is_intact;
 }
 
 static ttd_status define(void *context, const ttd_batch *batch)

@@ -6,6 +6,7 @@
 #include <ttdtrace/reader.h>
 
 #include "cli/progress.h"
+#include "cli/stamp.h"
 #include "heap/cursor.h"
 #include "heap/keyframes.h"
 #include "symbols/definitions.h"
@@ -36,6 +37,11 @@ typedef struct source {
     bool has_no_index;
     /** One is there that is not believed, which was said. */
     bool has_refused_index;
+    /** Of the file, when it was opened. */
+    stamp opened;
+    /** Once source_is_intact() was asked. */
+    bool is_judged;
+    bool is_intact;
     progress progress;
 } source;
 
@@ -55,13 +61,20 @@ static inline bool source_has_times(const source *trace)
 /** Reports that what was asked for depends on them; returns the exit status. */
 int source_fail_times(const source *trace);
 
+/**
+ * Whether the trace is what 'ttdanalyze verify' calls intact: what a certain verdict rests on.
+ * Called when all was found: where that has not taken reading everything anyway, or an index of
+ * this very file, everything is read now. Asked again, it says the same.
+ */
+bool source_is_intact(source *trace);
+
 /** Reports that reading failed; returns the exit status. */
 int source_fail(source *trace, ttd_status status, const ttd_error *error);
 
 /** Reports damage, each place once. */
 void source_damaged(source *trace, const ttd_error *error);
 
-/** Reports, once, that the trace ends within a chunk. */
+/** Reports, once, that the trace ends within a chunk, or was not read to its end. */
 void source_truncated(source *trace, const ttd_error *error);
 
 /**

@@ -10,7 +10,7 @@ ttd_status heap_cursor_init(heap_cursor *cursor, ttd_reader *reader, uint32_t ki
         cursor->hook = *hook;
     heap_ahead_init(&cursor->ahead, reader);
     ttd_status status = heap_replay_init(&cursor->replay, observer);
-    return status == TTD_OK ? ttd_reader_rewind(reader, kinds) : status;
+    return status == TTD_OK ? ttd_reader_rewind_checked(reader, kinds) : status;
 }
 
 void heap_cursor_free(heap_cursor *cursor)
@@ -34,7 +34,7 @@ static ttd_status start_over(heap_cursor *cursor)
 {
     forget_state(cursor);
     ttd_status status = heap_replay_reset(&cursor->replay);
-    return status == TTD_OK ? ttd_reader_rewind(cursor->reader, cursor->kinds) : status;
+    return status == TTD_OK ? ttd_reader_rewind_checked(cursor->reader, cursor->kinds) : status;
 }
 
 /* Whether a batch can be the next after a keyframe. */
@@ -61,11 +61,11 @@ static ttd_status refill(heap_cursor *cursor, const heap_keyframe *from, ttd_err
     while (!cursor->batch.count && !cursor->at_end) {
         ttd_batch batch;
         ttd_status status = heap_ahead_next(&cursor->ahead, &batch, error);
-        if (status == TTD_ERROR_TRUNCATED) {
+        if (status != TTD_END && heap_is_over(status)) {
             cursor->truncated = true;
             cursor->error = *error;
         }
-        if (status == TTD_END || status == TTD_ERROR_TRUNCATED) {
+        if (heap_is_over(status)) {
             cursor->at_end = true;
             return TTD_OK;
         }

@@ -12,6 +12,12 @@
 /** The cursor needs these kinds of the reader. */
 #define HEAP_CURSOR_KINDS (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES))
 
+/** Whether a reading with this status came to the end of what can be read, if not of the trace. */
+static inline bool heap_is_over(ttd_status status)
+{
+    return status == TTD_END || status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_LIMIT;
+}
+
 /** The last position before another; 0:0 has none before it. */
 static inline ttd_position heap_position_before(ttd_position position)
 {
@@ -49,13 +55,14 @@ typedef struct heap_cursor {
     /** Where the cursor was sent to last. */
     ttd_position target;
     bool at_end;
-    /** The trace ends within a chunk, as `error` says. */
+    /** The trace ends within a chunk, or was not read to its end, as `error` says. */
     bool truncated;
     ttd_error error;
 } heap_cursor;
 
 /**
- * Starts at the beginning of the trace.
+ * Starts at the beginning of the trace. As long as no keyframe is gone to, everything is checked on
+ * the way: see ttd_reader_is_intact().
  *
  * @param reader    tolerant; used, but not owned; nobody else may use it meanwhile
  * @param kinds     what the reader returns: HEAP_CURSOR_KINDS and others that the hook wants

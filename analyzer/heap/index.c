@@ -174,7 +174,7 @@ static ttd_status replay_all(index_maker *maker, ttd_reader *reader, const heap_
 {
     heap_ahead ahead;
     heap_ahead_init(&ahead, reader);
-    ttd_status status = ttd_reader_rewind(reader, HEAP_CURSOR_KINDS);
+    ttd_status status = ttd_reader_rewind_checked(reader, HEAP_CURSOR_KINDS);
     while (status == TTD_OK) {
         ttd_batch batch;
         status = heap_ahead_next(&ahead, &batch, error);
@@ -188,6 +188,13 @@ static ttd_status replay_all(index_maker *maker, ttd_reader *reader, const heap_
             status = add_batch(maker, &batch);
     }
     heap_ahead_free(&ahead);
+    if (status == TTD_END && !ttd_reader_is_intact(reader)) {
+        *error = (ttd_error){.status = TTD_ERROR_CORRUPT,
+                             .offset = TTD_NOWHERE,
+                             .chunk = TTD_NOWHERE,
+                             .what = "chunks that do not agree with each other"};
+        status = TTD_ERROR_CORRUPT;
+    }
     if (status == TTD_END)
         status = heap_replay_settle(&maker->replay, ttd_position_max());
     bool is_left = false;

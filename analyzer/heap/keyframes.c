@@ -43,6 +43,14 @@ static ttd_status set_peak(heap_keyframes *keyframes, ttd_string text)
     return keyframes->has_peak ? TTD_OK : TTD_ERROR_CORRUPT;
 }
 
+static void set_source(heap_keyframes *keyframes, ttd_string text)
+{
+    if (text.size < sizeof keyframes->source) {
+        memcpy(keyframes->source, text.data, text.size);
+        keyframes->source[text.size] = '\0';
+    }
+}
+
 static ttd_status add_records(heap_keyframes *keyframes, const ttd_batch *batch)
 {
     ttd_status status = TTD_OK;
@@ -52,6 +60,8 @@ static ttd_status add_records(heap_keyframes *keyframes, const ttd_batch *batch)
             status = add_keyframe(keyframes, record->value, has_key(record, HEAP_SUMMARY_KEY));
         else if (has_key(record, HEAP_PEAK_KEY))
             status = set_peak(keyframes, record->value);
+        else if (has_key(record, HEAP_SOURCE_KEY))
+            set_source(keyframes, record->value);
     }
     return status;
 }

@@ -14,6 +14,9 @@
 
 #include "heap/records.h"
 
+#define HEAP_SOURCE_KEY  "source"
+#define HEAP_SOURCE_SIZE 160
+
 typedef struct heap_keyframes {
     ttd_reader *sidecar;
     heap_keyframe *items;
@@ -22,6 +25,9 @@ typedef struct heap_keyframes {
     /** Of the whole trace, if the sidecar says it. */
     bool has_peak;
     heap_peak peak;
+    /** What whoever made the sidecar says of the trace's file (key HEAP_SOURCE_KEY), if that is not
+     * too long. */
+    char source[HEAP_SOURCE_SIZE];
 } heap_keyframes;
 
 /**

@@ -41,7 +41,7 @@ static ttd_status read_runtime_lists(leak_finder *finder, ttd_reader *reader, tt
              status == TTD_OK && batch.kind == TTD_KIND_LIVE_BLOCKS && i < batch.count; i++)
             status = add_runtime_list(finder, &batch.u.live_blocks[i]);
     }
-    return status == TTD_END || status == TTD_ERROR_TRUNCATED ? TTD_OK : status;
+    return heap_is_over(status) ? TTD_OK : status;
 }
 
 static ttd_status collect(leak_finder *finder, const heap_replay *replay)

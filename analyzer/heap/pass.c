@@ -22,7 +22,7 @@ static ttd_status read_losses(heap_pass *pass, ttd_reader *reader, ttd_error *er
             heap_losses_add(&pass->losses, &batch);
     }
     pass->has_losses = true;
-    return status == TTD_END || status == TTD_ERROR_TRUNCATED ? TTD_OK : status;
+    return heap_is_over(status) ? TTD_OK : status;
 }
 
 static ttd_status begin(heap_pass *pass, ttd_reader *reader, const heap_keyframes *keyframes,

@@ -69,4 +69,10 @@ void doubts_find(doubts *all, const doubt_facts *facts)
     if (facts->counts->overlaps)
         add(all, "%llu blocks were allocated where another was still live",
             (unsigned long long)facts->counts->overlaps);
+    /* Losses may be told of long after they happened. */
+    if (!facts->is_intact && !all->count)
+        add(all, "%s",
+            facts->is_closed ? "the file is not intact, or was changed meanwhile: see "
+                               "'ttdanalyze verify'"
+                             : "the trace was not closed cleanly: events may be missing");
 }

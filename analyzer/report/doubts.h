@@ -22,6 +22,8 @@ typedef struct doubt_facts {
     const ttd_trace *trace;
     bool is_closed;
     bool is_truncated;
+    /** The whole trace is, and was read as it is. */
+    bool is_intact;
     /** The findings depend on wall times. */
     bool uses_times;
     const heap_losses *losses;

@@ -122,6 +122,10 @@ def losses(cursor):
     last, first = cursor.valid_position(), cursor.position()
     check_maybe_invalid(first)
     require(last <= first, 'range')
+    return loss_line(reason, thread, count, last, first)
+
+
+def loss_line(reason, thread, count, last, first):
     return (f'loss reason={reason:x} thread={thread:x} count={count:x} last={at(last)} '
             f'first={at(first)}')
 

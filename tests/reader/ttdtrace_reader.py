@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A second reader of the format, written from spec/format.md alone; Python's library only.
 
-ttdtrace_reader.py [-t] FILE: prints a line per record, and how the reading ended. -t goes on after
-damage.
+ttdtrace_reader.py [-t] FILE: prints a line per record, and how the reading ended. -t checks all, goes on
+after damage, and prints the losses that are made of it.
 """
 
 import struct
@@ -12,7 +12,7 @@ import sys
 import events
 import lz4block
 from columns import INVALID, MASK, Corrupt, require
-from records import READERS
+from records import READERS, loss_line
 from xxh3 import xxh3
 
 MAGIC = bytes.fromhex('8954544448 0D0A1A')
@@ -67,7 +67,8 @@ class Reader:
         self.trace_id = None
         self.unit = 0
         self.recovered = False
-        self.damaged = False
+        self.ended = False
+        self.gap = None
 
     def header(self, offset):
         """The header at an offset, or Corrupt, or Stop."""
@@ -84,22 +85,30 @@ class Reader:
         return header
 
     def check_order(self, header):
-        """Whether the chunk is to be used; Corrupt if that is damage in any case."""
-        require(header.number >= self.number, 'number goes back')
+        """Corrupt if something is missing before the chunk, or it is not to be used."""
+        require(not self.ended, 'behind End')
+        require(header.number == self.number, 'number')
         if header.kind == EVENTS:
             require(header.first_item >= self.event, 'events go back')
+            require(header.first_item == self.event or self.recovered or self.gap, 'events missing')
             require(header.first_position >= self.position, 'position goes back')
-        whole = header.number == self.number
-        if header.kind == EVENTS and not self.recovered and not self.damaged:
-            whole = whole and header.first_item == self.event
-        require(whole or self.tolerant, 'something is missing')
-        self.damaged |= not whole
 
-    def payload(self, header):
+    def is_usable(self, header):
+        """Whether all that is wrong with the order is something missing before the chunk."""
+        return not self.ended and header.number >= self.number and (
+            header.kind != EVENTS or (header.first_item >= self.event and
+                                      header.first_position >= self.position))
+
+    def check_stored(self, header):
+        """The stored payload."""
         begin = header.offset + HEADER.size
         stored = self.data[begin:begin + header.stored_size]
         padding = self.data[begin + header.stored_size:header.offset + header.size]
         require(xxh3(stored) == header.payload_hash and not any(padding), 'payload hash')
+        return stored
+
+    def payload(self, header):
+        stored = self.check_stored(header)
         require(header.item_count or header.kind in MAY_BE_EMPTY, 'no items')
         if header.kind in (TRACE, END):
             require(header.codec == 0 and header.item_count == 1 and header.first_item == 0, 'fixed')
@@ -117,8 +126,12 @@ class Reader:
         if header.kind > KINDS:
             if header.flags & 1:
                 raise Stop('unsupported', header.offset)
+            if self.tolerant:
+                self.check_stored(header)
             return []
         if header.kind == INDEX:
+            if self.tolerant:
+                self.payload(header)
             return []
         payload = self.payload(header)
         if header.kind != EVENTS:
@@ -128,10 +141,9 @@ class Reader:
         require(events.effect_position(found[-1]) == header.last_position, 'last position')
         return [events.line(event) for event in found]
 
-    def resynchronise(self):
-        """Goes to the next good header; Stop if there is none."""
-        self.damaged = True
-        for offset in range((self.offset + 8) // 8 * 8, len(self.data) - HEADER.size + 1, 8):
+    def resynchronise(self, offset):
+        """The offset of the next good header behind one; None if there is none."""
+        for offset in range((offset + 8) // 8 * 8, len(self.data) - HEADER.size + 1, 8):
             if self.data[offset:offset + len(MAGIC)] != MAGIC:
                 continue
             try:
@@ -140,17 +152,14 @@ class Reader:
                 continue
             if header.offset == offset and header.number >= self.number and \
                     self.trace_id in (None, header.trace_id):
-                self.trace_id = header.trace_id
-                self.offset = offset
-                return
-        raise Stop('not a trace' if self.trace_id is None else 'end', 0)
+                return offset
+        return None
 
     def accept(self, header):
         """Takes note of an intact chunk."""
         if header.kind == EVENTS:
             self.event = header.first_item + header.item_count
             self.position = header.last_position
-            self.damaged = False
         if header.kind == 1 and header.number == 0 and header.offset == 0:
             self.unit = header.unit
             self.recovered = bool(header.trace_flags & 4)
@@ -165,54 +174,143 @@ class Reader:
             require(header.number == 0 and header.kind == 1, 'first chunk')
             self.lines(header)
             self.trace_id = header.trace_id
+            return
         except Corrupt as error:
             if not self.tolerant:
                 raise Stop('corrupt', 0) from error
-            self.offset = -8
-            self.resynchronise()
+            found = self.resynchronise(-8)
+        except Stop as stop:
+            found = self.resynchronise(0)
+            if not self.tolerant or stop.args[0] != 'truncated' or found is None:
+                raise
+        if found is None:
+            raise Stop('not a trace', 0)
+        self.trace_id = Header(self.data, found).trace_id
 
     def step(self):
         """The lines of the chunk at the offset; moves on."""
         header = self.header(self.offset)
-        try:
-            self.check_order(header)
-            lines = self.lines(header)
-            if header.kind == END and not self.damaged and not self.tolerant:
-                require(header.totals == (self.event, header.number + 1), 'totals')
-        except Corrupt:
-            if not self.tolerant:
-                raise
-            self.damaged = True
-            self.offset += header.size
-            self.number = max(self.number, header.number + 1)
-            return []
+        self.check_order(header)
+        lines = self.lines(header)
+        if header.kind == END:
+            require(header.totals == (self.event, header.number + 1), 'totals')
         self.accept(header)
         self.offset += header.size
         self.number = header.number + 1
-        if header.kind == END and (self.tolerant or self.offset == len(self.data)):
-            self.last_lines = lines
-            raise Stop('end', self.offset)
         if header.kind == END:
             self.last_lines = lines
-            raise Stop('corrupt', self.offset)
+            raise Stop('end' if self.offset == len(self.data) else 'corrupt', self.offset)
         return lines
+
+    def read_strictly(self):
+        lines = []
+        while self.offset < len(self.data):
+            try:
+                lines += self.step()
+            except Corrupt:
+                raise Stop('corrupt', self.offset, lines) from None
+            except Stop as stop:
+                raise Stop(*stop.args, lines + self.last_lines) from None
+        return lines
+
+    def damage(self, is_endless=False):
+        """Opens a gap, or joins the one that is open."""
+        event, last_good, was_endless = self.gap or (self.event, self.position, False)
+        self.gap = event, last_good, was_endless or is_endless
+
+    def lose(self, event, first_good=(INVALID, INVALID)):
+        """The loss that the gap has come to; `event` is the one behind it, or None."""
+        begin, last_good, is_endless = self.gap
+        self.gap = None
+        known = event is not None and event >= begin and not is_endless
+        return [loss_line(4, 0, event - begin if known else MASK, last_good, first_good)]
+
+    def find(self):
+        """The next chunk that can be used; None at the end of the file. Stop as header()."""
+        while self.offset < len(self.data):
+            try:
+                header = self.header(self.offset)
+            except Corrupt:
+                self.damage()
+                found = self.resynchronise(self.offset)
+            except Stop as stop:
+                found = self.resynchronise(self.offset)
+                if self.ended:
+                    self.damage()
+                elif stop.args[0] != 'truncated' or found is None:
+                    raise
+                else:
+                    self.damage()
+            else:
+                try:
+                    self.check_order(header)
+                    return header
+                except Corrupt:
+                    self.damage(is_endless=self.ended)
+                if self.is_usable(header):
+                    return header
+                self.offset += header.size
+                continue
+            if found is None:
+                return None
+            self.offset = found
+        return None
+
+    def use(self, header):
+        """The lines of a chunk that can be used, and of the losses before it."""
+        lost = []
+        if header.kind == EVENTS and self.gap:
+            lost = self.lose(header.first_item, header.first_position)
+            self.event = header.first_item
+        event, position = self.event, self.position
+        self.offset = header.offset + header.size
+        self.number = header.number + 1
+        try:
+            lines = self.lines(header)
+        except Corrupt:
+            self.damage()
+            if header.kind == EVENTS:
+                self.event = header.first_item + header.item_count
+                self.position = header.last_position
+            return lost
+        except Stop as stop:
+            self.event, self.position = event, position
+            raise Stop(*stop.args, lost) from None
+        if header.kind == END:
+            self.ended = True
+            if header.totals != (self.event, header.number + 1):
+                self.damage()
+            lost = self.lose(header.totals[0]) if self.gap else []
+        self.accept(header)
+        return lost + lines
+
+    def read_on(self):
+        """All lines of what is good, and of the losses between."""
+        lines = []
+        status = 'end'
+        try:
+            while (header := self.find()):
+                lines += self.use(header)
+        except Stop as stop:
+            status = stop.args[0]
+            lines += stop.args[2] if len(stop.args) > 2 else []
+            if status == 'unsupported':
+                self.damage()
+        if self.gap:
+            lines += self.lose(self.event if self.ended else None)
+        raise Stop(status, self.offset, lines)
 
     def read(self):
         """All lines, and the status and offset with which reading ended."""
-        lines = []
         self.last_lines = []
         try:
             self.first()
-            while self.offset < len(self.data):
-                try:
-                    lines += self.step()
-                except Corrupt:
-                    if not self.tolerant:
-                        raise Stop('corrupt', self.offset) from None
-                    self.resynchronise()
-            return lines, 'end', self.offset
+            if self.tolerant:
+                self.read_on()
+            return self.read_strictly(), 'end', self.offset
         except Stop as stop:
-            return lines + self.last_lines, *stop.args
+            status, offset, *lines = stop.args
+            return lines[0] if lines else [], status, offset
 
 
 def main():

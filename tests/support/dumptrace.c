@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * dumptrace [-t] FILE: prints a line per record, and how the reading ended, as the second reader
- * does. -t goes on after damage. With several files, each after a line "# FILE".
+ * does. -t checks everything, goes on after damage, and prints the losses made of it. With several
+ * files, each after a line "# FILE".
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,9 +21,12 @@ static void dump(const char *path, bool tolerant)
     ttd_status status = ttd_input_file(path, NULL, &input, &error);
     if (status == TTD_OK)
         status = ttd_reader_open(&input, &options, NULL, &reader, &error);
+    if (status == TTD_OK && tolerant)
+        status = ttd_reader_rewind_checked(reader, TTD_KINDS_ALL);
     while (status == TTD_OK) {
         ttd_batch batch;
         status = ttd_reader_next(reader, &batch, &error);
+        batch.made_up = false; /* they are told as well */
         if (status == TTD_OK)
             text_of_batch(&lines, &batch);
     }

@@ -147,12 +147,19 @@ typedef struct ttd_reader_options {
      * payload's checksum is verified all the same.
      */
     bool stored_stacks;
+    /**
+     * A tolerant reader gives up when it has searched so many bytes for chunks, in all gaps since
+     * the last rewind (spec, "Resynchronisation"): TTD_ERROR_LIMIT.
+     */
+    uint64_t search_max;
 } ttd_reader_options;
+
+#define TTD_SEARCH_MAX (UINT64_C(256) << 20)
 
 /** Each batch takes about 16 kB. */
 #define TTD_EVENT_BATCHES_MAX 1024u
 
-/** All kinds, not tolerant, one batch of events. */
+/** All kinds, not tolerant, one batch of events, a search_max of TTD_SEARCH_MAX. */
 TTD_API ttd_reader_options ttd_reader_options_default(void);
 
 /**
@@ -206,7 +213,9 @@ TTD_API ttd_status ttd_reader_tie(ttd_reader *reader, ttd_trace *derived);
  * @return TTD_OK; TTD_END at the end of what is there (call again when the file has grown);
  *         TTD_ERROR_CORRUPT, TTD_ERROR_TRUNCATED (a last chunk incomplete, which in a growing file
  *         may heal: call again; a tolerant reader returns it as well, once it has returned all that
- *         is intact), TTD_ERROR_UNSUPPORTED, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
+ *         is intact), TTD_ERROR_LIMIT (search_max was reached: the rest was not read; a tolerant
+ *         reader only), TTD_ERROR_UNSUPPORTED (a tolerant reader returns a loss of all the rest
+ *         before), TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
  */
 TTD_API ttd_status ttd_reader_next(ttd_reader *reader, ttd_batch *batch, ttd_error *error);
 
@@ -237,6 +246,20 @@ TTD_API ttd_status ttd_reader_seek_event(ttd_reader *reader, uint64_t number, tt
  * @return TTD_OK.
  */
 TTD_API ttd_status ttd_reader_rewind(ttd_reader *reader, uint32_t kinds);
+
+/**
+ * The same, and from there on everything is checked, as ttd_verify() does: the payloads of all
+ * chunks are read and decoded, also of kinds that are not returned, and losses are made up for
+ * damage in them. The next rewind or seek ends that.
+ */
+TTD_API ttd_status ttd_reader_rewind_checked(ttd_reader *reader, uint32_t kinds);
+
+/**
+ * Whether the last reading that was checked came to the end of the trace and found what
+ * ttd_verify() calls ok: all chunks from the first to End are there, and nothing is wrong with
+ * them.
+ */
+TTD_API bool ttd_reader_is_intact(const ttd_reader *reader);
 
 /** Bytes from the start of the file to where the reader is; for progress. */
 TTD_API uint64_t ttd_reader_offset(const ttd_reader *reader);

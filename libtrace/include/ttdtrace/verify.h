@@ -27,7 +27,10 @@ typedef struct ttd_problem {
     ttd_position first_good;
 } ttd_problem;
 
-/** Called for each problem, in file order. Returning false stops. */
+/**
+ * Called for each problem, in file order; when it is known how many events are missing. Of damaged
+ * places next to each other the last one has the number. Returning false stops.
+ */
 typedef bool (*ttd_problem_function)(void *context, const ttd_problem *problem);
 
 /** What was found. */
@@ -55,7 +58,8 @@ typedef struct ttd_verdict {
  * @param function  may be NULL
  * @param verdict   set on TTD_OK
  * @return TTD_OK when the check was done, whatever it found; TTD_ERROR_NOT_A_TRACE when there is no
- *         intact chunk at all; TTD_ERROR_UNSUPPORTED for another major version;
+ *         intact chunk at all; TTD_ERROR_TRUNCATED when the first is cut short, and there is no
+ *         other; TTD_ERROR_UNSUPPORTED when the first is of another major version;
  *         TTD_ERROR_NO_MEMORY; TTD_ERROR_IO; TTD_END when the function stopped it.
  */
 TTD_API ttd_status ttd_verify(const ttd_input *input, const ttd_allocator *allocator,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From payloads to batches: events and stacks; the other kinds are in decode_rows.c. */
+#include "codec/payload.h"
 #include "read/internal.h"
 
 /** What is wrong with the chunk of a kind that has one item of a fixed size; NULL if nothing. */
@@ -37,7 +38,8 @@ static const char *check_items(const ttd_header *header)
 /** Whether the chunk at hand is not to be decoded. */
 static bool gives_stored(const ttd_reader *reader)
 {
-    return reader->header.kind == TTD_KIND_STACKS && reader->options.stored_stacks;
+    return reader->header.kind == TTD_KIND_STACKS && reader->options.stored_stacks &&
+           !reader->decodes_stacks;
 }
 
 ttd_status ttd_reader_begin(ttd_reader *reader, const ttd_header *header, ttd_error *error)
@@ -45,12 +47,16 @@ ttd_status ttd_reader_begin(ttd_reader *reader, const ttd_header *header, ttd_er
     reader->header = *header;
     reader->next_item = header->first_item;
     reader->symbol_offset = 0;
+    reader->is_first_batch = true;
     const char *wrong = check_items(header);
     if (wrong)
         return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, wrong, error);
     if (gives_stored(reader)) {
         reader->left = header->item_count;
-        return ttd_source_stored(&reader->source, header, error);
+        ttd_status stored = ttd_source_stored(&reader->source, header, error);
+        if (stored == TTD_OK && !ttd_payload_is_known(header->codec))
+            stored = ttd_reader_fail(reader, TTD_ERROR_UNSUPPORTED, "codec", error);
+        return stored;
     }
     ttd_status status = ttd_source_payload(&reader->source, header, &reader->payload, error);
     if (status != TTD_OK)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "read/walk.h"
+#include "read/check.h"
 
 #include <string.h>
 
 #include "base/memory.h"
+#include "read/internal.h"
 
-bool ttd_index_check_see(ttd_walk *walk, const ttd_header *header)
+bool ttd_index_check_see(ttd_reader *reader, const ttd_header *header)
 {
-    ttd_index_check *check = &walk->index;
+    ttd_index_check *check = &reader->check.index;
     if (header->kind == TTD_KIND_EVENTS && !check->pending_set) {
         check->pending = (ttd_index_link){0, header->first_item, header->first_position};
         check->pending_set = true;
@@ -15,8 +16,8 @@ bool ttd_index_check_see(ttd_walk *walk, const ttd_header *header)
     if (header->kind == TTD_KIND_INDEX)
         return true;
     void *hashes = check->hashes;
-    if (ttd_grow_array(&walk->reader->allocator, &hashes, &check->hash_capacity,
-                       check->hash_count + 1, sizeof *check->hashes))
+    if (ttd_grow_array(&reader->allocator, &hashes, &check->hash_capacity, check->hash_count + 1,
+                       sizeof *check->hashes))
         return false;
     check->hashes = hashes;
     uint8_t bytes[TTD_HEADER_SIZE];
@@ -57,24 +58,25 @@ static bool check_entries(const ttd_index_check *check, ttd_cursor entries)
     return true;
 }
 
-bool ttd_index_check_chunk(ttd_walk *walk, const ttd_header *header, ttd_cursor payload,
-                           const char **what)
+bool ttd_index_check_chunk(ttd_reader *reader, ttd_cursor payload, const char **what)
 {
-    ttd_index_check *check = &walk->index;
+    ttd_index_check *check = &reader->check.index;
+    const ttd_header *header = &reader->header;
+    bool damaged = reader->check.damaged;
     ttd_index_links links;
     ttd_decode_index_links(&payload, &links, header->item_count);
     *what = payload.error;
     ttd_index_link self = check->pending;
     if (!check->pending_set)
-        self = (ttd_index_link){0, walk->reader->next_event, walk->reader->position};
+        self = (ttd_index_link){0, reader->next_event, reader->position};
     self.offset = header->offset;
-    if (!*what && !walk->damaged && !check_links(check, &links, &self))
+    if (!*what && !damaged && !check_links(check, &links, &self))
         *what = "links of an index";
-    if (!*what && !walk->damaged && !check_entries(check, payload))
+    if (!*what && !damaged && !check_entries(check, payload))
         *what = "entries of an index";
     void *seen = check->seen;
-    if (ttd_grow_array(&walk->reader->allocator, &seen, &check->seen_capacity,
-                       check->seen_count + 1, sizeof *check->seen))
+    if (ttd_grow_array(&reader->allocator, &seen, &check->seen_capacity, check->seen_count + 1,
+                       sizeof *check->seen))
         return false;
     check->seen = seen;
     check->seen[check->seen_count++] = self;

@@ -12,6 +12,7 @@
 #include "codec/events.h"
 #include "codec/header.h"
 #include "codec/index.h"
+#include "read/check.h"
 
 /** Records of kinds other than events that are decoded at a time at most. */
 #define TTD_ROW_BATCH 128
@@ -23,6 +24,9 @@ typedef struct ttd_source {
     uint64_t size;
     /** 0 as long as it is not known. */
     uint64_t trace_id;
+    /** Bytes that were searched for a good header since the last rewind, and how many may be. */
+    uint64_t searched;
+    uint64_t search_max;
     /** Stored payload with its padding, and decompressed. */
     ttd_buffer stored;
     ttd_buffer raw;
@@ -49,11 +53,10 @@ ttd_status ttd_source_header(ttd_source *source, uint64_t offset, ttd_header *he
                              ttd_error *error);
 
 /**
- * Reads and checks the payload of a chunk whose header is good: source->stored has it until the
- * next call.
+ * Reads and checks the payload of a chunk whose header is good, whatever its codec: source->stored
+ * has it until the next call.
  *
- * @return TTD_OK, TTD_ERROR_TRUNCATED, TTD_ERROR_CORRUPT, TTD_ERROR_UNSUPPORTED (its codec),
- *         TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
+ * @return TTD_OK, TTD_ERROR_TRUNCATED, TTD_ERROR_CORRUPT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
  */
 ttd_status ttd_source_stored(ttd_source *source, const ttd_header *header, ttd_error *error);
 
@@ -73,7 +76,7 @@ ttd_status ttd_source_payload(ttd_source *source, const ttd_header *header, ttd_
  *
  * @param found  set on TTD_OK to its offset
  * @return TTD_OK, TTD_END (none; `*found` is where to go on when the file has grown),
- *         TTD_ERROR_IO.
+ *         TTD_ERROR_LIMIT (source->search_max is reached; `*found` is where), TTD_ERROR_IO.
  */
 ttd_status ttd_source_resync(ttd_source *source, uint64_t offset, uint64_t number, uint64_t *found,
                              ttd_error *error);
@@ -81,8 +84,12 @@ ttd_status ttd_source_resync(ttd_source *source, uint64_t offset, uint64_t numbe
 /** Damage of which no loss record was made yet. */
 typedef struct ttd_gap {
     bool pending;
+    /** Nothing that comes later tells how many events are missing. */
+    bool is_endless;
     ttd_error error;
     ttd_position last_good;
+    /** Number of the first event that may be missing. */
+    uint64_t event;
 } ttd_gap;
 
 struct ttd_reader {
@@ -108,12 +115,30 @@ struct ttd_reader {
      */
     bool end_judged;
     ttd_gap gap;
+    /** The first damage on the way to the chunk that was looked for last; its `what` is NULL if
+     * there was none. */
+    ttd_error passed;
+    /** A loss was made up for all between the last chunk and the end of the file. */
+    bool rest_is_lost;
+
+    /** Everything is checked on the way; the last reading of that kind found all in order. */
+    bool checks;
+    bool is_intact;
+    ttd_check check;
 
     /** The chunk that is being decoded, as long as records of it are left. */
     ttd_header header;
     ttd_cursor payload;
     uint64_t next_item;
     uint32_t left;
+    /** No record of it was decoded yet; it was decoded before, only to be checked. */
+    bool is_first_batch;
+    bool is_checked;
+    /** Stacks are to be decoded, whatever the options say. */
+    bool decodes_stacks;
+    /** next_event and position before the chunk. */
+    uint64_t event_before;
+    ttd_position position_before;
 
     ttd_events_decoder events;
     ttd_stacks_decoder stacks;
@@ -151,7 +176,7 @@ ttd_chunk ttd_chunk_of(const ttd_header *header);
  * it in reader->gap.
  *
  * @return TTD_OK; TTD_END, TTD_ERROR_TRUNCATED, TTD_ERROR_CORRUPT, TTD_ERROR_UNSUPPORTED,
- *         TTD_ERROR_IO.
+ *         TTD_ERROR_LIMIT, TTD_ERROR_IO.
  */
 ttd_status ttd_reader_find(ttd_reader *reader, ttd_header *header, ttd_error *error);
 

@@ -9,7 +9,10 @@
 
 ttd_reader_options ttd_reader_options_default(void)
 {
-    return (ttd_reader_options){sizeof(ttd_reader_options), TTD_KINDS_ALL, false, 1, false};
+    return (ttd_reader_options){.size = sizeof(ttd_reader_options),
+                                .kinds = TTD_KINDS_ALL,
+                                .event_batches = 1,
+                                .search_max = TTD_SEARCH_MAX};
 }
 
 static const char *check_open(const ttd_input *input, const ttd_reader_options *options,
@@ -29,6 +32,7 @@ void ttd_reader_close(ttd_reader *reader)
     if (!reader)
         return;
     ttd_allocator allocator = reader->allocator;
+    ttd_check_free(reader);
     ttd_source_free(&reader->source);
     ttd_events_decoder_free(&reader->events);
     ttd_stacks_decoder_free(&reader->stacks);
@@ -64,18 +68,26 @@ static ttd_status read_first(ttd_reader *reader, ttd_error *error)
     return TTD_OK;
 }
 
-/** Goes on without the first chunk if there is any other. */
-static ttd_status open_damaged(ttd_reader *reader, ttd_error *error)
+/** Goes on without the first chunk if there is any other. `reason`: why it is no good. */
+static ttd_status open_damaged(ttd_reader *reader, ttd_status reason, ttd_error *error)
 {
     uint64_t found;
-    ttd_status status = ttd_source_resync(&reader->source, 0, 0, &found, error);
-    if (status == TTD_END)
+    ttd_error failure;
+    /* A first chunk that is cut short has a good header. */
+    uint64_t from = reason == TTD_ERROR_TRUNCATED ? TTD_ALIGNMENT : 0;
+    ttd_status status = ttd_source_resync(&reader->source, from, 0, &found, &failure);
+    if (status == TTD_END && reason == TTD_ERROR_TRUNCATED)
+        return reason;
+    if (status == TTD_END || status == TTD_ERROR_LIMIT)
         return ttd_fail(error, TTD_ERROR_NOT_A_TRACE, "no intact chunk", 0, TTD_NOWHERE);
     ttd_header header;
     if (status == TTD_OK)
-        status = ttd_source_header(&reader->source, found, &header, error);
-    if (status != TTD_OK)
+        status = ttd_source_header(&reader->source, found, &header, &failure);
+    if (status != TTD_OK) {
+        if (error)
+            *error = failure;
         return status;
+    }
     reader->source.trace_id = header.trace_id;
     reader->trace = (ttd_trace){
         .trace_id = header.trace_id,
@@ -89,9 +101,9 @@ static ttd_status open_reader(ttd_reader *reader, ttd_error *error)
     if (status != TTD_OK)
         return status;
     status = read_first(reader, error);
-    if (reader->options.tolerant &&
-        (status == TTD_ERROR_NOT_A_TRACE || status == TTD_ERROR_CORRUPT))
-        status = open_damaged(reader, error);
+    if (reader->options.tolerant && (status == TTD_ERROR_NOT_A_TRACE ||
+                                     status == TTD_ERROR_CORRUPT || status == TTD_ERROR_TRUNCATED))
+        status = open_damaged(reader, status, error);
     if (status != TTD_OK)
         return status;
     return ttd_reader_rewind(reader, reader->options.kinds);
@@ -114,6 +126,7 @@ ttd_status ttd_reader_open(const ttd_input *input, const ttd_reader_options *opt
     result->allocator = table;
     result->options = options ? *options : ttd_reader_options_default();
     ttd_source_init(&result->source, input, &result->allocator);
+    result->source.search_max = result->options.search_max;
     ttd_events_decoder_init(&result->events, &result->allocator, result->options.event_batches);
     ttd_stacks_decoder_init(&result->stacks, &result->allocator);
     ttd_status status = open_reader(result, error);
@@ -157,8 +170,24 @@ ttd_status ttd_reader_rewind(ttd_reader *reader, uint32_t kinds)
     reader->end_judged = false;
     reader->scanning = false;
     reader->gap.pending = false;
+    reader->rest_is_lost = false;
     reader->left = 0;
+    reader->checks = false;
+    reader->source.searched = 0;
     return TTD_OK;
+}
+
+ttd_status ttd_reader_rewind_checked(ttd_reader *reader, uint32_t kinds)
+{
+    ttd_status status = ttd_reader_rewind(reader, kinds);
+    if (status == TTD_OK)
+        ttd_check_begin(reader);
+    return status;
+}
+
+bool ttd_reader_is_intact(const ttd_reader *reader)
+{
+    return reader->is_intact;
 }
 
 /** Reads the End chunk; `bytes` has room for it, and holds its header first. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "read/walk.h"
+#include "read/check.h"
 
 #include "base/memory.h"
 
@@ -9,9 +9,10 @@ static bool knows(const ttd_references *references, ttd_id id, ttd_id count)
 }
 
 /** Takes in a new id, which must be the next one. */
-static bool define(const ttd_references *references, ttd_id id, ttd_id *count)
+static bool define(ttd_references *references, ttd_id id, ttd_id *count)
 {
     bool right = id == *count + 1 || (references->unknown && id > *count);
+    references->redefines |= id <= *count;
     if (id > *count)
         *count = id;
     return right;
@@ -109,18 +110,28 @@ static const char *check_symbols(const ttd_references *references, const ttd_bat
     return NULL;
 }
 
+static inline ttd_id larger(ttd_id a, ttd_id b)
+{
+    return a > b ? a : b;
+}
+
+/** The largest ids tell of all. */
 static const char *check_events(const ttd_references *references, const ttd_batch *batch)
 {
+    ttd_id thread = 0;
+    ttd_id heap = 0;
+    ttd_id stack = 0;
     for (size_t i = 0; i < batch->count; i++) {
         const ttd_event *event = &batch->u.events[i];
-        if (!knows(references, event->thread, references->threads))
-            return "undefined thread of an event";
-        if (!knows(references, event->heap, references->heaps))
-            return "undefined heap of an event";
-        if (!knows(references, event->stack, references->stacks))
-            return "undefined stack of an event";
+        thread = larger(thread, event->thread);
+        heap = larger(heap, event->heap);
+        stack = larger(stack, event->stack);
     }
-    return NULL;
+    if (!knows(references, thread, references->threads))
+        return "undefined thread of an event";
+    if (!knows(references, heap, references->heaps))
+        return "undefined heap of an event";
+    return knows(references, stack, references->stacks) ? NULL : "undefined stack of an event";
 }
 
 static const char *check_blocks(ttd_references *references, const ttd_live_blocks *list)
@@ -143,6 +154,7 @@ static const char *check_pages(ttd_references *references, const ttd_pages *page
     uint64_t expected = references->pages ? references->pages : TTD_PAGE_FIRST;
     bool right =
         pages->first_page == expected || (references->unknown && pages->first_page > expected);
+    references->redefines = pages->first_page < expected;
     references->pages = pages->first_page + pages->count;
     return right ? NULL : "order of pages";
 }
@@ -175,6 +187,7 @@ bool ttd_references_check(ttd_references *references, const ttd_allocator *alloc
                           const ttd_batch *batch, const char **what)
 {
     *what = NULL;
+    references->redefines = false;
     switch (batch->kind) {
     case TTD_KIND_STRINGS:
         *what = check_strings(references, batch);

@@ -142,11 +142,7 @@ ttd_status ttd_source_stored(ttd_source *source, const ttd_header *header, ttd_e
     if (status != TTD_OK)
         return status;
     const char *what = check_stored(header, source->stored.data);
-    if (what)
-        return ttd_fail(error, TTD_ERROR_CORRUPT, what, header->offset, header->number);
-    if (!ttd_payload_is_known(header->codec))
-        return ttd_fail(error, TTD_ERROR_UNSUPPORTED, "codec", header->offset, header->number);
-    return TTD_OK;
+    return what ? ttd_fail(error, TTD_ERROR_CORRUPT, what, header->offset, header->number) : TTD_OK;
 }
 
 ttd_status ttd_source_payload(ttd_source *source, const ttd_header *header, ttd_cursor *payload,
@@ -155,6 +151,8 @@ ttd_status ttd_source_payload(ttd_source *source, const ttd_header *header, ttd_
     ttd_status status = ttd_source_stored(source, header, error);
     if (status != TTD_OK)
         return status;
+    if (!ttd_payload_is_known(header->codec))
+        return ttd_fail(error, TTD_ERROR_UNSUPPORTED, "codec", header->offset, header->number);
     ttd_buffer_clear(&source->raw);
     source->raw.failed = false;
     if (header->codec == TTD_CODEC_RAW) {
@@ -189,6 +187,11 @@ ttd_status ttd_source_resync(ttd_source *source, uint64_t offset, uint64_t numbe
     offset = (offset + (TTD_ALIGNMENT - 1)) & ~(uint64_t)(TTD_ALIGNMENT - 1);
     for (;;) {
         size_t got;
+        if (source->searched >= source->search_max) {
+            *found = offset;
+            return ttd_fail(error, TTD_ERROR_LIMIT, "no intact chunk in all that was searched",
+                            offset, TTD_NOWHERE);
+        }
         ttd_status status = read_some(source, offset, block, sizeof block, &got, error);
         if (status != TTD_OK)
             return status;
@@ -201,6 +204,7 @@ ttd_status ttd_source_resync(ttd_source *source, uint64_t offset, uint64_t numbe
             }
         }
         offset += at;
+        source->searched += at;
         if (got < sizeof block) {
             *found = offset;
             return TTD_END;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <ttdtrace/verify.h>
 
-#include "base/memory.h"
 #include "base/status.h"
 #include "read/walk.h"
 
@@ -14,9 +13,6 @@ ttd_status ttd_verify(const ttd_input *input, const ttd_allocator *allocator,
             input->close(input->context);
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
     }
-    ttd_walk walk = {.function = function, .function_context = context, .error = error};
-    ttd_status status = ttd_walk_run(&walk, input, allocator);
-    if (status == TTD_OK)
-        *verdict = walk.verdict;
-    return status;
+    ttd_check check = {.function = function, .function_context = context};
+    return ttd_walk_run(&check, input, allocator, verdict, error);
 }

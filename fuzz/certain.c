@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A verdict is certain only of a trace that verify calls intact, and that was read as it is: also
+ * where the verdict is of a position in the middle, and where the file ends early or changes
+ * between one reading and the next.
+ */
+#include "target.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "heap/errors.h"
+#include "heap/leaks.h"
+
+/* A file that is as long as it seems only for its first calls. */
+typedef struct shrinking {
+    const uint8_t *bytes;
+    size_t size;
+    size_t later;
+    unsigned calls;
+} shrinking;
+
+static size_t size_now(shrinking *file)
+{
+    size_t size = file->calls ? file->size : file->later;
+    file->calls -= file->calls != 0;
+    return size;
+}
+
+static int read_at(void *context, uint64_t offset, void *data, size_t size, size_t *got)
+{
+    shrinking *file = context;
+    size_t whole = size_now(file);
+    *got = offset < whole ? whole - (size_t)offset : 0;
+    if (*got > size)
+        *got = size;
+    if (*got)
+        memcpy(data, file->bytes + offset, *got);
+    return 0;
+}
+
+static int size_of(void *context, uint64_t *size)
+{
+    *size = size_now(context);
+    return 0;
+}
+
+static ttd_reader *open_file(shrinking *file)
+{
+    ttd_input input = {file, read_at, size_of, NULL};
+    ttd_reader_options options = ttd_reader_options_default();
+    options.tolerant = true;
+    options.stored_stacks = true;
+    ttd_reader *reader = NULL;
+    return ttd_reader_open(&input, &options, &target_allocator, &reader, NULL) == TTD_OK ? reader
+                                                                                         : NULL;
+}
+
+/* What the analyses find: their statuses, which say whether they came to an end. */
+static bool find_leaks(ttd_reader *reader, ttd_position at)
+{
+    heap_leaks leaks;
+    ttd_error error;
+    if (heap_leaks_find(reader, NULL, at, (heap_split){0}, NULL, &leaks, &error) != TTD_OK)
+        return false;
+    bool is_complete = !leaks.outcome.losses.damaged && !leaks.outcome.truncated;
+    heap_leaks_free(&leaks);
+    return is_complete;
+}
+
+static bool find_errors(ttd_reader *reader)
+{
+    heap_errors errors;
+    ttd_error error;
+    if (heap_errors_find(reader, 64, NULL, &errors, &error) != TTD_OK)
+        return false;
+    bool is_complete = !errors.losses.damaged && !errors.truncated;
+    heap_errors_free(&errors);
+    return is_complete;
+}
+
+static bool is_recovered(const ttd_reader *reader)
+{
+    return ttd_reader_trace(reader)->flags & TTD_TRACE_RECOVERED;
+}
+
+/* `is_intact`: what verify says of the file as it is when it is not changed. */
+static void check(shrinking *file, bool is_intact, bool is_changed)
+{
+    ttd_reader *reader = open_file(file);
+    if (!reader)
+        return;
+    bool is_complete = find_leaks(reader, ttd_position_max());
+    bool is_certain = ttd_reader_is_intact(reader);
+    target_require(!is_certain || is_intact, "certain only if verify says intact: leaks");
+    target_require(!is_certain || is_complete || is_recovered(reader),
+                   "certain only if nothing is damaged: leaks");
+    target_require(is_certain || !is_intact || is_changed, "what is intact is certain: leaks");
+    file->calls = 0;
+    is_complete = find_errors(reader);
+    is_certain = ttd_reader_is_intact(reader);
+    target_require(!is_certain || (is_intact && !is_changed),
+                   "certain only if verify says intact: errors");
+    target_require(!is_certain || is_complete || is_recovered(reader),
+                   "certain only if nothing is damaged: errors");
+    find_leaks(reader, ttd_position_min());
+    is_certain = ttd_reader_is_intact(reader);
+    target_require(!is_certain || (is_intact && !is_changed),
+                   "certain only if verify says intact: a position in the middle");
+    ttd_reader_close(reader);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint8_t *bytes = target_copy(data, size);
+    bool is_intact = target_is_intact(bytes, size);
+    shrinking file = {.bytes = bytes, .size = size, .later = size};
+    check(&file, is_intact, false);
+    /* It shrinks after it was opened: the last bytes say where to. */
+    size_t hint = size ? bytes[size - 1] : 0;
+    for (unsigned i = 0; i < 4 && size; i++) {
+        file.later = size - 1 - (hint * 61 + i * size / 4) % size;
+        file.calls = 4 + 7 * i;
+        check(&file, is_intact, true);
+    }
+    free(bytes);
+    return 0;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "read/check.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "read/internal.h"
+
+void ttd_check_free(ttd_reader *reader)
+{
+    ttd_check *check = &reader->check;
+    ttd_release(&reader->allocator, check->references.depths);
+    ttd_release(&reader->allocator, check->index.seen);
+    ttd_release(&reader->allocator, check->index.hashes);
+    check->references = (ttd_references){.depths = NULL};
+    check->index = (ttd_index_check){.seen = NULL};
+}
+
+void ttd_check_begin(ttd_reader *reader)
+{
+    ttd_check *check = &reader->check;
+    ttd_check_free(reader);
+    *check = (ttd_check){.function = check->function,
+                         .function_context = check->function_context,
+                         .chunk = check->chunk,
+                         .loss = check->loss,
+                         .context = check->context};
+    uint32_t foreign = TTD_TRACE_DERIVED | TTD_TRACE_RECOVERED;
+    check->references.unknown = (reader->trace.flags & foreign) != 0;
+    reader->checks = true;
+    reader->is_intact = false;
+}
+
+static void report(ttd_check *check, const ttd_problem *problem)
+{
+    if (check->function && check->status == TTD_OK &&
+        !check->function(check->function_context, problem))
+        check->status = TTD_END;
+}
+
+/** Reports the problem that was held back. */
+static void let_go(ttd_check *check)
+{
+    if (check->is_held)
+        report(check, &check->held);
+    check->is_held = false;
+}
+
+void ttd_check_damage(ttd_reader *reader, const ttd_error *error, uint64_t bytes, uint64_t chunks)
+{
+    ttd_check *check = &reader->check;
+    let_go(check);
+    check->verdict.problems++;
+    check->held = (ttd_problem){.error = *error, .bytes = bytes, .missing_chunks = chunks};
+    check->is_held = true;
+    check->damaged = true;
+    check->references.unknown = true;
+}
+
+void ttd_check_lost(ttd_reader *reader, const ttd_loss *loss)
+{
+    ttd_check *check = &reader->check;
+    check->verdict.lost_events = ttd_add_count(check->verdict.lost_events, loss->count);
+    check->held.missing_events = loss->count;
+    if (loss->count != 0) {
+        check->held.last_good = loss->last_good;
+        check->held.first_good = loss->first_good;
+    }
+    let_go(check);
+    if (check->loss && check->status == TTD_OK)
+        check->status = check->loss(check->context, reader, loss);
+}
+
+/** Reports that a chunk says something wrong, although nothing is missing. */
+static void report_wrong(ttd_check *check, const ttd_header *header, const char *what)
+{
+    ttd_problem problem = {.bytes = 0};
+    ttd_fail(&problem.error, TTD_ERROR_CORRUPT, what, header->offset, header->number);
+    check->verdict.problems++;
+    report(check, &problem);
+}
+
+static ttd_status no_memory(const ttd_reader *reader, ttd_error *error)
+{
+    return ttd_reader_fail(reader, TTD_ERROR_NO_MEMORY, "memory", error);
+}
+
+/** Forgets what is known of the chunk before. */
+static void begin_chunk(ttd_check *check)
+{
+    check->wrong = NULL;
+    check->redefines = false;
+    check->lost_events = check->verdict.lost_events;
+}
+
+ttd_status ttd_check_batch(ttd_reader *reader, const ttd_batch *batch, ttd_error *error)
+{
+    ttd_check *check = &reader->check;
+    if (reader->is_first_batch)
+        begin_chunk(check);
+    const char *wrong;
+    if (!ttd_references_check(&check->references, &reader->allocator, batch, &wrong))
+        return no_memory(reader, error);
+    check->redefines |= check->references.redefines;
+    if (!check->wrong)
+        check->wrong = wrong;
+    if (batch->kind == TTD_KIND_LOSSES)
+        for (size_t i = 0; i < batch->count; i++)
+            check->lost_events = ttd_add_count(check->lost_events, batch->u.losses[i].count);
+    if (batch->kind == TTD_KIND_END)
+        check->end = *batch->u.end;
+    return TTD_OK;
+}
+
+ttd_status ttd_check_index(ttd_reader *reader, ttd_cursor payload, ttd_error *error)
+{
+    begin_chunk(&reader->check);
+    if (reader->header.kind == TTD_KIND_INDEX &&
+        !ttd_index_check_chunk(reader, payload, &reader->check.wrong))
+        return no_memory(reader, error);
+    return TTD_OK;
+}
+
+/** What is wrong with the End chunk's totals that reading does not depend on; NULL if nothing. */
+static const char *check_totals(const ttd_check *check)
+{
+    const ttd_index_check *index = &check->index;
+    if (check->damaged)
+        return NULL;
+    if (check->end.lost_events != check->verdict.lost_events)
+        return "number of lost events in the End chunk";
+    if (check->end.index_offset !=
+        (index->seen_count ? index->seen[index->seen_count - 1].offset : 0))
+        return "index_offset in the End chunk";
+    return NULL;
+}
+
+ttd_status ttd_check_chunk(ttd_reader *reader, ttd_error *error)
+{
+    ttd_check *check = &reader->check;
+    const ttd_header *header = &reader->header;
+    ttd_verdict *verdict = &check->verdict;
+    if (!ttd_index_check_see(reader, header))
+        return no_memory(reader, error);
+    verdict->lost_events = check->lost_events;
+    verdict->chunks++;
+    verdict->intact_bytes += ttd_chunk_size(header);
+    if (header->kind == TTD_KIND_EVENTS)
+        verdict->events += header->item_count;
+    if (header->kind == TTD_KIND_END) {
+        check->has_end = true;
+        if (!check->wrong)
+            check->wrong = check_totals(check);
+    }
+    if (header->number == 0 && header->kind != TTD_KIND_TRACE && !check->wrong)
+        check->wrong = "first chunk";
+    if (check->wrong)
+        report_wrong(check, header, check->wrong);
+    if (check->chunk && check->status == TTD_OK)
+        check->status = check->chunk(check->context, reader, header, reader->source.stored.data,
+                                     check->redefines);
+    return TTD_OK;
+}
+
+/** The file ends, or what can be read of it, before any End. */
+static void end_early(ttd_reader *reader, ttd_status status, const ttd_error *error)
+{
+    ttd_check *check = &reader->check;
+    ttd_error open;
+    ttd_fail(&open, TTD_ERROR_TRUNCATED, "not closed cleanly", reader->offset, TTD_NOWHERE);
+    uint64_t size = reader->source.size;
+    bool whole = status == TTD_END;
+    ttd_loss rest = {.reason = TTD_LOSS_DAMAGE,
+                     .count = TTD_UNKNOWN,
+                     .last_good = reader->position,
+                     .first_good = ttd_position_invalid()};
+    ttd_check_damage(reader, whole ? &open : error,
+                     whole || size < reader->offset ? 0 : size - reader->offset, whole ? 0 : 1);
+    /* Nobody knows what came after the last whole chunk, if anything. */
+    if (!reader->rest_is_lost)
+        ttd_check_lost(reader, &rest);
+    else
+        let_go(check);
+}
+
+void ttd_check_end(ttd_reader *reader, ttd_status status, const ttd_error *error)
+{
+    ttd_check *check = &reader->check;
+    bool has_end = reader->ended && check->has_end;
+    check->verdict.file_bytes = reader->source.size;
+    check->verdict.closed = has_end && reader->offset == reader->source.size;
+    if (!has_end && status != TTD_ERROR_UNSUPPORTED)
+        end_early(reader, status, error);
+    let_go(check);
+    check->verdict.ok = check->verdict.problems == 0 && check->verdict.closed;
+    reader->is_intact = check->verdict.ok;
+    reader->checks = false;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/** Checking everything on the way through a file: what verify, recover and verdicts rest on. */
+#ifndef TTD_READ_CHECK_H
+#define TTD_READ_CHECK_H
+
+#include <ttdtrace/reader.h>
+#include <ttdtrace/verify.h>
+
+#include "base/cursor.h"
+#include "codec/columns.h"
+#include "codec/header.h"
+#include "codec/index.h"
+
+/** What ids are defined, to check references. */
+typedef struct ttd_references {
+    /** Identifiers cannot be checked: they are another trace's, or definitions were lost. */
+    bool unknown;
+    /** The last batch defines an id that was defined before. */
+    bool redefines;
+    ttd_id strings;
+    ttd_id stacks;
+    ttd_id modules;
+    ttd_id threads;
+    ttd_id heaps;
+    uint64_t pages;
+    ttd_list_state list;
+    /** Depth of each stack, from id 1 on. */
+    uint16_t *depths;
+    size_t depths_capacity;
+} ttd_references;
+
+/**
+ * Checks the records of a batch, and takes in what they define.
+ *
+ * @param what  set to what is wrong, or NULL
+ * @return false without memory
+ */
+bool ttd_references_check(ttd_references *references, const ttd_allocator *allocator,
+                          const ttd_batch *batch, const char **what);
+
+/** What was seen of the index so far. */
+typedef struct ttd_index_check {
+    ttd_index_link *seen;
+    size_t seen_count;
+    size_t seen_capacity;
+    /** What the next index chunk must say of itself, when there was a chunk of events. */
+    ttd_index_link pending;
+    bool pending_set;
+    /** Hash of each chunk's header since the last index chunk. */
+    uint64_t *hashes;
+    size_t hash_count;
+    size_t hash_capacity;
+} ttd_index_check;
+
+struct ttd_reader;
+
+/**
+ * What is done with an intact chunk; `stored` are header->stored_size bytes. `redefines`: it
+ * defines ids a second time.
+ */
+typedef ttd_status (*ttd_check_chunk_function)(void *context, struct ttd_reader *reader,
+                                               const ttd_header *header, const uint8_t *stored,
+                                               bool redefines);
+/** What is done about a loss, in its place among the chunks. */
+typedef ttd_status (*ttd_check_loss_function)(void *context, struct ttd_reader *reader,
+                                              const ttd_loss *loss);
+
+/** The state of a check; see ttd_check_begin(). */
+typedef struct ttd_check {
+    /** All may be NULL. The first status of a function that is not TTD_OK ends the reading. */
+    ttd_problem_function function;
+    void *function_context;
+    ttd_check_chunk_function chunk;
+    ttd_check_loss_function loss;
+    void *context;
+    ttd_status status;
+
+    ttd_verdict verdict;
+    ttd_references references;
+    ttd_index_check index;
+    /** Something is missing, so that totals cannot be checked. */
+    bool damaged;
+    /** Of the chunk at hand: the first thing that it says and that is not so, or NULL; whether it
+     * defines ids again; lost_events with those of its records. */
+    const char *wrong;
+    bool redefines;
+    uint64_t lost_events;
+    bool has_end;
+    ttd_end end;
+    /** The last problem, as long as it is not known how many events are missing with it. */
+    bool is_held;
+    ttd_problem held;
+} ttd_check;
+
+/** Starts a check of the whole file; the reader is before its first chunk. */
+void ttd_check_begin(struct ttd_reader *reader);
+
+/** Releases everything; the functions stay. */
+void ttd_check_free(struct ttd_reader *reader);
+
+/** Notes damage: so many bytes and chunks were passed over. */
+void ttd_check_damage(struct ttd_reader *reader, const ttd_error *error, uint64_t bytes,
+                      uint64_t chunks);
+
+/** Notes the loss that was made of the damage noted since the last one. */
+void ttd_check_lost(struct ttd_reader *reader, const ttd_loss *loss);
+
+/** Checks a batch of the chunk at hand; TTD_ERROR_NO_MEMORY. */
+ttd_status ttd_check_batch(struct ttd_reader *reader, const ttd_batch *batch, ttd_error *error);
+
+/** Checks the payload of an index chunk, which is the chunk at hand; TTD_ERROR_NO_MEMORY. */
+ttd_status ttd_check_index(struct ttd_reader *reader, ttd_cursor payload, ttd_error *error);
+
+/** Takes in the chunk at hand, all of which is intact; TTD_ERROR_NO_MEMORY. */
+ttd_status ttd_check_chunk(struct ttd_reader *reader, ttd_error *error);
+
+/** Completes the verdict: the reading has come to its end with `status` and `error`. */
+void ttd_check_end(struct ttd_reader *reader, ttd_status status, const ttd_error *error);
+
+/** Checks an index chunk against the chunks seen. `what` as above; false without memory. */
+bool ttd_index_check_chunk(struct ttd_reader *reader, ttd_cursor payload, const char **what);
+
+/** Takes in a chunk. False without memory. */
+bool ttd_index_check_see(struct ttd_reader *reader, const ttd_header *header);
+
+#endif
