@@ -71,6 +71,8 @@ int session_names(session *work, bool are_needed)
         status = check_patterns(work, "--include", &work->options.view.include);
     if (status == STATUS_OK)
         status = check_patterns(work, "--exclude", &work->options.view.exclude);
+    if (status == STATUS_OK)
+        status = check_patterns(work, "--skip", &work->options.view.skip);
     return status;
 }
 

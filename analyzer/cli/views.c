@@ -11,6 +11,7 @@ const struct option views_options[] = {{"limit", required_argument, NULL, OPTION
                                        {"by", required_argument, NULL, OPTION_BY},
                                        {"tree", required_argument, NULL, OPTION_TREE},
                                        {"depth", required_argument, NULL, OPTION_DEPTH},
+                                       {"skip", required_argument, NULL, OPTION_SKIP},
                                        {NULL, 0, NULL, 0}};
 
 const struct option filter_options[] = {{"include", required_argument, NULL, OPTION_INCLUDE},
@@ -62,6 +63,8 @@ bool views_take(view_options *options, int option, const char *argument)
         return take_shape(argument, &options->shape);
     case OPTION_DEPTH:
         return number_parse(argument, &options->depth) && options->depth;
+    case OPTION_SKIP:
+        return take_pattern(argument, &options->skip);
     case OPTION_INCLUDE:
         return take_pattern(argument, &options->include);
     case OPTION_EXCLUDE:

@@ -15,6 +15,7 @@ enum {
     OPTION_BY = OPTION_VIEWS,
     OPTION_TREE,
     OPTION_DEPTH,
+    OPTION_SKIP,
     OPTION_INCLUDE,
     OPTION_EXCLUDE,
     OPTION_VIEW_LIMIT,
@@ -39,7 +40,10 @@ const char *views_check(view_options *options, const report_format *format);
     "                          0 for all). Totals count all\n"                                     \
     "      --by KEY            group by stack (the default), function, file, module, thread\n"     \
     "                          or heap. Function, file and module are those of the last\n"         \
-    "                          call that is of no allocation function\n"
+    "                          call that is of the program: of no C or C++ library and\n"          \
+    "                          no common wrapper of malloc()\n"                                    \
+    "      --skip FUNCTION     take FUNCTION for one that allocates, and begin stacks with\n"      \
+    "                          what calls it; may have '*' and '?', and be repeated\n"
 
 #define VIEWS_TREES_HELP                                                                           \
     "      --tree ORDER        a tree of calls: top-down, from main() on, or bottom-up, from\n"    \

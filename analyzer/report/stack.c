@@ -7,6 +7,14 @@
 #include "report/escape.h"
 #include "symbols/runtime.h"
 
+/* Leaves out the frames that the options skip. */
+static void skip(frame_list *list, size_t count)
+{
+    list->count -= count;
+    if (count)
+        memmove(list->items, list->items + count, list->count * sizeof *list->items);
+}
+
 void report_expand(report *to, ttd_id stack)
 {
     /* What is shown is what was asked for: it is not counted. */
@@ -14,8 +22,10 @@ void report_expand(report *to, ttd_id stack)
     to->names->stacks.steps = NULL;
     ttd_status status = frame_list_expand(&to->frames, to->names, stack);
     to->names->stacks.steps = steps;
-    if (status == TTD_OK)
+    if (status == TTD_OK) {
+        skip(&to->frames, view_skipped(to->view, &to->frames));
         return;
+    }
     to->frames.count = 0;
     to->status = status;
 }

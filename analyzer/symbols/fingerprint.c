@@ -99,38 +99,13 @@ static bool is_nothing(fingerprint value)
     return !value.high && !value.low;
 }
 
-static bool begins(ttd_string text, const char *word)
-{
-    size_t size = strlen(word);
-    return text.size >= size && memcmp(text.data, word, size) == 0;
-}
-
-/* Whether a canonical name is of std; `is_mixed` if it is in the library's file for some builds. */
-static bool is_library(ttd_string name, bool *is_mixed)
-{
-    static const char *const inner[] = {"__cxx11::", "__1::", "basic_"};
-    *is_mixed = false;
-    if (begins(name, "__gnu_cxx::"))
-        return true;
-    if (!begins(name, "std::"))
-        return false;
-    name = (ttd_string){name.data + 5, name.size - 5};
-    for (size_t i = 0; i < sizeof inner / sizeof inner[0]; i++) {
-        if (!begins(name, inner[i]))
-            continue;
-        *is_mixed = i == 2;
-        name = (ttd_string){name.data + strlen(inner[i]), name.size - strlen(inner[i])};
-    }
-    return true;
-}
-
 /* Describes a frame with a name, by its canonical form; of std without template arguments. */
 static ttd_status describe_name(fingerprinter *work, const frame *item, fingerprint_item *found)
 {
     bool is_mixed;
     ttd_string name = definitions_canonical(work->names, item->name);
     found->kind = ITEM_PROGRAM;
-    if (is_library(name, &is_mixed)) {
+    if (runtime_has_function(name, &is_mixed)) {
         ttd_status status =
             grow_array((void **)&work->text, &work->text_capacity, name.size + 1, 1);
         if (status != TTD_OK)

@@ -61,6 +61,24 @@ bool runtime_begins(const frame *item)
     return false;
 }
 
+bool runtime_has_function(ttd_string canonical, bool *is_mixed)
+{
+    static const char *const inner[] = {"__cxx11::", "__1::", "basic_"};
+    *is_mixed = false;
+    if (begins(canonical, "__gnu_cxx::"))
+        return true;
+    if (!begins(canonical, "std::"))
+        return false;
+    ttd_string name = {canonical.data + 5, canonical.size - 5};
+    for (size_t i = 0; i < sizeof inner / sizeof inner[0]; i++) {
+        if (!begins(name, inner[i]))
+            continue;
+        *is_mixed = i == 2;
+        name = (ttd_string){name.data + strlen(inner[i]), name.size - strlen(inner[i])};
+    }
+    return true;
+}
+
 bool runtime_is_main(const frame *item)
 {
     return equals(item->symbol, "main") && !runtime_has_module(item->module);

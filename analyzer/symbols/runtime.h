@@ -11,6 +11,14 @@ bool runtime_has_module(ttd_string path);
 /** Whether a frame is one that every thread or process begins with. */
 bool runtime_begins(const frame *item);
 
+/**
+ * Whether a function, by its canonical name, is of the C++ library's headers, whatever module it is
+ * in.
+ *
+ * @param is_mixed  set to whether it is in the library's module in some builds: of strings, streams
+ */
+bool runtime_has_function(ttd_string canonical, bool *is_mixed);
+
 /** Whether a frame is the program's main(). */
 bool runtime_is_main(const frame *item);
 

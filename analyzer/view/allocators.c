@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "view/glob.h"
+
 /* Whole names. */
 static const char *const functions[] = {
     "malloc",         "calloc",        "realloc",       "reallocarray",   "memalign",
@@ -19,6 +21,64 @@ static const char *const prefixes[] = {"operator new(",
                                        "__gnu_cxx::__alloc_traits<",
                                        "std::__1::allocator<",
                                        "std::__1::allocator_traits<"};
+
+/* Functions of programs and libraries that only pass memory on, as patterns of canonical names. */
+static const char *const wrappers[] = {
+    /* GNU programs, and what others call alike */
+    "xmalloc", "xzalloc", "xcalloc", "xrealloc", "xreallocarray", "x*nrealloc", "x2realloc",
+    "xnmalloc", "xcharalloc", "xpalloc", "ximalloc", "xicalloc", "xirealloc", "xmemdup", "ximemdup",
+    "xstrdup", "xstrndup", "xmemdupz", "do_xmalloc", "xmallocz", "xvasprintf", "xasprintf",
+    "safe_malloc", "safe_calloc", "safe_realloc", "safe_strdup", "emalloc", "ecalloc", "erealloc",
+    "estrdup",
+    /* GLib, GTK, talloc */
+    "g_malloc*", "g_try_malloc*", "g_realloc*", "g_try_realloc*", "g_slice_alloc*", "g_slice_copy",
+    "g_strdup", "g_strndup", "g_memdup*", "g_aligned_alloc*", "g_rc_box_alloc*",
+    "g_atomic_rc_box_alloc*", "_talloc*", "talloc_*alloc*", "__talloc*",
+    /* Redis and its relatives, hiredis */
+    "zmalloc*", "zcalloc*", "zrealloc*", "ztrymalloc*", "ztrycalloc*", "ztryrealloc*", "zstrdup",
+    "valkey_malloc*", "valkey_calloc*", "valkey_realloc*", "hi_malloc", "hi_calloc", "hi_realloc",
+    "hi_strdup", "s_malloc*", "s_realloc*", "s_trymalloc*", "s_tryrealloc*",
+    /* Perl, Python, Ruby, PHP, Lua, Tcl */
+    "Perl_safesys*", "Perl_malloc", "Perl_calloc", "Perl_realloc", "Perl_savepv*", "PyMem_*alloc",
+    "PyMem_Malloc", "PyMem_Calloc", "PyMem_Realloc", "PyMem_Raw*", "PyObject_Malloc",
+    "PyObject_Calloc", "PyObject_Realloc", "_PyMem_*", "_PyObject_Malloc", "_PyObject_Calloc",
+    "_PyObject_Realloc", "pymalloc_alloc", "ruby_xmalloc*", "ruby_xcalloc*", "ruby_xrealloc*",
+    "objspace_xmalloc*", "objspace_xcalloc*", "objspace_xrealloc*", "rb_*_xmalloc*", "_emalloc*",
+    "_safe_emalloc*", "_ecalloc*", "_erealloc*", "_safe_erealloc*", "_estrdup*", "_estrndup*",
+    "__zend_malloc", "__zend_calloc", "__zend_realloc", "zend_mm_alloc*", "l_alloc", "luaM_malloc_",
+    "luaM_realloc_", "luaM_saferealloc_", "Tcl_Alloc", "Tcl_Realloc", "TclpAlloc", "TclpRealloc",
+    /* SQLite, PostgreSQL, MariaDB */
+    "sqlite3Malloc*", "sqlite3_malloc*", "sqlite3Realloc*", "sqlite3_realloc*", "sqlite3MemMalloc",
+    "sqlite3MemRealloc", "sqlite3DbMalloc*", "sqlite3DbRealloc*", "sqlite3DbStrDup",
+    "sqlite3DbStrNDup", "dbMallocRawFinish", "dbReallocFinish", "mallocWithAlarm", "palloc",
+    "palloc0", "palloc_extended", "repalloc*", "pstrdup", "MemoryContextAlloc*",
+    "MemoryContextStrdup", "AllocSetAlloc*", "AllocSetRealloc", "my_malloc", "my_realloc",
+    "my_strdup",
+    /* nginx, APR, OpenSSL, curl, libxml2 */
+    "ngx_alloc", "ngx_calloc", "ngx_memalign", "ngx_palloc*", "ngx_pnalloc", "ngx_pcalloc",
+    "apr_palloc*", "apr_pcalloc*", "allocator_alloc", "CRYPTO_malloc", "CRYPTO_zalloc",
+    "CRYPTO_calloc", "CRYPTO_realloc", "CRYPTO_clear_realloc", "CRYPTO_aligned_alloc",
+    "CRYPTO_strdup", "CRYPTO_strndup", "CRYPTO_memdup", "curl_dbg_*alloc", "xmlMallocLoc",
+    "xmlReallocLoc", "xmlMemMalloc", "xmlMemRealloc",
+    /* Other allocators' names, and those of Rust */
+    "je_malloc", "je_calloc", "je_realloc", "je_memalign", "je_aligned_alloc", "je_posix_memalign",
+    "je_valloc", "je_mallocx", "je_rallocx", "tc_malloc", "tc_calloc", "tc_realloc", "mi_malloc*",
+    "mi_zalloc*", "mi_calloc*", "mi_realloc*", "__rust_alloc*", "__rust_realloc", "__rdl_alloc*",
+    "__rdl_realloc", "alloc::alloc::*", "alloc::raw_vec::*", "*ascore::alloc::Allocator>::*",
+    "hashbrown::raw::alloc::*",
+    /* Frameworks of C++ */
+    "operator new", "operator new[]", "qMallocAligned", "QArrayData::allocate*",
+    "QArrayData::reallocate*", "llvm::safe_malloc", "llvm::safe_calloc", "llvm::safe_realloc",
+    "llvm::allocate_buffer", "boost::pool*::malloc"};
+
+bool allocators_wrap(ttd_string canonical)
+{
+    for (size_t i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++) {
+        if (glob_match(GLOB_STARS, (ttd_string){wrappers[i], strlen(wrappers[i])}, canonical))
+            return true;
+    }
+    return false;
+}
 
 bool allocators_have(ttd_string function)
 {

@@ -6,8 +6,8 @@
 
 #include "base/grow.h"
 #include "symbols/names.h"
-#include "view/allocators.h"
 #include "view/glob.h"
+#include "view/view_parts.h"
 
 void view_init(view *shown, const view_options *options, definitions *names)
 {
@@ -24,6 +24,7 @@ void view_free(view *shown)
     map_free(&shown->site_index);
     stack_memo_free(&shown->verdicts);
     stack_memo_free(&shown->callers);
+    stack_memo_free(&shown->own_callers);
     stack_memo_free(&shown->label_counts);
     frame_list_free(&shown->scratch);
     free(shown->sites);
@@ -74,7 +75,8 @@ static label_kind kind_of_frames(view_key by)
 
 static ttd_status add_frame(view *shown, const frame *item)
 {
-    view_frame added = {.allocates = allocators_have(item->function),
+    view_frame added = {.allocates = view_is_skipped(shown, item),
+                        .is_own = view_has_own(shown, item),
                         .is_included = matches(&shown->options.include, item),
                         .is_excluded = matches(&shown->options.exclude, item)};
     view_label name = label_of_frame(kind_of_frames(shown->options.by), item);
@@ -119,9 +121,8 @@ static ttd_status meet(void *context, const ttd_stack *stack)
     return view_find_site(context, stack, &site);
 }
 
-static ttd_status find_fact(view *shown, stack_memo *memo, ttd_id stack,
-                            ttd_status (*find)(void *, const ttd_stack *, uint32_t, uint32_t *),
-                            uint32_t *fact)
+ttd_status view_find_fact(view *shown, stack_memo *memo, ttd_id stack, view_fact_finder *find,
+                          uint32_t *fact)
 {
     stack_memo_finder finder = {.context = shown, .meet = meet, .find = find};
     return stack_memo_find(memo, &shown->names->stacks, stack, &finder, fact);
@@ -152,7 +153,7 @@ static ttd_status find_verdict(void *context, const ttd_stack *stack, uint32_t a
 ttd_status view_wants(view *shown, ttd_id stack, bool *is_wanted)
 {
     uint32_t fact;
-    ttd_status status = find_fact(shown, &shown->verdicts, stack, find_verdict, &fact);
+    ttd_status status = view_find_fact(shown, &shown->verdicts, stack, find_verdict, &fact);
     if (status == TTD_OK)
         *is_wanted = !(fact & STACK_IS_EXCLUDED) &&
                      (fact & STACK_IS_INCLUDED || !shown->options.include.count);
@@ -182,40 +183,6 @@ view_label view_row_label(const view *shown, heap_key key)
     static const label_kind kinds[] = {LABEL_NONE,   LABEL_NONE,   LABEL_FILE,
                                        LABEL_MODULE, LABEL_THREAD, LABEL_HEAP};
     return (view_label){.kind = kinds[shown->options.by], .number = key.other};
-}
-
-/* What find_caller() finds where all frames are of allocation functions. */
-#define NO_CALLER UINT32_MAX
-
-/* The stack whose frame is the last call that is of no allocation function: its number plus 1. */
-static ttd_status find_caller(void *context, const ttd_stack *stack, uint32_t above, uint32_t *fact)
-{
-    view *shown = context;
-    view_site site;
-    ttd_status status = view_find_site(shown, stack, &site);
-    *fact = above ? above : NO_CALLER;
-    for (size_t i = 0; i < site.count && status == TTD_OK; i++) {
-        if (!shown->frames[site.first + i].allocates && stack->id < NO_CALLER - 1)
-            *fact = stack->id + 1;
-    }
-    return status;
-}
-
-ttd_status view_find_caller(view *shown, ttd_id stack, ttd_stack *caller, view_site *site)
-{
-    uint32_t fact;
-    ttd_status status = find_fact(shown, &shown->callers, stack, find_caller, &fact);
-    if (status != TTD_OK || !fact)
-        return status == TTD_OK ? TTD_END : status;
-    /* A stack of nothing else has been cut. */
-    status = definitions_stack(shown->names, fact == NO_CALLER ? stack : fact - 1, caller);
-    if (status == TTD_OK)
-        status = view_find_site(shown, caller, site);
-    while (status == TTD_OK && fact != NO_CALLER && shown->frames[site->first].allocates) {
-        site->first++;
-        site->count--;
-    }
-    return status;
 }
 
 /* The number plus 1; UINT32_MAX for that and more. */
@@ -249,7 +216,7 @@ static ttd_status find_label_count(void *context, const ttd_stack *stack, uint32
 ttd_status view_count_labels(view *shown, ttd_id stack, uint64_t *count)
 {
     uint32_t fact;
-    ttd_status status = find_fact(shown, &shown->label_counts, stack, find_label_count, &fact);
+    ttd_status status = view_find_fact(shown, &shown->label_counts, stack, find_label_count, &fact);
     if (status == TTD_OK && !fact)
         return TTD_END;
     if (status == TTD_OK)
@@ -265,30 +232,48 @@ static ttd_status find_label(view *shown, heap_key key, uint32_t *index)
         return labels_add(&shown->labels, &name, index);
     ttd_stack caller;
     view_site site;
-    ttd_status status = view_find_caller(shown, key.stack, &caller, &site);
+    ttd_status status = view_find_own_caller(shown, key.stack, &caller, &site);
     if (status == TTD_OK)
         *index = shown->frames[site.first].label;
     return status == TTD_END ? labels_add(&shown->labels, &name, index) : status;
+}
+
+/* What a row is merged by: a label, or by stack what is left of it. */
+static ttd_status find_key(view *shown, heap_key *key)
+{
+    if (shown->options.by != VIEW_BY_STACK) {
+        uint32_t label;
+        ttd_status status = find_label(shown, *key, &label);
+        if (status == TTD_OK)
+            *key = (heap_key){TTD_NONE, label};
+        return status;
+    }
+    ttd_stack caller;
+    view_site site;
+    ttd_status status = view_find_caller(shown, key->stack, &caller, &site);
+    if (status == TTD_OK)
+        key->stack = caller.id;
+    return status == TTD_END ? TTD_OK : status;
 }
 
 static ttd_status merge_rows(view *shown, const heap_rows *rows, hash_map *groups)
 {
     size_t count = 0;
     for (size_t i = 0; i < *rows->count; i++) {
-        uint32_t label;
-        ttd_status status = find_label(shown, *heap_row(rows, i), &label);
+        heap_key key = *heap_row(rows, i);
+        ttd_status status = find_key(shown, &key);
         if (status != TTD_OK)
             return status;
-        uint32_t group = map_get(groups, label, 0);
+        uint32_t group = map_get(groups, key.stack, key.other);
         if (group != MAP_NONE) {
             rows->merge(heap_row(rows, group), heap_row(rows, i));
             continue;
         }
-        status = map_set(groups, label, 0, (uint32_t)count);
+        status = map_set(groups, key.stack, key.other, (uint32_t)count);
         if (status != TTD_OK)
             return status;
         memmove(heap_row(rows, count), heap_row(rows, i), rows->size);
-        *heap_row(rows, count++) = (heap_key){TTD_NONE, label};
+        *heap_row(rows, count++) = key;
     }
     *rows->count = count;
     return TTD_OK;
@@ -296,7 +281,7 @@ static ttd_status merge_rows(view *shown, const heap_rows *rows, hash_map *group
 
 ttd_status view_group(view *shown, const heap_rows *rows)
 {
-    if (shown->options.by == VIEW_BY_STACK)
+    if (shown->options.by == VIEW_BY_STACK && !shown->options.skip.count)
         return TTD_OK;
     hash_map groups;
     map_init(&groups);

@@ -37,6 +37,8 @@ typedef struct view_options {
     view_patterns include;
     /** But none with a frame that matches one of these. */
     view_patterns exclude;
+    /** Functions that are taken for allocation functions; stacks begin with what calls these. */
+    view_patterns skip;
     /** Groups to show, or branches of each in a tree. */
     size_t limit;
 } view_options;
@@ -45,6 +47,9 @@ typedef struct view_options {
 typedef struct view_frame {
     uint32_t label;
     bool allocates;
+    /** Of the program, and no wrapper of an allocation function; only known by function, by file
+     * and by module. */
+    bool is_own;
     bool is_included;
     bool is_excluded;
 } view_frame;
@@ -71,6 +76,8 @@ typedef struct view {
     /** By stack: what the patterns say, and its last call that is of no allocation function. */
     stack_memo verdicts;
     stack_memo callers;
+    /** Its last call that is of the program's own functions. */
+    stack_memo own_callers;
     /** How many labels it has outward, where those that are the same and follow each other are one
      * if they are of files or modules. */
     stack_memo label_counts;
@@ -92,6 +99,13 @@ heap_split view_split(const view_options *options);
  * @return TTD_OK, TTD_END (the stack is not defined), TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */
 ttd_status view_find_caller(view *shown, ttd_id stack, ttd_stack *caller, view_site *site);
+
+/** The same of the last call that is of the program's own functions; if there is none, as
+ * view_find_caller(). */
+ttd_status view_find_own_caller(view *shown, ttd_id stack, ttd_stack *caller, view_site *site);
+
+/** How many frames of a list, from the first on, are left out because of view_options.skip. */
+size_t view_skipped(const view *shown, const frame_list *list);
 
 /** How many labels a stack has, see view->label_counts. Statuses as view_find_caller(). */
 ttd_status view_count_labels(view *shown, ttd_id stack, uint64_t *count);
@@ -127,7 +141,8 @@ view_label view_row_label(const view *shown, heap_key key);
 
 /**
  * Merges rows that have in common what the options say, and orders them. Afterwards
- * view_find_label() tells what their keys are; by stack, they are stacks as before.
+ * view_find_label() tells what their keys are; by stack, they are stacks as before, or what is left
+ * of them by view_options.skip.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */

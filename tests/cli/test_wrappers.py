@@ -66,5 +66,93 @@ class Short(TestCase):
         self.assertIn("_start", folded)
 
 
+def wrapped():
+    """Four call sites of a program, all but one behind wrappers; main() calls work()."""
+    script = Script()
+    for number, path in enumerate(("/opt/app/demo", "/usr/lib/libc.so.6")):
+        begin = (number + 1) << 24
+        script.add("module", path=path, bias=begin, begin=begin, end=begin + 0x10000,
+                   position="0:0")
+    script.add("thread", os=1, position="0:0").add("heap", name="malloc")
+    # Of each stack: its parent, and the frames at its address.
+    stacks = ((0, 1, "main@main.c@1"),                                 # 1
+              (1, 1, "work@work.c@1"),                                 # 2
+              (2, 1, "ztrymalloc_usable_internal@zmalloc.c@1,zmalloc@zmalloc.c@9"),  # 3
+              (2, 1, "zrealloc@zmalloc.c@3"),                          # 4
+              (1, 1, "my_alloc@my.c@7"),                               # 5
+              (5, 1, "xmalloc@x.c@3"),                                 # 6
+              (2, 2, "strdup@strdup.c@42"),                            # 7
+              (2, 1, f"{PUSH}@vector@5,refill@work.c@70"),             # 8
+              (0, 2, "strdup@strdup.c@42"))                            # 9
+    for number, (parent, module, frames) in enumerate(stacks):
+        script.add("stack", parent=parent, module=module, offset=0x10 * (number + 1))
+        script.add("symbol", module=module, offset=0x10 * (number + 1), frames=frames)
+    for number, stack in enumerate((3, 4, 6, 7, 8, 9)):
+        script.alloc(0x1000 * (number + 1), 1 << number, stack=stack)
+    return script.close()
+
+
+class Wrappers(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.trace = self.write(wrapped())
+
+    def sums(self, member, *arguments):
+        return {group[member]: group["bytes"] for group in
+                self.json_of("leaks", self.trace, *arguments)["groups"]}
+
+    def test_first_function_of_the_program(self):
+        self.assertEqual(self.sums("function", "--by", "function"),
+                         {"work": 1 + 2 + 8, "my_alloc": 4, "refill": 16, "strdup": 32})
+        self.assertEqual(self.sums("file", "--by", "file"),
+                         {"work.c": 1 + 2 + 8 + 16, "my.c": 4, "strdup.c": 32})
+        self.assertEqual(self.sums("module", "--by", "module"),
+                         {"/opt/app/demo": 31, "/usr/lib/libc.so.6": 32})
+        # Stacks are whole.
+        found = self.json_of("leaks", self.trace)["groups"]
+        self.assertEqual([f["function"] for f in found[-1]["stack"]],
+                         ["ztrymalloc_usable_internal", "zmalloc", "work", "main"])
+
+    def stacks(self, *arguments):
+        return {tuple(frame["function"] for frame in group["stack"]):
+                (group["blocks"], group["bytes"])
+                for group in self.json_of("leaks", self.trace, *arguments)["groups"]}
+
+    def test_skip(self):
+        self.assertEqual(self.sums("function", "--by", "function", "--skip", "my_alloc")["main"], 4)
+        self.assertEqual(self.stacks("--skip", "z*alloc*", "--skip", "xmalloc", "--skip", "my_?lloc"),
+                         {("work", "main"): (2, 3), ("main",): (1, 4),
+                          ("strdup", "work", "main"): (1, 8), ("strdup",): (1, 32),
+                          (PUSH_NAME, "refill", "work", "main"): (1, 16)})
+        # A part of what is inlined at one address; a name with parameters, or without.
+        self.assertIn(("zmalloc", "work", "main"),
+                      self.stacks("--skip", "ztrymalloc_usable_internal"))
+        for name in (PUSH_NAME, "std::vector*::push_back"):
+            self.assertIn(("refill", "work", "main"), self.stacks("--skip", name))
+        # What calls nothing but that remains, and a name is a whole one.
+        self.assertIn(("strdup",), self.stacks("--skip", "strdup"))
+        self.assertEqual(self.stacks("--skip", "malloc"), self.stacks())
+
+    def test_skip_everywhere(self):
+        options = ("--skip", "zmalloc", "--skip", "ztry*")
+        text = self.run_ok("leaks", *options, self.trace).text
+        self.assertNotIn("zmalloc (", text)
+        self.assertIn("1 byte in 1 block, allocated at 0:2\n    #0  work (work.c:1) in demo\n", text)
+        rows = self.run_ok("leaks", "-f", "csv", *options, self.trace).csv
+        self.assertEqual([row["stack"] for row in rows if row["bytes"] == "1"], ["work;main"])
+        self.assertIn("main;work 1\n", self.run_ok("leaks", "-f", "folded", *options,
+                                                   self.trace).text)
+        found = self.json_of("leaks", self.trace, "--tree", "bottom-up", *options)
+        self.assertEqual({n["function"] for n in found["nodes"] if not n["depth"]},
+                         {"work", "zrealloc", "xmalloc", "strdup", PUSH_NAME})
+        self.assertIn("--skip 'nothing'", run("leaks", "--skip", "nothing", self.trace).errors)
+        # Filters and baselines go by whole stacks.
+        self.assertEqual(self.stacks("--include", "zmalloc", *options),
+                         {("work", "main"): (1, 1), ("zrealloc", "work", "main"): (1, 2)})
+        path = self.path("baseline")
+        self.run_ok("leaks", "--write-baseline", path, self.trace)
+        self.assertEqual(self.stacks("--baseline", path, *options), {})
+
+
 if __name__ == "__main__":
     support.main()

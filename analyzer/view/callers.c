@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Who allocates: of a stack, what calls the functions that only hand memory on. */
+#include "symbols/runtime.h"
+#include "view/allocators.h"
+#include "view/glob.h"
+#include "view/view_parts.h"
+
+static bool is_named(const view *shown, const frame *item)
+{
+    const view_patterns *skip = &shown->options.skip;
+    ttd_string canonical = {"", 0};
+    if (skip->count && item->function.size)
+        canonical = definitions_canonical(shown->names, item->name);
+    for (size_t i = 0; i < skip->count && item->function.size; i++) {
+        if (glob_match(GLOB_STARS_AND_MARKS, skip->items[i], item->function) ||
+            glob_match(GLOB_STARS_AND_MARKS, skip->items[i], canonical))
+            return true;
+    }
+    return false;
+}
+
+bool view_is_skipped(const view *shown, const frame *item)
+{
+    return allocators_have(item->function) || is_named(shown, item);
+}
+
+bool view_has_own(const view *shown, const frame *item)
+{
+    view_key by = shown->options.by;
+    bool is_mixed;
+    if (by != VIEW_BY_FUNCTION && by != VIEW_BY_FILE && by != VIEW_BY_MODULE)
+        return true;
+    if (runtime_begins(item) || runtime_has_module(item->module) || view_is_skipped(shown, item))
+        return false;
+    if (!item->function.size)
+        return true;
+    ttd_string name = definitions_canonical(shown->names, item->name);
+    return !runtime_has_function(name, &is_mixed) && !allocators_wrap(name);
+}
+
+size_t view_skipped(const view *shown, const frame_list *list)
+{
+    size_t count = 0;
+    while (shown->options.skip.count && count < list->count &&
+           view_is_skipped(shown, &list->items[count]))
+        count++;
+    /* A stack of nothing else has been cut. */
+    return count < list->count ? count : 0;
+}
+
+/* What a finder finds where there is no such frame. */
+#define NO_CALLER UINT32_MAX
+
+static bool allocates(const view_frame *item)
+{
+    return item->allocates;
+}
+
+static bool is_foreign(const view_frame *item)
+{
+    return !item->is_own;
+}
+
+/* The number plus 1 of the last stack with a frame that is not to be left out. */
+static ttd_status find_last(view *shown, const ttd_stack *stack, uint32_t above,
+                            bool (*is_left_out)(const view_frame *), uint32_t *fact)
+{
+    view_site site;
+    ttd_status status = view_find_site(shown, stack, &site);
+    *fact = above ? above : NO_CALLER;
+    for (size_t i = 0; i < site.count && status == TTD_OK; i++) {
+        if (!is_left_out(&shown->frames[site.first + i]) && stack->id < NO_CALLER - 1)
+            *fact = stack->id + 1;
+    }
+    return status;
+}
+
+static ttd_status find_caller(void *context, const ttd_stack *stack, uint32_t above, uint32_t *fact)
+{
+    return find_last(context, stack, above, allocates, fact);
+}
+
+static ttd_status find_own_caller(void *context, const ttd_stack *stack, uint32_t above,
+                                  uint32_t *fact)
+{
+    return find_last(context, stack, above, is_foreign, fact);
+}
+
+/* Sets `caller` and `site` to those of a fact, from the first frame on that is not left out. */
+static ttd_status set_caller(view *shown, ttd_id id, bool (*is_left_out)(const view_frame *),
+                             ttd_stack *caller, view_site *site)
+{
+    ttd_status status = definitions_stack(shown->names, id, caller);
+    if (status == TTD_OK)
+        status = view_find_site(shown, caller, site);
+    while (status == TTD_OK && is_left_out && is_left_out(&shown->frames[site->first])) {
+        site->first++;
+        site->count--;
+    }
+    return status;
+}
+
+ttd_status view_find_caller(view *shown, ttd_id stack, ttd_stack *caller, view_site *site)
+{
+    uint32_t fact;
+    ttd_status status = view_find_fact(shown, &shown->callers, stack, find_caller, &fact);
+    if (status != TTD_OK || !fact)
+        return status == TTD_OK ? TTD_END : status;
+    /* A stack of nothing else has been cut. */
+    if (fact == NO_CALLER)
+        return set_caller(shown, stack, NULL, caller, site);
+    return set_caller(shown, fact - 1, allocates, caller, site);
+}
+
+ttd_status view_find_own_caller(view *shown, ttd_id stack, ttd_stack *caller, view_site *site)
+{
+    uint32_t fact;
+    ttd_status status = view_find_fact(shown, &shown->own_callers, stack, find_own_caller, &fact);
+    if (status != TTD_OK || !fact)
+        return status == TTD_OK ? TTD_END : status;
+    if (fact == NO_CALLER)
+        return view_find_caller(shown, stack, caller, site);
+    return set_caller(shown, fact - 1, is_foreign, caller, site);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/** Internals of views, private to view/. */
+#ifndef ANALYZER_VIEW_VIEW_PARTS_H
+#define ANALYZER_VIEW_VIEW_PARTS_H
+
+#include "view/view.h"
+
+/** As stack_memo_finder.find: a fact about a stack, given that of what calls it. */
+typedef ttd_status view_fact_finder(void *context, const ttd_stack *stack, uint32_t above,
+                                    uint32_t *fact);
+
+/** Sets `fact` to one about a stack, which is found once. @return TTD_OK, TTD_ERROR_NO_MEMORY,
+ * TTD_ERROR_LIMIT, and what the finder returns. */
+ttd_status view_find_fact(view *shown, stack_memo *memo, ttd_id stack, view_fact_finder *find,
+                          uint32_t *fact);
+
+/** Whether a frame is of an allocation function, or of one that is taken for that. */
+bool view_is_skipped(const view *shown, const frame *item);
+
+/** Whether a frame is one that a row may be called by, see view_frame.is_own. */
+bool view_has_own(const view *shown, const frame *item);
+
+#endif
