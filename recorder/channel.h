@@ -120,6 +120,9 @@ enum loss_counter { LOSS_OVERFLOW, LOSS_REENTRANT, LOSS_COUNTERS };
 struct thread_slot {
     alignas(64) _Atomic uint32_t state;
     uint32_t tid;
+    /* CHANNEL_NONE, or the slot of the thread that this is an inner level of: calls within calls of
+       that thread, see the preload library's struct thread. */
+    uint32_t within;
     _Atomic uint32_t first; /* first chunk */
     _Atomic uint32_t free_next;
     uint64_t sequence; /* its first fragment */

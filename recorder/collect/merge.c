@@ -94,7 +94,8 @@ static void give_up(struct process *process, struct reader *reader)
     stream_break(&reader->stream);
     reader->has_next = false;
     reader->holds = false;
-    trace_loss(process->trace, TTD_LOSS_DAMAGE, reader->thread, TTD_UNKNOWN, ttd_position_max());
+    trace_loss(process->trace, TTD_LOSS_DAMAGE, reader->thread, TTD_UNKNOWN, process->trace->last,
+               ttd_position_max());
 }
 
 static inline void begin_call(struct process *process, struct reader *reader,
@@ -161,7 +162,7 @@ static bool resolve_held(struct process *process, struct reader *reader, struct 
     return true;
 }
 
-static void define_thread(struct process *process, struct reader *reader)
+static void define_own_thread(struct process *process, struct reader *reader)
 {
     char path[64], name[32] = "";
     snprintf(path, sizeof path, "/proc/%u/task/%u/comm", process->pid, reader->tid);
@@ -176,6 +177,23 @@ static void define_thread(struct process *process, struct reader *reader)
     reader->is_defined = true;
 }
 
+static void define_thread(struct process *process, struct reader *reader)
+{
+    struct reader *outer = reader->outer != NULL ? reader->outer : reader;
+    if (!outer->is_defined)
+        define_own_thread(process, outer);
+    reader->thread = outer->thread;
+    reader->is_defined = true;
+}
+
+/* The end of a reallocation that was written as if it had none. */
+static void lose_late(struct process *process, struct reader *reader, ttd_position position)
+{
+    ttd_position last = process->trace->last;
+    bool is_behind = ttd_position_compare(position, last) > 0;
+    trace_loss(process->trace, TTD_LOSS_LATE, reader->thread, 1, last, is_behind ? position : last);
+}
+
 /* Begins with the reader's next record: writes it, or holds it until it is known how it ended. */
 static inline void begin(struct process *process, struct reader *reader)
 {
@@ -188,7 +206,7 @@ static inline void begin(struct process *process, struct reader *reader)
         define_thread(process, reader);
     unsigned kind = parsed.shape->kind;
     if (kind == CALL_END) { /* of a reallocation that was not waited for */
-        trace_loss(process->trace, TTD_LOSS_LATE, reader->thread, 1, stamped_step(reader, &parsed));
+        lose_late(process, reader, stamped_step(reader, &parsed));
         consume(reader);
         return;
     }
@@ -265,7 +283,11 @@ static void fill_queue(struct queue *queue, struct process *process, struct host
         sift_down(queue, i);
 }
 
-static void report_losses(struct process *process, struct reader *reader, uint64_t bound)
+/*
+ * Calls that were lost between the last look at the counters and this one. Whatever is stamped from
+ * now on begins a fragment, or goes on with the newest one.
+ */
+static void report_losses(struct process *process, struct reader *reader, const struct host *host)
 {
     static const ttd_loss_reason reasons[LOSS_COUNTERS] = {
         [LOSS_OVERFLOW] = TTD_LOSS_OVERFLOW,
@@ -273,13 +295,18 @@ static void report_losses(struct process *process, struct reader *reader, uint64
     };
     const struct thread_slot *slot = reader->shared;
     for (int i = 0; i < LOSS_COUNTERS; i++) {
-        uint64_t lost = atomic_load_explicit(&slot->lost[i], memory_order_relaxed);
+        uint64_t lost = atomic_load_explicit(&slot->lost[i], memory_order_acquire);
         if (lost == reader->lost[i])
             continue;
-        ttd_position good = {bound < TTD_SEQUENCE_MAX ? bound : TTD_SEQUENCE_MAX, 0};
-        trace_loss(process->trace, reasons[i], reader->thread, lost - reader->lost[i], good);
+        uint64_t newest = atomic_load(&host->channel->sequence);
+        ttd_position good = ttd_position_max();
+        if (newest < TTD_SEQUENCE_MAX)
+            good = (ttd_position){newest + 1, 0};
+        trace_loss(process->trace, reasons[i], reader->thread, lost - reader->lost[i],
+                   reader->checked, good);
         reader->lost[i] = lost;
     }
+    reader->checked = process->trace->last;
 }
 
 size_t process_merge(struct process *process, struct host *host, uint64_t bound)
@@ -287,7 +314,7 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
     size_t taken = 0;
     struct queue queue = {process->queue, 0};
     for (size_t i = 0; i < process->reader_count; i++)
-        report_losses(process, process->readers[i], bound);
+        report_losses(process, process->readers[i], host);
     fill_queue(&queue, process, host);
     while (queue.count > 0 && queue.items[0].sequence <= bound) {
         struct queued *first = &queue.items[0];

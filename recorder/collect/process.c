@@ -35,11 +35,38 @@ void process_free(struct process *process)
     free(process);
 }
 
-bool process_add_thread(struct process *process, struct host *host, uint32_t slot)
+/* The thread of a slot, if it is known to be one of the process; else NULL. */
+static struct reader *find_reader(const struct process *process, uint32_t slot)
 {
     for (size_t i = 0; i < process->reader_count; i++)
         if (process->readers[i]->slot == slot)
-            return true; /* somebody has reset its state */
+            return process->readers[i];
+    return NULL;
+}
+
+/* An inner level's calls are those of its thread. That one began before it. */
+static void join_thread(struct process *process, struct host *host, struct reader *reader,
+                        uint32_t slot)
+{
+    if (slot == CHANNEL_NONE || slot > CHANNEL_THREADS || slot == reader->slot)
+        return;
+    const struct thread_slot *shared = channel_thread(&host->view, slot);
+    if (shared == NULL)
+        return;
+    uint32_t state = atomic_load(&shared->state);
+    if (state == (SLOT_READY | process->slot << SLOT_PROCESS))
+        process_add_thread(process, host, slot);
+    struct reader *outer = find_reader(process, slot);
+    if (outer == NULL || outer->outer != NULL || outer->tid != reader->tid)
+        return;
+    reader->outer = outer;
+    outer->inner++;
+}
+
+bool process_add_thread(struct process *process, struct host *host, uint32_t slot)
+{
+    if (find_reader(process, slot) != NULL)
+        return true; /* somebody has reset its state */
     struct reader *reader = calloc(1, sizeof *reader);
     if (reader == NULL)
         return false;
@@ -61,10 +88,12 @@ bool process_add_thread(struct process *process, struct host *host, uint32_t slo
     reader->slot = slot;
     reader->shared = shared;
     reader->tid = shared->tid;
+    reader->checked = process->trace->last;
     reader->sequence = shared->sequence;
     reader->operands[OPERAND_ONE] = 1;
     process->readers[process->reader_count++] = reader;
     atomic_fetch_xor(&shared->state, SLOT_READY ^ SLOT_KNOWN);
+    join_thread(process, host, reader, shared->within);
     return true;
 }
 
@@ -77,7 +106,9 @@ static ttd_position reader_position(const struct reader *reader)
 static void remove_reader(struct process *process, struct host *host, size_t index)
 {
     struct reader *reader = process->readers[index];
-    if (reader->thread != TTD_NONE)
+    if (reader->outer != NULL)
+        reader->outer->inner--;
+    else if (reader->thread != TTD_NONE)
         trace_thread_end(process->trace, reader_position(reader), reader->thread);
     stream_close(&reader->stream, host, &reader->shared->first);
     host_free_thread(host, reader->slot);
@@ -94,7 +125,8 @@ void process_reap_threads(struct process *process, struct host *host)
 {
     for (size_t i = process->reader_count; i-- > 0;) {
         struct reader *reader = process->readers[i];
-        if (reader->holds || reader->has_next || thread_exists(process, reader))
+        if (reader->holds || reader->has_next || reader->inner != 0 ||
+            thread_exists(process, reader))
             continue;
         /* Gone: so what is published now is all there will be. */
         reader->has_next =
@@ -134,13 +166,17 @@ void process_drain(struct process *process, struct host *host)
     process->dead = true;
     while (process_merge(process, host, UINT64_MAX - 1) != 0)
         host_tick(host);
+    for (size_t i = process->reader_count; i-- > 0;)
+        if (process->readers[i]->outer != NULL)
+            remove_reader(process, host, i);
     while (process->reader_count > 0)
         remove_reader(process, host, process->reader_count - 1);
     sweep_slots(process, host);
     struct process_slot *slot = channel_process(&host->view, process->slot);
     uint64_t lost = atomic_load(&slot->lost);
     if (lost != 0)
-        trace_loss(process->trace, TTD_LOSS_OVERFLOW, TTD_NONE, lost, ttd_position_max());
+        trace_loss(process->trace, TTD_LOSS_OVERFLOW, TTD_NONE, lost, (ttd_position){0, 0},
+                   ttd_position_max());
     stream_close(&process->log, host, &slot->log);
     host_free_process(host, process->slot);
 }

@@ -18,6 +18,8 @@ struct reader {
     uint32_t slot;
     struct thread_slot *shared; /* that slot */
     uint32_t tid;
+    struct reader *outer; /* of the thread that this is an inner level of; or NULL */
+    uint32_t inner;       /* how many are inner levels of this one */
     ttd_id thread; /* in the trace; TTD_NONE before its first event, or if there is no trace */
     bool is_defined;
     struct stream stream;
@@ -32,6 +34,7 @@ struct reader {
     ttd_event held;
     uint64_t operands[CALL_OPERANDS];
     uint64_t lost[LOSS_COUNTERS];
+    ttd_position checked; /* the trace's last position when `lost` was looked at */
     /* Ids of the stack and of all stacks below, outermost first. */
     uint32_t depth;
     ttd_id path[STACK_DEPTH_MAX];

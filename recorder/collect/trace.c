@@ -227,7 +227,7 @@ ttd_id trace_new_stack(struct trace *trace, ttd_id parent, uint64_t pc)
 
 void trace_late(struct trace *trace, const ttd_event *event)
 {
-    trace_loss(trace, TTD_LOSS_LATE, event->thread, 1, trace->last);
+    trace_loss(trace, TTD_LOSS_LATE, event->thread, 1, ttd_event_position(event), trace->last);
 }
 
 void trace_unwritten(struct trace *trace, ttd_status status)
@@ -238,15 +238,13 @@ void trace_unwritten(struct trace *trace, ttd_status status)
 }
 
 void trace_loss(struct trace *trace, ttd_loss_reason reason, ttd_id thread, uint64_t count,
-                ttd_position first_good)
+                ttd_position last_good, ttd_position first_good)
 {
-    /* What is written may be beyond where the thread was when it lost calls. */
-    bool is_ahead = ttd_position_compare(trace->last, first_good) > 0;
     ttd_loss loss = {.reason = reason,
                      .thread = thread,
                      .count = count,
-                     .last_good = is_ahead ? first_good : trace->last,
-                     .first_good = is_ahead ? trace->last : first_good};
+                     .last_good = last_good,
+                     .first_good = first_good};
     if (trace->writer != NULL)
         trace_check(trace, ttd_writer_loss(trace->writer, &loss));
     if (count != TTD_UNKNOWN)

@@ -100,8 +100,9 @@ static inline void trace_event(struct trace *trace, const ttd_event *event, ttd_
     trace->releases += event->action == TTD_ACTION_FREE;
 }
 
+/* Calls are missing between two positions, the first of which is not behind the second. */
 void trace_loss(struct trace *trace, ttd_loss_reason reason, ttd_id thread, uint64_t count,
-                ttd_position first_good);
+                ttd_position last_good, ttd_position first_good);
 /* The blocks that the runtimes keep for themselves, or some of them; sorts `addresses`. */
 void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count, bool is_all);
 void trace_flush(struct trace *trace);

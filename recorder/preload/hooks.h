@@ -9,20 +9,25 @@
 #include "real.h"
 #include "target.h"
 
-/* An acquisition begins: just a step of the thread. */
-static inline void acquisition_begin(struct thread *thread)
-{
-    thread->steps++;
-}
+/* First in each hook: unwinders tell us when they leave its frame. */
+#define HOOK_FRAME() __asm__ volatile(".cfi_personality 0x1b, level_personality")
 
-/* An acquisition has returned. */
+int level_personality(int version, int actions, uint64_t language, void *exception, void *context);
+
+/* An acquisition has returned; the last operand is the block. Its two ends are two steps. */
 #define ACQUISITION_END(thread, operation, ...)                                                    \
     do {                                                                                           \
         struct unwind_regs caller_;                                                                \
+        target_phase(thread, PHASE_RECORD);                                                        \
         unwind_here(&caller_);                                                                     \
         const uint64_t operands_[] = {__VA_ARGS__};                                                \
-        thread_record(thread, operation, &caller_, operands_,                                      \
-                      sizeof operands_ / sizeof *operands_);                                       \
+        const unsigned count_ = sizeof operands_ / sizeof *operands_;                              \
+        if (UNLIKELY(thread->is_special) && !level_was_served(thread, operands_[count_ - 1])) {    \
+            level_acquired(thread, operation, &caller_, operands_, count_);                        \
+        } else {                                                                                   \
+            thread->steps++;                                                                       \
+            thread_record(thread, operation, &caller_, operands_, count_);                         \
+        }                                                                                          \
         target_leave(thread);                                                                      \
     } while (0)
 
@@ -30,18 +35,31 @@ static inline void acquisition_begin(struct thread *thread)
 #define RELEASE_BEGIN(thread, operation, ...)                                                      \
     do {                                                                                           \
         struct unwind_regs caller_;                                                                \
+        target_phase(thread, PHASE_RECORD);                                                        \
         unwind_here(&caller_);                                                                     \
         const uint64_t operands_[] = {__VA_ARGS__};                                                \
-        atomic_store_explicit(&thread->slot->in_release, 1, memory_order_relaxed);                 \
-        thread_record(thread, operation, &caller_, operands_,                                      \
-                      sizeof operands_ / sizeof *operands_);                                       \
+        const unsigned count_ = sizeof operands_ / sizeof *operands_;                              \
+        if (UNLIKELY(thread->is_special)) {                                                        \
+            level_begins(thread, operation, &caller_, operands_, count_);                          \
+        } else {                                                                                   \
+            atomic_store_explicit(&thread->slot->in_release, 1, memory_order_relaxed);             \
+            thread_record(thread, operation, &caller_, operands_, count_);                         \
+        }                                                                                          \
+        thread->released = operands_[0];                                                           \
+        target_phase(thread, PHASE_CALL);                                                          \
     } while (0)
 
 /* A release has returned: a step of the thread. */
 static inline void release_end(struct thread *thread)
 {
-    thread->steps++;
-    atomic_store_explicit(&thread->slot->in_release, 0, memory_order_release);
+    target_phase(thread, PHASE_RECORD);
+    thread->released = 0;
+    if (UNLIKELY(thread->held.block != 0))
+        level_ends(thread, 0);
+    if (LIKELY(!thread->is_silent)) {
+        thread->steps++;
+        atomic_store_explicit(&thread->slot->in_release, 0, memory_order_release);
+    }
     target_leave(thread);
 }
 

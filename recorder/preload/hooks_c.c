@@ -12,29 +12,27 @@
 
 EXPORT void *malloc(size_t size)
 {
+    HOOK_FRAME();
     if (UNLIKELY(!real_ready()))
         return arena_alloc(size, 0);
-    struct thread *thread = target_enter();
-    if (thread != NULL)
-        acquisition_begin(thread);
+    struct thread *thread = target_enter(0);
+    if (UNLIKELY(thread == NULL))
+        return real.malloc(size);
     void *block = real.malloc(size);
-    if (LIKELY(thread != NULL))
-        ACQUISITION_END(thread, TTD_API_MALLOC, size, (uintptr_t)block);
-    else
-        target_nested_malloc((uintptr_t)block, size);
+    ACQUISITION_END(thread, TTD_API_MALLOC, size, (uintptr_t)block);
     return block;
 }
 
 EXPORT void *calloc(size_t count, size_t size)
 {
+    HOOK_FRAME();
     if (UNLIKELY(!real_ready())) {
         size_t bytes;
         return __builtin_mul_overflow(count, size, &bytes) ? NULL : arena_alloc(bytes, 0);
     }
-    struct thread *thread = target_enter();
+    struct thread *thread = target_enter(0);
     if (UNLIKELY(thread == NULL))
         return real.calloc(count, size);
-    acquisition_begin(thread);
     void *block = real.calloc(count, size);
     ACQUISITION_END(thread, TTD_API_CALLOC, count, size, (uintptr_t)block);
     return block;
@@ -54,6 +52,10 @@ static void *realloc_arena(void *block, size_t size)
 static void reallocation_end(struct thread *thread, bool begun, void *block)
 {
     uint64_t result = (uintptr_t)block;
+    target_phase(thread, PHASE_RECORD);
+    thread->released = 0;
+    if (UNLIKELY(thread->held.block != 0))
+        level_ends(thread, result);
     if (begun)
         thread_append(thread, OP_REALLOC_END, &(const struct unwind_delta){0}, &result, 1);
     target_leave(thread);
@@ -62,21 +64,31 @@ static void reallocation_end(struct thread *thread, bool begun, void *block)
 #define REALLOCATION_BEGIN(thread, begun, operation, ...)                                          \
     do {                                                                                           \
         struct unwind_regs caller_;                                                                \
+        target_phase(thread, PHASE_RECORD);                                                        \
         unwind_here(&caller_);                                                                     \
         const uint64_t operands_[] = {__VA_ARGS__};                                                \
-        begun = thread_record(thread, operation, &caller_, operands_,                              \
-                              sizeof operands_ / sizeof *operands_);                               \
+        begun = (LIKELY(!thread->is_special) ? thread_record : level_begins)(                      \
+            thread, operation, &caller_, operands_, sizeof operands_ / sizeof *operands_);         \
+        thread->released = operands_[0];                                                           \
+        target_phase(thread, PHASE_CALL);                                                          \
     } while (0)
 
+/* Within another call one of NULL is an acquisition: it may be what that call returns. */
 EXPORT void *realloc(void *base, size_t size)
 {
+    HOOK_FRAME();
     if (UNLIKELY(arena_owns(base)))
         return realloc_arena(base, size);
     if (UNLIKELY(!real_ready()))
         return arena_alloc(size, 0);
-    struct thread *thread = target_enter();
+    struct thread *thread = target_enter((uintptr_t)base);
     if (UNLIKELY(thread == NULL))
         return real.realloc(base, size);
+    if (UNLIKELY(base == NULL && thread->outer != NULL)) {
+        void *block = real.realloc(base, size);
+        ACQUISITION_END(thread, TTD_API_REALLOC, 0, size, (uintptr_t)block);
+        return block;
+    }
     bool begun;
     REALLOCATION_BEGIN(thread, begun, TTD_API_REALLOC, (uintptr_t)base, size);
     void *block = real.realloc(base, size);
@@ -86,12 +98,13 @@ EXPORT void *realloc(void *base, size_t size)
 
 EXPORT void *reallocarray(void *base, size_t count, size_t size)
 {
+    HOOK_FRAME();
     size_t bytes;
     if (UNLIKELY(arena_owns(base)))
         return __builtin_mul_overflow(count, size, &bytes) ? NULL : realloc_arena(base, bytes);
     if (UNLIKELY(!real_ready()))
         return NULL;
-    struct thread *thread = target_enter();
+    struct thread *thread = target_enter((uintptr_t)base);
     if (UNLIKELY(thread == NULL))
         return real.reallocarray(base, count, size);
     bool begun;
@@ -103,9 +116,10 @@ EXPORT void *reallocarray(void *base, size_t count, size_t size)
 
 EXPORT void free(void *base)
 {
+    HOOK_FRAME();
     if (UNLIKELY(arena_owns(base) || !real_ready()))
         return;
-    struct thread *thread = base != NULL ? target_enter() : NULL;
+    struct thread *thread = base != NULL ? target_enter((uintptr_t)base) : NULL;
     if (thread == NULL) {
         real.free(base);
         return;
@@ -123,9 +137,10 @@ EXPORT void free(void *base)
     void name parameters;                                                                          \
     EXPORT void name parameters                                                                    \
     {                                                                                              \
+        HOOK_FRAME();                                                                              \
         if (UNLIKELY(arena_owns(base) || !real_ready()))                                           \
             return;                                                                                \
-        struct thread *thread = base != NULL ? target_enter() : NULL;                              \
+        struct thread *thread = base != NULL ? target_enter((uintptr_t)base) : NULL;               \
         if (thread != NULL)                                                                        \
             RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
         real.free(base);                                                                           \
@@ -140,12 +155,12 @@ HOOK_FREE(free_aligned_sized, TTD_API_FREE_ALIGNED_SIZED,
 
 EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
 {
+    HOOK_FRAME();
     if (UNLIKELY(!real_ready()))
         return (*result = arena_alloc(size, alignment)) != NULL ? 0 : ENOMEM;
-    struct thread *thread = target_enter();
+    struct thread *thread = target_enter(0);
     if (UNLIKELY(thread == NULL))
         return real.posix_memalign(result, alignment, size);
-    acquisition_begin(thread);
     int status = real.posix_memalign(result, alignment, size);
     ACQUISITION_END(thread, TTD_API_POSIX_MEMALIGN, (uintptr_t)result, alignment, size,
                     (uint64_t)status, status == 0 ? (uintptr_t)*result : 0);
@@ -156,12 +171,12 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
 #define HOOK_ALIGNED(name, operation)                                                              \
     EXPORT void *name(size_t alignment, size_t size)                                               \
     {                                                                                              \
+        HOOK_FRAME();                                                                              \
         if (UNLIKELY(!real_ready()))                                                               \
             return arena_alloc(size, alignment);                                                   \
-        struct thread *thread = target_enter();                                                    \
+        struct thread *thread = target_enter(0);                                                   \
         if (UNLIKELY(thread == NULL))                                                              \
             return real.name(alignment, size);                                                     \
-        acquisition_begin(thread);                                                                 \
         void *block = real.name(alignment, size);                                                  \
         ACQUISITION_END(thread, operation, alignment, size, (uintptr_t)block);                     \
         return block;                                                                              \
@@ -171,12 +186,12 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
 #define HOOK_PAGES(name, operation)                                                                \
     EXPORT void *name(size_t size)                                                                 \
     {                                                                                              \
+        HOOK_FRAME();                                                                              \
         if (UNLIKELY(!real_ready()))                                                               \
             return NULL;                                                                           \
-        struct thread *thread = target_enter();                                                    \
+        struct thread *thread = target_enter(0);                                                   \
         if (UNLIKELY(thread == NULL))                                                              \
             return real.name(size);                                                                \
-        acquisition_begin(thread);                                                                 \
         void *block = real.name(size);                                                             \
         ACQUISITION_END(thread, operation, size, (uintptr_t)block);                                \
         return block;                                                                              \

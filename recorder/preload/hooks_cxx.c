@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every operator new and delete, as one event each: what the C++ runtime's own calls malloc for is
- * its affair. The throwing forms may be left by std::bad_alloc. No code of ours runs then; the next
- * hook of the thread finds the guard stale, and records the failure.
+ * its affair. The throwing forms may be left by std::bad_alloc, of which level_personality() is
+ * told.
  */
 #include <stdlib.h>
 
@@ -25,27 +25,20 @@ static void *plain_new(size_t size, size_t alignment)
 }
 
 /* Before a form that may throw: all that is needed to record it, should it not come back. */
-static void expect_exception(struct thread *thread, const struct unwind_regs *caller,
-                             unsigned operation, const uint64_t *operands, unsigned count)
+static inline void expect_exception(struct thread *thread, unsigned operation,
+                                    const uint64_t *operands, unsigned count)
 {
-    struct throwing_call *call = &thread->throwing;
-    thread_capture(thread, caller, &call->stack);
+    struct acquisition *call = &thread->call;
     for (unsigned i = 0; i < count; i++)
         call->operands[i] = operands[i];
     call->operands[count] = 0;
     call->count = count + 1;
-    call->inner_block = 0;
     call->operation = operation;
 }
 
-static void acquired(struct thread *thread, void *block)
+static inline void expect_no_exception(struct thread *thread)
 {
-    struct throwing_call *call = &thread->throwing;
-    unsigned operation = call->operation;
-    call->operation = 0;
-    call->operands[call->count - 1] = (uintptr_t)block;
-    thread_append(thread, operation, &call->stack, call->operands, call->count);
-    target_leave(thread);
+    thread->call.operation = 0;
 }
 
 /*
@@ -59,25 +52,24 @@ static void acquired(struct thread *thread, void *block)
     REAL_LATER(real_##name, #name)                                                                 \
     EXPORT void *name parameters                                                                   \
     {                                                                                              \
+        HOOK_FRAME();                                                                              \
         void *(*function)parameters = real_##name;                                                 \
         if (UNLIKELY(!real_ready()))                                                               \
             return arena_alloc(size, alignment);                                                   \
-        struct thread *thread = target_enter();                                                    \
+        struct thread *thread = target_enter(0);                                                   \
         if (thread != NULL) {                                                                      \
-            struct unwind_regs caller;                                                             \
-            unwind_here(&caller);                                                                  \
             const uint64_t operands[] = {__VA_ARGS__};                                             \
-            acquisition_begin(thread);                                                             \
-            expect_exception(thread, &caller, operation, operands,                                 \
-                             sizeof operands / sizeof *operands);                                  \
+            expect_exception(thread, operation, operands, sizeof operands / sizeof *operands);     \
         }                                                                                          \
         void *block = function != NULL ? function arguments : plain_new(size, alignment);          \
         if (UNLIKELY(block == NULL && function == NULL && throws)) {                               \
             *(void **)&function = real_find(#name);                                                \
             block = function != NULL ? function arguments : NULL;                                  \
         }                                                                                          \
-        if (thread != NULL)                                                                        \
-            acquired(thread, block);                                                               \
+        if (thread != NULL) {                                                                      \
+            expect_no_exception(thread);                                                           \
+            ACQUISITION_END(thread, operation, __VA_ARGS__, (uintptr_t)block);                     \
+        }                                                                                          \
         return block;                                                                              \
     }
 
@@ -87,10 +79,11 @@ static void acquired(struct thread *thread, void *block)
     REAL_LATER(real_##name, #name)                                                                 \
     EXPORT void name parameters                                                                    \
     {                                                                                              \
+        HOOK_FRAME();                                                                              \
         void(*function) parameters = real_##name;                                                  \
         if (UNLIKELY(arena_owns(base) || !real_ready()))                                           \
             return;                                                                                \
-        struct thread *thread = base != NULL ? target_enter() : NULL;                              \
+        struct thread *thread = base != NULL ? target_enter((uintptr_t)base) : NULL;               \
         if (thread != NULL)                                                                        \
             RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
         if (function != NULL)                                                                      \

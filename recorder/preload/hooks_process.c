@@ -207,9 +207,9 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
 EXPORT int dlclose(void *handle)
 {
     int result = find_dlclose()(handle);
-    struct thread *thread = target_enter();
+    struct thread *thread = target_enter(0);
     if (thread != NULL) {
-        thread->phase = PHASE_RECORD;
+        target_phase(thread, PHASE_RECORD);
         modules_closed();
         target_leave(thread);
     }

@@ -21,8 +21,18 @@ struct module {
 static struct module *modules;
 static size_t module_count;
 
-/* Held by one thread at a time, never while the program's code runs. */
-static _Atomic int lock;
+/* The thread that holds it, or NO_THREAD; never while the program's code runs, but for a signal
+ * handler that interrupts us. */
+static _Atomic uintptr_t lock;
+
+enum { NO_THREAD = 1, POSTPONED_MAX = 8 };
+
+/* Modules that were met by a signal handler while its own thread held the lock. */
+static struct postponed {
+    uintptr_t begin, end;
+    const struct link_map *map;
+} postponed[POSTPONED_MAX];
+static volatile size_t postponed_count;
 
 static struct {
     uint32_t index; /* of the chunk, CHANNEL_NONE at first */
@@ -32,21 +42,30 @@ static struct {
     bool starving;
 } process_log;
 
-static const struct thread *lock_owner;
-
-static void lock_modules(void)
+static uintptr_t own_lock(void)
 {
-    while (atomic_exchange_explicit(&lock, 1, memory_order_acquire) != 0)
-        if (process_is_confined)
+    return target_self != NULL ? (uintptr_t)target_self : NO_THREAD;
+}
+
+/* False if this very thread holds it already, in what a signal handler has interrupted. */
+static bool lock_modules(void)
+{
+    uintptr_t holder = 0;
+    while (!atomic_compare_exchange_weak_explicit(&lock, &holder, own_lock(), memory_order_acquire,
+                                                  memory_order_relaxed)) {
+        if (holder == own_lock())
+            return false;
+        if (holder != 0 && process_is_confined)
             __builtin_ia32_pause();
-        else
+        else if (holder != 0)
             sys_call3(SYS_sched_yield, 0, 0, 0);
-    lock_owner = target_self;
+        holder = 0;
+    }
+    return true;
 }
 
 static void unlock_modules(void)
 {
-    lock_owner = NULL;
     atomic_store_explicit(&lock, 0, memory_order_release);
 }
 
@@ -183,10 +202,10 @@ static void sweep(void)
     }
 }
 
-static void module_add(uintptr_t begin, uintptr_t end, const struct link_map *map,
+/* With the lock held. */
+static void add_locked(uintptr_t begin, uintptr_t end, const struct link_map *map,
                        uint64_t sequence, uint64_t steps)
 {
-    lock_modules();
     bool known = false;
     for (size_t i = 0; i < module_count && !known; i++)
         known = !modules[i].gone && modules[i].begin == begin && modules[i].map == map;
@@ -200,6 +219,25 @@ static void module_add(uintptr_t begin, uintptr_t end, const struct link_map *ma
         module_count += place == module_count;
         log_load(&modules[place], sequence, steps);
     }
+}
+
+static void postpone(uintptr_t begin, uintptr_t end, const struct link_map *map)
+{
+    if (postponed_count < POSTPONED_MAX)
+        postponed[postponed_count++] = (struct postponed){begin, end, map};
+}
+
+static void module_add(uintptr_t begin, uintptr_t end, const struct link_map *map,
+                       uint64_t sequence, uint64_t steps)
+{
+    if (!lock_modules()) {
+        postpone(begin, end, map);
+        return;
+    }
+    add_locked(begin, end, map, sequence, steps);
+    for (size_t i = 0; i < postponed_count; i++)
+        add_locked(postponed[i].begin, postponed[i].end, postponed[i].map, sequence, steps);
+    postponed_count = 0;
     unlock_modules();
 }
 
@@ -255,13 +293,14 @@ void modules_begin(uint64_t sequence)
 
 void modules_closed(void)
 {
-    lock_modules();
+    if (!lock_modules())
+        return;
     sweep();
     unlock_modules();
 }
 
 void modules_abandon(const struct thread *thread)
 {
-    if (atomic_load(&lock) != 0 && lock_owner == thread)
+    if (atomic_load(&lock) == (uintptr_t)thread)
         unlock_modules();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attaching the process to the channel, and noticing what becomes of it: fork, longjmp, the end. */
+/* Attaching the process to the channel, and noticing what becomes of it: fork, the end. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -183,76 +183,18 @@ static bool process_records(void)
     return records;
 }
 
-static bool on_own_stack(const struct thread *thread, uintptr_t pointer)
+struct thread *target_enter_slow(uintptr_t frame, uint64_t base)
 {
-    /* The kernel keeps at least this much free below a stack that grows. */
-    const uintptr_t growth = thread->stack.grows ? UINT64_C(128) << 20 : 0;
-    return pointer >= thread->stack.low - growth && pointer < thread->stack.high;
-}
-
-/* Whether the hook that set the guard is gone: it was left by a longjmp or an exception. */
-static bool guard_is_stale(const struct thread *thread, uintptr_t stack_pointer)
-{
-    bool guard_own = on_own_stack(thread, thread->guard);
-    bool now_own = on_own_stack(thread, stack_pointer);
-    if (guard_own != now_own)
-        return now_own; /* otherwise a signal handler on a stack of its own */
-    return stack_pointer >= thread->guard;
-}
-
-/* An operator new has left by an exception, which lives in memory from malloc. */
-static void record_thrown(struct thread *thread, const struct throwing_call *call)
-{
-    struct unwind_delta same = {.kept = call->stack.kept + call->stack.added,
-                                .frames = call->stack.frames};
-    const uint64_t operands[] = {call->inner_size, call->inner_block};
-    thread_append(thread, call->operation, &call->stack, call->operands, call->count);
-    if (call->inner_block == 0)
-        return;
-    thread->steps++;
-    thread_append(thread, TTD_API_MALLOC, &same, operands, 2);
-}
-
-static void leave_stale(struct thread *thread)
-{
-    struct throwing_call *call = &thread->throwing;
-    thread_not_pending(thread);
-    atomic_store_explicit(&thread->slot->in_release, 0, memory_order_relaxed);
-    if (thread->phase == PHASE_RECORD) {
-        /* Half a record may be written, but it was not published. What we keep may be torn. */
-        unwinder_reset(thread->unwinder);
-        modules_abandon(thread);
-        atomic_fetch_add_explicit(&thread->slot->lost[LOSS_REENTRANT], 1, memory_order_relaxed);
-    } else if (call->operation != 0) {
-        record_thrown(thread, call);
-    }
-    /* The collector cannot know how many steps that was: the next one begins a fragment. */
-    thread->sequence = 0;
-    call->operation = 0;
-    thread->guard = 0;
-}
-
-struct thread *target_enter_slow(uintptr_t stack_pointer)
-{
-    struct thread *thread = target_self;
     if (!process_records())
         return NULL;
-    thread = target_self; /* a fork's child has just lost its parent's */
+    struct thread *thread = target_self; /* a fork's child has just lost its parent's */
     if (thread == NULL) {
-        thread = thread_attach(stack_pointer);
+        thread = thread_attach(frame);
         if (thread == NULL)
             atomic_fetch_add(&channel_process(&target_view, slot_index)->lost, 1);
         return thread;
     }
-    if (thread->guard == 0)
-        return thread;
-    if (guard_is_stale(thread, stack_pointer)) {
-        leave_stale(thread);
-        return thread;
-    }
-    if (thread->phase == PHASE_RECORD)
-        atomic_fetch_add_explicit(&thread->slot->lost[LOSS_REENTRANT], 1, memory_order_relaxed);
-    return NULL;
+    return thread->guard == 0 ? thread : level_enter(thread, frame, base);
 }
 
 /* Also where there was nothing to release, and so nothing recorded. */
@@ -279,7 +221,9 @@ static void note_foreign_malloc(void)
 /* A program that never allocates is recorded as well. */
 __attribute__((constructor)) static void start(void)
 {
-    struct thread *thread = real_ready() ? target_enter() : NULL;
+    struct thread *thread = real_ready() ? target_enter(0) : NULL;
+    if (thread != NULL)
+        target_phase(thread, PHASE_RECORD);
     real_find_later();
     if (thread == NULL)
         return;

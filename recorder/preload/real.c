@@ -11,39 +11,32 @@
 
 struct real_functions real;
 
-enum { UNKNOWN, SEARCHING, KNOWN };
-static _Atomic int state;
+_Atomic bool real_is_ready;
+static atomic_flag is_searching = ATOMIC_FLAG_INIT;
 
-static struct {
-    _Alignas(64) char bytes[64 * 1024];
-} arena;
+_Alignas(64) char arena_bytes[ARENA_SIZE];
 static _Atomic size_t arena_used;
 
 void *arena_alloc(size_t size, size_t alignment)
 {
     if (alignment < 16)
         alignment = 16;
-    if (size > sizeof arena.bytes || alignment > 64)
+    if (size > sizeof arena_bytes || alignment > 64)
         return NULL;
     size_t room = ((size ? size : 1) + alignment - 1) / alignment * alignment;
     size_t used = atomic_load(&arena_used);
     size_t begin;
     do {
         begin = (used + alignment - 1) / alignment * alignment;
-        if (begin > sizeof arena.bytes || room > sizeof arena.bytes - begin)
+        if (begin > sizeof arena_bytes || room > sizeof arena_bytes - begin)
             return NULL;
     } while (!atomic_compare_exchange_weak(&arena_used, &used, begin + room));
-    return arena.bytes + begin;
-}
-
-bool arena_owns(const void *block)
-{
-    return (uintptr_t)block - (uintptr_t)arena.bytes < sizeof arena.bytes;
+    return arena_bytes + begin;
 }
 
 size_t arena_size(const void *block)
 {
-    return atomic_load(&arena_used) - ((uintptr_t)block - (uintptr_t)arena.bytes);
+    return atomic_load(&arena_used) - ((uintptr_t)block - (uintptr_t)arena_bytes);
 }
 
 /*
@@ -67,16 +60,12 @@ static void find_all(void)
     FIND(malloc_usable_size);
 }
 
-bool real_ready(void)
+bool real_find_all(void)
 {
-    int seen = atomic_load_explicit(&state, memory_order_acquire);
-    if (__builtin_expect(seen == KNOWN, 1))
-        return true;
-    int expected = UNKNOWN;
-    if (!atomic_compare_exchange_strong(&state, &expected, SEARCHING))
-        return expected == KNOWN;
+    if (atomic_flag_test_and_set(&is_searching))
+        return atomic_load_explicit(&real_is_ready, memory_order_acquire);
     find_all();
-    atomic_store_explicit(&state, KNOWN, memory_order_release);
+    atomic_store_explicit(&real_is_ready, true, memory_order_release);
     return true;
 }
 

@@ -3,8 +3,10 @@
 #ifndef TTD_PRELOAD_REAL_H
 #define TTD_PRELOAD_REAL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct real_functions {
     void *(*malloc)(size_t);
@@ -27,7 +29,16 @@ extern struct real_functions real;
  * Looks the functions up at the first call. False while that is going on: dlsym may allocate, and
  * its calls are served by the arena.
  */
-bool real_ready(void);
+bool real_find_all(void);
+
+/* Set once they are known. */
+extern _Atomic bool real_is_ready;
+
+static inline bool real_ready(void)
+{
+    return __builtin_expect(atomic_load_explicit(&real_is_ready, memory_order_acquire), 1) ||
+           real_find_all();
+}
 
 /*
  * Functions that are looked up when the program starts, by real_find_later(); until then, or where
@@ -50,7 +61,14 @@ void *real_find(const char *name);
 
 /* A bump arena for the calls that come before the real functions are known; never freed. */
 void *arena_alloc(size_t size, size_t alignment);
-bool arena_owns(const void *block);
+enum { ARENA_SIZE = 64 * 1024 };
+extern char arena_bytes[ARENA_SIZE];
+
+static inline bool arena_owns(const void *block)
+{
+    return (uintptr_t)block - (uintptr_t)arena_bytes < ARENA_SIZE;
+}
+
 /* Bytes from `block` to the end of the arena's used part: what may be copied from it. */
 size_t arena_size(const void *block);
 

@@ -84,9 +84,10 @@ static bool release_all(void)
 
 __attribute__((destructor)) static void ask_runtimes(void)
 {
-    struct thread *thread = target_on->on != 0 && !process_is_confined ? target_enter() : NULL;
+    struct thread *thread = target_on->on != 0 && !process_is_confined ? target_enter(0) : NULL;
     if (thread == NULL)
         return;
+    target_phase(thread, PHASE_RECORD);
     /* No handler of the program may run in the copy. */
     unsigned long all = ~0UL, before = 0;
     sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);

@@ -132,6 +132,8 @@ static bool thread_next_chunk(struct thread *thread, size_t words)
         return false;
     tick();
     struct chunk *chunk = channel_chunk(&target_view, index);
+    thread->is_switching = true;
+    atomic_signal_fence(memory_order_seq_cst);
     if (thread->chunk != NULL)
         atomic_store_explicit(&thread->chunk->next, index, memory_order_release);
     else
@@ -140,6 +142,8 @@ static bool thread_next_chunk(struct thread *thread, size_t words)
     thread->chunk_index = index;
     thread->data = thread->write = chunk->data;
     thread->limit = chunk->data + channel_chunk_words(index);
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->is_switching = false;
     return true;
 }
 
@@ -155,19 +159,13 @@ static bool lose(struct thread *thread)
 void thread_capture(struct thread *thread, const struct unwind_regs *caller,
                     struct unwind_delta *stack)
 {
-    thread->phase = PHASE_RECORD;
-    atomic_signal_fence(memory_order_seq_cst);
     unwinder_capture(thread->unwinder, caller, stack);
-    atomic_signal_fence(memory_order_seq_cst);
-    thread->phase = PHASE_CALL;
 }
 
 bool thread_append(struct thread *thread, unsigned operation, const struct unwind_delta *stack,
                    const uint64_t *operands, unsigned count)
 {
     uint32_t kept = stack->kept, added = stack->added;
-    thread->phase = PHASE_RECORD;
-    atomic_signal_fence(memory_order_seq_cst);
     /* One word for the head, up to two for sequence and clock. */
     if (UNLIKELY(thread->limit - thread->write < (ptrdiff_t)(3 + count + added))) {
         if (!thread_next_chunk(thread, 3 + count + added + kept))
@@ -195,8 +193,6 @@ bool thread_append(struct thread *thread, unsigned operation, const struct unwin
     atomic_store_explicit(&thread->chunk->committed,
                           (uint32_t)((char *)word - (char *)thread->data), memory_order_release);
     thread_not_pending(thread);
-    atomic_signal_fence(memory_order_seq_cst);
-    thread->phase = PHASE_CALL;
     return true;
 }
 
@@ -223,18 +219,19 @@ static struct thread *thread_memory(uint32_t index)
     if (place == NULL)
         return NULL;
     struct thread *thread = *place;
-    struct unwinder *unwinder;
-    if (thread != NULL) {
-        unwinder = thread->unwinder;
-    } else {
-        unwinder = unwind_pages(unwinder_size() + sizeof *thread);
+    if (thread == NULL) {
+        struct unwinder *unwinder = unwind_pages(unwinder_size() + LEVELS * sizeof *thread);
         if (unwinder == NULL)
             return NULL;
         thread = (struct thread *)((char *)unwinder + unwinder_size());
+        thread->unwinder = unwinder;
         *place = thread;
     }
-    memset(thread, 0, sizeof *thread);
-    thread->unwinder = unwinder;
+    for (int i = 0; i < LEVELS; i++)
+        thread[i] = (struct thread){.unwinder = thread[i].unwinder,
+                                    .is_special = i > 0,
+                                    .outer = i > 0 ? &thread[i - 1] : NULL,
+                                    .inner = i + 1 < LEVELS ? &thread[i + 1] : NULL};
     return thread;
 }
 
@@ -250,6 +247,27 @@ static uint32_t claim_slot(void)
                                            claimed))
             return index;
     }
+}
+
+/* Makes a claimed slot that of a thread, or of an inner level of the one in slot `within`. */
+static void begin_slot(struct thread *thread, uint32_t index, uint32_t tid, uint32_t within)
+{
+    struct thread_slot *slot = channel_thread(&target_view, index);
+    /* In this order: a collector that does not see the slot claimed is not ahead of us. */
+    atomic_fetch_add(&target_channel->attention, 1);
+    thread->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
+    slot->within = within;
+    slot->tid = tid;
+    slot->sequence = thread->sequence;
+    atomic_store_explicit(&slot->first, CHANNEL_NONE, memory_order_relaxed);
+    atomic_store_explicit(&slot->pending, 0, memory_order_relaxed);
+    atomic_store_explicit(&slot->in_release, 0, memory_order_relaxed);
+    for (int i = 0; i < LOSS_COUNTERS; i++)
+        atomic_store_explicit(&slot->lost[i], 0, memory_order_relaxed);
+    atomic_store_explicit(&slot->state, SLOT_READY | process_index() << SLOT_PROCESS,
+                          memory_order_release);
+    thread->slot_index = index;
+    thread->slot = slot;
 }
 
 struct thread *thread_attach(uintptr_t stack_pointer)
@@ -268,19 +286,48 @@ struct thread *thread_attach(uintptr_t stack_pointer)
     }
     unwinder_init(thread->unwinder, bounds.low, bounds.high, bounds.grows);
     thread->stack = bounds;
-    thread->slot = slot;
-    /* In this order: a collector that does not see the slot claimed is not ahead of us. */
-    atomic_fetch_add(&target_channel->attention, 1);
-    thread->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
-    slot->tid = tid;
-    slot->sequence = thread->sequence;
-    atomic_store_explicit(&slot->first, CHANNEL_NONE, memory_order_relaxed);
-    atomic_store_explicit(&slot->pending, 0, memory_order_relaxed);
-    atomic_store_explicit(&slot->in_release, 0, memory_order_relaxed);
-    for (int i = 0; i < LOSS_COUNTERS; i++)
-        atomic_store_explicit(&slot->lost[i], 0, memory_order_relaxed);
-    atomic_store_explicit(&slot->state, SLOT_READY | process_index() << SLOT_PROCESS,
-                          memory_order_release);
+    begin_slot(thread, index, tid, CHANNEL_NONE);
     target_self = thread;
     return thread;
+}
+
+/* The slot that stands for the thread in the trace. */
+static uint32_t first_slot(const struct thread *level)
+{
+    while (level->outer != NULL)
+        level = level->outer;
+    return level->slot->within != CHANNEL_NONE ? level->slot->within : level->slot_index;
+}
+
+void thread_recover(struct thread *level)
+{
+    unwinder_abandon(level->unwinder);
+    level->clock = 0;
+    if (!level->is_switching)
+        return;
+    /* Half a record is not published, but a chain without its end is lost: there is another one. */
+    uint32_t tid = level->slot->tid, within = first_slot(level), index = claim_slot();
+    level->is_switching = false;
+    level->chunk = NULL;
+    level->chunk_index = CHANNEL_NONE;
+    level->data = level->write = level->limit = NULL;
+    if (index != CHANNEL_NONE)
+        begin_slot(level, index, tid, within);
+    else
+        target_on->on = 0;
+}
+
+bool thread_attach_inner(struct thread *level)
+{
+    const struct thread *thread = level;
+    while (thread->outer != NULL)
+        thread = thread->outer;
+    if (level->unwinder == NULL)
+        level->unwinder = unwind_pages(unwinder_size());
+    uint32_t index = level->unwinder != NULL ? claim_slot() : CHANNEL_NONE;
+    if (index == CHANNEL_NONE)
+        return false;
+    unwinder_init(level->unwinder, thread->stack.low, thread->stack.high, thread->stack.grows);
+    begin_slot(level, index, thread->slot->tid, first_slot(level));
+    return true;
 }

@@ -37,6 +37,14 @@ void unwinder_reset(struct unwinder *u)
     u->whole = true;
 }
 
+void unwinder_abandon(struct unwinder *u)
+{
+    u->whole = true;
+    u->depth = 0;
+    u->limit = 0;
+    u->checks = 0;
+}
+
 /*
  * Whether the thread runs on the stack that was given at the start. Other mappings keep their
  * distance from the main thread's stack, so if everything from here to there can be read, it is
@@ -293,4 +301,17 @@ void unwinder_capture(struct unwinder *u, const struct unwind_regs *regs,
     delta->frames = u->pc;
     delta->truncated = u->truncated;
     u->whole = false;
+}
+
+bool unwinder_finds(const struct unwinder *u, uintptr_t sp, uintptr_t *inner)
+{
+    for (uint32_t k = 0; k < u->depth; k++) {
+        if (u->frame[k].sp == sp) {
+            *inner = k + 1 < u->depth ? u->pc[k + 1] : 0;
+            return true;
+        }
+    }
+    *inner = 0;
+    bool passed = u->depth > 0 && u->frame[0].sp > sp && u->frame[0].sp < u->high;
+    return u->truncated || !passed;
 }

@@ -87,9 +87,20 @@ void unwinder_init(struct unwinder *u, uintptr_t low, uintptr_t high, bool grows
 /* The next capture reports the whole stack: kept = 0. */
 void unwinder_reset(struct unwinder *u);
 
+/* Likewise, after a capture that was interrupted for good: nothing that is remembered is trusted.
+ */
+void unwinder_abandon(struct unwinder *u);
+
 /* Captures the stack of the calling thread. Never fails; at worst the stack ends early. */
 void unwinder_capture(struct unwinder *u, const struct unwind_regs *regs,
                       struct unwind_delta *delta);
+
+/*
+ * Whether the stack that was captured last has a frame with this stack pointer, or may have one
+ * where the walk did not get. `*inner` is the return address of the frame that it called, 0 if that
+ * is not known.
+ */
+bool unwinder_finds(const struct unwinder *u, uintptr_t sp, uintptr_t *inner);
 
 /*
  * Fills `regs` in a hook; frame 0 is then the caller of the hook. Inlined, so it must stand in

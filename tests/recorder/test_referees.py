@@ -188,6 +188,19 @@ class Heaptrack(Recording):
                         str(data)], capture_output=True, timeout=PATIENCE, check=True)
         return sum(int(line.rsplit(' ', 1)[1]) for line in stacks.read_text().splitlines())
 
+    def check_steps(self, rows, own, theirs):
+        """Ours are theirs, and some of heaptrack's own, which are returned."""
+        place, more = 0, []
+        for row in rows:
+            steps = steps_of_events([row])
+            if theirs[place:place + len(steps)] == steps:
+                place += len(steps)
+            else:
+                self.assertTrue(row['number'] in own, row)
+                more += steps
+        self.assertEqual(place, len(theirs))
+        self.assertEqual(without_unknown(more), more)
+
     def check(self, *command, least):
         result = subprocess.run(
             [os.environ['TTDRECORD'], '-q', '-o', str(self.trace), '--', '/bin/sh', '-c',
@@ -197,22 +210,19 @@ class Heaptrack(Recording):
         rows = analyze('events', self.trace)
         begin = max(n for n, row in enumerate(rows) if row['action'] == 'Destroy') + 1
         main = rows[-1]['thread']
-        timer = {row['number'] for row in rows[begin:] if row['thread'] != main}
-        self.assertLessEqual(timer, {row['number'] for row in analyze(
-            'events', self.trace, '--stack', 'libheaptrack')})
-        mine = steps_of_events(row for row in rows[begin:] if row['number'] not in timer)
-        self.assertEqual(without_unknown(mine), mine)
+        # What heaptrack allocates itself, while it serves a call and in its timer's thread; and what
+        # the loader keeps of an error when we look for what is not there.
+        own = {row['number'] for library in ('libheaptrack', 'libttdpreload')
+               for row in analyze('events', self.trace, '--stack', library)}
+        self.assertLessEqual({row['number'] for row in rows[begin:] if row['thread'] != main}, own)
         theirs = without_unknown(steps_of_heaptrack(self.raw))
-        self.assertEqual(len(mine), len(theirs))
-        self.assertTrue(mine == theirs)
-        self.assertGreater(len(mine), least)
-        most, now, blocks = replay(theirs)
+        self.check_steps(rows[begin:], own, theirs)
+        self.assertGreater(len(theirs), least)
+        most = replay(theirs)[0]
         self.assertEqual(self.heaptrack_peak(), most)
         peak, state = analyze('peak', self.trace), analyze('state', self.trace)
-        self.assertEqual(peak['live_bytes'], replay(steps_of_events(rows[begin:]))[0])
-        if not timer:
-            self.assertEqual(peak['live_bytes'], most)
-        self.assertEqual((state['live_bytes'], state['live_blocks']), (now, blocks))
+        self.assertEqual((peak['live_bytes'], state['live_bytes'], state['live_blocks']),
+                         replay(steps_of_events(rows[begin:])))
         self.assert_sound()
         return peak['live_bytes'], most
 

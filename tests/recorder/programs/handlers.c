@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* Allocates in signal handlers, which interrupt its own calls at any point: in one thread, or with
+   "threads" in two. Prints how often each of malloc, realloc and free was called. With "jump" the
+   handlers jump out of what they interrupt; then it keeps 100 blocks of 70 bytes. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static _Atomic unsigned long mallocs, reallocs, frees, interruptions;
+static void *volatile last;
+
+__attribute__((noinline)) static void use_heap(int depth)
+{
+    if (depth > 0) {
+        use_heap(depth - 1);
+        __asm__ volatile("");
+        return;
+    }
+    void *block = malloc(40), *other = malloc(50);
+    block = realloc(block, 60);
+    last = block;
+    free(other);
+    free(block);
+    mallocs += 2;
+    reallocs += 1;
+    frees += 2;
+}
+
+/* Once, soon, and not again before it has been handled: a busy machine would do nothing else. */
+static void interrupt(void)
+{
+    static const struct itimerval timer = {{0, 0}, {0, 30}};
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static void handler(int number)
+{
+    interruptions++;
+    use_heap(number % 7);
+    if (number == SIGALRM) {
+        raise(SIGUSR1);
+        interrupt();
+    }
+}
+
+static sigjmp_buf back;
+
+static void jump(int number)
+{
+    (void)number;
+    siglongjmp(back, 1);
+}
+
+__attribute__((noinline)) static void keep_blocks(int depth)
+{
+    volatile char room[64];
+    room[depth % 64] = 0;
+    if (depth > 0)
+        keep_blocks(depth - 1);
+    last = malloc(70 + (size_t)room[depth % 64]);
+}
+
+static int jump_again_and_again(void)
+{
+    static volatile int jumps;
+    static const struct itimerval none;
+    signal(SIGALRM, jump);
+    sigsetjmp(back, 1);
+    if (jumps++ < 300)
+        for (interrupt();;)
+            use_heap(jumps % 30);
+    setitimer(ITIMER_REAL, &none, NULL);
+    keep_blocks(99);
+    return 0;
+}
+
+static void *work(void *unused)
+{
+    for (int i = 0; i < 3000 || (interruptions < 500 && i < 200000); i++)
+        use_heap(i % 30);
+    return unused;
+}
+
+int main(int count, char **arguments)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_NODEFER | SA_RESTART};
+    static const struct itimerval none;
+    pthread_t thread;
+    if (count > 1 && strcmp(arguments[1], "jump") == 0)
+        return jump_again_and_again();
+    sigaction(SIGUSR1, &action, NULL);
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &action, NULL);
+    interrupt();
+    if (count > 1) {
+        pthread_create(&thread, NULL, work, NULL);
+        work(NULL);
+        pthread_join(thread, NULL);
+    } else {
+        work(NULL);
+    }
+    setitimer(ITIMER_REAL, &none, NULL);
+    dprintf(1, "%lu %lu %lu %lu\n", mallocs, reallocs, frees, interruptions);
+    return 0;
+}
