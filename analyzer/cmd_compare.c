@@ -8,6 +8,9 @@
 /* The whole work: what is left of each trace is its names, and how certain it is. */
 typedef struct work {
     session sessions[HEAP_SIDES];
+    /** What the runtimes keep of each heap. */
+    heap_runtime runtimes[HEAP_SIDES];
+    bool shows_runtime;
     heap_comparison comparison;
     ttd_position positions[HEAP_SIDES];
     /** Stacks are known by their identifiers, which are of one trace. */
@@ -58,8 +61,8 @@ static ttd_status add_groups(work *all, heap_side side, const heap_groups *group
 static ttd_status add_to_tree(work *all, heap_side side, const heap_groups *groups,
                               const heap_rows *rows)
 {
-    all->comparison.blocks[side] = groups->blocks;
-    all->comparison.bytes[side] = groups->bytes;
+    all->comparison.blocks[side] += groups->blocks;
+    all->comparison.bytes[side] = heap_add(all->comparison.bytes[side], groups->bytes);
     return view_tree_add(&all->tree, &all->sessions[side].view, rows, side);
 }
 
@@ -76,6 +79,17 @@ static int add(work *all, heap_side side, heap_groups *groups)
     return status == STATUS_OK ? session_check(own, add_groups(all, side, groups)) : status;
 }
 
+/* What a runtime keeps is compared with all else or, as others, only summed up. */
+static int add_all(work *all, heap_side side, heap_groups *groups)
+{
+    session *own = &all->sessions[side];
+    heap_runtime *kept = &all->runtimes[side];
+    int status = add(all, side, groups);
+    if (status != STATUS_OK)
+        return status;
+    return all->shows_runtime ? add(all, side, &kept->groups) : session_runtime(own, kept, false);
+}
+
 static int find(work *all, heap_side side, const moment *when)
 {
     session *own = &all->sessions[side];
@@ -84,7 +98,7 @@ static int find(work *all, heap_side side, const moment *when)
     if (status != STATUS_OK)
         return status;
     heap_state state;
-    heap_state_wishes wishes = {.split = view_split(&own->options.view)};
+    heap_state_wishes wishes = {.split = view_split(&own->options.view), .tells_runtime = true};
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&own->trace);
     ttd_status found = heap_state_find(own->trace.reader, sidecar_use(own, at), at, &wishes, &hook,
@@ -93,7 +107,9 @@ static int find(work *all, heap_side side, const moment *when)
         return source_fail(&own->trace, found, &error);
     session_outcome(own, &state.outcome, at);
     all->positions[side] = state.outcome.position;
-    status = add(all, side, &state.tables.by[HEAP_BY_STACK]);
+    all->runtimes[side] = state.runtime;
+    state.runtime = (heap_runtime){.told = HEAP_RUNTIME_UNKNOWN};
+    status = add_all(all, side, &state.tables.by[HEAP_BY_STACK]);
     heap_state_free(&state);
     progress_end(&own->trace.progress);
     return status;
@@ -126,6 +142,7 @@ static int print(work *all, const compare_options *options)
         data.sides[i] = (report_side){.names = &side->names,
                                       .view = &side->view,
                                       .doubts = &side->report.doubts,
+                                      .runtime = &side->report.runtime,
                                       .trace_id = ttd_reader_trace(side->trace.reader)->trace_id,
                                       .position = all->positions[i]};
     }
@@ -167,12 +184,14 @@ static int find_both(work *all, const common *from, const compare_options *optio
 /* One trace after the other: of the first, names and sums are kept, no block. */
 int compare_heaps(const common *from, const compare_options *options)
 {
-    work all = {.is_one_trace = !from->other};
+    work all = {.is_one_trace = !from->other, .shows_runtime = options->shows_runtime};
     heap_comparison_init(&all.comparison);
     labels_init(&all.labels);
     int status = find_both(&all, from, options);
     view_tree_free(&all.tree);
     heap_comparison_free(&all.comparison);
     labels_free(&all.labels);
+    for (int i = 0; i < HEAP_SIDES; i++)
+        heap_groups_free(&all.runtimes[i].groups);
     return status;
 }

@@ -11,6 +11,8 @@ typedef struct compare_options {
     moment moments[HEAP_SIDES];
     /** Changes to show at most; SIZE_MAX for all. */
     size_t limit;
+    /** What the runtimes keep is compared as well. */
+    bool shows_runtime;
 } compare_options;
 
 /** With one trace it is compared with itself, by the identifiers of stacks. Returns the exit

@@ -10,12 +10,13 @@
 #include "cli/session.h"
 #include "cli/sidecar.h"
 
-enum { OPTION_FROM = OPTION_FIRST, OPTION_TO, OPTION_CHANGES, OPTION_QUADRANT };
+enum { OPTION_FROM = OPTION_FIRST, OPTION_TO, OPTION_CHANGES, OPTION_QUADRANT, OPTION_RUNTIME };
 
 static const struct option own_options[] = {{"from", required_argument, NULL, OPTION_FROM},
                                             {"to", required_argument, NULL, OPTION_TO},
                                             {"changes", no_argument, NULL, OPTION_CHANGES},
                                             {"quadrant", required_argument, NULL, OPTION_QUADRANT},
+                                            {"show-runtime", no_argument, NULL, OPTION_RUNTIME},
                                             {NULL, 0, NULL, 0}};
 
 static const char help[] =
@@ -38,7 +39,10 @@ static const char help[] =
     "      --changes           of one trace, compare the heap at --to with that at\n"
     "                          --from, as if of two\n"
     "      --quadrant NAME     of a range, make the tree of --tree of aifi, aifo (the\n"
-    "                          default), aofi or aofo\n" VIEWS_HELP COMMAND_COMMON_HELP "\n"
+    "                          default), aofi or aofo\n"
+    "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
+    "                          themselves until the end, or of two heaps count it\n" VIEWS_HELP
+        COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" MOMENT_FORMS;
 
 typedef struct diff_options {
@@ -47,6 +51,7 @@ typedef struct diff_options {
     bool has_from;
     bool has_changes;
     bool has_quadrant;
+    bool shows_runtime;
     heap_quadrant quadrant;
 } diff_options;
 
@@ -71,6 +76,9 @@ static bool take(void *context, int option, const char *argument)
     case OPTION_FROM:
         options->has_from = true;
         return moment_parse(argument, &options->from);
+    case OPTION_RUNTIME:
+        options->shows_runtime = true;
+        return true;
     case OPTION_QUADRANT:
         return take_quadrant(options, argument);
     default:
@@ -78,13 +86,13 @@ static bool take(void *context, int option, const char *argument)
     }
 }
 
-static int print(session *work, heap_diff *diff, heap_quadrant of_tree, ttd_position last)
+static int print(session *work, const diff_options *options, heap_diff *diff, ttd_position last)
 {
     session_outcome(work, &diff->outcome, last);
-    int status = STATUS_OK;
+    int status = session_runtime(work, &diff->runtime, options->shows_runtime);
     for (int i = 0; i < HEAP_QUADRANTS && status == STATUS_OK; i++) {
         heap_rows rows = heap_groups_rows(&diff->quadrants[i]);
-        if (!session_has_tree(work) || of_tree == (heap_quadrant)i)
+        if (!session_has_tree(work) || options->quadrant == (heap_quadrant)i)
             status = session_view(work, &rows);
     }
     if (status == STATUS_OK)
@@ -116,14 +124,16 @@ static int find(session *work, const diff_options *options)
                                       split, &hook, &diff, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
-    status = print(work, &diff, options->quadrant, last);
+    status = print(work, options, &diff, last);
     heap_diff_free(&diff);
     return status;
 }
 
 static int compare(const common *from, const diff_options *options)
 {
-    compare_options two = {.moments = {options->from, options->to}, .limit = from->view.limit};
+    compare_options two = {.moments = {options->from, options->to},
+                           .limit = from->view.limit,
+                           .shows_runtime = options->shows_runtime};
     bool is_by_id = from->view.by == VIEW_BY_THREAD || from->view.by == VIEW_BY_HEAP;
     if (options->has_quadrant)
         return message_usage("diff", "--quadrant is of a range, not of two heaps");

@@ -77,13 +77,10 @@ static int judge_groups(session *work, heap_groups *groups)
 }
 
 /* Groups the leaks as the options say, and what the runtimes keep in the same way. */
-static int view_groups(session *work, heap_leaks *leaks)
+static int view_groups(session *work, const leaks_options *options, heap_leaks *leaks)
 {
-    heap_rows runtime = heap_groups_rows(&leaks->runtime);
     heap_rows groups = heap_groups_rows(&leaks->groups);
-    int status = STATUS_OK;
-    if (!session_has_tree(work))
-        status = session_view(work, &runtime);
+    int status = session_runtime(work, &leaks->runtime, options->shows_runtime);
     if (status == STATUS_OK)
         status = session_filter(work, &groups);
     if (status == STATUS_OK)
@@ -91,31 +88,16 @@ static int view_groups(session *work, heap_leaks *leaks)
     return status == STATUS_OK ? session_group(work, &groups) : status;
 }
 
-static bool was_killed(const session *work)
-{
-    return work->trace.is_closed && work->trace.end.reason == TTD_END_SIGNALED;
-}
-
-/* Whoever writes no list at all may know of no runtimes; a recorder does, if only for exits. */
-static bool counts_runtime(const session *work, const heap_leaks *leaks)
-{
-    return leaks->runtime_told == HEAP_RUNTIME_CUT_SHORT ||
-           (leaks->runtime_told == HEAP_RUNTIME_UNKNOWN && was_killed(work));
-}
-
 static int print(session *work, const leaks_options *options, heap_leaks *leaks, ttd_position at)
 {
     session_outcome(work, &leaks->outcome, at);
-    int status = view_groups(work, leaks);
+    int status = view_groups(work, options, leaks);
     if (status == STATUS_OK)
         status = session_output(work, true);
     if (status != STATUS_OK || session_print_tree(work, "block", "bytes"))
         return status;
     report_leaks data = {.leaks = leaks,
                          .limit = work->options.view.limit,
-                         .shows_runtime = options->shows_runtime,
-                         .counts_runtime = counts_runtime(work, leaks),
-                         .was_killed = was_killed(work),
                          .is_at_end = ttd_position_compare(at, ttd_position_max()) == 0};
     work->options.format->leaks(&work->report, &data);
     return STATUS_OK;

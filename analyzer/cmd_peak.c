@@ -5,18 +5,39 @@
 #include "cli/sidecar.h"
 #include "heap/peak.h"
 
+enum { OPTION_RUNTIME = OPTION_FIRST };
+
+static const struct option own_options[] = {{"show-runtime", no_argument, NULL, OPTION_RUNTIME},
+                                            {NULL, 0, NULL, 0}};
+
 static const char help[] =
     "Usage: ttdanalyze peak [OPTIONS] [TRACE]\n"
     "\n"
     "Finds the first position at which most bytes were live, and the stacks that had\n"
     "allocated them.\n"
-    "\n" VIEWS_HELP COMMAND_COMMON_HELP;
+    "\n"
+    "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
+    "                          themselves until the end\n" VIEWS_HELP COMMAND_COMMON_HELP;
 
-static int print(session *work, heap_peak_state *found)
+typedef struct peak_options {
+    bool shows_runtime;
+} peak_options;
+
+static bool take(void *context, int option, const char *argument)
+{
+    peak_options *options = context;
+    (void)option, (void)argument;
+    options->shows_runtime = true;
+    return true;
+}
+
+static int print(session *work, const peak_options *options, heap_peak_state *found)
 {
     heap_rows rows = heap_groups_rows(&found->groups);
     report_peak data = {.found = found, .limit = work->options.view.limit};
-    int status = session_view(work, &rows);
+    int status = session_runtime(work, &found->runtime, options->shows_runtime);
+    if (status == STATUS_OK)
+        status = session_view(work, &rows);
     if (status == STATUS_OK)
         status = session_output(work, true);
     if (status == STATUS_OK && !session_print_tree(work, "block", "bytes"))
@@ -26,7 +47,6 @@ static int print(session *work, heap_peak_state *found)
 
 static int find(session *work, const void *options)
 {
-    (void)options;
     heap_peak_state peak;
     ttd_error error = {.what = NULL};
     heap_batch_hook hook = source_hook(&work->trace);
@@ -36,14 +56,15 @@ static int find(session *work, const void *options)
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     session_outcome(work, &peak.outcome, ttd_position_max());
-    int status = print(work, &peak);
+    int status = print(work, options, &peak);
     heap_peak_state_free(&peak);
     return status;
 }
 
 static int run(const command *which, int count, char **arguments)
 {
-    return session_run(which, count, arguments, NULL, NULL, NULL, find);
+    peak_options options = {.shows_runtime = false};
+    return session_run(which, count, arguments, own_options, take, &options, find);
 }
 
 const command command_peak = {"peak", "when most bytes were live, and whose", help, run,

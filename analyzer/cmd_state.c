@@ -12,11 +12,12 @@
 /* Owners of one address that matter: the one at the position, and those before and after. */
 #define OWNERS_KEPT 8
 
-enum { OPTION_AT = OPTION_FIRST, OPTION_ADDRESS, OPTION_BLOCKS };
+enum { OPTION_AT = OPTION_FIRST, OPTION_ADDRESS, OPTION_BLOCKS, OPTION_RUNTIME };
 
 static const struct option own_options[] = {{"at", required_argument, NULL, OPTION_AT},
                                             {"address", required_argument, NULL, OPTION_ADDRESS},
                                             {"blocks", no_argument, NULL, OPTION_BLOCKS},
+                                            {"show-runtime", no_argument, NULL, OPTION_RUNTIME},
                                             {NULL, 0, NULL, 0}};
 
 static const char help[] =
@@ -29,8 +30,9 @@ static const char help[] =
     "      --address A         what the address A is then: which block it lies in, who\n"
     "                          allocated and who will release it; or who released it\n"
     "                          before, and whose it will be next\n"
-    "      --blocks            list all live blocks, by address (text and json)\n" VIEWS_HELP
-        COMMAND_COMMON_HELP "\n"
+    "      --blocks            list all live blocks, by address (text and json)\n"
+    "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
+    "                          themselves until the end\n" VIEWS_HELP COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" MOMENT_FORMS;
 
 typedef struct state_options {
@@ -38,6 +40,7 @@ typedef struct state_options {
     uint64_t address;
     bool has_address;
     bool shows_blocks;
+    bool shows_runtime;
 } state_options;
 
 static bool take(void *context, int option, const char *argument)
@@ -49,6 +52,9 @@ static bool take(void *context, int option, const char *argument)
     case OPTION_ADDRESS:
         options->has_address = true;
         return number_parse(argument, &options->address);
+    case OPTION_RUNTIME:
+        options->shows_runtime = true;
+        return true;
     default:
         options->shows_blocks = true;
         return true;
@@ -80,6 +86,8 @@ static int print(session *work, const state_options *options, report_state *data
     else
         session_outcome(work, &data->state->outcome, data->at);
     int status = session_names(work, options->has_address);
+    if (status == STATUS_OK)
+        status = session_runtime(work, &data->state->runtime, options->shows_runtime);
     if (status == STATUS_OK)
         status = view_tables(work, data->state);
     if (status == STATUS_OK)
@@ -124,6 +132,7 @@ static int find(session *work, const void *context)
     heap_state_wishes wishes = {.split = view_split(views),
                                 .has_stacks_in_tables =
                                     views->include.count || views->exclude.count,
+                                .tells_runtime = true,
                                 .keeps_blocks = options->shows_blocks,
                                 .has_address = options->has_address,
                                 .address = options->address};

@@ -115,6 +115,27 @@ int session_view(session *work, const heap_rows *rows)
     return status == STATUS_OK ? session_group(work, rows) : status;
 }
 
+static bool was_killed(const session *work)
+{
+    return work->trace.is_closed && work->trace.end.reason == TTD_END_SIGNALED;
+}
+
+/* Whoever writes no list at all may know of no runtimes; a recorder does, if only for exits. */
+static bool counts_runtime(const session *work, heap_runtime_told told)
+{
+    return told == HEAP_RUNTIME_CUT_SHORT || (told == HEAP_RUNTIME_UNKNOWN && was_killed(work));
+}
+
+int session_runtime(session *work, heap_runtime *runtime, bool is_shown)
+{
+    work->report.runtime = (report_runtime){.groups = &runtime->groups,
+                                            .is_shown = is_shown,
+                                            .is_counted = counts_runtime(work, runtime->told),
+                                            .was_killed = was_killed(work)};
+    heap_rows rows = heap_groups_rows(&runtime->groups);
+    return session_has_tree(work) ? session_filter(work, &rows) : session_view(work, &rows);
+}
+
 int session_judge(session *work, const known_finding *finding, bool *is_new)
 {
     int status = session_names(work, true);

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/source.h"
+#include "heap/kept.h"
 #include "heap/pass.h"
 #include "view/tree.h"
 
@@ -73,6 +74,10 @@ int session_group(session *work, const heap_rows *rows);
 
 /** Filters rows by stack and groups them. Returns an exit status. */
 int session_view(session *work, const heap_rows *rows);
+
+/** Sets what the report says of the blocks that the runtimes keep, which the options filter and
+ * group as all others; they must outlive the report. Returns an exit status. */
+int session_runtime(session *work, heap_runtime *runtime, bool is_shown);
 
 /** Sets `is_new` to whether a finding is to be reported. Returns an exit status. */
 int session_judge(session *work, const known_finding *finding, bool *is_new);

@@ -6,6 +6,8 @@
 typedef struct diff_finder {
     heap_diff *diff;
     ttd_position from;
+    /** Nothing that happens now is of the range. */
+    bool is_over;
 } diff_finder;
 
 static bool is_inside(const diff_finder *finder, ttd_position position)
@@ -25,18 +27,41 @@ static ttd_status add(diff_finder *finder, const heap_block *block, bool is_free
 static ttd_status see_effect(void *context, const heap_effect *effect)
 {
     diff_finder *finder = context;
-    return is_inside(finder, effect->position) ? add(finder, effect->block, true) : TTD_OK;
+    bool is_wanted = !finder->is_over && is_inside(finder, effect->position);
+    return is_wanted ? add(finder, effect->block, true) : TTD_OK;
 }
 
-static ttd_status finish(diff_finder *finder, heap_live *live)
+static ttd_status add_live(void *context, const heap_block *block)
+{
+    return add(context, block, false);
+}
+
+static ttd_status collect(diff_finder *finder, heap_kept *kept, heap_live *live)
 {
     size_t cursor = 0;
     const heap_block *block;
     ttd_status status = TTD_OK;
     heap_live_sweep(live);
     while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
-        status = add(finder, block, false);
+        status = heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block)
+                                                 : add_live(finder, block);
     return status;
+}
+
+static ttd_status finish(diff_finder *finder, heap_kept *kept, heap_pass *pass, ttd_error *error)
+{
+    heap_replay *replay = &pass->cursor.replay;
+    heap_diff *diff = finder->diff;
+    ttd_status status = collect(finder, kept, &replay->live);
+    if (status == TTD_OK)
+        status = replay->observer_status;
+    diff->outcome = heap_pass_outcome(pass);
+    finder->is_over = true;
+    if (status == TTD_OK)
+        status = heap_kept_decide(kept, &pass->cursor, &diff->runtime, add_live, finder, error);
+    for (size_t i = 0; i < HEAP_QUADRANTS && status == TTD_OK; i++)
+        status = heap_groups_sort(&diff->quadrants[i]);
+    return status == TTD_OK ? heap_groups_sort(&diff->runtime.groups) : status;
 }
 
 ttd_status heap_diff_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position from,
@@ -44,26 +69,25 @@ ttd_status heap_diff_find(ttd_reader *reader, const heap_keyframes *keyframes, t
                           heap_diff *diff, ttd_error *error)
 {
     memset(diff, 0, sizeof *diff);
-    for (size_t i = 0; i < HEAP_QUADRANTS; i++)
+    for (size_t i = 0; i < HEAP_QUADRANTS; i++) {
         heap_groups_init(&diff->quadrants[i]);
-    for (size_t i = 0; i < HEAP_QUADRANTS; i++)
         diff->quadrants[i].split = split;
+    }
     diff_finder finder = {.diff = diff, .from = from};
     heap_observer observer = {.context = &finder,
                               .effect = see_effect,
                               .unwanted = HEAP_EFFECT_BIT(HEAP_ACQUIRED) |
                                           HEAP_EFFECT_BIT(HEAP_DESTROYED) |
                                           HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
-    heap_pass pass;
-    ttd_status status =
-        heap_pass_run_range(&pass, reader, keyframes, from, last, &observer, hook, error);
+    heap_kept kept;
+    heap_pass pass = {.hook = NULL};
+    ttd_status status = heap_kept_read(&kept, reader, split, &diff->runtime, error);
     if (status == TTD_OK)
-        status = finish(&finder, &pass.cursor.replay.live);
+        status = heap_pass_run_range(&pass, reader, keyframes, from, last, &observer, hook, error);
     if (status == TTD_OK)
-        status = pass.cursor.replay.observer_status;
-    heap_pass_end(&pass, &diff->outcome);
-    for (size_t i = 0; i < HEAP_QUADRANTS && status == TTD_OK; i++)
-        status = heap_groups_sort(&diff->quadrants[i]);
+        status = finish(&finder, &kept, &pass, error);
+    heap_pass_free(&pass);
+    heap_kept_free(&kept);
     if (status != TTD_OK)
         heap_diff_free(diff);
     return status;
@@ -73,6 +97,7 @@ void heap_diff_free(heap_diff *diff)
 {
     for (size_t i = 0; i < HEAP_QUADRANTS; i++)
         heap_groups_free(&diff->quadrants[i]);
+    heap_groups_free(&diff->runtime.groups);
 }
 
 const char *heap_quadrant_name(heap_quadrant quadrant)

@@ -3,7 +3,7 @@
 #ifndef ANALYZER_HEAP_DIFF_H
 #define ANALYZER_HEAP_DIFF_H
 
-#include "heap/groups.h"
+#include "heap/kept.h"
 #include "heap/pass.h"
 
 /** Allocated Inside or Outside the range, Freed Inside or Outside it. */
@@ -15,6 +15,8 @@ typedef struct heap_diff {
     /** By the stack that allocated. Outside means before the range, or after it for what is freed:
      * blocks that were not live at any position of the range are in none. */
     heap_groups quadrants[HEAP_QUADRANTS];
+    /** Live at the end of the range, and in no quadrant. */
+    heap_runtime runtime;
     heap_outcome outcome;
 } heap_diff;
 

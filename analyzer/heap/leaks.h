@@ -3,22 +3,12 @@
 #ifndef ANALYZER_HEAP_LEAKS_H
 #define ANALYZER_HEAP_LEAKS_H
 
-#include "heap/groups.h"
+#include "heap/kept.h"
 #include "heap/pass.h"
-
-/** What a trace says of the blocks that the runtimes keep. */
-typedef enum heap_runtime {
-    HEAP_RUNTIME_UNKNOWN,
-    /** Which some of them are, or none. */
-    HEAP_RUNTIME_CUT_SHORT,
-    HEAP_RUNTIME_TOLD
-} heap_runtime;
 
 typedef struct heap_leaks {
     heap_groups groups;
-    /** Blocks that the C and C++ runtimes keep until the end, by stack as well. */
-    heap_groups runtime;
-    heap_runtime runtime_told;
+    heap_runtime runtime;
     heap_outcome outcome;
 } heap_leaks;
 

@@ -3,23 +3,31 @@
 
 #include "heap/state.h"
 
+/* What is live at the end and named is what a runtime keeps. */
+static ttd_status add_live(heap_peak_state *found, const heap_kept *kept, const heap_block *block)
+{
+    if (ttd_position_compare(block->allocated, found->peak.position) > 0)
+        return TTD_OK;
+    bool is_kept = heap_kept_may_have(kept, block);
+    return heap_groups_add(is_kept ? &found->runtime.groups : &found->groups, block);
+}
+
 /* The blocks that were live at the peak of a replay that is over. */
-static ttd_status collect(heap_peak_state *found, const heap_replay *replay)
+static ttd_status collect(heap_peak_state *found, const heap_kept *kept, const heap_replay *replay)
 {
     const heap_copies *ended = &replay->ended_since_peak;
     size_t cursor = 0;
     const heap_block *block;
     ttd_status status = TTD_OK;
     while (status == TTD_OK && (block = heap_live_each(&replay->live, &cursor)))
-        if (ttd_position_compare(block->allocated, found->peak.position) <= 0)
-            status = heap_groups_add(&found->groups, block);
+        status = add_live(found, kept, block);
     for (size_t i = 0; i < ended->count && status == TTD_OK; i++)
         status = heap_groups_add(&found->groups, &ended->blocks[i]);
     return status;
 }
 
-static ttd_status find(ttd_reader *reader, const heap_batch_hook *hook, heap_peak_state *found,
-                       ttd_error *error)
+static ttd_status replay_all(ttd_reader *reader, const heap_kept *kept, const heap_batch_hook *hook,
+                             heap_peak_state *found, ttd_error *error)
 {
     heap_pass pass;
     heap_replay *replay = &pass.cursor.replay;
@@ -28,9 +36,22 @@ static ttd_status find(ttd_reader *reader, const heap_batch_hook *hook, heap_pea
         status = heap_replay_end_peak(replay);
     found->peak = replay->peak;
     if (status == TTD_OK)
-        status = collect(found, replay);
+        status = collect(found, kept, replay);
     heap_pass_end(&pass, &found->outcome);
-    return status == TTD_OK ? heap_groups_sort(&found->groups) : status;
+    return status;
+}
+
+static ttd_status find(ttd_reader *reader, const heap_batch_hook *hook, heap_peak_state *found,
+                       ttd_error *error)
+{
+    heap_kept kept;
+    ttd_status status = heap_kept_read(&kept, reader, found->groups.split, &found->runtime, error);
+    if (status == TTD_OK)
+        status = replay_all(reader, &kept, hook, found, error);
+    heap_kept_free(&kept);
+    if (status == TTD_OK)
+        status = heap_groups_sort(&found->groups);
+    return status == TTD_OK ? heap_groups_sort(&found->runtime.groups) : status;
 }
 
 /* The same where keyframes know the peak. */
@@ -38,7 +59,7 @@ static ttd_status look_up(ttd_reader *reader, const heap_keyframes *keyframes,
                           const heap_batch_hook *hook, heap_peak_state *found, ttd_error *error)
 {
     heap_pass pass;
-    heap_state_wishes wishes = {.split = found->groups.split};
+    heap_state_wishes wishes = {.split = found->groups.split, .tells_runtime = true};
     heap_state state;
     ttd_status status =
         heap_pass_run(&pass, reader, keyframes, ttd_position_max(), NULL, hook, error);
@@ -53,6 +74,8 @@ static ttd_status look_up(ttd_reader *reader, const heap_keyframes *keyframes,
     heap_groups_free(&found->groups);
     found->groups = *by_stack;
     *by_stack = (heap_groups){.count = 0};
+    found->runtime = state.runtime;
+    state.runtime = (heap_runtime){.told = HEAP_RUNTIME_UNKNOWN};
     heap_state_free(&state);
     return TTD_OK;
 }
@@ -67,8 +90,9 @@ static void begin(heap_peak_state *found, heap_split split)
 /* An index is not trusted: whether the state at its peak is as it says. */
 static bool is_right(const heap_peak_state *found)
 {
-    return found->groups.blocks == found->peak.blocks &&
-           found->groups.bytes == heap_sum_value(found->peak.bytes);
+    const heap_groups *kept = &found->runtime.groups;
+    return found->groups.blocks + kept->blocks == found->peak.blocks &&
+           heap_add(found->groups.bytes, kept->bytes) == heap_sum_value(found->peak.bytes);
 }
 
 ttd_status heap_peak_find(ttd_reader *reader, const heap_keyframes *keyframes, heap_split split,
@@ -90,4 +114,5 @@ ttd_status heap_peak_find(ttd_reader *reader, const heap_keyframes *keyframes, h
 void heap_peak_state_free(heap_peak_state *found)
 {
     heap_groups_free(&found->groups);
+    heap_groups_free(&found->runtime.groups);
 }

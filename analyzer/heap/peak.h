@@ -3,13 +3,14 @@
 #ifndef ANALYZER_HEAP_PEAK_H
 #define ANALYZER_HEAP_PEAK_H
 
-#include "heap/groups.h"
+#include "heap/kept.h"
 #include "heap/pass.h"
 
 typedef struct heap_peak_state {
     heap_peak peak;
-    /** The blocks that were live then. */
+    /** The blocks that were live then, without those that the runtimes keep. */
     heap_groups groups;
+    heap_runtime runtime;
     /** Of the whole trace. */
     heap_outcome outcome;
 } heap_peak_state;

@@ -24,44 +24,75 @@ static ttd_status copy_blocks(heap_state *state, const heap_live *live)
     return TTD_OK;
 }
 
-static ttd_status collect(heap_state *state, const heap_live *live)
+static ttd_status add(void *context, const heap_block *block)
+{
+    heap_state *state = context;
+    return heap_tables_add(&state->tables, block);
+}
+
+static ttd_status collect(heap_state *state, heap_kept *kept, const heap_live *live)
 {
     size_t cursor = 0;
     const heap_block *block;
     ttd_status status = TTD_OK;
     while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
-        status = heap_tables_add(&state->tables, block);
+        status = heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block) : add(state, block);
     return status;
 }
 
-static void begin(heap_state *state, const heap_state_wishes *wishes)
+static ttd_status begin(heap_state *state, heap_kept *kept, ttd_reader *reader,
+                        const heap_state_wishes *wishes, ttd_error *error)
 {
     memset(state, 0, sizeof *state);
+    *kept = (heap_kept){.count = 0};
     heap_tables_init(&state->tables);
     state->tables.by[HEAP_BY_STACK].split = wishes->split;
     for (size_t i = 0; i < HEAP_TABLES; i++)
         state->tables.by[i].has_stacks |= wishes->has_stacks_in_tables;
+    return wishes->tells_runtime
+               ? heap_kept_read(kept, reader, wishes->split, &state->runtime, error)
+               : TTD_OK;
+}
+
+/* Whether sums are enough; of those it is not known what a runtime keeps. */
+static bool takes_sums(const heap_state_wishes *wishes, const heap_kept *kept)
+{
+    return wishes->split == HEAP_SPLIT_NONE && !wishes->has_stacks_in_tables &&
+           !wishes->keeps_blocks && !wishes->has_address && !kept->address_count;
+}
+
+/* What there is to be told when the pass is where it should be. */
+static ttd_status find(heap_state *state, heap_kept *kept, const heap_state_wishes *wishes,
+                       heap_pass *pass, ttd_error *error)
+{
+    const heap_live *live = &pass->cursor.replay.live;
+    state->outcome = heap_pass_outcome(pass);
+    ttd_status status = collect(state, kept, live);
+    if (status == TTD_OK && wishes->keeps_blocks)
+        status = copy_blocks(state, live);
+    if (status == TTD_OK && wishes->has_address)
+        state->neighbours = heap_neighbours_find(live, wishes->address);
+    if (status == TTD_OK)
+        status = heap_kept_decide(kept, &pass->cursor, &state->runtime, add, state, error);
+    if (status == TTD_OK)
+        status = heap_tables_sort(&state->tables);
+    return status == TTD_OK ? heap_groups_sort(&state->runtime.groups) : status;
 }
 
 ttd_status heap_state_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position at,
                            const heap_state_wishes *wishes, const heap_batch_hook *hook,
                            heap_state *state, ttd_error *error)
 {
-    begin(state, wishes);
-    heap_pass pass;
-    bool only_sums = wishes->split == HEAP_SPLIT_NONE && !wishes->has_stacks_in_tables &&
-                     !wishes->keeps_blocks && !wishes->has_address;
-    ttd_status status = heap_pass_run_sums(&pass, reader, keyframes, at,
-                                           only_sums ? &state->tables : NULL, hook, error);
+    heap_kept kept;
+    heap_pass pass = {.hook = NULL};
+    ttd_status status = begin(state, &kept, reader, wishes, error);
+    heap_tables *sums = takes_sums(wishes, &kept) ? &state->tables : NULL;
     if (status == TTD_OK)
-        status = collect(state, &pass.cursor.replay.live);
-    if (status == TTD_OK && wishes->keeps_blocks)
-        status = copy_blocks(state, &pass.cursor.replay.live);
-    if (status == TTD_OK && wishes->has_address)
-        state->neighbours = heap_neighbours_find(&pass.cursor.replay.live, wishes->address);
-    heap_pass_end(&pass, &state->outcome);
+        status = heap_pass_run_sums(&pass, reader, keyframes, at, sums, hook, error);
     if (status == TTD_OK)
-        status = heap_tables_sort(&state->tables);
+        status = find(state, &kept, wishes, &pass, error);
+    heap_pass_free(&pass);
+    heap_kept_free(&kept);
     if (status != TTD_OK)
         heap_state_free(state);
     return status;
@@ -70,6 +101,7 @@ ttd_status heap_state_find(ttd_reader *reader, const heap_keyframes *keyframes, 
 void heap_state_free(heap_state *state)
 {
     heap_tables_free(&state->tables);
+    heap_groups_free(&state->runtime.groups);
     free(state->blocks);
     state->blocks = NULL;
 }

@@ -3,6 +3,7 @@
 #ifndef ANALYZER_HEAP_STATE_H
 #define ANALYZER_HEAP_STATE_H
 
+#include "heap/kept.h"
 #include "heap/neighbours.h"
 #include "heap/pass.h"
 #include "heap/tables.h"
@@ -10,6 +11,8 @@
 typedef struct heap_state {
     /** Largest first. */
     heap_tables tables;
+    /** If it was asked for: then it is not in the tables. */
+    heap_runtime runtime;
     /** Copies of all blocks by address, if they were asked for. */
     heap_block *blocks;
     size_t block_count;
@@ -25,6 +28,8 @@ typedef struct heap_state_wishes {
     /** The other tables are by stack as well, so that stacks can be left out of them before they
      * are joined; it takes its time. */
     bool has_stacks_in_tables;
+    /** Tell apart what the runtimes keep. */
+    bool tells_runtime;
     /** Set state->blocks. */
     bool keeps_blocks;
     /** Set state->neighbours, to those of an address. */

@@ -111,6 +111,19 @@ static void text_kinds(report *to, const heap_comparison *comparison)
     out_char(output, '\n');
 }
 
+/* What is counted as well is told where it is a matter of one heap. */
+void text_compare_runtime(report *to, const report_compare *data)
+{
+    for (int i = 0; i < HEAP_SIDES; i++) {
+        const report_runtime *runtime = data->sides[i].runtime;
+        if (!runtime->groups || !runtime->groups->blocks)
+            continue;
+        out_format(to->output, "Of the %s heap, ", side_names[i]);
+        report_runtime_sums(to->output, runtime);
+        out_text(to->output, " (--show-runtime to count)\n");
+    }
+}
+
 void text_compare_doubts(report *to, const report_compare *data)
 {
     for (int i = 0; i < HEAP_SIDES; i++) {
@@ -135,6 +148,7 @@ void text_compare(report *to, const report_compare *data)
     size_t count = shown(data);
     text_compare_sums(to, data);
     text_kinds(to, comparison);
+    text_compare_runtime(to, data);
     text_compare_doubts(to, data);
     for (size_t i = 0; i < count; i++)
         text_change(to, data, &comparison->items[i]);
@@ -156,6 +170,7 @@ static void json_side(json *writer, const report_compare *data, heap_side side)
     json_end_array(writer);
     json_unsigned(writer, "live_blocks", data->comparison->blocks[side]);
     json_unsigned(writer, "live_bytes", data->comparison->bytes[side]);
+    report_runtime_json(from->runtime, writer);
     json_end_object(writer);
 }
 

@@ -8,6 +8,9 @@
 /** Writes the sums of both heaps and their difference, and does not end the last line. */
 void text_compare_sums(report *to, const report_compare *data);
 
+/** Writes how much of each heap is not counted, because a runtime keeps it. */
+void text_compare_runtime(report *to, const report_compare *data);
+
 /** Writes a line for each reason why one of the heaps is uncertain. */
 void text_compare_doubts(report *to, const report_compare *data);
 

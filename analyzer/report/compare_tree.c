@@ -58,6 +58,7 @@ void text_compare_tree(report *to, const report_compare *data)
     out *output = to->output;
     text_compare_sums(to, data);
     out_char(output, '\n');
+    text_compare_runtime(to, data);
     text_compare_doubts(to, data);
     if (!tree->linked)
         return;

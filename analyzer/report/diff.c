@@ -43,6 +43,7 @@ void text_diff(report *to, const report_diff *data)
         text_quadrant(to, data, (heap_quadrant)i);
         out_char(to->output, '\n');
     }
+    report_runtime_text(to);
     report_doubts_text(to);
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
         if (!data->diff->quadrants[i].count)
@@ -52,6 +53,7 @@ void text_diff(report *to, const report_diff *data)
         out_text(to->output, ":\n");
         report_groups_text(to, &data->diff->quadrants[i], data->limit, false);
     }
+    report_runtime_groups_text(to, data->limit, false);
 }
 
 void json_diff(report *to, const report_diff *data)
@@ -61,6 +63,7 @@ void json_diff(report *to, const report_diff *data)
     json_begin_object(&writer, NULL);
     json_position(&writer, "position", data->diff->outcome.position);
     report_doubts_json(to, &writer);
+    report_runtime_json(&to->runtime, &writer);
     json_text(&writer, "by", view_key_name(to->view->options.by));
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
         const heap_groups *groups = &data->diff->quadrants[i];
@@ -71,6 +74,7 @@ void json_diff(report *to, const report_diff *data)
         report_groups_json(to, &writer, "groups", groups, data->limit);
         json_end_object(&writer);
     }
+    report_runtime_groups_json(to, &writer, data->limit);
     json_end_object(&writer);
 }
 
@@ -80,11 +84,8 @@ void csv_diff(report *to, const report_diff *data)
     report_csv_begin(to, &writer);
     report_site_header(to, &writer, "quadrant,blocks,bytes,first_position,last_position");
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
-        const heap_groups *groups = &data->diff->quadrants[i];
-        for (size_t k = 0; k < groups->count && k < data->limit; k++) {
-            csv_text(&writer, heap_quadrant_name((heap_quadrant)i));
-            report_group_csv(to, &writer, &groups->items[k]);
-            csv_end_row(&writer);
-        }
+        report_kind_csv(to, &writer, heap_quadrant_name((heap_quadrant)i),
+                        &data->diff->quadrants[i], data->limit);
     }
+    report_runtime_csv(to, &writer, data->limit);
 }

@@ -49,6 +49,18 @@ typedef struct report_known {
 /** In which units. */
 typedef enum report_unit { REPORT_BLOCKS, REPORT_FINDINGS } report_unit;
 
+/** What the runtimes keep, and is told apart. */
+typedef struct report_runtime {
+    /** NULL for commands that do not tell. */
+    const heap_groups *groups;
+    /** It is listed as well. */
+    bool is_shown;
+    /** It is not, or not all, told what the runtimes keep. */
+    bool is_counted;
+    /** The program was, which is why. */
+    bool was_killed;
+} report_runtime;
+
 /** What all reports share. */
 typedef struct report {
     out *output;
@@ -61,6 +73,7 @@ typedef struct report {
     const view *view;
     /** NULL for commands that report all. */
     const report_known *known;
+    report_runtime runtime;
     /** In text: frames below main(), and template arguments, however long. */
     bool shows_all;
     ttd_status status;
@@ -91,11 +104,6 @@ typedef struct report_leaks {
     const heap_leaks *leaks;
     /** Groups to show. */
     size_t limit;
-    bool shows_runtime;
-    /** It is not, or not all, told what the runtimes keep. */
-    bool counts_runtime;
-    /** The program was, which is why. */
-    bool was_killed;
     bool is_at_end;
 } report_leaks;
 
@@ -130,6 +138,7 @@ typedef struct report_side {
     definitions *names;
     const view *view;
     const doubts *doubts;
+    const report_runtime *runtime;
     uint64_t trace_id;
     ttd_position position;
 } report_side;
@@ -308,7 +317,21 @@ void report_groups_text(report *to, const heap_groups *groups, size_t limit, boo
 
 /** Writes blocks,bytes,first_position,last_position of a group and the fields of its site. */
 void report_group_csv(report *to, csv *writer, const heap_group *group);
-/** All of a CSV file: a header and a row for each group. */
+/** Writes rows that begin with what kind of groups they are, unless that is NULL. */
+void report_kind_csv(report *to, csv *writer, const char *kind, const heap_groups *groups,
+                     size_t limit);
+
+/** Writes how much the runtimes keep; and lists it, if it is to be shown. Each does nothing in
+ * commands that do not tell. */
+void report_runtime_text(report *to);
+void report_runtime_groups_text(report *to, size_t limit, bool shows_positions);
+void report_runtime_sums(out *output, const report_runtime *runtime);
+void report_runtime_json(const report_runtime *runtime, json *writer);
+void report_runtime_groups_json(report *to, json *writer, size_t limit);
+void report_runtime_csv(report *to, csv *writer, size_t limit);
+
+/** All of a CSV file: a header and a row for each group; with those that the runtimes keep, if they
+ * are to be shown, and then with kinds. */
 void report_groups_csv(report *to, const heap_groups *groups, size_t limit);
 
 /** Writes an owner of an address as an object; NULL gives null. */

@@ -58,13 +58,25 @@ void report_group_csv(report *to, csv *writer, const heap_group *group)
     report_site_csv(to, writer, group->key);
 }
 
+void report_kind_csv(report *to, csv *writer, const char *kind, const heap_groups *groups,
+                     size_t limit)
+{
+    for (size_t i = 0; i < groups->count && i < limit; i++) {
+        if (kind)
+            csv_text(writer, kind);
+        report_group_csv(to, writer, &groups->items[i]);
+        csv_end_row(writer);
+    }
+}
+
 void report_groups_csv(report *to, const heap_groups *groups, size_t limit)
 {
     csv writer;
+    bool has_kinds = to->runtime.is_shown;
     report_csv_begin(to, &writer);
-    report_site_header(to, &writer, "blocks,bytes,first_position,last_position");
-    for (size_t i = 0; i < groups->count && i < limit; i++) {
-        report_group_csv(to, &writer, &groups->items[i]);
-        csv_end_row(&writer);
-    }
+    report_site_header(to, &writer,
+                       has_kinds ? "kind,blocks,bytes,first_position,last_position"
+                                 : "blocks,bytes,first_position,last_position");
+    report_kind_csv(to, &writer, has_kinds ? "live" : NULL, groups, limit);
+    report_runtime_csv(to, &writer, limit);
 }

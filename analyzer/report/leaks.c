@@ -1,25 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/formats.h"
 
-static void text_runtime(report *to, const report_leaks *data)
-{
-    const heap_groups *runtime = &data->leaks->runtime;
-    if (data->counts_runtime)
-        out_text(to->output, data->was_killed
-                                 ? "The program was killed: what the C/C++ runtime keeps until "
-                                   "exit is counted as well\n"
-                                 : "What the C/C++ runtime keeps until exit is not, or not all, "
-                                   "known: the rest is counted as well\n");
-    if (!runtime->blocks)
-        return;
-    report_count(to->output, runtime->blocks, "block");
-    out_text(to->output, ", ");
-    report_count(to->output, runtime->bytes, "byte");
-    out_text(to->output, " kept by the C/C++ runtime, not counted");
-    out_text(to->output,
-             data->shows_runtime ? "; they come last\n" : " (--show-runtime to list)\n");
-}
-
 static void text_notes(report *to, const heap_leaks *leaks)
 {
     if (leaks->outcome.counts.unknown_releases) {
@@ -54,13 +35,12 @@ void text_leaks(report *to, const report_leaks *data)
     }
     out_plain(output);
     out_char(output, '\n');
-    text_runtime(to, data);
+    report_runtime_text(to);
     report_known_text(to, REPORT_BLOCKS);
     text_notes(to, leaks);
     report_doubts_text(to);
     report_groups_text(to, &leaks->groups, data->limit, true);
-    if (data->shows_runtime)
-        report_groups_text(to, &leaks->runtime, data->limit, true);
+    report_runtime_groups_text(to, data->limit, true);
 }
 
 void json_leaks(report *to, const report_leaks *data)
@@ -75,27 +55,14 @@ void json_leaks(report *to, const report_leaks *data)
     json_unsigned(&writer, "total_bytes", leaks->groups.bytes);
     json_text(&writer, "by", view_key_name(to->view->options.by));
     json_unsigned(&writer, "total_groups", leaks->groups.count);
-    json_bool(&writer, "runtime_counted", data->counts_runtime);
-    json_unsigned(&writer, "runtime_blocks", leaks->runtime.blocks);
-    json_unsigned(&writer, "runtime_bytes", leaks->runtime.bytes);
+    report_runtime_json(&to->runtime, &writer);
     json_unsigned(&writer, "unknown_releases", leaks->outcome.counts.unknown_releases);
     json_unsigned(&writer, "overlaps", leaks->outcome.counts.overlaps);
     json_unsigned(&writer, "reallocs_in_flight", leaks->outcome.in_flight);
     report_known_json(to, &writer, REPORT_BLOCKS);
     report_groups_json(to, &writer, "groups", &leaks->groups, data->limit);
-    if (data->shows_runtime)
-        report_groups_json(to, &writer, "runtime_groups", &leaks->runtime, data->limit);
+    report_runtime_groups_json(to, &writer, data->limit);
     json_end_object(&writer);
-}
-
-static void csv_groups(report *to, csv *writer, const char *kind, const heap_groups *groups,
-                       size_t limit)
-{
-    for (size_t i = 0; i < groups->count && i < limit; i++) {
-        csv_text(writer, kind);
-        report_group_csv(to, writer, &groups->items[i]);
-        csv_end_row(writer);
-    }
 }
 
 /* Stacks of which there are more blocks than in the baseline. */
@@ -120,8 +87,7 @@ void csv_leaks(report *to, const report_leaks *data)
     csv writer;
     report_csv_begin(to, &writer);
     report_site_header(to, &writer, "kind,blocks,bytes,first_position,last_position");
-    csv_groups(to, &writer, "leak", &data->leaks->groups, data->limit);
-    if (data->shows_runtime)
-        csv_groups(to, &writer, "runtime", &data->leaks->runtime, data->limit);
+    report_kind_csv(to, &writer, "leak", &data->leaks->groups, data->limit);
+    report_runtime_csv(to, &writer, data->limit);
     csv_growths(to, &writer, data->limit);
 }

@@ -15,8 +15,10 @@ void text_peak(report *to, const report_peak *data)
     report_site_count(to, groups->count);
     out_plain(to->output);
     out_char(to->output, '\n');
+    report_runtime_text(to);
     report_doubts_text(to);
     report_groups_text(to, groups, data->limit, false);
+    report_runtime_groups_text(to, data->limit, false);
 }
 
 void json_peak(report *to, const report_peak *data)
@@ -29,9 +31,11 @@ void json_peak(report *to, const report_peak *data)
     report_doubts_json(to, &writer);
     json_unsigned(&writer, "live_bytes", groups->bytes);
     json_unsigned(&writer, "live_blocks", groups->blocks);
+    report_runtime_json(&to->runtime, &writer);
     json_text(&writer, "by", view_key_name(to->view->options.by));
     json_unsigned(&writer, "total_groups", groups->count);
     report_groups_json(to, &writer, "groups", groups, data->limit);
+    report_runtime_groups_json(to, &writer, data->limit);
     json_end_object(&writer);
 }
 

@@ -95,6 +95,7 @@ void json_state(report *to, const report_state *data)
     report_doubts_json(to, &writer);
     json_unsigned(&writer, "live_blocks", state->tables.by[HEAP_BY_STACK].blocks);
     json_unsigned(&writer, "live_bytes", state->tables.by[HEAP_BY_STACK].bytes);
+    report_runtime_json(&to->runtime, &writer);
     json_unsigned(&writer, "reallocs_in_flight", state->outcome.in_flight);
     json_heaps(to, &writer, &state->tables.by[HEAP_BY_HEAP]);
     json_threads(to, &writer, &state->tables.by[HEAP_BY_THREAD]);
@@ -102,6 +103,7 @@ void json_state(report *to, const report_state *data)
     json_text(&writer, "by", view_key_name(to->view->options.by));
     json_unsigned(&writer, "total_groups", state->tables.by[HEAP_BY_STACK].count);
     report_groups_json(to, &writer, "groups", &state->tables.by[HEAP_BY_STACK], data->limit);
+    report_runtime_groups_json(to, &writer, data->limit);
     if (state->blocks)
         json_blocks(&writer, state);
     if (data->history)

@@ -122,10 +122,14 @@ void text_state(report *to, const report_state *data)
     const heap_state *state = data->state;
     if (data->history)
         text_address(to, data);
-    else
+    else {
         text_totals(to, state);
+        report_runtime_text(to);
+    }
     report_doubts_text(to);
     if (!data->history)
         text_tables(to, data);
     text_blocks(to, state);
+    if (!data->history)
+        report_runtime_groups_text(to, data->limit, false);
 }

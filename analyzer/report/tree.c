@@ -103,6 +103,7 @@ void text_tree(report *to, const report_tree *data)
     if (all->count && strcmp(data->weight, "bytes") != 0)
         out_format(output, "; %% is of %s", data->weight);
     out_char(output, '\n');
+    report_runtime_text(to);
     report_known_text(to, REPORT_BLOCKS);
     report_doubts_text(to);
     if (!all->count)
@@ -114,6 +115,7 @@ void text_tree(report *to, const report_tree *data)
         report_tree_name(to, data->tree, &data->tree->nodes[i], limit);
     }
     report_tree_more(to, data->tree, limit);
+    report_runtime_groups_text(to, limit, false);
 }
 
 static void json_amount(json *writer, const view_node *node)
@@ -146,6 +148,7 @@ void json_tree(report *to, const report_tree *data)
     json_unsigned(&writer, "total_bytes", all->bytes);
     json_unsigned(&writer, "total_count", all->count);
     json_unsigned(&writer, "total_nodes", data->tree->linked);
+    report_runtime_json(&to->runtime, &writer);
     report_known_json(to, &writer, REPORT_BLOCKS);
     json_begin_array(&writer, "nodes");
     for (uint32_t i = 0;

@@ -79,7 +79,10 @@ class Json(TestCase):
                 self.assertEqual(list(found["groups"][0])[-len(site):], site)
                 self.assertNotIn("stack", found["groups"][0])
                 found = self.json_of(command, self.trace, "--by", by, "--tree", "top-down")
-                extra = [n for n in self.tables["Tree"] if n.startswith(("suppress", "known", "grow"))]
+                without = ("suppress", "known", "grow")
+                if command not in ("leaks", "state", "peak"):
+                    without += ("runtime",)
+                extra = [n for n in self.tables["Tree"] if n.startswith(without)]
                 self.assertEqual(list(found), [n for n in self.tables["Tree"] if n not in extra])
                 names = self.tables["Tree.nodes"]
                 for node in found["nodes"][:1]:
@@ -118,7 +121,7 @@ class Json(TestCase):
                          self.tables["moves.inferred"][:2] + members)
 
     def test_state(self):
-        found = self.json_of("state", self.trace, "--blocks", "--address", "0x1000")
+        found = self.json_of("state", self.trace, "--blocks", "--address", "0x1000", "--show-runtime")
         self.agree("state", found)
         self.agree("leaks.groups", found["groups"][0])
         self.agree("state.blocks", found["blocks"][0])
@@ -134,10 +137,10 @@ class Json(TestCase):
         self.agree("Call", found["blocks"][0]["released_by"])
 
     def test_peak_and_diff(self):
-        found = self.json_of("peak", self.trace)
+        found = self.json_of("peak", self.trace, "--show-runtime")
         self.agree("peak", found)
         self.agree("leaks.groups", found["groups"][0])
-        found = self.json_of("diff", self.trace)
+        found = self.json_of("diff", self.trace, "--show-runtime")
         self.agree("diff", found)
         self.agree("diff.aifi", found["aifo"])
         self.agree("leaks.groups", found["aifo"]["groups"][0])

@@ -21,6 +21,12 @@ def program(name):
     return str(PROGRAMS / name)
 
 
+def all_live(found):
+    """Live blocks and bytes of a report, with what the runtimes keep."""
+    return (found['live_blocks'] + found['runtime_blocks'],
+            found['live_bytes'] + found['runtime_bytes'])
+
+
 def analyze(command, trace, *options):
     """The JSON object that a command prints; a list of them for events."""
     result = subprocess.run([ANALYZER, command, '--format', 'json', *options, str(trace)],

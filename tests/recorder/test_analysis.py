@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from support import PATIENCE, RECORDER, Recording, analyze, program
+from support import PATIENCE, RECORDER, Recording, all_live, analyze, program
 
 NEVER = (1 << 65, 0)
 
@@ -41,14 +41,14 @@ class Agreement(Recording):
         """The state at the end has the leaks, and what the runtimes keep."""
         leaks = analyze('leaks', self.trace, '--show-runtime', '--limit', '0')
         for at in ([], ['--at', 'end']):
-            state = analyze('state', self.trace, *at, '--limit', '0', '--blocks')
+            state = analyze('state', self.trace, *at, '--limit', '0', '--blocks',
+                            '--show-runtime')
             self.assertEqual((state['live_blocks'], state['live_bytes']),
-                             (leaks['total_blocks'] + leaks['runtime_blocks'],
-                              leaks['total_bytes'] + leaks['runtime_bytes']))
-            self.assertEqual(sums(state['groups']),
-                             added(leaks['groups'], leaks['runtime_groups']))
-            self.assertEqual(len(state['blocks']), state['live_blocks'])
-            self.assertEqual(sum(block['size'] for block in state['blocks']), state['live_bytes'])
+                             (leaks['total_blocks'], leaks['total_bytes']))
+            for name in ('groups', 'runtime_groups'):
+                self.assertEqual(sums(state[name]), sums(leaks[name]))
+            self.assertEqual((len(state['blocks']), sum(block['size'] for block in state['blocks'])),
+                             all_live(state))
         self.assertGreater(leaks['runtime_blocks'], 0)
 
     def check_range(self, allocations, begin, end):
@@ -57,15 +57,15 @@ class Agreement(Recording):
         inside = [size for at, size in allocations if begin <= at < end]
         found = analyze('diff', self.trace, '--from', spell(*begin), '--to', spell(*end),
                         '--limit', '0')
-        self.assertEqual((found['aifi']['blocks'] + found['aifo']['blocks'],
-                          found['aifi']['bytes'] + found['aifo']['bytes']),
-                         (len(inside), sum(inside)))
         self.assertGreater(len(inside), 100)
         # The last positions before these; a sequence has fewer steps than that.
         before, last = ((at[0], at[1] - 1) if at[1] else (at[0] - 1, 1 << 62)
                         for at in (begin, end))
         old, new = (analyze('state', self.trace, '--at', spell(*at), '--limit', '0')
                     for at in (before, last))
+        self.assertEqual(tuple(found['aifi'][what] + found['aifo'][what] +
+                               new[f'runtime_{what}'] - old[f'runtime_{what}']
+                               for what in ('blocks', 'bytes')), (len(inside), sum(inside)))
         self.assertEqual(added(found['aofi']['groups'], found['aofo']['groups']),
                          sums(old['groups']))
         self.assertEqual(added(found['aifo']['groups'], found['aofo']['groups']),
@@ -104,7 +104,7 @@ class Agreement(Recording):
         for over in ('time', 'position'):
             points = analyze('timeline', self.trace, '--over', over)['points']
             self.assertEqual(sum(p['allocations'] for p in points), len(allocations))
-            self.assertEqual(max(p['peak_bytes'] for p in points), peak['live_bytes'])
+            self.assertEqual(max(p['peak_bytes'] for p in points), all_live(peak)[1])
 
     def test_python(self):
         self.check('/usr/bin/python3', '-c', 'import json; json.loads(json.dumps([{}] * 9999))')
@@ -229,9 +229,8 @@ class Running(Recording):
             self.assertEqual(process.wait(PATIENCE), 0)
         # What was said then is still so.
         state = analyze('state', self.trace, '--at', running['position'])
-        self.assertEqual((state['live_blocks'], state['live_bytes'], state['groups'][0]['bytes']),
-                         (running['live_blocks'], running['live_bytes'],
-                          running['groups'][0]['bytes']))
+        self.assertEqual((all_live(state), state['groups'][0]['bytes']),
+                         (all_live(running), running['groups'][0]['bytes']))
         self.assertTrue(state['certain'])
         self.assert_sound()
 

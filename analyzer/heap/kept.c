@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/kept.h"
+
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+static ttd_status add_list(heap_kept *kept, heap_runtime *runtime, const ttd_live_blocks *list)
+{
+    ttd_status status = TTD_OK;
+    if (list->list != TTD_BLOCKS_RUNTIME)
+        return TTD_OK;
+    if (list->last)
+        runtime->told = HEAP_RUNTIME_TOLD;
+    else if (runtime->told == HEAP_RUNTIME_UNKNOWN)
+        runtime->told = HEAP_RUNTIME_CUT_SHORT;
+    for (size_t i = 0; i < list->count && status == TTD_OK; i++)
+        status = map_set(&kept->addresses, list->blocks[i].address, 0, 1);
+    kept->address_count += list->count;
+    return status;
+}
+
+ttd_status heap_kept_read(heap_kept *kept, ttd_reader *reader, heap_split split,
+                          heap_runtime *runtime, ttd_error *error)
+{
+    *kept = (heap_kept){.count = 0};
+    map_init(&kept->addresses);
+    runtime->told = HEAP_RUNTIME_UNKNOWN;
+    heap_groups_init(&runtime->groups);
+    runtime->groups.split = split;
+    ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS));
+    while (status == TTD_OK) {
+        ttd_batch batch;
+        status = ttd_reader_next(reader, &batch, error);
+        for (size_t i = 0;
+             status == TTD_OK && batch.kind == TTD_KIND_LIVE_BLOCKS && i < batch.count; i++)
+            status = add_list(kept, runtime, &batch.u.live_blocks[i]);
+    }
+    return heap_is_over(status) ? TTD_OK : status;
+}
+
+void heap_kept_free(heap_kept *kept)
+{
+    map_free(&kept->addresses);
+    free(kept->candidates);
+    *kept = (heap_kept){.count = 0};
+}
+
+ttd_status heap_kept_defer(heap_kept *kept, const heap_block *block)
+{
+    ttd_status status = grow_array((void **)&kept->candidates, &kept->capacity, kept->count + 1,
+                                   sizeof *kept->candidates);
+    if (status == TTD_OK)
+        kept->candidates[kept->count++] = *block;
+    return status;
+}
+
+/* The same block must be there at the end: its address may have been used again. */
+static bool is_there(const heap_live *live, const heap_block *block)
+{
+    const heap_block *last = heap_live_find(live, block->address);
+    return last && last->event == block->event;
+}
+
+ttd_status heap_kept_decide(heap_kept *kept, heap_cursor *cursor, heap_runtime *runtime,
+                            heap_kept_function *add, void *context, ttd_error *error)
+{
+    ttd_status status = TTD_OK;
+    if (kept->count)
+        status = heap_cursor_seek(cursor, ttd_position_max(), error);
+    for (size_t i = 0; i < kept->count && status == TTD_OK; i++) {
+        const heap_block *block = &kept->candidates[i];
+        status = is_there(&cursor->replay.live, block) ? heap_groups_add(&runtime->groups, block)
+                                                       : add(context, block);
+    }
+    return status;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/** Telling what the C and C++ runtimes keep until the end from all other blocks. */
+#ifndef ANALYZER_HEAP_KEPT_H
+#define ANALYZER_HEAP_KEPT_H
+
+#include "base/map.h"
+#include "heap/cursor.h"
+#include "heap/groups.h"
+
+/** What a trace says of the blocks that the runtimes keep. */
+typedef enum heap_runtime_told {
+    HEAP_RUNTIME_UNKNOWN,
+    /** Which some of them are, or none. */
+    HEAP_RUNTIME_CUT_SHORT,
+    HEAP_RUNTIME_TOLD
+} heap_runtime_told;
+
+/** Blocks that the runtimes keep until the end, by stack, of those live at some position. */
+typedef struct heap_runtime {
+    heap_runtime_told told;
+    heap_groups groups;
+} heap_runtime;
+
+/** The addresses that a trace names, and blocks there of which it is open whether they stay. */
+typedef struct heap_kept {
+    hash_map addresses;
+    size_t address_count;
+    heap_block *candidates;
+    size_t count;
+    size_t capacity;
+} heap_kept;
+
+/**
+ * Reads the lists of a trace, which come last in it, from header to header.
+ *
+ * @param reader   rewound, and left anywhere
+ * @param runtime  set; its groups are empty, and have the split
+ * @param kept     release with heap_kept_free(), also on failure
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and others of a reader.
+ */
+ttd_status heap_kept_read(heap_kept *kept, ttd_reader *reader, heap_split split,
+                          heap_runtime *runtime, ttd_error *error);
+void heap_kept_free(heap_kept *kept);
+
+/** Whether a runtime keeps a block, if it is still the one at its address at the end. */
+static inline bool heap_kept_may_have(const heap_kept *kept, const heap_block *block)
+{
+    return kept->address_count && map_get(&kept->addresses, block->address, 0) != MAP_NONE;
+}
+
+/** Takes a block that heap_kept_may_have(). @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+ttd_status heap_kept_defer(heap_kept *kept, const heap_block *block);
+
+/** Takes what no runtime keeps. */
+typedef ttd_status heap_kept_function(void *context, const heap_block *block);
+
+/**
+ * Decides on all blocks that were deferred; for that the cursor goes to the end, if there are any.
+ *
+ * @return TTD_OK, what `add` returns, and as heap_cursor_seek().
+ */
+ttd_status heap_kept_decide(heap_kept *kept, heap_cursor *cursor, heap_runtime *runtime,
+                            heap_kept_function *add, void *context, ttd_error *error);
+
+#endif

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""What the C and C++ runtimes keep is told apart by every command that lists live blocks, and by all
+in the same way."""
+
+import support
+from support import Script, TestCase
+
+LINE = " kept by the C/C++ runtime, not counted"
+
+
+class Runtime(TestCase):
+    def setUp(self):
+        super().setUp()
+        script = Script(events_per_chunk=4).basics()
+        script.alloc(0x1000, 72704, stack=3)  # #0: kept
+        script.alloc(0x2000, 10, stack=2)     # #1
+        script.alloc(0x3000, 20, stack=3)     # #2: at an address that is named, but released
+        script.free(0x3000)                   # #3
+        script.alloc(0x3000, 30, stack=4)     # #4: kept
+        script.alloc(0x4000, 5000, stack=2)   # #5: the peak
+        script.free(0x4000)                   # #6
+        script.alloc(0x5000, 7, stack=3)      # #7: of the stack of what is kept
+        script.add("blocks", list=3, position="9:0", blocks="0x1000:1,0x3000:1")
+        self.trace = self.write(script.close())
+
+    def sums(self, groups):
+        return sorted((g["stack_id"], g["blocks"], g["bytes"]) for g in groups)
+
+    def test_state_is_as_leaks(self):
+        for at in ("#0", "#1", "#2", "#3", "#4", "#5", "#6", "#7", "end"):
+            leaks = self.json_of("leaks", self.trace, "--at", at, "--show-runtime")
+            state = self.json_of("state", self.trace, "--at", at, "--show-runtime")
+            for name in ("groups", "runtime_groups", "runtime_blocks", "runtime_bytes",
+                         "runtime_counted"):
+                self.assertEqual(state[name], leaks[name], (at, name))
+            self.assertEqual((state["live_blocks"], state["live_bytes"]),
+                             (leaks["total_blocks"], leaks["total_bytes"]), at)
+            for table in ("heaps", "threads", "sizes"):
+                self.assertEqual(sum(g["bytes"] for g in state[table]), leaks["total_bytes"], at)
+        found = self.json_of("state", self.trace)
+        self.assertEqual(self.sums(found["groups"]), [(2, 1, 10), (3, 1, 7)])
+        self.assertEqual((found["runtime_blocks"], found["runtime_bytes"]), (2, 72734))
+        self.assertNotIn("runtime_groups", found)
+
+    def test_peak(self):
+        found = self.json_of("peak", self.trace, "--show-runtime")
+        self.assertEqual(self.sums(found["groups"]), [(2, 2, 5010)])
+        self.assertEqual(self.sums(found["runtime_groups"]), [(3, 1, 72704), (4, 1, 30)])
+        self.assertEqual((found["live_bytes"], found["runtime_bytes"]), (5010, 72734))
+        self.run_ok("index", self.trace)
+        self.assertEqual(self.json_of("peak", self.trace, "--show-runtime"), found)
+
+    def test_diff(self):
+        """At the end of the range it is open what is kept: that is looked up."""
+        for to in ("#5", "end"):
+            found = self.json_of("diff", self.trace, "--from", "#1", "--to", to, "--show-runtime")
+            self.assertEqual(self.sums(found["runtime_groups"]), [(3, 1, 72704), (4, 1, 30)])
+            self.assertEqual(self.sums(found["aofo"]["groups"]), [])
+            self.assertEqual(self.sums(found["aifi"]["groups"]),
+                             [(2, 1, 5000), (3, 1, 20)] if to == "end" else [(3, 1, 20)])
+            self.assertEqual(self.sums(found["aifo"]["groups"]),
+                             [(2, 1, 10), (3, 1, 7)] if to == "end" else [(2, 1, 10)])
+        found = self.json_of("diff", self.trace, "--from", "#1", "--to", "#3", "--show-runtime")
+        self.assertEqual(self.sums(found["runtime_groups"]), [(3, 1, 72704)])
+        self.assertEqual(self.sums(found["aifo"]["groups"]), [(2, 1, 10), (3, 1, 20)])
+
+    def test_changes(self):
+        found = self.json_of("diff", self.trace, "--changes", "--from", "start")
+        self.assertEqual(sorted(c["change_bytes"] for c in found["changes"]), [7, 10])
+        self.assertEqual([found[s]["runtime_bytes"] for s in ("old", "new")], [0, 72734])
+        found = self.json_of("diff", self.trace, "--changes", "--from", "start", "--show-runtime")
+        self.assertEqual(sorted(c["change_bytes"] for c in found["changes"]), [10, 30, 72711])
+        self.assertEqual(found["new"]["live_bytes"], 72751)
+        self.assertEqual(self.json_of("diff", self.trace, self.trace)["changes"], [])
+
+    def test_text(self):
+        for command in ("leaks", "state", "peak", "diff"):
+            for more in ((), ("--tree", "top-down"), ("--by", "module")):
+                text = self.run_ok(command, *more, self.trace).text
+                self.assertIn("2 blocks, 72,734 bytes" + LINE + " (--show-runtime to list)\n",
+                              text, (command, more))
+                self.assertNotIn("72,704", text, (command, more))
+                text = self.run_ok(command, "--show-runtime", *more, self.trace).text
+                self.assertIn(LINE + "; they come last\n", text)
+        for more in ((), ("--tree", "top-down")):
+            text = self.run_ok("diff", "--changes", *more, self.trace).text
+            self.assertIn("Of the new heap, 2 blocks, 72,734 bytes" + LINE +
+                          " (--show-runtime to count)\n", text)
+            self.assertNotIn("Of the old heap", text)
+            self.assertNotIn(LINE, self.run_ok("diff", "--changes", "--show-runtime", *more,
+                                               self.trace).text)
+
+    def test_tables(self):
+        for command, kind in (("leaks", "kind"), ("state", "kind"), ("peak", "kind"),
+                              ("diff", "quadrant")):
+            rows = self.run_ok(command, "-f", "csv", "--show-runtime", self.trace).csv
+            self.assertEqual(sorted(r["bytes"] for r in rows if r[kind] == "runtime"),
+                             ["30", "72704"], command)
+            self.assertNotIn("72704", self.run_ok(command, "-f", "csv", self.trace).text)
+            if command != "diff":
+                self.assertEqual(sum(int(line.rpartition(" ")[2]) for line in self.run_ok(
+                    command, "-f", "folded", self.trace).text.splitlines()),
+                    5010 if command == "peak" else 17, command)
+
+    def test_filters(self):
+        for command in ("leaks", "state", "peak", "diff"):
+            found = self.json_of(command, self.trace, "--exclude", "0xdead", "--include", "libwork")
+            self.assertEqual(found["runtime_bytes"], 72734, command)
+            found = self.json_of(command, self.trace, "--exclude", "libwork")
+            self.assertEqual(found["runtime_bytes"], 0, command)
+
+    def test_killed(self):
+        script = Script().basics()
+        script.alloc(0x1000, 5)
+        path = self.write(script.close(reason=2, code=9), "killed")
+        for command in ("leaks", "state", "peak", "diff"):
+            self.assertIs(self.json_of(command, path)["runtime_counted"], True)
+            self.assertIn("The program was killed: what the C/C++ runtime keeps",
+                          self.run_ok(command, path).text)
+
+
+support.main()
