@@ -42,7 +42,7 @@
 #define CHANNEL_ENV "TTDRECORD_CHANNEL"
 
 enum {
-    CHANNEL_PROCESSES = 1024,
+    CHANNEL_PROCESSES = 8192,
     /* Behind those of all processes one for the copy of each: see channel_copy(). */
     CHANNEL_SLOTS = 2 * CHANNEL_PROCESSES,
     CHANNEL_THREADS = 32768,
@@ -174,6 +174,7 @@ struct channel {
     _Atomic uint32_t is_full;      /* one has waited in vain, and no slot was freed since */
 
     alignas(64) _Atomic uint32_t attention; /* futex: the collector sleeps on it */
+    _Atomic uint32_t heartbeat;             /* moves while the collector goes on */
     _Atomic uint32_t stopped;               /* the collector has let go: nobody records any more */
     _Atomic uint32_t refused;               /* processes that could not be recorded */
 };

@@ -178,6 +178,16 @@ bool launch_find_preload(char path[LAUNCH_PATH_MAX])
     return false;
 }
 
+bool launch_is_possible(void)
+{
+    const char *channel = getenv(CHANNEL_ENV);
+    if (channel == NULL || access(channel, F_OK) != 0)
+        return true;
+    message("this runs under another ttdrecord, which records all that is started here already; "
+            "recordings cannot be nested");
+    return false;
+}
+
 static bool set_environment(const char *preload, const struct host *host)
 {
     const char *others = getenv("LD_PRELOAD");

@@ -31,6 +31,9 @@ int launch_find(const char *program, char path[LAUNCH_PATH_MAX]);
  * be used. */
 bool launch_find_preload(char path[LAUNCH_PATH_MAX]);
 
+/* False, with a message, if we are recorded ourselves: what we start is the other recording's. */
+bool launch_is_possible(void);
+
 /* A process that is to become the program, and waits until it may. */
 struct launch {
     pid_t pid;

@@ -135,9 +135,15 @@ static void print_warnings(struct collector *collector)
         message("warning: the program has a malloc of its own, whose calls are not seen");
     unsigned refused = atomic_load(&collector->host.channel->refused);
     if (refused != 0)
-        message("warning: %u child processes could not be recorded", refused);
+        message("warning: %u child process%s could not be recorded", refused,
+                refused == 1 ? "" : "es");
+    if (collector->left_alone)
+        message("warning: processes of the program go on, and are not recorded any more");
+    if (message_count(MESSAGE_UNNAMED) > 1)
+        message("warning: %u traces lack names of addresses", message_count(MESSAGE_UNNAMED));
     if (collector->finishers.failures != 0)
-        message("warning: %u traces are not whole", collector->finishers.failures);
+        message("warning: %u trace%s not whole", collector->finishers.failures,
+                collector->finishers.failures == 1 ? " is" : "s are");
 }
 
 /* Ends as the program did. */
@@ -203,6 +209,8 @@ int main(int argc, char **argv)
     struct options options = {.output = "trace.bin"};
     char path[LAUNCH_PATH_MAX], preload[LAUNCH_PATH_MAX];
     parse_options(argc, argv, &options);
+    if (!launch_is_possible())
+        return EXIT_RECORDER;
     int refused = launch_find(argv[optind], path);
     if (refused != 0)
         return refused;

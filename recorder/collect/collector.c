@@ -3,6 +3,7 @@
 
 #include <sys/wait.h>
 
+#include "messages.h"
 #include "origin.h"
 #include "runtime.h"
 
@@ -15,12 +16,13 @@
 #define NAMES_EACH_NS    UINT64_C(250000000)
 #define PREPARE_AGAIN_NS UINT64_C(1000000000)
 
-enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20 };
+enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20, UNHELD_LOOKS = 10 };
 
 bool collector_open(struct collector *collector, const char *output, ttd_error *error)
 {
     group_init(&collector->group, output);
     finishers_init(&collector->finishers);
+    messages_share(); /* but not with the helper that reads what nobody trusts */
     collector->first = group_open(&collector->group, &collector->host, collector->launched, error);
     return collector->first != NULL;
 }
@@ -45,18 +47,23 @@ static void refuse(struct collector *collector, struct process_slot *slot, struc
 static void add_process(struct collector *collector, uint32_t index)
 {
     struct process_slot *slot = channel_process(&collector->host.view, index);
-    bool launched = collector->first != NULL && slot->pid == (uint32_t)collector->launched;
-    struct trace *trace = launched ? collector->first : open_child_trace(collector, slot);
+    struct process_slot claim = *slot; /* the program may change it meanwhile */
+    bool launched = collector->first != NULL && claim.pid == (uint32_t)collector->launched;
+    if (!launched && origin_is_impossible(claim.pid, collector->launched_start)) {
+        refuse(collector, slot, NULL);
+        return;
+    }
+    struct trace *trace = launched ? collector->first : open_child_trace(collector, &claim);
     struct process *process = NULL;
     if (trace != NULL && processes_reserve(&collector->processes))
-        process = process_new(&collector->host, index, trace);
+        process = process_new(index, &claim, trace);
     if (process == NULL) {
         collector->first = launched ? NULL : collector->first;
         refuse(collector, slot, trace);
         return;
     }
     processes_add(&collector->processes, process);
-    process->start = launched ? 0 : slot->clock;
+    process->start = launched ? 0 : claim.clock;
     if (launched) {
         collector->first = NULL;
         collector->first_attached = true;
@@ -65,7 +72,7 @@ static void add_process(struct collector *collector, uint32_t index)
     }
     origin_describe(trace);
     if (launched)
-        origin_image(trace, slot, collector->command);
+        origin_image(trace, &claim, collector->command);
 }
 
 static void reap_launched(struct collector *collector)
@@ -144,6 +151,8 @@ static void end_process(struct collector *collector, size_t index, const ttd_end
     collector->acquisitions += process->trace->acquisitions;
     collector->releases += process->trace->releases;
     collector->lost += process->trace->lost;
+    while (!finishers_have_room(&collector->finishers))
+        host_tick(&collector->host);
     finishers_take(&collector->finishers, process->trace, &own);
     process_free(process);
 }
@@ -320,9 +329,25 @@ static void detach_all(struct collector *collector)
         end_process(collector, collector->processes.count - 1, &end);
 }
 
+/*
+ * Whether a process may begin to record that has not done so yet, such as a daemon that was forked
+ * and has not allocated anything. One that executes another program has the channel no more, and
+ * not again before that starts: so it is looked once more.
+ */
+static bool is_awaited(struct collector *collector)
+{
+    if (collector->host.channel->flags & CHANNEL_NO_CHILDREN)
+        return false;
+    bool is_held = host_is_held(&collector->host);
+    collector->unheld_looks = is_held ? 0 : collector->unheld_looks + 1;
+    collector->was_held |= is_held;
+    return is_held || (collector->was_held && collector->unheld_looks < UNHELD_LOOKS);
+}
+
 void collector_run(struct collector *collector, const volatile sig_atomic_t *detach)
 {
     unsigned idle = 0;
+    collector->launched_start = origin_start_time((uint32_t)collector->launched);
     while (!*detach) {
         uint64_t now = host_tick(&collector->host);
         uint32_t attention = atomic_load(&collector->host.channel->attention);
@@ -331,13 +356,14 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         reap_launched(collector); /* also when it was never attached */
         reap_processes(collector);
         bool finishes = finishers_step(&collector->finishers);
-        if (collector->launched_done && collector->processes.count == 0)
+        if (collector->launched_done && collector->processes.count == 0 && !is_awaited(collector))
             break;
         idle = taken != 0 || finishes ? 0 : idle + 1;
         if (idle > 0)
             follow_stop(collector);
         host_sleep(&collector->host, attention, idle < IDLE_ROUNDS ? SLEEP_BUSY_MS : SLEEP_IDLE_MS);
     }
+    collector->left_alone = host_is_held(&collector->host);
     detach_all(collector);
     finishers_wait(&collector->finishers, detach);
 }

@@ -23,6 +23,7 @@ struct collector {
     /* Whether we are to stop with the program, even while other recorded processes run. */
     bool (*wants_stop)(void);
     void (*stop)(int number); /* stops this process, until it goes on */
+    uint64_t launched_start;  /* see origin_start_time() */
     const char *command;      /* of the launched program, for people */
     struct group group;
     struct processes processes;
@@ -33,6 +34,9 @@ struct collector {
     uint64_t next_names;
     size_t names_turn; /* index of the process whose trace gets names next */
     struct finishers finishers;
+    bool was_held;         /* at its end the program had left processes that may yet record */
+    unsigned unheld_looks; /* how often there were none since */
+    bool left_alone;       /* some were there when nobody waited any more */
     /* For the summary. */
     struct trace *first; /* opened before the program starts; NULL once it has a process */
     bool first_attached;

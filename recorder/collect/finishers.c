@@ -64,7 +64,7 @@ static void set_signals(void)
 static bool finish(struct finishers *finishers, struct trace *trace, const ttd_end *end)
 {
     bool whole = trace_finish(trace, end, finishers->names);
-    if (!whole)
+    if (!whole && message_is_first(MESSAGE_NOT_WHOLE, message_reason(&trace->error)))
         message_error(trace->path, &trace->error);
     return whole;
 }
@@ -82,6 +82,7 @@ static bool begin(struct finishers *finishers, struct trace *trace, const ttd_en
     bool is_quick = trace_is_quick(trace, finishers->names);
     if (!is_quick && finishers->count == FINISHERS_AT_ONCE)
         return false;
+    trace_flush(trace); /* nothing is left that both would write */
     pid_t pid = is_quick ? -1 : fork();
     if (pid == 0) {
         set_signals();
@@ -89,7 +90,7 @@ static bool begin(struct finishers *finishers, struct trace *trace, const ttd_en
     }
     if (pid > 0) {
         finishers->pids[finishers->count++] = pid;
-        trace_free(trace);
+        trace_abandon(trace);
     } else {
         finish_here(finishers, trace, end);
     }
@@ -164,11 +165,17 @@ static void sleep_briefly(void)
     nanosleep(&(struct timespec){.tv_nsec = BRIEFLY_NS}, NULL);
 }
 
+bool finishers_have_room(struct finishers *finishers)
+{
+    if (finishers->waiting_count < FINISHERS_WAITING || finishers_step(finishers))
+        return true;
+    sleep_briefly();
+    return false;
+}
+
 void finishers_take(struct finishers *finishers, struct trace *trace, const ttd_end *end)
 {
     trace_flush(trace); /* whatever happens to us before it is closed */
-    while (finishers->waiting_count == FINISHERS_WAITING && !finishers_step(finishers))
-        sleep_briefly();
     size_t last = (finishers->first + finishers->waiting_count++) % FINISHERS_WAITING;
     finishers->waiting[last] = (struct unfinished){trace, *end};
     finishers_step(finishers);

@@ -36,7 +36,10 @@ void finishers_free(struct finishers *finishers);
  * then. */
 void finishers_prepare(struct finishers *finishers, struct trace *trace);
 
-/* Closes a trace, sooner or later, and releases it. Waits where too many do. */
+/* Whether there is room for another trace that is to be closed. Waits a moment if there is none. */
+bool finishers_have_room(struct finishers *finishers);
+
+/* Closes a trace, for which there is room, sooner or later, and releases it. */
 void finishers_take(struct finishers *finishers, struct trace *trace, const ttd_end *end);
 
 /* Goes on with the oldest of the traces that wait. False if that is not possible yet, or there are

@@ -38,8 +38,7 @@ static ttd_trace new_info(const struct group *group, const struct host *host)
         .pointer_size = 8,
     };
     clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t elapsed = atomic_load_explicit(&host->channel->clock, memory_order_relaxed);
-    info.start_time = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)elapsed;
+    info.start_time = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)host_now(host);
     while (info.trace_id == 0)
         fill_random(&info.trace_id, sizeof info.trace_id);
     return info;
@@ -98,7 +97,8 @@ struct trace *group_open_child(struct group *group, const struct host *host,
     ttd_trace info = new_info(group, host);
     info.process_id = slot->pid;
     info.parent_process_id = slot->parent_pid;
-    info.start_time += (int64_t)slot->clock;
+    uint64_t elapsed = host_now(host);
+    info.start_time += (int64_t)(slot->clock < elapsed ? slot->clock : elapsed);
     info.parent_position = told_position(slot->sequence, 0);
     if (parent != NULL)
         info.parent_trace_id = parent->info.trace_id;

@@ -64,7 +64,13 @@ int host_open(struct host *host, uint32_t flags)
     if (host->channel == NULL)
         goto failed;
     describe(host->channel, flags);
+    host->start = host->channel->start;
     snprintf(host->path, sizeof host->path, "/proc/%d/fd/%d", (int)getpid(), host->memfd);
+    host->probe = open(host->path, O_RDWR | O_CLOEXEC);
+    if (host_is_held(host)) { /* by nobody: the system cannot tell */
+        close(host->probe);
+        host->probe = -1;
+    }
     host->barriers = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) > 0;
     return 0;
 failed:;
@@ -85,9 +91,27 @@ void host_stop(struct host *host)
     wake(&host->channel->freed);
 }
 
+uint64_t host_now(const struct host *host)
+{
+    return monotonic_ns() - host->start;
+}
+
 uint64_t host_tick(struct host *host)
 {
+    atomic_fetch_add_explicit(&host->channel->heartbeat, 1, memory_order_relaxed);
     return channel_tick(host->channel, monotonic_ns());
+}
+
+bool host_is_held(const struct host *host)
+{
+    /* A lease for writing is granted to the only one who has a file open; who has closed it, but
+       still maps it, counts as well. */
+    if (host->probe < 0)
+        return false;
+    if (fcntl(host->probe, F_SETLEASE, F_WRLCK) != 0)
+        return true;
+    fcntl(host->probe, F_SETLEASE, F_UNLCK);
+    return false;
 }
 
 void host_barrier(struct host *host)

@@ -9,6 +9,8 @@ struct host {
     struct channel *channel;
     struct channel_view view;
     int memfd;
+    int probe;      /* the channel, opened once more: see host_is_held() */
+    uint64_t start; /* as in the channel, where others can write */
     bool barriers;  /* the system makes other processes execute a barrier when asked to */
     uint64_t looks; /* how often was looked at what is published: what is known may have changed */
     char path[64];  /* opens the channel, from any process that may see this one */
@@ -20,8 +22,15 @@ int host_open(struct host *host, uint32_t flags);
 /* Nobody records any more, and those who wait are told. */
 void host_stop(struct host *host);
 
-/* Moves the clock on, and returns it. */
+/* The time since the start, in nanoseconds, that the clock should show. */
+uint64_t host_now(const struct host *host);
+
+/* Moves the clock on, and returns it; those who wait for us see that we go on. */
 uint64_t host_tick(struct host *host);
+
+/* Whether another process has the channel: one that records, or may begin to, such as the child of
+ * a fork that has not allocated anything yet. False if the system cannot tell. */
+bool host_is_held(const struct host *host);
 
 /* Makes every recording thread execute a memory barrier. */
 void host_barrier(struct host *host);

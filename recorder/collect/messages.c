@@ -4,8 +4,10 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* At once: several processes may have something to say. And whatever the terminal thinks of it: the
  * signal by which it stops those in the background reaches the program as well. */
@@ -26,6 +28,40 @@ void message(const char *format, ...)
     sigprocmask(SIG_BLOCK, &stop, &before);
     fputs(text, stderr);
     sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+enum { REASONS = 256, OTHER_REASONS = 200 };
+
+struct counts {
+    _Atomic unsigned by_kind[MESSAGE_KINDS];
+    _Atomic unsigned by_reason[MESSAGE_KINDS][REASONS];
+};
+
+static struct counts own_counts;
+static struct counts *counts = &own_counts;
+
+void messages_share(void)
+{
+    void *shared =
+        mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared != MAP_FAILED)
+        counts = shared;
+}
+
+bool message_is_first(enum message_kind kind, int reason)
+{
+    atomic_fetch_add(&counts->by_kind[kind], 1);
+    return atomic_fetch_add(&counts->by_reason[kind][(unsigned)reason % REASONS], 1) == 0;
+}
+
+unsigned message_count(enum message_kind kind)
+{
+    return atomic_load(&counts->by_kind[kind]);
+}
+
+int message_reason(const ttd_error *error)
+{
+    return error->system_error != 0 ? error->system_error : OTHER_REASONS + (int)error->status;
 }
 
 void message_error(const char *path, const ttd_error *error)

@@ -158,7 +158,7 @@ static void name_addresses(struct trace *trace, struct symbolize_cache *names)
     if (load_question(&question, trace))
         error =
             symbolize_cached(names, question.modules, trace->modules.count, add_names, &question);
-    if (error != 0)
+    if (error != 0 && message_is_first(MESSAGE_UNNAMED, error))
         message("%s: not all addresses have names: %s", trace->path, strerror(error));
     free_question(&question);
 }

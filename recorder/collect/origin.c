@@ -2,6 +2,7 @@
 #include "origin.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/utsname.h>
@@ -81,6 +82,35 @@ static const char *read_state(uint32_t pid, char line[2048])
     /* The name may contain anything, also parentheses. */
     const char *at = strrchr(line, ')');
     return at != NULL && strlen(at) >= 4 ? at + 2 : NULL;
+}
+
+/* A field of the line, counted from the state, which is 0. */
+static uint64_t field(const char *state, int index)
+{
+    for (int i = 0; i < index && state != NULL; i++) {
+        state = strchr(state, ' ');
+        state += state != NULL;
+    }
+    return state != NULL ? strtoull(state, NULL, 10) : 0;
+}
+
+enum { FIELD_PARENT = 1, FIELD_START = 19 };
+
+uint64_t origin_start_time(uint32_t pid)
+{
+    char line[2048];
+    const char *state = read_state(pid, line);
+    return state != NULL ? field(state, FIELD_START) : 0;
+}
+
+bool origin_is_impossible(uint32_t pid, uint64_t start)
+{
+    char line[2048];
+    if (pid == 0 || pid > INT32_MAX || pid == (uint32_t)getpid())
+        return true;
+    const char *state = read_state(pid, line);
+    return state != NULL &&
+           (field(state, FIELD_START) < start || field(state, FIELD_PARENT) == (uint64_t)getpid());
 }
 
 bool origin_is_running(uint32_t pid)

@@ -12,17 +12,16 @@ static int open_pidfd(uint32_t pid)
     return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-struct process *process_new(struct host *host, uint32_t slot, struct trace *trace)
+struct process *process_new(uint32_t slot, const struct process_slot *claim, struct trace *trace)
 {
-    const struct process_slot *shared = channel_process(&host->view, slot);
     struct process *process = calloc(1, sizeof *process);
     if (process == NULL)
         return NULL;
     process->slot = slot;
-    process->pid = shared->pid;
-    process->pidfd = open_pidfd(shared->pid);
+    process->pid = claim->pid;
+    process->pidfd = open_pidfd(claim->pid);
     process->trace = trace;
-    trace_new_heap(trace, (ttd_position){shared->sequence, 0}, TTD_NONE);
+    trace_new_heap(trace, (ttd_position){claim->sequence, 0}, TTD_NONE);
     return process;
 }
 

@@ -66,14 +66,18 @@ struct process {
     struct queued *queue; /* scratch space of the merge, as large as the readers */
 };
 
-/* A process that has claimed a slot; NULL when there is no memory. `trace` becomes its own. */
-struct process *process_new(struct host *host, uint32_t slot, struct trace *trace);
+/* A process that has claimed a slot, of which `claim` is a copy that nobody changes meanwhile; NULL
+ * when there is no memory. `trace` becomes its own. */
+struct process *process_new(uint32_t slot, const struct process_slot *claim, struct trace *trace);
 void process_free(struct process *process);
 
-/* The wall time in the process's trace at a time of the clock. */
+/* The wall time in the process's trace at a time of the clock, both as the program says: one that
+ * can be written, whatever that is. */
 static inline uint64_t process_time(const struct process *process, uint64_t clock)
 {
-    return clock > process->start ? clock - process->start : 0;
+    uint64_t time = clock > process->start ? clock - process->start : 0;
+    time = time < INT64_MAX ? time : INT64_MAX;
+    return time - time % CLOCK_UNIT_NS;
 }
 
 /*

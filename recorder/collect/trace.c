@@ -107,6 +107,12 @@ void trace_free(struct trace *trace)
     free(trace);
 }
 
+void trace_abandon(struct trace *trace)
+{
+    ttd_writer_close(trace->writer, NULL, NULL);
+    trace_free(trace);
+}
+
 void trace_metadata(struct trace *trace, const char *key, const char *value)
 {
     ttd_metadata metadata = {{key, strlen(key)}, {value, strlen(value)}};

@@ -45,8 +45,11 @@ struct trace *trace_none(const char *path, const ttd_trace *info, const ttd_erro
 /* Removes the file, which is of no use, and releases the memory. */
 void trace_discard(struct trace *trace);
 
-/* Releases the memory. The writer must have been closed, or is abandoned to another process. */
+/* Releases the memory. The writer must have been closed. */
 void trace_free(struct trace *trace);
+
+/* Releases memory and file of a trace that a forked process goes on with. All must be flushed. */
+void trace_abandon(struct trace *trace);
 
 void trace_metadata(struct trace *trace, const char *key, const char *value);
 ttd_id trace_string(struct trace *trace, const char *text, size_t size);

@@ -18,9 +18,10 @@ static struct thread **_Atomic thread_pages[(CHANNEL_THREADS + PAGE_THREADS - 1)
 
 enum {
     WAIT_ONCE_NS = 20 * 1000 * 1000,
-    WAIT_TIMES = 3000,   /* a minute: long enough for a stalled disk, and yet never for ever */
-    SPINS_MAX = 1 << 25, /* a second or so in which nothing is collected */
-    LEAP_NS = 1000 * 1000 * 1000, /* no thread moves the clock on by as much */
+    WAIT_TIMES = 3000,             /* a minute, if the collector goes on but frees nothing for us */
+    STALL_NS = 1500 * 1000 * 1000, /* in which the collector does not go on */
+    SPINS_MAX = 1 << 25,           /* about as long */
+    LEAP_NS = 1000 * 1000 * 1000,  /* no thread moves the clock on by as much */
 };
 
 bool collector_is_gone(void)
@@ -62,6 +63,23 @@ static bool is_unwanted(void)
     return true;
 }
 
+/* How far the collector was when it was last seen to go on, and when that was. */
+struct patience {
+    uint32_t progress;
+    uint64_t since;
+};
+
+/* Whether the collector has stalled: it is stopped, or what it writes to takes nothing. `now` and
+ * `limit` are of any unit. */
+static bool is_stalled(struct patience *patience, uint64_t now, uint64_t limit)
+{
+    uint32_t progress = atomic_load_explicit(&target_channel->heartbeat, memory_order_relaxed) +
+                        atomic_load_explicit(&target_channel->freed, memory_order_relaxed);
+    if (progress != patience->progress || patience->since == 0)
+        *patience = (struct patience){progress, now};
+    return now - patience->since > limit;
+}
+
 /* Waits for a chunk without a system call: as long as the collector frees some. */
 static uint32_t spin_for_chunk(uint32_t full, size_t words)
 {
@@ -71,8 +89,9 @@ static uint32_t spin_for_chunk(uint32_t full, size_t words)
         uint32_t index = take_chunk(full, words);
         if (index != CHANNEL_NONE)
             return index;
-        for (int spin = 0; atomic_load(&channel->freed) == freed; spin++) {
-            if (spin == SPINS_MAX || is_unwanted())
+        struct patience patience = {0};
+        for (uint64_t spin = 1; atomic_load(&channel->freed) == freed; spin++) {
+            if (is_stalled(&patience, spin, SPINS_MAX) || is_unwanted())
                 return CHANNEL_NONE;
             __builtin_ia32_pause();
         }
@@ -85,6 +104,7 @@ static uint32_t sleep_for_chunk(uint32_t full, size_t words)
     struct channel *channel = target_channel;
     uint32_t index = CHANNEL_NONE;
     struct timespec once = {.tv_nsec = WAIT_ONCE_NS};
+    struct patience patience = {0};
     atomic_fetch_add(&channel->waiters, 1);
     for (int i = 0; i < WAIT_TIMES; i++) {
         uint32_t freed = atomic_load(&channel->freed);
@@ -93,7 +113,7 @@ static uint32_t sleep_for_chunk(uint32_t full, size_t words)
             break;
         if (collector_is_gone())
             atomic_store(&channel->stopped, 1);
-        if (is_unwanted())
+        if (is_unwanted() || is_stalled(&patience, sys_clock(), STALL_NS))
             break;
         collector_wake();
         sys_call6(SYS_futex, (long)&channel->freed, FUTEX_WAIT, freed, (long)&once, 0, 0);

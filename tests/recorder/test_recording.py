@@ -363,15 +363,6 @@ class Children(Recording):
         self.assertGreater(infos[0]['last_wall_time_ns'], 2e9)
         self.assertLess(infos[1]['last_wall_time_ns'], 1e9)
 
-    def test_a_crowd(self):
-        """Where there is no room for a process, it waits until there is."""
-        result = self.record(program('crowd'))
-        self.assertNotIn(b'could not be recorded', result.stderr)
-        self.assertEqual(len(self.traces()), 1024)
-        late = f'{self.trace}.{int(result.stdout)}'
-        for trace in self.traces()[::16] + [late]:
-            self.assertIn(1234, [group['bytes'] for group in analyze('leaks', trace)['groups']])
-
     def test_no_children(self):
         self.record(program('children'), options=['--no-children'])
         self.assertEqual(self.traces(), [])
@@ -429,7 +420,7 @@ class Children(Recording):
                                 cwd=self.directory, capture_output=True, timeout=PATIENCE)
         self.assertLess(time.monotonic() - begin, 30)
         self.assertEqual((result.returncode, result.stdout), (0, b'done\ndone\n'))
-        self.assertEqual(result.stderr.count(b'File name too long'), 2)
+        self.assertEqual(result.stderr.count(b'File name too long'), 1)
         self.assertIn(b'warning: 2 traces are not whole', result.stderr)
         self.assertNotIn(b'child process', result.stderr)
         self.assertEqual([file.name for file in self.directory.iterdir()], ['trace.bin'])

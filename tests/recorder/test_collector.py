@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""What the collector does when it is stopped, when processes outlive the program, when there are very
+many of them, when they lie, and when files cannot be written."""
+
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from support import PATIENCE, RECORDER, Recording, analyze, program
+
+
+def memory_file(path):
+    return int.from_bytes(path.read_bytes()[:8], 'little') if path.exists() else 0
+
+
+class Collector(Recording):
+    def traces(self):
+        return sorted(self.directory.glob('trace.bin.*'))
+
+    def start(self, *command, **others):
+        return subprocess.Popen([RECORDER, '-q', '-o', self.trace, '--', *command], **others)
+
+    def test_stopped(self):
+        """The program waits for a while, and loses what it counts."""
+        done = self.directory / 'done'
+        limit = 3_000_000
+        recorder = self.start(program('progress'), done, str(limit))
+        deadline = time.monotonic() + PATIENCE
+        while not memory_file(done) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        recorder.send_signal(signal.SIGSTOP)
+        before = memory_file(done)
+        self.assertLess(before, limit)
+        last, moved, longest = before, time.monotonic(), 0
+        while last < limit and time.monotonic() < deadline:
+            now = memory_file(done)
+            if now != last:
+                last, moved = now, time.monotonic()
+            longest = max(longest, time.monotonic() - moved)
+            time.sleep(0.001)
+        recorder.send_signal(signal.SIGCONT)
+        self.assertEqual(recorder.wait(PATIENCE), 0)
+        self.assertGreater(longest, 1)  # that is, it did wait
+        self.assertLess(longest, 5)
+        info = analyze('info', self.trace)
+        self.assertGreater(info['lost_events'], 0)
+        self.assertGreaterEqual(info['events'] + info['lost_events'], limit)
+        self.assertFalse(analyze('leaks', self.trace)['certain'])
+
+    def test_daemon_that_allocates_late(self):
+        begin = time.monotonic()
+        self.assertEqual(self.record(program('daemon')).returncode, 0)
+        self.assertGreater(time.monotonic() - begin, 0.7)
+        trace, = self.traces()
+        self.assertIn(4321, [group['bytes'] for group in analyze('leaks', trace)['groups']])
+
+    def test_daemon_that_executes_late(self):
+        self.assertEqual(self.record(program('daemon'), program('leaks_c')).returncode, 0)
+        trace, = self.traces()
+        stacks = [[frame['function'] for frame in group['stack']]
+                  for group in self.assert_sound(trace)['groups']]
+        self.assertIn('leak_plain', {stack[0] for stack in stacks})
+
+    def test_daemon_that_is_let_go(self):
+        """It is not recorded, and that is said."""
+        with self.start(program('daemon'), stderr=subprocess.PIPE) as recorder:
+            time.sleep(0.3)
+            recorder.send_signal(signal.SIGINT)
+            _, errors = recorder.communicate(timeout=PATIENCE)
+        self.assertEqual(recorder.returncode, 0)
+        self.assertIn(b'processes of the program go on', errors)
+        self.assertEqual(self.traces(), [])
+
+    def test_no_daemon_of_no_children(self):
+        begin = time.monotonic()
+        self.record(program('daemon'), options=['--no-children'])
+        self.assertLess(time.monotonic() - begin, 0.7)
+
+    def test_a_crowd(self):
+        count = 2000
+        result = self.record(program('crowd'), str(count))
+        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        self.assertEqual(len(self.traces()), count - 1)
+        for trace in self.traces()[::199]:
+            self.assertIn(1234, [group['bytes'] for group in analyze('leaks', trace)['groups']])
+
+    def test_a_crowd_for_which_there_is_no_room(self):
+        """Where there is no room for a process, it waits until there is."""
+        result = self.record(program('crowd'), '8', 'full')
+        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        self.assertEqual(len(self.traces()), 8)
+        late, = [trace for trace in self.traces() if result.stdout.decode().strip() in trace.name]
+        self.assertIn(1234, [group['bytes'] for group in analyze('leaks', late)['groups']])
+
+    def test_descriptors(self):
+        """Of children that have ended none stay open."""
+        copies = [shutil.copy(program('leaks_c'), self.directory / f'copy-{i}') for i in range(20)]
+        script = 'echo begun; read line; for copy; do "$copy" >/dev/null; done; echo ran; read line'
+        with self.start('bash', '-c', script, 'bash', *copies, stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE, bufsize=0) as recorder:
+            files = pathlib.Path(f'/proc/{recorder.pid}/fd')
+            recorder.stdout.readline()
+            time.sleep(0.2)
+            before = len(list(files.iterdir()))
+            recorder.stdin.write(b'\n')
+            recorder.stdout.readline()
+            deadline = time.monotonic() + min(PATIENCE, 20)
+            while len(list(files.iterdir())) > before + 3 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            after = len(list(files.iterdir()))
+            recorder.stdin.write(b'\n')
+        self.assertLessEqual(after, before + 3)
+        self.assertEqual(len(self.traces()), 20)
+        for trace in self.traces():
+            self.assert_sound(trace)
+
+    def test_impostors(self):
+        """Claims of processes that are not ours; of none; of ttdrecord and of what it has started."""
+        bystander = subprocess.Popen(['sleep', '1000'])
+        self.addCleanup(bystander.wait)
+        self.addCleanup(bystander.kill)
+        time.sleep(0.1)  # when a process began is known to a hundredth of a second
+        ids = ['1', '0', '0xffffffff', '0x80000000', str(bystander.pid), str(os.getpid())]
+        script = f'exec {program("impostor")} {" ".join(ids)} $PPID'
+        result = self.record('sh', '-c', script)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(b'28 child processes could not be recorded', result.stderr)
+        self.assertEqual(self.traces(), [])
+        info = analyze('info', self.trace)
+        self.assertTrue(info['closed'])
+        self.assertGreaterEqual(min(info['allocs'], info['frees']), 1000)
+
+    def test_a_full_disk(self):
+        """One message, however many traces cannot be written."""
+        script = (f'echo begun; read line; for i in 1 2 3 4 5 6 7 8; do {program("leaks_c")} '
+                  '>/dev/null; done; :')
+        with self.start('bash', '-c', script, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE, bufsize=0) as recorder:
+            recorder.stdout.readline()
+            resource.prlimit(recorder.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+            _, errors = recorder.communicate(b'\n', timeout=PATIENCE)
+        self.assertEqual(recorder.returncode, 0)
+        self.assertEqual(errors.count(b'File too large'), 1, errors)
+        self.assertIn(b'warning: 9 traces are not whole', errors)
+
+    def test_nested(self):
+        inner = self.directory / 'inner.bin'
+        result = self.record(RECORDER, '-o', inner, '--', 'true')
+        self.assertEqual(result.returncode, 125)
+        self.assertIn(b'recordings cannot be nested', result.stderr)
+        self.assertFalse(inner.exists())
+
+
+if __name__ == '__main__':
+    unittest.main()
