@@ -32,6 +32,20 @@ static bool take(void *context, int option, const char *argument)
     return number_parse(argument, chains) && *chains <= CHAINS_MAX;
 }
 
+/* Writes what is inferred as folded stacks of their own. */
+static int print_folded(session *work, const heap_rows *rows)
+{
+    if (!work->options.format->needs_tree || !*rows->count)
+        return STATUS_OK;
+    view_tree_free(&work->tree);
+    int status = session_view(work, rows);
+    if (status != STATUS_OK)
+        return status;
+    report_tree data = {.tree = &work->tree, .options = &work->options.view, .root = "[inferred]"};
+    work->options.format->tree(&work->report, &data);
+    return STATUS_OK;
+}
+
 static int print(session *work, heap_moves *moves)
 {
     session_doubts(work, &moves->losses, &moves->counts, ttd_position_max(), true, moves->position);
@@ -44,8 +58,10 @@ static int print(session *work, heap_moves *moves)
         status = session_view(work, &rows);
     if (status == STATUS_OK)
         status = session_output(work, true);
-    if (status != STATUS_OK || session_print_tree(work, "reallocation", "bytes copied"))
+    if (status != STATUS_OK)
         return status;
+    if (session_print_tree(work, "reallocation", "bytes copied"))
+        return print_folded(work, &regrown);
     report_moves data = {.moves = moves, .limit = work->options.view.limit};
     work->options.format->moves(&work->report, &data);
     return STATUS_OK;

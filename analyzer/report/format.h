@@ -98,6 +98,8 @@ typedef struct report_tree {
     /** What is counted, such as "block"; and weighed, such as "bytes". */
     const char *unit;
     const char *weight;
+    /** A frame that all folded stacks begin with, such as "[inferred]"; or NULL. */
+    const char *root;
 } report_tree;
 
 typedef struct report_leaks {

@@ -269,6 +269,8 @@ void folded_tree(report *to, const report_tree *data)
         if (!node->self.weight)
             continue;
         report_folded_begin(to->output, !to->doubts.count);
+        if (data->root)
+            out_format(to->output, "%s;", data->root);
         report_tree_path(to, data->tree, i, path);
         out_char(to->output, ' ');
         out_unsigned(to->output, node->self.weight);

@@ -91,6 +91,9 @@ class Regrowth(TestCase):
                           for r in rows],
                          [("realloc", "2", "1", "10", "unknown"),
                           ("inferred", "", "4", "1500", "geometric")])
+        self.assertEqual(self.run_ok("moves", "-f", "folded", path).text.splitlines(),
+                         ["main;libwork.so+0x300 10", "[inferred];main;f::run();g(int) 1500"])
+        self.assertEqual(self.json_of("moves", path, "--tree", "top-down")["total_bytes"], 10)
         found = self.json_of("moves", path, "--by", "function", "--exclude", "libwork")
         self.assertEqual((found["reallocs"], found["inferred"]["replaced"]), (0, 4))
         self.assertEqual(found["inferred"]["groups"][0]["function"], "g(int)")
