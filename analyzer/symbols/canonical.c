@@ -85,12 +85,19 @@ static void skip_brackets(name_reader *from)
     } while (depth && from->at < from->name.size);
 }
 
-/* "{lambda(int)#1}" of demanglers, "<lambda(int)>" of debug information. */
+/* "{lambda(int)#1}" of demanglers, "<lambda(int)>" of debug information, "$_0" of clang. */
 static bool take_lambda(name_reader *from)
 {
-    if (!stands(from, "{lambda") && !stands(from, "<lambda"))
+    bool is_part = from->size > 1 && from->text[from->size - 1] == ':';
+    size_t end = from->at + 2;
+    while (end < from->name.size && is_digit(from->name.data[end]))
+        end++;
+    if (is_part && stands(from, "$_") && stands_at(from->name, end, "::"))
+        from->at = end;
+    else if (stands(from, "{lambda") || stands(from, "<lambda"))
+        skip_brackets(from);
+    else
         return false;
-    skip_brackets(from);
     put(from, "{lambda}", 8);
     return true;
 }

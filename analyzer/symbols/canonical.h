@@ -13,7 +13,7 @@
 #include <ttdtrace/model.h>
 
 /** How much room `text` needs for a name of `size` bytes. */
-#define CANONICAL_ROOM(size) ((size) + 16)
+#define CANONICAL_ROOM(size) (2 * (size) + 16)
 
 /** Writes the canonical form of a demangled name; returns its length. */
 size_t canonical_name(ttd_string name, char *text);
