@@ -5,7 +5,6 @@
  * killed; the rest when it is closed.
  */
 #include <errno.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,38 +14,6 @@
 
 /* That many are named in some milliseconds, once it is known how. */
 enum { QUICK_FRAMES = 10000 };
-
-/* Files and functions repeat from name to name; each is defined once. */
-struct interned {
-    ttd_id id;
-    size_t size;
-    char text[];
-};
-
-static int compare_interned(const void *left, const void *right)
-{
-    const struct interned *a = left, *b = right;
-    if (a->size != b->size)
-        return a->size < b->size ? -1 : 1;
-    return memcmp(a->text, b->text, a->size);
-}
-
-static ttd_id intern(struct trace *trace, const char *text, size_t size)
-{
-    if (text == NULL || size == 0)
-        return TTD_NONE;
-    struct interned *wanted = malloc(sizeof *wanted + size);
-    if (wanted == NULL)
-        return TTD_NONE;
-    wanted->size = size;
-    memcpy(wanted->text, text, size);
-    struct interned **found = tsearch(wanted, &trace->names, compare_interned);
-    if (found == NULL || *found != wanted) {
-        free(wanted);
-        return found != NULL ? (*found)->id : TTD_NONE;
-    }
-    return wanted->id = trace_string(trace, text, size);
-}
 
 /* An address that is to be named, and its index among the frames of the modules. */
 struct address {
@@ -136,19 +103,18 @@ static void add_names(void *context, size_t module, uint64_t offset,
     settle(question, (ttd_id)(module + 1), offset);
     if (count == 0)
         return;
-    ttd_symbol_frame named[SYMBOLIZE_FRAMES_MAX];
+    ttd_name named[SYMBOLIZE_FRAMES_MAX];
     for (size_t i = 0; i < count; i++)
-        named[i] = (ttd_symbol_frame){
-            .function = intern(trace, frames[i].function, frames[i].function_size),
-            .file = intern(trace, frames[i].file, frames[i].file_size),
+        named[i] = (ttd_name){
+            .function = {frames[i].function, frames[i].function_size},
+            .file = {frames[i].file, frames[i].file_size},
             .line = frames[i].line,
         };
-    ttd_symbol symbol = {.module = (ttd_id)(module + 1),
-                         .offset = offset,
-                         .frames = named,
-                         .frame_count = (uint32_t)count};
-    if (trace->writer != NULL)
-        ttd_writer_symbol(trace->writer, &symbol);
+    if (trace->writer == NULL)
+        return;
+    if (trace->names != NULL ||
+        ttd_names_open(trace->writer, NULL, NULL, NULL, &trace->names) == TTD_OK)
+        ttd_names_symbol(trace->names, (ttd_id)(module + 1), offset, named, count);
 }
 
 static void name_addresses(struct trace *trace, struct symbolize_cache *names)
@@ -196,11 +162,6 @@ bool trace_is_quick(struct trace *trace, const struct symbolize_cache *names)
                  symbolize_is_known(names, question.modules, trace->modules.count);
     free_question(&question);
     return known;
-}
-
-void trace_free_names(struct trace *trace)
-{
-    tdestroy(trace->names, free);
 }
 
 bool trace_finish(struct trace *trace, const ttd_end *end, struct symbolize_cache *names)

@@ -101,7 +101,7 @@ void trace_free(struct trace *trace)
 {
     stacks_free(&trace->stacks);
     modules_free(&trace->modules);
-    trace_free_names(trace);
+    ttd_names_close(trace->names);
     free(trace->created);
     free(trace->path);
     free(trace);
@@ -120,7 +120,7 @@ void trace_metadata(struct trace *trace, const char *key, const char *value)
         trace_check(trace, ttd_writer_metadata(trace->writer, &metadata));
 }
 
-ttd_id trace_string(struct trace *trace, const char *text, size_t size)
+static ttd_id trace_string(struct trace *trace, const char *text, size_t size)
 {
     ttd_id id = TTD_NONE;
     if (trace->writer != NULL && text != NULL && size > 0)

@@ -29,7 +29,7 @@ struct trace {
     size_t frames_prepared; /* of modules.frames: see trace_prepare() */
     /* What trace_write_known_names() found last: it need not look again before there is more. */
     size_t frames_looked_at, answers_looked_at;
-    void *names; /* tree of the strings of names that are defined */
+    ttd_names *names; /* the strings of names that are defined; NULL before the first */
 };
 
 /*
@@ -52,7 +52,6 @@ void trace_free(struct trace *trace);
 void trace_abandon(struct trace *trace);
 
 void trace_metadata(struct trace *trace, const char *key, const char *value);
-ttd_id trace_string(struct trace *trace, const char *text, size_t size);
 ttd_id trace_thread_begin(struct trace *trace, ttd_position position, uint64_t tid,
                           const char *name);
 void trace_thread_end(struct trace *trace, ttd_position position, ttd_id thread);
@@ -120,9 +119,6 @@ bool trace_finish(struct trace *trace, const ttd_end *end, struct symbolize_cach
 
 /* Writes the names that somebody has looked up by now, and that the file does not have yet. */
 void trace_write_known_names(struct trace *trace, const struct symbolize_cache *names);
-
-/* Releases the memory that names take. */
-void trace_free_names(struct trace *trace);
 
 /* Looks up the names of all addresses so far, for whoever asks `names` later. To be called in a
  * forked process: the trace is of no use afterwards. */
