@@ -16,22 +16,6 @@ void unwind_forget(uintptr_t start, uintptr_t end)
     rules_forget(start, end);
 }
 
-size_t unwinder_size(void)
-{
-    return (sizeof(struct unwinder) + UNWIND_PAGE - 1) & ~(size_t)(UNWIND_PAGE - 1);
-}
-
-void unwinder_init(struct unwinder *u, uintptr_t low, uintptr_t high, bool grows)
-{
-    u->low = low & ~(uintptr_t)7;
-    u->high = high & ~(uintptr_t)7;
-    u->grows = grows;
-    u->whole = true;
-    u->depth = 0;
-    u->limit = 0;
-    u->checks = 0;
-}
-
 void unwinder_reset(struct unwinder *u)
 {
     u->whole = true;
@@ -92,14 +76,14 @@ static uint32_t valid_checks(const struct unwinder *u)
 }
 
 /* Whether the innermost frame is that of the last capture, but for its pc (see unwind_state.h). */
-static bool same_frame(const struct unwinder *u, const struct unwind_regs *regs)
+static bool same_frame(struct unwinder *u, const struct unwind_regs *regs)
 {
     if (u->depth == 0 || u->depth > u->limit) {
         return false;
     }
     const struct known_frame *k = &u->frame[u->depth - 1];
     return k->sp == regs->sp && (!k->live || k->bp == regs->bp) && k->rule != RULE_NONE &&
-           k->rule == rules_find(regs->pc) && valid_checks(u) == u->checks;
+           k->rule == rules_find(regs->pc, &u->scratch.lookup) && valid_checks(u) == u->checks;
 }
 
 /* The frames of the last capture that a walk can meet: [0, result). */
@@ -133,45 +117,54 @@ static bool live_at(const struct new_frame *f, bool live_at_caller)
     return rule_kind(f->rule) != RULE_END;
 }
 
-static void add_check(struct unwinder *u, uintptr_t addr, uintptr_t value)
-{
-    if (u->checks == UNWIND_MAX_CHECKS) {
-        u->limit = 0; /* what is met must be checked */
-        return;
-    }
-    u->check[u->checks++] = (struct check){addr, value};
-}
-
-/* The words read in the step from `f` to its caller, which is in state (pc, sp, bp). */
-static void add_checks(struct unwinder *u, const struct new_frame *f, uintptr_t pc, uintptr_t sp,
-                       uintptr_t bp, bool live)
+/* The words read in an unusual step, added to `next`. Returns the end of what was added. */
+static __attribute__((noinline)) struct check *
+add_unusual_checks(struct unwinder *u, struct check *next, const struct new_frame *f, uintptr_t pc,
+                   uintptr_t sp, uintptr_t bp, bool live)
 {
     if ((f->kind & NEW_FRAME_SLOW) != 0) {
         for (uint32_t i = 0; i < f->reads; i++) {
             const struct step_read *r = &u->read[f->first_read + i];
-            add_check(u, r->addr, r->value);
+            *next++ = (struct check){r->addr, r->value};
         }
-        return;
+        return next;
     }
     switch (rule_kind(f->rule)) {
     case RULE_DRAP:
-        add_check(u, f->bp + rule_offset(f->rule), sp);
-        add_check(u, sp - 8, pc);
+        *next++ = (struct check){f->bp + rule_offset(f->rule), sp};
+        *next++ = (struct check){sp - 8, pc};
         if (live) {
-            add_check(u, f->bp, bp);
+            *next++ = (struct check){f->bp, bp};
         }
-        break;
+        return next;
     case RULE_NO_CFI:
     case RULE_STRAY:
-        add_check(u, sp - 8, pc);
-        add_check(u, sp - 16, bp);
-        break;
+        *next++ = (struct check){sp - 8, pc};
+        *next++ = (struct check){sp - 16, bp};
+        return next;
     default:
-        add_check(u, sp - 8, pc);
-        if (live && rule_bp(f->rule) != 0) {
-            add_check(u, sp - rule_bp(f->rule), bp);
-        }
+        return next;
     }
+}
+
+/* The words read in the step from `f` to its caller, which is in state (pc, sp, bp). Returns the
+   end of what was added to `next`. */
+static inline struct check *add_checks(struct unwinder *u, struct check *next,
+                                       const struct new_frame *f, uintptr_t pc, uintptr_t sp,
+                                       uintptr_t bp, bool live)
+{
+    if (next + UNWIND_STEP_READS > u->check + u->checks_max) {
+        u->limit = 0; /* what is met must be checked */
+        return next;
+    }
+    if (__builtin_expect(f->kind == NEW_FRAME_COMMON && rule_kind(f->rule) <= RULE_BP, 1)) {
+        *next++ = (struct check){sp - 8, pc};
+        if (live && rule_bp(f->rule) != 0) {
+            *next++ = (struct check){sp - rule_bp(f->rule), bp};
+        }
+        return next;
+    }
+    return add_unusual_checks(u, next, f, pc, sp, bp, live);
 }
 
 /* Puts the frames found by `w` on top of frame[0 .. base); the last of these was met. */
@@ -180,15 +173,15 @@ static void place(struct unwinder *u, const struct walk *w, uint32_t base, bool 
     bool check = !w->mem.foreign;
     uint32_t n = w->found;
 
-    u->checks = 0;
+    struct check *next = u->check;
     u->limit = check ? UINT32_MAX : base;
     if (base > 0) {
         struct known_frame *k = &u->frame[base - 1];
-        u->checks = k->first_check;
+        next += k->first_check;
         live = k->live;
         k->bp = w->bp;
         if (n > 0 && check) {
-            add_checks(u, &u->found[n - 1], w->pc, w->sp, w->bp, live);
+            next = add_checks(u, next, &u->found[n - 1], w->pc, w->sp, w->bp, live);
         }
     }
     u->depth = base + n;
@@ -196,14 +189,16 @@ static void place(struct unwinder *u, const struct walk *w, uint32_t base, bool 
         const struct new_frame *f = &u->found[--n];
         live = live_at(f, live);
         u->pc[k] = f->pc;
-        u->frame[k] = (struct known_frame){f->sp, f->bp, plain_rule(f), u->checks, live};
+        u->frame[k] =
+            (struct known_frame){f->sp, f->bp, plain_rule(f), (uint32_t)(next - u->check), live};
         if ((f->kind & NEW_FRAME_ODD) != 0 && k < u->limit) {
             u->limit = k;
         }
         if (n > 0 && check) {
-            add_checks(u, &u->found[n - 1], f->pc, f->sp, f->bp, live);
+            next = add_checks(u, next, &u->found[n - 1], f->pc, f->sp, f->bp, live);
         }
     }
+    u->checks = (uint32_t)(next - u->check);
 }
 
 static void walk_start(struct unwinder *u, struct walk *w, const struct unwind_regs *regs, bool own)
@@ -226,16 +221,14 @@ static void walk_start(struct unwinder *u, struct walk *w, const struct unwind_r
 static enum walk_end walk_from(struct unwinder *u, struct walk *w, const struct unwind_regs *regs,
                                bool own, uint32_t can_meet)
 {
-    struct step_regs others;
-
     walk_start(u, w, regs, own);
     w->candidates = can_meet;
     enum walk_end end = walk_stack(u, w);
     if (__builtin_expect(end == WALK_NEEDS_REGS, 0)) {
         walk_start(u, w, regs, own);
         w->candidates = can_meet;
-        walk_registers(regs, &w->mem, &others);
-        w->others = &others;
+        walk_registers(regs, &w->mem, &u->scratch);
+        w->others = &u->scratch.others;
         end = walk_stack(u, w);
         w->others = NULL;
     }
@@ -257,22 +250,24 @@ static uint32_t common(const struct unwinder *u, const struct walk *w)
 /* Walks the stack and remembers it. Returns how many frames, from the outermost, are as before. */
 static uint32_t capture(struct unwinder *u, const struct unwind_regs *regs)
 {
-    struct walk w;
+    struct walk *w = &u->walk;
     bool own = on_own_stack(u, regs->sp);
-    enum walk_end end = walk_from(u, &w, regs, own, own ? candidates(u) : 0);
-    if (end == WALK_MET && w.candidates + w.found > UNWIND_MAX_FRAMES) {
-        end = walk_from(u, &w, regs, own, 0);
+    enum walk_end end = walk_from(u, w, regs, own, own ? candidates(u) : 0);
+    while (end == WALK_MET && w->candidates + w->found > u->capacity) {
+        if (!unwinder_grow(u)) {
+            end = walk_from(u, w, regs, own, 0);
+        }
     }
     if (__builtin_expect(end == WALK_MET, 1)) {
-        place(u, &w, w.candidates, false);
-        return w.candidates;
+        place(u, w, w->candidates, false);
+        return w->candidates;
     }
     u->truncated = end == WALK_DEEP;
     if (u->truncated) {
-        w.found = UNWIND_CUT_FRAMES;
+        w->found = u->capacity / 2;
     }
-    uint32_t kept = common(u, &w);
-    place(u, &w, 0, u->truncated);
+    uint32_t kept = common(u, w);
+    place(u, w, 0, u->truncated);
     return kept;
 }
 

@@ -23,8 +23,9 @@ struct dl_find_object;
 /* No stack is ever reported with more frames than this. */
 #define UNWIND_MAX_FRAMES 4096u
 
-/* A deeper stack is cut down to at least this many of its innermost frames. */
-#define UNWIND_CUT_FRAMES 2048u
+/* A deeper stack is cut down to at least this many of its innermost frames; to fewer only if there
+   is no memory. */
+#define UNWIND_CUT_FRAMES (UNWIND_MAX_FRAMES / 2)
 
 /* One per thread. Not to be entered twice: a signal handler that interrupts a capture must not
    start another one with the same unwinder (the caller's recursion guard sees to that). */
@@ -73,11 +74,12 @@ void unwind_forget(uintptr_t start, uintptr_t end);
  */
 void unwind_confine(size_t reserve);
 
-/* The bytes of one unwinder, page aligned. Most are only touched by deep stacks. */
+/* The bytes of one unwinder, page aligned. For deep stacks it maps more. */
 size_t unwinder_size(void);
 
 /*
- * Initialises `u`, which is unwinder_size() bytes of zeroed memory. [low, high) is the stack of
+ * Initialises `u`, which is unwinder_size() bytes of zeroed memory, or an unwinder whose thread is
+ * gone. [low, high) is the stack of
  * the thread that will use it: readable from the stack pointer to `high` whenever the stack
  * pointer is inside. `grows` is for the main thread, whose `low` is only where the stack pointer
  * was at some time: the unwinder lowers it as the stack grows.

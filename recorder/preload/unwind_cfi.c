@@ -28,7 +28,8 @@ static bool span_holds(const struct cfi_span *span, uintptr_t addr, size_t size)
     return !span->probe || unwind_range_readable(addr, size);
 }
 
-static struct cursor span_cursor(const struct cfi_span *span, uintptr_t addr, size_t size)
+static inline __attribute__((always_inline)) struct cursor span_cursor(const struct cfi_span *span,
+                                                                       uintptr_t addr, size_t size)
 {
     struct cursor c = {0};
 
@@ -229,7 +230,8 @@ static bool read_fde(struct cfi_function *f, struct record *r, uintptr_t addr)
 }
 
 /* Without a table: all records from the first to the terminator. */
-static bool scan(struct cfi_function *f, uintptr_t eh_frame, uintptr_t addr)
+static __attribute__((noinline)) bool scan(struct cfi_function *f, uintptr_t eh_frame,
+                                           uintptr_t addr)
 {
     struct record r;
     struct cfi_span span = span_holds(&f->span, eh_frame, 4) ? f->span : (struct cfi_span){0};
@@ -243,61 +245,82 @@ static bool scan(struct cfi_function *f, uintptr_t eh_frame, uintptr_t addr)
     return false;
 }
 
-/* The table of .eh_frame_hdr: pairs of (code, FDE), relative to the header, sorted by code. */
-static bool search(struct cfi_function *f, uintptr_t hdr, uintptr_t table, uint64_t count,
-                   uintptr_t addr, const struct dl_find_object *object)
+/* The table of .eh_frame_hdr: pairs of (code, FDE), relative to the header, sorted by code. Finds
+   the FDE for `addr`. */
+static bool search(const struct cfi_span *span, uintptr_t hdr, uintptr_t table, uint64_t count,
+                   uintptr_t addr, uintptr_t *fde)
 {
     uint64_t low = 0;
     uint64_t high = count;
-    struct record r;
 
-    if (count == 0 || table > f->span.high || count > (f->span.high - table) / 8) {
+    if (count == 0 || table > span->high || count > (span->high - table) / 8) {
         return false;
     }
     while (high - low > 1) {
         uint64_t mid = low + (high - low) / 2;
-        struct cursor c = span_cursor(&f->span, table + mid * 8, 4);
+        struct cursor c = span_cursor(span, table + mid * 8, 4);
         if (hdr + (uintptr_t)cursor_int(&c, 4) <= addr) {
             low = mid;
         } else {
             high = mid;
         }
     }
-    struct cursor c = span_cursor(&f->span, table + low * 8, 8);
+    struct cursor c = span_cursor(span, table + low * 8, 8);
     cursor_skip(&c, 4);
-    uintptr_t fde = hdr + (uintptr_t)cursor_int(&c, 4);
-    if (c.bad) {
-        return false;
-    }
-    if (fde < f->span.low || fde >= f->span.high) {
-        f->span = span_around(object, fde);
-    }
-    return record_at(&f->span, fde, &r) && read_fde(f, &r, addr);
+    *fde = hdr + (uintptr_t)cursor_int(&c, 4);
+    return !c.bad;
 }
 
-bool cfi_find(const struct dl_find_object *object, uintptr_t addr, struct cfi_function *f)
+enum where { NOWHERE, IN_TABLE, TO_BE_SCANNED };
+
+/* Reads the header: where the FDE for `addr` is, or else where all of them start. */
+static __attribute__((noinline)) enum where locate(struct cfi_lookup *l, uintptr_t addr,
+                                                   uintptr_t *place)
 {
-    uintptr_t hdr = (uintptr_t)object->dlfo_eh_frame;
+    uintptr_t hdr = (uintptr_t)l->object.dlfo_eh_frame;
 
     if (hdr == 0) {
-        return false;
+        return NOWHERE;
     }
-    f->span = span_around(object, hdr);
-    size_t size = f->span.high - hdr < 32 ? f->span.high - hdr : 32;
-    struct cursor c = span_cursor(&f->span, hdr, size);
+    const struct cfi_span *span = &l->function.span;
+    l->function.span = span_around(&l->object, hdr);
+    size_t size = span->high - hdr < 32 ? span->high - hdr : 32;
+    struct cursor c = span_cursor(span, hdr, size);
     uint8_t version = cursor_u8(&c);
     uint8_t frame_encoding = cursor_u8(&c);
     uint8_t count_encoding = cursor_u8(&c);
     uint8_t table_encoding = cursor_u8(&c);
     uintptr_t eh_frame = cursor_pointer(&c, frame_encoding, hdr);
     if (c.bad || version != 1) {
-        return false;
+        return NOWHERE;
     }
     if (count_encoding == PE_OMIT || table_encoding != (PE_DATAREL | PE_SDATA4)) {
-        return scan(f, eh_frame, addr);
+        *place = eh_frame;
+        return TO_BE_SCANNED;
     }
     uint64_t count = cursor_pointer(&c, count_encoding, hdr);
-    return !c.bad && search(f, hdr, (uintptr_t)c.p, count, addr, object);
+    bool found = !c.bad && search(span, hdr, (uintptr_t)c.p, count, addr, place);
+    if (found && (*place < span->low || *place >= span->high)) {
+        l->function.span = span_around(&l->object, *place);
+    }
+    return found ? IN_TABLE : NOWHERE;
+}
+
+/* The stack may be small: what is called here is not called from within one another. */
+bool cfi_find(struct cfi_lookup *l, uintptr_t addr)
+{
+    uintptr_t place = 0;
+    struct record r;
+
+    switch (locate(l, addr, &place)) {
+    case IN_TABLE:
+        return record_at(&l->function.span, place, &r) && read_fde(&l->function, &r, addr);
+    case TO_BE_SCANNED:
+        return scan(&l->function, place, addr);
+    case NOWHERE:
+    default:
+        return false;
+    }
 }
 
 struct cursor cfi_expression(const struct cfi_span *span, int32_t place)

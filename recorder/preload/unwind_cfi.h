@@ -9,10 +9,10 @@
 
 #include "unwind_cursor.h"
 
+#include <dlfcn.h>
+
 #include <stdbool.h>
 #include <stdint.h>
-
-struct dl_find_object;
 
 #pragma GCC visibility push(hidden)
 
@@ -72,14 +72,27 @@ struct cfi_row {
     struct cfi_rule reg[CFI_REGS];
 };
 
+#define CFI_REMEMBERED 6u
+
+/* A lookup under way. Not on the stack of the program's thread, which may be a small one. */
+struct cfi_lookup {
+    struct dl_find_object object;
+    struct cfi_function function;
+    struct cfi_row row;
+    struct cfi_row initial;
+    struct cfi_row remembered[CFI_REMEMBERED];
+};
+
 /* To be called once, before the others. */
 void cfi_setup(void);
 
-/* Finds the function that contains `addr` in `object`. False if it has no valid information. */
-bool cfi_find(const struct dl_find_object *object, uintptr_t addr, struct cfi_function *f);
+/* Sets l->function to the one that contains `addr` in l->object. False if that has no valid
+   information. */
+bool cfi_find(struct cfi_lookup *l, uintptr_t addr);
 
-/* The rules that hold at `addr` in `f`. False if the information is corrupt or unsupported. */
-bool cfi_row(const struct cfi_function *f, uintptr_t addr, struct cfi_row *row);
+/* Sets l->row to the rules that hold at `addr` in l->function. False if the information is corrupt
+   or unsupported. */
+bool cfi_row(struct cfi_lookup *l, uintptr_t addr);
 
 /* A cursor over the expression at `place`. */
 struct cursor cfi_expression(const struct cfi_span *span, int32_t place);

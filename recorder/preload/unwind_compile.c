@@ -102,13 +102,12 @@ static unwind_rule compile_row(const struct cfi_span *span, const struct cfi_row
     return row->cfa_reg == CFI_RBP ? pack(RULE_BP, row->cfa_off, rest) : RULE_SLOW;
 }
 
-unwind_rule rule_compile(const struct dl_find_object *object, uintptr_t addr)
+unwind_rule rule_compile(struct cfi_lookup *lookup, uintptr_t addr)
 {
-    struct cfi_function f;
-    struct cfi_row row;
+    const struct cfi_function *f = &lookup->function;
 
-    if (!cfi_find(object, addr, &f) || !cfi_row(&f, addr, &row)) {
+    if (!cfi_find(lookup, addr) || !cfi_row(lookup, addr)) {
         return RULE_NO_CFI;
     }
-    return f.signal ? RULE_SLOW : compile_row(&f.span, &row);
+    return f->signal ? RULE_SLOW : compile_row(&f->span, &lookup->row);
 }

@@ -2,12 +2,13 @@
 #ifndef UNWIND_COMPILE_H
 #define UNWIND_COMPILE_H
 
+#include "unwind_cfi.h"
 #include "unwind_rules.h"
 
 #pragma GCC visibility push(hidden)
 
 /* The rule for the instruction at `addr`, which is inside `object`. */
-unwind_rule rule_compile(const struct dl_find_object *object, uintptr_t addr);
+unwind_rule rule_compile(struct cfi_lookup *lookup, uintptr_t addr);
 
 #pragma GCC visibility pop
 

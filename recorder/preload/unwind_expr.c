@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind_expr.h"
 
-#define STACK_MAX 24
 #define STEPS_MAX 256 /* an expression may branch backwards */
 
 enum {
@@ -48,22 +47,16 @@ enum {
     OP_NOP = 0x96,
 };
 
-struct stack {
-    struct cursor *c; /* failed by an overflow */
-    unsigned depth;
-    uintptr_t v[STACK_MAX];
-};
-
-static void push(struct stack *s, uintptr_t v)
+static void push(struct expr_stack *s, uintptr_t v)
 {
-    if (s->depth == STACK_MAX) {
+    if (s->depth == EXPR_STACK_MAX) {
         cursor_fail(s->c);
         return;
     }
     s->v[s->depth++] = v;
 }
 
-static uintptr_t pop(struct stack *s)
+static uintptr_t pop(struct expr_stack *s)
 {
     if (s->depth == 0) {
         cursor_fail(s->c);
@@ -72,7 +65,7 @@ static uintptr_t pop(struct stack *s)
     return s->v[--s->depth];
 }
 
-static void pick(struct stack *s, unsigned n)
+static void pick(struct expr_stack *s, unsigned n)
 {
     if (n >= s->depth) {
         cursor_fail(s->c);
@@ -106,7 +99,8 @@ bool expr_read(struct expr_machine *m, uintptr_t addr, uintptr_t *value)
     return true;
 }
 
-static void push_register(struct expr_machine *m, struct stack *s, uint64_t reg, int64_t offset)
+static void push_register(struct expr_machine *m, struct expr_stack *s, uint64_t reg,
+                          int64_t offset)
 {
     uintptr_t v;
 
@@ -117,7 +111,7 @@ static void push_register(struct expr_machine *m, struct stack *s, uint64_t reg,
     push(s, v + (uintptr_t)offset);
 }
 
-static void dereference(struct expr_machine *m, struct stack *s)
+static void dereference(struct expr_machine *m, struct expr_stack *s)
 {
     uintptr_t v;
 
@@ -128,7 +122,7 @@ static void dereference(struct expr_machine *m, struct stack *s)
     push(s, v);
 }
 
-static void swap(struct stack *s)
+static void swap(struct expr_stack *s)
 {
     uintptr_t a = pop(s);
     uintptr_t b = pop(s);
@@ -137,7 +131,7 @@ static void swap(struct stack *s)
     push(s, b);
 }
 
-static void rotate(struct stack *s)
+static void rotate(struct expr_stack *s)
 {
     uintptr_t a = pop(s);
     uintptr_t b = pop(s);
@@ -148,7 +142,7 @@ static void rotate(struct stack *s)
     push(s, b);
 }
 
-static void unary(struct stack *s, unsigned op)
+static void unary(struct expr_stack *s, unsigned op)
 {
     uintptr_t v = pop(s);
 
@@ -193,7 +187,7 @@ static uintptr_t compared(intptr_t a, intptr_t b, unsigned op)
     }
 }
 
-static uintptr_t divided(struct stack *s, uintptr_t a, uintptr_t b, unsigned op)
+static uintptr_t divided(struct expr_stack *s, uintptr_t a, uintptr_t b, unsigned op)
 {
     if (b == 0 || (op == OP_DIV && (intptr_t)a == INT64_MIN && (intptr_t)b == -1)) {
         cursor_fail(s->c);
@@ -202,7 +196,7 @@ static uintptr_t divided(struct stack *s, uintptr_t a, uintptr_t b, unsigned op)
     return op == OP_DIV ? (uintptr_t)((intptr_t)a / (intptr_t)b) : a % b;
 }
 
-static void binary(struct stack *s, unsigned op)
+static void binary(struct expr_stack *s, unsigned op)
 {
     uintptr_t b = pop(s);
     uintptr_t a = pop(s);
@@ -240,7 +234,7 @@ static void binary(struct stack *s, unsigned op)
     }
 }
 
-static void branch(struct stack *s, const uint8_t *start, bool taken)
+static void branch(struct expr_stack *s, const uint8_t *start, bool taken)
 {
     struct cursor *c = s->c;
     int64_t delta = cursor_int(c, 2);
@@ -256,7 +250,7 @@ static void branch(struct stack *s, const uint8_t *start, bool taken)
 }
 
 /* Operations on constants and on the stack itself. False if `op` is none of them. */
-static bool run_stack(struct stack *s, unsigned op)
+static bool run_stack(struct expr_stack *s, unsigned op)
 {
     struct cursor *c = s->c;
 
@@ -311,7 +305,7 @@ static bool run_stack(struct stack *s, unsigned op)
     return false;
 }
 
-static void run_one(struct expr_machine *m, struct stack *s, const uint8_t *start)
+static void run_one(struct expr_machine *m, struct expr_stack *s, const uint8_t *start)
 {
     struct cursor *c = s->c;
     unsigned op = cursor_u8(c);
@@ -342,22 +336,22 @@ static void run_one(struct expr_machine *m, struct stack *s, const uint8_t *star
 bool expr_evaluate(struct expr_machine *m, struct cursor code, const uintptr_t *first,
                    uintptr_t *value)
 {
-    struct stack s;
+    struct expr_stack *s = &m->stack;
     const uint8_t *start = code.p;
     unsigned steps = 0;
 
-    s.c = &code;
-    s.depth = 0;
+    s->c = &code;
+    s->depth = 0;
     if (first != NULL) {
-        push(&s, *first);
+        push(s, *first);
     }
     while (code.p != code.end) {
         if (steps++ == STEPS_MAX) {
             return false;
         }
-        run_one(m, &s, start);
+        run_one(m, s, start);
     }
-    uintptr_t v = pop(&s);
+    uintptr_t v = pop(s);
     if (code.bad) {
         return false;
     }

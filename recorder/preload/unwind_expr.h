@@ -8,11 +8,20 @@
 
 #pragma GCC visibility push(hidden)
 
+#define EXPR_STACK_MAX 24
+
+struct expr_stack {
+    struct cursor *c; /* failed by an overflow */
+    unsigned depth;
+    uintptr_t v[EXPR_STACK_MAX];
+};
+
 struct expr_machine {
     const struct step_regs *regs;
     struct unwind_mem *mem;
     struct step_log *log; /* may be NULL */
     bool unknown;         /* a register was wanted that is not known */
+    struct expr_stack stack;
 };
 
 bool expr_register(struct expr_machine *m, uint64_t reg, uintptr_t *value);

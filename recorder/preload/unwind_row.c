@@ -4,7 +4,6 @@
 /* Runs the instructions of a function up to an address. */
 
 /* Compilers nest one or two deep; the stack that we run on may be small. */
-#define REMEMBER_DEPTH 6
 
 enum {
     CFA_ADVANCE_LOC = 0x40, /* these three hold an operand in their low 6 bits */
@@ -45,7 +44,7 @@ struct machine {
     uintptr_t loc;
     struct cursor *c;
     unsigned depth;
-    struct cfi_row remembered[REMEMBER_DEPTH];
+    struct cfi_row *remembered;
 };
 
 static int32_t narrow(struct machine *m, int64_t v)
@@ -105,7 +104,7 @@ static int64_t take_expression(struct machine *m)
 
 static void remember(struct machine *m)
 {
-    if (m->depth == REMEMBER_DEPTH) {
+    if (m->depth == CFI_REMEMBERED) {
         cursor_fail(m->c);
         return;
     }
@@ -269,23 +268,24 @@ static bool run(struct machine *m, struct cursor c)
     return !c.bad;
 }
 
-bool cfi_row(const struct cfi_function *f, uintptr_t addr, struct cfi_row *row)
+bool cfi_row(struct cfi_lookup *l, uintptr_t addr)
 {
+    const struct cfi_function *f = &l->function;
     struct machine m;
-    struct cfi_row initial;
 
-    *row = (struct cfi_row){.cfa_reg = CFI_RSP, .cfa_off = 8};
+    l->row = (struct cfi_row){.cfa_reg = CFI_RSP, .cfa_off = 8};
     m.f = f;
-    m.row = row;
+    m.row = &l->row;
     m.initial = NULL;
+    m.remembered = l->remembered;
     m.addr = addr;
     m.loc = f->start;
     m.depth = 0;
     if (!run(&m, f->common)) {
         return false;
     }
-    initial = *row;
-    m.initial = &initial;
+    l->initial = l->row;
+    m.initial = &l->initial;
     m.loc = f->start;
     return run(&m, f->specific);
 }

@@ -159,16 +159,15 @@ static void announce_once(const struct dl_find_object *object)
     found(object);
 }
 
-unwind_rule rules_make(uintptr_t pc)
+unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup)
 {
-    struct dl_find_object object;
     uint32_t epoch = atomic_load(&rules_epoch);
 
-    if (_dl_find_object((void *)(pc - 1), &object) != 0) {
+    if (_dl_find_object((void *)(pc - 1), &lookup->object) != 0) {
         return RULE_STRAY; /* not kept: an object may be loaded there at any time */
     }
-    announce_once(&object);
-    unwind_rule rule = rule_compile(&object, pc - 1);
+    announce_once(&lookup->object);
+    unwind_rule rule = rule_compile(lookup, pc - 1);
     keep(pc, rule, epoch);
     return rule;
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct cfi_lookup;
 struct dl_find_object;
 
 #pragma GCC visibility push(hidden)
@@ -89,8 +90,8 @@ extern _Atomic uint32_t rules_epoch;
 void rules_setup(void (*found)(const struct dl_find_object *));
 void rules_forget(uintptr_t start, uintptr_t end);
 
-/* Finds the rule for `pc` in the modules and keeps it, if there is room. */
-unwind_rule rules_make(uintptr_t pc);
+/* Finds the rule for `pc` in the modules and keeps it, if there is room. `lookup` is to work in. */
+unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup);
 
 static inline size_t rules_hash(const struct rule_table *t, uintptr_t pc)
 {
@@ -108,12 +109,12 @@ static inline void rules_prefetch(uintptr_t pc)
 }
 
 /* The rule for the return address `pc`. */
-static inline unwind_rule rules_find(uintptr_t pc)
+static inline unwind_rule rules_find(uintptr_t pc, struct cfi_lookup *lookup)
 {
     struct rule_table *t = atomic_load_explicit(&rules_table, memory_order_acquire);
 
     if (__builtin_expect(t == NULL, 0)) {
-        return rules_make(pc);
+        return rules_make(pc, lookup);
     }
     size_t i = rules_hash(t, pc);
     for (unsigned probe = 0; probe < RULE_PROBES; probe++) {
@@ -121,13 +122,13 @@ static inline unwind_rule rules_find(uintptr_t pc)
         uintptr_t key = atomic_load_explicit(&e->pc, memory_order_relaxed);
         if (__builtin_expect(key == pc, 1)) {
             unwind_rule rule = atomic_load_explicit(&e->rule, memory_order_acquire);
-            return rule != RULE_NONE ? rule : rules_make(pc);
+            return rule != RULE_NONE ? rule : rules_make(pc, lookup);
         }
         if (key == 0) {
             break;
         }
     }
-    return rules_make(pc);
+    return rules_make(pc, lookup);
 }
 
 #pragma GCC visibility pop

@@ -39,10 +39,13 @@
 
 #include "unwind.h"
 #include "unwind_rules.h"
+#include "unwind_scratch.h"
 #include "unwind_step.h"
 
-#define UNWIND_MAX_CHECKS (3 * UNWIND_MAX_FRAMES + 512)
-#define UNWIND_MAX_READS  256u
+/* Frames that an unwinder has room for at first; then four times as many, and again. */
+#define UNWIND_FIRST_FRAMES 64u
+#define UNWIND_FRAME_CHECKS 4u
+#define UNWIND_MAX_READS    256u
 
 /* A frame of the last capture. Its return address is in unwinder.pc. */
 struct known_frame {
@@ -75,31 +78,6 @@ struct new_frame {
     uint32_t reads;
 };
 
-struct unwinder {
-    uintptr_t low;
-    uintptr_t high;
-    bool grows;
-    bool whole; /* the next delta must be the whole stack */
-    bool truncated;
-    uint32_t epoch;
-    uint32_t depth;
-    uint32_t limit; /* only frames below it can be met */
-    uint32_t checks;
-    uint32_t reads;
-    uintptr_t pc[UNWIND_MAX_FRAMES];
-    struct known_frame frame[UNWIND_MAX_FRAMES];
-    struct check check[UNWIND_MAX_CHECKS];
-    struct step_read read[UNWIND_MAX_READS];
-    struct new_frame found[UNWIND_MAX_FRAMES];
-};
-
-enum walk_end {
-    WALK_MET,        /* arrived at frame[candidates - 1] */
-    WALK_ENDED,      /* found the outermost frame */
-    WALK_DEEP,       /* found UNWIND_MAX_FRAMES frames and no end */
-    WALK_NEEDS_REGS, /* came to a rule for other registers */
-};
-
 /* A walk: where it is, and what it may meet. */
 struct walk {
     struct unwind_mem mem;
@@ -112,16 +90,50 @@ struct walk {
     struct step_regs *others; /* the other registers, or NULL if they are not followed */
 };
 
+struct unwinder {
+    uintptr_t low;
+    uintptr_t high;
+    bool grows;
+    bool whole; /* the next delta must be the whole stack */
+    bool truncated;
+    uint32_t epoch;
+    uint32_t depth;
+    uint32_t limit; /* only frames below it can be met */
+    uint32_t checks;
+    uint32_t reads;
+    uint32_t capacity; /* of the arrays of frames */
+    uint32_t checks_max;
+    uintptr_t *pc;
+    struct known_frame *frame;
+    struct check *check;
+    struct new_frame *found;
+    struct step_read read[UNWIND_MAX_READS];
+    struct walk walk; /* the one under way */
+    struct unwind_scratch scratch;
+    max_align_t first[]; /* the first arrays */
+};
+
+enum walk_end {
+    WALK_MET,        /* arrived at frame[candidates - 1] */
+    WALK_ENDED,      /* found the outermost frame */
+    WALK_DEEP,       /* found as many frames as there can be room for, and no end */
+    WALK_NEEDS_REGS, /* came to a rule for other registers */
+};
+
 #pragma GCC visibility push(hidden)
+
+/* Makes room for more frames; keeps those that are known, and those that were found. False if there
+   are UNWIND_MAX_FRAMES, or no memory. */
+bool unwinder_grow(struct unwinder *u);
 
 /* Walks until a candidate is met or the stack ends. If w->others is set, it must hold the
    callee-saved registers of the first frame. */
 enum walk_end walk_stack(struct unwinder *u, struct walk *w);
 
-/* The callee-saved registers of the frame in `regs`, found by unwinding this library itself. What
-   cannot be found is not `known`. */
+/* Finds the callee-saved registers of the frame in `regs` by unwinding this library itself, and
+   sets scratch->others. What cannot be found is not `known`. */
 void walk_registers(const struct unwind_regs *regs, const struct unwind_mem *mem,
-                    struct step_regs *others);
+                    struct unwind_scratch *scratch);
 
 #pragma GCC visibility pop
 

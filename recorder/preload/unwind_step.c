@@ -5,6 +5,7 @@
 #include "unwind_step.h"
 
 #include "unwind_expr.h"
+#include "unwind_scratch.h"
 
 #include <dlfcn.h>
 
@@ -111,26 +112,29 @@ static enum step_result step_by(struct expr_machine *m, const struct cfi_functio
     return STEP_DONE;
 }
 
-enum step_result unwind_step(struct step_regs *r, struct unwind_mem *mem, struct step_log *log)
+enum step_result unwind_step(struct step_regs *r, struct unwind_mem *mem,
+                             struct unwind_scratch *scratch)
 {
-    struct dl_find_object object;
-    struct cfi_function f;
-    struct cfi_row row;
+    struct cfi_lookup *l = &scratch->lookup;
+    struct step_log *log = &scratch->log;
+    struct step_regs *to = &scratch->caller;
     uintptr_t addr = r->reg[CFI_RA] - 1;
 
     log->count = 0;
     log->used = 0;
     log->signal = false;
-    if (_dl_find_object((void *)addr, &object) != 0 || !cfi_find(&object, addr, &f) ||
-        !cfi_row(&f, addr, &row)) {
+    if (_dl_find_object((void *)addr, &l->object) != 0 || !cfi_find(l, addr) || !cfi_row(l, addr)) {
         return STEP_BAD;
     }
-    log->signal = f.signal;
-    struct expr_machine m = {.regs = r, .mem = mem, .log = log};
-    struct step_regs to = {.known = 0};
-    enum step_result result = step_by(&m, &f, &row, &to);
+    log->signal = l->function.signal;
+    scratch->machine.regs = r;
+    scratch->machine.mem = mem;
+    scratch->machine.log = log;
+    scratch->machine.unknown = false;
+    to->known = 0;
+    enum step_result result = step_by(&scratch->machine, &l->function, &l->row, to);
     if (result == STEP_DONE) {
-        *r = to;
+        *r = *to;
     }
     return result;
 }

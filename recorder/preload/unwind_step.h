@@ -41,8 +41,12 @@ enum step_result {
     STEP_BAD,     /* no or corrupt information, or memory that cannot be read */
 };
 
-/* Steps from the frame in `r` to its caller. `r` is undefined unless it returns STEP_DONE. */
-enum step_result unwind_step(struct step_regs *r, struct unwind_mem *mem, struct step_log *log);
+struct unwind_scratch;
+
+/* Steps from the frame in `r` to its caller, and logs that in scratch->log. `r` is undefined unless
+   it returns STEP_DONE. */
+enum step_result unwind_step(struct step_regs *r, struct unwind_mem *mem,
+                             struct unwind_scratch *scratch);
 
 #pragma GCC visibility pop
 

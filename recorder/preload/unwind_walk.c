@@ -58,26 +58,26 @@ static void note_reads(struct unwinder *u, struct walk *w, struct new_frame *f,
 
 static enum progress step_slow(struct unwinder *u, struct walk *w, struct new_frame *f)
 {
-    struct step_regs local = {.known = STATE_REGS};
-    struct step_regs *r = w->others != NULL ? w->others : &local;
-    struct step_log log;
+    struct step_regs *r = w->others != NULL ? w->others : &u->scratch.state;
+    const struct step_log *log = &u->scratch.log;
 
+    u->scratch.state.known = STATE_REGS;
     r->reg[CFI_RSP] = w->sp;
     r->reg[CFI_RBP] = w->bp;
     r->reg[CFI_RA] = w->pc;
-    enum step_result result = unwind_step(r, &w->mem, &log);
+    enum step_result result = unwind_step(r, &w->mem, &u->scratch);
     if (result == STEP_UNKNOWN && w->others == NULL) {
         return LACKING;
     }
-    if (result == STEP_UNKNOWN || (log.used & ~STATE_REGS) != 0) {
+    if (result == STEP_UNKNOWN || (log->used & ~STATE_REGS) != 0) {
         f->kind |= NEW_FRAME_ODD;
     }
     if (result != STEP_DONE) {
         return STOPPED;
     }
-    note_reads(u, w, f, &log);
+    note_reads(u, w, f, log);
     if (r->reg[CFI_RSP] <= w->sp) {
-        if (!log.signal) {
+        if (!log->signal) {
             return STOPPED;
         }
         w->mem.foreign = true; /* from a handler on another stack: frames are not in order */
@@ -90,7 +90,7 @@ static enum progress step_slow(struct unwinder *u, struct walk *w, struct new_fr
 }
 
 /* Whether the chain of frame pointers leads to code that is known; counts the links to there. */
-static bool chain_leads_home(struct walk *w)
+static bool chain_leads_home(struct unwinder *u, struct walk *w)
 {
     uintptr_t bp = w->bp;
     uintptr_t last = w->sp;
@@ -102,7 +102,7 @@ static bool chain_leads_home(struct walk *w)
             !unwind_read(&w->mem, bp + 8, &pc)) {
             return false;
         }
-        unsigned kind = rule_kind(rules_find(pc));
+        unsigned kind = rule_kind(rules_find(pc, &u->scratch.lookup));
         if (kind != RULE_STRAY && kind != RULE_NO_CFI) {
             w->links = links;
             return true;
@@ -118,9 +118,9 @@ static bool chain_leads_home(struct walk *w)
  * frame pointer, believe it, provided that its chain comes to known code in the end. The other
  * registers are taken to be as they were, for want of anything better.
  */
-static enum progress step_chain(struct walk *w)
+static enum progress step_chain(struct unwinder *u, struct walk *w)
 {
-    if (w->links == 0 && !chain_leads_home(w)) {
+    if (w->links == 0 && !chain_leads_home(u, w)) {
         return STOPPED;
     }
     uintptr_t bp = w->bp;
@@ -181,7 +181,7 @@ static enum progress step(struct unwinder *u, struct walk *w, struct new_frame *
         return w->others != NULL ? step_slow(u, w, f) : step_drap(w, f->rule);
     case RULE_NO_CFI:
     case RULE_STRAY:
-        return step_chain(w);
+        return step_chain(u, w);
     case RULE_END:
     default:
         return STOPPED;
@@ -198,22 +198,23 @@ static always_inline bool quick_steps(struct unwinder *u, struct walk *w)
     uintptr_t sp = w->sp;
     uintptr_t bp = w->bp;
     uint32_t n = w->candidates;
-    uint32_t found = w->found;
+    const struct known_frame *frame = u->frame;
+    struct new_frame *f = u->found + w->found;
+    const struct new_frame *end = u->found + u->capacity;
     bool arrived = false;
 
-    while (found < UNWIND_MAX_FRAMES && pc != 0) {
-        while (n > 0 && u->frame[n - 1].sp < sp) {
+    while (f < end && pc != 0) {
+        while (n > 0 && frame[n - 1].sp < sp) {
             n--;
         }
         if (n > 0) {
-            const struct known_frame *k = &u->frame[n - 1];
+            const struct known_frame *k = &frame[n - 1];
             if (k->sp == sp && u->pc[n - 1] == pc && (!k->live || k->bp == bp)) {
                 arrived = true;
                 break;
             }
         }
-        unwind_rule rule = rules_find(pc);
-        struct new_frame *f = &u->found[found];
+        unwind_rule rule = rules_find(pc, &u->scratch.lookup);
         f->pc = pc;
         f->sp = sp;
         f->bp = bp;
@@ -230,13 +231,13 @@ static always_inline bool quick_steps(struct unwinder *u, struct walk *w)
         pc = *(const uintptr_t *)(cfa - 8);
         bp = saved != 0 ? *(const uintptr_t *)(cfa - saved) : bp;
         sp = cfa;
-        found++;
+        f++;
     }
     w->pc = pc;
     w->sp = sp;
     w->bp = bp;
     w->candidates = n;
-    w->found = found;
+    w->found = (uint32_t)(f - u->found);
     return arrived;
 }
 static bool met(const struct unwinder *u, struct walk *w)
@@ -260,11 +261,15 @@ enum walk_end walk_stack(struct unwinder *u, struct walk *w)
         if (w->pc == 0) {
             return WALK_ENDED;
         }
-        if (w->found == UNWIND_MAX_FRAMES) {
-            return WALK_DEEP;
+        if (w->found == u->capacity) {
+            if (!unwinder_grow(u)) {
+                return WALK_DEEP;
+            }
+            continue;
         }
         struct new_frame *f = &u->found[w->found++];
-        *f = (struct new_frame){.pc = w->pc, .sp = w->sp, .bp = w->bp, .rule = rules_find(w->pc)};
+        unwind_rule rule = rules_find(w->pc, &u->scratch.lookup);
+        *f = (struct new_frame){.pc = w->pc, .sp = w->sp, .bp = w->bp, .rule = rule};
         enum progress progress = step(u, w, f);
         if (progress != STEPPED) {
             return progress == LACKING ? WALK_NEEDS_REGS : WALK_ENDED;
@@ -274,11 +279,11 @@ enum walk_end walk_stack(struct unwinder *u, struct walk *w)
 
 __attribute__((noinline)) void walk_registers(const struct unwind_regs *regs,
                                               const struct unwind_mem *mem,
-                                              struct step_regs *others)
+                                              struct unwind_scratch *scratch)
 {
-    struct step_regs r = {.known = CALLEE_SAVED};
+    struct step_regs *others = &scratch->others;
+    struct step_regs *r = &scratch->own;
     struct unwind_mem own = *mem;
-    struct step_log log;
 
     __asm__ volatile("movq %%rbx, %c[rbx](%[r])\n\t"
                      "movq %%rbp, %c[rbp](%[r])\n\t"
@@ -290,20 +295,21 @@ __attribute__((noinline)) void walk_registers(const struct unwind_regs *regs,
                      "leaq 1f(%%rip), %%rax\n"
                      "1:\tmovq %%rax, %c[ra](%[r])"
                      :
-                     : [r] "r"(&r.reg[0]), [rbx] "i"(8 * CFI_RBX), [rbp] "i"(8 * CFI_RBP),
+                     : [r] "r"(&r->reg[0]), [rbx] "i"(8 * CFI_RBX), [rbp] "i"(8 * CFI_RBP),
                        [rsp] "i"(8 * CFI_RSP), [r12] "i"(8 * 12), [r13] "i"(8 * 13),
                        [r14] "i"(8 * 14), [r15] "i"(8 * 15), [ra] "i"(8 * CFI_RA)
                      : "rax", "memory");
+    r->known = CALLEE_SAVED;
     others->known = 0;
     if (own.own_low <= regs->sp && regs->sp < own.own_high) {
-        own.own_low = r.reg[CFI_RSP] < own.own_low ? r.reg[CFI_RSP] : own.own_low;
+        own.own_low = r->reg[CFI_RSP] < own.own_low ? r->reg[CFI_RSP] : own.own_low;
     }
-    for (int i = 0; i < OWN_FRAMES && r.reg[CFI_RSP] < regs->sp; i++) {
-        if (unwind_step(&r, &own, &log) != STEP_DONE) {
+    for (int i = 0; i < OWN_FRAMES && r->reg[CFI_RSP] < regs->sp; i++) {
+        if (unwind_step(r, &own, scratch) != STEP_DONE) {
             return;
         }
     }
-    if (r.reg[CFI_RSP] == regs->sp && r.reg[CFI_RA] == regs->pc) {
-        *others = r;
+    if (r->reg[CFI_RSP] == regs->sp && r->reg[CFI_RA] == regs->pc) {
+        *others = *r;
     }
 }

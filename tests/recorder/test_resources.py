@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the recorder costs the program: system calls, address space, memory, time per thread."""
 
+import resource
 import subprocess
 import unittest
 
@@ -36,6 +37,82 @@ class Threads(Recording):
         self.assertEqual(info['lost_events'], 0)
         self.assertGreaterEqual(info['frees'], 12000 * 6 + 100)
         self.assert_sound()
+
+
+def footprint(text):
+    """What the program `footprint` prints, in kB."""
+    return {name: int(size) for name, size in (line.split() for line in text.splitlines())}
+
+
+class Memory(Recording):
+    ONE_ARENA = {'MALLOC_ARENA_MAX': '1'}
+
+    def added(self, threads):
+        """What the recorder adds to the address space and memory of so many threads."""
+        command = [program('footprint'), str(threads)]
+        native = subprocess.run(command, capture_output=True, env=self.ONE_ARENA)
+        if native.returncode == 77:
+            self.skipTest('the system does not allow so many threads')
+        recorded = footprint(self.record(*command, environment=self.ONE_ARENA).stdout)
+        native = footprint(native.stdout)
+        return recorded[b'VmSize'] - native[b'VmSize'], recorded[b'VmRSS'] - native[b'VmRSS']
+
+    def test_in_proportion_to_threads(self):
+        """As the manual says: 2 MB, and 30 kB for each thread."""
+        none = self.added(0)
+        for threads in (100, 3000):
+            for kind, size in zip(('addresses', 'memory'), self.added(threads)):
+                with self.subTest(threads=threads, kind=kind):
+                    self.assertLess(size, 2048 + 30 * threads)
+        self.assertLess(max(none), 2048)
+
+    def limit(self, kind, size):
+        """What limits a process to so many bytes, for subprocess.run()."""
+        if resource.getrlimit(kind)[1] not in (resource.RLIM_INFINITY, size):
+            self.skipTest('limits are not ours to set')
+        return {'preexec_fn': lambda: resource.setrlimit(kind, (size, size))}
+
+    def test_all_locked(self):
+        """An ordinary user may lock 8 MB."""
+        limit = {'preexec_fn': lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (8 << 20,) * 2)}
+        command = [program('footprint'), '0', 'lock']
+        native = subprocess.run(command, capture_output=True, **limit)
+        self.assertEqual(native.returncode, 0)
+        recorded = self.record(*command, **limit)
+        self.assertEqual(recorded.returncode, 0)
+        more = footprint(recorded.stdout)[b'VmLck'] - footprint(native.stdout)[b'VmLck']
+        self.assertLess(more, 2048)
+        self.assert_sound()
+
+    def test_little_address_space(self):
+        code = 'import sys; sys.stdout.write(str(len(bytearray(1 << 20))))'
+        result = self.record('/usr/bin/python3', '-c', code,
+                             **self.limit(resource.RLIMIT_AS, 200 << 20))
+        self.assertEqual((result.returncode, result.stdout), (0, b'1048576'))
+        self.assertGreater(analyze('info', self.trace)['allocs'], 100)
+        self.assert_sound()
+
+
+class Stack(Recording):
+    # What the recorder may need of the stack of a thread: on the usual path, and the first time.
+    USUAL, FIRST = 1024, 1536
+
+    @staticmethod
+    def depths(result):
+        """Lines of the program `small_stack`: what is called, how deep at first, how deep then."""
+        return [(what, int(first), int(then)) for what, first, then in
+                (line.replace(', then', ':').split(':') for line in result.splitlines())]
+
+    def test_depth(self):
+        native = subprocess.run(program('small_stack'), capture_output=True, text=True).stdout
+        recorded = self.record(program('small_stack')).stdout.decode()
+        self.assertEqual(len(self.depths(native)), 8)
+        for (what, _, then), (_, first_now, then_now) in zip(self.depths(native),
+                                                            self.depths(recorded), strict=True):
+            with self.subTest(what):
+                # At first the C library itself may need more, once.
+                self.assertLess(first_now - then, self.FIRST)
+                self.assertLess(then_now - then, self.USUAL)
 
 
 if __name__ == '__main__':

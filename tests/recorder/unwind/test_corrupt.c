@@ -89,7 +89,8 @@ static unsigned look(const struct image *im)
 
     for (int i = 0; i < LOOKUPS; i++) {
         uintptr_t addr = (uintptr_t)im->copy + im->code + next() % im->code_size;
-        unsigned kind = rule_kind(rule_compile(&im->object, addr));
+        struct cfi_lookup lookup = {.object = im->object};
+        unsigned kind = rule_kind(rule_compile(&lookup, addr));
         known += kind != RULE_NO_CFI;
     }
     return known;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef UNWIND_SCRATCH_H
+#define UNWIND_SCRATCH_H
+
+/*
+ * What the slow path works in: part of each unwinder. On the stack it would be more than a thread
+ * with the least stack, or a signal handler with one of its own, may have left.
+ */
+
+#include "unwind_cfi.h"
+#include "unwind_expr.h"
+#include "unwind_step.h"
+
+struct unwind_scratch {
+    struct cfi_lookup lookup;
+    struct expr_machine machine; /* of unwind_step() */
+    struct step_regs caller;     /* likewise */
+    struct step_log log;         /* of who calls it */
+    struct step_regs state;      /* of a step that follows no other registers */
+    struct step_regs own;        /* of walk_registers() */
+    struct step_regs others;     /* of a walk that follows other registers */
+};
+
+#endif
