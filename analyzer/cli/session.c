@@ -5,6 +5,13 @@
 #include "cli/limits.h"
 #include "cli/message.h"
 
+static bool tell_time(void *context, ttd_position at, char *text)
+{
+    source *trace = context;
+    uint64_t duration = trace->is_closed ? trace->end.wall_time : trace->clock.newest;
+    return source_has_times(trace) && clock_text(&trace->clock, trace->reader, duration, at, text);
+}
+
 static void tell_damage(void *context, const ttd_error *error)
 {
     source_damaged(context, error);
@@ -37,6 +44,7 @@ int session_open(session *work, const common *options)
     work->tree = (view_tree){0};
     view_init(&work->view, &work->options.view, &work->names);
     work->report.view = &work->view;
+    work->report.clock = (report_clock){&work->trace, tell_time};
     return STATUS_OK;
 }
 

@@ -35,6 +35,7 @@ int source_open(source *trace, const char *path)
 void source_close(source *trace)
 {
     progress_end(&trace->progress);
+    clock_free(&trace->clock);
     if (trace->has_keyframes)
         heap_keyframes_close(&trace->keyframes);
     ttd_reader_close(trace->reader);
@@ -81,6 +82,7 @@ void source_damaged(source *trace, const ttd_error *error)
 static ttd_status see_batch(void *context, const ttd_batch *batch)
 {
     source *trace = context;
+    clock_see(&trace->clock, batch);
     progress_update(&trace->progress, batch->chunk.offset, trace->size);
     if (batch->kind == TTD_KIND_LOSSES && batch->made_up)
         source_damaged(trace, &batch->error);

@@ -5,6 +5,7 @@
 
 #include <ttdtrace/reader.h>
 
+#include "cli/clock.h"
 #include "cli/progress.h"
 #include "cli/stamp.h"
 #include "heap/cursor.h"
@@ -43,6 +44,7 @@ typedef struct source {
     bool is_judged;
     bool is_intact;
     progress progress;
+    trace_clock clock;
 } source;
 
 /** Opens a trace. Returns an exit status; on failure a message was printed. */

@@ -7,8 +7,9 @@ static size_t shown(const report_errors *data)
 }
 
 /* What the call did, after its kind. */
-static void text_call(out *output, const heap_finding *finding)
+static void text_call(report *to, const heap_finding *finding)
 {
+    out *output = to->output;
     out_text(output, ttd_api_name(finding->place.api));
     out_char(output, '(');
     if (finding->address)
@@ -16,13 +17,13 @@ static void text_call(out *output, const heap_finding *finding)
     else if (finding->size)
         report_count(output, finding->size, "byte");
     out_text(output, ") at ");
-    out_position(output, finding->place.position);
+    report_position_text(to, finding->place.position);
     out_format(output, " in thread %u", finding->place.thread);
     if (finding->count > 1) {
         out_text(output, ", ");
         report_count(output, finding->count, "time");
         out_text(output, ", last at ");
-        out_position(output, finding->last);
+        report_position_text(to, finding->last);
     }
     out_char(output, '\n');
 }
@@ -65,7 +66,7 @@ static void text_finding(report *to, const heap_finding *finding)
     out_text(output, heap_error_name(finding->kind));
     out_plain(output);
     out_text(output, ": ");
-    text_call(output, finding);
+    text_call(to, finding);
     report_stack_text(to, finding->place.stack);
     if (finding->signal)
         out_format(output, "  the process died of signal %u before the call returned\n",

@@ -61,6 +61,13 @@ typedef struct report_runtime {
     bool was_killed;
 } report_runtime;
 
+/** Tells when something happened. */
+typedef struct report_clock {
+    void *context;
+    /** Writes the wall time of a position into `text`, of 32 bytes; false if it is not known. */
+    bool (*time)(void *context, ttd_position at, char *text);
+} report_clock;
+
 /** What all reports share. */
 typedef struct report {
     out *output;
@@ -76,6 +83,7 @@ typedef struct report {
     report_runtime runtime;
     /** In text: frames below main(), and template arguments, however long. */
     bool shows_all;
+    report_clock clock;
     ttd_status status;
     doubts doubts;
 } report;
@@ -304,6 +312,9 @@ void report_place_json(report *to, json *writer, const char *key, const heap_pla
 
 /** Writes a line such as "allocated by malloc() at FAB:17B1 in thread 1", and the stack. */
 void report_place_text(report *to, const char *what, const heap_place *place);
+
+/** Writes a position, and in parentheses the time, if it is known. */
+void report_position_text(report *to, ttd_position position);
 
 /** Writes what lies beside an address, and who allocated it. */
 void report_neighbours_text(report *to, const heap_neighbours *neighbours, uint64_t address);

@@ -24,7 +24,7 @@ void text_fragmentation(report *to, const report_fragmentation *data)
     out_bold(output);
     report_count(output, regions->count, "region");
     out_text(output, " at ");
-    out_position(output, data->outcome->position);
+    report_position_text(to, data->outcome->position);
     out_text(output, ": ");
     text_sums(output, &regions->total);
     out_plain(output);

@@ -2,14 +2,15 @@
 /* Groups of blocks, as several commands show them. */
 #include "report/format.h"
 
-static void text_positions(out *output, const heap_group *group)
+static void text_positions(report *to, const heap_group *group)
 {
+    out *output = to->output;
     out_text(output, group->blocks == 1 ? ", allocated at " : ", allocated from ");
-    out_position(output, group->first);
+    report_position_text(to, group->first);
     if (group->blocks == 1)
         return;
     out_text(output, " to ");
-    out_position(output, group->last);
+    report_position_text(to, group->last);
 }
 
 void report_groups_text(report *to, const heap_groups *groups, size_t limit, bool shows_positions)
@@ -25,7 +26,7 @@ void report_groups_text(report *to, const heap_groups *groups, size_t limit, boo
         report_count(output, group->blocks, "block");
         out_plain(output);
         if (shows_positions)
-            text_positions(output, group);
+            text_positions(to, group);
         out_char(output, '\n');
         report_site_text(to, group->key);
     }

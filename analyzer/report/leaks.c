@@ -23,7 +23,7 @@ void text_leaks(report *to, const report_leaks *data)
     else
         out_text(output, "Live at ");
     if (!data->is_at_end) {
-        out_position(output, leaks->outcome.position);
+        report_position_text(to, leaks->outcome.position);
         out_text(output, ": ");
     }
     if (leaks->groups.blocks || !data->is_at_end) {

@@ -123,9 +123,9 @@ static void text_chains(report *to, const heap_moves *moves)
         out_text(output, ", ");
         report_count(output, chain->bytes_copied, "byte");
         out_text(output, " copied\n      ");
-        out_position(output, chain->first);
+        report_position_text(to, chain->first);
         out_text(output, " to ");
-        out_position(output, chain->last);
+        report_position_text(to, chain->last);
         out_text(output, ", last at ");
         out_hex(output, chain->address);
         out_format(output, ", stack #%u\n", chain->stack);

@@ -6,7 +6,7 @@ void text_peak(report *to, const report_peak *data)
     const heap_groups *groups = &data->found->groups;
     out_bold(to->output);
     out_text(to->output, "Peak at ");
-    out_position(to->output, data->found->peak.position);
+    report_position_text(to, data->found->peak.position);
     out_text(to->output, ": ");
     report_count(to->output, groups->bytes, "byte");
     out_text(to->output, " in ");

@@ -145,12 +145,20 @@ void report_place_json(report *to, json *writer, const char *key, const heap_pla
     json_end_object(writer);
 }
 
+void report_position_text(report *to, ttd_position position)
+{
+    char text[32];
+    out_position(to->output, position);
+    if (to->clock.time && to->clock.time(to->clock.context, position, text))
+        out_format(to->output, " (%s)", text);
+}
+
 void report_place_text(report *to, const char *what, const heap_place *place)
 {
     if (!heap_place_is_known(place))
         return;
     out_format(to->output, "  %s by %s() at ", what, ttd_api_name(place->api));
-    out_position(to->output, place->position);
+    report_position_text(to, place->position);
     out_format(to->output, " in thread %u%s\n", place->thread,
                place->is_unfinished ? ", which never returned" : "");
     report_stack_text(to, place->stack);

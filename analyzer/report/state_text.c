@@ -101,7 +101,7 @@ static void text_totals(report *to, const heap_state *state)
     out *output = to->output;
     out_bold(output);
     out_text(output, "Live at ");
-    out_position(output, state->outcome.position);
+    report_position_text(to, state->outcome.position);
     out_text(output, ": ");
     report_count(output, state->tables.by[HEAP_BY_STACK].blocks, "block");
     out_text(output, ", ");
