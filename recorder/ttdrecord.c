@@ -23,7 +23,7 @@ static const char help[] =
     "\n"
     "  -o, --output=FILE   write the trace to FILE instead of trace.bin; an existing\n"
     "                      file is replaced. Child processes that allocate get\n"
-    "                      files of their own beside it: FILE.PID\n"
+    "                      files of their own beside it: FILE.PID.NAME\n"
     "      --no-children   record PROGRAM itself only\n"
     "  -q, --quiet         no summary at the end\n"
     "  -h, --help          print this and exit\n"
@@ -116,8 +116,9 @@ static void print_summary(const struct collector *collector, const struct option
             collector->events, collector->acquisitions, collector->releases, collector->lost,
             collector->lost != 0 ? "; findings will say so" : "");
     if (collector->children != 0)
-        message("%u child process%s recorded, in '%s.PID'", collector->children,
-                collector->children == 1 ? "" : "es", options->output);
+        message("%u child process%s recorded, in '%s.PID.NAME'; see 'ttdanalyze info --group %s'",
+                collector->children, collector->children == 1 ? "" : "es", options->output,
+                options->output);
     if (file)
         message("'%s', %.*f %s; see 'ttdanalyze leaks %s'", options->output,
                 status.st_size < 1000000 ? 0 : 1,

@@ -141,8 +141,10 @@ static void end_process(struct collector *collector, size_t index, const ttd_end
             atomic_load(&channel_process(&collector->host.view, process->slot)->notes);
     uint32_t slot = process->slot;
     /* Of a child only now: a shell's is mostly a copy of the shell at first. */
-    if (process->pid != (uint32_t)collector->launched)
+    if (process->pid != (uint32_t)collector->launched) {
         origin_image(process->trace, channel_process(&collector->host.view, slot), NULL);
+        group_name_child(channel_process(&collector->host.view, slot), process->trace);
+    }
     process_drain(process, &collector->host);
     runtime_collect(process->trace, &collector->host, slot, process->pid);
     ttd_end own = *end;

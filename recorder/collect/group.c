@@ -5,11 +5,13 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "messages.h"
+#include "stale.h"
 
 static void fill_random(void *bytes, size_t size)
 {
@@ -50,8 +52,12 @@ struct trace *group_open(struct group *group, const struct host *host, pid_t lau
     ttd_trace info = new_info(group, host);
     info.process_id = (uint64_t)launched;
     info.parent_process_id = (uint64_t)getpid();
+    ttd_trace old;
+    bool is_replaced = stale_look(group->output, &old);
     struct trace *trace = trace_open(group->output, &info, error);
     group->is_file = trace != NULL && trace->created != NULL;
+    if (group->is_file && is_replaced)
+        stale_remove(group->output, &old);
     return trace;
 }
 
@@ -79,7 +85,51 @@ static void name_child_file(struct group *group, uint32_t pid, char *path, size_
     unsigned namesakes = count_namesakes(group, pid);
     int used = snprintf(path, size, "%s.%u", group->output, pid);
     if (namesakes > 0 && used > 0 && (size_t)used < size)
-        snprintf(path + used, size - (size_t)used, ".%u", namesakes + 1);
+        snprintf(path + used, size - (size_t)used, "-%u", namesakes + 1);
+}
+
+enum { PROGRAM_MAX = 32 };
+
+/*
+ * The name of the program in a slot: what is behind the last slash of its first argument, as far as
+ * it is of letters, digits and a few signs; the program may have set it to anything.
+ */
+static void find_program(const struct process_slot *slot, char name[PROGRAM_MAX + 1])
+{
+    static const char others[] = "+_-.";
+    const volatile char *command = slot->command;
+    size_t used = 0, size = slot->command_size < COMMAND_SIZE ? slot->command_size : COMMAND_SIZE;
+    for (size_t i = 0; i < size && command[i] != '\0'; i++) {
+        char c = command[i];
+        if (c == '/')
+            used = 0;
+        else if (used < PROGRAM_MAX && (used > 0 || c != '-')) /* as of a login shell */
+            name[used++] = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                                   (c >= '0' && c <= '9') || strchr(others, c) != NULL
+                               ? c
+                               : '_';
+    }
+    name[used] = '\0';
+    if (used >= 4 && strcmp(name + used - 4, ".idx") == 0)
+        name[used - 4] = '_'; /* that is what an index is called */
+}
+
+/* The path with the program's name; false if there is none, or no room. */
+static bool add_program(const char *path, size_t stem, const struct process_slot *slot,
+                        char named[2 * PATH_MAX])
+{
+    char program[PROGRAM_MAX + 1];
+    find_program(slot, program);
+    int used = snprintf(named, 2 * PATH_MAX, "%.*s.%s", (int)stem, path, program);
+    return program[0] != '\0' && used > 0 && used < PATH_MAX;
+}
+
+void group_name_child(const struct process_slot *slot, struct trace *trace)
+{
+    char named[2 * PATH_MAX];
+    if (trace->stem != 0 && add_program(trace->path, trace->stem, slot, named) &&
+        strcmp(named, trace->path) != 0)
+        trace_rename(trace, named);
 }
 
 /* What a program says of a position, which may be anything: one of no sequence is unknown. */
@@ -112,6 +162,12 @@ struct trace *group_open_child(struct group *group, const struct host *host,
                             "no place for the trace of a child process"};
         return trace_none(path, &info, &error);
     }
-    struct trace *trace = trace_open(path, &info, &error);
-    return trace != NULL ? trace : trace_none(path, &info, &error);
+    char named[2 * PATH_MAX];
+    size_t stem = strlen(path);
+    bool has_name = add_program(path, stem, slot, named);
+    struct trace *trace = trace_open_child(has_name ? named : path, &info, &error);
+    if (trace == NULL)
+        return trace_none(path, &info, &error);
+    trace->stem = stem;
+    return trace;
 }

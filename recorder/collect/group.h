@@ -31,4 +31,7 @@ struct trace *group_open(struct group *group, const struct host *host, pid_t lau
 struct trace *group_open_child(struct group *group, const struct host *host,
                                const struct process_slot *slot, const struct trace *parent);
 
+/* Names the file of a child by the program in its slot, which may be another one than before. */
+void group_name_child(const struct process_slot *slot, struct trace *trace);
+
 #endif

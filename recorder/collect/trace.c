@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -56,7 +57,20 @@ static ttd_status open_output(struct trace *trace, ttd_output *output, ttd_error
     return result;
 }
 
-struct trace *trace_open(const char *path, const ttd_trace *info, ttd_error *error)
+static ttd_status open_child_output(struct trace *trace, ttd_output *output, ttd_error *error)
+{
+    struct stat there;
+    if (lstat(trace->path, &there) == 0 && (S_ISREG(there.st_mode) || S_ISLNK(there.st_mode)))
+        unlink(trace->path);
+    ttd_status result = ttd_output_file(trace->path, NULL, output, error);
+    trace->created = result == TTD_OK ? strdup(trace->path) : NULL;
+    return result;
+}
+
+typedef ttd_status output_function(struct trace *trace, ttd_output *output, ttd_error *error);
+
+static struct trace *open_with(output_function *function, const char *path, const ttd_trace *info,
+                               ttd_error *error)
 {
     ttd_output output;
     struct trace *trace = calloc(1, sizeof *trace);
@@ -66,13 +80,38 @@ struct trace *trace_open(const char *path, const ttd_trace *info, ttd_error *err
     trace->info = *info;
     trace->path = strdup(path);
     if (trace->path == NULL || !stacks_init(&trace->stacks) || !modules_init(&trace->modules) ||
-        open_output(trace, &output, error) != TTD_OK)
+        function(trace, &output, error) != TTD_OK)
         goto failed;
     if (ttd_writer_open(&output, info, NULL, NULL, &trace->writer, error) == TTD_OK)
         return trace;
 failed:
     trace_discard(trace);
     return NULL;
+}
+
+struct trace *trace_open(const char *path, const ttd_trace *info, ttd_error *error)
+{
+    return open_with(open_output, path, info, error);
+}
+
+struct trace *trace_open_child(const char *path, const ttd_trace *info, ttd_error *error)
+{
+    return open_with(open_child_output, path, info, error);
+}
+
+void trace_rename(struct trace *trace, const char *path)
+{
+    char *renamed = strdup(path), *created = strdup(path);
+    if (renamed == NULL || created == NULL || trace->created == NULL ||
+        renameat2(AT_FDCWD, trace->created, AT_FDCWD, path, RENAME_NOREPLACE) != 0) {
+        free(renamed);
+        free(created);
+        return;
+    }
+    free(trace->path);
+    free(trace->created);
+    trace->path = renamed;
+    trace->created = created;
 }
 
 struct trace *trace_none(const char *path, const ttd_trace *info, const ttd_error *error)

@@ -17,6 +17,7 @@ struct trace {
     ttd_writer *writer; /* NULL once it has failed; all calls are then ignored */
     ttd_error error;    /* why */
     char *path;
+    size_t stem;   /* of the path, without the program that a child's file is named by */
     char *created; /* the file, links followed; NULL for what is no file, such as a pipe */
     ttd_trace info;
     ttd_id heap;
@@ -38,6 +39,12 @@ struct trace {
  * Returns NULL with the reason in `error`. `path` is copied.
  */
 struct trace *trace_open(const char *path, const ttd_trace *info, ttd_error *error);
+
+/* The same for a child's trace, whose name nobody has asked for: no link is followed. */
+struct trace *trace_open_child(const char *path, const ttd_trace *info, ttd_error *error);
+
+/* Gives the file, that of a child, another name, unless that is taken. */
+void trace_rename(struct trace *trace, const char *path);
 
 /* A trace that is written nowhere, and whose events are counted as lost. NULL without memory. */
 struct trace *trace_none(const char *path, const ttd_trace *info, const ttd_error *error);

@@ -437,7 +437,7 @@ class Children(Recording):
                        timeout=PATIENCE)
         traces = sorted(self.directory.glob('trace.bin.100*'))
         self.assertEqual([trace.name for trace in traces],
-                         ['trace.bin.100', 'trace.bin.100.2', 'trace.bin.100.3'])
+                         ['trace.bin.100-2.leaks_c', 'trace.bin.100-3.leaks_c', 'trace.bin.100.leaks_c'])
         for trace in traces:
             self.assertGreater(self.assert_sound(trace)['total_blocks'], 0)
 

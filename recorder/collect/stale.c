@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "stale.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <ttdtrace/ttdtrace.h>
+
+bool stale_look(const char *path, ttd_trace *old)
+{
+    static const ttd_group none;
+    struct stat status;
+    ttd_input input;
+    ttd_reader *reader;
+    ttd_error error;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) ||
+        ttd_input_file(path, NULL, &input, &error) != TTD_OK ||
+        ttd_reader_open(&input, NULL, NULL, &reader, &error) != TTD_OK)
+        return false;
+    *old = *ttd_reader_trace(reader);
+    ttd_reader_close(reader);
+    return memcmp(&old->group, &none, sizeof none) != 0;
+}
+
+/* The process that a file's name says it is of: what follows the name of the launched program's
+ * trace. 0 if it says none. */
+static uint64_t named_process(const char *name, const char *base)
+{
+    size_t size = strlen(base);
+    char *end;
+    if (strncmp(name, base, size) != 0 || name[size] != '.' || name[size + 1] < '1' ||
+        name[size + 1] > '9')
+        return 0;
+    unsigned long long process = strtoull(name + size + 1, &end, 10);
+    return *end == '\0' || *end == '.' || *end == '-' ? process : 0;
+}
+
+static bool is_stale(const char *path, uint64_t process, const ttd_trace *old)
+{
+    struct stat status;
+    ttd_trace found;
+    return process != 0 && lstat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+           status.st_uid == geteuid() && stale_look(path, &found) &&
+           memcmp(&found.group, &old->group, sizeof found.group) == 0 &&
+           found.process_id == process && found.trace_id != old->trace_id;
+}
+
+void stale_remove(const char *path, const ttd_trace *old)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash != NULL ? slash + 1 : path;
+    int size = (int)(base - path);
+    char place[2 * PATH_MAX];
+    snprintf(place, sizeof place, "%.*s", size, path);
+    DIR *directory = opendir(size > 0 ? place : ".");
+    const struct dirent *entry;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        uint64_t process = named_process(entry->d_name, base);
+        int used = snprintf(place, sizeof place, "%.*s%s", size, path, entry->d_name);
+        if (used > 0 && (size_t)used < sizeof place && is_stale(place, process, old))
+            unlink(place);
+    }
+    if (directory != NULL)
+        closedir(directory);
+}
