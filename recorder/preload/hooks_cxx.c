@@ -49,7 +49,7 @@ static inline void expect_no_exception(struct thread *thread)
 #define HOOK_NEW(name, operation, throws, parameters, arguments, alignment, ...)                   \
     void *name parameters;                                                                         \
     static void *(*real_##name)parameters;                                                         \
-    REAL_LATER(real_##name, #name)                                                                 \
+    REAL_LATER(real_##name, #name, name)                                                           \
     EXPORT void *name parameters                                                                   \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
@@ -76,7 +76,7 @@ static inline void expect_no_exception(struct thread *thread)
 #define HOOK_DELETE(name, operation, parameters, arguments, ...)                                   \
     void name parameters;                                                                          \
     static void(*real_##name) parameters;                                                          \
-    REAL_LATER(real_##name, #name)                                                                 \
+    REAL_LATER(real_##name, #name, name)                                                           \
     EXPORT void name parameters                                                                    \
     {                                                                                              \
         HOOK_FRAME();                                                                              \

@@ -88,7 +88,7 @@ static void environment_extend(char *const *environment, char **copy, char *join
 /* The function behind ours; looked up here only if the program has not even started. */
 #define REAL(type, name)                                                                           \
     static type *real_##name;                                                                      \
-    REAL_LATER(real_##name, #name)                                                                 \
+    REAL_LATER(real_##name, #name, name)                                                           \
     static inline type *find_##name(void)                                                          \
     {                                                                                              \
         if (real_##name == NULL)                                                                   \

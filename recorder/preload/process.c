@@ -227,6 +227,7 @@ __attribute__((constructor)) static void start(void)
     real_find_later();
     if (thread == NULL)
         return;
+    real_redirect();
     note_foreign_malloc();
     target_leave(thread);
 }

@@ -3,8 +3,10 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sys.h"
@@ -88,6 +90,27 @@ void real_find_later(void)
     for (struct real_later *later = &first_later; later < &last_later; later++)
         if (cxx || strncmp(later->name, "_Z", 2) != 0)
             *later->function = dlsym(RTLD_NEXT, later->name);
+}
+
+void real_redirect(void)
+{
+    enum { MAX = 64 };
+#define REDIRECTION(name)                                                                          \
+    {                                                                                              \
+#name, (uintptr_t)real.name, (uintptr_t)name, NULL                                         \
+    }
+    struct redirection all[MAX] = {
+        REDIRECTION(malloc),         REDIRECTION(calloc),        REDIRECTION(realloc),
+        REDIRECTION(reallocarray),   REDIRECTION(free),          REDIRECTION(memalign),
+        REDIRECTION(posix_memalign), REDIRECTION(aligned_alloc), REDIRECTION(valloc),
+        REDIRECTION(pvalloc),
+    };
+#undef REDIRECTION
+    size_t count = 10;
+    for (const struct real_later *later = &first_later; later < &last_later && count < MAX; later++)
+        all[count++] = (struct redirection){later->name, (uintptr_t)*later->function,
+                                            (uintptr_t)later->hook, NULL};
+    redirect(all, count);
 }
 
 void *real_find(const char *name)

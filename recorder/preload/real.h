@@ -45,15 +45,32 @@ static inline bool real_ready(void)
  * there is none, the pointer is NULL.
  */
 struct real_later {
-    const char *name;
+    /* Of a section that is an array: no gaps. */
+    _Alignas(32) const char *name;
     void **function;
+    void (*hook)(void);
 };
 
-#define REAL_LATER(pointer, symbol)                                                                \
-    static struct real_later later_##pointer                                                       \
-        __attribute__((used, section("real_later"))) = {symbol, (void **)&pointer};
+#define REAL_LATER(pointer, symbol, hook)                                                          \
+    static struct real_later later_##pointer __attribute__((used, section("real_later"))) = {      \
+        symbol, (void **)&pointer, (void (*)(void))hook};
 
 void real_find_later(void);
+
+/*
+ * Once all are known: makes the modules behind us, where they define these functions, define ours;
+ * for those that look there and not in the order of the program (redirect.c).
+ */
+void real_redirect(void);
+
+struct redirection {
+    const char *name;
+    uintptr_t real_function; /* 0 for none */
+    uintptr_t hook;
+    void *symbol; /* its definition; NULL at first */
+};
+
+void redirect(struct redirection *redirections, size_t count);
 
 /* Finds one function behind ours, also in a library opened with RTLD_LOCAL; NULL if there is none.
  */

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Definitions that modules are bound to although ours come first: a plugin that is opened with
+ * RTLD_DEEPBIND finds those of its own libraries, and dlsym() those of the library that it is
+ * given. So the library behind us says, where it defines an allocation function, that ours is it.
+ * What it calls itself, and what is bound already, is not touched.
+ */
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "real.h"
+#include "sys.h"
+#include "target.h"
+
+enum { PAGE = 4096 };
+
+/* The tables of a loaded module by which the loader finds its symbols. */
+struct symbols {
+    uintptr_t bias;
+    ElfW(Sym) * table;
+    const char *strings;
+    const uint32_t *hash; /* DT_GNU_HASH */
+    int protection;       /* of the pages of the table */
+};
+
+/* The loader has made most addresses in there absolute, but not those of all modules. */
+static uintptr_t address_of(const struct link_map *map, const ElfW(Dyn) * entry)
+{
+    return entry->d_un.d_ptr < map->l_addr ? entry->d_un.d_ptr + map->l_addr : entry->d_un.d_ptr;
+}
+
+/* What the pages of `address` may be used for, as a segment says; -1 if none does. */
+static int protection_of(const struct dl_find_object *object, uintptr_t address)
+{
+    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)object->dlfo_map_start;
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+        return -1;
+    const ElfW(Phdr) *segment = (const ElfW(Phdr) *)((const char *)header + header->e_phoff);
+    for (unsigned i = 0; i < header->e_phnum; i++) {
+        uintptr_t begin = object->dlfo_link_map->l_addr + segment[i].p_vaddr;
+        if (segment[i].p_type != PT_LOAD || address < begin ||
+            address - begin >= segment[i].p_memsz)
+            continue;
+        return (segment[i].p_flags & PF_R ? PROT_READ : 0) |
+               (segment[i].p_flags & PF_W ? PROT_WRITE : 0) |
+               (segment[i].p_flags & PF_X ? PROT_EXEC : 0);
+    }
+    return -1;
+}
+
+static bool symbols_of(const struct dl_find_object *object, struct symbols *symbols)
+{
+    const struct link_map *map = object->dlfo_link_map;
+    *symbols = (struct symbols){.bias = map->l_addr};
+    for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+        uintptr_t address = address_of(map, entry);
+        if (entry->d_tag == DT_SYMTAB)
+            symbols->table = (ElfW(Sym) *)address;
+        else if (entry->d_tag == DT_STRTAB)
+            symbols->strings = (const char *)address;
+        else if (entry->d_tag == DT_GNU_HASH)
+            symbols->hash = (const uint32_t *)address;
+    }
+    if (symbols->table == NULL || symbols->strings == NULL || symbols->hash == NULL)
+        return false;
+    symbols->protection = protection_of(object, (uintptr_t)symbols->table);
+    return symbols->protection >= 0;
+}
+
+static uint32_t gnu_hash(const char *name)
+{
+    uint32_t hash = 5381;
+    for (; *name != '\0'; name++)
+        hash = hash * 33 + (unsigned char)*name;
+    return hash;
+}
+
+/* The symbol of that name which is defined at `address`; NULL if there is none. */
+static ElfW(Sym) * find_symbol(const struct symbols *symbols, const char *name, uintptr_t address)
+{
+    uint32_t buckets = symbols->hash[0], first = symbols->hash[1], words = symbols->hash[2];
+    const uint32_t *bucket = symbols->hash + 4 + words * (sizeof(ElfW(Addr)) / 4);
+    const uint32_t *chain = bucket + buckets;
+    uint32_t hash = gnu_hash(name);
+    uint32_t index = buckets != 0 ? bucket[hash % buckets] : 0;
+    if (index < first)
+        return NULL;
+    for (;; index++) {
+        ElfW(Sym) *symbol = &symbols->table[index];
+        uint32_t known = chain[index - first];
+        if ((known | 1) == (hash | 1) && symbols->bias + symbol->st_value == address &&
+            ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
+            strcmp(symbols->strings + symbol->st_name, name) == 0)
+            return symbol;
+        if (known & 1)
+            return NULL;
+    }
+}
+
+/* The definitions of one module that are to be changed. */
+struct change {
+    struct symbols symbols;
+    uintptr_t begin, end; /* of the pages that they are on */
+};
+
+/* Finds the definition of each function of this module. */
+static void find_all(const struct link_map *map, struct change *change,
+                     struct redirection *redirections, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct redirection *one = &redirections[i];
+        struct dl_find_object object;
+        if (one->real_function == 0 || one->symbol != NULL ||
+            _dl_find_object((void *)one->real_function, &object) != 0 ||
+            object.dlfo_link_map != map)
+            continue;
+        ElfW(Sym) *symbol = find_symbol(&change->symbols, one->name, one->real_function);
+        if (symbol == NULL)
+            continue;
+        uintptr_t begin = (uintptr_t)symbol & -(uintptr_t)PAGE;
+        uintptr_t end = ((uintptr_t)(symbol + 1) + PAGE - 1) & -(uintptr_t)PAGE;
+        change->begin = begin < change->begin ? begin : change->begin;
+        change->end = end > change->end ? end : change->end;
+        one->symbol = symbol;
+    }
+}
+
+static bool protect(const struct change *change, int protection)
+{
+    return sys_call3(SYS_mprotect, (long)change->begin, (long)(change->end - change->begin),
+                     protection) == 0;
+}
+
+static void redirect_module(const struct dl_find_object *object, struct redirection *redirections,
+                            size_t count)
+{
+    struct change change = {.begin = UINTPTR_MAX};
+    if (!symbols_of(object, &change.symbols))
+        return;
+    find_all(object->dlfo_link_map, &change, redirections, count);
+    if (change.begin >= change.end || !protect(&change, change.symbols.protection | PROT_WRITE))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        ElfW(Sym) *symbol = redirections[i].symbol;
+        /* Others may be looking it up. */
+        if ((uintptr_t)symbol >= change.begin && (uintptr_t)symbol < change.end)
+            __atomic_store_n(&symbol->st_value, redirections[i].hook - change.symbols.bias,
+                             __ATOMIC_RELEASE);
+    }
+    protect(&change, change.symbols.protection);
+}
+
+void redirect(struct redirection *redirections, size_t count)
+{
+    const struct link_map *done = NULL;
+    for (size_t i = 0; i < count; i++) {
+        struct dl_find_object object;
+        if (redirections[i].real_function == 0 || redirections[i].symbol != NULL ||
+            _dl_find_object((void *)redirections[i].real_function, &object) != 0 ||
+            object.dlfo_link_map == done)
+            continue;
+        redirect_module(&object, redirections, count);
+        done = object.dlfo_link_map;
+    }
+}
