@@ -142,6 +142,8 @@ static fingerprint module_of(const fingerprinter *work)
     if (!work->frames.count)
         return (fingerprint){0, 0};
     ttd_string path = work->frames.items[0].module;
+    if (!path.size)
+        return hash_bytes("", 0);
     size_t begin = path.size;
     while (begin > 0 && path.data[begin - 1] != '/')
         begin--;
