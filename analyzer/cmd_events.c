@@ -201,9 +201,14 @@ static int seek(session *work, const bound *from)
     ttd_reader *reader = work->trace.reader;
     ttd_status status =
         ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES));
-    if (status == TTD_OK && from->is_number)
+    bool is_start = !(from->is_number ? from->number : 0) &&
+                    (from->is_number || !ttd_position_compare(from->position, ttd_position_min()));
+    if (status == TTD_OK && is_start)
+        status = ttd_reader_rewind_checked(reader, TTD_KIND_BIT(TTD_KIND_EVENTS) |
+                                                       TTD_KIND_BIT(TTD_KIND_LOSSES));
+    else if (status == TTD_OK && from->is_number)
         status = ttd_reader_seek_event(reader, from->number, &error);
-    else if (status == TTD_OK && ttd_position_compare(from->position, ttd_position_min()) > 0)
+    else if (status == TTD_OK)
         status = ttd_reader_seek(reader, from->position, &error);
     return status == TTD_OK ? STATUS_OK : source_fail(&work->trace, status, &error);
 }

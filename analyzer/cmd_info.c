@@ -82,7 +82,7 @@ static int read_chunks(session *work, survey *all)
         if (status == TTD_OK)
             survey_add_chunk(all, &chunk);
     }
-    if (heap_is_over(status))
+    if (heap_is_over(status) || status == TTD_ERROR_UNSUPPORTED)
         return STATUS_OK;
     return source_fail(&work->trace, status, &error);
 }
@@ -113,9 +113,14 @@ static int find(session *work)
     heap_batch_hook hook = {&all, see_batch};
     int status = read_chunks(work, &all.survey);
     if (status == STATUS_OK)
-        status = source_read(&work->trace, INFO_KINDS, &hook);
+        status = source_read_checked(&work->trace, INFO_KINDS, &hook);
     if (status == STATUS_OK)
+        survey_end(&all.survey, work->trace.reader);
+    /* What comes before something that is not supported is told all the same. */
+    int reading = status;
+    if (status == STATUS_OK || status == exit_for(TTD_ERROR_UNSUPPORTED))
         status = print(work, &all);
+    status = status == STATUS_OK ? reading : status;
     survey_free(&all.survey);
     free(all.metadata);
     arena_free(&all.text);
@@ -132,7 +137,8 @@ static int run(const command *which, int count, char **arguments)
     status = session_open(&work, &options);
     if (status != STATUS_OK)
         return status;
-    return session_close(&work, find(&work), false);
+    status = find(&work);
+    return session_close(&work, status, work.has_output);
 }
 
 const command command_info = {"info", "what is in a trace, and how it ended", help, run, 0};

@@ -11,6 +11,7 @@
 #include "cli/exit.h"
 #include "cli/message.h"
 #include "cli/suggest.h"
+#include "common/standard.h"
 
 static const command *const commands[] = {
     &command_info,      &command_events,    &command_leaks,    &command_state,
@@ -82,6 +83,7 @@ static int run_help(int count, char **arguments)
 
 int main(int count, char **arguments)
 {
+    standard_open();
     if (count < 2)
         return message_usage(NULL, "a command is missing");
     const char *name = arguments[1];

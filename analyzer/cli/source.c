@@ -94,7 +94,7 @@ heap_batch_hook source_hook(source *trace)
     return (heap_batch_hook){trace, see_batch};
 }
 
-int source_read_on(source *trace, const heap_batch_hook *hook)
+static int read_on(source *trace, const heap_batch_hook *hook, bool takes_unsupported)
 {
     ttd_error error = {.what = NULL};
     ttd_status status = TTD_OK;
@@ -109,15 +109,28 @@ int source_read_on(source *trace, const heap_batch_hook *hook)
     progress_end(&trace->progress);
     if (status != TTD_END && heap_is_over(status))
         source_truncated(trace, &error);
-    else if (status != TTD_END)
+    else if (status != TTD_END && !(takes_unsupported && status == TTD_ERROR_UNSUPPORTED))
         return source_fail(trace, status, &error);
     return STATUS_OK;
+}
+
+int source_read_on(source *trace, const heap_batch_hook *hook)
+{
+    return read_on(trace, hook, false);
 }
 
 int source_read(source *trace, uint32_t kinds, const heap_batch_hook *hook)
 {
     ttd_error error = {.what = NULL};
     ttd_status status = ttd_reader_rewind(trace->reader, kinds | TTD_KIND_BIT(TTD_KIND_LOSSES));
+    return status == TTD_OK ? read_on(trace, hook, true) : source_fail(trace, status, &error);
+}
+
+int source_read_checked(source *trace, uint32_t kinds, const heap_batch_hook *hook)
+{
+    ttd_error error = {.what = NULL};
+    ttd_status status =
+        ttd_reader_rewind_checked(trace->reader, kinds | TTD_KIND_BIT(TTD_KIND_LOSSES));
     return status == TTD_OK ? source_read_on(trace, hook) : source_fail(trace, status, &error);
 }
 

@@ -81,9 +81,13 @@ void source_truncated(source *trace, const ttd_error *error);
 
 /**
  * Reads the whole trace and calls `hook` for each batch of the kinds, and of losses.
+ * What is not supported ends it in silence: that is for the reading to say that finds the rest.
  * Returns an exit status; on failure a message was printed.
  */
 int source_read(source *trace, uint32_t kinds, const heap_batch_hook *hook);
+
+/** The same, and everything else is read as well, to check it: see source_is_intact(). */
+int source_read_checked(source *trace, uint32_t kinds, const heap_batch_hook *hook);
 
 /** As source_read(), from where the reader is. The hook stops the reading with TTD_END. */
 int source_read_on(source *trace, const heap_batch_hook *hook);

@@ -57,8 +57,7 @@ static void add_span(survey *all, const ttd_event *event)
         all->first = event->time_start;
     if (ttd_position_compare(end, all->last) > 0)
         all->last = end;
-    if (event->wall_time > all->last_wall_time)
-        all->last_wall_time = event->wall_time;
+    all->last_wall_time = event->wall_time;
 }
 
 static void add_event(survey *all, survey_thread *thread, const ttd_event *event)
@@ -76,6 +75,14 @@ static void add_event(survey *all, survey_thread *thread, const ttd_event *event
     else if (event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC)
         all->bytes_requested += event->size;
     add_span(all, event);
+}
+
+void survey_end(survey *all, const ttd_reader *reader)
+{
+    ttd_loss rest;
+    ttd_batch batch = {.kind = TTD_KIND_LOSSES, .count = 1, .made_up = true, .u.losses = &rest};
+    if (ttd_reader_rest(reader, &rest))
+        heap_losses_add(&all->losses, &batch);
 }
 
 ttd_status survey_add_batch(survey *all, const ttd_batch *batch)

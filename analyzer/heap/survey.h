@@ -54,6 +54,9 @@ void survey_free(survey *all);
 void survey_add_chunk(survey *all, const ttd_chunk *chunk);
 
 /** Counts events and losses; other batches are ignored. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Adds the loss of what may come after the last chunk, once the reader has come to it. */
+void survey_end(survey *all, const ttd_reader *reader);
+
 ttd_status survey_add_batch(survey *all, const ttd_batch *batch);
 
 #endif

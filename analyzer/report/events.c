@@ -109,6 +109,8 @@ static void text_parameters(out *output, const ttd_event *event)
     size_t count = ttd_event_parameters(event, parameters);
     out_tab(output, COLUMN_PARAMETERS);
     out_char(output, '{');
+    if (!count && !event->parameters)
+        out_char(output, '?');
     for (size_t i = 0; i < count; i++) {
         if (i)
             out_text(output, ", ");
@@ -166,6 +168,10 @@ static void json_parameters(json *writer, const ttd_event *event)
 {
     uint64_t parameters[TTD_PARAMETERS_MAX];
     size_t count = ttd_event_parameters(event, parameters);
+    if (!count && !event->parameters) {
+        json_null(writer, "parameters");
+        return;
+    }
     json_begin_array(writer, "parameters");
     for (size_t i = 0; i < count; i++)
         json_hex(writer, NULL, parameters[i]);

@@ -60,10 +60,13 @@ static void put_count(out *output, uint64_t count, const char *unit, const char 
 static void put_rate(out *output, double amount, uint64_t duration, const char *unit,
                      const char *after)
 {
+    double value = per_second(amount, duration) + 0.5;
     if (!duration)
         out_text(output, "?");
+    else if (value < 0x1p64)
+        out_grouped(output, (uint64_t)value);
     else
-        out_grouped(output, (uint64_t)(per_second(amount, duration) + 0.5));
+        out_format(output, "%.3g", value);
     out_char(output, ' ');
     out_text(output, unit);
     out_text(output, "/s");

@@ -19,7 +19,7 @@ COMMANDS = (("info",), ("events",), ("leaks", "--limit", "0"), ("moves", "--limi
             ("hot", "--limit", "0"), ("temporary", "--limit", "0"), ("lifetimes",), ("timeline",),
             ("timeline", "--over", "position"), ("fragmentation", "--gap", "1"), ("errors",))
 OF_THE_FILE = ("certain", "reasons", "closed", "end_reason", "end_code", "file_bytes", "chunks",
-               "chunk_list", "trace", "bytes_per_event", "old", "new")
+               "lost_events_exact", "loss_list", "chunk_list", "trace", "bytes_per_event", "old", "new")
 
 
 def chunks(data):
@@ -94,6 +94,8 @@ class Growing(TestCase):
                 self.assertEqual(self.strip(cut.json), self.strip(closed.json))
                 if command[0] == "info":
                     self.assertIs(cut.json["closed"], False)
+                    self.assertIs(cut.json["lost_events_exact"], False)
+                    self.assertIsNone(cut.json["loss_list"][-1]["events"])
                     self.assertIn("not closed", self.run_ok("info", path).text)
                     continue
                 if "certain" in closed.json and command[0] != "diff":

@@ -26,7 +26,7 @@ ALLOWED = {
     'recorder/symbolize': ['recorder/symbolize'],
     'recorder/collect': ['recorder/collect', 'recorder/symbolize', 'recorder/channel.h',
                          'common'],
-    'recorder': ['recorder'],
+    'recorder': ['recorder', 'common'],
     'bench': ['bench'],
     'tests': ['tests', 'libtrace/src', 'analyzer', 'recorder'],
     'fuzz': ['fuzz', 'tests/support', 'analyzer/heap', 'analyzer/view'],

@@ -255,6 +255,15 @@ TTD_API ttd_status ttd_reader_rewind(ttd_reader *reader, uint32_t kinds);
 TTD_API ttd_status ttd_reader_rewind_checked(ttd_reader *reader, uint32_t kinds);
 
 /**
+ * After the end of a reading: what may have come after the last chunk, if that is not an End (spec,
+ * "Damage"). Whoever gives a verdict adds it to the losses that were returned.
+ *
+ * @param loss  set on true
+ * @return false if the trace was closed, or if the loss returned last is of all the rest
+ */
+TTD_API bool ttd_reader_rest(const ttd_reader *reader, ttd_loss *loss);
+
+/**
  * Whether the last reading that was checked came to the end of the trace and found what
  * ttd_verify() calls ok: all chunks from the first to End are there, and nothing is wrong with
  * them.

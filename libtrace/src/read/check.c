@@ -167,22 +167,15 @@ ttd_status ttd_check_chunk(ttd_reader *reader, ttd_error *error)
 /** The file ends, or what can be read of it, before any End. */
 static void end_early(ttd_reader *reader, ttd_status status, const ttd_error *error)
 {
-    ttd_check *check = &reader->check;
     ttd_error open;
     ttd_fail(&open, TTD_ERROR_TRUNCATED, "not closed cleanly", reader->offset, TTD_NOWHERE);
     uint64_t size = reader->source.size;
     bool whole = status == TTD_END;
-    ttd_loss rest = {.reason = TTD_LOSS_DAMAGE,
-                     .count = TTD_UNKNOWN,
-                     .last_good = reader->position,
-                     .first_good = ttd_position_invalid()};
+    ttd_loss rest;
     ttd_check_damage(reader, whole ? &open : error,
                      whole || size < reader->offset ? 0 : size - reader->offset, whole ? 0 : 1);
-    /* Nobody knows what came after the last whole chunk, if anything. */
-    if (!reader->rest_is_lost)
+    if (ttd_reader_rest(reader, &rest))
         ttd_check_lost(reader, &rest);
-    else
-        let_go(check);
 }
 
 void ttd_check_end(ttd_reader *reader, ttd_status status, const ttd_error *error)
@@ -191,6 +184,8 @@ void ttd_check_end(ttd_reader *reader, ttd_status status, const ttd_error *error
     bool has_end = reader->ended && check->has_end;
     check->verdict.file_bytes = reader->source.size;
     check->verdict.closed = has_end && reader->offset == reader->source.size;
+    if (has_end && status == TTD_ERROR_LIMIT)
+        ttd_check_damage(reader, error, reader->source.size - reader->offset, 0);
     if (!has_end && status != TTD_ERROR_UNSUPPORTED)
         end_early(reader, status, error);
     let_go(check);

@@ -185,6 +185,17 @@ ttd_status ttd_reader_rewind_checked(ttd_reader *reader, uint32_t kinds)
     return status;
 }
 
+bool ttd_reader_rest(const ttd_reader *reader, ttd_loss *loss)
+{
+    if (reader->ended || reader->rest_is_lost)
+        return false;
+    *loss = (ttd_loss){.reason = TTD_LOSS_DAMAGE,
+                       .count = TTD_UNKNOWN,
+                       .last_good = reader->position,
+                       .first_good = ttd_position_invalid()};
+    return true;
+}
+
 bool ttd_reader_is_intact(const ttd_reader *reader)
 {
     return reader->is_intact;

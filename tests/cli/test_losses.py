@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: MIT
+"""What is lost: info, events, verify and recover say the same, and no verdict is certain but of what
+verify calls intact; in every command and every format"""
+
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+sys.path.append(os.path.join(os.environ["TTD_SOURCE"], "tests", "reader"))
+
+import support
+from support import Script, TestCase, run
+from ttdtrace_reader import Reader
+from xxh3 import xxh3
+
+HEADER = 112
+VECTORS = pathlib.Path(os.environ["TTD_SOURCE"]) / "tests" / "vectors"
+ANALYSES = (("leaks",), ("errors",), ("state",), ("state", "--at", "50%"), ("leaks", "--at", "#3"),
+            ("peak",), ("moves",), ("timeline", "--over", "position"), ("hot",), ("temporary",),
+            ("lifetimes",), ("diff", "--from", "#1"), ("fragmentation",), ("history", "--address", "0x1000"))
+
+
+class Chunks:
+    """A trace as a list of chunks, to be put together anew."""
+
+    def __init__(self, data):
+        self.parts = []
+        while data:
+            size = HEADER + (int.from_bytes(data[16:20], "little") + 7) // 8 * 8
+            self.parts.append(bytearray(data[:size]))
+            data = data[size:]
+
+    def of(self, kind):
+        return [i for i, part in enumerate(self.parts) if part[10] == kind]
+
+    def seal(self, index):
+        part = self.parts[index]
+        stored = int.from_bytes(part[16:20], "little")
+        if HEADER + stored <= len(part):
+            part[96:104] = xxh3(bytes(part[HEADER:HEADER + stored])).to_bytes(8, "little")
+        part[104:112] = xxh3(bytes(part[:104])).to_bytes(8, "little")
+
+    def renumber(self):
+        """Numbers, offsets and hashes as if nothing had happened."""
+        offset = 0
+        for number, part in enumerate(self.parts):
+            part[32:40] = number.to_bytes(8, "little")
+            part[40:48] = offset.to_bytes(8, "little")
+            self.seal(number)
+            offset += len(part)
+        return self
+
+    def data(self):
+        return b"".join(self.parts)
+
+
+class Losses(TestCase):
+    def setUp(self):
+        super().setUp()
+        script = Script(events_per_chunk=4, codec=0).basics()
+        for i in range(40):
+            script.alloc(0x1000 + 16 * i, 1)
+            if i % 3 == 0:
+                script.free(0x1000 + 16 * i)
+        with open(self.write(script.close()), "rb") as file:
+            self.whole = file.read()
+
+    def chunks(self):
+        return Chunks(self.whole)
+
+    def flipped(self, kind, at=3, which=0, seals=False):
+        chunks = self.chunks()
+        index = chunks.of(kind)[which]
+        chunks.parts[index][HEADER + at] ^= 0x40
+        if seals:
+            chunks.seal(index)
+        return chunks.data()
+
+    def header(self, kind, field, value, size=8, which=0):
+        chunks = self.chunks()
+        index = chunks.of(kind)[which]
+        chunks.parts[index][field:field + size] = value.to_bytes(size, "little")
+        chunks.seal(index)
+        return chunks.data()
+
+    def damaged(self):
+        """Name and bytes of traces that are damaged, or not, in many ways."""
+        whole = self.whole
+        chunks = self.chunks()
+        end = chunks.parts[-1]
+        yield "intact", whole
+        for kind in range(1, 17):
+            if chunks.of(kind):
+                yield f"payload of kind {kind}", self.flipped(kind)
+                yield f"header of kind {kind}", self.header(kind, 60, 1, 4)
+        for size in (7, 8, 100, 130, len(whole) // 3, len(whole) // 2, len(whole) - 160,
+                     len(whole) - 100, len(whole) - 1):
+            yield f"cut at {size}", whole[:size]
+        yield "data behind End", whole + b"more"
+        yield "a chunk behind End", whole + bytes(end)
+        yield "a cut chunk behind End", whole + bytes(end[:120])
+        yield "a codec that nobody knows", self.header(8, 12, 77, 1, 2)
+        yield "a critical kind", self.header(8, 10, 0x8001, 2, 2)
+        yield "another major", self.header(8, 8, 2, 2, 2)
+        yield "a chunk that is too long", self.header(8, 16, 0xFFFFF0, 8, 1)
+        for name, at, change in (("too few events", 16, -4), ("too many events", 16, 4),
+                                 ("too many chunks", 32, 1), ("lost events", 24, 1),
+                                 ("another index", 40, 8)):
+            chunks = self.chunks()
+            value = int.from_bytes(chunks.parts[-1][HEADER + at:HEADER + at + 8], "little")
+            chunks.parts[-1][HEADER + at:HEADER + at + 8] = (value + change).to_bytes(8, "little")
+            chunks.seal(len(chunks.parts) - 1)
+            yield f"End: {name}", chunks.data()
+        for flipped in (0, 1):
+            chunks = self.chunks()
+            extra = bytearray(chunks.parts[1])
+            extra[10:12] = (0x8001).to_bytes(2, "little")
+            chunks.parts.insert(2, extra)
+            chunks.renumber()
+            chunks.parts[2][HEADER] ^= flipped
+            yield f"a private chunk, {flipped} bits of it wrong", chunks.data()
+        chunks = self.chunks()
+        middle = bytearray(end)
+        events = chunks.of(8)[3]
+        middle[HEADER + 16:HEADER + 24] = chunks.parts[events][48:56]
+        middle[HEADER + 32:HEADER + 40] = (events + 1).to_bytes(8, "little")
+        middle[64:96] = chunks.parts[events - 1][80:96] * 2
+        chunks.parts.insert(events, middle)
+        yield "an End in the middle", chunks.renumber().data()
+        for left_out in range(0, len(chunks.parts) - 1, 3):
+            chunks = self.chunks()
+            del chunks.parts[left_out]
+            yield f"without chunk {left_out}", chunks.data()
+        chance = random.Random(7)
+        for number in range(8):
+            data = bytearray(whole)
+            for _ in range(chance.randrange(1, 5)):
+                data[chance.randrange(len(data))] ^= chance.randrange(1, 256)
+            yield f"random {number}", bytes(data)
+
+    def losses_of(self, path):
+        """What the second reader makes of it, as info says it: a list, or None if it is no trace."""
+        reader = Reader(pathlib.Path(path).read_bytes(), True)
+        lines, status, _ = reader.read()
+        if reader.trace_id is None or (status == "truncated" and not lines):
+            return None
+        found = []
+        for line in lines:
+            if line.startswith("loss "):
+                fields = dict(part.split("=") for part in line.split()[1:])
+                count = int(fields["count"], 16)
+                found.append([None if count == 2**64 - 1 else count, self.position(fields["last"]),
+                              self.position(fields["first"])])
+        if not reader.ended and (not found or found[-1][0] is not None):
+            found.append([None, "{:X}:{:X}".format(*reader.position), None])
+        return found
+
+    @staticmethod
+    def position(text):
+        sequence, steps = (int(part, 16) for part in text.split(":"))
+        return None if sequence == 2**64 - 1 else f"{sequence:X}:{steps:X}"
+
+    def said_by_info(self, path):
+        result = run("info", "-f", "json", path)
+        if not result.raw:
+            return result, None
+        found = result.json
+        losses = [[one["events"], one["last_good"], one["first_good"]] for one in found["loss_list"]]
+        known = [count for count, *_ in losses if count is not None]
+        self.assertEqual(found["lost_events"], sum(known))
+        self.assertEqual(found["lost_events_exact"], len(known) == len(losses))
+        return result, losses
+
+    @staticmethod
+    def told_by(verify):
+        """The losses of events that verify tells of."""
+        return [[one["missing_events"], one["last_good"], one["first_good"]]
+                for one in verify["problems"] if one["missing_events"] != 0]
+
+    def check(self, name, path):
+        info, losses = self.said_by_info(path)
+        verify = run("verify", "-f", "json", path)
+        target = self.path("recovered")
+        pathlib.Path(target).unlink(missing_ok=True)
+        recover = run("recover", "-f", "json", "-o", target, path)
+        listing = run("events", "-f", "json", path)
+        self.assertEqual(losses, self.losses_of(path), name)
+        if losses is None:
+            statuses = {one.status for one in (info, verify, recover, listing)}
+            self.assertEqual(len(statuses), 1, (name, statuses))
+            self.assertGreaterEqual(statuses.pop(), support.OPEN)
+            return False
+        found = verify.json
+        is_intact = found["ok"]
+        self.assertEqual(verify.status, 0 if is_intact else 1)
+        # Verify: the same numbers, at one of the problems that each loss is made of.
+        self.assertEqual(self.told_by(found), [one for one in losses if one[0] != 0], name)
+        self.assertEqual(found["lost_events"], sum(count or 0 for count, *_ in losses), name)
+        # Events: as many as are neither lost nor unread, with a warning for each loss.
+        self.assertEqual(len(listing.json_lines), found["events"], name)
+        self.assertEqual(bool(listing.errors), not is_intact, (name, listing.errors))
+        # Recover: the losses as records, in a trace that is intact.
+        self.assertEqual((recover.json["events"], recover.json["lost_events"], recover.json["ok"]),
+                         (found["events"], found["lost_events"], is_intact), name)
+        self.assertEqual(self.said_by_info(target)[1], losses, name)
+        self.assertEqual(run("verify", target).status, 0, name)
+        return is_intact
+
+    def test_all_say_the_same(self):
+        intact = []
+        for name, data in self.damaged():
+            path = self.path("trace.ttd")
+            with open(path, "wb") as file:
+                file.write(data)
+            with self.subTest(name):
+                if self.check(name, path):
+                    intact.append(name)
+        self.assertEqual(intact, ["intact"])
+
+    def test_vectors(self):
+        """None of these has losses of its own, which verify does not call problems."""
+        for path in sorted(VECTORS.glob("[bu]*.trace")):
+            with self.subTest(path.name):
+                losses = self.said_by_info(path)[1]
+                self.assertEqual(losses, self.losses_of(path))
+                if losses is not None:
+                    self.assertEqual(self.told_by(run("verify", "-f", "json", path).json),
+                                     [one for one in losses if one[0] != 0])
+
+    def certainty(self, path, command):
+        """Whether any format says that it is certain."""
+        result = run(*command[:1], "-f", "json", path, *command[1:])
+        if result.status not in (0, 1) or not result.raw:
+            return None
+        found = result.json
+        if "certain" in found:
+            return found["certain"]
+        return all(one["certain"] for one in found["findings"]) and not found["reasons"]
+
+    def test_certain(self):
+        told = []
+        for number, (name, data) in enumerate(self.damaged()):
+            path = self.path("trace.ttd")
+            with open(path, "wb") as file:
+                file.write(data)
+            is_intact = run("verify", path).status == 0
+            every = name in ("intact", "a chunk that is too long", "an End in the middle")
+            for command in ANALYSES if every else ANALYSES[number % 5::5]:
+                with self.subTest((name, command)):
+                    found = self.certainty(path, command)
+                    if found is not None:
+                        self.assertIs(found, is_intact)
+                        told.append(found)
+        self.assertEqual(told.count(True), len(ANALYSES))
+        self.assertGreater(told.count(False), 100)
+
+
+class Descriptors(TestCase):
+    """Messages go nowhere when nobody listens, and never into a file of ours."""
+
+    def test_closed(self):
+        script = Script(events_per_chunk=4, codec=0).basics()
+        for i in range(40):
+            script.alloc(0x1000 + 16 * i, 1)
+        path = self.write(script.close())
+        with open(path, "rb") as file:
+            chunks = Chunks(file.read())
+        chunks.parts[chunks.of(8)[2]][HEADER + 3] ^= 1
+        with open(path, "wb") as file:
+            file.write(chunks.data())
+        for closed in ("2>&-", "0<&-", "0<&- 2>&-", "0<&- 1>&- 2>&-"):
+            target = self.path("recovered")
+            subprocess.run(["sh", "-c", f'"$0" recover -o "$1" "$2" {closed}', support.ANALYZER,
+                            target, path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                           check=False)
+            self.assertEqual(run("verify", target).status, 0, closed)
+            os.unlink(target)
+        # Output that nobody gets is a failure.
+        status = subprocess.run(["sh", "-c", '"$0" info "$1" >&-', support.ANALYZER, path],
+                                stderr=subprocess.DEVNULL, check=False).returncode
+        self.assertEqual(status, support.INTERNAL)
+
+
+if __name__ == "__main__":
+    support.main()
