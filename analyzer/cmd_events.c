@@ -270,6 +270,8 @@ static int list_events(session *work, events_options *options)
         status = seek(work, &list.from);
     if (status == STATUS_OK)
         status = session_output(work, true);
+    /* Calls are many, and each is written when it is read. */
+    work->output.out.room = UINT64_MAX;
     if (status != STATUS_OK)
         return status;
     options->shown.has_times = source_has_times(&work->trace);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/filter.h"
 
-#include <fnmatch.h>
 #include <string.h>
 #include <strings.h>
+
+#include "view/glob.h"
 
 #include "symbols/names.h"
 
 void filter_init(filter *wanted)
 {
     memset(wanted, 0, sizeof *wanted);
-    map_init(&wanted->stack_matches);
 }
 
 void filter_free(filter *wanted)
 {
-    map_free(&wanted->stack_matches);
+    stack_memo_free(&wanted->stack_matches);
 }
 
 static bool add_action(filter *wanted, const char *name, size_t size)
@@ -131,11 +131,7 @@ static bool passes_size(const filter *wanted, const ttd_event *event)
 
 static bool text_matches(const char *pattern, ttd_string text)
 {
-    if (!text.size)
-        return false;
-    if (strpbrk(pattern, "*?["))
-        return fnmatch(pattern, text.data, 0) == 0;
-    return strstr(text.data, pattern);
+    return glob_find((ttd_string){pattern, strlen(pattern)}, text);
 }
 
 static bool frame_matches(const filter *wanted, definitions *names, const ttd_stack *stack)
@@ -152,40 +148,39 @@ static bool frame_matches(const filter *wanted, definitions *names, const ttd_st
     return false;
 }
 
-/* False where the stack ends; or for want of memory, which is in wanted->status then. */
-static bool find_stack(filter *wanted, const definitions *names, ttd_id id, ttd_stack *stack)
+#define STACK_DIFFERS UINT32_C(1)
+#define STACK_MATCHES UINT32_C(2)
+
+/* What is matched, and with what. */
+typedef struct match {
+    const filter *wanted;
+    definitions *names;
+} match;
+
+static ttd_status find_match(void *context, const ttd_stack *stack, uint32_t above, uint32_t *fact)
 {
-    ttd_status status = definitions_stack(names, id, stack);
-    if (status != TTD_OK && status != TTD_END)
-        wanted->status = status;
-    return status == TTD_OK;
+    const match *tried = context;
+    const definition_symbol *symbol =
+        definitions_symbol(tried->names, stack->module, stack->offset);
+    *fact = above;
+    if (above == STACK_MATCHES)
+        return TTD_OK;
+    ttd_status status = stack_table_spend(&tried->names->stacks, symbol ? symbol->count : 0);
+    if (status == TTD_OK)
+        *fact = frame_matches(tried->wanted, tried->names, stack) ? STACK_MATCHES : STACK_DIFFERS;
+    return status;
 }
 
-/* A stack matches if one of its frames does; what is found out holds for all up to there. */
+/* A stack matches if one of its frames does. */
 static bool passes_pattern(filter *wanted, definitions *names, ttd_id stack)
 {
-    ttd_id id = stack;
-    bool matches = false;
-    ttd_stack frame;
-    while (!matches && find_stack(wanted, names, id, &frame)) {
-        uint32_t known = map_get(&wanted->stack_matches, id, 0);
-        if (known != MAP_NONE) {
-            matches = known;
-            break;
-        }
-        matches = frame_matches(wanted, names, &frame);
-        if (!matches)
-            id = frame.parent;
-    }
-    ttd_id end = id;
-    for (id = stack; wanted->status == TTD_OK && id != end; id = frame.parent) {
-        if (!find_stack(wanted, names, id, &frame))
-            break;
-        wanted->status = map_set(&wanted->stack_matches, id, 0, matches);
-    }
+    match tried = {wanted, names};
+    stack_memo_finder finder = {.context = &tried, .find = find_match};
+    uint32_t fact = 0;
     if (wanted->status == TTD_OK)
-        wanted->status = map_set(&wanted->stack_matches, end, 0, matches);
-    return matches;
+        wanted->status =
+            stack_memo_find(&wanted->stack_matches, &names->stacks, stack, &finder, &fact);
+    return fact == STACK_MATCHES;
 }
 
 bool filter_passes(filter *wanted, definitions *names, const ttd_event *event)

@@ -7,6 +7,7 @@
 #include "cli/moment.h"
 #include "cli/numbers.h"
 #include "symbols/definitions.h"
+#include "symbols/memo.h"
 
 #define FILTER_ADDRESSES 16
 
@@ -30,8 +31,8 @@ typedef struct filter {
     const char *stack_pattern;
     bool has_stack;
     uint64_t stack;
-    /** Stack to 0 or 1, whether the pattern matches. */
-    hash_map stack_matches;
+    /** Whether the pattern matches. */
+    stack_memo stack_matches;
     ttd_status status;
 } filter;
 

@@ -17,6 +17,9 @@
 /* Functions that a line of a baseline shows. */
 #define FUNCTIONS_SHOWN 4
 
+/* Frames among which these are looked for. */
+#define FRAMES_READ 256
+
 const struct option known_options[] = {
     {"suppressions", required_argument, NULL, OPTION_SUPPRESSIONS},
     {"baseline", required_argument, NULL, OPTION_BASELINE},
@@ -214,7 +217,7 @@ static ttd_status write_entries(known *all, definitions *names, out *to)
         fingerprint_format(entry->print, text);
         out_format(to, "%s %s %llu", baseline_kind_name(entry->kind), text,
                    (unsigned long long)entry->count);
-        status = frame_list_expand(&frames, names, entry->stack);
+        status = frame_list_begin(&frames, names, entry->stack, FRAMES_READ);
         write_functions(to, &frames);
         out_char(to, '\n');
     }

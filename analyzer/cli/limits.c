@@ -82,6 +82,11 @@ uint64_t limits_steps(void)
     return allowed / LIMITS_STEP_BYTES;
 }
 
+uint64_t limits_output(void)
+{
+    return allowed;
+}
+
 void limits_format(char text[LIMITS_TEXT])
 {
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};

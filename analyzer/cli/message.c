@@ -54,6 +54,12 @@ int message_status(const char *path, ttd_status status)
     return exit_for(status);
 }
 
+int message_output(const char *path)
+{
+    print_limit("", path, "room than ");
+    return STATUS_INTERNAL;
+}
+
 void message_error(const char *prefix, const char *path, const ttd_error *error)
 {
     char place[96] = "";

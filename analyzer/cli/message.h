@@ -17,6 +17,9 @@ void message_error(const char *prefix, const char *path, const ttd_error *error)
  */
 int message_status(const char *path, ttd_status status);
 
+/** Prints that there is more output than may be; returns the exit status. */
+int message_output(const char *path);
+
 /** Prints a usage error of a command and how to get help; returns STATUS_USAGE. */
 __attribute__((format(printf, 2, 3))) int message_usage(const char *command, const char *format,
                                                         ...);

@@ -185,7 +185,10 @@ static int close_file(output *target, int status, bool keep)
     /* Who reads our output had enough. */
     if (target->out.error == EPIPE)
         return target->pager ? status : STATUS_INTERNAL;
-    message("%s: %s", target->path ? target->path : "standard output", strerror(target->out.error));
+    const char *name = target->path ? target->path : "standard output";
+    if (target->out.is_full)
+        return message_output(name);
+    message("%s: %s", name, strerror(target->out.error));
     return STATUS_INTERNAL;
 }
 

@@ -213,6 +213,7 @@ int session_output(session *work, bool is_long)
     bool pages = is_long && work->options.has_pager;
     int status = output_open(&work->output, work->options.output, work->options.trace, pages);
     work->has_output = status == STATUS_OK;
+    work->output.out.room = limits_output();
     return status;
 }
 

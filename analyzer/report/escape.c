@@ -110,12 +110,14 @@ static void write_text(out *output, ttd_string text, size_t begin, meaning kind)
 
 void escape_text(out *output, ttd_string text)
 {
-    write_text(output, text, 0, PLAIN);
+    if (!output->error)
+        write_text(output, text, 0, PLAIN);
 }
 
 void escape_folded(out *output, ttd_string text)
 {
-    write_text(output, text, 0, LIST);
+    if (!output->error)
+        write_text(output, text, 0, LIST);
 }
 
 /* How many bytes at the beginning of a cell make it a formula: '=', '+', '-', '@', or the wide
@@ -158,6 +160,8 @@ static void write_unit(out *output, uint32_t character)
 void escape_json(out *output, ttd_string text)
 {
     const unsigned char *data = (const unsigned char *)text.data;
+    if (output->error)
+        return;
     for (size_t i = 0; (i = write_plain(output, text, i)) < text.size;) {
         uint32_t character = 0;
         size_t length = decode(data + i, text.size - i, &character);

@@ -11,6 +11,8 @@ void out_init(out *output, int descriptor, bool has_color)
 {
     output->descriptor = descriptor;
     output->error = 0;
+    output->room = UINT64_MAX;
+    output->is_full = false;
     output->has_color = has_color;
     output->has_utf8 = true;
     output->width = 0;
@@ -21,6 +23,12 @@ void out_init(out *output, int descriptor, bool has_color)
 bool out_flush(out *output)
 {
     size_t done = 0;
+    if (output->room < output->used) {
+        output->is_full = true;
+        output->error = output->error ? output->error : EFBIG;
+    } else if (output->room != UINT64_MAX) {
+        output->room -= output->used;
+    }
     while (!output->error && done < output->used) {
         ssize_t n = write(output->descriptor, output->buffer + done, output->used - done);
         if (n >= 0)
@@ -35,7 +43,7 @@ bool out_flush(out *output)
 void out_write(out *output, const char *data, size_t size)
 {
     output->column += size;
-    while (size) {
+    while (size && !output->error) {
         if (output->used == OUT_BUFFER)
             out_flush(output);
         size_t room = OUT_BUFFER - output->used;

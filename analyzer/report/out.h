@@ -15,6 +15,10 @@ typedef struct out {
     int descriptor;
     /** The errno of the first failure, or 0. */
     int error;
+    /** How many bytes may still be written, UINT64_MAX for any number; and whether there were more,
+     * which is an error. */
+    uint64_t room;
+    bool is_full;
     /** Whether escape sequences for colours may be used. */
     bool has_color;
     /** Whether the reader's locale is of UTF-8, and how many columns there are; 0 if that is open.

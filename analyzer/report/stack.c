@@ -18,6 +18,9 @@ static void skip(frame_list *list, size_t count)
 void report_expand(report *to, ttd_id stack)
 {
     /* What is shown is what was asked for: it is not counted. */
+    to->frames.count = 0;
+    if (to->output->error)
+        return;
     uint64_t *steps = to->names->stacks.steps;
     to->names->stacks.steps = NULL;
     ttd_status status = frame_list_expand(&to->frames, to->names, stack);

@@ -238,6 +238,8 @@ static void folded_name(report *to, const view_label *name)
 void report_tree_path(report *to, const view_tree *tree, uint32_t node, uint32_t *path)
 {
     size_t count = 0;
+    if (to->output->error)
+        return;
     for (; node; node = tree->nodes[node].parent)
         path[count++] = node;
     while (count > 0) {

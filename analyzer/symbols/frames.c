@@ -60,9 +60,14 @@ ttd_status frame_list_add(frame_list *list, definitions *all, const ttd_stack *s
 
 ttd_status frame_list_expand(frame_list *list, definitions *all, ttd_id stack)
 {
+    return frame_list_begin(list, all, stack, FRAME_LIST_MAX);
+}
+
+ttd_status frame_list_begin(frame_list *list, definitions *all, ttd_id stack, size_t most)
+{
     list->count = 0;
     ttd_status status = TTD_OK;
-    while (status == TTD_OK && list->count < FRAME_LIST_MAX) {
+    while (status == TTD_OK && list->count < most) {
         ttd_stack item;
         status = definitions_stack(all, stack, &item);
         if (status == TTD_OK)

@@ -42,11 +42,15 @@ void frame_list_free(frame_list *list);
  * Sets `list` to the frames of a stack, innermost first, inlined ones expanded. Empty for
  * TTD_NONE; a stack that is not defined, such as one of a damaged part, ends the list.
  *
- * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */
 ttd_status frame_list_expand(frame_list *list, definitions *all, ttd_id stack);
 
-/** Adds the frames of one address of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** As frame_list_expand(), but cut after about `most` frames. */
+ttd_status frame_list_begin(frame_list *list, definitions *all, ttd_id stack, size_t most);
+
+/** Adds the frames of one address of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY,
+ * TTD_ERROR_LIMIT (see stack_table_spend()). */
 ttd_status frame_list_add(frame_list *list, definitions *all, const ttd_stack *stack);
 
 /** Adds a frame at the end. @return TTD_OK, TTD_ERROR_NO_MEMORY. */

@@ -55,7 +55,7 @@ static ttd_status climb(stack_memo *memo, const stack_table *table, ttd_id id,
             grow_array((void **)&memo->path, &memo->path_capacity, *count + 1, sizeof *memo->path);
         if (status == TTD_OK)
             status = stack_table_get(table, id, &memo->path[*count]);
-        if (status == TTD_OK)
+        if (status == TTD_OK && finder->meet)
             status = finder->meet(finder->context, &memo->path[*count]);
         if (status != TTD_OK)
             break;

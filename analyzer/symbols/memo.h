@@ -12,7 +12,8 @@
 /** How a fact is found. Both functions return TTD_OK, or what stack_memo_find() is to return. */
 typedef struct stack_memo_finder {
     void *context;
-    /** Called first, for each stack whose fact is not known, from the innermost outward. */
+    /** Called first, for each stack whose fact is not known, from the innermost outward; may be
+     * NULL. */
     ttd_status (*meet)(void *context, const ttd_stack *stack);
     /**
      * Then for the same, from the outermost inward.

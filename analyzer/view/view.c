@@ -95,7 +95,8 @@ ttd_status view_find_site(view *shown, const ttd_stack *stack, view_site *site)
     uint32_t index = map_get(&shown->site_index, stack->module, stack->offset);
     if (index != MAP_NONE) {
         *site = shown->sites[index];
-        return TTD_OK;
+        /* Whoever asks goes through them. Most addresses have one. */
+        return site->count > 1 ? stack_table_spend(&shown->names->stacks, site->count) : TTD_OK;
     }
     shown->scratch.count = 0;
     site->first = shown->frame_count;

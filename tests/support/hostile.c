@@ -58,6 +58,7 @@ static void put(ttd_event event)
     event.time_end = tick();
     event.thread = 1;
     event.heap = 1;
+    event.result = 1;
     check(ttd_writer_event(writer, &event));
 }
 
