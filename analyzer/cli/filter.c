@@ -134,20 +134,6 @@ static bool text_matches(const char *pattern, ttd_string text)
     return glob_find((ttd_string){pattern, strlen(pattern)}, text);
 }
 
-static bool frame_matches(const filter *wanted, definitions *names, const ttd_stack *stack)
-{
-    const definition_module *module = definitions_module(names, stack->module);
-    if (module && text_matches(wanted->stack_pattern, definitions_text(names, module->path)))
-        return true;
-    const definition_symbol *symbol = definitions_symbol(names, stack->module, stack->offset);
-    for (uint32_t i = 0; symbol && i < symbol->count; i++) {
-        ttd_id function = names->frames[symbol->first + i].function;
-        if (text_matches(wanted->stack_pattern, definitions_function(names, function)))
-            return true;
-    }
-    return false;
-}
-
 #define STACK_DIFFERS UINT32_C(1)
 #define STACK_MATCHES UINT32_C(2)
 
@@ -157,17 +143,25 @@ typedef struct match {
     definitions *names;
 } match;
 
+/* Bytes of names that count for a step. */
+#define NAME_STEP 64
+
 static ttd_status find_match(void *context, const ttd_stack *stack, uint32_t above, uint32_t *fact)
 {
     const match *tried = context;
-    const definition_symbol *symbol =
-        definitions_symbol(tried->names, stack->module, stack->offset);
-    *fact = above;
-    if (above == STACK_MATCHES)
-        return TTD_OK;
-    ttd_status status = stack_table_spend(&tried->names->stacks, symbol ? symbol->count : 0);
-    if (status == TTD_OK)
-        *fact = frame_matches(tried->wanted, tried->names, stack) ? STACK_MATCHES : STACK_DIFFERS;
+    definitions *names = tried->names;
+    const char *pattern = tried->wanted->stack_pattern;
+    const definition_module *module = definitions_module(names, stack->module);
+    const definition_symbol *symbol = definitions_symbol(names, stack->module, stack->offset);
+    ttd_status status = TTD_OK;
+    bool matches = above == STACK_MATCHES ||
+                   (module && text_matches(pattern, definitions_text(names, module->path)));
+    for (uint32_t i = 0; symbol && i < symbol->count && !matches && status == TTD_OK; i++) {
+        ttd_string name = definitions_function(names, names->frames[symbol->first + i].function);
+        matches = text_matches(pattern, name);
+        status = stack_table_spend(&names->stacks, 1 + name.size / NAME_STEP);
+    }
+    *fact = matches ? STACK_MATCHES : STACK_DIFFERS;
     return status;
 }
 

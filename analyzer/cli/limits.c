@@ -84,7 +84,7 @@ uint64_t limits_steps(void)
 
 uint64_t limits_output(void)
 {
-    return allowed;
+    return allowed / 2;
 }
 
 void limits_format(char text[LIMITS_TEXT])

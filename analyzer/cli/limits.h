@@ -36,7 +36,7 @@ void limits_lift(void);
 /** How many steps through stacks a command may take. */
 uint64_t limits_steps(void);
 
-/** How many bytes a report may have: as many as there may be of memory. */
+/** How many bytes a report may have: half as many as there may be of memory. */
 uint64_t limits_output(void);
 
 /** Size of a text with its NUL. */

@@ -56,7 +56,7 @@ int message_status(const char *path, ttd_status status)
 
 int message_output(const char *path)
 {
-    print_limit("", path, "room than ");
+    print_limit("", path, "room than goes with memory of ");
     return STATUS_INTERNAL;
 }
 

@@ -66,7 +66,7 @@ static ttd_status find_last(view *shown, const ttd_stack *stack, uint32_t above,
                             bool (*is_left_out)(const view_frame *), uint32_t *fact)
 {
     view_site site;
-    ttd_status status = view_find_site(shown, stack, &site);
+    ttd_status status = view_go_through(shown, stack, &site);
     *fact = above ? above : NO_CALLER;
     for (size_t i = 0; i < site.count && status == TTD_OK; i++) {
         if (!is_left_out(&shown->frames[site.first + i]) && stack->id < NO_CALLER - 1)

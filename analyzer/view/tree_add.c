@@ -105,8 +105,8 @@ uint64_t view_tree_levels(const view_options *options)
 static ttd_status enter(const addition *from, view_site site, uint32_t *last, uint32_t *node)
 {
     const view *shown = from->shown;
-    ttd_status status = TTD_OK;
-    for (size_t i = site.count; i-- > 0 && status == TTD_OK;) {
+    ttd_status status = stack_table_spend(&shown->names->stacks, site.count);
+    for (size_t i = site.count; status == TTD_OK && i-- > 0;) {
         uint32_t label = shown->frames[site.first + i].label;
         if (view_merges(shown) && label == *last)
             continue;
@@ -195,7 +195,8 @@ static ttd_status next_label(place *at, uint32_t last, uint32_t *label)
         *label = at->shown->frames[at->site.first].label;
         at->site.first++;
         at->site.count--;
-        if (!view_merges(at->shown) || *label != last)
+        status = stack_table_spend(&at->shown->names->stacks, 1);
+        if (status != TTD_OK || !view_merges(at->shown) || *label != last)
             break;
     }
     return status;

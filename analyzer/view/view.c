@@ -95,8 +95,7 @@ ttd_status view_find_site(view *shown, const ttd_stack *stack, view_site *site)
     uint32_t index = map_get(&shown->site_index, stack->module, stack->offset);
     if (index != MAP_NONE) {
         *site = shown->sites[index];
-        /* Whoever asks goes through them. Most addresses have one. */
-        return site->count > 1 ? stack_table_spend(&shown->names->stacks, site->count) : TTD_OK;
+        return TTD_OK;
     }
     shown->scratch.count = 0;
     site->first = shown->frame_count;
@@ -113,6 +112,12 @@ ttd_status view_find_site(view *shown, const ttd_stack *stack, view_site *site)
     if (status == TTD_OK)
         shown->sites[shown->site_count++] = *site;
     return status;
+}
+
+ttd_status view_go_through(view *shown, const ttd_stack *stack, view_site *site)
+{
+    ttd_status status = view_find_site(shown, stack, site);
+    return status == TTD_OK ? stack_table_spend(&shown->names->stacks, site->count) : status;
 }
 
 /* Labels are numbered as they are met. */
@@ -139,7 +144,7 @@ static ttd_status find_verdict(void *context, const ttd_stack *stack, uint32_t a
 {
     view *shown = context;
     view_site site;
-    ttd_status status = view_find_site(shown, stack, &site);
+    ttd_status status = view_go_through(shown, stack, &site);
     if (status != TTD_OK)
         return status;
     *fact = above | STACK_IS_SEEN;
@@ -194,7 +199,7 @@ static ttd_status find_label_count(void *context, const ttd_stack *stack, uint32
     view_site site;
     uint32_t last = MAP_NONE;
     uint64_t count = 0;
-    ttd_status status = view_find_site(shown, stack, &site);
+    ttd_status status = view_go_through(shown, stack, &site);
     if (status != TTD_OK)
         return status;
     for (size_t i = 0; i < site.count; i++) {

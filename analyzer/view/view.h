@@ -116,8 +116,11 @@ static inline bool view_merges(const view *shown)
     return shown->options.by == VIEW_BY_FILE || shown->options.by == VIEW_BY_MODULE;
 }
 
-/** The frames of an address of a stack, each a step. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
+/** The frames of an address of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
 ttd_status view_find_site(view *shown, const ttd_stack *stack, view_site *site);
+
+/** As view_find_site(), for who looks at all of them: each is a step. */
+ttd_status view_go_through(view *shown, const ttd_stack *stack, view_site *site);
 
 /** Removes the rows that are not wanted. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
 ttd_status view_filter(view *shown, const heap_rows *rows);

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""Traces of less than a megabyte that stand for gigabytes: no command takes long or much memory."""
+
+import os
+import resource
+import subprocess
+import tempfile
+import unittest
+
+import support
+
+HOSTILE = os.environ["HOSTILE"]
+
+# What a command may take. A machine may be slow and busy: what is wrong takes ten times as much.
+SECONDS = 20
+MEGABYTES = 500
+
+RULES = """leak:*a*a*a*a*b
+{
+   a
+   Memcheck:Leak
+   ...
+   fun:*a*a*a*a*b
+   ...
+   fun:none
+}
+"""
+
+# By shape and count, commands; those that start with '!' must succeed, those that start with '5'
+# need more than is allowed, and the others may do either.
+CASES = {
+    ("inlined", 1200): ["! leaks --tree top-down --limit 3 --depth 9", "! leaks",
+                        "! leaks --write-baseline BASELINE", "! timeline --include heap",
+                        "leaks --tree bottom-up"],
+    ("deep", 4000): ["! leaks --tree bottom-up", "5 leaks --tree bottom-up -f folded"],
+    ("recursive", 20000): ["leaks --tree bottom-up", "leaks -f folded"],
+    ("tails", 64000): ["! leaks --by function", "! leaks --include tail",
+                       "! timeline --include tail", "! leaks --tree bottom-up",
+                       "! leaks --tree top-down", "! leaks --write-baseline BASELINE",
+                       "! events --stack tail --limit 9", "leaks --suppressions RULES"],
+    ("twins", 30000): ["leaks --tree bottom-up --by file"],
+    ("strings", 30000000): ["5 diff --changes"],
+    ("names", 400): ["leaks --by file", "events --stack *a*a*a*b*a --limit 9"],
+    ("blocks", 12000000): ["5 fragmentation --gap 1", "5 leaks"],
+}
+
+
+class Usage:
+    """A run, and what it took."""
+
+    def __init__(self, arguments):
+        with tempfile.TemporaryFile() as errors:
+            process = subprocess.Popen([support.ANALYZER, *arguments], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=errors,
+                                       preexec_fn=self.limit,
+                                       env={**os.environ, "MALLOC_PERTURB_": "0"})
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            errors.seek(0)
+            self.errors = errors.read().decode(errors="replace")
+        self.status = process.returncode
+        self.seconds = used.ru_utime + used.ru_stime
+        self.megabytes = used.ru_maxrss / 1024
+
+    @staticmethod
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+
+
+@unittest.skipUnless(os.environ["SANITIZE"] == "none", "a sanitizer takes memory of its own")
+class Hostile(support.TestCase):
+    def trace(self, shape, count):
+        path = self.path(f"{shape}.trace")
+        subprocess.run([HOSTILE, shape, str(count), path], check=True)
+        self.assertLess(os.path.getsize(path), 1 << 20, shape)
+        return path
+
+    def check(self, path, command):
+        words = command.split()
+        wanted = words.pop(0) if words[0] in ("!", "5") else None
+        names = {"TRACE": path, "RULES": self.path("rules"), "BASELINE": self.path("baseline")}
+        used = Usage([names.get(word, word) for word in words] + [path])
+        self.assertIn(used.status, {"!": (0,), "5": (5,)}.get(wanted, (0, 5)), used.errors)
+        self.assertLess(used.megabytes, MEGABYTES)
+        if used.status == 5:
+            self.assertRegex(used.errors, r"needs more .* 448 MB; --max-memory SIZE allows more")
+
+    def test_cost(self):
+        with open(self.path("rules"), "w", encoding="utf-8") as file:
+            file.write(RULES)
+        for (shape, count), commands in CASES.items():
+            path = self.trace(shape, count)
+            for command in commands:
+                with self.subTest(shape=shape, command=command):
+                    self.check(path, command)
+            os.remove(path)
+
+    def test_option(self):
+        path = self.trace("blocks", 1000000)
+        small = Usage(["leaks", "--max-memory", "64M", path])
+        self.assertEqual(small.status, 5)
+        self.assertIn("needs more memory than 64 MB", small.errors)
+        self.assertLess(small.megabytes, 80)
+        self.assertEqual(Usage(["leaks", "--max-memory", "1G", path]).status, 0)
+        for wrong in ("0", "x", "-1", "1Q"):
+            self.assertEqual(Usage(["leaks", "--max-memory", wrong, path]).status, support.USAGE)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
