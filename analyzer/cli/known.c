@@ -18,7 +18,7 @@
 #define FUNCTIONS_SHOWN 4
 
 /* Frames among which these are looked for. */
-#define FRAMES_READ 256
+#define FRAMES_READ 64
 
 const struct option known_options[] = {
     {"suppressions", required_argument, NULL, OPTION_SUPPRESSIONS},
