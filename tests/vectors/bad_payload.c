@@ -147,6 +147,11 @@ static void index_link(vector_file *file)
     set64(file, INDEX, TTD_INDEX_LINKS + TTD_LINK_OFFSET, 8);
 }
 
+static void index_position(vector_file *file)
+{
+    set64(file, INDEX, TTD_INDEX_LINKS + TTD_LINK_POSITION, TTD_SEQUENCE_INVALID);
+}
+
 static void end_events(vector_file *file)
 {
     set64(file, END, TTD_END_EVENTS, 5);
@@ -218,6 +223,8 @@ const vector vectors_bad_payload[] = {
      NULL, TTD_OK, VECTOR_NOWHERE, NULL, CORRUPT, "entries of an index", 0},
     {"bad-index-link", "a link to where no index is", "R-55", index_link, NULL, TTD_OK,
      VECTOR_NOWHERE, NULL, CORRUPT, "links of an index", 0},
+    {"bad-index-position", "a link with the invalid position", "R-55 R-66", index_position, NULL,
+     TTD_OK, VECTOR_NOWHERE, NULL, CORRUPT, "links of an index", 0},
     {"bad-end-events", "more events in the End chunk than in the file", "R-57", end_events, NULL,
      CORRUPT, END, "number of events in the End chunk", 0, NULL, 0},
     {"bad-end-chunks", "a wrong number of chunks in the End chunk", "R-57", end_chunks, NULL,

@@ -29,6 +29,8 @@ void ttd_decode_index_links(ttd_cursor *in, ttd_index_links *links, uint32_t ent
         link->first_event = ttd_cursor_get64(in);
         link->position.sequence = ttd_cursor_get64(in);
         link->position.steps = ttd_cursor_get64(in);
+        if (!ttd_position_is_valid(link->position))
+            ttd_cursor_fail(in, "links of an index");
         if (i > 0 && (link->offset >= links->links[i - 1].offset ||
                       ttd_position_compare(link->position, links->links[i - 1].position) > 0 ||
                       link->first_event > links->links[i - 1].first_event))
