@@ -5,6 +5,8 @@
 #include "base/arena.h"
 #include "base/grow.h"
 #include "cli/exit.h"
+#include "cli/group.h"
+#include "cli/output.h"
 #include "cli/session.h"
 
 /* Facts of the recording that are kept; the format allows any number. */
@@ -16,14 +18,21 @@
      TTD_KIND_BIT(TTD_KIND_USER_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES) |                          \
      TTD_KIND_BIT(TTD_KIND_METADATA))
 
-static const struct option own_options[] = {{NULL, 0, NULL, 0}};
+enum { OPTION_GROUP = OPTION_FIRST };
+
+static const struct option own_options[] = {{"group", no_argument, NULL, OPTION_GROUP},
+                                            {NULL, 0, NULL, 0}};
 
 static const char help[] =
     "Usage: ttdanalyze info [OPTIONS] [TRACE]\n"
     "\n"
     "Tells what is in a trace: which process was recorded, how it ended, how many events\n"
     "of which threads there are, how many were lost, the modules, and how well the file\n"
-    "is compressed.\n" COMMAND_COMMON_HELP;
+    "is compressed.\n"
+    "\n"
+    "      --group               list the traces that were recorded together with it, and\n"
+    "                            are beside it: of the program and its child "
+    "processes\n" COMMAND_COMMON_HELP;
 
 typedef struct collector {
     survey survey;
@@ -127,12 +136,46 @@ static int find(session *work)
     return status;
 }
 
+static int print_group(const common *options, const group *all)
+{
+    output target;
+    int status = output_open(&target, options->output, options->trace, options->has_pager);
+    if (status != STATUS_OK)
+        return status;
+    report to = {
+        .output = &target.out, .path = options->trace, .shows_all = options->has_full_stacks};
+    report_group data = {&all->members[0].trace.group, all->members, all->count};
+    options->format->group(&to, &data);
+    return output_close(&target, STATUS_OK, true);
+}
+
+static int list_group(const common *options)
+{
+    group all;
+    int status = group_find(options->trace, &all);
+    if (status == STATUS_OK)
+        status = print_group(options, &all);
+    group_free(&all);
+    return status;
+}
+
+static bool take(void *context, int option, const char *argument)
+{
+    bool *is_group = context;
+    (void)argument;
+    *is_group = option == OPTION_GROUP;
+    return *is_group;
+}
+
 static int run(const command *which, int count, char **arguments)
 {
     common options;
-    int status = command_options(&options, which, count, arguments, own_options, NULL, NULL);
+    bool is_group = false;
+    int status = command_options(&options, which, count, arguments, own_options, take, &is_group);
     if (status >= 0)
         return status;
+    if (is_group)
+        return list_group(&options);
     session work;
     status = session_open(&work, &options);
     if (status != STATUS_OK)

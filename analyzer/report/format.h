@@ -99,6 +99,25 @@ typedef struct report_info {
     size_t metadata_count;
 } report_info;
 
+/** A trace of a recording, and what it says of itself. */
+typedef struct report_member {
+    const char *path;
+    ttd_trace trace;
+    uint64_t file_bytes;
+    bool is_closed;
+    ttd_end end;
+    /** As its End says; of one that is not closed, those that are in it. */
+    uint64_t events;
+    /** Of size 0 if it is not known. */
+    ttd_string command;
+} report_member;
+
+typedef struct report_group {
+    const ttd_group *id;
+    const report_member *members;
+    size_t count;
+} report_group;
+
 /** A tree of calls, of whatever a command shows by stack. */
 typedef struct report_tree {
     const view_tree *tree;
@@ -238,6 +257,7 @@ typedef struct report_format {
     bool has_reasons;
     void (*tree)(report *to, const report_tree *data);
     void (*info)(report *to, const report_info *data);
+    void (*group)(report *to, const report_group *data);
     void (*leaks)(report *to, const report_leaks *data);
     void (*moves)(report *to, const report_moves *data);
     void (*state)(report *to, const report_state *data);

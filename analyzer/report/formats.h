@@ -9,6 +9,10 @@ void text_info(report *to, const report_info *data);
 void json_info(report *to, const report_info *data);
 void csv_info(report *to, const report_info *data);
 
+void text_recording(report *to, const report_group *data);
+void json_recording(report *to, const report_group *data);
+void csv_recording(report *to, const report_group *data);
+
 void text_tree(report *to, const report_tree *data);
 void json_tree(report *to, const report_tree *data);
 void csv_tree(report *to, const report_tree *data);

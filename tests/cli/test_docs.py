@@ -71,6 +71,11 @@ class Json(TestCase):
         for name in ("thread_list", "module_list", "chunk_list", "loss_list"):
             self.agree("info." + name, found[name][0])
 
+    def test_group(self):
+        found = self.json_of("info", self.trace, "--group")
+        self.agree("info --group", found)
+        self.agree("info --group.traces", found["traces"][0])
+
     def test_views(self):
         for by in ("function", "file", "module", "thread", "heap"):
             site = self.tables["Call site." + by]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The traces of a recording: how they are called, and what becomes of those of an earlier one."""
 
+import csv
 import os
 import re
 import shutil
@@ -38,6 +39,56 @@ class Group(Recording):
         self.record('bash', '-c', script, 'bash', *names)
         self.assertEqual(self.programs(), sorted([
             'x', 'login', 'a_b____c_', 'p_idx', ('long' * 50)[:32], '..', '__', 'bash']))
+
+    def test_listing(self):
+        script = f'{program("leaks_c")} >/dev/null; (exec -a "a,b" dash -c "kill -9 $BASHPID"); :'
+        self.record('bash', '-c', script)
+        child, = self.directory.glob('trace.bin.*.leaks_c')
+        subprocess.check_output([ANALYZER, 'index', child])         # is no trace of the recording
+        (self.directory / 'cut').write_bytes(child.read_bytes()[:-100])
+        (self.directory / 'empty').touch()
+        (self.directory / 'link').symlink_to(child.name)
+        os.mkfifo(self.directory / 'fifo')
+        expected = {}
+        for name in ['trace.bin', 'cut'] + [trace.name for trace in
+                                            self.directory.glob('trace.bin.*.*')]:
+            if name.endswith('.idx'):
+                continue
+            info = analyze('info', self.directory / name)
+            facts = {item['key']: item['value'] for item in info['metadata']}
+            expected[name] = {
+                'process_id': info['trace']['process_id'],
+                'parent_process_id': info['trace']['parent_process_id'],
+                'parent_trace_id': info['trace']['parent_trace_id'],
+                'trace_id': info['trace']['trace_id'], 'command': facts.get('command'),
+                'events': info['events'],
+                'lost_events': info['lost_events'] if info['closed'] else None,
+                'closed': info['closed'], 'file_bytes': info['file_bytes'],
+                'end_reason': info['end_reason'], 'end_code': info['end_code']}
+        self.assertEqual(len(expected), 4)
+        self.assertEqual([item['closed'] for item in expected.values()].count(False), 1)
+        for begin in ('trace.bin', 'cut', child.name):
+            found = analyze('info', self.directory / begin, '--group')
+            self.assertEqual(found['group'], analyze('info', self.trace)['trace']['group'])
+            self.assertEqual(found['traces'][0]['path'].rpartition('/')[2], 'trace.bin')
+            listed = {trace.pop('path').rpartition('/')[2]: trace for trace in found['traces']}
+            for trace in listed.values():
+                self.assertTrue(trace.pop('start_time'))
+            self.assertEqual(listed, expected)
+        text, rows = (subprocess.check_output([ANALYZER, 'info', '--group', '-f', form, 'trace.bin'],
+                                              cwd=self.directory, text=True)
+                      for form in ('text', 'csv'))
+        for name, facts in expected.items():
+            line, = [line for line in text.splitlines() if line.endswith(f' {name}')]
+            self.assertTrue(line.startswith(f'{facts["process_id"]} '), line)
+            self.assertIn('killed 9' if facts['end_reason'] == 'killed' else
+                          'exited 0' if facts['closed'] else 'not closed', line)
+        rows = {row['path']: row for row in csv.DictReader(rows.splitlines())}
+        self.assertEqual(rows.keys(), expected.keys())
+        for name, row in rows.items():
+            for key in ('events', 'process_id', 'lost_events', 'end_code', 'end_reason'):
+                value = expected[name][key]
+                self.assertEqual(row[key], '' if value is None else str(value))
 
     def test_links_are_not_followed(self):
         """A link that has a child's name is not what anybody asked for."""

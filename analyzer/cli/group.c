@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/group.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <ttdtrace/reader.h>
+
+#include "base/grow.h"
+#include "cli/exit.h"
+#include "cli/input.h"
+#include "cli/message.h"
+
+static ttd_status open_trace(const char *path, ttd_reader **reader, ttd_error *error)
+{
+    ttd_input input;
+    ttd_reader_options options = ttd_reader_options_default();
+    options.tolerant = true;
+    ttd_status status = ttd_input_file(path, NULL, &input, error);
+    return status == TTD_OK ? ttd_reader_open(&input, &options, NULL, reader, error) : status;
+}
+
+/* Events of a trace without an End, by the headers of its chunks. */
+static uint64_t count_events(ttd_reader *reader)
+{
+    ttd_chunk chunk;
+    ttd_error error;
+    uint64_t count = 0;
+    if (ttd_reader_rewind(reader, TTD_KINDS_ALL) != TTD_OK)
+        return 0;
+    while (ttd_reader_next_chunk(reader, &chunk, &error) == TTD_OK)
+        count += chunk.kind == TTD_KIND_EVENTS ? chunk.item_count : 0;
+    return count;
+}
+
+static bool is_command(ttd_string key)
+{
+    static const char name[] = "command";
+    return key.size == sizeof name - 1 && memcmp(key.data, name, key.size) == 0;
+}
+
+/* The command of the process; what it was last, if that is told more than once. */
+static ttd_status read_command(ttd_reader *reader, group *all, ttd_string *command)
+{
+    ttd_batch batch;
+    ttd_error error;
+    ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_METADATA));
+    while (status == TTD_OK && (status = ttd_reader_next(reader, &batch, &error)) == TTD_OK) {
+        for (size_t i = 0; batch.kind == TTD_KIND_METADATA && i < batch.count; i++) {
+            ttd_string value = batch.u.metadata[i].value;
+            if (!is_command(batch.u.metadata[i].key))
+                continue;
+            command->data = arena_copy(&all->text, value.data, value.size);
+            command->size = value.size;
+            if (!command->data)
+                return TTD_ERROR_NO_MEMORY;
+        }
+    }
+    return status == TTD_ERROR_NO_MEMORY ? status : TTD_OK;
+}
+
+static ttd_status add_member(group *all, const char *path, ttd_reader *reader)
+{
+    ttd_status status =
+        grow_array((void **)&all->members, &all->capacity, all->count + 1, sizeof *all->members);
+    if (status != TTD_OK)
+        return status;
+    report_member *member = &all->members[all->count];
+    *member =
+        (report_member){.trace = *ttd_reader_trace(reader), .file_bytes = ttd_reader_size(reader)};
+    member->is_closed = ttd_reader_end(reader, &member->end) == TTD_OK;
+    member->events = member->is_closed ? member->end.events : count_events(reader);
+    member->path = arena_copy(&all->text, path, strlen(path) + 1);
+    status = member->path ? read_command(reader, all, &member->command) : TTD_ERROR_NO_MEMORY;
+    if (status == TTD_OK)
+        all->count++;
+    return status;
+}
+
+static ttd_status look_at(group *all, const char *path, const struct stat *named)
+{
+    const ttd_trace *wanted = &all->members[0].trace;
+    struct stat there;
+    ttd_reader *reader;
+    ttd_error error;
+    if (lstat(path, &there) != 0 || !S_ISREG(there.st_mode) ||
+        (there.st_dev == named->st_dev && there.st_ino == named->st_ino) ||
+        open_trace(path, &reader, &error) != TTD_OK)
+        return TTD_OK;
+    const ttd_trace *found = ttd_reader_trace(reader);
+    ttd_status status = TTD_OK;
+    if (memcmp(&found->group, &wanted->group, sizeof found->group) == 0 &&
+        !(found->flags & TTD_TRACE_DERIVED))
+        status = add_member(all, path, reader);
+    ttd_reader_close(reader);
+    return status;
+}
+
+static ttd_status look_beside(group *all, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    int size = slash ? (int)(slash + 1 - path) : 0;
+    char *place = strndup(path, (size_t)size);
+    DIR *directory = place ? opendir(size ? place : ".") : NULL;
+    ttd_status status = place ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    const struct dirent *entry;
+    struct stat named = {.st_ino = 0};
+    (void)stat(path, &named);
+    if (place && !directory)
+        message("warning: %s: its directory cannot be listed: %s", path, strerror(errno));
+    while (directory && status == TTD_OK && (entry = readdir(directory))) {
+        char *beside;
+        if (asprintf(&beside, "%s%s", place, entry->d_name) < 0) {
+            status = TTD_ERROR_NO_MEMORY;
+            break;
+        }
+        status = look_at(all, beside, &named);
+        free(beside);
+    }
+    if (directory)
+        closedir(directory);
+    free(place);
+    return status;
+}
+
+static int compare_members(const void *left, const void *right)
+{
+    const report_member *a = left;
+    const report_member *b = right;
+    if (a->trace.start_time != b->trace.start_time)
+        return a->trace.start_time < b->trace.start_time ? -1 : 1;
+    if (a->trace.process_id != b->trace.process_id)
+        return a->trace.process_id < b->trace.process_id ? -1 : 1;
+    return strcmp(a->path, b->path);
+}
+
+int group_find(const char *path, group *all)
+{
+    static const ttd_group none;
+    ttd_reader *reader;
+    ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
+    *all = (group){.members = NULL};
+    if (input_is_standard(path)) {
+        message("what is beside standard input? A group needs the name of a file");
+        return STATUS_USAGE;
+    }
+    ttd_status status = open_trace(path, &reader, &error);
+    if (status != TTD_OK)
+        return input_fail(path, status, &error);
+    status = add_member(all, path, reader);
+    ttd_reader_close(reader);
+    if (status == TTD_OK && memcmp(&all->members[0].trace.group, &none, sizeof none) != 0)
+        status = look_beside(all, path);
+    if (status != TTD_OK) {
+        message("%s: %s", path, ttd_status_text(status));
+        return exit_for(status);
+    }
+    qsort(all->members, all->count, sizeof *all->members, compare_members);
+    return STATUS_OK;
+}
+
+void group_free(group *all)
+{
+    free(all->members);
+    arena_free(&all->text);
+}
