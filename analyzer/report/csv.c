@@ -61,7 +61,8 @@ void csv_text(csv *writer, const char *text)
 
 void csv_bool(csv *writer, bool value)
 {
-    csv_text(writer, value ? "true" : "false");
+    begin_field(writer);
+    out_text(writer->output, value ? "true" : "false");
 }
 
 void csv_unsigned(csv *writer, uint64_t value)
