@@ -130,19 +130,28 @@ Test(names, strings)
 /* What is loaded where something was before is another module, with other frames. */
 Test(names, unload)
 {
+    const ttd_loaded above = {.begin = 0x7000, .end = 0x8000};
     ttd_names *names = begin(look_up, NULL);
     load(names, &jit, 1);
+    load(names, &above, 2);
     ttd_id before = STACK(names, 0x5010);
     cr_expect_eq(ttd_names_load(names, ttd_position_min(), &jit, NULL), TTD_ERROR_ARGUMENT);
     cr_expect_eq(ttd_names_unload(names, ttd_position_min(), 0x6000), TTD_ERROR_ARGUMENT);
     cr_expect_eq(ttd_names_unload(names, ttd_position_min(), 0x5FFF), TTD_OK);
-    load(names, &jit, 2);
-    cr_expect_neq(STACK(names, 0x5010), before);
-    cr_expect_eq(asked, 2);
-    cr_expect_str_eq(end(names, TTD_KIND_MODULES),
-                     "module action=1 id=1 at=0:0 path=1 bias=0 begin=5000 end=6000 build=-\n"
-                     "module action=2 id=1 at=0:0\n"
-                     "module action=1 id=2 at=0:0 path=1 bias=0 begin=5000 end=6000 build=-\n");
+    ttd_id unknown = STACK(names, 0x5010);
+    ttd_id kept = STACK(names, 0x7010);
+    load(names, &jit, 3);
+    cr_expect_eq(unknown, before + 1);
+    cr_expect_eq(kept, before + 2);
+    cr_expect_eq(STACK(names, 0x5010), before + 3);
+    cr_expect_eq(ttd_names_unload(names, ttd_position_min(), 0x7000), TTD_OK);
+    cr_expect_eq(STACK(names, 0x7010), before + 4);
+    cr_expect_eq(asked, 5);
+    cr_expect_str_eq(end(names, TTD_KIND_STACKS), "stack id=1 parent=0 module=1 offset=5010\n"
+                                                  "stack id=2 parent=0 module=0 offset=5010\n"
+                                                  "stack id=3 parent=0 module=2 offset=7010\n"
+                                                  "stack id=4 parent=0 module=3 offset=5010\n"
+                                                  "stack id=5 parent=0 module=0 offset=7010\n");
 }
 
 Test(names, arguments)
