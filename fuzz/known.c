@@ -2,7 +2,8 @@
 /*
  * Files of suppressions and of a baseline may contain anything, and so may the names that rules are
  * held against. A file is read or refused with a reason; of a baseline, what was read is read again
- * from what would be written. The first bytes choose the names, the rest is the file.
+ * from what would be written. Names have a canonical form, and stacks a fingerprint. The first
+ * bytes choose the names, the rest is the file.
  */
 #include "target.h"
 
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "support/stored_stack.h"
+#include "symbols/canonical.h"
 #include "view/baseline.h"
 
 /* Functions of the stack, innermost first; then its file and its module. */
@@ -103,6 +105,36 @@ static void try_suppressions(ttd_string content, definitions *names)
     suppress_free(&all);
 }
 
+/* ---- Fingerprints ---- */
+
+/* A name in canonical form fits, and the last part is in it; what a stack is known by does not
+ * depend on what was asked before. */
+static void try_names(definitions *names)
+{
+    fingerprinter work = {.names = NULL};
+    fingerprint first = {0, 0};
+    fingerprint again = {0, 0};
+    for (ttd_id i = 1; i <= FUNCTIONS; i++) {
+        ttd_string canonical = definitions_canonical(names, i);
+        ttd_string last = canonical_last(canonical);
+        target_require(canonical.size <= CANONICAL_ROOM(definitions_function(names, i).size),
+                       "room for a canonical name");
+        target_require(last.data >= canonical.data &&
+                           last.data + last.size <= canonical.data + canonical.size,
+                       "the last part");
+        char *bare = malloc(canonical.size + 1);
+        target_require(bare && canonical_bare(canonical, bare) <= canonical.size, "a bare name");
+        free(bare);
+    }
+    target_require(fingerprint_stack(&work, names, 1, &first) == TTD_OK, "a fingerprint");
+    target_require(fingerprint_stack(&work, names, 1, &again) == TTD_OK, "it is kept");
+    target_require(fingerprint_equal(first, again), "the same one");
+    fingerprinter_free(&work);
+    target_require(fingerprint_stack(&work, names, 1, &again) == TTD_OK, "it is made again");
+    target_require(fingerprint_equal(first, again), "the same one");
+    fingerprinter_free(&work);
+}
+
 /* ---- A baseline ---- */
 
 static void add_text(char **end, const char *content)
@@ -172,6 +204,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     definitions_init(&names);
     define_stack(&names, &in);
     ttd_string file = {(const char *)in.data, in.size};
+    try_names(&names);
     try_suppressions(file, &names);
     try_baseline(file);
     definitions_free(&names);
