@@ -191,8 +191,14 @@ class Model(TestCase):
         return tree
 
     def model_folded(self, base, weight, by, shape, depth=None):
+        sums = self.model_sums(base["groups"], weight, by, shape, depth)
+        inferred = base.get("inferred", {"groups": []})["groups"]
+        return sums | {f"[inferred];{text}": amount for text, amount in self.model_sums(
+            inferred, "bytes_copied_at_most", by, shape, depth).items()}
+
+    def model_sums(self, groups, weight, by, shape, depth):
         sums = {}
-        for group in base["groups"]:
+        for group in groups:
             path = [LABELS.get(by, function_label)(f) for f in program_frames(group["stack"])]
             if shape == "top-down":
                 path.reverse()
