@@ -29,7 +29,7 @@ ALLOWED = {
     'recorder': ['recorder', 'common'],
     'bench': ['bench'],
     'tests': ['tests', 'libtrace/src', 'analyzer', 'recorder'],
-    'fuzz': ['fuzz', 'tests/support', 'analyzer/heap', 'analyzer/view'],
+    'fuzz': ['fuzz', 'tests/support', 'analyzer/heap', 'analyzer/symbols', 'analyzer/view'],
 }
 
 
