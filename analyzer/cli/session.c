@@ -224,6 +224,7 @@ void session_doubts(session *work, const heap_losses *losses, const heap_counts 
                          .is_closed = work->trace.is_closed,
                          .is_intact = source_is_intact(&work->trace),
                          .is_truncated = work->trace.is_truncated,
+                         .is_given_up = work->trace.is_given_up,
                          .uses_times = work->uses_times,
                          .losses = losses,
                          .counts = counts,

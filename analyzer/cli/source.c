@@ -56,9 +56,10 @@ int source_fail_times(const source *trace)
 
 void source_truncated(source *trace, const ttd_error *error)
 {
-    if (!trace->is_truncated)
+    if (!trace->is_truncated && !trace->is_given_up)
         message_error("warning: ", trace->path, error);
-    trace->is_truncated = true;
+    trace->is_given_up |= error->status == TTD_ERROR_LIMIT;
+    trace->is_truncated |= error->status != TTD_ERROR_LIMIT;
 }
 
 void source_damaged(source *trace, const ttd_error *error)
@@ -155,7 +156,7 @@ bool source_is_intact(source *trace)
     if (trace->is_judged)
         return trace->is_intact;
     trace->is_judged = true;
-    bool has_damage = trace->is_truncated || trace->reported_count;
+    bool has_damage = trace->is_truncated || trace->is_given_up || trace->reported_count;
     if (!trace->is_closed || has_damage)
         return false;
     if (!trace->has_keyframes && !ttd_reader_is_intact(trace->reader))

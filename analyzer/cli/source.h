@@ -27,7 +27,9 @@ typedef struct source {
     uint64_t reported[SOURCE_REPORTED_MAX];
     size_t reported_count;
     bool reported_more;
+    /** The trace ends within a chunk; or it was not read to its end. */
     bool is_truncated;
+    bool is_given_up;
     /** A position was asked for in percent, and the trace does not say of how many events: those
      * that are readable; else 0. */
     uint64_t part_of;

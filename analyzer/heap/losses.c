@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/losses.h"
 
+#include "heap/rows.h"
+
 void heap_losses_add(heap_losses *losses, const ttd_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
@@ -11,7 +13,7 @@ void heap_losses_add(heap_losses *losses, const ttd_batch *batch)
         if (loss->count == TTD_UNKNOWN)
             losses->unknown++;
         else
-            losses->events += loss->count;
+            losses->events = heap_add(losses->events, loss->count);
         if (losses->kept_count == HEAP_LOSSES_KEPT)
             continue;
         ttd_loss *kept = &losses->kept[losses->kept_count++];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "heap/rows.h"
 
 void survey_init(survey *all)
 {
@@ -73,7 +74,7 @@ static void add_event(survey *all, survey_thread *thread, const ttd_event *event
     else if (!event->result)
         all->failed++;
     else if (event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC)
-        all->bytes_requested += event->size;
+        all->bytes_requested = heap_add(all->bytes_requested, event->size);
     add_span(all, event);
 }
 

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "heap/rows.h"
+
 __attribute__((format(printf, 2, 3))) static void add(doubts *all, const char *format, ...)
 {
     if (all->count == DOUBTS_MAX)
@@ -30,7 +32,7 @@ static void add_losses(doubts *all, const doubt_facts *facts, ttd_loss_reason re
         if (loss->count == TTD_UNKNOWN)
             is_unknown = true;
         else
-            events += loss->count;
+            events = heap_add(events, loss->count);
         if (ttd_position_compare(loss->last_good, first) < 0)
             first = loss->last_good;
     }
@@ -58,7 +60,10 @@ void doubts_find(doubts *all, const doubt_facts *facts)
     ttd_position_format(facts->last, position);
     if (!facts->is_closed && facts->reached_end)
         add(all, "the trace was not closed cleanly%s: nothing is known after %s",
-            facts->is_truncated ? " and ends within a chunk" : "", position);
+            facts->is_given_up    ? " and was not read to its end"
+            : facts->is_truncated ? " and ends within a chunk"
+                                  : "",
+            position);
     if (facts->part_of)
         add(all,
             "the trace is not complete: a position in %% is a part of the %llu events that can "

@@ -22,6 +22,7 @@ typedef struct doubt_facts {
     const ttd_trace *trace;
     bool is_closed;
     bool is_truncated;
+    bool is_given_up;
     /** The whole trace is, and was read as it is. */
     bool is_intact;
     /** The findings depend on wall times. */

@@ -203,6 +203,9 @@ void report_folded_begin(out *output, bool is_certain)
 
 void report_count(out *output, uint64_t count, const char *unit)
 {
+    /* Where sums stop. */
+    if (count == UINT64_MAX)
+        out_text(output, "at least ");
     out_grouped(output, count);
     out_char(output, ' ');
     out_text(output, unit);

@@ -95,11 +95,48 @@ static void begin_chunk(ttd_check *check)
     check->lost_events = check->verdict.lost_events;
 }
 
+/** Whether stacks and heaps of all events that the chunk can have are defined. */
+static bool has_known_tables(const ttd_references *references, const ttd_event_state *events)
+{
+    for (size_t i = 1; i <= events->shape_count; i++)
+        if (events->shapes[i].stack > references->stacks)
+            return false;
+    for (size_t i = 0; i < events->class_count; i++)
+        if (events->classes[i].heap > references->heaps)
+            return false;
+    return true;
+}
+
+/** Whether all threads that the chunk has mentioned so far are defined. */
+static bool has_known_threads(const ttd_references *references, const ttd_event_state *events)
+{
+    for (size_t i = 0; i < events->thread_count; i++)
+        if (events->threads[i].id > references->threads)
+            return false;
+    return true;
+}
+
+/** Whether no event of the batch needs to be looked at: tables tell as much, and are short. */
+static bool is_known(ttd_reader *reader, const ttd_batch *batch)
+{
+    ttd_check *check = &reader->check;
+    const ttd_event_state *events = &reader->events.state;
+    if (batch->kind != TTD_KIND_EVENTS)
+        return false;
+    if (check->references.unknown)
+        return true;
+    if (reader->is_first_batch)
+        check->has_known_tables = has_known_tables(&check->references, events);
+    return check->has_known_tables && has_known_threads(&check->references, events);
+}
+
 ttd_status ttd_check_batch(ttd_reader *reader, const ttd_batch *batch, ttd_error *error)
 {
     ttd_check *check = &reader->check;
     if (reader->is_first_batch)
         begin_chunk(check);
+    if (is_known(reader, batch))
+        return TTD_OK;
     const char *wrong;
     if (!ttd_references_check(&check->references, &reader->allocator, batch, &wrong))
         return no_memory(reader, error);

@@ -84,6 +84,8 @@ typedef struct ttd_check {
      * defines ids again; lost_events with those of its records. */
     const char *wrong;
     bool redefines;
+    /** Of a chunk of events: all ids that its tables have are defined. */
+    bool has_known_tables;
     uint64_t lost_events;
     bool has_end;
     ttd_end end;

@@ -180,6 +180,22 @@ static bool is_header(ttd_source *source, const uint8_t *bytes, uint64_t offset,
            (source->trace_id == 0 || header.trace_id == source->trace_id);
 }
 
+/** The first place from `at` on, which is aligned, where a magic may be; else where to go on: so
+ * that no header that ends behind `size` is passed over. */
+static size_t next_candidate(const uint8_t *block, size_t at, size_t size)
+{
+    static const uint8_t magic[TTD_MAGIC_SIZE] = {TTD_MAGIC_BYTES};
+    size_t end = size - TTD_HEADER_SIZE + 1;
+    const uint8_t *found = block + at;
+    while ((found = memchr(found, magic[0], end - (size_t)(found - block)))) {
+        if ((size_t)(found - block) % TTD_ALIGNMENT == 0)
+            return (size_t)(found - block);
+        if (++found == block + end)
+            break;
+    }
+    return (end + TTD_ALIGNMENT - 1) / TTD_ALIGNMENT * TTD_ALIGNMENT;
+}
+
 ttd_status ttd_source_resync(ttd_source *source, uint64_t offset, uint64_t number, uint64_t *found,
                              ttd_error *error)
 {
@@ -197,6 +213,9 @@ ttd_status ttd_source_resync(ttd_source *source, uint64_t offset, uint64_t numbe
             return status;
         size_t at = 0;
         for (; at + TTD_HEADER_SIZE <= got; at += TTD_ALIGNMENT) {
+            at = next_candidate(block, at, got);
+            if (at + TTD_HEADER_SIZE > got)
+                break;
             if (ttd_is_magic(block + at, TTD_MAGIC_SIZE) &&
                 is_header(source, block + at, offset + at, number)) {
                 *found = offset + at;
