@@ -170,10 +170,12 @@ static void allow_many_files(void)
     }
 }
 
+/* Returns an exit status of our own, or 0 and sets `status`, as from waitpid(), to the program's.
+ */
 static int record(const struct options *options, const char *path, const char *preload,
-                  char *const *arguments)
+                  char *const *arguments, const char *command, int *status)
 {
-    struct collector collector = {.command = join(arguments)};
+    struct collector collector = {.command = command};
     struct launch launch;
     ttd_error error;
     int reason = host_open(&collector.host, options->no_children ? CHANNEL_NO_CHILDREN : 0);
@@ -187,6 +189,7 @@ static int record(const struct options *options, const char *path, const char *p
     if (!collector_open(&collector, options->output, &error)) {
         message_error(options->output, &error);
         launch_cancel(&launch);
+        collector_close(&collector);
         return EXIT_OUTPUT;
     }
     signals_catch(launch.pid);
@@ -203,7 +206,8 @@ static int record(const struct options *options, const char *path, const char *p
     if (!options->quiet && collector.first_attached)
         print_summary(&collector, options);
     collector_close(&collector);
-    return pass_on(collector.launched_status);
+    *status = collector.launched_status;
+    return EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)
@@ -219,5 +223,9 @@ int main(int argc, char **argv)
         return refused;
     if (!launch_find_preload(preload))
         return EXIT_RECORDER;
-    return record(&options, path, preload, argv + optind);
+    int status = 0;
+    char *command = join(argv + optind);
+    int own = record(&options, path, preload, argv + optind, command, &status);
+    free(command);
+    return own != EXIT_SUCCESS ? own : pass_on(status);
 }

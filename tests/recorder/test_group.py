@@ -81,8 +81,9 @@ class Group(Recording):
         for name, facts in expected.items():
             line, = [line for line in text.splitlines() if line.endswith(f' {name}')]
             self.assertTrue(line.startswith(f'{facts["process_id"]} '), line)
-            self.assertIn('killed 9' if facts['end_reason'] == 'killed' else
-                          'exited 0' if facts['closed'] else 'not closed', line)
+            end = facts['end_reason'] if facts['closed'] else 'not closed'
+            code = facts['end_code']
+            self.assertIn(f' {end} ' if code is None else f' {end} {code} ', line)
         rows = {row['path']: row for row in csv.DictReader(rows.splitlines())}
         self.assertEqual(rows.keys(), expected.keys())
         for name, row in rows.items():
