@@ -89,6 +89,10 @@ enum process_flags {
 enum process_notes {
     NOTE_FOREIGN_MALLOC = 1, /* the program brings its own malloc: its calls are not seen */
     NOTE_TOLD_ALL = 2,       /* a copy: the runtimes have released all that they keep */
+    NOTE_NAMESPACE = 4,  /* modules have been loaded with a C library, and a heap, of their own */
+    NOTE_EXTENSIONS = 8, /* modules may call mallocx() and its like */
+    /* Calls are made that are not recorded. */
+    NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_EXTENSIONS,
 };
 
 enum { COMMAND_SIZE = 1024, DIRECTORY_SIZE = 512 };

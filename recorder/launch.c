@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "collect/messages.h"
+#include "sanitizer.h"
 
 enum { INTERPRETERS_MAX = 4, SEGMENTS_MAX = 512 };
 
@@ -36,13 +37,29 @@ static int has_interpreter(int file, const Elf64_Ehdr *header)
     return 0;
 }
 
+static bool read_at(int file, void *buffer, size_t size, uint64_t offset)
+{
+    return pread(file, buffer, size, (off_t)offset) == (ssize_t)size;
+}
+
+static int check_runtime(const char *path, int file)
+{
+    char name[32];
+    if (!sanitizer_needed(file, read_at, name))
+        return 0;
+    message("cannot record '%s': it is built with a sanitizer, whose runtime, %s, replaces malloc "
+            "and lets no other library come before it; build it without to record it",
+            path, name);
+    return EXIT_SANITIZED;
+}
+
 static int check_elf(const char *path, int file, const Elf64_Ehdr *header)
 {
     if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64)
         return not_executable(path, "it is for another architecture than x86-64");
     switch (has_interpreter(file, header)) {
     case 1:
-        return 0;
+        return check_runtime(path, file);
     case 0:
         message("cannot record '%s': it is statically linked, so the recorder cannot be loaded "
                 "into it; link it dynamically to record it",

@@ -11,6 +11,7 @@
 
 /* Exit statuses of ttdrecord itself; any other is that of the program. */
 enum launch_exit {
+    EXIT_SANITIZED = 121,
     EXIT_OUTPUT = 122,
     EXIT_SETUID = 123,
     EXIT_STATIC = 124,

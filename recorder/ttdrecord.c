@@ -32,6 +32,7 @@ static const char help[] =
     "\n"
     "The exit status is that of PROGRAM; if it is killed by a signal, ttdrecord dies\n"
     "by the same. Statuses of ttdrecord itself:\n"
+    "  121  PROGRAM has a sanitizer's runtime\n"
     "  122  the trace cannot be written       125  wrong usage, or an internal failure\n"
     "  123  PROGRAM is setuid or alike        126  PROGRAM cannot be executed\n"
     "  124  PROGRAM is statically linked      127  PROGRAM is not found\n"
@@ -135,6 +136,10 @@ static void print_warnings(struct collector *collector)
                 "another PID namespace; it has no trace");
     if (collector->notes & NOTE_FOREIGN_MALLOC)
         message("warning: the program has a malloc of its own, whose calls are not seen");
+    if (collector->notes & NOTE_NAMESPACE)
+        message("warning: the calls of modules that were loaded with dlmopen() are not seen");
+    if (collector->notes & NOTE_EXTENSIONS)
+        message("warning: modules can call mallocx() and its like, which is not seen");
     unsigned refused = atomic_load(&collector->host.channel->refused);
     if (refused != 0)
         message("warning: %u child process%s could not be recorded", refused,

@@ -43,7 +43,7 @@ const char *heap_loss_text(ttd_loss_reason reason)
     case TTD_LOSS_REENTRANT:
         return "a signal handler interrupted the recorder";
     case TTD_LOSS_NOT_RECORDING:
-        return "recording was off";
+        return "not all calls are recorded";
     case TTD_LOSS_DAMAGE:
         return "a part of the file is damaged or missing";
     case TTD_LOSS_LATE:

@@ -309,10 +309,34 @@ static void report_losses(struct process *process, struct reader *reader, const 
     reader->checked = process->trace->last;
 }
 
+/* What the program does past the recorder, from some time after the last look on. */
+static void report_unrecorded(struct process *process, struct host *host)
+{
+    static const struct {
+        uint32_t note;
+        const char *text;
+    } reasons[] = {
+        {NOTE_FOREIGN_MALLOC, "calls of the malloc that is linked into the program"},
+        {NOTE_NAMESPACE, "calls of modules loaded with dlmopen(), which have a heap of their own"},
+        {NOTE_EXTENSIONS, "calls of mallocx() and its like"},
+    };
+    uint32_t notes = atomic_load(&channel_process(&host->view, process->slot)->notes);
+    uint32_t fresh = notes & ~process->notes & NOTES_UNRECORDED;
+    for (size_t i = 0; fresh != 0 && i < sizeof reasons / sizeof *reasons; i++)
+        if (fresh & reasons[i].note)
+            trace_metadata(process->trace, "unrecorded", reasons[i].text);
+    if (fresh != 0)
+        trace_loss(process->trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN, process->checked,
+                   ttd_position_max());
+    process->notes |= fresh;
+    process->checked = process->trace->last;
+}
+
 size_t process_merge(struct process *process, struct host *host, uint64_t bound)
 {
     size_t taken = 0;
     struct queue queue = {process->queue, 0};
+    report_unrecorded(process, host);
     for (size_t i = 0; i < process->reader_count; i++)
         report_losses(process, process->readers[i], host);
     fill_queue(&queue, process, host);

@@ -186,6 +186,7 @@ void process_exec(struct process *process, struct host *host, uint32_t slot)
     ttd_position position = {channel_process(&host->view, slot)->sequence, 0};
     trace_unload_all(process->trace, position);
     process->dead = false;
+    process->notes = 0;
     process->slot = slot;
     process->log = (struct stream){0};
     process->has_log_next = false;

@@ -55,6 +55,8 @@ struct process {
     bool is_gone;                      /* by processes_poll() */
     bool exited;                       /* as `end` says */
     bool dead;                         /* nothing more will be published */
+    uint32_t notes;                    /* of its slot, that have been told */
+    ttd_position checked;              /* the trace's last position when they were looked at */
     ttd_end end;
     struct trace *trace;
     struct stream log;

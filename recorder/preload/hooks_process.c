@@ -5,15 +5,19 @@
  */
 #include <alloca.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../sanitizer.h"
 #include "hooks.h"
+#include "sys.h"
 
-enum { VARIABLES_MAX = 1 << 16 };
+enum { VARIABLES_MAX = 1 << 16, PATH_SIZE = 4096 };
 
 static const char preload_name[] = "LD_PRELOAD=";
 
@@ -74,13 +78,94 @@ static void environment_extend(char *const *environment, char **copy, char *join
     *copy = NULL;
 }
 
+static bool read_at(int file, void *buffer, size_t size, uint64_t offset)
+{
+    return sys_call6(SYS_pread64, file, (long)buffer, (long)size, (long)offset, 0, 0) == (long)size;
+}
+
+/* Whether the file is of a program that would not run with us: then it is not recorded. An empty
+ * path is that of `directory` itself, a descriptor. */
+static bool refuses_us(int directory, const char *path)
+{
+    char name[32];
+    if (process_preload() == NULL || process_is_confined)
+        return false;
+    bool is_open = *path == '\0';
+    long file = is_open ? directory
+                        : sys_call6(SYS_openat, directory, (long)path,
+                                    O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0);
+    if (file < 0)
+        return false;
+    bool refuses = sanitizer_needed((int)file, read_at, name);
+    if (!is_open)
+        sys_call3(SYS_close, file, 0, 0);
+    if (refuses)
+        atomic_fetch_add(&target_channel->refused, 1);
+    return refuses;
+}
+
+/* The same of a program that is looked for in PATH. */
+static bool found_refuses_us(const char *name)
+{
+    char path[PATH_SIZE];
+    const char *at = getenv("PATH");
+    size_t size = strlen(name);
+    if (strchr(name, '/') != NULL)
+        return refuses_us(AT_FDCWD, name);
+    for (; at != NULL; at = *at == ':' ? at + 1 : NULL) {
+        size_t length = strcspn(at, ":");
+        if (length + size + 2 <= sizeof path) {
+            memcpy(path, at, length);
+            path[length] = '/';
+            memcpy(path + length + (length != 0), name, size + 1);
+            if (access(path, X_OK) == 0)
+                return refuses_us(AT_FDCWD, path);
+        }
+        at += length;
+    }
+    return false;
+}
+
+/* Copies the environment, without us; `joined` has room for what LD_PRELOAD says. */
+static void environment_strip(char *const *environment, char **copy, char *joined)
+{
+    const char *own = process_preload() + sizeof preload_name - 1;
+    size_t size = strlen(own);
+    for (; *environment != NULL; environment++) {
+        if (strncmp(*environment, preload_name, sizeof preload_name - 1) != 0) {
+            *copy++ = *environment;
+            continue;
+        }
+        char *end = strcpy(joined, preload_name) + sizeof preload_name - 1;
+        for (const char *at = *environment + sizeof preload_name - 1; *at != '\0';) {
+            size_t length = strcspn(at, ": ");
+            if (length != 0 && (length != size || memcmp(at, own, size) != 0)) {
+                if (end[-1] != '=')
+                    *end++ = ':';
+                memcpy(end, at, length);
+                end += length;
+            }
+            at += length + (at[length] != '\0');
+        }
+        *end = '\0';
+        if (end[-1] != '=')
+            *copy++ = joined;
+    }
+    *copy = NULL;
+}
+
 /* Replaces `environment` by one that lives as long as the function that this is expanded in. */
-#define ENVIRONMENT(environment)                                                                   \
+#define ENVIRONMENT(environment, refuses)                                                          \
     do {                                                                                           \
         size_t count_ = count_strings(environment);                                                \
-        if (!environment_is_ours(environment) && count_ < VARIABLES_MAX) {                         \
+        bool refuses_ = environment != NULL && (refuses);                                          \
+        if ((refuses_ || !environment_is_ours(environment)) && count_ < VARIABLES_MAX) {           \
             char **copy_ = alloca((count_ + 3) * sizeof *copy_);                                   \
-            environment_extend(environment, copy_, alloca(joined_size(environment)));              \
+            char *joined_ = alloca(joined_size(environment));                                      \
+            if (refuses_)                                                                          \
+                environment_strip(environment, copy_, joined_);                                    \
+            else                                                                                   \
+                environment_extend(environment, copy_, joined_);                                   \
             environment = copy_;                                                                   \
         }                                                                                          \
     } while (0)
@@ -113,13 +198,13 @@ REAL(dlclose_function, dlclose)
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-    ENVIRONMENT(envp);
+    ENVIRONMENT(envp, refuses_us(AT_FDCWD, path));
     return find_execve()(path, argv, envp);
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-    ENVIRONMENT(envp);
+    ENVIRONMENT(envp, found_refuses_us(file));
     return find_execvpe()(file, argv, envp);
 }
 
@@ -135,14 +220,14 @@ EXPORT int execvp(const char *file, char *const argv[])
 
 EXPORT int fexecve(int descriptor, char *const argv[], char *const envp[])
 {
-    ENVIRONMENT(envp);
+    ENVIRONMENT(envp, refuses_us(descriptor, ""));
     return find_fexecve()(descriptor, argv, envp);
 }
 
 EXPORT int execveat(int descriptor, const char *path, char *const argv[], char *const envp[],
                     int flags)
 {
-    ENVIRONMENT(envp);
+    ENVIRONMENT(envp, refuses_us(descriptor, path));
     return find_execveat()(descriptor, path, argv, envp, flags);
 }
 
@@ -192,14 +277,14 @@ EXPORT int execle(const char *path, const char *argument, ...)
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
-    ENVIRONMENT(envp);
+    ENVIRONMENT(envp, refuses_us(AT_FDCWD, path));
     return find_posix_spawn()(pid, path, actions, attributes, argv, envp);
 }
 
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                         const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
-    ENVIRONMENT(envp);
+    ENVIRONMENT(envp, found_refuses_us(file));
     return find_posix_spawnp()(pid, file, actions, attributes, argv, envp);
 }
 
@@ -215,3 +300,44 @@ EXPORT int dlclose(void *handle)
     }
     return result;
 }
+
+/*
+ * dlmopen must not be wrapped either, but may be noticed on the way: modules of another namespace
+ * have a C library of their own. Their calls are not those of the program's heap.
+ */
+void *real_dlmopen __attribute__((visibility("hidden")));
+void *dlmopen_function(long namespace, const char *name, int mode) __asm__("dlmopen");
+REAL_LATER(real_dlmopen, "dlmopen", dlmopen_function)
+
+void note_namespace(long namespace) __attribute__((used, visibility("hidden")));
+
+void note_namespace(long namespace)
+{
+    if (real_dlmopen == NULL)
+        real_dlmopen = dlsym(RTLD_NEXT, "dlmopen");
+    if (namespace != LM_ID_BASE)
+        process_note(NOTE_NAMESPACE);
+}
+
+__asm__(".text\n"
+        ".globl dlmopen\n"
+        ".type dlmopen, @function\n"
+        "dlmopen:\n"
+        ".cfi_startproc\n"
+        "pushq %rdi\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "pushq %rsi\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "pushq %rdx\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "call note_namespace\n"
+        "popq %rdx\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "popq %rsi\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "popq %rdi\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "jmp *real_dlmopen(%rip)\n"
+        ".cfi_endproc\n"
+        ".size dlmopen, .-dlmopen\n"
+        ".previous\n");

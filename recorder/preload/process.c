@@ -204,6 +204,12 @@ void process_told_all(void)
         atomic_fetch_or(&channel_process(&target_view, slot_index)->notes, NOTE_TOLD_ALL);
 }
 
+void process_note(uint32_t note)
+{
+    if (slot_index != CHANNEL_NONE)
+        atomic_fetch_or(&channel_process(&target_view, slot_index)->notes, note);
+}
+
 /* An allocator inside of the program itself comes before ours, and its calls pass us by. */
 static void note_foreign_malloc(void)
 {
@@ -215,7 +221,7 @@ static void note_foreign_malloc(void)
     /* Not just the address by which an executable calls a function that is not its own. */
     if (dladdr1(first, &info, &entry, RTLD_DL_SYMENT) != 0 && entry != NULL &&
         ((const ElfW(Sym) *)entry)->st_shndx != SHN_UNDEF)
-        atomic_fetch_or(&channel_process(&target_view, slot_index)->notes, NOTE_FOREIGN_MALLOC);
+        process_note(NOTE_FOREIGN_MALLOC);
 }
 
 /* A program that never allocates is recorded as well. */
@@ -229,5 +235,6 @@ __attribute__((constructor)) static void start(void)
         return;
     real_redirect();
     note_foreign_malloc();
+    redirect_note_extensions((uintptr_t)real.malloc);
     target_leave(thread);
 }

@@ -72,6 +72,9 @@ struct redirection {
 
 void redirect(struct redirection *redirections, size_t count);
 
+/* Notes whether modules call functions of the allocator which has `function` that only it has. */
+void redirect_note_extensions(uintptr_t function);
+
 /* Finds one function behind ours, also in a library opened with RTLD_LOCAL; NULL if there is none.
  */
 void *real_find(const char *name);

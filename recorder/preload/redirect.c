@@ -78,7 +78,8 @@ static uint32_t gnu_hash(const char *name)
     return hash;
 }
 
-/* The symbol of that name which is defined at `address`; NULL if there is none. */
+/* The symbol of that name which is defined at `address`, or anywhere if 0; NULL if there is none.
+ */
 static ElfW(Sym) * find_symbol(const struct symbols *symbols, const char *name, uintptr_t address)
 {
     uint32_t buckets = symbols->hash[0], first = symbols->hash[1], words = symbols->hash[2];
@@ -91,7 +92,8 @@ static ElfW(Sym) * find_symbol(const struct symbols *symbols, const char *name, 
     for (;; index++) {
         ElfW(Sym) *symbol = &symbols->table[index];
         uint32_t known = chain[index - first];
-        if ((known | 1) == (hash | 1) && symbols->bias + symbol->st_value == address &&
+        if ((known | 1) == (hash | 1) &&
+            (address == 0 || symbols->bias + symbol->st_value == address) &&
             ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
             strcmp(symbols->strings + symbol->st_name, name) == 0)
             return symbol;
@@ -165,4 +167,43 @@ void redirect(struct redirection *redirections, size_t count)
         redirect_module(&object, redirections, count);
         done = object.dlfo_link_map;
     }
+}
+
+static bool is_extension(const char *name)
+{
+    static const char *const names[] = {"mallocx", "rallocx", "xallocx", "dallocx", "sdallocx"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Symbols that a module only refers to come first in its table, before those that are hashed. */
+static int refers_to_extension(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    struct dl_find_object object;
+    struct symbols symbols;
+    (void)size, (void)unused;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type != PT_DYNAMIC ||
+            _dl_find_object((void *)(info->dlpi_addr + segment->p_vaddr), &object) != 0 ||
+            !symbols_of(&object, &symbols))
+            continue;
+        for (uint32_t index = 1; index < symbols.hash[1]; index++)
+            if (is_extension(symbols.strings + symbols.table[index].st_name))
+                return 1;
+    }
+    return 0;
+}
+
+void redirect_note_extensions(uintptr_t function)
+{
+    struct dl_find_object object;
+    struct symbols symbols;
+    if (function == 0 || _dl_find_object((void *)function, &object) != 0 ||
+        !symbols_of(&object, &symbols) || find_symbol(&symbols, "mallocx", 0) == NULL)
+        return;
+    if (dl_iterate_phdr(refers_to_extension, NULL) != 0)
+        process_note(NOTE_EXTENSIONS);
 }

@@ -136,6 +136,9 @@ extern bool process_is_confined;
 /* Set in a copy of the process that only tells what the runtimes would release (runtime.c). */
 extern bool process_is_copy;
 
+/* Tells the collector what the process does: enum process_notes. */
+void process_note(uint32_t note);
+
 /* In a copy: the runtimes have released all that they keep. */
 void process_told_all(void);
 

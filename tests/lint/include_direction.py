@@ -22,7 +22,7 @@ ALLOWED = {
     'common': ['common'],
     'analyzer/heap': ['analyzer/heap', 'analyzer/base'],
     'analyzer': ['analyzer', 'common'],
-    'recorder/preload': ['recorder/preload', 'recorder/channel.h'],
+    'recorder/preload': ['recorder/preload', 'recorder/channel.h', 'recorder/sanitizer.h'],
     'recorder/symbolize': ['recorder/symbolize'],
     'recorder/collect': ['recorder/collect', 'recorder/symbolize', 'recorder/channel.h',
                          'common'],

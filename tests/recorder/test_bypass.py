@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Modules and programs that look for malloc elsewhere than where the recorder stands."""
 
+import os
+import pathlib
+import shutil
+import subprocess
 import unittest
 
 from support import Recording, analyze, program
@@ -24,6 +28,83 @@ class DeepBinding(Recording):
 
     def test_lazily(self):
         self.check('lazy')
+
+
+class Unrecorded(Recording):
+    """What cannot be recorded is said, and nothing is certain."""
+
+    def check(self, text, *command):
+        result = self.record(*command)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b'warning: ', result.stderr)
+        for report in ('leaks', 'errors'):
+            verdict = analyze(report, self.trace)
+            self.assertFalse(verdict['certain'])
+            self.assertIn('not all calls are recorded', verdict['reasons'][0])
+        told = [item['value'] for item in analyze('info', self.trace)['metadata']
+                if item['key'] == 'unrecorded']
+        self.assertEqual(len(told), 1)
+        self.assertIn(text, told[0])
+
+    def test_namespace(self):
+        """The program's own RUNPATH finds the plugin, as it does without us."""
+        self.check('dlmopen', program('namespaces'))
+        sizes = [event.get('size') for event in analyze('events', self.trace)]
+        self.assertIn(200, sizes)
+        self.assertNotIn(100, sizes)
+
+    def test_malloc_of_its_own(self):
+        self.check('linked into the program', program('own_malloc'))
+
+    def test_what_only_one_allocator_has(self):
+        source = self.directory / 'jemalloc.c'
+        source.write_text('void *malloc(unsigned long); void *mallocx(unsigned long, int);\n'
+                          'void sdallocx(void *, unsigned long, int);\n'
+                          'int main(void) { sdallocx(mallocx(100, 0), 100, 0);\n'
+                          '  return malloc(200) == 0; }\n')
+        native = self.directory / 'jemalloc'
+        if subprocess.run([*os.environ['COMPILER'].split(), '-fno-builtin', '-o', native, source,
+                           '-l:libjemalloc.so.2'], capture_output=True).returncode != 0:
+            self.skipTest('no jemalloc here')
+        self.check('mallocx', str(native))
+
+
+class Sanitizers(Recording):
+    def build(self, compiler, *flags):
+        path = self.directory / 'sanitized'
+        if shutil.which(compiler) is None or subprocess.run(
+                [compiler, *flags, '-o', path, pathlib.Path(os.environ['SOURCES'], 'sanitized.c')],
+                capture_output=True).returncode != 0:
+            self.skipTest(f'no {compiler} {flags[0]} here')
+        return str(path)
+
+    def check_refused(self, *flags):
+        path = self.build('gcc', *flags)
+        result = self.record(path)
+        self.assertEqual((result.returncode, result.stdout), (121, b''))
+        self.assertIn(b'built with a sanitizer', result.stderr)
+        self.assertFalse(self.trace.exists())
+
+    def test_address(self):
+        self.check_refused('-fsanitize=address')
+
+    def test_thread(self):
+        self.check_refused('-fsanitize=thread')
+
+    def test_child(self):
+        """It runs as it does without us, however it is started."""
+        path = self.build('gcc', '-fsanitize=address')
+        result = self.record(program('sanitized_start'), path)
+        self.assertEqual((result.returncode, result.stdout), (0, b'done\n' * 4))
+        self.assertIn(b'warning: 4 child processes could not be recorded', result.stderr)
+        self.assert_sound()
+
+    def test_of_clang(self):
+        path = self.build('clang', '-fsanitize=address')
+        result = self.record(path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b'has a malloc of its own', result.stderr)
+        self.assertFalse(analyze('leaks', self.trace)['certain'])
 
 
 if __name__ == '__main__':

@@ -267,7 +267,8 @@ typedef enum ttd_loss_reason {
     TTD_LOSS_OVERFLOW = 1,
     /** A call from a signal handler that interrupted the recorder. */
     TTD_LOSS_REENTRANT = 2,
-    /** Recording was off, such as before attaching. */
+    /** Recording was off, such as before attaching, or calls are made that the recorder does not
+       see. */
     TTD_LOSS_NOT_RECORDING = 3,
     /** A part of the file is damaged or missing. Readers make such a record up for a gap. */
     TTD_LOSS_DAMAGE = 4,
