@@ -151,6 +151,7 @@ void host_free_process(struct host *host, uint32_t index)
 void host_free_thread(struct host *host, uint32_t index)
 {
     struct thread_slot *slot = channel_thread(&host->view, index);
+    host->readers[index] = NULL;
     atomic_store(&slot->pending, 0);
     atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
     channel_put(&host->view, &host->channel->free_threads, index, channel_thread_link);

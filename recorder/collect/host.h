@@ -5,9 +5,12 @@
 
 #include "../channel.h"
 
+struct reader;
+
 struct host {
     struct channel *channel;
     struct channel_view view;
+    struct reader *readers[CHANNEL_THREADS + 1]; /* of threads that have one, by slot */
     int memfd;
     int probe;      /* the channel, opened once more: see host_is_held() */
     uint64_t start; /* as in the channel, where others can write */

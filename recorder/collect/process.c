@@ -35,12 +35,11 @@ void process_free(struct process *process)
 }
 
 /* The thread of a slot, if it is known to be one of the process; else NULL. */
-static struct reader *find_reader(const struct process *process, uint32_t slot)
+static struct reader *find_reader(const struct process *process, const struct host *host,
+                                  uint32_t slot)
 {
-    for (size_t i = 0; i < process->reader_count; i++)
-        if (process->readers[i]->slot == slot)
-            return process->readers[i];
-    return NULL;
+    struct reader *reader = host->readers[slot];
+    return reader != NULL && reader->process == process->slot ? reader : NULL;
 }
 
 /* An inner level's calls are those of its thread. That one began before it. */
@@ -55,7 +54,7 @@ static void join_thread(struct process *process, struct host *host, struct reade
     uint32_t state = atomic_load(&shared->state);
     if (state == (SLOT_READY | process->slot << SLOT_PROCESS))
         process_add_thread(process, host, slot);
-    struct reader *outer = find_reader(process, slot);
+    struct reader *outer = find_reader(process, host, slot);
     if (outer == NULL || outer->outer != NULL || outer->tid != reader->tid)
         return;
     reader->outer = outer;
@@ -64,7 +63,7 @@ static void join_thread(struct process *process, struct host *host, struct reade
 
 bool process_add_thread(struct process *process, struct host *host, uint32_t slot)
 {
-    if (find_reader(process, slot) != NULL)
+    if (host->readers[slot] != NULL)
         return true; /* somebody has reset its state */
     struct reader *reader = calloc(1, sizeof *reader);
     if (reader == NULL)
@@ -86,11 +85,12 @@ bool process_add_thread(struct process *process, struct host *host, uint32_t slo
     struct thread_slot *shared = channel_thread(&host->view, slot);
     reader->slot = slot;
     reader->shared = shared;
+    reader->process = process->slot;
     reader->tid = shared->tid;
     reader->checked = process->trace->last;
     reader->sequence = shared->sequence;
     reader->operands[OPERAND_ONE] = 1;
-    process->readers[process->reader_count++] = reader;
+    process->readers[process->reader_count++] = host->readers[slot] = reader;
     atomic_fetch_xor(&shared->state, SLOT_READY ^ SLOT_KNOWN);
     join_thread(process, host, reader, shared->within);
     return true;

@@ -17,6 +17,7 @@ enum { STACK_DEPTH_MAX = 4096 };
 struct reader {
     uint32_t slot;
     struct thread_slot *shared; /* that slot */
+    uint32_t process;           /* slot of its process */
     uint32_t tid;
     struct reader *outer; /* of the thread that this is an inner level of; or NULL */
     uint32_t inner;       /* how many are inner levels of this one */

@@ -11,13 +11,13 @@ from support import Recording, analyze, program
 class Confined(Recording):
     def check(self, way):
         """More calls than fit into the memory that is shared with the collector."""
-        command = [program('strict'), way, '600000']
+        command = [program('strict'), way, '1500000']
         native = subprocess.run(command).returncode
         if native == 77:
             self.skipTest('no seccomp here')
         self.assertEqual((native, self.record(*command).returncode), (7, 7))
         info = analyze('info', self.trace)
-        self.assertGreaterEqual(info['allocs'] + info['frees'] + info['lost_events'], 1200000)
+        self.assertGreaterEqual(info['allocs'] + info['frees'] + info['lost_events'], 3000000)
         self.assertGreater(info['allocs'], 100000)
 
     def test_by_prctl(self):
@@ -25,6 +25,23 @@ class Confined(Recording):
 
     def test_by_syscall(self):
         self.check('syscall')
+
+    def test_threads_and_children(self):
+        """Threads that first allocate, from deep stacks, when not even memory may be asked for."""
+        command = [program('sandboxed'), '20']
+        native = subprocess.run(command).returncode
+        if native == 77:
+            self.skipTest('no seccomp here')
+        self.assertEqual((native, self.record(*command).returncode), (0, 0))
+        info = analyze('info', self.trace)
+        self.assertEqual((info['lost_events'], info['threads']), (0, 21))
+        self.assertGreaterEqual(info['allocs'], 20 * 500)
+        [group] = analyze('hot', self.trace, '--limit', '1')['groups']
+        self.assertEqual(group['allocations'], 20 * 500)
+        self.assertGreater(len(group['stack']), 300)
+        [child] = self.directory.glob('trace.bin.*')
+        self.assertGreaterEqual(analyze('info', child)['allocs'], 500)
+        self.assert_sound()
 
 
 class Threads(Recording):
