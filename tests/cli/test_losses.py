@@ -104,7 +104,7 @@ class Losses(TestCase):
         yield "a codec that nobody knows", self.header(8, 12, 77, 1, 2)
         yield "a critical kind", self.header(8, 10, 0x8001, 2, 2)
         yield "another major", self.header(8, 8, 2, 2, 2)
-        yield "a chunk that is too long", self.header(8, 16, 0xFFFFF0, 8, 1)
+        yield "a chunk that is too long", self.header(8, 16, 0xFFFFF0 << 32 | 0xFFFFF0, 8, 1)
         for name, at, change in (("too few events", 16, -4), ("too many events", 16, 4),
                                  ("too many chunks", 32, 1), ("lost events", 24, 1),
                                  ("another index", 40, 8)):
