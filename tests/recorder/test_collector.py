@@ -2,6 +2,7 @@
 """What the collector does when it is stopped, when processes outlive the program, when there are very
 many of them, when they lie, and when files cannot be written."""
 
+import datetime
 import os
 import pathlib
 import resource
@@ -134,6 +135,18 @@ class Collector(Recording):
         info = analyze('info', self.trace)
         self.assertTrue(info['closed'])
         self.assertGreaterEqual(min(info['allocs'], info['frees']), 1000)
+
+    def test_times_that_cannot_be(self):
+        """Of a process that has ended, as far as anybody can tell."""
+        ended = subprocess.Popen(['true'])
+        ended.wait()
+        self.assertEqual(self.record(program('impostor'), str(ended.pid)).returncode, 0)
+        child, = self.traces()
+        begin = [analyze('info', trace)['trace']['start_time'] for trace in (self.trace, child)]
+        times = [datetime.datetime.strptime(time, '%Y-%m-%dT%H:%M:%SZ') for time in begin]
+        self.assertLess(abs((times[1] - times[0]).total_seconds()), 60)
+        for trace in (self.trace, child):
+            self.assertTrue(analyze('info', trace)['closed'])
 
     def test_a_full_disk(self):
         """One message, however many traces cannot be written."""

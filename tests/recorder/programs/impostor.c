@@ -45,7 +45,7 @@ static void claim(struct channel *channel, uint32_t pid, uint64_t clock)
 
 int main(int argc, char **argv)
 {
-    static const uint64_t clocks[] = {0, INT64_MAX, UINT64_MAX, (uint64_t)INT64_MAX + 1};
+    static const uint64_t clocks[] = {INT64_MAX, UINT64_MAX, (uint64_t)INT64_MAX + 1, 0};
     channel_file = open(getenv(CHANNEL_ENV), O_RDWR);
     struct channel *channel = (struct channel *)channel_map(&view, 0);
     if (channel == NULL)
