@@ -14,7 +14,7 @@ class Within(Recording):
         result = self.record(program(name), *scenario, **others)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.false_findings(), [])
-        self.assertEqual(analyze('info', self.trace)['lost_events'], 0)
+        self.assertEqual(analyze('info', self.trace)['loss_list'], [])
         blocks = {}
         self.assert_sound()
         for group in analyze('leaks', self.trace, '--limit', '0')['groups']:
@@ -61,6 +61,16 @@ class Left(Within):
         kept = [event for event in analyze('events', self.trace) if event.get('size') == 70]
         self.assertEqual(len(kept), 100)
         self.assertEqual(analyze('verify', self.trace)['problems'], [])
+        self.check_losses()
+
+    def check_losses(self):
+        """Each reaches forward, and all together hold what was interrupted."""
+        info = analyze('info', self.trace)
+        ranges = [[[int(part, 16) for part in loss[end].split(':')]
+                   for end in ('last_good', 'first_good')] for loss in info['loss_list']]
+        self.assertEqual(bool(ranges), info['lost_events'] > 0)
+        for last_good, first_good in ranges:
+            self.assertLess(last_good, first_good)
 
 
 class SignalHandlers(Within):
