@@ -66,7 +66,7 @@ static void tell_surroundings(struct outbox *box)
     raise(SIGHUP);
     snprintf(text, sizeof text, "files %d core %d size %d blocked %d handler %d memory %d", files,
              (int)core.rlim_cur, (int)size.rlim_cur, sigismember(&blocked, SIGUSR2),
-             user.sa_handler != SIG_DFL, memory != MAP_FAILED);
+             user.sa_handler != SIG_DFL && user.sa_handler != SIG_IGN, memory != MAP_FAILED);
     say(box, 0, text);
 }
 
