@@ -100,7 +100,10 @@ static int find(work *all, heap_side side, const moment *when)
     heap_state state;
     heap_state_wishes wishes = {.split = view_split(&own->options.view), .tells_runtime = true};
     ttd_error error = {.what = NULL};
-    heap_batch_hook hook = source_hook(&own->trace);
+    heap_batch_hook hook;
+    status = session_hook(own, &hook);
+    if (status != STATUS_OK)
+        return status;
     ttd_status found = heap_state_find(own->trace.reader, sidecar_use(own, at), at, &wishes, &hook,
                                        &state, &error);
     if (found != TTD_OK)

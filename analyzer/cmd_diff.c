@@ -118,7 +118,10 @@ static int find(session *work, const diff_options *options)
     ttd_position last = is_end ? to : heap_position_before(to);
     heap_diff diff;
     ttd_error error = {.what = NULL};
-    heap_batch_hook hook = source_hook(&work->trace);
+    heap_batch_hook hook;
+    status = session_hook(work, &hook);
+    if (status != STATUS_OK)
+        return status;
     heap_split split = view_split(&work->options.view);
     ttd_status found = heap_diff_find(work->trace.reader, sidecar_use(work, from), from, last,
                                       split, &hook, &diff, &error);

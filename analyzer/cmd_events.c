@@ -239,7 +239,7 @@ static int check_filter(lister *list)
 static int list_all(lister *list)
 {
     session *work = list->work;
-    heap_batch_hook hook = {list, see_batch};
+    heap_batch_hook hook = {.context = list, .batch = see_batch};
     heap_counts none = {.events = 0};
     work->options.format->events_begin(&work->report, &list->options->shown);
     int status = source_read_on(&work->trace, &hook);
@@ -254,7 +254,7 @@ static int list_all(lister *list)
 static int list_events(session *work, events_options *options)
 {
     lister list = {.work = work, .options = options, .has_end = options->to.kind != MOMENT_END};
-    heap_batch_hook losses = {&list, see_losses};
+    heap_batch_hook losses = {.context = &list, .batch = see_losses};
     uint32_t kinds = TTD_KIND_BIT(TTD_KIND_HEAPS) | filter_kinds(&options->filter);
     if (options->shown.shows_stacks)
         kinds |= TTD_KINDS_DEFINITIONS;

@@ -119,7 +119,7 @@ static int find(session *work)
 {
     collector all = {.names = &work->names};
     survey_init(&all.survey);
-    heap_batch_hook hook = {&all, see_batch};
+    heap_batch_hook hook = {.context = &all, .batch = see_batch};
     int status = read_chunks(work, &all.survey);
     if (status == STATUS_OK)
         status = source_read_checked(&work->trace, INFO_KINDS, &hook);

@@ -113,7 +113,10 @@ static int find(session *work, const void *context)
         return status;
     heap_leaks leaks;
     ttd_error error = {.what = NULL};
-    heap_batch_hook hook = source_hook(&work->trace);
+    heap_batch_hook hook;
+    status = session_hook(work, &hook);
+    if (status != STATUS_OK)
+        return status;
     heap_split split = view_split(&work->options.view);
     ttd_status found = heap_leaks_find(work->trace.reader, sidecar_use(work, at), at, split, &hook,
                                        &leaks, &error);

@@ -49,14 +49,17 @@ static int find(session *work, const void *options)
 {
     heap_peak_state peak;
     ttd_error error = {.what = NULL};
-    heap_batch_hook hook = source_hook(&work->trace);
+    heap_batch_hook hook;
+    int status = session_hook(work, &hook);
+    if (status != STATUS_OK)
+        return status;
     const heap_keyframes *keyframes = sidecar_use(work, ttd_position_max());
     ttd_status found = heap_peak_find(work->trace.reader, keyframes,
                                       view_split(&work->options.view), &hook, &peak, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     session_outcome(work, &peak.outcome, ttd_position_max());
-    int status = print(work, options, &peak);
+    status = print(work, options, &peak);
     heap_peak_state_free(&peak);
     return status;
 }

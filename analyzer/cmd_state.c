@@ -136,7 +136,10 @@ static int find(session *work, const void *context)
                                 .keeps_blocks = options->shows_blocks,
                                 .has_address = options->has_address,
                                 .address = options->address};
-    heap_batch_hook hook = source_hook(&work->trace);
+    heap_batch_hook hook;
+    status = session_hook(work, &hook);
+    if (status != STATUS_OK)
+        return status;
     ttd_status found = heap_state_find(work->trace.reader, sidecar_use(work, data.at), data.at,
                                        &wishes, &hook, &state, &error);
     if (found != TTD_OK)

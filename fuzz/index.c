@@ -122,7 +122,7 @@ static void write_index(fixture *made)
     target_require(ttd_reader_tie(reader, &derived) == TTD_OK, "tie");
     ttd_writer *writer = open_writer(&made->sidecar, &derived, 65536);
     heap_index_spacing spacing = {.keyframes = 100, .summaries = 60, .summary_blocks = 1};
-    heap_batch_hook hook = {NULL, pass};
+    heap_batch_hook hook = {.batch = pass};
     heap_index_facts facts;
     ttd_error error;
     target_require(heap_index_write(reader, &spacing, &hook, writer, &facts, &error) == TTD_OK,

@@ -4,6 +4,7 @@
 #include "cli/exit.h"
 #include "cli/limits.h"
 #include "cli/message.h"
+#include "symbols/runtime.h"
 
 static bool tell_time(void *context, ttd_position at, char *text)
 {
@@ -42,6 +43,7 @@ int session_open(session *work, const common *options)
     work->has_names = false;
     work->needs_known_patterns = false;
     work->tree = (view_tree){0};
+    map_init(&work->judged);
     view_init(&work->view, &work->options.view, &work->names);
     work->report.view = &work->view;
     work->report.clock = (report_clock){&work->trace, tell_time};
@@ -132,6 +134,34 @@ static bool was_killed(const session *work)
 static bool counts_runtime(const session *work, heap_runtime_told told)
 {
     return told == HEAP_RUNTIME_CUT_SHORT || (told == HEAP_RUNTIME_UNKNOWN && was_killed(work));
+}
+
+/* Innermost frames that tell: those of an allocator's caller in the dynamic linker. */
+enum { JUDGED_FRAMES = 4 };
+
+static bool keeps_stack(void *context, ttd_id stack)
+{
+    session *work = context;
+    frame_list *frames = &work->report.frames;
+    uint32_t judged = map_get(&work->judged, stack, 0);
+    if (judged != MAP_NONE)
+        return judged;
+    ttd_status status = frame_list_begin(frames, &work->names, stack, JUDGED_FRAMES);
+    bool keeps = status == TTD_OK && runtime_is_thread_storage(frames);
+    if (status == TTD_OK)
+        status = map_set(&work->judged, stack, 0, keeps);
+    if (status != TTD_OK)
+        work->report.status = status;
+    return keeps;
+}
+
+int session_hook(session *work, heap_batch_hook *hook)
+{
+    int status = session_names(work, true);
+    *hook = source_hook(&work->trace);
+    if (runtime_has_thread_storage(&work->names))
+        hook->judge = (heap_stack_judge){work, keeps_stack};
+    return status;
 }
 
 int session_runtime(session *work, heap_runtime *runtime, bool is_shown)
@@ -263,6 +293,7 @@ int session_close(session *work, int status, bool keep)
     frame_list_free(&work->report.frames);
     view_tree_free(&work->tree);
     view_free(&work->view);
+    map_free(&work->judged);
     known_close(&work->known);
     definitions_free(&work->names);
     source_close(&work->trace);

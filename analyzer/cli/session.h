@@ -25,6 +25,8 @@ typedef struct session {
     /** May be set before names are read: a pattern that is in no name is an error, since an exit
      * status depends on it; else a warning. */
     bool needs_known_patterns;
+    /** Which stacks session_hook()'s judge was asked about, and what it said. */
+    hash_map judged;
     /** What is left of limits_steps(). */
     uint64_t steps;
     /** As the options say; the tree is built if they ask for one. */
@@ -56,6 +58,12 @@ int session_output(session *work, bool is_long);
 /** Reads names, once, if they are needed, and says which patterns of the options are in none of
  * them. Returns an exit status. */
 int session_names(session *work, bool are_needed);
+
+/**
+ * Sets a hook for a pass that tells apart what the runtimes keep. Reads names. Returns an exit
+ * status.
+ */
+int session_hook(session *work, heap_batch_hook *hook);
 
 /** Says what has failed in work of ours, if anything: memory, or a tree that is too large. Returns
  * an exit status. */

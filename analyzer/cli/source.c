@@ -92,7 +92,7 @@ static ttd_status see_batch(void *context, const ttd_batch *batch)
 
 heap_batch_hook source_hook(source *trace)
 {
-    return (heap_batch_hook){trace, see_batch};
+    return (heap_batch_hook){.context = trace, .batch = see_batch};
 }
 
 static int read_on(source *trace, const heap_batch_hook *hook, bool takes_unsupported)
@@ -174,6 +174,6 @@ static ttd_status define(void *context, const ttd_batch *batch)
 
 int source_define(source *trace, uint32_t kinds, definitions *all)
 {
-    heap_batch_hook hook = {all, define};
+    heap_batch_hook hook = {.context = all, .batch = define};
     return source_read(trace, kinds, &hook);
 }

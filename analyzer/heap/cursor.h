@@ -28,11 +28,20 @@ static inline ttd_position heap_position_before(ttd_position position)
     return position;
 }
 
+/** Tells by the names of a stack what a trace itself does not list. */
+typedef struct heap_stack_judge {
+    void *context;
+    /** Whether the runtimes keep all blocks of a stack; NULL if nobody can tell, or they keep none.
+     * May be asked for the same stack again and again. */
+    bool (*keeps)(void *context, ttd_id stack);
+} heap_stack_judge;
+
 /** Sees every batch that the cursor reads, events before they are applied. */
 typedef struct heap_batch_hook {
     void *context;
     /** Anything but TTD_OK ends the replay with that status. */
     ttd_status (*batch)(void *context, const ttd_batch *batch);
+    heap_stack_judge judge;
 } heap_batch_hook;
 
 typedef struct heap_cursor {

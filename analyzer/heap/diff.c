@@ -81,7 +81,7 @@ ttd_status heap_diff_find(ttd_reader *reader, const heap_keyframes *keyframes, t
                                           HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
     heap_kept kept;
     heap_pass pass = {.hook = NULL};
-    ttd_status status = heap_kept_read(&kept, reader, split, &diff->runtime, error);
+    ttd_status status = heap_kept_read(&kept, reader, split, hook, &diff->runtime, error);
     if (status == TTD_OK)
         status = heap_pass_run_range(&pass, reader, keyframes, from, last, &observer, hook, error);
     if (status == TTD_OK)

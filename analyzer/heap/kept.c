@@ -21,9 +21,11 @@ static ttd_status add_list(heap_kept *kept, heap_runtime *runtime, const ttd_liv
 }
 
 ttd_status heap_kept_read(heap_kept *kept, ttd_reader *reader, heap_split split,
-                          heap_runtime *runtime, ttd_error *error)
+                          const heap_batch_hook *hook, heap_runtime *runtime, ttd_error *error)
 {
     *kept = (heap_kept){.count = 0};
+    if (hook)
+        kept->judge = hook->judge;
     map_init(&kept->addresses);
     runtime->told = HEAP_RUNTIME_UNKNOWN;
     heap_groups_init(&runtime->groups);
@@ -66,12 +68,15 @@ ttd_status heap_kept_decide(heap_kept *kept, heap_cursor *cursor, heap_runtime *
                             heap_kept_function *add, void *context, ttd_error *error)
 {
     ttd_status status = TTD_OK;
-    if (kept->count)
+    bool needs_end = false;
+    for (size_t i = 0; i < kept->count && !needs_end; i++)
+        needs_end = !heap_kept_has_stack(kept, &kept->candidates[i]);
+    if (needs_end)
         status = heap_cursor_seek(cursor, ttd_position_max(), error);
     for (size_t i = 0; i < kept->count && status == TTD_OK; i++) {
         const heap_block *block = &kept->candidates[i];
-        status = is_there(&cursor->replay.live, block) ? heap_groups_add(&runtime->groups, block)
-                                                       : add(context, block);
+        bool stays = heap_kept_has_stack(kept, block) || is_there(&cursor->replay.live, block);
+        status = stays ? heap_groups_add(&runtime->groups, block) : add(context, block);
     }
     return status;
 }

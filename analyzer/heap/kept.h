@@ -21,31 +21,52 @@ typedef struct heap_runtime {
     heap_groups groups;
 } heap_runtime;
 
-/** The addresses that a trace names, and blocks there of which it is open whether they stay. */
+/** The addresses that a trace names, and blocks there of which it is open whether they stay; and
+ * the judge of stacks whose blocks all stay. */
 typedef struct heap_kept {
     hash_map addresses;
     size_t address_count;
     heap_block *candidates;
     size_t count;
     size_t capacity;
+    heap_stack_judge judge;
 } heap_kept;
 
 /**
  * Reads the lists of a trace, which come last in it, from header to header.
  *
  * @param reader   rewound, and left anywhere
+ * @param hook     whose judge is asked; NULL for none
  * @param runtime  set; its groups are empty, and have the split
  * @param kept     release with heap_kept_free(), also on failure
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and others of a reader.
  */
 ttd_status heap_kept_read(heap_kept *kept, ttd_reader *reader, heap_split split,
-                          heap_runtime *runtime, ttd_error *error);
+                          const heap_batch_hook *hook, heap_runtime *runtime, ttd_error *error);
 void heap_kept_free(heap_kept *kept);
 
-/** Whether a runtime keeps a block, if it is still the one at its address at the end. */
-static inline bool heap_kept_may_have(const heap_kept *kept, const heap_block *block)
+/** Whether the address of a block is named. */
+static inline bool heap_kept_names(const heap_kept *kept, const heap_block *block)
 {
     return kept->address_count && map_get(&kept->addresses, block->address, 0) != MAP_NONE;
+}
+
+/** Whether a runtime keeps a block, by the stack that allocated it. */
+static inline bool heap_kept_has_stack(const heap_kept *kept, const heap_block *block)
+{
+    return kept->judge.keeps && kept->judge.keeps(kept->judge.context, block->stack);
+}
+
+/** Whether a runtime keeps a block, if one that is named is still at its address at the end. */
+static inline bool heap_kept_may_have(const heap_kept *kept, const heap_block *block)
+{
+    return heap_kept_names(kept, block) || heap_kept_has_stack(kept, block);
+}
+
+/** Whether there is anything to be told apart. */
+static inline bool heap_kept_is_empty(const heap_kept *kept)
+{
+    return !kept->address_count && !kept->judge.keeps;
 }
 
 /** Takes a block that heap_kept_may_have(). @return TTD_OK, TTD_ERROR_NO_MEMORY. */
@@ -55,7 +76,7 @@ ttd_status heap_kept_defer(heap_kept *kept, const heap_block *block);
 typedef ttd_status heap_kept_function(void *context, const heap_block *block);
 
 /**
- * Decides on all blocks that were deferred; for that the cursor goes to the end, if there are any.
+ * Decides on all blocks that were deferred; for that the cursor goes to the end, if any are named.
  *
  * @return TTD_OK, what `add` returns, and as heap_cursor_seek().
  */

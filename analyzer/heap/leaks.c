@@ -39,7 +39,7 @@ ttd_status heap_leaks_find(ttd_reader *reader, const heap_keyframes *keyframes, 
     leaks->groups.split = split;
     heap_kept kept;
     heap_pass pass = {.hook = NULL};
-    ttd_status status = heap_kept_read(&kept, reader, split, &leaks->runtime, error);
+    ttd_status status = heap_kept_read(&kept, reader, split, hook, &leaks->runtime, error);
     if (status == TTD_OK)
         status = heap_pass_run(&pass, reader, keyframes, at, NULL, hook, error);
     if (status == TTD_OK)

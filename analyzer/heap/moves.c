@@ -196,7 +196,7 @@ ttd_status heap_moves_find(ttd_reader *reader, size_t chains, heap_split split,
     move_finder mover = {.moves = moves, .hook = hook};
     regrowth_init(&mover.regrowths, &moves->regrown, split);
     heap_observer observer = {.context = &mover, .effect = see_effect};
-    heap_batch_hook own = {&mover, see_batch};
+    heap_batch_hook own = {.context = &mover, .batch = see_batch};
     heap_cursor cursor = {0};
     ttd_status status = moves->worst ? TTD_OK : TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK)

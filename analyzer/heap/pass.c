@@ -31,7 +31,7 @@ static ttd_status begin(heap_pass *pass, ttd_reader *reader, const heap_keyframe
 {
     memset(pass, 0, sizeof *pass);
     pass->hook = hook;
-    heap_batch_hook own = {pass, see_batch};
+    heap_batch_hook own = {.context = pass, .batch = see_batch};
     ttd_status status = TTD_OK;
     if (keyframes || ttd_position_compare(at, ttd_position_max()) < 0)
         status = read_losses(pass, reader, error);

@@ -21,8 +21,11 @@ static ttd_status collect(heap_peak_state *found, const heap_kept *kept, const h
     ttd_status status = TTD_OK;
     while (status == TTD_OK && (block = heap_live_each(&replay->live, &cursor)))
         status = add_live(found, kept, block);
-    for (size_t i = 0; i < ended->count && status == TTD_OK; i++)
-        status = heap_groups_add(&found->groups, &ended->blocks[i]);
+    for (size_t i = 0; i < ended->count && status == TTD_OK; i++) {
+        bool is_kept = heap_kept_has_stack(kept, &ended->blocks[i]);
+        status =
+            heap_groups_add(is_kept ? &found->runtime.groups : &found->groups, &ended->blocks[i]);
+    }
     return status;
 }
 
@@ -45,7 +48,8 @@ static ttd_status find(ttd_reader *reader, const heap_batch_hook *hook, heap_pea
                        ttd_error *error)
 {
     heap_kept kept;
-    ttd_status status = heap_kept_read(&kept, reader, found->groups.split, &found->runtime, error);
+    ttd_status status =
+        heap_kept_read(&kept, reader, found->groups.split, hook, &found->runtime, error);
     if (status == TTD_OK)
         status = replay_all(reader, &kept, hook, found, error);
     heap_kept_free(&kept);

@@ -41,7 +41,8 @@ static ttd_status collect(heap_state *state, heap_kept *kept, const heap_live *l
 }
 
 static ttd_status begin(heap_state *state, heap_kept *kept, ttd_reader *reader,
-                        const heap_state_wishes *wishes, ttd_error *error)
+                        const heap_state_wishes *wishes, const heap_batch_hook *hook,
+                        ttd_error *error)
 {
     memset(state, 0, sizeof *state);
     *kept = (heap_kept){.count = 0};
@@ -50,7 +51,7 @@ static ttd_status begin(heap_state *state, heap_kept *kept, ttd_reader *reader,
     for (size_t i = 0; i < HEAP_TABLES; i++)
         state->tables.by[i].has_stacks |= wishes->has_stacks_in_tables;
     return wishes->tells_runtime
-               ? heap_kept_read(kept, reader, wishes->split, &state->runtime, error)
+               ? heap_kept_read(kept, reader, wishes->split, hook, &state->runtime, error)
                : TTD_OK;
 }
 
@@ -58,7 +59,7 @@ static ttd_status begin(heap_state *state, heap_kept *kept, ttd_reader *reader,
 static bool takes_sums(const heap_state_wishes *wishes, const heap_kept *kept)
 {
     return wishes->split == HEAP_SPLIT_NONE && !wishes->has_stacks_in_tables &&
-           !wishes->keeps_blocks && !wishes->has_address && !kept->address_count;
+           !wishes->keeps_blocks && !wishes->has_address && heap_kept_is_empty(kept);
 }
 
 /* What there is to be told when the pass is where it should be. */
@@ -85,7 +86,7 @@ ttd_status heap_state_find(ttd_reader *reader, const heap_keyframes *keyframes, 
 {
     heap_kept kept;
     heap_pass pass = {.hook = NULL};
-    ttd_status status = begin(state, &kept, reader, wishes, error);
+    ttd_status status = begin(state, &kept, reader, wishes, hook, error);
     heap_tables *sums = takes_sums(wishes, &kept) ? &state->tables : NULL;
     if (status == TTD_OK)
         status = heap_pass_run_sums(&pass, reader, keyframes, at, sums, hook, error);

@@ -93,3 +93,36 @@ size_t runtime_main_of(const frame_list *list)
     }
     return list->count;
 }
+
+/* Functions of the dynamic linker that allocate for a thread, on its creation or its first use of a
+ * variable. */
+static const char *const storage[] = {
+    "_dl_allocate_tls",   "__GI__dl_allocate_tls", "allocate_dtv",  "_dl_resize_dtv",
+    "allocate_dtv_entry", "tls_get_addr_tail",     "__tls_get_addr"};
+
+static bool is_storage_name(ttd_string name)
+{
+    for (size_t i = 0; i < sizeof storage / sizeof storage[0]; i++) {
+        if (equals(name, storage[i]))
+            return true;
+    }
+    return false;
+}
+
+bool runtime_has_thread_storage(const definitions *all)
+{
+    for (size_t i = 0; i < all->frame_count; i++) {
+        if (is_storage_name(definitions_text(all, all->frames[i].function)))
+            return true;
+    }
+    return false;
+}
+
+bool runtime_is_thread_storage(const frame_list *list)
+{
+    for (size_t i = 0; i < list->count && runtime_has_module(list->items[i].module); i++) {
+        if (is_storage_name(list->items[i].symbol))
+            return true;
+    }
+    return false;
+}

@@ -22,6 +22,15 @@ bool runtime_has_function(ttd_string canonical, bool *is_mixed);
 /** Whether a frame is the program's main(). */
 bool runtime_is_main(const frame *item);
 
+/** Whether names that are known are of the dynamic linker's code for thread-local storage. */
+bool runtime_has_thread_storage(const definitions *all);
+
+/**
+ * Whether a block with these innermost frames is thread-local storage: the C library allocates it
+ * with a thread, and keeps it until that has ended and was joined.
+ */
+bool runtime_is_thread_storage(const frame_list *list);
+
 /** The index of the outermost main() in a list, or its count if there is none. */
 size_t runtime_main_of(const frame_list *list);
 

@@ -141,7 +141,7 @@ static heap_index_facts write_index(sample *made, const heap_index_spacing *spac
     derived.flags |= TTD_TRACE_DERIVED;
     cr_assert_eq(ttd_reader_tie(made->reader, &derived), TTD_OK);
     ttd_writer *writer = open_writer(&made->sidecar, &derived, NULL);
-    heap_batch_hook hook = {&made->batches, pass};
+    heap_batch_hook hook = {.context = &made->batches, .batch = pass};
     heap_index_facts facts;
     ttd_error error;
     bool has_unknown = !heap_model_pick(3);
@@ -217,7 +217,7 @@ static void visit_all(sample *made, heap_cursor *cursor)
 static size_t check_cursor(sample *made, const heap_keyframes *keyframes)
 {
     heap_cursor cursor;
-    heap_batch_hook hook = {&made->batches, pass};
+    heap_batch_hook hook = {.context = &made->batches, .batch = pass};
     made->batches = 0;
     cr_assert_eq(heap_cursor_init(&cursor, made->reader, HEAP_CURSOR_KINDS, keyframes, NULL, &hook),
                  TTD_OK);
