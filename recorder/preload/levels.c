@@ -76,7 +76,9 @@ static void record_held(struct thread *outer)
         return;
     struct thread *level = outer->inner;
     bool is_taken = take(level, (uintptr_t)__builtin_frame_address(0));
-    if (held->is_captured) {
+    if (held->block == 0)
+        ; /* a signal handler has done so meanwhile */
+    else if (held->is_captured) {
         record_acquisition(level, held->call.operation, &held->stack, held->call.operands,
                            held->call.count);
     } else if (is_ready(level)) {
@@ -180,6 +182,8 @@ bool level_begins(struct thread *level, unsigned operation, const struct unwind_
         level->is_silent = true;
         return false;
     }
+    if (level->outer != NULL && level->outer->held.is_captured) /* by what captures again now */
+        record_held(level->outer);
     return thread_record(level, operation, caller, operands, count);
 }
 
