@@ -50,8 +50,11 @@ def launched(recorder):
 
 class Signals(Recording):
     def start(self, *command):
+        # As a shell does it, a process group of its own: the system does not stop one that has
+        # no parent in the session outside of it, as the test's own may be.
         recorder = subprocess.Popen([RECORDER, '-q', '-o', self.trace, '--', *command],
-                                    stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
+                                    stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True,
+                                    process_group=0)
         self.addCleanup(self.end, recorder)
         return recorder
 
