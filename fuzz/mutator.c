@@ -89,6 +89,13 @@ static void mutate_header(uint8_t *data, size_t size, unsigned *seed)
     chunk_edit_seal_header(data + at);
 }
 
+/** Another identifier of the trace, which chooses what some targets do. */
+static void mutate_identity(uint8_t *data, size_t size, unsigned *seed)
+{
+    if (size >= TTD_HEADER_SIZE)
+        ttd_put64(data + TTD_HEADER_TRACE_ID, UINT64_C(1) + draw(seed));
+}
+
 /** Drops a chunk, or puts it in a second time. */
 static size_t mutate_order(uint8_t *data, size_t size, size_t max_size, unsigned *seed)
 {
@@ -109,14 +116,20 @@ static size_t mutate_order(uint8_t *data, size_t size, size_t max_size, unsigned
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
 {
-    switch (draw(&seed) % 8) {
+    switch (draw(&seed) % 16) {
     case 0:
-        return LLVMFuzzerMutate(data, size, max_size);
     case 1:
+        return LLVMFuzzerMutate(data, size, max_size);
+    case 2:
+    case 3:
         mutate_header(data, size, &seed);
         return size;
-    case 2:
+    case 4:
+    case 5:
         size = mutate_order(data, size, max_size, &seed);
+        break;
+    case 6:
+        mutate_identity(data, size, &seed);
         break;
     default:
         size = mutate_payload(data, size, max_size, &seed);

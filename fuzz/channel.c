@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whatever recorded programs write into the memory that they share with the collector, and whenever
+ * they do: it comes to an end, and each trace that it leaves is closed, intact, and has the events
+ * that were counted. An input is a list of what is written, in rounds; the collector looks between
+ * them.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collect/collector.h"
+#include "collect/messages.h"
+#include "target.h"
+
+/* Of each table, so many entries are written to. */
+enum { SLOTS = 4, CHUNKS = 6, CHILDREN = 2, PIDS = CHILDREN + 3, ROUNDS_MAX = 64 };
+
+enum { STEP_ROUND, STEP_PROCESS, STEP_THREAD, STEP_CHUNK, STEP_RECORD, STEP_WORD, STEP_END, STEPS };
+
+typedef struct script {
+    const uint8_t *at;
+    const uint8_t *end;
+} script;
+
+static char directory[PATH_MAX];
+static char output[PATH_MAX + 16];
+static pid_t children[CHILDREN];
+
+/* Of the run that is under way. */
+static script writes;
+static struct collector work;
+static volatile sig_atomic_t is_over;
+static unsigned rounds;
+static uint64_t events_closed;
+
+/* ---- What the collector finds beside it ---- */
+
+void message(const char *format, ...)
+{
+    (void)format;
+}
+
+void messages_share(void)
+{
+}
+
+bool message_is_first(enum message_kind kind, int reason)
+{
+    (void)kind;
+    (void)reason;
+    return false;
+}
+
+void message_error(const char *path, const ttd_error *error)
+{
+    (void)path;
+    (void)error;
+}
+
+void finishers_init(struct finishers *finishers)
+{
+    *finishers = (struct finishers){.names = NULL};
+}
+
+void finishers_free(struct finishers *finishers)
+{
+    (void)finishers;
+}
+
+void finishers_prepare(struct finishers *finishers, struct trace *trace)
+{
+    (void)finishers;
+    (void)trace;
+}
+
+bool finishers_have_room(struct finishers *finishers)
+{
+    (void)finishers;
+    return true;
+}
+
+/* Without names: the files that modules name are none of this target's. */
+void finishers_take(struct finishers *finishers, struct trace *trace, const ttd_end *end)
+{
+    (void)finishers;
+    if (trace->created) {
+        target_require(trace->writer != NULL, trace->error.what ? trace->error.what : "a writer");
+        ttd_status status = ttd_writer_close(trace->writer, end, &trace->error);
+        target_require(status == TTD_OK, "a trace is closed");
+        trace->writer = NULL;
+        events_closed += trace->events;
+    }
+    trace_free(trace);
+}
+
+void finishers_wait(struct finishers *finishers, const volatile sig_atomic_t *interrupts)
+{
+    (void)finishers;
+    (void)interrupts;
+}
+
+/* ---- What is written ---- */
+
+static uint64_t take_byte(void)
+{
+    return writes.at < writes.end ? *writes.at++ : 0;
+}
+
+/* A number that is small, or of any size: the first byte says which. */
+static uint64_t take_number(void)
+{
+    uint64_t first = take_byte(), number = 0;
+    if (first < 0xF0)
+        return first;
+    if (first == 0xFF)
+        return UINT64_MAX - take_byte();
+    for (uint64_t i = 0; i <= (first & 7); i++)
+        number = number << 8 | take_byte();
+    return number;
+}
+
+static struct channel_view *view(void)
+{
+    return &work.host.view;
+}
+
+/* Every other chunk is a large one. */
+static uint32_t chunk_index(uint64_t number)
+{
+    uint32_t entry = (uint32_t)(number % CHUNKS);
+    return entry == 0 ? CHANNEL_NONE : entry % 2 ? entry : CHANNEL_SMALL_CHUNKS + entry;
+}
+
+/* A process that is running, one that is not, the collector, and one that was there before. */
+static uint32_t choose_pid(uint64_t number)
+{
+    number %= PIDS;
+    if (number < CHILDREN)
+        return (uint32_t)children[number];
+    return number == CHILDREN ? (uint32_t)work.launched : number == CHILDREN + 1 ? 1 : 0x3FFFFF;
+}
+
+static void write_process(void)
+{
+    uint64_t number = take_byte() % (2 * SLOTS);
+    uint32_t index = 1 + (uint32_t)(number % SLOTS);
+    struct process_slot *slot =
+        channel_process(view(), number < SLOTS ? index : channel_copy(index));
+    slot->pid = choose_pid(take_byte());
+    slot->parent_pid = choose_pid(take_byte());
+    slot->parent = (uint32_t)take_number();
+    slot->flags = (uint32_t)take_byte();
+    slot->notes = (uint32_t)take_byte();
+    slot->sequence = take_number();
+    slot->clock = take_number();
+    slot->parent_sequence = take_number();
+    slot->parent_steps = take_number();
+    slot->log = chunk_index(take_byte());
+    slot->lost = take_number();
+    slot->command_size = (uint32_t)take_number();
+    slot->directory_size = (uint32_t)take_number();
+    for (unsigned i = 0; i < 16; i++)
+        slot->command[i] = (char)take_byte();
+    slot->state = (uint32_t)take_number();
+    work.host.channel->free_processes.used = (uint32_t)(take_byte() + 1);
+}
+
+static void write_thread(void)
+{
+    struct thread_slot *slot = channel_thread(view(), 1 + (uint32_t)(take_byte() % SLOTS));
+    slot->tid = (uint32_t)take_number();
+    slot->within = (uint32_t)take_byte();
+    slot->first = chunk_index(take_byte());
+    slot->sequence = take_number();
+    slot->pending = take_number();
+    slot->in_release = (uint32_t)take_byte();
+    slot->lost[take_byte() % LOSS_COUNTERS] = take_number();
+    slot->state = (uint32_t)(take_byte() % 8 | take_byte() << SLOT_PROCESS);
+    work.host.channel->free_threads.used = (uint32_t)(take_byte() + 1);
+}
+
+static void write_chunk(void)
+{
+    uint32_t index = chunk_index(take_byte());
+    if (index == CHANNEL_NONE)
+        return;
+    struct chunk *chunk = channel_chunk(view(), index);
+    chunk->committed = (uint32_t)take_number();
+    chunk->next = chunk_index(take_byte());
+    chunk->counts = (uint32_t)take_byte();
+}
+
+/* Appends a record whose parts belong together, as far as the input wants that. */
+static void write_record(void)
+{
+    uint32_t index = chunk_index(take_byte());
+    if (index == CHANNEL_NONE)
+        return;
+    struct chunk *chunk = channel_chunk(view(), index);
+    unsigned operation = (unsigned)take_byte(), flags = (unsigned)take_byte();
+    unsigned kept = (unsigned)take_byte(), added = (unsigned)take_byte() % 16;
+    const struct call_shape *shape = &call_shapes[operation];
+    uint32_t at = chunk->committed / 8 % (channel_chunk_words(index) - 64);
+    unsigned words = 1 + (flags & RECORD_SEQUENCE ? 1 : 0) + (flags & RECORD_CLOCK ? 1 : 0) +
+                     (shape->kind == CALL_UNKNOWN ? 9 : shape->operands) + added;
+    chunk->data[at] = record_head(operation, flags & 3, kept, added, words + (flags >> 6));
+    for (unsigned i = 1; i < words; i++)
+        chunk->data[at + i] = take_number();
+    chunk->committed = 8 * (at + words);
+}
+
+/* A word anywhere in the header, behind what is said only once, or in a chunk. */
+static void write_word(void)
+{
+    uint64_t where = take_byte(), at = take_number(), value = take_number();
+    uint32_t index = chunk_index(where);
+    if (index != CHANNEL_NONE) {
+        channel_chunk(view(), index)->data[at % channel_chunk_words(index)] = value;
+        return;
+    }
+    uint32_t *header = (uint32_t *)work.host.channel;
+    size_t words = sizeof *work.host.channel / sizeof *header;
+    header[at % words] = (uint32_t)value;
+}
+
+/* Up to the end of the round. */
+static void write_round(void)
+{
+    while (writes.at < writes.end && !work.launched_done) {
+        switch (take_byte() % STEPS) {
+        case STEP_PROCESS:
+            write_process();
+            break;
+        case STEP_THREAD:
+            write_thread();
+            break;
+        case STEP_CHUNK:
+            write_chunk();
+            break;
+        case STEP_RECORD:
+            write_record();
+            break;
+        case STEP_WORD:
+            write_word();
+            break;
+        case STEP_END:
+            work.launched_done = take_byte() % 4 == 0;
+            break;
+        default:
+            return;
+        }
+    }
+}
+
+/* Comes between two looks of the collector. */
+bool finishers_step(struct finishers *finishers)
+{
+    (void)finishers;
+    write_round();
+    work.host.channel->attention++;
+    is_over = is_over || writes.at == writes.end || ++rounds == ROUNDS_MAX;
+    return true;
+}
+
+/* ---- A run ---- */
+
+static void end_children(void)
+{
+    for (int i = 0; i < CHILDREN; i++)
+        kill(children[i], SIGKILL);
+    rmdir(directory);
+}
+
+static void prepare(void)
+{
+    static const char *const places[] = {"/dev/shm", "/tmp"};
+    for (unsigned i = 0; i < 2 && !*output; i++) {
+        snprintf(directory, sizeof directory, "%s/fuzz_channel.XXXXXX", places[i]);
+        if (mkdtemp(directory))
+            snprintf(output, sizeof output, "%s/trace", directory);
+    }
+    target_require(*output, "a directory");
+    for (int i = 0; i < CHILDREN; i++) {
+        children[i] = fork();
+        target_require(children[i] >= 0, "a process");
+        if (children[i] == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (;;)
+                pause();
+        }
+    }
+    atexit(end_children);
+}
+
+static void close_host(struct host *host)
+{
+    for (size_t i = 0; i < CHANNEL_WINDOWS; i++) {
+        char *window = atomic_load(&host->view.windows[i]);
+        if (window)
+            munmap(window, CHANNEL_WINDOW);
+    }
+    if (host->probe >= 0)
+        close(host->probe);
+    close(host->memfd);
+}
+
+static bool wants_stop(void)
+{
+    return false;
+}
+
+static void stop(int number)
+{
+    (void)number;
+}
+
+static void collect(void)
+{
+    static volatile sig_atomic_t done;
+    ttd_error error;
+    work = (struct collector){.launched = getpid(), .command = "program"};
+    target_require(host_open(&work.host, 0) == 0, "a channel");
+    target_require(collector_open(&work, output, &error), "a collector");
+    work.done = &done;
+    work.wants_stop = wants_stop;
+    work.stop = stop;
+    rounds = 0;
+    events_closed = 0;
+    is_over = 0;
+    write_round();
+    collector_run(&work, &is_over);
+    target_require(work.processes.count == 0, "all processes are ended");
+    collector_close(&work);
+    close_host(&work.host);
+}
+
+static uint64_t check_file(const char *path)
+{
+    ttd_input input;
+    ttd_verdict verdict;
+    target_require(ttd_input_file(path, NULL, &input, NULL) == TTD_OK, "a file");
+    ttd_status status = ttd_verify(&input, NULL, NULL, NULL, &verdict, NULL);
+    target_require(status == TTD_OK && verdict.ok, "a trace is intact");
+    return verdict.events;
+}
+
+/* All files are those of traces, and intact; they are removed. */
+static void check_files(void)
+{
+    uint64_t events = 0;
+    DIR *files = opendir(directory);
+    struct dirent *entry;
+    target_require(files != NULL, "the directory");
+    while ((entry = readdir(files))) {
+        char path[PATH_MAX + 300];
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
+        events += check_file(path);
+        unlink(path);
+    }
+    closedir(files);
+    target_require(events == events_closed, "the events that were counted");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!*output)
+        prepare();
+    writes = (script){data, data + size};
+    collect();
+    check_files();
+    return 0;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whatever is in a trace, every command line ends with a documented status, what it writes is what
+ * its format says, and nothing is left open. The identifier of the trace, which no analysis looks
+ * at, chooses the command line: so an input is a trace like those of all targets.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "cli/command.h"
+#include "cli/exit.h"
+#include "cli/limits.h"
+#include "layout.h"
+#include "target.h"
+#include "well_formed.h"
+
+#define PATH_SIZE      256
+#define ARGUMENTS_MAX  24
+#define ERROR_EXITCODE 77
+
+/* In sanitizers, if there are any: where reports go. */
+__attribute__((weak)) void __sanitizer_set_report_fd(void *descriptor);
+
+/* ---- Command lines ---- */
+
+static const command *const commands[] = {
+    &command_info,      &command_events,    &command_leaks,    &command_state,
+    &command_history,   &command_peak,      &command_diff,     &command_hot,
+    &command_temporary, &command_lifetimes, &command_timeline, &command_fragmentation,
+    &command_moves,     &command_errors,    &command_verify,   &command_recover,
+    &command_index};
+
+static const char *const moments[] = {"start", "end",  "50%", "#3",    "+1us",
+                                      "+0.5s", "FF:1", "1:0", "FF:4+", NULL};
+static const char *const numbers[] = {"0", "1", "2", "7", "100", "99999", NULL};
+static const char *const sizes[] = {"0", "1-", "8-100", "4K+1M", "0x10", NULL};
+static const char *const addresses[] = {"0x1000", "0x1000-0x200000", "0+1T", "4096-", NULL};
+static const char *const patterns[] = {"*", "main", "*a*", "lib*.so", "ma?n", NULL};
+static const char *const actions[] = {"Alloc", "Free", "Alloc,Free", "ReAlloc,Destroy", NULL};
+static const char *const threads[] = {"1", "2", "os:100", "os:0x7d1", NULL};
+static const char *const heaps[] = {"1", "0x20", "main", NULL};
+static const char *const stacks[] = {"1", "9", "main", "*", NULL};
+static const char *const keys[] = {"stack", "function", "file", "module", "thread", "heap", NULL};
+static const char *const shapes[] = {"top-down", "bottom-up", NULL};
+static const char *const quadrants[] = {"aifi", "aifo", "aofi", "aofo", NULL};
+static const char *const orders[] = {"calls", "bytes", "lifetime", NULL};
+static const char *const plots[] = {"live", "allocations", "allocated", NULL};
+static const char *const axes[] = {"time", "position", NULL};
+static const char *const memories[] = {"1M", "64M", "1G", NULL};
+static const char *const exitcodes[] = {"77", NULL};
+static const char *const gaps[] = {"1", "16", "4K", NULL};
+static const char *const flag[] = {NULL};
+
+/* An option with what may follow, and which commands have it: by name, by what they share, or all.
+ */
+typedef struct choice {
+    const char *name;
+    const char *const *values;
+    const char *commands;
+    unsigned shares;
+} choice;
+
+#define ALL ~0u
+
+static const choice choices[] = {
+    {"--at", moments, " leaks state fragmentation ", 0},
+    {"--from", moments, " events diff ", 0},
+    {"--to", moments, " events diff ", 0},
+    {"--action", actions, " events ", 0},
+    {"--thread", threads, " events ", 0},
+    {"--heap", heaps, " events ", 0},
+    {"--address", addresses, " events state history ", 0},
+    {"--size", sizes, " events history ", 0},
+    {"--stack", stacks, " events ", 0},
+    {"--stacks", flag, " events ", 0},
+    {"--parameters", flag, " events ", 0},
+    {"--limit", numbers, " events history fragmentation errors ", COMMAND_GROUPS},
+    {"--gap", gaps, " fragmentation ", 0},
+    {"--over", axes, " timeline ", 0},
+    {"--points", numbers, " timeline ", 0},
+    {"--plot", plots, " timeline ", 0},
+    {"--changes", flag, " diff ", 0},
+    {"--quadrant", quadrants, " diff ", 0},
+    {"--remember", numbers, " errors ", 0},
+    {"--error-exitcode", exitcodes, NULL, COMMAND_KNOWN},
+    {"--fail-on-growth", flag, NULL, COMMAND_KNOWN},
+    {"--chains", numbers, " moves ", 0},
+    {"--sort", orders, " hot ", 0},
+    {"--steps", numbers, " temporary ", 0},
+    {"--group", flag, " info ", 0},
+    {"--blocks", flag, " state ", 0},
+    {"--show-runtime", flag, " leaks state peak diff ", 0},
+    {"--by", keys, NULL, COMMAND_GROUPS},
+    {"--tree", shapes, NULL, COMMAND_GROUPS},
+    {"--depth", numbers, NULL, COMMAND_GROUPS},
+    {"--skip", patterns, NULL, COMMAND_GROUPS},
+    {"--include", patterns, " events ", COMMAND_FILTERS},
+    {"--exclude", patterns, " events ", COMMAND_FILTERS},
+    {"--full-stacks", flag, NULL, ALL},
+    {"--no-index", flag, NULL, ALL},
+    {"--no-pager", flag, NULL, ALL},
+    {"--max-memory", memories, NULL, ALL},
+};
+
+typedef struct line {
+    const command *which;
+    const char *format;
+    int count;
+    char *arguments[ARGUMENTS_MAX + 1];
+    bool makes_index;
+} line;
+
+/* Paths in a directory of this process alone. */
+static char directory[PATH_SIZE];
+static char trace_path[PATH_SIZE + 16];
+static char index_path[PATH_SIZE + 16];
+static char output_path[PATH_SIZE + 16];
+
+static unsigned draw(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (unsigned)(*state >> 33);
+}
+
+static void add(line *to, const char *argument)
+{
+    union {
+        const char *text;
+        char *argument;
+    } as = {argument};
+    to->arguments[to->count++] = as.argument;
+}
+
+static const char *draw_value(const char *const *values, uint64_t *state)
+{
+    size_t count = 0;
+    while (values[count])
+        count++;
+    return values[draw(state) % count];
+}
+
+static bool has_option(const line *to, const choice *option)
+{
+    char name[32];
+    snprintf(name, sizeof name, " %s ", to->which->name);
+    return option->shares == ALL || option->shares & to->which->shares ||
+           (option->commands && strstr(option->commands, name));
+}
+
+static void add_options(line *to, uint64_t *state)
+{
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        if (!has_option(to, &choices[i]) || draw(state) % 4 || to->count + 8 > ARGUMENTS_MAX)
+            continue;
+        add(to, choices[i].name);
+        if (*choices[i].values)
+            add(to, draw_value(choices[i].values, state));
+    }
+}
+
+static line draw_line(uint64_t state)
+{
+    static const char *const formats[] = {"text", "json", "csv", "folded"};
+    line result = {.which = commands[draw(&state) % (sizeof commands / sizeof *commands)]};
+    add(&result, result.which->name);
+    result.format = formats[draw(&state) % (result.which->shares & COMMAND_GROUPS ? 4 : 3)];
+    add(&result, "--format");
+    add(&result, result.format);
+    bool makes_file = result.which == &command_recover;
+    if (makes_file || draw(&state) % 16 == 0) {
+        add(&result, "--output");
+        add(&result, output_path);
+    }
+    result.makes_index = draw(&state) % 8 == 0;
+    add_options(&result, &state);
+    add(&result, trace_path);
+    if (result.which == &command_diff && draw(&state) % 2)
+        add(&result, trace_path);
+    return result;
+}
+
+/* ---- Running one ---- */
+
+/* What descriptors 1 and 2 lead to meanwhile, and lead to otherwise. */
+static int captured[2] = {-1, -1};
+static int outside[2] = {-1, -1};
+
+static void redirect(const int to[2])
+{
+    dup2(to[0], STDOUT_FILENO);
+    dup2(to[1], STDERR_FILENO);
+}
+
+static void require(bool holds, const char *what, const line *of)
+{
+    if (holds)
+        return;
+    redirect(outside);
+    for (int i = 0; i < of->count; i++)
+        fprintf(stderr, "%s ", of->arguments[i]);
+    fputc('\n', stderr);
+    target_require(0, what);
+}
+
+static void remove_files(void)
+{
+    unlink(trace_path);
+    unlink(index_path);
+    unlink(output_path);
+}
+
+static void remove_directory(void)
+{
+    remove_files();
+    rmdir(directory);
+}
+
+static void prepare(void)
+{
+    static const char *const places[] = {"/dev/shm", "/tmp"};
+    for (unsigned i = 0; i < 2 && !*trace_path; i++) {
+        snprintf(directory, sizeof directory, "%s/fuzz_commands.XXXXXX", places[i]);
+        if (!mkdtemp(directory))
+            continue;
+        snprintf(trace_path, sizeof trace_path, "%s/trace", directory);
+        snprintf(index_path, sizeof index_path, "%s/trace.idx", directory);
+        snprintf(output_path, sizeof output_path, "%s/output", directory);
+    }
+    target_require(*trace_path, "a directory");
+    atexit(remove_directory);
+    for (int i = 0; i < 2; i++) {
+        captured[i] = open(output_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        unlink(output_path);
+        outside[i] = fcntl(STDOUT_FILENO + i, F_DUPFD_CLOEXEC, 3);
+        target_require(captured[i] >= 0 && outside[i] >= 0, "descriptors");
+    }
+    if (__sanitizer_set_report_fd)
+        __sanitizer_set_report_fd((void *)(intptr_t)outside[1]);
+}
+
+static void write_trace(const uint8_t *data, size_t size)
+{
+    int descriptor = open(trace_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    target_require(descriptor >= 0 && write(descriptor, data, size) == (ssize_t)size, "a file");
+    close(descriptor);
+}
+
+static int next_descriptor(void)
+{
+    int descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(descriptor);
+    return descriptor;
+}
+
+static int run(const command *which, int count, char **arguments)
+{
+    int before = next_descriptor();
+    optind = 1;
+    redirect(captured);
+    int status = which->run(which, count, arguments);
+    fflush(stdout);
+    redirect(outside);
+    limits_lift();
+    target_require(next_descriptor() == before, "nothing is left open");
+    return status;
+}
+
+static bool may_end(int status, const line *of)
+{
+    bool may_find = of->which == &command_verify || of->which->shares & COMMAND_KNOWN;
+    return (status >= STATUS_OK && status <= STATUS_INTERNAL &&
+            (status != STATUS_FINDINGS || may_find)) ||
+           (status == ERROR_EXITCODE && of->which->shares & COMMAND_KNOWN);
+}
+
+static const char *judge(const char *format, const char *data, size_t size)
+{
+    const char *wrong = well_formed_text(data, size);
+    if (wrong || !format)
+        return wrong;
+    if (size && data[size - 1] != '\n')
+        return "output ends with the end of a line";
+    if (strcmp(format, "text") == 0)
+        return NULL;
+    if (strcmp(format, "json") == 0)
+        return well_formed_json(data, size);
+    return strcmp(format, "csv") == 0 ? well_formed_csv(data, size)
+                                      : well_formed_folded(data, size);
+}
+
+/* Takes what a file has, judges it, and empties it. NULL is for any format, perhaps cut short. */
+static void check_output(int descriptor, const char *format, const line *of)
+{
+    struct stat file;
+    require(fstat(descriptor, &file) == 0, "output", of);
+    size_t size = (size_t)file.st_size;
+    char *data = malloc(size ? size : 1);
+    require(data && pread(descriptor, data, size, 0) == (ssize_t)size, "output", of);
+    const char *wrong = judge(format, data, size);
+    if (wrong) {
+        fwrite(data, 1, size < 2000 ? size : 2000, stderr);
+        require(false, wrong, of);
+    }
+    free(data);
+    require(ftruncate(descriptor, 0) == 0 && lseek(descriptor, 0, SEEK_SET) == 0, "output", of);
+}
+
+static void check(int status, const line *of)
+{
+    require(may_end(status, of), "a documented status", of);
+    /* What fails half-way has begun to write, and says so. */
+    bool has_failed = status >= STATUS_USAGE && status != ERROR_EXITCODE;
+    check_output(captured[0], has_failed ? NULL : of->format, of);
+    check_output(captured[1], "text", of);
+    /* A file is there only when it is complete. */
+    int descriptor = open(output_path, O_RDWR | O_CLOEXEC);
+    if (descriptor >= 0 && of->which != &command_recover && of->which != &command_index)
+        check_output(descriptor, of->format, of);
+    if (descriptor >= 0)
+        close(descriptor);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!*trace_path)
+        prepare();
+    bool has_header = size >= TTD_HEADER_SIZE;
+    line chosen = draw_line(has_header ? ttd_get64(data + TTD_HEADER_TRACE_ID) : 0);
+    write_trace(data, size);
+    if (chosen.makes_index) {
+        char name[] = "index";
+        char *arguments[] = {name, trace_path, NULL};
+        run(&command_index, 2, arguments);
+        check_output(captured[0], "text", &chosen);
+        check_output(captured[1], "text", &chosen);
+    }
+    check(run(chosen.which, chosen.count, chosen.arguments), &chosen);
+    remove_files();
+    return 0;
+}

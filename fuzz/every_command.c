@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs the target of command lines over traces that are given: so many identifiers, and so command
+ * lines, of each that every command meets every format and option.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "support/chunk_edit.h"
+#include "target.h"
+
+#define LINES 500
+
+static uint8_t *read_trace(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    target_require(file && fseek(file, 0, SEEK_END) == 0, path);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    uint8_t *bytes = malloc(*size);
+    target_require(bytes && fread(bytes, 1, *size, file) == *size, path);
+    fclose(file);
+    target_require(*size >= TTD_HEADER_SIZE, "a trace");
+    return bytes;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned count = 0;
+    for (int i = 1; i < argc; i++) {
+        size_t size;
+        uint8_t *bytes = read_trace(argv[i], &size);
+        for (uint64_t id = 1; id <= LINES; id++, count++) {
+            ttd_put64(bytes + TTD_HEADER_TRACE_ID, id);
+            chunk_edit_seal_all(bytes, size);
+            LLVMFuzzerTestOneInput(bytes, size);
+        }
+        free(bytes);
+    }
+    printf("%u command lines\n", count);
+    return count ? 0 : 1;
+}
