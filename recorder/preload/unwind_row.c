@@ -83,6 +83,14 @@ static void restore_rule(struct machine *m, uint64_t reg)
     }
 }
 
+/* What follows changes one of register and offset: there must be both. */
+static void need_cfa_reg(struct machine *m)
+{
+    if (m->row->cfa_is_expr) {
+        cursor_fail(m->c);
+    }
+}
+
 static void set_cfa_reg(struct machine *m, uint64_t reg)
 {
     if (reg >= CFI_RA) {
@@ -193,12 +201,15 @@ static void run_cfa(struct machine *m, unsigned op)
         m->row->cfa_off = narrow(m, factored(m, cursor_sleb(c)));
         break;
     case CFA_DEF_CFA_REGISTER:
+        need_cfa_reg(m);
         set_cfa_reg(m, cursor_uleb(c));
         break;
     case CFA_DEF_CFA_OFFSET:
+        need_cfa_reg(m);
         m->row->cfa_off = narrow(m, (int64_t)cursor_uleb(c));
         break;
     case CFA_DEF_CFA_OFFSET_SF:
+        need_cfa_reg(m);
         m->row->cfa_off = narrow(m, factored(m, cursor_sleb(c)));
         break;
     default: /* CFA_DEF_CFA_EXPRESSION */
