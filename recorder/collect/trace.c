@@ -11,11 +11,26 @@
 
 #include "common/place.h"
 
-/* Remembers why the file could not be continued. What is in it stays. */
+/* What was recorded cannot be, so the program has written over it: then calls may be missing, too.
+ */
+static void tell_damage(struct trace *trace)
+{
+    if (trace->is_damaged)
+        return;
+    trace->is_damaged = true;
+    trace_loss(trace, TTD_LOSS_DAMAGE, TTD_NONE, TTD_UNKNOWN, trace->last, ttd_position_max());
+}
+
+/* Whether something was written. What the writer does not take is left out; after a failure, which
+ * is remembered, the file is not continued, and what is in it stays. */
 static bool trace_check(struct trace *trace, ttd_status status)
 {
     if (status == TTD_OK)
         return true;
+    if (status == TTD_ERROR_ARGUMENT) {
+        tell_damage(trace);
+        return false;
+    }
     trace->error = ttd_writer_error(trace->writer);
     trace->error.status = status;
     ttd_writer_close(trace->writer, NULL, NULL);

@@ -24,6 +24,7 @@ struct trace {
     ttd_position last; /* position of the last event */
     uint64_t clock;    /* wall time of the last event */
     uint64_t events, acquisitions, releases, lost;
+    bool is_damaged; /* something in it could not be written, which it says */
 
     struct stacks stacks;
     struct modules modules;
