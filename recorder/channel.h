@@ -108,6 +108,8 @@ struct process_slot {
     uint64_t clock;           /* at that time */
     uint64_t parent_sequence; /* where in the parent's thread it was forked */
     uint64_t parent_steps;
+    /* The address of a word of the process that holds `sequence` as long as this image runs. */
+    uint64_t mark;
     _Atomic uint32_t free_next;
     _Atomic uint32_t log;  /* first chunk of the process's log */
     _Atomic uint64_t lost; /* calls of threads for which there was no slot */

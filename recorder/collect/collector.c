@@ -48,8 +48,9 @@ static void add_process(struct collector *collector, uint32_t index)
 {
     struct process_slot *slot = channel_process(&collector->host.view, index);
     struct process_slot claim = *slot; /* the program may change it meanwhile */
-    bool launched = collector->first != NULL && claim.pid == (uint32_t)collector->launched;
-    if (!launched && origin_is_impossible(claim.pid, collector->launched_start)) {
+    bool is_own = claim.pid == (uint32_t)collector->launched;
+    bool launched = collector->first != NULL && is_own;
+    if (!is_own && origin_is_impossible(claim.pid, collector->launched_start)) {
         refuse(collector, slot, NULL);
         return;
     }
@@ -64,6 +65,7 @@ static void add_process(struct collector *collector, uint32_t index)
     }
     processes_add(&collector->processes, process);
     process->start = launched ? 0 : claim.clock;
+    process->is_launched = launched;
     if (launched) {
         collector->first = NULL;
         collector->first_attached = true;
@@ -136,12 +138,12 @@ static ttd_end end_of(const struct collector *collector, const struct process *p
 static void end_process(struct collector *collector, size_t index, const ttd_end *end)
 {
     struct process *process = processes_take(&collector->processes, index);
-    if (process->pid == (uint32_t)collector->launched)
+    if (process->is_launched)
         collector->notes |=
             atomic_load(&channel_process(&collector->host.view, process->slot)->notes);
     uint32_t slot = process->slot;
     /* Of a child only now: a shell's is mostly a copy of the shell at first. */
-    if (process->pid != (uint32_t)collector->launched) {
+    if (!process->is_launched) {
         origin_image(process->trace, channel_process(&collector->host.view, slot), NULL);
         group_name_child(channel_process(&collector->host.view, slot), process->trace);
     }
@@ -206,7 +208,8 @@ static uint32_t oldest_unknown(struct collector *collector)
     return oldest;
 }
 
-/* Looks for new processes: really new ones, or new images of known ones, in their order. */
+/* Looks for new processes: really new ones, or new images of known ones, in their order. What an
+ * emulator runs is a process of its own, with the same id. */
 static void find_processes(struct collector *collector)
 {
     uint32_t index;
@@ -214,7 +217,7 @@ static void find_processes(struct collector *collector)
         if ((index = oldest_unknown(collector)) == CHANNEL_NONE)
             return;
         uint32_t pid = channel_process(&collector->host.view, index)->pid;
-        struct process *known = processes_by_pid(&collector->processes, pid);
+        struct process *known = processes_replaced(&collector->processes, pid);
         if (known != NULL)
             exec_process(collector, known, index);
         else

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static int open_pidfd(uint32_t pid)
@@ -12,12 +13,28 @@ static int open_pidfd(uint32_t pid)
     return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
+static void set_slot(struct process *process, uint32_t slot, const struct process_slot *claim)
+{
+    process->slot = slot;
+    process->mark = claim->mark;
+    process->sequence = claim->sequence;
+}
+
+bool process_has_image(const struct process *process)
+{
+    uint64_t word;
+    struct iovec here = {&word, sizeof word};
+    struct iovec there = {(void *)(uintptr_t)process->mark, sizeof word}; /* NOLINT: its memory */
+    return process_vm_readv((pid_t)process->pid, &here, 1, &there, 1, 0) == sizeof word &&
+           word == process->sequence;
+}
+
 struct process *process_new(uint32_t slot, const struct process_slot *claim, struct trace *trace)
 {
     struct process *process = calloc(1, sizeof *process);
     if (process == NULL)
         return NULL;
-    process->slot = slot;
+    set_slot(process, slot, claim);
     process->pid = claim->pid;
     process->pidfd = open_pidfd(claim->pid);
     process->trace = trace;
@@ -183,11 +200,12 @@ void process_drain(struct process *process, struct host *host)
 void process_exec(struct process *process, struct host *host, uint32_t slot)
 {
     process_drain(process, host);
-    ttd_position position = {channel_process(&host->view, slot)->sequence, 0};
+    const struct process_slot *claim = channel_process(&host->view, slot);
+    ttd_position position = {claim->sequence, 0};
     trace_unload_all(process->trace, position);
     process->dead = false;
     process->notes = 0;
-    process->slot = slot;
+    set_slot(process, slot, claim);
     process->log = (struct stream){0};
     process->has_log_next = false;
     trace_new_heap(process->trace, position, TTD_NONE);

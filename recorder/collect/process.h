@@ -49,10 +49,12 @@ struct queued {
 
 struct process {
     uint32_t slot;
-    uint64_t start; /* the clock when it began: its wall times count from there */
+    uint64_t mark, sequence; /* of the slot: see process_has_image() */
+    uint64_t start;          /* the clock when it began: its wall times count from there */
     uint32_t pid;
     int pidfd;
     uint64_t next_prepare, next_names; /* when its names are looked up again, and written */
+    bool is_launched;                  /* its trace is that which was asked for */
     bool is_gone;                      /* by processes_poll() */
     bool exited;                       /* as `end` says */
     bool dead;                         /* nothing more will be published */
@@ -82,6 +84,13 @@ static inline uint64_t process_time(const struct process *process, uint64_t cloc
     time = time < INT64_MAX ? time : INT64_MAX;
     return time - time % CLOCK_UNIT_NS;
 }
+
+/*
+ * Whether the image of a program that has claimed the slot still runs. It does not once the process
+ * has executed another one; but emulators run a second one beside themselves, which attaches, too.
+ * False as well where the system does not tell.
+ */
+bool process_has_image(const struct process *process);
 
 /*
  * The process has a new image, in another slot: the old one's heap, modules and threads end.

@@ -24,6 +24,14 @@ struct process *processes_by_pid(const struct processes *processes, uint32_t pid
     return NULL;
 }
 
+struct process *processes_replaced(const struct processes *processes, uint32_t pid)
+{
+    for (size_t i = 0; i < processes->count; i++)
+        if (processes->items[i]->pid == pid && !process_has_image(processes->items[i]))
+            return processes->items[i];
+    return NULL;
+}
+
 const struct process *processes_parent(const struct processes *processes,
                                        const struct process_slot *slot)
 {

@@ -21,6 +21,8 @@ void processes_free(struct processes *processes);
 /* NULL if there is none. `slot` may be any number. */
 struct process *processes_by_slot(const struct processes *processes, uint32_t slot);
 struct process *processes_by_pid(const struct processes *processes, uint32_t pid);
+/* One whose image has been replaced by another one: see process_has_image(). */
+struct process *processes_replaced(const struct processes *processes, uint32_t pid);
 
 /* The one that started the process of `slot`, or forked it; NULL if it is not recorded. */
 const struct process *processes_parent(const struct processes *processes,

@@ -66,8 +66,10 @@ static uint32_t wait_for_slot(void)
     atomic_fetch_add(&channel->slot_waiters, 1);
     for (uint64_t end = sys_clock() + SLOT_WAIT_NS;;) {
         uint32_t freed = atomic_load(&channel->slots_freed);
+        atomic_store(&channel_is_short, false);
         index = take_slot();
-        if (index != CHANNEL_NONE || collector_is_gone() || sys_clock() >= end)
+        if (index != CHANNEL_NONE || atomic_load(&channel_is_short) || collector_is_gone() ||
+            sys_clock() >= end)
             break;
         collector_wake();
         sys_call6(SYS_futex, (long)&channel->slots_freed, FUTEX_WAIT, freed, (long)&once, 0, 0);
@@ -108,6 +110,8 @@ uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uin
     atomic_store(&slot->notes, 0);
     atomic_store(&slot->log, CHANNEL_NONE);
     atomic_store(&slot->lost, 0);
+    target_on->mark = slot->sequence;
+    slot->mark = (uintptr_t)&target_on->mark;
     describe(slot);
     atomic_store_explicit(&slot->state, SLOT_READY, memory_order_release);
     return index;

@@ -98,6 +98,8 @@ struct on_page {
     uint32_t on;
     /* The collector has refused this process: it is not to begin again. */
     uint32_t refused;
+    /* The `sequence` of the process's slot, whose `mark` leads here. */
+    uint64_t mark;
 };
 
 extern struct channel *target_channel;
@@ -118,6 +120,9 @@ struct thread *target_enter_slow(uintptr_t frame, uint64_t base);
 
 /* Maps the header of the channel that `path` opens. False if it is none. */
 bool channel_attach(const char *path);
+
+/* Set when a window could not be mapped: to wait for what lies there is of no use. */
+extern _Atomic bool channel_is_short;
 
 /* Maps what a busy process with more threads and children will need, while that can be done. */
 void channel_map_ahead(void);

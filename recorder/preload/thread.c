@@ -108,8 +108,9 @@ static uint32_t sleep_for_chunk(uint32_t full, size_t words)
     atomic_fetch_add(&channel->waiters, 1);
     for (int i = 0; i < WAIT_TIMES; i++) {
         uint32_t freed = atomic_load(&channel->freed);
+        atomic_store(&channel_is_short, false);
         index = take_chunk(full, words);
-        if (index != CHANNEL_NONE)
+        if (index != CHANNEL_NONE || atomic_load(&channel_is_short))
             break;
         if (collector_is_gone())
             atomic_store(&channel->stopped, 1);

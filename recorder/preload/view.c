@@ -17,6 +17,7 @@ enum { AHEAD = 64 };
 
 struct channel *target_channel;
 struct channel_view target_view;
+_Atomic bool channel_is_short;
 
 /* Names the file, for systems that cannot do without. */
 static char channel_path[96];
@@ -62,8 +63,8 @@ static char *map_again(uint64_t offset)
 {
     long address =
         sys_call6(SYS_mremap, (long)target_channel, 0, CHANNEL_WINDOW, MREMAP_MAYMOVE, 0, 0);
-    if (is_error(address))
-        return NULL;
+    if (is_error(address)) /* emulators do not know how */
+        return map_by_path(offset);
     if (sys_call6(SYS_remap_file_pages, address, CHANNEL_WINDOW, 0, (long)(offset / CHANNEL_PAGE),
                   0, 0) == 0)
         return (char *)address;
@@ -75,8 +76,10 @@ char *channel_map(struct channel_view *view, uint32_t index)
 {
     char *known = NULL;
     char *window = process_is_confined ? NULL : map_again((uint64_t)index * CHANNEL_WINDOW);
-    if (window == NULL)
+    if (window == NULL) {
+        atomic_store(&channel_is_short, true);
         return NULL;
+    }
     sys_call3(SYS_madvise, (long)window, CHANNEL_WINDOW, MADV_DONTDUMP);
     if (atomic_compare_exchange_strong(&view->windows[index], &known, window))
         return window;

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""An emulator and the program that it runs are in one process: each has a trace of its own."""
+
+import shutil
+import time
+import unittest
+
+from support import Recording, analyze, program
+
+EMULATOR = shutil.which('qemu-x86_64')
+
+
+@unittest.skipUnless(EMULATOR, 'there is no qemu-x86_64')
+class Emulation(Recording):
+    def guests(self, name):
+        return list(self.directory.glob(f'trace.bin.*.{name}'))
+
+    def test_both_are_recorded(self):
+        begin = time.monotonic()
+        result = self.record(EMULATOR, program('leaks_c'))
+        taken = time.monotonic() - begin
+        self.assertEqual(result.returncode, 0, result.stderr)
+        own = self.directory / 'native.bin'
+        self.record(program('leaks_c'), options=['-o', str(own)])
+        guests = self.guests('leaks_c')
+        self.assertEqual(len(guests), 1, list(self.directory.iterdir()))
+        emulator, guest = analyze('info', self.trace), analyze('info', guests[0])
+        self.assertEqual(emulator['trace']['process_id'], guest['trace']['process_id'])
+        self.assertEqual((emulator['lost_events'], guest['lost_events']), (0, 0))
+        self.assertGreater(emulator['events'], guest['events'])
+        native = analyze('info', own)
+        for key in ('allocs', 'frees', 'reallocs', 'bytes_requested', 'end_reason', 'end_code'):
+            self.assertEqual(guest[key], native[key], key)
+        for trace in (self.trace, guests[0]):
+            self.assertEqual(analyze('verify', trace)['problems'], [])
+        self.assertLess(taken, 30)  # what cannot be mapped is not waited for, a minute each time
+
+    def test_execute(self):
+        """What is executed replaces the emulator as well as its program."""
+        self.assertEqual(self.record(EMULATOR, program('exec_chain'), '2').returncode, 0)
+        allocations = 0
+        for trace in self.directory.iterdir():
+            info = analyze('info', trace)
+            self.assertEqual(info['lost_events'], 0, trace)
+            self.assertEqual(analyze('verify', trace)['problems'], [])
+            allocations += sum(event['action'] == 'Alloc' and event['size'] == 77777
+                               for event in analyze('events', trace))
+        self.assertEqual(allocations, 3 * 200)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
