@@ -3,18 +3,11 @@
 
 #include <sys/wait.h>
 
+#include "launched.h"
 #include "messages.h"
 #include "origin.h"
 #include "runtime.h"
-
-#define FLUSH_NS   UINT64_C(1000000000)
-#define REAP_NS    UINT64_C(500000000)
-#define PREPARE_NS UINT64_C(50000000)
-/* One trace at a time gets the names that are known, each of them so often: it takes milliseconds
-   in which nothing is collected. */
-#define NAMES_NS         UINT64_C(10000000)
-#define NAMES_EACH_NS    UINT64_C(250000000)
-#define PREPARE_AGAIN_NS UINT64_C(1000000000)
+#include "upkeep.h"
 
 enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20, UNHELD_LOOKS = 10 };
 
@@ -77,47 +70,11 @@ static void add_process(struct collector *collector, uint32_t index)
         origin_image(trace, &claim, collector->command);
 }
 
-static void reap_launched(struct collector *collector)
-{
-    int status;
-    while (!collector->launched_done &&
-           waitpid(collector->launched, &status, WNOHANG | WUNTRACED | WCONTINUED) > 0) {
-        collector->launched_stop = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
-        if (WIFSTOPPED(status) || WIFCONTINUED(status))
-            continue;
-        collector->launched_status = status;
-        *collector->done = collector->launched_done = true;
-    }
-}
-
-static bool others_run(const struct collector *collector)
-{
-    for (size_t i = 0; i < collector->processes.count; i++) {
-        uint32_t pid = collector->processes.items[i]->pid;
-        if (pid != (uint32_t)collector->launched && origin_is_running(pid))
-            return true;
-    }
-    return false;
-}
-
-/* Stops where the launched program has, so that who started us sees it; all that was published is
- * in the files then. Nobody collects meanwhile, so not while others run, unless that is asked for.
- */
-static void follow_stop(struct collector *collector)
-{
-    if (collector->launched_stop == 0 || (others_run(collector) && !collector->wants_stop()))
-        return;
-    for (size_t i = 0; i < collector->processes.count; i++)
-        trace_flush(collector->processes.items[i]->trace);
-    collector->stop(collector->launched_stop);
-    collector->launched_stop = 0;
-}
-
 static bool has_exited(struct collector *collector, const struct process *process)
 {
     if (process->pid != (uint32_t)collector->launched)
         return process->is_gone;
-    reap_launched(collector);
+    launched_reap(collector);
     return collector->launched_done;
 }
 
@@ -270,61 +227,6 @@ static size_t collect(struct collector *collector)
     return taken;
 }
 
-/* Names take a while: they are looked up while the program runs; again at once when there are twice
- * as many addresses, and later when there are more. A process that lives for a moment only is not
- * worth another one. */
-static void prepare(struct collector *collector, struct process *process, uint64_t now)
-{
-    struct trace *trace = process->trace;
-    size_t count = trace->modules.frame_count;
-    bool is_old = now > process->start && now - process->start >= PREPARE_NS;
-    bool has_more = count > 2 * trace->frames_prepared ||
-                    (count > trace->frames_prepared && now >= process->next_prepare);
-    if (trace->writer == NULL || !is_old || !has_more)
-        return;
-    finishers_prepare(&collector->finishers, trace);
-    process->next_prepare = now + PREPARE_AGAIN_NS;
-}
-
-/* Writes the names that are known to the next trace that is due. */
-static void write_names(struct collector *collector, uint64_t now)
-{
-    size_t count = collector->processes.count;
-    for (size_t i = 0; i < count; i++) {
-        size_t index = (collector->names_turn + i) % count;
-        struct process *process = collector->processes.items[index];
-        if (process->next_names > now)
-            continue;
-        process->next_names = now + NAMES_EACH_NS;
-        trace_write_known_names(process->trace, collector->finishers.names);
-        collector->names_turn = index + 1;
-        return;
-    }
-}
-
-static void maintain(struct collector *collector, uint64_t now)
-{
-    if (now >= collector->next_prepare) {
-        for (size_t i = 0; i < collector->processes.count; i++)
-            prepare(collector, collector->processes.items[i], now);
-        collector->next_prepare = now + PREPARE_NS;
-    }
-    if (now >= collector->next_names) {
-        write_names(collector, now);
-        collector->next_names = now + NAMES_NS;
-    }
-    if (now >= collector->next_flush) {
-        for (size_t i = 0; i < collector->processes.count; i++)
-            trace_flush(collector->processes.items[i]->trace);
-        collector->next_flush = now + FLUSH_NS;
-    }
-    if (now >= collector->next_reap) {
-        for (size_t i = 0; i < collector->processes.count; i++)
-            process_reap_threads(collector->processes.items[i], &collector->host);
-        collector->next_reap = now + REAP_NS;
-    }
-}
-
 static void detach_all(struct collector *collector)
 {
     ttd_end end = {.reason = TTD_END_DETACHED};
@@ -357,15 +259,15 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         uint64_t now = host_tick(&collector->host);
         uint32_t attention = atomic_load(&collector->host.channel->attention);
         size_t taken = collect(collector);
-        maintain(collector, now);
-        reap_launched(collector); /* also when it was never attached */
+        upkeep(collector, now);
+        launched_reap(collector); /* also when it was never attached */
         reap_processes(collector);
         bool finishes = finishers_step(&collector->finishers);
         if (collector->launched_done && collector->processes.count == 0 && !is_awaited(collector))
             break;
         idle = taken != 0 || finishes ? 0 : idle + 1;
         if (idle > 0)
-            follow_stop(collector);
+            launched_follow_stop(collector);
         host_sleep(&collector->host, attention, idle < IDLE_ROUNDS ? SLEEP_BUSY_MS : SLEEP_IDLE_MS);
     }
     collector->left_alone = host_is_held(&collector->host);

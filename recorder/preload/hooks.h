@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every hook of an allocation function does before and after the real call. Hooks are compiled
- * with frame pointers, for unwind_here().
+ * The steps of every hook before and after the real call. Hooks are compiled with frame pointers,
+ * for unwind_here().
  */
 #ifndef TTD_PRELOAD_HOOKS_H
 #define TTD_PRELOAD_HOOKS_H
 
 #include "real.h"
-#include "target.h"
+#include "levels.h"
 
-/* First in each hook: unwinders tell us when they leave its frame. */
+/* First in each hook: unwinders call level_personality() when they unwind its frame. */
 #define HOOK_FRAME() __asm__ volatile(".cfi_personality 0x1b, level_personality")
 
 int level_personality(int version, int actions, uint64_t language, void *exception, void *context);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "sys.h"
-#include "target.h"
+#include "thread.h"
 #include "unwind_mem.h"
 
 enum { MODULES_MAX = 16384, PATH_BYTES_MAX = 4096 };

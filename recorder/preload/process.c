@@ -13,7 +13,7 @@
 
 #include "real.h"
 #include "sys.h"
-#include "target.h"
+#include "levels.h"
 #include "unwind_mem.h"
 
 static struct on_page nothing_on;

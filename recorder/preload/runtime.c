@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "sys.h"
-#include "target.h"
+#include "levels.h"
 
 enum { WAIT_MS = 500, KERNEL_SIGNALS = 64 };
 

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "upkeep.h"
+
+#define FLUSH_NS         UINT64_C(1000000000)
+#define REAP_NS          UINT64_C(500000000)
+#define PREPARE_NS       UINT64_C(50000000)
+#define PREPARE_AGAIN_NS UINT64_C(1000000000)
+/* One trace at a time gets its known names: it takes milliseconds in which nothing is collected. */
+#define NAMES_NS      UINT64_C(10000000)
+#define NAMES_EACH_NS UINT64_C(250000000)
+
+/* Has the names of the process's trace looked up: at once when it has twice as many addresses as
+ * the last time, later when it has more. Not for a process that has just begun: most end at once.
+ */
+static void prepare(struct collector *collector, struct process *process, uint64_t now)
+{
+    struct trace *trace = process->trace;
+    size_t count = trace->modules.frame_count;
+    bool is_old = now > process->start && now - process->start >= PREPARE_NS;
+    bool has_more = count > 2 * trace->frames_prepared ||
+                    (count > trace->frames_prepared && now >= process->next_prepare);
+    if (trace->writer == NULL || !is_old || !has_more)
+        return;
+    finishers_prepare(&collector->finishers, trace);
+    process->next_prepare = now + PREPARE_AGAIN_NS;
+}
+
+/* Writes the known names into the next trace that is due. */
+static void write_names(struct collector *collector, uint64_t now)
+{
+    size_t count = collector->processes.count;
+    for (size_t i = 0; i < count; i++) {
+        size_t index = (collector->names_turn + i) % count;
+        struct process *process = collector->processes.items[index];
+        if (process->next_names > now)
+            continue;
+        process->next_names = now + NAMES_EACH_NS;
+        trace_write_known_names(process->trace, collector->finishers.names);
+        collector->names_turn = index + 1;
+        return;
+    }
+}
+
+void upkeep(struct collector *collector, uint64_t now)
+{
+    if (now >= collector->next_prepare) {
+        for (size_t i = 0; i < collector->processes.count; i++)
+            prepare(collector, collector->processes.items[i], now);
+        collector->next_prepare = now + PREPARE_NS;
+    }
+    if (now >= collector->next_names) {
+        write_names(collector, now);
+        collector->next_names = now + NAMES_NS;
+    }
+    if (now >= collector->next_flush) {
+        for (size_t i = 0; i < collector->processes.count; i++)
+            trace_flush(collector->processes.items[i]->trace);
+        collector->next_flush = now + FLUSH_NS;
+    }
+    if (now >= collector->next_reap) {
+        for (size_t i = 0; i < collector->processes.count; i++)
+            process_reap_threads(collector->processes.items[i], &collector->host);
+        collector->next_reap = now + REAP_NS;
+    }
+}
