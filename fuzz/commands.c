@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "capture.h"
 #include "cli/command.h"
 #include "cli/exit.h"
 #include "cli/limits.h"
@@ -22,9 +23,6 @@
 #define PATH_SIZE      256
 #define ARGUMENTS_MAX  24
 #define ERROR_EXITCODE 77
-
-/* In sanitizers, if there are any: where reports go. */
-__attribute__((weak)) void __sanitizer_set_report_fd(void *descriptor);
 
 /* ---- Command lines ---- */
 
@@ -115,11 +113,9 @@ typedef struct line {
     bool makes_index;
 } line;
 
-/* Paths in a directory of this process alone. */
-static char directory[PATH_SIZE];
-static char trace_path[PATH_SIZE + 16];
-static char index_path[PATH_SIZE + 16];
-static char output_path[PATH_SIZE + 16];
+static char trace_path[PATH_SIZE];
+static char index_path[PATH_SIZE];
+static char output_path[PATH_SIZE];
 
 static unsigned draw(uint64_t *state)
 {
@@ -186,21 +182,10 @@ static line draw_line(uint64_t state)
 
 /* ---- Running one ---- */
 
-/* What descriptors 1 and 2 lead to meanwhile, and lead to otherwise. */
-static int captured[2] = {-1, -1};
-static int outside[2] = {-1, -1};
-
-static void redirect(const int to[2])
-{
-    dup2(to[0], STDOUT_FILENO);
-    dup2(to[1], STDERR_FILENO);
-}
-
 static void require(bool holds, const char *what, const line *of)
 {
     if (holds)
         return;
-    redirect(outside);
     for (int i = 0; i < of->count; i++)
         fprintf(stderr, "%s ", of->arguments[i]);
     fputc('\n', stderr);
@@ -214,33 +199,12 @@ static void remove_files(void)
     unlink(output_path);
 }
 
-static void remove_directory(void)
-{
-    remove_files();
-    rmdir(directory);
-}
-
 static void prepare(void)
 {
-    static const char *const places[] = {"/dev/shm", "/tmp"};
-    for (unsigned i = 0; i < 2 && !*trace_path; i++) {
-        snprintf(directory, sizeof directory, "%s/fuzz_commands.XXXXXX", places[i]);
-        if (!mkdtemp(directory))
-            continue;
-        snprintf(trace_path, sizeof trace_path, "%s/trace", directory);
-        snprintf(index_path, sizeof index_path, "%s/trace.idx", directory);
-        snprintf(output_path, sizeof output_path, "%s/output", directory);
-    }
-    target_require(*trace_path, "a directory");
-    atexit(remove_directory);
-    for (int i = 0; i < 2; i++) {
-        captured[i] = open(output_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        unlink(output_path);
-        outside[i] = fcntl(STDOUT_FILENO + i, F_DUPFD_CLOEXEC, 3);
-        target_require(captured[i] >= 0 && outside[i] >= 0, "descriptors");
-    }
-    if (__sanitizer_set_report_fd)
-        __sanitizer_set_report_fd((void *)(intptr_t)outside[1]);
+    const char *directory = capture_directory();
+    snprintf(trace_path, sizeof trace_path, "%s/trace", directory);
+    snprintf(index_path, sizeof index_path, "%s/trace.idx", directory);
+    snprintf(output_path, sizeof output_path, "%s/output", directory);
 }
 
 static void write_trace(const uint8_t *data, size_t size)
@@ -259,12 +223,10 @@ static int next_descriptor(void)
 
 static int run(const command *which, int count, char **arguments)
 {
+    capture_begin();
     int before = next_descriptor();
-    optind = 1;
-    redirect(captured);
     int status = which->run(which, count, arguments);
-    fflush(stdout);
-    redirect(outside);
+    capture_end();
     limits_lift();
     target_require(next_descriptor() == before, "nothing is left open");
     return status;
@@ -293,21 +255,39 @@ static const char *judge(const char *format, const char *data, size_t size)
                                       : well_formed_folded(data, size);
 }
 
-/* Takes what a file has, judges it, and empties it. NULL is for any format, perhaps cut short. */
+/* NULL is for any format, perhaps cut short. */
+static void require_format(const char *format, const char *data, size_t size, const line *of)
+{
+    const char *wrong = judge(format, data, size);
+    if (!wrong)
+        return;
+    fwrite(data, 1, size < 2000 ? size : 2000, stderr);
+    require(false, wrong, of);
+}
+
 static void check_output(int descriptor, const char *format, const line *of)
 {
-    struct stat file;
-    require(fstat(descriptor, &file) == 0, "output", of);
-    size_t size = (size_t)file.st_size;
-    char *data = malloc(size ? size : 1);
-    require(data && pread(descriptor, data, size, 0) == (ssize_t)size, "output", of);
-    const char *wrong = judge(format, data, size);
-    if (wrong) {
-        fwrite(data, 1, size < 2000 ? size : 2000, stderr);
-        require(false, wrong, of);
-    }
+    size_t size;
+    char *data = capture_take(descriptor, &size);
+    require_format(format, data, size, of);
     free(data);
-    require(ftruncate(descriptor, 0) == 0 && lseek(descriptor, 0, SEEK_SET) == 0, "output", of);
+}
+
+/* A file is there only when it is complete. */
+static void check_file(const line *of)
+{
+    struct stat status;
+    int file = open(output_path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return;
+    require(fstat(file, &status) == 0, "output", of);
+    size_t size = (size_t)status.st_size;
+    char *data = malloc(size + 1);
+    require(data && read(file, data, size) == (ssize_t)size, "output", of);
+    close(file);
+    if (of->which != &command_recover && of->which != &command_index)
+        require_format(of->format, data, size, of);
+    free(data);
 }
 
 static void check(int status, const line *of)
@@ -315,14 +295,9 @@ static void check(int status, const line *of)
     require(may_end(status, of), "a documented status", of);
     /* What fails half-way has begun to write, and says so. */
     bool has_failed = status >= STATUS_USAGE && status != ERROR_EXITCODE;
-    check_output(captured[0], has_failed ? NULL : of->format, of);
-    check_output(captured[1], "text", of);
-    /* A file is there only when it is complete. */
-    int descriptor = open(output_path, O_RDWR | O_CLOEXEC);
-    if (descriptor >= 0 && of->which != &command_recover && of->which != &command_index)
-        check_output(descriptor, of->format, of);
-    if (descriptor >= 0)
-        close(descriptor);
+    check_output(STDOUT_FILENO, has_failed ? NULL : of->format, of);
+    check_output(STDERR_FILENO, "text", of);
+    check_file(of);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -336,8 +311,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         char name[] = "index";
         char *arguments[] = {name, trace_path, NULL};
         run(&command_index, 2, arguments);
-        check_output(captured[0], "text", &chosen);
-        check_output(captured[1], "text", &chosen);
+        check_output(STDOUT_FILENO, "text", &chosen);
+        check_output(STDERR_FILENO, "text", &chosen);
     }
     check(run(chosen.which, chosen.count, chosen.arguments), &chosen);
     remove_files();

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An argument of a command line is taken as a whole, and means what a second reader finds in it, or
+ * is refused; what is taken leaves nothing undefined. The first byte of an input says what is read.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "cli/command.h"
+#include "cli/exit.h"
+#include "cli/filter.h"
+#include "cli/limits.h"
+#include "cli/moment.h"
+#include "target.h"
+#include "well_formed.h"
+
+enum { TEXT_MAX = 256, ARGUMENTS_MAX = 24 };
+
+/* ---- Numbers, by a second reader ---- */
+
+__extension__ typedef unsigned __int128 wide;
+
+static int digit_of(char c, unsigned base)
+{
+    static const char digits[] = "0123456789abcdef";
+    char lower = c >= 'A' && c <= 'F' ? (char)(c - 'A' + 'a') : c;
+    const char *at = lower ? strchr(digits, lower) : NULL;
+    return at && at - digits < (int)base ? (int)(at - digits) : -1;
+}
+
+/* Reads as many digits as there are; false if there are none, or they are too many. */
+static bool read_digits(const char **typed, wide *number)
+{
+    bool is_hex = (*typed)[0] == '0' && ((*typed)[1] | 0x20) == 'x';
+    unsigned base = is_hex ? 16 : 10;
+    *typed += is_hex ? 2 : 0;
+    const char *begin = *typed;
+    for (*number = 0; digit_of(**typed, base) >= 0; ++*typed) {
+        *number = *number * base + (unsigned)digit_of(**typed, base);
+        if (*number > UINT64_MAX)
+            return false;
+    }
+    return *typed > begin;
+}
+
+static bool read_size(const char **typed, wide *number)
+{
+    if (!read_digits(typed, number))
+        return false;
+    const char *unit = **typed ? strchr("KkMmGgTt", **typed) : NULL;
+    if (!unit)
+        return true;
+    ++*typed;
+    for (long i = 0; i <= (unit - strchr("KkMmGgTt", 'K')) / 2; i++)
+        *number *= 1024;
+    return *number <= UINT64_MAX;
+}
+
+static bool read_range(const char *typed, wide *first, wide *last)
+{
+    if (!read_size(&typed, first))
+        return false;
+    *last = *first;
+    char kind = *typed;
+    if (!kind)
+        return true;
+    typed++;
+    if (kind == '-' && !*typed) {
+        *last = UINT64_MAX;
+        return true;
+    }
+    if ((kind != '-' && kind != '+') || !read_size(&typed, last) || *typed)
+        return false;
+    if (kind == '-')
+        return *last >= *first;
+    *last += *first - 1;
+    return *last >= *first && *last <= UINT64_MAX;
+}
+
+static void try_numbers(const char *typed)
+{
+    uint64_t number = 7;
+    number_range range = {7, 7};
+    wide first, last;
+    const char *end = typed;
+    bool is_number = read_digits(&end, &first) && !*end;
+    target_require(number_parse(typed, &number) == is_number, "a number");
+    target_require(number == (is_number ? (uint64_t)first : 7), "its value");
+    end = typed;
+    number = 7;
+    bool is_size = read_size(&end, &first) && !*end;
+    target_require(number_parse_size(typed, &number) == is_size, "a size");
+    target_require(number == (is_size ? (uint64_t)first : 7), "its value");
+    bool is_range = read_range(typed, &first, &last);
+    target_require(number_parse_range(typed, &range) == is_range, "a range");
+    target_require(range.first == (is_range ? (uint64_t)first : 7), "where it begins");
+    target_require(range.last == (is_range ? (uint64_t)last : 7), "where it ends");
+}
+
+/* ---- Positions ---- */
+
+/* The same in another way; false if that cannot be exact. */
+static bool write_moment(const moment *when, char typed[TEXT_MAX])
+{
+    switch (when->kind) {
+    case MOMENT_START:
+        return snprintf(typed, TEXT_MAX, "start") > 0;
+    case MOMENT_END:
+        return snprintf(typed, TEXT_MAX, "end") > 0;
+    case MOMENT_POSITION:
+        typed[ttd_position_format(when->position, typed)] = '\0';
+        return true;
+    case MOMENT_EVENT:
+        return snprintf(typed, TEXT_MAX, "#0x%" PRIx64, when->event) > 0;
+    case MOMENT_PERCENT:
+        return snprintf(typed, TEXT_MAX, "%.17g%%", when->percent) > 0;
+    case MOMENT_TIME:
+    default:
+        snprintf(typed, TEXT_MAX, "+%" PRIu64 "ns", when->time);
+        return when->time < UINT64_C(1) << 53;
+    }
+}
+
+static void try_moment(const char *typed)
+{
+    moment when = {.kind = MOMENT_EVENT, .event = 7}, again;
+    char other[TEXT_MAX];
+    if (!moment_parse(typed, &when)) {
+        target_require(when.kind == MOMENT_EVENT && when.event == 7, "what is refused is left");
+        return;
+    }
+    target_require(when.kind != MOMENT_PERCENT || (when.percent >= 0 && when.percent <= 100),
+                   "a percentage");
+    target_require(when.kind != MOMENT_POSITION || ttd_position_is_valid(when.position),
+                   "a position");
+    if (!write_moment(&when, other))
+        return;
+    target_require(moment_parse(other, &again), "what is written can be read");
+    target_require(again.kind == when.kind && again.event == when.event &&
+                       again.percent == when.percent && again.time == when.time &&
+                       ttd_position_compare(again.position, when.position) == 0,
+                   "the same moment");
+}
+
+/* ---- Filters ---- */
+
+static const ttd_event events[] = {
+    {.action = TTD_ACTION_ALLOC, .address = 0x1000, .size = 16, .result = 1},
+    {.action = TTD_ACTION_FREE, .base_address = 0x1000, .thread = 1, .heap = 1, .stack = 1},
+    {.action = TTD_ACTION_REALLOC, .address = UINT64_MAX, .size = UINT64_MAX, .thread = UINT32_MAX},
+    {.action = TTD_ACTION_DESTROY, .heap = UINT32_MAX, .stack = UINT32_MAX},
+};
+
+/* Lines: the first letter of each says which part of a filter it is. */
+static bool add_part(filter *wanted, const char *typed)
+{
+    switch (*typed) {
+    case 'a':
+        return filter_add_actions(wanted, typed + 1);
+    case 't':
+        return filter_set_thread(wanted, typed + 1);
+    case 'h':
+        return filter_set_heap(wanted, typed + 1);
+    case 'p':
+        return filter_add_address(wanted, typed + 1);
+    case 's':
+        return filter_set_size(wanted, typed + 1);
+    case 'k':
+        return filter_set_stack(wanted, typed + 1);
+    default:
+        return false;
+    }
+}
+
+static void try_filter(char *typed)
+{
+    filter wanted;
+    definitions names;
+    filter_init(&wanted);
+    definitions_init(&names);
+    bool is_taken = true;
+    for (char *part = strtok(typed, "\n"); part && is_taken; part = strtok(NULL, "\n"))
+        is_taken = add_part(&wanted, part);
+    for (size_t i = 0; is_taken && i < sizeof events / sizeof *events; i++) {
+        bool passes = filter_passes(&wanted, &names, &events[i]);
+        target_require(!passes || !wanted.actions || wanted.actions >> events[i].action & 1,
+                       "actions are those that are wanted");
+        target_require(!passes || !wanted.has_size || number_in_range(events[i].size, wanted.size),
+                       "sizes are those that are wanted");
+        target_require(passes == filter_passes(&wanted, &names, &events[i]), "asked again");
+    }
+    for (filter_name part = 0; is_taken && part < FILTER_NAMES; part++) {
+        bool is_known;
+        target_require(filter_knows(&wanted, &names, part, &is_known) == TTD_OK, "a look-up");
+    }
+    filter_free(&wanted);
+    definitions_free(&names);
+}
+
+/* ---- Whole command lines ---- */
+
+static const struct option own_options[] = {{"at", required_argument, NULL, OPTION_FIRST},
+                                            {"blocks", no_argument, NULL, OPTION_FIRST + 1},
+                                            {NULL, 0, NULL, 0}};
+
+static bool take(void *context, int option, const char *argument)
+{
+    unsigned *taken = context;
+    moment when;
+    *taken += 1;
+    return option != OPTION_FIRST || moment_parse(argument, &when);
+}
+
+static const char help[] = "Usage: ttdanalyze test [OPTIONS] TRACE\n"
+                           "\n"
+                           "      --at POSITION  where\n"
+                           "      --blocks       which\n" COMMAND_COMMON_HELP;
+
+static void check_said(int status)
+{
+    size_t sizes[3];
+    for (int i = STDOUT_FILENO; i <= STDERR_FILENO; i++) {
+        char *said = capture_take(i, &sizes[i]);
+        const char *wrong = well_formed_text(said, sizes[i]);
+        target_require(!wrong, wrong);
+        free(said);
+    }
+    target_require((status == STATUS_USAGE) == (sizes[STDERR_FILENO] > 0),
+                   "a refusal has a reason");
+    target_require((status == STATUS_OK) == (sizes[STDOUT_FILENO] > 0), "help and version");
+}
+
+static void try_line(char *typed)
+{
+    static const unsigned shares[] = {0, COMMAND_FILTERS, COMMAND_VIEWS,
+                                      COMMAND_VIEWS | COMMAND_KNOWN};
+    char name[] = "test";
+    char *arguments[ARGUMENTS_MAX + 2] = {name};
+    command which = {.name = "test", .help = help, .shares = shares[*typed & 3]};
+    int count = 1;
+    for (char *part = *typed ? strtok(typed + 1, "\n") : NULL; part && count <= ARGUMENTS_MAX;
+         part = strtok(NULL, "\n"))
+        arguments[count++] = part;
+    common result;
+    unsigned taken = 0;
+    /* It remembers letters of the line before. */
+    optind = 0;
+    getopt(1, arguments, "");
+    capture_begin();
+    int status = command_options_pair(&result, &which, count, arguments, own_options, take, &taken);
+    capture_end();
+    limits_lift();
+    target_require(status == -1 || status == STATUS_OK || status == STATUS_USAGE, "a status");
+    target_require(status != -1 || (result.trace && result.format && result.view.limit), "options");
+    target_require((int)taken < count, "as many options as there are");
+    check_said(status);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char typed[TEXT_MAX] = "";
+    size_t length = size > 1 ? size - 1 : 0;
+    if (length > TEXT_MAX - 1)
+        length = TEXT_MAX - 1;
+    if (length)
+        memcpy(typed, data + 1, length);
+    /* In a block of its size, so that reading past the end is found out. */
+    char *exact = (char *)target_copy((const uint8_t *)typed, strlen(typed) + 1);
+    switch (size ? data[0] & 3 : 0) {
+    case 0:
+        try_numbers(exact);
+        break;
+    case 1:
+        try_moment(exact);
+        break;
+    case 2:
+        try_filter(exact);
+        break;
+    default:
+        try_line(exact);
+        break;
+    }
+    free(exact);
+    return 0;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "capture.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "target.h"
+
+/* In sanitizers, if there are any: where reports go. */
+__attribute__((weak)) void __sanitizer_set_report_fd(void *descriptor);
+
+static char directory[64];
+
+/* By descriptor: what it leads to meanwhile, and otherwise. */
+static int captured[3];
+static int outside[3];
+
+static void remove_directory(void)
+{
+    rmdir(directory);
+}
+
+const char *capture_directory(void)
+{
+    static const char *const places[] = {"/dev/shm", "/tmp"};
+    static bool is_made;
+    for (unsigned i = 0; i < 2 && !is_made; i++) {
+        snprintf(directory, sizeof directory, "%s/fuzz.XXXXXX", places[i]);
+        is_made = mkdtemp(directory) != NULL;
+    }
+    target_require(is_made, "a directory");
+    return directory;
+}
+
+static void prepare(void)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/captured", capture_directory());
+    for (int i = STDOUT_FILENO; i <= STDERR_FILENO; i++) {
+        captured[i] = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        outside[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
+        target_require(captured[i] >= 0 && outside[i] >= 0, "descriptors");
+        unlink(path);
+    }
+    atexit(remove_directory);
+    if (__sanitizer_set_report_fd)
+        __sanitizer_set_report_fd((void *)(intptr_t)outside[STDERR_FILENO]);
+}
+
+static void redirect(const int to[3])
+{
+    fflush(stdout);
+    dup2(to[STDOUT_FILENO], STDOUT_FILENO);
+    dup2(to[STDERR_FILENO], STDERR_FILENO);
+}
+
+void capture_begin(void)
+{
+    if (!captured[STDERR_FILENO])
+        prepare();
+    redirect(captured);
+}
+
+void capture_end(void)
+{
+    redirect(outside);
+}
+
+char *capture_take(int descriptor, size_t *size)
+{
+    struct stat file;
+    int from = captured[descriptor];
+    target_require(fstat(from, &file) == 0, "output");
+    *size = (size_t)file.st_size;
+    char *data = malloc(*size + 1);
+    target_require(data && pread(from, data, *size, 0) == (ssize_t)*size, "output");
+    data[*size] = '\0';
+    target_require(ftruncate(from, 0) == 0 && lseek(from, 0, SEEK_SET) == 0, "output");
+    return data;
+}
