@@ -9,7 +9,8 @@
  *
  * The file is sparse and has room for far more than one process needs. Each process maps it in
  * windows, and only those that it uses: what the recorder takes of its address space, and of memory
- * that it may lock, is in proportion to its threads and to what they have not had collected.
+ * that it may lock, is in proportion to its threads and to what they have not had collected. The
+ * first few entries of each table lie in the first window: most processes need no other one.
  *
  * Positions. `sequence` is the number of the newest fragment. A thread whose own fragment is the
  * newest just counts a step; otherwise it takes the next number. Whatever happens after another
@@ -36,7 +37,7 @@
 #include <ttdtrace/model.h>
 
 #define CHANNEL_MAGIC   UINT64_C(0x314c4e4843445454) /* "TTDCHNL1" */
-#define CHANNEL_VERSION 2u
+#define CHANNEL_VERSION 3u
 
 /* Names the channel to processes that start: a path that opens the memfd. */
 #define CHANNEL_ENV "TTDRECORD_CHANNEL"
@@ -59,6 +60,10 @@ enum {
     CHANNEL_SMALL_CHUNKS = CHANNEL_THREADS + CHANNEL_SLOTS,
     CHANNEL_LARGE_CHUNKS = CHANNEL_SMALL_CHUNKS + CHANNEL_BACKLOG,
     CHANNEL_CHUNKS = CHANNEL_SMALL_CHUNKS + CHANNEL_LARGE_CHUNKS, /* small ones first */
+    /* Entries in the first window, of processes, threads and small chunks. */
+    CHANNEL_NEAR_PROCESSES = 12,
+    CHANNEL_NEAR_THREADS = 64,
+    CHANNEL_NEAR_CHUNKS = 48,
     CHANNEL_NONE = 0, /* indexes of chunks and processes in fields count from 1 */
 };
 
@@ -186,9 +191,14 @@ struct channel {
 };
 
 /* Where things are in the file. Nothing lies across the border of two windows. */
-#define CHANNEL_PAGE         4096
-#define CHANNEL_WINDOW       (256 * 1024)
-#define CHANNEL_PROCESSES_AT UINT64_C(4096) /* a page for each, with its copy */
+#define CHANNEL_PAGE              4096
+#define CHANNEL_WINDOW            (256 * 1024)
+#define CHANNEL_NEAR_PROCESSES_AT UINT64_C(4096)
+#define CHANNEL_NEAR_THREADS_AT                                                                    \
+    (CHANNEL_NEAR_PROCESSES_AT + CHANNEL_NEAR_PROCESSES * UINT64_C(4096))
+#define CHANNEL_NEAR_CHUNKS_AT (CHANNEL_WINDOW - CHANNEL_NEAR_CHUNKS * (uint64_t)CHANNEL_SMALL_SIZE)
+/* These have room for all entries, and do not use that of the near ones. */
+#define CHANNEL_PROCESSES_AT (uint64_t) CHANNEL_WINDOW /* a page for each, with its copy */
 #define CHANNEL_THREADS_AT                                                                         \
     CHANNEL_WINDOWS_UP(CHANNEL_PROCESSES_AT + CHANNEL_PROCESSES * UINT64_C(4096))
 #define CHANNEL_SMALL_AT                                                                           \
@@ -200,7 +210,11 @@ struct channel {
 #define CHANNEL_WINDOWS_UP(size) (((size) + CHANNEL_WINDOW - 1) / CHANNEL_WINDOW * CHANNEL_WINDOW)
 #define CHANNEL_WINDOWS          (CHANNEL_SIZE / CHANNEL_WINDOW)
 
-_Static_assert(sizeof(struct channel) <= CHANNEL_PROCESSES_AT, "the tables are behind the header");
+_Static_assert(sizeof(struct channel) <= CHANNEL_NEAR_PROCESSES_AT,
+               "the tables are behind the header");
+_Static_assert(CHANNEL_NEAR_THREADS_AT + CHANNEL_NEAR_THREADS * sizeof(struct thread_slot) <=
+                   CHANNEL_NEAR_CHUNKS_AT,
+               "all that is near has room in a window");
 _Static_assert(2 * sizeof(struct process_slot) <= CHANNEL_PAGE, "a process and its copy");
 _Static_assert(CHANNEL_WINDOW % sizeof(struct thread_slot) == 0, "slots tile the windows");
 
@@ -321,14 +335,16 @@ static inline struct process_slot *channel_process(struct channel_view *view, ui
 {
     bool is_copy = index > CHANNEL_PROCESSES;
     uint64_t page = is_copy ? index - CHANNEL_PROCESSES - 1 : index - 1;
-    return (struct process_slot *)channel_at(view, CHANNEL_PROCESSES_AT + page * CHANNEL_PAGE +
+    uint64_t table =
+        page < CHANNEL_NEAR_PROCESSES ? CHANNEL_NEAR_PROCESSES_AT : CHANNEL_PROCESSES_AT;
+    return (struct process_slot *)channel_at(view, table + page * CHANNEL_PAGE +
                                                        is_copy * sizeof(struct process_slot));
 }
 
 static inline struct thread_slot *channel_thread(struct channel_view *view, uint32_t index)
 {
-    return (struct thread_slot *)channel_at(
-        view, CHANNEL_THREADS_AT + (index - 1) * (uint64_t)sizeof(struct thread_slot));
+    uint64_t table = index <= CHANNEL_NEAR_THREADS ? CHANNEL_NEAR_THREADS_AT : CHANNEL_THREADS_AT;
+    return (struct thread_slot *)channel_at(view, table + (index - 1) * sizeof(struct thread_slot));
 }
 
 static inline bool channel_chunk_is_small(uint32_t index)
@@ -338,7 +354,8 @@ static inline bool channel_chunk_is_small(uint32_t index)
 
 static inline struct chunk *channel_chunk(struct channel_view *view, uint32_t index)
 {
-    uint64_t small = CHANNEL_SMALL_AT + (index - 1) * (uint64_t)CHANNEL_SMALL_SIZE;
+    uint64_t table = index <= CHANNEL_NEAR_CHUNKS ? CHANNEL_NEAR_CHUNKS_AT : CHANNEL_SMALL_AT;
+    uint64_t small = table + (index - 1) * (uint64_t)CHANNEL_SMALL_SIZE;
     uint64_t large =
         CHANNEL_LARGE_AT + (index - CHANNEL_SMALL_CHUNKS - 1) * (uint64_t)CHANNEL_CHUNK_SIZE;
     return (struct chunk *)channel_at(view, channel_chunk_is_small(index) ? small : large);

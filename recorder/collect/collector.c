@@ -105,7 +105,8 @@ static void end_process(struct collector *collector, size_t index, const ttd_end
         group_name_child(channel_process(&collector->host.view, slot), process->trace);
     }
     process_drain(process, &collector->host);
-    runtime_collect(process->trace, &collector->host, slot, process->pid);
+    runtime_collect(process->trace, &collector->host, slot, process->pid,
+                    process_is_empty(process));
     ttd_end own = *end;
     own.wall_time = process_time(process, end->wall_time);
     collector->events += process->trace->events;

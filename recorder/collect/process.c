@@ -39,7 +39,13 @@ struct process *process_new(uint32_t slot, const struct process_slot *claim, str
     process->pidfd = open_pidfd(claim->pid);
     process->trace = trace;
     trace_new_heap(trace, (ttd_position){claim->sequence, 0}, TTD_NONE);
+    process->calls_before = trace->events + trace->lost;
     return process;
+}
+
+bool process_is_empty(const struct process *process)
+{
+    return process->trace->events + process->trace->lost == process->calls_before;
 }
 
 void process_free(struct process *process)
@@ -209,4 +215,5 @@ void process_exec(struct process *process, struct host *host, uint32_t slot)
     process->log = (struct stream){0};
     process->has_log_next = false;
     trace_new_heap(process->trace, position, TTD_NONE);
+    process->calls_before = process->trace->events + process->trace->lost;
 }

@@ -50,6 +50,7 @@ struct queued {
 struct process {
     uint32_t slot;
     uint64_t mark, sequence; /* of the slot: see process_has_image() */
+    uint64_t calls_before;   /* of the trace, recorded or lost, when the image began */
     uint64_t start;          /* the clock when it began: its wall times count from there */
     uint32_t pid;
     int pidfd;
@@ -75,6 +76,9 @@ struct process {
  * when there is no memory. `trace` becomes its own. */
 struct process *process_new(uint32_t slot, const struct process_slot *claim, struct trace *trace);
 void process_free(struct process *process);
+
+/* Whether its present image has made no calls, recorded or lost. */
+bool process_is_empty(const struct process *process);
 
 /* The wall time in the process's trace at a time of the clock, both as the program says: one that
  * can be written, whatever that is. */

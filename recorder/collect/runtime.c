@@ -121,10 +121,11 @@ static bool hear_copy(struct told *told, struct host *host, uint32_t index, uint
     return is_all;
 }
 
-void runtime_collect(struct trace *trace, struct host *host, uint32_t slot, uint32_t pid)
+void runtime_collect(struct trace *trace, struct host *host, uint32_t slot, uint32_t pid,
+                     bool is_empty)
 {
     static struct told told;
     told.released_count = told.own_count = 0;
     bool is_all = hear_copy(&told, host, channel_copy(slot), pid);
-    trace_runtime_blocks(trace, told.released, told.released_count, is_all);
+    trace_runtime_blocks(trace, told.released, told.released_count, is_all || is_empty);
 }

@@ -8,7 +8,9 @@
 #include "trace.h"
 
 /* Adds what the copy told of a process that has ended, and had `slot` and `pid`; a list that is cut
- * short where there was no copy, or it has not told all. */
-void runtime_collect(struct trace *trace, struct host *host, uint32_t slot, uint32_t pid);
+ * short where there was no copy, or it has not told all. One that `is_empty`, since it has made no
+ * calls, has nothing to tell and makes no copy. */
+void runtime_collect(struct trace *trace, struct host *host, uint32_t slot, uint32_t pid,
+                     bool is_empty);
 
 #endif

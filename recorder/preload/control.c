@@ -5,14 +5,15 @@
  * The C library keeps both in the thread's control block, on top of the stack; but no interface
  * tells where in it. pthread_getattr_np() takes locks and allocates. So the fields are looked for:
  * a stack that ends just behind the control block, the id that the system says. The first thread
- * has no such stack; for it /proc/self/maps is read. To do that for every thread would take time in
- * proportion to the square of their number.
+ * has no such stack, but the loader knows where it ends. For any other one /proc/self/maps is read:
+ * to do that for every thread would take time in proportion to the square of their number.
  */
 #include <fcntl.h>
 #include <string.h>
 
 #include "sys.h"
 #include "target.h"
+#include "unwind_mem.h"
 
 /* A line of maps, parsed as it streams by. */
 struct line {
@@ -116,11 +117,61 @@ static bool find_stack(uintptr_t stack_pointer, struct stack_bounds *bounds)
     return false;
 }
 
+/* As the loader says: where the first thread's stack began, at the number of arguments. */
+extern const uintptr_t *const __libc_stack_end; /* NOLINT: its name */
+
+/* The system makes the first thread's stack larger than this, and nothing else comes near. */
+enum { FIRST_STACK = 64 * 1024 };
+
+static bool find_first_stack(uintptr_t stack_pointer, struct stack_bounds *bounds)
+{
+    uintptr_t end = (uintptr_t)__libc_stack_end & -(uintptr_t)sizeof end;
+    uintptr_t low = (end - FIRST_STACK) & -(uintptr_t)PAGE;
+    if (stack_pointer >= end || stack_pointer <= low || !unwind_page_readable(low))
+        return false;
+    *bounds = (struct stack_bounds){low, end, true};
+    return true;
+}
+
+static struct stack_bounds inherited;
+
+void stack_bounds_inherit(const struct stack_bounds *bounds)
+{
+    inherited = *bounds;
+}
+
+static bool is_inherited(uintptr_t stack_pointer)
+{
+    return stack_pointer > inherited.low && stack_pointer < inherited.high;
+}
+
+static const char *first_argument;
+static size_t arguments_size;
+
+void arguments_find(void)
+{
+    const uintptr_t *count = __libc_stack_end;
+    const uintptr_t *last = count + *count;
+    if (*count == 0 || last <= count || !unwind_range_readable((uintptr_t)last, 2 * sizeof *last) ||
+        last[1] != 0 || last[0] < count[1])
+        return;
+    first_argument = (const char *)count[1];
+    arguments_size = last[0] - count[1] + strlen((const char *)last[0]) + 1;
+}
+
+const char *arguments(size_t *size)
+{
+    *size = arguments_size;
+    return first_argument;
+}
+
 struct stack_bounds stack_bounds_find(uintptr_t stack_pointer)
 {
     struct line line;
     struct stack_bounds bounds;
-    if (find_stack(stack_pointer, &bounds))
+    if (is_inherited(stack_pointer))
+        return inherited;
+    if (find_stack(stack_pointer, &bounds) || find_first_stack(stack_pointer, &bounds))
         return bounds;
     bounds = (struct stack_bounds){stack_pointer, stack_pointer, false};
     if (process_is_confined || !maps_find(stack_pointer, &line))

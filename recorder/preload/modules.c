@@ -266,11 +266,16 @@ static int module_listed(struct dl_phdr_info *info, size_t size, void *sequence)
     return 0;
 }
 
-/* The child of a fork has its parent's modules, and a log of its own. */
-static void modules_again(uint64_t sequence)
+void modules_forget_log(void)
 {
     atomic_store(&lock, 0);
     memset(&process_log, 0, sizeof process_log);
+}
+
+/* The child of a fork has its parent's modules, and a log of its own. */
+static void modules_again(uint64_t sequence)
+{
+    modules_forget_log();
     for (size_t i = 0; i < module_count; i++) {
         modules[i].gone |= module_is_gone(&modules[i]);
         if (!modules[i].gone)

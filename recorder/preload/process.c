@@ -75,10 +75,16 @@ static const char *environment_from_kernel(const char *name, char *buffer, size_
     return found;
 }
 
-/* Whether process ids here are those of the collector. */
-static bool same_pid_namespace(const struct channel *channel)
+/* Whether process ids here are those of the collector. To look that up in /proc is the slowest of
+ * all that a process does to attach: so what comes by another way is asked first. */
+static bool same_pid_namespace(const struct channel *channel, uint32_t parent)
 {
     struct stat status;
+    if (parent == CHANNEL_NONE && channel_owner() == channel->collector_pid)
+        return true;
+    if (process_is_copy &&
+        channel_process(&target_view, parent)->pid == (uint32_t)sys_call3(SYS_getppid, 0, 0, 0))
+        return true;
     return sys_call6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&status, 0, 0, 0) ==
                0 &&
            status.st_ino == channel->pid_namespace;
@@ -111,13 +117,18 @@ static bool begin_recording(uint32_t parent, uint64_t parent_sequence, uint64_t 
         ((target_channel->flags & CHANNEL_NO_CHILDREN) && pid != target_channel->launched_pid &&
          !process_is_copy))
         return false;
-    if (process_is_confined || same_pid_namespace(target_channel))
+    if (process_is_confined || same_pid_namespace(target_channel, parent))
         slot_index = slot_claim(pid, parent, parent_sequence, parent_steps);
     else
         slot_index = CHANNEL_NONE;
     if (slot_index == CHANNEL_NONE) {
         atomic_fetch_add(&target_channel->refused, !process_is_copy);
         return false;
+    }
+    if (process_is_copy) { /* the collector looks at it when it has ended */
+        modules_forget_log();
+        target_on->on = 1;
+        return true;
     }
     target_fences = process_is_confined ||
                     sys_call3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0;
@@ -152,6 +163,7 @@ static bool attach(void)
     if (page == NULL)
         return false;
     target_on = page;
+    arguments_find();
     remember_environment(
         path, early ? environment_from_kernel("LD_PRELOAD", kernel_preload, sizeof kernel_preload)
                     : getenv("LD_PRELOAD"));
@@ -164,6 +176,8 @@ static bool attach_forked(void)
     const struct thread *parent = target_self;
     uint64_t sequence = parent != NULL ? parent->sequence : 0;
     uint64_t steps = parent != NULL ? parent->steps : 0;
+    if (parent != NULL)
+        stack_bounds_inherit(&parent->stack);
     target_self = NULL;
     return begin_recording(slot_index, sequence, steps);
 }

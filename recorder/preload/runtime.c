@@ -8,11 +8,13 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <linux/close_range.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -22,7 +24,7 @@
 #include "sys.h"
 #include "levels.h"
 
-enum { WAIT_MS = 500, KERNEL_SIGNALS = 64 };
+enum { WAIT_MS = 500 };
 
 typedef void freeres_function(void);
 
@@ -34,15 +36,15 @@ struct kernel_sigaction {
     unsigned long mask;
 };
 
-/* In the copy: nothing that it does may be noticed. */
+/* In the copy: nothing that it does may be noticed. All signals are blocked, so that no handler
+ * runs; but abort() lets its own through. */
 static void isolate(void)
 {
     static const struct kernel_sigaction standard;
     const struct rlimit no_core = {0, 0};
     sys_call3(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
     sys_call3(SYS_prlimit64, 0, RLIMIT_CORE, (long)&no_core);
-    for (int number = 1; number <= KERNEL_SIGNALS; number++)
-        sys_call6(SYS_rt_sigaction, number, (long)&standard, 0, sizeof standard.mask, 0, 0);
+    sys_call6(SYS_rt_sigaction, SIGABRT, (long)&standard, 0, sizeof standard.mask, 0, 0);
     if (sys_call3(SYS_close_range, 0, ~0U, 0) != 0)
         for (int file = 0; file < 65536; file++)
             sys_call3(SYS_close, file, 0, 0);
@@ -64,6 +66,13 @@ static void await(long copy)
         ;
 }
 
+static int is_cxx(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    return strstr(info->dlpi_name, "libstdc++") != NULL;
+}
+
 /*
  * In the copy. Even looking the functions up may wait for a lock that is never released. The C++
  * runtime may have been loaded with a plugin, which sees it alone. False if the C library cannot.
@@ -71,7 +80,9 @@ static void await(long copy)
 static bool release_all(void)
 {
     freeres_function *c, *cxx = NULL;
-    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    void *library = NULL;
+    if (dl_iterate_phdr(is_cxx, NULL) != 0) /* else it would be searched for in files */
+        library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     if (library != NULL)
         *(void **)&cxx = dlsym(library, "_ZN9__gnu_cxx9__freeresEv");
     if (cxx != NULL)
@@ -84,7 +95,9 @@ static bool release_all(void)
 
 __attribute__((destructor)) static void ask_runtimes(void)
 {
-    struct thread *thread = target_on->on != 0 && !process_is_confined ? target_enter(0) : NULL;
+    /* Where no call was recorded there is no block that they could keep. */
+    bool has_blocks = target_on->on != 0 && target_on->has_records != 0;
+    struct thread *thread = has_blocks && !process_is_confined ? target_enter(0) : NULL;
     if (thread == NULL)
         return;
     target_phase(thread, PHASE_RECORD);

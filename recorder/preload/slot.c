@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The slot of the process in the channel. */
-#include <fcntl.h>
 #include <linux/futex.h>
+#include <string.h>
 #include <time.h>
 
 #include "sys.h"
@@ -21,17 +21,15 @@ void collector_wake(void)
 static void describe(struct process_slot *slot)
 {
     slot->command_size = slot->directory_size = 0;
-    if (process_is_confined)
+    if (process_is_confined || process_is_copy)
         return;
-    long size = 0;
-    long file =
-        sys_call6(SYS_openat, AT_FDCWD, (long)"/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    if (file >= 0) {
-        size = sys_call3(SYS_read, file, (long)slot->command, sizeof slot->command);
-        sys_call3(SYS_close, file, 0, 0);
+    size_t length = 0;
+    const char *command = arguments(&length);
+    if (command != NULL) {
+        slot->command_size = (uint32_t)(length < COMMAND_SIZE ? length : COMMAND_SIZE);
+        memcpy(slot->command, command, slot->command_size);
     }
-    slot->command_size = size > 0 ? (uint32_t)size : 0;
-    size = sys_call3(SYS_getcwd, (long)slot->directory, sizeof slot->directory, 0);
+    long size = sys_call3(SYS_getcwd, (long)slot->directory, sizeof slot->directory, 0);
     slot->directory_size = size > 0 ? (uint32_t)size - 1 : 0;
 }
 

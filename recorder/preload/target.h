@@ -32,6 +32,8 @@ struct on_page {
     uint32_t on;
     /* The collector has refused this process: it is not to begin again. */
     uint32_t refused;
+    /* Room for a record has been taken. */
+    _Atomic uint32_t has_records;
     /* The `sequence` of the process's slot, whose `mark` leads here. */
     uint64_t mark;
 };
@@ -48,6 +50,9 @@ extern bool target_fences;
 
 /* Maps the header of the channel that `path` opens. False if it is none. */
 bool channel_attach(const char *path);
+
+/* The process that had the channel locked when it was attached, in our namespace; 0 for none. */
+uint32_t channel_owner(void);
 
 /* Set when a window could not be mapped: to wait for what lies there is of no use. */
 extern _Atomic bool channel_is_short;
@@ -82,6 +87,15 @@ const char *process_channel(void);
 /* What the C library knows of the calling thread (control.c). */
 struct stack_bounds stack_bounds_find(uintptr_t stack_pointer);
 
+/* In the child of a fork: the stack that its only thread has from its parent. */
+void stack_bounds_inherit(const struct stack_bounds *bounds);
+
+/* Finds the program's arguments, before it may have changed where they are. */
+void arguments_find(void);
+
+/* These, each with a NUL behind it, as they are now; NULL if they were not found. */
+const char *arguments(size_t *size);
+
 /* The thread's id; 0 if it cannot be found out without a system call, and none may be made. */
 uint32_t thread_id(void);
 
@@ -110,6 +124,8 @@ uint32_t chunk_wait(uint32_t full, size_t words, bool *starving);
 
 /* Logs all modules that are there: of a new process image, or again in the child of a fork. */
 void modules_begin(uint64_t sequence);
+/* In a copy: the log was the parent's; nobody asks for that of a copy. */
+void modules_forget_log(void);
 /* A hook of the thread was left by a longjmp; it may have been at work on the log. */
 void modules_abandon(const struct thread *thread);
 /* Looks which modules are gone, after a dlclose. */

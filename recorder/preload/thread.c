@@ -32,6 +32,7 @@ static bool thread_next_chunk(struct thread *thread, size_t words)
     if (index == CHANNEL_NONE)
         return false;
     tick();
+    atomic_store_explicit(&target_on->has_records, 1, memory_order_relaxed);
     struct chunk *chunk = channel_chunk(&target_view, index);
     thread->is_switching = true;
     atomic_signal_fence(memory_order_seq_cst);

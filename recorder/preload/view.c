@@ -22,6 +22,7 @@ _Atomic bool channel_is_short;
 /* Names the file, for systems that cannot do without. */
 static char channel_path[96];
 static struct stat channel_file;
+static uint32_t owner;
 
 static bool is_error(long address)
 {
@@ -31,6 +32,18 @@ static bool is_error(long address)
 static void unmap(long address)
 {
     sys_call3(SYS_munmap, address, CHANNEL_WINDOW, 0);
+}
+
+uint32_t channel_owner(void)
+{
+    return owner;
+}
+
+static void find_owner(int file)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (sys_call3(SYS_fcntl, file, F_GETLK, (long)&lock) == 0 && lock.l_type != F_UNLCK)
+        owner = (uint32_t)lock.l_pid;
 }
 
 /* Maps a window of the file that `path` opens, and tells which file that is. */
@@ -44,6 +57,8 @@ static char *map_file(const char *path, uint64_t offset, struct stat *status)
         status->st_size >= (off_t)(offset + CHANNEL_WINDOW))
         address = sys_call6(SYS_mmap, 0, CHANNEL_WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, file,
                             (long)offset);
+    if (offset == 0)
+        find_owner((int)file);
     sys_call3(SYS_close, file, 0, 0);
     return address == 0 || is_error(address) ? NULL : (char *)address;
 }

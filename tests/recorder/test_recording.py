@@ -389,8 +389,9 @@ class Children(Recording):
     def test_runtimes_told(self):
         """Whether the runtimes could say what they keep, if only that it is nothing."""
         no_room = 'echo text; ulimit -v 1000'  # for what the copy would record
-        for script, counted in ((':', False), ('kill -KILL $$', True), (no_room, True)):
-            self.record('dash', '-c', script)
+        for shell, script, counted in (('dash', ':', False), ('dash', 'kill -KILL $$', True),
+                                       ('bash', ':', False), ('bash', no_room, True)):
+            self.record(shell, '-c', script)
             self.assertIs(analyze('leaks', self.trace)['runtime_counted'], counted)
 
     def test_which_command(self):
