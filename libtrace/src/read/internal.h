@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What the parts of the reader share. */
+/** Internals of the reader, private to `read/`. */
 #ifndef TTD_READ_INTERNAL_H
 #define TTD_READ_INTERNAL_H
 
@@ -17,7 +17,7 @@
 /** Records of kinds other than events that are decoded at a time at most. */
 #define TTD_ROW_BATCH 128
 
-/** Where chunks come from, and what is known of the file. */
+/** The input of a reader, and the payload of the chunk that was read last. */
 typedef struct ttd_source {
     ttd_input input;
     /** As last seen; a file may grow. */
@@ -171,6 +171,9 @@ struct ttd_reader {
 /** Describes a header to users. */
 ttd_chunk ttd_chunk_of(const ttd_header *header);
 
+/** Ends the reading for good: each later call fails for the same reason. Returns its status. */
+ttd_status ttd_reader_stop(ttd_reader *reader, const ttd_error *reason, ttd_error *error);
+
 /**
  * Finds the next chunk at or after reader->offset. A tolerant reader passes over damage and notes
  * it in reader->gap.
@@ -185,6 +188,33 @@ void ttd_reader_pass(ttd_reader *reader, const ttd_header *header, bool counted)
 
 /** Notes damage in a tolerant reader and returns TTD_OK; else ends the reading. */
 ttd_status ttd_reader_damage(ttd_reader *reader, const ttd_error *damage, ttd_error *error);
+
+/**
+ * Returns the first records of the chunk with this header, or a loss that is due before it. TTD_END
+ * when there is nothing to return: go on with the next chunk.
+ */
+ttd_status ttd_reader_enter(ttd_reader *reader, const ttd_header *header, ttd_batch *batch,
+                            ttd_error *error);
+
+/**
+ * Returns the next records of the chunk at hand. TTD_END when it is damaged and was passed over.
+ */
+ttd_status ttd_reader_go_on(ttd_reader *reader, ttd_batch *batch, ttd_error *error);
+
+/**
+ * Returns the loss record for the gap before `header`, which is NULL at the end of the file.
+ *
+ * @param event  the number of the event that comes after the gap, or TTD_UNKNOWN
+ */
+void ttd_reader_make_up_loss(ttd_reader *reader, const ttd_header *header, uint64_t event,
+                             ttd_batch *batch);
+
+/**
+ * Ends the reading at something that this library does not support; a tolerant reader returns a
+ * loss record first.
+ */
+ttd_status ttd_reader_end_unsupported(ttd_reader *reader, const ttd_error *detail, ttd_batch *batch,
+                                      ttd_error *error);
 
 /** Reads the payload of a chunk and gets ready to decode it; fails as the source does. */
 ttd_status ttd_reader_begin(ttd_reader *reader, const ttd_header *header, ttd_error *error);

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* The records of one chunk, and what becomes of it if it is damaged or not asked for. */
+#include <string.h>
+
+#include "base/status.h"
+#include "read/internal.h"
+
+ttd_chunk ttd_chunk_of(const ttd_header *header)
+{
+    return (ttd_chunk){.number = header->number,
+                       .offset = header->offset,
+                       .kind = header->kind,
+                       .codec = header->codec,
+                       .flags = header->flags,
+                       .minor_version = header->minor,
+                       .stored_size = header->stored_size,
+                       .raw_size = header->raw_size,
+                       .first_item = header->first_item,
+                       .item_count = header->item_count,
+                       .first_position = header->first_position,
+                       .last_position = header->last_position};
+}
+
+void ttd_reader_make_up_loss(ttd_reader *reader, const ttd_header *header, uint64_t event,
+                             ttd_batch *batch)
+{
+    const ttd_gap *gap = &reader->gap;
+    bool events = header && header->kind == TTD_KIND_EVENTS;
+    bool is_known = event != TTD_UNKNOWN && event >= gap->event && !gap->is_endless;
+    reader->made_up =
+        (ttd_loss){.reason = TTD_LOSS_DAMAGE,
+                   .count = is_known ? event - gap->event : TTD_UNKNOWN,
+                   .last_good = gap->last_good,
+                   .first_good = events ? header->first_position : ttd_position_invalid()};
+    memset(batch, 0, sizeof *batch);
+    batch->kind = TTD_KIND_LOSSES;
+    batch->count = 1;
+    batch->made_up = true;
+    batch->u.losses = &reader->made_up;
+    batch->error = gap->error;
+    if (header)
+        batch->chunk = ttd_chunk_of(header);
+    reader->gap.pending = false;
+    reader->rest_is_lost = !header;
+    if (reader->checks)
+        ttd_check_lost(reader, &reader->made_up);
+}
+
+static bool is_wanted(const ttd_reader *reader, unsigned kind)
+{
+    return kind <= TTD_KIND_END && kind != TTD_KIND_INDEX &&
+           (reader->options.kinds & TTD_KIND_BIT(kind));
+}
+
+/** Compares the totals of an End chunk. Returns a description of the first wrong one, or NULL. */
+static const char *check_totals(const ttd_reader *reader, const ttd_header *header,
+                                const ttd_end *end)
+{
+    if (end->chunks != header->number + 1)
+        return "number of chunks in the End chunk";
+    return end->events != reader->next_event ? "number of events in the End chunk" : NULL;
+}
+
+/**
+ * Compares the End chunk's totals. TTD_END when a gap's loss record is due first: then it is read
+ * once more.
+ */
+static ttd_status check_end(ttd_reader *reader, const ttd_header *header, const ttd_end *end,
+                            ttd_batch *batch, ttd_error *error)
+{
+    if (!reader->gap.pending) {
+        const char *wrong = reader->end_judged ? NULL : check_totals(reader, header, end);
+        if (!wrong)
+            return TTD_OK;
+        ttd_error detail;
+        ttd_fail(&detail, TTD_ERROR_CORRUPT, wrong, header->offset, header->number);
+        ttd_status status = ttd_reader_damage(reader, &detail, error);
+        if (status != TTD_OK)
+            return status;
+        if (reader->checks)
+            ttd_check_damage(reader, &detail, 0, 0);
+    }
+    ttd_reader_make_up_loss(reader, header, end->events, batch);
+    reader->end_judged = true;
+    return TTD_END;
+}
+
+/** Notes that the chunk at hand is damaged and passes over it. TTD_END to go on behind it. */
+static ttd_status pass_damaged(ttd_reader *reader, const ttd_error *damage, ttd_error *error)
+{
+    const ttd_header *header = &reader->header;
+    reader->left = 0;
+    reader->next_event = reader->event_before;
+    reader->position = reader->position_before;
+    ttd_status status = ttd_reader_damage(reader, damage, error);
+    if (status != TTD_OK)
+        return status;
+    /* Its header is good, and says which events are lost with it. */
+    ttd_reader_pass(reader, header, true);
+    reader->ended = false;
+    if (reader->checks)
+        ttd_check_damage(reader, damage, ttd_chunk_size(header), 1);
+    return TTD_END;
+}
+
+ttd_status ttd_reader_end_unsupported(ttd_reader *reader, const ttd_error *detail, ttd_batch *batch,
+                                      ttd_error *error)
+{
+    reader->left = 0;
+    ttd_status status = ttd_reader_damage(reader, detail, error);
+    if (status != TTD_OK)
+        return status;
+    reader->failed = true;
+    reader->error = *detail;
+    if (reader->checks)
+        ttd_check_damage(reader, detail, reader->source.size - reader->offset, TTD_UNKNOWN);
+    ttd_reader_make_up_loss(reader, NULL, TTD_UNKNOWN, batch);
+    return TTD_OK;
+}
+
+/** Fails for a chunk that cannot be decoded; TTD_END when it was passed over. */
+static ttd_status fail_chunk(ttd_reader *reader, const ttd_error *detail, ttd_batch *batch,
+                             ttd_error *error)
+{
+    if (detail->status == TTD_ERROR_CORRUPT)
+        return pass_damaged(reader, detail, error);
+    if (detail->status == TTD_ERROR_UNSUPPORTED)
+        return ttd_reader_end_unsupported(reader, detail, batch, error);
+    reader->left = 0;
+    return ttd_reader_stop(reader, detail, error);
+}
+
+ttd_status ttd_reader_go_on(ttd_reader *reader, ttd_batch *batch, ttd_error *error)
+{
+    ttd_error detail = {.what = ""};
+    bool checks = reader->checks && !reader->is_checked;
+    ttd_status status = ttd_reader_decode(reader, batch, &detail);
+    if (status == TTD_OK && checks)
+        status = ttd_check_batch(reader, batch, &detail);
+    reader->is_first_batch = false;
+    if (status == TTD_OK && reader->header.kind == TTD_KIND_EVENTS) {
+        const ttd_event *last = &batch->u.events[batch->count - 1];
+        reader->next_event = last->number + 1;
+        reader->position = ttd_event_position(last);
+    }
+    /* The End chunk is taken in later, once its totals have been compared. */
+    if (status == TTD_OK && checks && reader->left == 0 && reader->header.kind != TTD_KIND_END)
+        status = ttd_check_chunk(reader, &detail);
+    return status == TTD_OK ? TTD_OK : fail_chunk(reader, &detail, batch, error);
+}
+
+/** Reads a chunk that is to be decoded. TTD_END when it is damaged and was passed over. */
+static ttd_status enter(ttd_reader *reader, const ttd_header *header, ttd_batch *batch,
+                        ttd_error *error)
+{
+    ttd_error detail = {.what = ""};
+    reader->event_before = reader->next_event;
+    reader->position_before = reader->position;
+    ttd_status status = ttd_reader_begin(reader, header, &detail);
+    if (status == TTD_OK)
+        ttd_reader_pass(reader, header, false);
+    else if (status == TTD_ERROR_CORRUPT || status == TTD_ERROR_UNSUPPORTED)
+        return fail_chunk(reader, &detail, batch, error);
+    else
+        reader->left = 0; /* it may be read again */
+    if (status != TTD_OK && error)
+        *error = detail;
+    return status;
+}
+
+/** The End chunk: always read, for its totals. */
+static ttd_status next_end(ttd_reader *reader, const ttd_header *header, ttd_batch *batch,
+                           ttd_error *error)
+{
+    ttd_status status = enter(reader, header, batch, error);
+    if (status == TTD_OK && reader->left != 0)
+        status = ttd_reader_go_on(reader, batch, error);
+    if (status != TTD_OK || batch->made_up)
+        return status;
+    ttd_end end = *batch->u.end;
+    status = check_end(reader, header, &end, batch, error);
+    if (status == TTD_END) {
+        /* Come back to it after the loss record. */
+        reader->offset = header->offset;
+        reader->next_number = header->number;
+        reader->ended = false;
+        return TTD_OK;
+    }
+    if (status == TTD_OK && reader->checks)
+        status = ttd_check_chunk(reader, error);
+    if (status == TTD_OK && !is_wanted(reader, TTD_KIND_END))
+        return TTD_END;
+    return status;
+}
+
+/** Checks a chunk that is not decoded, by its checksum; the payload of an index in full. */
+static ttd_status check_sum(ttd_reader *reader, const ttd_header *header, ttd_error *error)
+{
+    ttd_cursor payload = {.error = NULL};
+    ttd_status status = header->kind == TTD_KIND_INDEX
+                            ? ttd_source_payload(&reader->source, header, &payload, error)
+                            : ttd_source_stored(&reader->source, header, error);
+    if (status == TTD_OK)
+        status = ttd_check_index(reader, payload, error);
+    return status == TTD_OK ? ttd_check_chunk(reader, error) : status;
+}
+
+/** Checks a chunk of which no record is returned. TTD_END to go on with the next; TTD_OK when
+ * `batch` has a loss. */
+static ttd_status skim(ttd_reader *reader, const ttd_header *header, ttd_batch *batch,
+                       ttd_error *error)
+{
+    ttd_status status;
+    if (header->kind == TTD_KIND_INDEX || header->kind > TTD_KIND_END) {
+        ttd_error detail = {.what = ""};
+        reader->header = *header;
+        reader->event_before = reader->next_event;
+        reader->position_before = reader->position;
+        status = check_sum(reader, header, &detail);
+        if (status != TTD_OK)
+            return fail_chunk(reader, &detail, batch, error);
+        ttd_reader_pass(reader, header, true);
+        return TTD_END;
+    }
+    reader->decodes_stacks = true;
+    status = enter(reader, header, batch, error);
+    while (status == TTD_OK && reader->left != 0)
+        status = ttd_reader_go_on(reader, batch, error);
+    reader->decodes_stacks = false;
+    return status == TTD_OK && !batch->made_up ? TTD_END : status;
+}
+
+/** Checks a chunk of stacks that are returned as stored: decodes them once before. */
+static ttd_status skim_stacks(ttd_reader *reader, const ttd_header *header, ttd_batch *batch,
+                              ttd_error *error)
+{
+    ttd_status status = skim(reader, header, batch, error);
+    bool is_good = status == TTD_END && !reader->passed.what;
+    if (!is_good)
+        return status;
+    reader->left = header->item_count;
+    reader->is_checked = true;
+    return ttd_reader_go_on(reader, batch, error);
+}
+
+static bool is_unknown_critical(const ttd_header *header)
+{
+    return header->kind > TTD_KIND_END && (header->flags & TTD_CHUNK_CRITICAL);
+}
+
+ttd_status ttd_reader_enter(ttd_reader *reader, const ttd_header *header, ttd_batch *batch,
+                            ttd_error *error)
+{
+    reader->is_checked = false;
+    reader->passed.what = NULL;
+    if (is_unknown_critical(header)) {
+        ttd_error detail;
+        ttd_fail(&detail, TTD_ERROR_UNSUPPORTED, "critical chunk of an unknown kind",
+                 header->offset, header->number);
+        return ttd_reader_end_unsupported(reader, &detail, batch, error);
+    }
+    if (header->kind == TTD_KIND_EVENTS && reader->gap.pending) {
+        ttd_reader_make_up_loss(reader, header, header->first_item, batch);
+        reader->next_event = header->first_item;
+        return TTD_OK;
+    }
+    if (header->kind == TTD_KIND_END)
+        return next_end(reader, header, batch, error);
+    if (!is_wanted(reader, header->kind)) {
+        if (reader->checks)
+            return skim(reader, header, batch, error);
+        ttd_reader_pass(reader, header, true);
+        return TTD_END;
+    }
+    if (reader->checks && header->kind == TTD_KIND_STACKS && reader->options.stored_stacks)
+        return skim_stacks(reader, header, batch, error);
+    ttd_status status = enter(reader, header, batch, error);
+    return status == TTD_OK && reader->left != 0 ? ttd_reader_go_on(reader, batch, error) : status;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* Finding the next chunk, over damage if allowed. */
+#include "base/status.h"
+#include "read/internal.h"
+
+ttd_status ttd_reader_stop(ttd_reader *reader, const ttd_error *reason, ttd_error *error)
+{
+    reader->failed = true;
+    reader->error = *reason;
+    if (error)
+        *error = *reason;
+    return reason->status;
+}
+
+ttd_status ttd_reader_damage(ttd_reader *reader, const ttd_error *damage, ttd_error *error)
+{
+    if (!reader->options.tolerant)
+        return ttd_reader_stop(reader, damage, error);
+    if (!reader->passed.what)
+        reader->passed = *damage;
+    if (!reader->gap.pending)
+        reader->gap = (ttd_gap){true, false, *damage, reader->position, reader->next_event};
+    return TTD_OK;
+}
+
+/** Compares a header with the chunks before it. Returns a description of the first violation of
+ * their order, or NULL. */
+static const char *check_order(const ttd_reader *reader, const ttd_header *header)
+{
+    if (reader->ended)
+        return "data after the End chunk";
+    if (header->number < reader->next_number)
+        return "chunk number goes back";
+    if (header->number > reader->next_number)
+        return "chunk missing";
+    if (header->kind != TTD_KIND_EVENTS)
+        return NULL;
+    if (header->first_item < reader->next_event)
+        return "event number goes back";
+    if (header->first_item > reader->next_event && !reader->gap.pending &&
+        !(reader->trace.flags & TTD_TRACE_RECOVERED))
+        return "events missing";
+    if (ttd_position_compare(header->first_position, reader->position) < 0)
+        return "position goes back";
+    return NULL;
+}
+
+/** Passes over bytes that are no chunk. TTD_END when there is no further chunk. */
+static ttd_status skip_damage(ttd_reader *reader, ttd_error *error)
+{
+    uint64_t found;
+    uint64_t from = reader->offset + (reader->scanning ? 0 : TTD_ALIGNMENT);
+    ttd_status status =
+        ttd_source_resync(&reader->source, from, reader->next_number, &found, error);
+    if (status == TTD_OK || status == TTD_END || status == TTD_ERROR_LIMIT) {
+        reader->offset = found;
+        reader->scanning = status != TTD_OK;
+    }
+    return status;
+}
+
+/** Whether a chunk out of order can be used: only something before it is missing. */
+static bool is_usable(const ttd_reader *reader, const ttd_header *header)
+{
+    return !reader->ended && header->number >= reader->next_number &&
+           (header->kind != TTD_KIND_EVENTS ||
+            (header->first_item >= reader->next_event &&
+             ttd_position_compare(header->first_position, reader->position) >= 0));
+}
+
+/** Judges a good header; TTD_END when the chunk is to be passed over. */
+static ttd_status judge(ttd_reader *reader, const ttd_header *header, ttd_error *error)
+{
+    const char *wrong = check_order(reader, header);
+    if (!wrong)
+        return TTD_OK;
+    ttd_error detail;
+    ttd_fail(&detail, TTD_ERROR_CORRUPT, wrong, header->offset, header->number);
+    ttd_status status = ttd_reader_damage(reader, &detail, error);
+    if (status != TTD_OK || is_usable(reader, header))
+        return status;
+    /* What stands behind an End may have been a part of the trace. */
+    reader->gap.is_endless |= reader->ended;
+    reader->offset += ttd_chunk_size(header);
+    return TTD_END;
+}
+
+/**
+ * A chunk that would go on after the end of the file: TTD_OK when there is a good one behind its
+ * header, so that it is no chunk; else TTD_ERROR_TRUNCATED, as `detail` says.
+ */
+static ttd_status look_behind(ttd_reader *reader, const ttd_error *detail, ttd_error *error)
+{
+    uint64_t found;
+    ttd_error damage = *detail;
+    uint64_t searched = reader->source.searched;
+    ttd_status status = ttd_source_resync(&reader->source, reader->offset + TTD_ALIGNMENT,
+                                          reader->next_number, &found, error);
+    if (status == TTD_END || status == TTD_ERROR_LIMIT) {
+        /* It may be looked for many times while the file grows. */
+        reader->source.searched = searched;
+        if (error)
+            *error = *detail;
+        return detail->status;
+    }
+    if (status != TTD_OK)
+        return status;
+    damage.status = TTD_ERROR_CORRUPT;
+    reader->offset = found;
+    return ttd_reader_damage(reader, &damage, error);
+}
+
+/** Calls anything behind the End chunk corrupt, also what might be a chunk elsewhere. */
+static void judge_rest(const ttd_reader *reader, ttd_error *detail)
+{
+    bool is_chunk =
+        detail->status == TTD_ERROR_TRUNCATED || detail->status == TTD_ERROR_UNSUPPORTED;
+    if (reader->ended && is_chunk)
+        ttd_fail(detail, TTD_ERROR_CORRUPT, "data after the End chunk", reader->offset,
+                 TTD_NOWHERE);
+}
+
+/** Handles bytes that are no good chunk. TTD_OK when the reader has passed over them. */
+static ttd_status pass_over(ttd_reader *reader, const ttd_error *detail, ttd_error *error)
+{
+    if (detail->status == TTD_ERROR_TRUNCATED && reader->options.tolerant)
+        return look_behind(reader, detail, error);
+    if (detail->status != TTD_ERROR_CORRUPT) {
+        if (error)
+            *error = *detail;
+        return detail->status;
+    }
+    ttd_status status = ttd_reader_damage(reader, detail, error);
+    return status == TTD_OK ? skip_damage(reader, error) : status;
+}
+
+ttd_status ttd_reader_find(ttd_reader *reader, ttd_header *header, ttd_error *error)
+{
+    ttd_error detail = {.what = ""};
+    reader->passed.what = NULL;
+    for (;;) {
+        ttd_status status = reader->scanning ? skip_damage(reader, error) : TTD_OK;
+        if (status != TTD_OK)
+            return status;
+        status = ttd_source_header(&reader->source, reader->offset, header, &detail);
+        if (status == TTD_OK) {
+            status = judge(reader, header, error);
+            if (status != TTD_END)
+                return status;
+            continue;
+        }
+        if (status == TTD_END)
+            return status;
+        judge_rest(reader, &detail);
+        status = pass_over(reader, &detail, error);
+        if (status != TTD_OK)
+            return status;
+    }
+}
+
+void ttd_reader_pass(ttd_reader *reader, const ttd_header *header, bool counted)
+{
+    reader->offset = header->offset + ttd_chunk_size(header);
+    reader->next_number = header->number + 1;
+    reader->rest_is_lost = false;
+    if (header->kind == TTD_KIND_END)
+        reader->ended = true;
+    if (header->kind == TTD_KIND_EVENTS && counted) {
+        reader->next_event = header->first_item + header->item_count;
+        reader->position = header->last_position;
+    }
+}
