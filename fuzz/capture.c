@@ -30,7 +30,7 @@ const char *capture_directory(void)
     static bool is_made;
     for (unsigned i = 0; i < 2 && !is_made; i++) {
         snprintf(directory, sizeof directory, "%s/fuzz.XXXXXX", places[i]);
-        is_made = mkdtemp(directory) != NULL;
+        is_made = mkdtemp(directory) && atexit(remove_directory) == 0;
     }
     target_require(is_made, "a directory");
     return directory;
@@ -46,7 +46,6 @@ static void prepare(void)
         target_require(captured[i] >= 0 && outside[i] >= 0, "descriptors");
         unlink(path);
     }
-    atexit(remove_directory);
     if (__sanitizer_set_report_fd)
         __sanitizer_set_report_fd((void *)(intptr_t)outside[STDERR_FILENO]);
 }

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the analyses of one trace say agrees, whatever is in it: the same blocks are live at its end
+ * for all of them, sums are those of their parts, the peak is the highest point of the timeline,
+ * and a heap that is compared with itself has not changed.
+ */
+#include <stdlib.h>
+
+#include "heap/compare.h"
+#include "heap/errors.h"
+#include "heap/history.h"
+#include "heap/leaks.h"
+#include "heap/moves.h"
+#include "heap/peak.h"
+#include "heap/state.h"
+#include "heap/timeline.h"
+#include "target.h"
+
+enum { POINTS = 12, CHAINS = 4, ASKED_MAX = 16 };
+
+static bool found(ttd_status status)
+{
+    target_require(status == TTD_OK || status == TTD_ERROR_CORRUPT ||
+                       status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_UNSUPPORTED,
+                   "documented status of an analysis");
+    return status == TTD_OK;
+}
+
+static bool is_sum(heap_sum sum, uint64_t bytes)
+{
+    return heap_sum_value(sum) == bytes;
+}
+
+static void check_groups(const heap_groups *groups)
+{
+    uint64_t blocks = 0;
+    heap_sum bytes = {0, 0};
+    for (size_t i = 0; i < groups->count; i++) {
+        blocks += groups->items[i].blocks;
+        heap_sum_add(&bytes, groups->items[i].bytes);
+    }
+    target_require(blocks == groups->blocks, "blocks of groups");
+    target_require(is_sum(bytes, groups->bytes), "bytes of groups");
+}
+
+/* ---- The end ---- */
+
+static void check_state(const heap_state *state)
+{
+    heap_sum bytes = {0, 0};
+    for (size_t i = 0; i < state->block_count; i++) {
+        heap_sum_add(&bytes, state->blocks[i].size);
+        target_require(!i || state->blocks[i - 1].address < state->blocks[i].address, "by address");
+    }
+    for (unsigned i = 0; i < HEAP_TABLES; i++) {
+        const heap_groups *groups = &state->tables.by[i];
+        check_groups(groups);
+        target_require(groups->blocks == state->block_count, "blocks of a table");
+        target_require(is_sum(bytes, groups->bytes), "bytes of a table");
+    }
+}
+
+static void check_leaks(ttd_reader *reader, const heap_state *state)
+{
+    heap_leaks leaks;
+    ttd_error error;
+    if (!found(heap_leaks_find(reader, NULL, ttd_position_max(), (heap_split){0}, NULL, &leaks,
+                               &error)))
+        return;
+    check_groups(&leaks.groups);
+    check_groups(&leaks.runtime.groups);
+    target_require(leaks.groups.blocks + leaks.runtime.groups.blocks == state->block_count,
+                   "leaks and what the runtimes keep are all that is live");
+    heap_leaks_free(&leaks);
+}
+
+/* Whether a block is among the owners, and lives there yet. */
+static bool has_owner(const heap_history *history, const heap_block *block)
+{
+    for (size_t i = 0; i < history->count; i++) {
+        const heap_owner *owner = &history->owners[i];
+        if (owner->block.event == block->event && owner->block.size == block->size &&
+            !ttd_position_is_valid(owner->released.position))
+            return true;
+    }
+    return history->count < history->total;
+}
+
+static void check_history(ttd_reader *reader, const heap_state *state)
+{
+    size_t step = 1 + state->block_count / ASKED_MAX;
+    for (size_t i = 0; i < state->block_count; i += step) {
+        uint64_t address = state->blocks[i].address;
+        heap_history history = {
+            .first = address, .last = address, .max = 8, .around = ttd_position_max()};
+        ttd_error error;
+        if (!found(heap_history_find(reader, NULL, &history, &error)))
+            continue;
+        target_require(has_owner(&history, &state->blocks[i]), "who lives at an address owns it");
+        target_require(history.count <= history.total && history.count <= history.max, "owners");
+        heap_history_free(&history);
+    }
+}
+
+/* ---- The way there ---- */
+
+static void check_timeline(ttd_reader *reader, heap_axis axis, const heap_state *state,
+                           const heap_peak *peak)
+{
+    heap_timeline timeline;
+    ttd_error error;
+    heap_timeline_wishes wishes = {.axis = axis, .max = POINTS};
+    if (!found(heap_timeline_find(reader, &wishes, NULL, &timeline, &error)))
+        return;
+    target_require(timeline.count <= POINTS, "as many points as there may be");
+    heap_sum highest = {0, 0};
+    for (size_t i = 0; i < timeline.count; i++) {
+        const heap_point *point = &timeline.points[i];
+        target_require(!heap_sum_is_less(point->peak, point->live.bytes),
+                       "no more is live at the end of a point than at its peak");
+        if (heap_sum_is_less(highest, point->peak))
+            highest = point->peak;
+    }
+    if (timeline.count) {
+        const heap_total *last = &timeline.points[timeline.count - 1].live;
+        target_require(last->blocks == state->block_count, "blocks at the end of the timeline");
+        target_require(is_sum(last->bytes, state->tables.by[HEAP_BY_STACK].bytes),
+                       "bytes at the end of the timeline");
+    }
+    target_require(highest.high == peak->bytes.high && highest.low == peak->bytes.low,
+                   "the peak is the highest point");
+    heap_timeline_free(&timeline);
+}
+
+static void check_peak(ttd_reader *reader, const heap_state *state)
+{
+    heap_peak_state at;
+    ttd_error error;
+    if (!found(heap_peak_find(reader, NULL, (heap_split){0}, NULL, &at, &error)))
+        return;
+    check_groups(&at.groups);
+    check_groups(&at.runtime.groups);
+    target_require(at.groups.blocks + at.runtime.groups.blocks == at.peak.blocks,
+                   "whose the peak is, is all of it");
+    check_timeline(reader, HEAP_AXIS_TIME, state, &at.peak);
+    check_timeline(reader, HEAP_AXIS_POSITION, state, &at.peak);
+    heap_peak_state_free(&at);
+}
+
+/* ---- Calls ---- */
+
+static void check_errors(ttd_reader *reader)
+{
+    heap_errors errors;
+    ttd_error error;
+    if (!found(heap_errors_find(reader, 4, NULL, &errors, &error)))
+        return;
+    uint64_t calls = 0;
+    for (size_t i = 0; i < errors.count; i++) {
+        const heap_finding *finding = &errors.findings[i];
+        calls += finding->count;
+        target_require(finding->count > 0, "a finding has a call");
+        target_require(heap_error_name(finding->kind) != NULL, "a finding has a name");
+    }
+    target_require(errors.calls == calls, "calls of all findings");
+    heap_errors_free(&errors);
+}
+
+static uint64_t sum_of(const heap_move_counts *counts)
+{
+    return counts->moved + counts->in_place + counts->from_null + counts->to_zero + counts->failed +
+           counts->unfinished;
+}
+
+static void check_table(const heap_move_table *table)
+{
+    uint64_t reallocs = 0;
+    for (size_t i = 0; i < table->count; i++)
+        reallocs += table->groups[i].counts.reallocs;
+    target_require(reallocs == table->total.reallocs, "reallocations of groups");
+}
+
+static void check_moves(ttd_reader *reader)
+{
+    heap_moves moves;
+    ttd_error error;
+    if (!found(heap_moves_find(reader, CHAINS, (heap_split){0}, NULL, &moves, &error)))
+        return;
+    check_table(&moves.reallocs);
+    check_table(&moves.regrown);
+    target_require(sum_of(&moves.reallocs.total) == moves.reallocs.total.reallocs,
+                   "all reallocations are of some kind");
+    target_require(moves.worst_count <= CHAINS, "as many chains as were asked for");
+    for (size_t i = 1; i < moves.worst_count; i++)
+        target_require(moves.worst[i - 1].bytes_copied >= moves.worst[i].bytes_copied,
+                       "the worst chain comes first");
+    heap_moves_free(&moves);
+}
+
+/* ---- Two heaps ---- */
+
+static void check_comparison(const heap_groups *groups)
+{
+    heap_comparison both;
+    heap_comparison_init(&both);
+    for (int side = HEAP_OLD; side < HEAP_SIDES; side++)
+        for (size_t i = 0; i < groups->count; i++)
+            target_require(heap_comparison_add(&both, (heap_side)side, i, 1, &groups->items[i]) ==
+                               TTD_OK,
+                           "a group is added");
+    heap_comparison_sort(&both);
+    target_require(both.kinds[HEAP_CHANGE_SAME] == both.count && both.count == groups->count,
+                   "nothing has changed");
+    target_require(both.blocks[HEAP_OLD] == groups->blocks && both.bytes[HEAP_NEW] == groups->bytes,
+                   "sums of a comparison");
+    heap_comparison_free(&both);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint8_t *bytes = target_copy(data, size);
+    ttd_input input = target_input(bytes, size);
+    ttd_reader_options options = ttd_reader_options_default();
+    options.tolerant = true;
+    options.stored_stacks = true;
+    ttd_reader *reader = NULL;
+    if (ttd_reader_open(&input, &options, &target_allocator, &reader, NULL) == TTD_OK) {
+        heap_state state;
+        ttd_error error;
+        heap_state_wishes wishes = {.keeps_blocks = true};
+        if (found(
+                heap_state_find(reader, NULL, ttd_position_max(), &wishes, NULL, &state, &error))) {
+            check_state(&state);
+            check_leaks(reader, &state);
+            check_history(reader, &state);
+            check_peak(reader, &state);
+            check_comparison(&state.tables.by[HEAP_BY_STACK]);
+            heap_state_free(&state);
+        }
+        check_errors(reader);
+        check_moves(reader);
+        ttd_reader_close(reader);
+    }
+    free(bytes);
+    return 0;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The file of a module may contain anything: reading names from it comes to an end, and what is
+ * told of it is what the other end of the pipe takes, each address once at most. An input is a
+ * file.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "inbox.h"
+#include "names.h"
+#include "target.h"
+
+/* The addresses of the seeds' code, and such as are in none. */
+static const uint64_t offsets[] = {0x4000b1,   0x4000b3, 0x4000b5, 0x4000b6,  0x4000ba,
+                                   0x4000b3,   0,        1,        0x1000,    UINT32_MAX,
+                                   UINT64_MAX, 0x4000,   0x4000b0, 0x40000000};
+
+enum { OFFSETS = sizeof offsets / sizeof *offsets };
+
+static char path[128];
+
+/* Of one question: how often each address was told. */
+static unsigned told;
+
+static void listen(void *context, size_t module, uint64_t offset,
+                   const struct symbolize_frame *frames, size_t count)
+{
+    (void)context;
+    (void)module;
+    (void)offset;
+    (void)frames;
+    target_require(count <= SYMBOLIZE_FRAMES_MAX, "as many frames as there may be");
+    target_require(++told <= OFFSETS, "each address once");
+}
+
+/* Descriptor of a file without a name. */
+static int open_answers(void)
+{
+    char name[160];
+    snprintf(name, sizeof name, "%s.answers", path);
+    int file = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    target_require(file >= 0, "a file");
+    unlink(name);
+    return file;
+}
+
+static void check_answers(int file, const struct symbolize_module *module)
+{
+    struct inbox box;
+    told = 0;
+    target_require(inbox_init(&box, module, 1, listen, NULL) == 0, "an inbox");
+    target_require(lseek(file, 0, SEEK_SET) == 0, "answers");
+    for (;;) {
+        size_t room;
+        uint8_t *to = inbox_room(&box, &room);
+        ssize_t size = read(file, to, room);
+        target_require(size >= 0, "answers");
+        if (size == 0)
+            break;
+        target_require(inbox_take(&box, (size_t)size), "what is told is taken");
+    }
+    target_require(box.finished, "it comes to an end");
+    inbox_free(&box);
+}
+
+static void ask(struct shelf *shelf, bool reduced)
+{
+    struct symbolize_module module = {.path = path, .offsets = offsets, .offset_count = OFFSETS};
+    struct outbox box = {.fd = open_answers()};
+    outbox_module(&box, 0);
+    outbox_end(&box, names_tell(&box, shelf, &module, NULL, reduced));
+    outbox_finished(&box);
+    check_answers(box.fd, &module);
+    close(box.fd);
+    free(box.data);
+}
+
+static void prepare(void)
+{
+    unsetenv("DEBUGINFOD_URLS");
+    snprintf(path, sizeof path, "%s/image", capture_directory());
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!*path)
+        prepare();
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    target_require(file >= 0 && write(file, data, size) == (ssize_t)size, "a file");
+    close(file);
+    ask(NULL, false);
+    ask(NULL, true);
+    unlink(path);
+    return 0;
+}

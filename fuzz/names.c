@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A symbol may have any name: what it is demangled to has its length and no more than the room for
+ * it, the canonical form of either fits, says nothing twice, and is the same again whatever suffix
+ * a compiler has given the copy of a function.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/canonical.h"
+#include "symbols/demangle.h"
+#include "target.h"
+
+enum { NAME_SIZE_MAX = 9000 };
+
+/* In a block of its size, to be freed. */
+static ttd_string make_canonical(ttd_string name)
+{
+    char *room = malloc(CANONICAL_ROOM(name.size));
+    target_require(room != NULL, "memory");
+    size_t size = canonical_name(name, room);
+    target_require(size <= CANONICAL_ROOM(name.size), "room for a canonical name");
+    return (ttd_string){room, size};
+}
+
+static int is_within(ttd_string part, ttd_string whole)
+{
+    return part.data >= whole.data && part.data + part.size <= whole.data + whole.size;
+}
+
+static void free_text(ttd_string name)
+{
+    free((void *)(uintptr_t)name.data);
+}
+
+static void check_name(const char *data, size_t size)
+{
+    ttd_string name = {data, size};
+    ttd_string canonical = make_canonical(name);
+    ttd_string again = make_canonical(name);
+    target_require(canonical.size == again.size &&
+                       memcmp(canonical.data, again.data, again.size) == 0,
+                   "the same canonical name");
+    target_require(is_within(canonical_last(canonical), canonical), "the last part");
+    target_require(is_within(canonical_without_clone(name), name), "a name without a suffix");
+    char *bare = malloc(canonical.size + 1);
+    target_require(bare && canonical_bare(canonical, bare) <= canonical.size, "a bare name");
+    free(bare);
+    free_text(canonical);
+    free_text(again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char plain[DEMANGLE_MAX + 1];
+    size = size < NAME_SIZE_MAX ? size : NAME_SIZE_MAX;
+    char *name = malloc(size + 1);
+    target_require(name != NULL, "memory");
+    if (size)
+        memcpy(name, data, size);
+    name[size] = '\0';
+    check_name(name, size);
+    size_t length = demangle(name, plain);
+    target_require(length <= DEMANGLE_MAX, "a demangled name is not too long");
+    if (length) {
+        target_require(plain[length] == '\0' && memchr(plain, '\0', length) == NULL,
+                       "a demangled name has its length");
+        check_name(plain, length);
+    }
+    free(name);
+    return 0;
+}
