@@ -25,7 +25,8 @@ static void collect(const char *data, size_t size, void *context)
     sink *out = context;
     if (size > DEMANGLE_MAX - out->size)
         longjmp(out->full, 1);
-    memcpy(out->text + out->size, data, size);
+    if (size) /* of nothing, it may be nowhere */
+        memcpy(out->text + out->size, data, size);
     out->size += size;
 }
 
