@@ -64,8 +64,9 @@ static int print_help(void)
          "'ttdanalyze COMMAND --help' says more; 'ttdanalyze --version' prints the version.\n"
          "A damaged trace is read as far as possible; 'verify' says what is wrong with it.\n"
          "\n"
-         "Exit status: 0 fine, 1 problems found (verify), 2 wrong usage, 3 the trace cannot\n"
-         "be opened or is none, 4 damaged beyond use, 5 out of memory or output failed.");
+         "Exit status: 0 fine, 1 problems found (verify) or growth (--fail-on-growth), 2 wrong\n"
+         "usage, 3 the trace cannot be opened or is none, 4 damaged beyond use, 5 out of memory,\n"
+         "more than --max-memory needed, or output failed.");
     return finish_output();
 }
 
