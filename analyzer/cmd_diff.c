@@ -31,7 +31,7 @@ static const char help[] =
     "Of two traces, which live blocks are more or fewer in NEW than in OLD: the largest\n"
     "changes first. Stacks are the same if the functions of the program in them are, or\n"
     "without names their places in modules, wherever these were loaded; lines do not\n"
-    "matter, nor does a rebuild.\n"
+    "matter.\n"
     "\n"
     "      --from POSITION     the first position of the range (start); of two traces,\n"
     "                          the position in OLD (end)\n"

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* Outward trees, from the functions that allocate to their callers, and the tails of their nodes.
+ */
+#include "view/tree_parts.h"
+
+/* A place in a stack: the next of the frames of an address, and which come after. */
+typedef struct place {
+    view *shown;
+    ttd_stack stack;
+    view_site site;
+} place;
+
+/* Goes to where frames are left. @return TTD_OK, TTD_END where the stack ends, or an error. */
+static ttd_status find_frame(place *at)
+{
+    ttd_status status = TTD_OK;
+    while (!at->site.count && status == TTD_OK) {
+        status = definitions_stack(at->shown->names, at->stack.parent, &at->stack);
+        if (status == TTD_OK)
+            status = view_find_site(at->shown, &at->stack, &at->site);
+    }
+    return status;
+}
+
+/* Goes to the next label, which is not `last` where these are one. @return as find_frame(). */
+static ttd_status next_label(place *at, uint32_t last, uint32_t *label)
+{
+    ttd_status status;
+    while ((status = find_frame(at)) == TTD_OK) {
+        *label = at->shown->frames[at->site.first].label;
+        at->site.first++;
+        at->site.count--;
+        status = stack_table_spend(&at->shown->names->stacks, 1);
+        if (status != TTD_OK || !view_merges(at->shown) || *label != last)
+            break;
+    }
+    return status;
+}
+
+static view_tail tail_of(const view_tree *tree, const place *at, uint32_t last)
+{
+    return (view_tail){.has_more = true,
+                       .is_old = at->shown == tree->views[HEAP_OLD],
+                       .last = last,
+                       .stack = at->stack.id,
+                       .left = (uint32_t)at->site.count};
+}
+
+/* Whether a node's tail is what is left of a stack at a place. */
+static bool is_at(const view_tree *tree, const view_tail *tail, const place *at)
+{
+    return tail->has_more && tail->stack == at->stack.id && tail->left == at->site.count &&
+           tail->is_old == (at->shown == tree->views[HEAP_OLD]);
+}
+
+static ttd_status place_of(const view_tree *tree, const view_tail *tail, place *at)
+{
+    at->shown = tree->views[tail->is_old ? HEAP_OLD : HEAP_NEW];
+    ttd_status status = definitions_stack(at->shown->names, tail->stack, &at->stack);
+    if (status == TTD_OK)
+        status = view_find_site(at->shown, &at->stack, &at->site);
+    if (status == TTD_OK) {
+        at->site.first += at->site.count - tail->left;
+        at->site.count = tail->left;
+    }
+    return status;
+}
+
+/* Gives the sums of a node to the one that is all that is below it. */
+static void hand_down(view_tree *tree, uint32_t node, uint32_t below)
+{
+    view_node *from = &tree->nodes[node];
+    tree->nodes[below].all = from->all;
+    tree->nodes[below].self = from->self;
+    from->self = (heap_amount){0, 0, 0};
+    if (!tree->is_of_two)
+        return;
+    tree->old[below] = tree->old[node];
+    tree->old[node].self = (heap_amount){0, 0, 0};
+}
+
+ttd_status view_tail_step(view_tree *tree, uint32_t node, uint32_t *below)
+{
+    view_tail tail = tree->nodes[node].tail;
+    place at;
+    uint32_t label = 0;
+    uint32_t found;
+    *below = VIEW_NO_NODE;
+    if (!tail.has_more)
+        return TTD_OK;
+    tree->nodes[node].tail.has_more = false;
+    ttd_status status = view_tree_is_last(tree, node) ? TTD_END : place_of(tree, &tail, &at);
+    if (status == TTD_OK)
+        status = next_label(&at, tail.last, &label);
+    if (status != TTD_OK)
+        return status == TTD_END ? TTD_OK : status;
+    status = view_tree_find_label(tree, at.shown, label, &found);
+    if (status == TTD_OK)
+        status = view_tree_add_below(tree, node, found, below);
+    if (status != TTD_OK)
+        return status;
+    tree->nodes[*below].tail = tail_of(tree, &at, label);
+    hand_down(tree, node, *below);
+    return TTD_OK;
+}
+
+/* How many nodes there are outward from a stack on, whose last call comes after `last`. */
+static ttd_status count_outward(view *shown, ttd_id id, uint32_t last, uint64_t *count)
+{
+    ttd_stack stack;
+    view_site site;
+    uint64_t labels;
+    *count = 0;
+    ttd_status status = definitions_stack(shown->names, id, &stack);
+    if (status == TTD_OK)
+        status = view_find_site(shown, &stack, &site);
+    if (status == TTD_OK)
+        status = view_count_labels(shown, id, &labels);
+    if (status == TTD_OK)
+        *count = labels - (view_merges(shown) && shown->frames[site.first].label == last);
+    return status == TTD_END ? TTD_OK : status;
+}
+
+ttd_status view_tail_size(const view_tree *tree, uint32_t node, uint64_t *size)
+{
+    const view_tail *tail = &tree->nodes[node].tail;
+    uint64_t most = tree->levels - tree->nodes[node].depth - 1;
+    uint32_t last = tail->last;
+    place at;
+    *size = 0;
+    if (!tail->has_more || view_tree_is_last(tree, node))
+        return TTD_OK;
+    ttd_status status = place_of(tree, tail, &at);
+    for (; status == TTD_OK && at.site.count; at.site.first++, at.site.count--) {
+        uint32_t label = at.shown->frames[at.site.first].label;
+        *size += !view_merges(at.shown) || label != last;
+        last = label;
+    }
+    uint64_t rest = 0;
+    if (status == TTD_OK)
+        status = count_outward(at.shown, at.stack.parent, last, &rest);
+    *size = *size + rest < most ? *size + rest : most;
+    return status;
+}
+
+ttd_status view_tree_add_outward(const view_addition *from, const ttd_stack *caller, view_site site,
+                                 uint32_t *node)
+{
+    view_tree *tree = from->tree;
+    place at = {from->shown, *caller, site};
+    uint32_t last = VIEW_NO_NODE;
+    bool is_new = false;
+    while (!is_new && !is_at(tree, &tree->nodes[*node].tail, &at)) {
+        uint32_t label;
+        uint32_t below;
+        ttd_status status =
+            view_tree_is_last(tree, *node) ? TTD_END : next_label(&at, last, &label);
+        ttd_status made =
+            status == TTD_OK || status == TTD_END ? view_tail_step(tree, *node, &below) : status;
+        if (status == TTD_END || made != TTD_OK)
+            return made;
+        status = view_tree_descend(from, label, node, &is_new);
+        if (status != TTD_OK)
+            return status;
+        last = label;
+    }
+    if (is_new)
+        tree->nodes[*node].tail = tail_of(tree, &at, last);
+    return TTD_OK;
+}
