@@ -5,6 +5,7 @@
 #include "cli/numbers.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
+#include "heap/errors.h"
 
 enum { OPTION_AT = OPTION_FIRST, OPTION_ERROR, OPTION_RUNTIME };
 
@@ -98,7 +99,8 @@ static int print(session *work, const leaks_options *options, heap_leaks *leaks,
         return status;
     report_leaks data = {.leaks = leaks,
                          .limit = work->options.view.limit,
-                         .is_at_end = ttd_position_compare(at, ttd_position_max()) == 0};
+                         .is_at_end = ttd_position_compare(at, ttd_position_max()) == 0,
+                         .has_early_blocks = heap_has_early_blocks(work->trace.reader)};
     work->options.format->leaks(&work->report, &data);
     return STATUS_OK;
 }

@@ -83,6 +83,9 @@ typedef struct heap_errors {
     ttd_error error;
 } heap_errors;
 
+/** Whether the process had blocks before recording began, of its parent or of its own. */
+bool heap_has_early_blocks(const ttd_reader *reader);
+
 /**
  * Goes through the whole trace.
  *

@@ -314,6 +314,11 @@ static void judge(heap_errors *errors)
     }
 }
 
+bool heap_has_early_blocks(const ttd_reader *reader)
+{
+    return ttd_reader_trace(reader)->flags & (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED);
+}
+
 ttd_status heap_errors_find(ttd_reader *reader, uint32_t remembered, const heap_batch_hook *hook,
                             heap_errors *errors, ttd_error *error)
 {
@@ -322,7 +327,7 @@ ttd_status heap_errors_find(ttd_reader *reader, uint32_t remembered, const heap_
     const ttd_trace *trace = ttd_reader_trace(reader);
     heap_pass pass;
     error_finder finder = {.errors = errors, .pass = &pass, .live = &pass.cursor.replay.live};
-    finder.has_early_blocks = trace->flags & (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED);
+    finder.has_early_blocks = heap_has_early_blocks(reader);
     finder.misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
     heap_conditions_init(&finder.conditions);
     heap_last_calls_begin(&finder.last, reader);

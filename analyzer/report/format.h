@@ -134,6 +134,8 @@ typedef struct report_leaks {
     /** Groups to show. */
     size_t limit;
     bool is_at_end;
+    /** Whether the process may release blocks that it had before it was recorded. */
+    bool has_early_blocks;
 } report_leaks;
 
 typedef struct report_moves {

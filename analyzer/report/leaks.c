@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/formats.h"
 
-static void text_notes(report *to, const heap_leaks *leaks)
+static void text_notes(report *to, const report_leaks *data)
 {
+    const heap_leaks *leaks = data->leaks;
     if (leaks->outcome.counts.unknown_releases) {
         report_count(to->output, leaks->outcome.counts.unknown_releases, "release");
-        out_text(to->output, " of what was no live block: 'ttdanalyze errors' says more\n");
+        out_text(to->output, data->has_early_blocks
+                                 ? " of what was no live block, as blocks from before the "
+                                   "recording: 'ttdanalyze errors' tells them apart\n"
+                                 : " of what was no live block: 'ttdanalyze errors' says more\n");
     }
     if (leaks->outcome.in_flight) {
         report_count(to->output, leaks->outcome.in_flight, "reallocation");
@@ -37,7 +41,7 @@ void text_leaks(report *to, const report_leaks *data)
     out_char(output, '\n');
     report_runtime_text(to);
     report_known_text(to, REPORT_BLOCKS);
-    text_notes(to, leaks);
+    text_notes(to, data);
     report_doubts_text(to);
     report_groups_text(to, &leaks->groups, data->limit, true);
     report_runtime_groups_text(to, data->limit, true);

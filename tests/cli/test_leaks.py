@@ -172,6 +172,17 @@ class Rules(TestCase):
         self.assertEqual((found["unknown_releases"], found["overlaps"]), (1, 1))
         self.assertIs(found["certain"], False)
 
+    def test_releases_of_early_blocks(self):
+        """A child releases blocks of its parent: what 'errors' finds right is no alarm here."""
+        said = {0: "1 release of what was no live block: 'ttdanalyze errors' says more\n",
+                2: "1 release of what was no live block, as blocks from before the recording: "
+                   "'ttdanalyze errors' tells them apart\n"}
+        for flags, line in said.items():
+            script = Script(flags=flags).basics()
+            script.free(0x9000)
+            path = self.write(script.close(), f"flags{flags}")
+            self.assertIn(line, self.run_ok("leaks", path).text)
+
     def test_realloc_in_flight(self):
         """Another thread's calls come between the release and the acquisition."""
         script = Script().basics()
