@@ -79,7 +79,8 @@ static int add(work *all, heap_side side, heap_groups *groups)
     return status == STATUS_OK ? session_check(own, add_groups(all, side, groups)) : status;
 }
 
-/* What a runtime keeps is compared with all else or, as others, only summed up. */
+/* Adds the blocks of a heap. Those that the runtimes keep are compared if asked for, else only
+ * summed up. */
 static int add_all(work *all, heap_side side, heap_groups *groups)
 {
     session *own = &all->sessions[side];

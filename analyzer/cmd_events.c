@@ -120,7 +120,7 @@ typedef struct lister {
     bool has_end;
     /** Kinds of definitions that were read. */
     uint32_t defined;
-    /** What is missing; what damage takes away is known only once it is reached. */
+    /** The losses known so far; those by damage are known only once it is reached. */
     heap_losses losses;
     /** The last event that was looked at, and whether there may be more of them. */
     ttd_position last;
@@ -213,7 +213,7 @@ static int seek(session *work, const bound *from)
     return status == TTD_OK ? STATUS_OK : source_fail(&work->trace, status, &error);
 }
 
-/* Where nothing has passed, says which part of the filter names what the trace does not have. */
+/* Warns, where no event has passed the filter, of the parts that name nothing in the trace. */
 static int check_filter(lister *list)
 {
     session *work = list->work;

@@ -190,7 +190,7 @@ struct channel {
     _Atomic uint32_t refused;               /* processes that could not be recorded */
 };
 
-/* Where things are in the file. Nothing lies across the border of two windows. */
+/* The layout of the file. No entry lies across the border of two windows. */
 #define CHANNEL_PAGE              4096
 #define CHANNEL_WINDOW            (256 * 1024)
 #define CHANNEL_NEAR_PROCESSES_AT UINT64_C(4096)
@@ -368,7 +368,7 @@ static inline uint32_t channel_chunk_words(uint32_t index)
     return (size - (uint32_t)offsetof(struct chunk, data)) / 8;
 }
 
-/* Which entry follows another one in the stack of free ones. NULL if that cannot be mapped. */
+/* Returns the field that names the next free entry after one; NULL if it cannot be mapped. */
 typedef _Atomic uint32_t *channel_link(struct channel_view *view, uint32_t entry);
 
 static inline _Atomic uint32_t *channel_process_link(struct channel_view *view, uint32_t entry)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that load a sanitizer's runtime, as gcc links it. It replaces malloc itself, and ends
- * the program, or crashes, where another library comes before it.
+ * Recognises programs that load a sanitizer's runtime, as gcc links it. It replaces malloc itself,
+ * and ends the program, or crashes, where another library comes before it.
  */
 #ifndef TTD_RECORDER_SANITIZER_H
 #define TTD_RECORDER_SANITIZER_H
@@ -15,7 +15,7 @@
 /* Reads `size` bytes at `offset`; false if there are not as many. */
 typedef bool sanitizer_read(int file, void *buffer, size_t size, uint64_t offset);
 
-/* Where the file has what is loaded at `address`; UINT64_MAX if it has nothing there. */
+/* The offset in the file of the byte that is loaded at `address`; UINT64_MAX if none is. */
 static inline uint64_t sanitizer_offset(int file, sanitizer_read *read, const Elf64_Ehdr *header,
                                         uint64_t address)
 {

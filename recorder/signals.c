@@ -118,7 +118,7 @@ void signals_catch(pid_t program)
     sigset_t none;
     program_pid = program;
     program_pidfd = (int)syscall(SYS_pidfd_open, program, 0);
-    /* But KILL and STOP, and the two that the C library keeps for itself. */
+    /* This fails for KILL and STOP, and the two that the C library keeps for itself. */
     for (int number = 1; number <= SIGRTMAX; number++)
         catch_one(number);
     sigemptyset(&none);

@@ -137,7 +137,7 @@ static bool text_matches(const char *pattern, ttd_string text)
 #define STACK_DIFFERS UINT32_C(1)
 #define STACK_MATCHES UINT32_C(2)
 
-/* What is matched, and with what. */
+/* A filter at work on a trace. */
 typedef struct match {
     const filter *wanted;
     definitions *names;

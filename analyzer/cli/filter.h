@@ -50,7 +50,7 @@ bool filter_set_stack(filter *wanted, const char *text);
 /** Kinds of definitions that the filter needs. */
 uint32_t filter_kinds(const filter *wanted);
 
-/** What each part of a filter names that can be misspelled. */
+/** Parts of a filter that name something of the trace, and can be misspelled. */
 typedef enum filter_name { FILTER_THREAD, FILTER_HEAP, FILTER_STACK, FILTER_NAMES } filter_name;
 
 /** The option of a part, such as "--thread". Static. */

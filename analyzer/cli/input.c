@@ -97,7 +97,7 @@ static ttd_status copy(int from, int to, ttd_error *error)
     return status;
 }
 
-/* What has no offsets, as a file that has them. */
+/* Copies an input that cannot be read by offset, such as a pipe, into a file that can. */
 static ttd_status open_copy(int from, ttd_input *input, ttd_error *error)
 {
     int to = open_temporary();

@@ -36,7 +36,7 @@ typedef struct known_files {
 /** Takes one of the options; false if its argument is invalid. */
 bool known_take(known_files *files, int option, const char *argument);
 
-/** What is wrong with the options together, or NULL. */
+/** Checks the options together. Returns a description of what is wrong, or NULL. */
 const char *known_check(const known_files *files);
 
 /** For help texts. */
@@ -65,7 +65,7 @@ typedef struct known {
     const known_files *files;
     suppressions rules;
     baseline old;
-    /** What is there now. */
+    /** The findings of this run. */
     baseline found;
     fingerprinter work;
     /** What the report says of it. */
@@ -84,7 +84,7 @@ bool known_has_work(const known *all);
 /** Sets `is_new` to whether a finding is to be reported. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status known_judge(known *all, definitions *names, const known_finding *finding, bool *is_new);
 
-/** To be called when all findings were judged: finds of which there are more than there were.
+/** Finds what the baseline has fewer of. Called once all findings were judged.
  * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status known_find_growth(known *all);
 

@@ -17,7 +17,8 @@
 #endif
 #endif
 
-/* Of this process, like the limit itself: in bytes, and the limits before. */
+/* The limit of this process in bytes, and those that it had before. A limit is the whole process's,
+ * so these are global. */
 static uint64_t allowed = UINT64_MAX;
 static struct rlimit before;
 static bool is_set;

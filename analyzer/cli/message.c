@@ -31,7 +31,7 @@ void message(const char *format, ...)
     print(text);
 }
 
-/* What is to be done when there is not enough of something. */
+/* Says that a limit is reached, which one, and how to raise it. */
 static void print_limit(const char *prefix, const char *path, const char *what)
 {
     char limit[LIMITS_TEXT];

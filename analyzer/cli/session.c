@@ -130,7 +130,8 @@ static bool was_killed(const session *work)
     return work->trace.is_closed && work->trace.end.reason == TTD_END_SIGNALED;
 }
 
-/* Whoever writes no list at all may know of no runtimes; a recorder does, if only for exits. */
+/* Whether blocks of the runtimes may be counted as leaks. A trace without any list may be one of a
+ * writer that knows of no runtimes; the recorder writes none only if the program was killed. */
 static bool counts_runtime(const session *work, heap_runtime_told told)
 {
     return told == HEAP_RUNTIME_CUT_SHORT || (told == HEAP_RUNTIME_UNKNOWN && was_killed(work));

@@ -25,9 +25,9 @@ typedef struct session {
     /** May be set before names are read: a pattern that is in no name is an error, since an exit
      * status depends on it; else a warning. */
     bool needs_known_patterns;
-    /** Which stacks session_hook()'s judge was asked about, and what it said. */
+    /** By stack, the answers of session_hook()'s judge. */
     hash_map judged;
-    /** What is left of limits_steps(). */
+    /** Steps that are left of limits_steps(). */
     uint64_t steps;
     /** As the options say; the tree is built if they ask for one. */
     view view;
@@ -90,8 +90,8 @@ int session_runtime(session *work, heap_runtime *runtime, bool is_shown);
 /** Sets `is_new` to whether a finding is to be reported. Returns an exit status. */
 int session_judge(session *work, const known_finding *finding, bool *is_new);
 
-/** To be called when all findings were judged: finds what has grown, and writes the baseline if
- * asked for. Returns an exit status. */
+/** Finds what has grown, and writes the baseline if asked for. Called once all findings were
+ * judged. Returns an exit status. */
 int session_end_known(session *work);
 
 /** Whether the options ask for a tree, to be written by session_print_tree(). */

@@ -40,7 +40,7 @@ typedef struct source {
     bool has_no_index;
     /** One is there that is not believed, which was said. */
     bool has_refused_index;
-    /** Of the file, when it was opened. */
+    /** The stamp of the file when it was opened. */
     stamp opened;
     /** Once source_is_intact() was asked. */
     bool is_judged;
@@ -88,7 +88,7 @@ void source_truncated(source *trace, const ttd_error *error);
  */
 int source_read(source *trace, uint32_t kinds, const heap_batch_hook *hook);
 
-/** The same, and everything else is read as well, to check it: see source_is_intact(). */
+/** As source_read(), but checks all other chunks on the way as well: see source_is_intact(). */
 int source_read_checked(source *trace, uint32_t kinds, const heap_batch_hook *hook);
 
 /** As source_read(), from where the reader is. The hook stops the reading with TTD_END. */

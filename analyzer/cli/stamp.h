@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What tells that a file is the same as before, byte for byte, without reading it. */
+/** Stamps of files: two that are the same tell that a file was not written to between them. */
 #ifndef ANALYZER_CLI_STAMP_H
 #define ANALYZER_CLI_STAMP_H
 
@@ -7,8 +7,8 @@
 
 #define STAMP_SIZE 160
 
-/** Which file it is, its size, and when it was last changed; empty where that is not known. Nobody
- * can give a copy the same. */
+/** The identity of a file, its size, and the time of its last change; empty if unknown. A copy
+ * cannot be given the same. */
 typedef struct stamp {
     char text[STAMP_SIZE];
 } stamp;

@@ -6,7 +6,7 @@
 typedef struct diff_finder {
     heap_diff *diff;
     ttd_position from;
-    /** Nothing that happens now is of the range. */
+    /** The replay is behind the range. */
     bool is_over;
 } diff_finder;
 

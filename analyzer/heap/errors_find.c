@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is wrong with each call, judged by the state just before it. */
+/* Judges each call by the state just before it. */
 #include <string.h>
 
 #include "heap/errors.h"
@@ -86,8 +86,7 @@ static bool may_search(error_finder *finder, uint64_t count)
     return true;
 }
 
-/* What is known of an address at which no block begins: it lies in a live block, or in one that was
- * released. */
+/* Finds the live or released block that an address lies in, at which no block begins. */
 static void find_enclosing(error_finder *finder, heap_finding *finding)
 {
     const heap_block *block = heap_live_containing(finder->live, finding->address);
@@ -306,7 +305,7 @@ static void judge(heap_errors *errors)
             from = finding->released.position;
         if (heap_place_is_known(&finding->conflict))
             from = finding->conflict.position;
-        /* That a call never returned may be what is missing. */
+        /* The return of a last call may be among the events that are missing. */
         ttd_position to = finding->signal ? ttd_position_max() : finding->place.position;
         bool rests_on_itself = finding->kind == HEAP_ERROR_FAILED_CALL;
         if (!rests_on_itself && heap_losses_between(&errors->losses, from, to))

@@ -7,10 +7,10 @@
 #include "heap/cursor.h"
 #include "heap/groups.h"
 
-/** What a trace says of the blocks that the runtimes keep. */
+/** How completely a trace tells which blocks the runtimes keep. */
 typedef enum heap_runtime_told {
     HEAP_RUNTIME_UNKNOWN,
-    /** Which some of them are, or none. */
+    /** The list is not complete. */
     HEAP_RUNTIME_CUT_SHORT,
     HEAP_RUNTIME_TOLD
 } heap_runtime_told;

@@ -3,7 +3,8 @@
 
 #include "heap/state.h"
 
-/* What is live at the end and named is what a runtime keeps. */
+/* Adds a block of the peak that is still live at the end: one of a runtime, if the trace names it.
+ */
 static ttd_status add_live(heap_peak_state *found, const heap_kept *kept, const heap_block *block)
 {
     if (ttd_position_compare(block->allocated, found->peak.position) > 0)

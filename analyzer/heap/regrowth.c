@@ -6,17 +6,17 @@
 #include "base/grow.h"
 #include "heap/growth.h"
 
-/* An allocation; of none the size is 0. */
+/* An allocation; none if its size is 0. */
 typedef struct allocation {
     uint64_t event;
     uint64_t size;
     ttd_id stack;
     ttd_id heap;
-    /* Of the thread's calls. */
+    /* Number among the thread's calls. */
     uint64_t call;
 } allocation;
 
-/* The last calls of a thread: by number, those that allocated. */
+/* The last calls of a thread, by their number modulo REGROWTH_CALLS. */
 typedef struct regrowth_recent {
     uint64_t calls;
     allocation last[REGROWTH_CALLS];

@@ -14,11 +14,11 @@
 /** From the allocation to the release, both included. */
 #define REGROWTH_CALLS 8
 
-/** All of what is kept, some hundred bytes for each thread. */
+/** The last calls of all threads, some hundred bytes each. */
 typedef struct regrowth_finder {
     heap_move_table *found;
     heap_split split;
-    /** Of threads, to an index in recent. */
+    /** Thread to an index in `recent`. */
     hash_map threads;
     struct regrowth_recent *recent;
     size_t count;
@@ -29,7 +29,7 @@ typedef struct regrowth_finder {
 void regrowth_init(regrowth_finder *finder, heap_move_table *found, heap_split split);
 void regrowth_free(regrowth_finder *finder);
 
-/** To be told of all effects of a replay. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Takes in one effect of a replay; must see all. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 ttd_status regrowth_see(regrowth_finder *finder, const heap_effect *effect);
 
 #endif

@@ -62,7 +62,7 @@ static bool takes_sums(const heap_state_wishes *wishes, const heap_kept *kept)
            !wishes->keeps_blocks && !wishes->has_address && heap_kept_is_empty(kept);
 }
 
-/* What there is to be told when the pass is where it should be. */
+/* Fills in the state once the pass has reached its position. */
 static ttd_status find(heap_state *state, heap_kept *kept, const heap_state_wishes *wishes,
                        heap_pass *pass, ttd_error *error)
 {

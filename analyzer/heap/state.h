@@ -16,7 +16,7 @@ typedef struct heap_state {
     /** Copies of all blocks by address, if they were asked for. */
     heap_block *blocks;
     size_t block_count;
-    /** What lies beside the address that was asked for, if one was. */
+    /** The neighbours of the address, if one was asked for. */
     heap_neighbours neighbours;
     heap_outcome outcome;
 } heap_state;

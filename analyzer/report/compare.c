@@ -111,7 +111,7 @@ static void text_kinds(report *to, const heap_comparison *comparison)
     out_char(output, '\n');
 }
 
-/* What is counted as well is told where it is a matter of one heap. */
+/* Says of each heap how much the runtimes keep of it, which is not counted. */
 void text_compare_runtime(report *to, const report_compare *data)
 {
     for (int i = 0; i < HEAP_SIDES; i++) {

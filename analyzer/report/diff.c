@@ -21,7 +21,7 @@ static const char *quadrant_title(heap_quadrant quadrant)
     return titles[quadrant];
 }
 
-/* What became of so many blocks. */
+/* Writes one quadrant: the blocks of the same fate. */
 static void text_quadrant(report *to, const report_diff *data, heap_quadrant quadrant)
 {
     out *output = to->output;

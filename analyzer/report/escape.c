@@ -79,7 +79,7 @@ static void write_bytes(out *output, const unsigned char *data, size_t size)
         out_format(output, "\\x%02x", data[i]);
 }
 
-/* What a kind of output takes for something else than text. */
+/* The kind of output, which decides which characters are escaped. */
 typedef enum meaning { PLAIN, LIST, CELL } meaning;
 
 /* Writes one character that is none of the plain ones, and returns its length. */

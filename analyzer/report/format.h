@@ -49,15 +49,15 @@ typedef struct report_known {
 /** In which units. */
 typedef enum report_unit { REPORT_BLOCKS, REPORT_FINDINGS } report_unit;
 
-/** What the runtimes keep, and is told apart. */
+/** The blocks that the runtimes keep, which are told apart. */
 typedef struct report_runtime {
     /** NULL for commands that do not tell. */
     const heap_groups *groups;
-    /** It is listed as well. */
+    /** They are listed as well. */
     bool is_shown;
-    /** It is not, or not all, told what the runtimes keep. */
+    /** The trace does not tell all of them: the others are counted. */
     bool is_counted;
-    /** The program was, which is why. */
+    /** The reason: the program was killed. */
     bool was_killed;
 } report_runtime;
 
@@ -106,9 +106,9 @@ typedef struct report_member {
     uint64_t file_bytes;
     bool is_closed;
     ttd_end end;
-    /** As its End says; of one that is not closed, those that are in it. */
+    /** The total of the End chunk; the events that are there, if the trace is not closed. */
     uint64_t events;
-    /** Of size 0 if it is not known. */
+    /** Size 0 if unknown. */
     ttd_string command;
 } report_member;
 
@@ -340,7 +340,7 @@ void report_position_text(report *to, ttd_position position);
 
 /** Writes what lies beside an address, and who allocated it. */
 void report_neighbours_text(report *to, const heap_neighbours *neighbours, uint64_t address);
-/** The same as the members `before` and `after`. */
+/** Writes them as the members `before` and `after`. */
 void report_neighbours_json(report *to, json *writer, const heap_neighbours *neighbours);
 
 /** Writes groups as an array of objects. */

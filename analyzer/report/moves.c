@@ -262,7 +262,7 @@ static void csv_counts(csv *writer, const heap_move_counts *counts)
     csv_unsigned(writer, counts->unknown_old);
 }
 
-/* Of what is inferred there is only how often. */
+/* Writes the counts of inferred growth; the columns of reallocations stay empty. */
 static void csv_regrown_counts(csv *writer, const heap_move_counts *counts)
 {
     csv_empty(writer);

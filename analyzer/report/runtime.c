@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the C and C++ runtimes keep until the end, which is told apart from all else. */
+/* Reports the blocks that the C and C++ runtimes keep until the end, apart from all others. */
 #include "report/format.h"
 
 static void text_counted(out *output, const report_runtime *runtime)

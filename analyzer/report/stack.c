@@ -17,7 +17,7 @@ static void skip(frame_list *list, size_t count)
 
 void report_expand(report *to, ttd_id stack)
 {
-    /* What is shown is what was asked for: it is not counted. */
+    /* Stacks that are shown were asked for: their steps are not counted. */
     to->frames.count = 0;
     if (to->output->error)
         return;
@@ -203,7 +203,7 @@ void report_folded_begin(out *output, bool is_certain)
 
 void report_count(out *output, uint64_t count, const char *unit)
 {
-    /* Where sums stop. */
+    /* Sums stop at this value. */
     if (count == UINT64_MAX)
         out_text(output, "at least ");
     out_grouped(output, count);

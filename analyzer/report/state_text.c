@@ -116,7 +116,7 @@ static void text_totals(report *to, const heap_state *state)
     }
 }
 
-/* Who asks for an address is answered that alone. */
+/* Writes the answer for the address if one was asked for, else the whole heap. */
 void text_state(report *to, const report_state *data)
 {
     const heap_state *state = data->state;

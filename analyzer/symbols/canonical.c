@@ -32,7 +32,6 @@ static bool is_clone_suffix(ttd_string name, size_t at)
     return false;
 }
 
-/* They change with every build. */
 ttd_string canonical_without_clone(ttd_string name)
 {
     for (size_t i = 1; i < name.size; i++) {

@@ -10,18 +10,18 @@
 #include "symbols/canonical.h"
 #include "symbols/runtime.h"
 
-/* What a frame is to a fingerprint. */
+/* The part that a frame plays in a fingerprint. */
 typedef enum item_kind {
-    /* All that it is called from does not count; nor does it. */
+    /* A frame below main(), such as _start: neither it nor its callers count. */
     ITEM_BEGINNING,
-    /* main(): the same, but it does. */
+    /* main(): counts, but its callers do not. */
     ITEM_MAIN,
-    /* Of a library, and left out. */
+    /* A frame of a runtime library: left out. */
     ITEM_HIDDEN,
-    /* Of std: counts if the program calls it. */
+    /* A function of std: counts if the program calls it. */
     ITEM_LIBRARY,
     ITEM_PROGRAM,
-    /* In no module: counts each time. */
+    /* A frame in no module: counts each time. */
     ITEM_NOWHERE
 } item_kind;
 
@@ -34,11 +34,11 @@ typedef struct fingerprint_item {
 typedef struct fingerprint_site {
     size_t first;
     size_t count;
-    /* Of the module's name, for stacks that are known by nothing else. */
+    /* Hash of the module's name, for stacks that have nothing else. */
     fingerprint module;
 } fingerprint_site;
 
-/* What is known of a stack when its frames were looked at, from the outermost on. */
+/* The fingerprint of a stack up to its innermost frame, and the state to go on from. */
 typedef struct fingerprint_node {
     fingerprint print;
     /* The last frame in it; 0 for none. */
@@ -61,7 +61,7 @@ void fingerprinter_free(fingerprinter *work)
     *work = (fingerprinter){0};
 }
 
-/* What is kept is of one trace. */
+/* Starts over where the trace is another one: all that is kept belongs to one trace. */
 static void begin(fingerprinter *work, definitions *all)
 {
     if (work->names == all)

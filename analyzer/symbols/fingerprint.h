@@ -31,14 +31,14 @@ typedef struct fingerprint {
     uint64_t low;
 } fingerprint;
 
-/** Memory of the work, used again and again for the stacks of one trace: all zero when empty. What
- * was found out of an address and of a stack is kept, so that shared callers are looked at once. */
+/** Makes the fingerprints of the stacks of one trace; all zero when empty. Keeps what it has found
+ * for each address and stack, so that shared callers are looked at once. */
 typedef struct fingerprinter {
     definitions *names;
     frame_list frames;
     char *text;
     size_t text_capacity;
-    /** Of addresses: (module, offset) to an index in sites; and the frames of all of them. */
+    /** (module, offset) of an address to an index in `sites`; `items` are the frames of all. */
     hash_map site_index;
     struct fingerprint_site *sites;
     size_t site_count;
@@ -46,7 +46,7 @@ typedef struct fingerprinter {
     struct fingerprint_item *items;
     size_t item_count;
     size_t item_capacity;
-    /** Of stacks: the identifier to an index in nodes. */
+    /** Stack to an index in `nodes`. */
     hash_map node_index;
     struct fingerprint_node *nodes;
     size_t node_count;

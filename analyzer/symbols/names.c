@@ -13,7 +13,7 @@ static bool has_module(const definitions *all, const names_matcher *matcher)
     return false;
 }
 
-/* What a string is asked for as: one may be the name of a function and of a file. */
+/* The use of a string: one string may name a function and a file. */
 enum { AS_FUNCTION, AS_FILE };
 
 static ttd_status ask(definitions *all, const names_matcher *matcher, hash_map *asked, ttd_id id,

@@ -9,7 +9,7 @@ static const char *const modules[] = {
     "libstdc++.so", "libgcc_s.", "libc++.so", "libc++abi", "libm.so", "libm-2.",    "libpthread.so",
     "libpthread-",  "libdl.so",  "libdl-2.",  "librt.so",  "librt-2."};
 
-/* Whole names, and how names begin. */
+/* Functions below main(), by their whole name. */
 static const char *const beginnings[] = {"_start",
                                          "__libc_start_call_main",
                                          "__libc_csu_init",

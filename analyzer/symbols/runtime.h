@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** What of a stack is not the program: the C and C++ libraries, and what leads to main(). */
+/** Tells the frames of the C and C++ runtimes, and those that lead to main(), from the program's.
+ */
 #ifndef ANALYZER_SYMBOLS_RUNTIME_H
 #define ANALYZER_SYMBOLS_RUNTIME_H
 

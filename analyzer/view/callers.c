@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who allocates: of a stack, what calls the functions that only hand memory on. */
+/* Finds the caller of a stack: the last call that is not of an allocation function or a wrapper. */
 #include "symbols/runtime.h"
 #include "view/allocators.h"
 #include "view/glob.h"
@@ -48,7 +48,7 @@ size_t view_skipped(const view *shown, const frame_list *list)
     return count < list->count ? count : 0;
 }
 
-/* What a finder finds where there is no such frame. */
+/* The fact about a stack without such a frame. */
 #define NO_CALLER UINT32_MAX
 
 static bool allocates(const view_frame *item)

@@ -55,7 +55,7 @@ typedef struct suppression_line {
     /** The last part of a name, without template arguments, if the pattern may be the name of an
      * inlined function; else of size 0. */
     ttd_string inlined;
-    /** It had the suffix of a compiler's copy, and has it no more. */
+    /** The suffix of a compiler's copy was removed from the pattern. */
     bool is_clone;
     /** Of SUPPRESS_SOURCE; 0 for any. */
     uint32_t line;

@@ -140,7 +140,7 @@ static ttd_status read_function(suppressions *all, suppression_line *line)
         status = keep(all, (ttd_string){display, size}, &line->display);
         return status == TTD_OK ? keep_canonical(all, line->display, &line->canonical) : status;
     }
-    /* What has parameters is demangled as it is. */
+    /* A name with parameters is demangled already. */
     bool is_call = name.size >= 10 && begins(name, "operator()");
     const char *parameters = is_call ? name.data + 10 : name.data;
     if (memchr(parameters, '(', name.size - (size_t)(parameters - name.data)))

@@ -111,7 +111,7 @@ static void cut(view_tree *tree, uint64_t levels)
     }
 }
 
-/* What is below a node comes after it. */
+/* Adds up the nodes from the last to the first: those below a node come after it. */
 static void sum_up(view_tree *tree)
 {
     for (size_t i = tree->count; i-- > 0;) {

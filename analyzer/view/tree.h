@@ -9,8 +9,8 @@
 /** No node. */
 #define VIEW_NO_NODE UINT32_MAX
 
-/** What is below a node where only one stack goes on: nodes of it are made when they are needed.
- * Stacks that share little are a thousand times larger as a tree, outward, than in a trace. */
+/** The rest of a single stack below a node, of which nodes are made only when they are needed:
+ * stacks that share little are a thousand times larger as an outward tree than in a trace. */
 typedef struct view_tail {
     /** If not, the tail is empty. */
     bool has_more;
@@ -67,7 +67,7 @@ typedef struct view_tree {
     size_t linked;
     /** How many levels it may have. */
     uint64_t levels;
-    /** Of each side, NULL if nothing of it was added. Not owned. */
+    /** The view of each side; NULL if none of its rows was added. Not owned. */
     view *views[HEAP_SIDES];
     /** Not owned. */
     label_table *labels;
@@ -98,13 +98,13 @@ void view_tree_free(view_tree *tree);
 ttd_status view_tree_begin(view_tree *tree, label_table *labels, bool is_across);
 ttd_status view_tree_add(view_tree *tree, view *shown, const heap_rows *rows, heap_side side);
 
-/** What of a tree is wanted. */
+/** The part of a tree that is shown. */
 typedef struct view_shown {
     /** How many levels are left; UINT64_MAX for all. */
     uint64_t levels;
     /** As view_tree_build(). */
     size_t limit;
-    /** What has not changed is in the tree, too. */
+    /** Nodes that have not changed are in the tree, too. */
     bool has_same;
 } view_shown;
 

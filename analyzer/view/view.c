@@ -244,7 +244,7 @@ static ttd_status find_label(view *shown, heap_key key, uint32_t *index)
     return status == TTD_END ? labels_add(&shown->labels, &name, index) : status;
 }
 
-/* What a row is merged by: a label, or by stack what is left of it. */
+/* Replaces the key of a row by that of its group: a label, or the stack without what is skipped. */
 static ttd_status find_key(view *shown, heap_key *key)
 {
     if (shown->options.by != VIEW_BY_STACK) {

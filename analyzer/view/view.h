@@ -43,12 +43,12 @@ typedef struct view_options {
     size_t limit;
 } view_options;
 
-/** What matters of a frame. */
+/** A frame as a view sees it. */
 typedef struct view_frame {
     uint32_t label;
     bool allocates;
-    /** Of the program, and no wrapper of an allocation function; only known by function, by file
-     * and by module. */
+    /** A frame of the program that is no wrapper of an allocation function. Set only by function,
+     * file and module. */
     bool is_own;
     bool is_included;
     bool is_excluded;
@@ -100,8 +100,8 @@ heap_split view_split(const view_options *options);
  */
 ttd_status view_find_caller(view *shown, ttd_id stack, ttd_stack *caller, view_site *site);
 
-/** The same of the last call that is of the program's own functions; if there is none, as
- * view_find_caller(). */
+/** As view_find_caller(), but finds the last call of the program's own functions if there is one.
+ */
 ttd_status view_find_own_caller(view *shown, ttd_id stack, ttd_stack *caller, view_site *site);
 
 /** How many frames of a list, from the first on, are left out because of view_options.skip. */
@@ -119,7 +119,7 @@ static inline bool view_merges(const view *shown)
 /** The frames of an address of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
 ttd_status view_find_site(view *shown, const ttd_stack *stack, view_site *site);
 
-/** As view_find_site(), for who looks at all of them: each is a step. */
+/** As view_find_site(), and counts a step for each frame: for callers that look at all. */
 ttd_status view_go_through(view *shown, const ttd_stack *stack, view_site *site);
 
 /** Removes the rows that are not wanted. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */

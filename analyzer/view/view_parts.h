@@ -5,11 +5,11 @@
 
 #include "view/view.h"
 
-/** As stack_memo_finder.find: a fact about a stack, given that of what calls it. */
+/** As stack_memo_finder.find: finds a fact about a stack from that about its parent. */
 typedef ttd_status view_fact_finder(void *context, const ttd_stack *stack, uint32_t above,
                                     uint32_t *fact);
 
-/** Sets `fact` to one about a stack, which is found once. @return TTD_OK, TTD_ERROR_NO_MEMORY,
+/** Finds a fact about a stack, once. @return TTD_OK, TTD_ERROR_NO_MEMORY,
  * TTD_ERROR_LIMIT, and what the finder returns. */
 ttd_status view_find_fact(view *shown, stack_memo *memo, ttd_id stack, view_fact_finder *find,
                           uint32_t *fact);

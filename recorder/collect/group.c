@@ -132,7 +132,7 @@ void group_name_child(const struct process_slot *slot, struct trace *trace)
         trace_rename(trace, named);
 }
 
-/* What a program says of a position, which may be anything: one of no sequence is unknown. */
+/* Makes a position of numbers from the program, which may be anything; invalid ones are unknown. */
 static ttd_position told_position(uint64_t sequence, uint64_t steps)
 {
     ttd_position position = {sequence, steps};

@@ -309,7 +309,7 @@ static void report_losses(struct process *process, struct reader *reader, const 
     reader->checked = process->trace->last;
 }
 
-/* What the program does past the recorder, from some time after the last look on. */
+/* Reports calls that pass the recorder by, which began at some time after the last look. */
 static void report_unrecorded(struct process *process, struct host *host)
 {
     static const struct {

@@ -12,7 +12,7 @@
 #include "messages.h"
 #include "trace.h"
 
-/* That many are named in some milliseconds, once it is known how. */
+/* So many frames are named in some milliseconds if their answers are known. */
 enum { QUICK_FRAMES = 10000 };
 
 /* An address that is to be named, and its index among the frames of the modules. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an earlier recording has left beside the trace that is replaced. */
+/* Removes the files that an earlier recording has left beside the trace that is replaced. */
 #ifndef TTD_COLLECT_STALE_H
 #define TTD_COLLECT_STALE_H
 
@@ -7,8 +7,7 @@
 
 #include <ttdtrace/model.h>
 
-/* Whether the file is a trace; `old` is then what it says of itself. To be asked before it is
- * replaced. */
+/* Whether the file is a trace; sets `old` to its description. Called before it is replaced. */
 bool stale_look(const char *path, ttd_trace *old);
 
 /*

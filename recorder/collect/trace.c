@@ -11,8 +11,7 @@
 
 #include "common/place.h"
 
-/* What was recorded cannot be, so the program has written over it: then calls may be missing, too.
- */
+/* Reports records that cannot be: the program has written over them, and calls may be missing. */
 static void tell_damage(struct trace *trace)
 {
     if (trace->is_damaged)

@@ -29,7 +29,7 @@ struct trace {
     struct stacks stacks;
     struct modules modules;
     size_t frames_prepared; /* of modules.frames: see trace_prepare() */
-    /* What trace_write_known_names() found last: it need not look again before there is more. */
+    /* Counts at the last trace_write_known_names(), which waits until there are more. */
     size_t frames_looked_at, answers_looked_at;
     ttd_names *names; /* the strings of names that are defined; NULL before the first */
 };
@@ -41,7 +41,7 @@ struct trace {
  */
 struct trace *trace_open(const char *path, const ttd_trace *info, ttd_error *error);
 
-/* The same for a child's trace, whose name nobody has asked for: no link is followed. */
+/* As trace_open(), for a child's trace. Nobody has asked for that name, so no link is followed. */
 struct trace *trace_open_child(const char *path, const ttd_trace *info, ttd_error *error);
 
 /* Gives the file, that of a child, another name, unless that is taken. */

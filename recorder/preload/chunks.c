@@ -56,7 +56,7 @@ static bool is_unwanted(void)
     return true;
 }
 
-/* How far the collector was when it was last seen to go on, and when that was. */
+/* The last progress of the collector that was seen, and when. */
 struct patience {
     uint32_t progress;
     uint64_t since;

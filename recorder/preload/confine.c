@@ -19,7 +19,7 @@ enum { RESERVE_BYTES = 8 * 1024 * 1024 };
 
 bool process_is_confined;
 
-/* Not when it does not confine after all: whether it did is nothing that can be asked for. */
+/* Stops system calls for good, also if the attempt to confine fails: that cannot be found out. */
 static void confine(void)
 {
     if (process_is_confined)

@@ -71,7 +71,7 @@ enum {
     STACK_MIN = 4096
 };
 
-/* Where a field was found, in bytes from the start of the control block; 0 before. */
+/* Offsets of the fields in the control block, in bytes; 0 until they are found. */
 static _Atomic uint32_t stack_field, id_field;
 
 static uintptr_t control_block(void)
@@ -100,7 +100,8 @@ static bool read_stack(uintptr_t control, uint32_t field, struct stack_bounds *b
     return true;
 }
 
-/* Not the first thread's. Until the field is known, only where we are on that stack. */
+/* Finds the stack of a thread that is not the first. Until the field is known, it must be the stack
+ * that we run on. */
 static bool find_stack(uintptr_t stack_pointer, struct stack_bounds *bounds)
 {
     uintptr_t control = control_block();
@@ -117,7 +118,7 @@ static bool find_stack(uintptr_t stack_pointer, struct stack_bounds *bounds)
     return false;
 }
 
-/* As the loader says: where the first thread's stack began, at the number of arguments. */
+/* The start of the first thread's stack, at the number of arguments; set by the loader. */
 extern const uintptr_t *const __libc_stack_end; /* NOLINT: its name */
 
 /* The system makes the first thread's stack larger than this, and nothing else comes near. */

@@ -130,7 +130,9 @@ static uint64_t *put_bytes(uint64_t *word, const void *bytes, size_t size)
     return word + words;
 }
 
-/* Where this program is, as it was when that was first asked for; its size, negative if unknown. */
+/* Sets `path` to this program's, as it was at the first call. Returns its size, negative if
+ * unknown.
+ */
 static long own_path(const char **path)
 {
     static char own[PATH_BYTES_MAX];

@@ -45,7 +45,7 @@ static inline bool real_ready(void)
  * there is none, the pointer is NULL.
  */
 struct real_later {
-    /* Of a section that is an array: no gaps. */
+    /* The section is an array: its elements must have no gaps. */
     _Alignas(32) const char *name;
     void **function;
     void (*hook)(void);
@@ -58,8 +58,8 @@ struct real_later {
 void real_find_later(void);
 
 /*
- * Once all are known: makes the modules behind us, where they define these functions, define ours;
- * for those that look there and not in the order of the program (redirect.c).
+ * Makes the libraries behind us define our functions instead of theirs, for modules that look there
+ * first (redirect.c). Called once all functions are known.
  */
 void real_redirect(void);
 
@@ -72,7 +72,8 @@ struct redirection {
 
 void redirect(struct redirection *redirections, size_t count);
 
-/* Notes whether modules call functions of the allocator which has `function` that only it has. */
+/* Notes whether modules call extensions of the allocator that defines `function`: mallocx() and its
+ * like. */
 void redirect_note_extensions(uintptr_t function);
 
 /* Finds one function behind ours, also in a library opened with RTLD_LOCAL; NULL if there is none.

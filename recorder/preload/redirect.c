@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Definitions that modules are bound to although ours come first: a plugin that is opened with
- * RTLD_DEEPBIND finds those of its own libraries, and dlsym() those of the library that it is
- * given. So the library behind us says, where it defines an allocation function, that ours is it.
- * What it calls itself, and what is bound already, is not touched.
+ * Changes the symbol tables of the libraries behind us, so that they define our allocation
+ * functions instead of theirs. Some modules are bound to those although ours come first: a plugin
+ * opened with RTLD_DEEPBIND looks in its own libraries, and dlsym() in the library that it is
+ * given. Calls within such a library, and modules that are bound already, are not affected.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -32,7 +32,7 @@ static uintptr_t address_of(const struct link_map *map, const ElfW(Dyn) * entry)
     return entry->d_un.d_ptr < map->l_addr ? entry->d_un.d_ptr + map->l_addr : entry->d_un.d_ptr;
 }
 
-/* What the pages of `address` may be used for, as a segment says; -1 if none does. */
+/* The protection of the segment at `address`; -1 if there is none. */
 static int protection_of(const struct dl_find_object *object, uintptr_t address)
 {
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)object->dlfo_map_start;

@@ -95,7 +95,7 @@ static bool release_all(void)
 
 __attribute__((destructor)) static void ask_runtimes(void)
 {
-    /* Where no call was recorded there is no block that they could keep. */
+    /* Without a recorded call there is no block that they could keep. */
     bool has_blocks = target_on->on != 0 && target_on->has_records != 0;
     struct thread *thread = has_blocks && !process_is_confined ? target_enter(0) : NULL;
     if (thread == NULL)

@@ -84,7 +84,7 @@ void process_told_all(void);
 const char *process_preload(void);
 const char *process_channel(void);
 
-/* What the C library knows of the calling thread (control.c). */
+/* Facts about the calling thread, from the C library (control.c). */
 struct stack_bounds stack_bounds_find(uintptr_t stack_pointer);
 
 /* In the child of a fork: the stack that its only thread has from its parent. */

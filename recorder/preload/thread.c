@@ -98,7 +98,7 @@ bool thread_append(struct thread *thread, unsigned operation, const struct unwin
     return true;
 }
 
-/* Where the memory of a slot's thread is noted; NULL if there is no memory for that. */
+/* The entry for the memory of a slot's thread; NULL if its page cannot be mapped. */
 static struct thread **thread_place(uint32_t index)
 {
     struct thread **_Atomic *page = &thread_pages[(index - 1) / PAGE_THREADS];

@@ -61,7 +61,7 @@ static void *map(size_t size)
     return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
-/* What is left of the reserve is behind `reserve_next`. */
+/* The rest of the reserve: [reserve_next, reserve_end). */
 static _Atomic uintptr_t reserve_next;
 static uintptr_t reserve_end;
 bool unwind_is_confined;

@@ -86,7 +86,7 @@ static void enclose(struct qualified *qualified, Dwarf_Die *die, uint32_t parent
     } while (dwarf_siblingof(&child, &child) == 0);
 }
 
-/* What is around a DIE; NULL if nothing is that has a name. */
+/* Finds a DIE with its scope; NULL if no named scope has it. */
 static struct enclosed *find(struct qualified *qualified, Dwarf_Die *die)
 {
     Dwarf_Die unit;
@@ -216,7 +216,7 @@ static void write_type(struct writing *writing, Dwarf_Die *owner, unsigned depth
     }
 }
 
-/* Those that are written in the source. */
+/* Writes the parameters that stand in the source. */
 static void write_parameters(struct writing *writing, Dwarf_Die *function, unsigned depth)
 {
     Dwarf_Die child;
@@ -271,7 +271,7 @@ static char *write_name(struct qualified *qualified, Dwarf_Die *declaration)
     return text;
 }
 
-/* Where the name of a DIE is, or belongs: they are in the order of places. */
+/* The index of a DIE's name among the sorted names, or of its place there. */
 static size_t find_name(const struct qualified *qualified, const void *die)
 {
     size_t low = 0;

@@ -21,7 +21,7 @@ enum { PIPE_FD = 3 };
 /* More than that is not kept while a program is recorded, which needs memory, too. */
 #define RESIDENT_MAX (UINT64_C(256) << 20)
 
-/* What is sent to the whole process group is for the parent to act on, which kills this process if
+/* Ignores signals to the whole process group: the parent acts on them, and kills this process if
  * need be. */
 static void set_signals(void)
 {

@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "layout.h"
 
-/** What the chunks of lists of blocks have said so far (spec, "Live blocks"). */
+/** State of the list of blocks that the chunks so far have begun (spec, "Live blocks"). */
 typedef struct ttd_list_state {
     ttd_block_list list;
     uint32_t list_id;

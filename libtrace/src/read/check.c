@@ -160,7 +160,8 @@ ttd_status ttd_check_index(ttd_reader *reader, ttd_cursor payload, ttd_error *er
     return TTD_OK;
 }
 
-/** What is wrong with the End chunk's totals that reading does not depend on; NULL if nothing. */
+/** Compares the End chunk's totals that reading does not depend on. Returns a description of the
+ * first wrong one, or NULL. */
 static const char *check_totals(const ttd_check *check)
 {
     const ttd_index_check *index = &check->index;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Checking everything on the way through a file: what verify, recover and verdicts rest on. */
+/** Checks everything on the way through a file. Verify, recover and verdicts rest on it. */
 #ifndef TTD_READ_CHECK_H
 #define TTD_READ_CHECK_H
 
@@ -11,7 +11,7 @@
 #include "codec/header.h"
 #include "codec/index.h"
 
-/** What ids are defined, to check references. */
+/** The ids that are defined, to check references. */
 typedef struct ttd_references {
     /** Identifiers cannot be checked: they are another trace's, or definitions were lost. */
     bool unknown;
@@ -38,12 +38,12 @@ typedef struct ttd_references {
 bool ttd_references_check(ttd_references *references, const ttd_allocator *allocator,
                           const ttd_batch *batch, const char **what);
 
-/** What was seen of the index so far. */
+/** The index chunks seen so far, and the chunks that the next one must list. */
 typedef struct ttd_index_check {
     ttd_index_link *seen;
     size_t seen_count;
     size_t seen_capacity;
-    /** What the next index chunk must say of itself, when there was a chunk of events. */
+    /** The entry that the next index chunk must have for itself; set by a chunk of events. */
     ttd_index_link pending;
     bool pending_set;
     /** Hash of each chunk's header since the last index chunk. */
@@ -55,13 +55,15 @@ typedef struct ttd_index_check {
 struct ttd_reader;
 
 /**
- * What is done with an intact chunk; `stored` are header->stored_size bytes. `redefines`: it
- * defines ids a second time.
+ * Called for each intact chunk.
+ *
+ * @param stored     header->stored_size bytes
+ * @param redefines  the chunk defines ids a second time
  */
 typedef ttd_status (*ttd_check_chunk_function)(void *context, struct ttd_reader *reader,
                                                const ttd_header *header, const uint8_t *stored,
                                                bool redefines);
-/** What is done about a loss, in its place among the chunks. */
+/** Called for each loss, in its place among the chunks. */
 typedef ttd_status (*ttd_check_loss_function)(void *context, struct ttd_reader *reader,
                                               const ttd_loss *loss);
 
@@ -80,12 +82,13 @@ typedef struct ttd_check {
     ttd_index_check index;
     /** Something is missing, so that totals cannot be checked. */
     bool damaged;
-    /** Of the chunk at hand: the first thing that it says and that is not so, or NULL; whether it
-     * defines ids again; lost_events with those of its records. */
+    /** The chunk at hand: a description of its first wrong statement, or NULL; whether it defines
+     * ids again. */
     const char *wrong;
     bool redefines;
-    /** Of a chunk of events: all ids that its tables have are defined. */
+    /** All ids in the tables of the chunk of events at hand are defined. */
     bool has_known_tables;
+    /** verdict.lost_events with the losses of the chunk at hand. */
     uint64_t lost_events;
     bool has_end;
     ttd_end end;

@@ -3,7 +3,8 @@
 #include "codec/payload.h"
 #include "read/internal.h"
 
-/** What is wrong with the chunk of a kind that has one item of a fixed size; NULL if nothing. */
+/** Validates the header of a chunk that has one item of a fixed size. Returns a description of the
+ * first violation, or NULL. */
 static const char *check_fixed(const ttd_header *header)
 {
     if (header->item_count != 1 || header->first_item != 0)

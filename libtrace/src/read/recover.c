@@ -18,7 +18,7 @@ typedef struct recovery {
     bool begun;
     /** Loss records written. */
     uint64_t losses;
-    /** What the old End says. */
+    /** The old End. */
     ttd_end end;
 } recovery;
 
@@ -82,7 +82,7 @@ static ttd_status copy_chunk(void *context, ttd_reader *reader, const ttd_header
     if (status != TTD_OK || header->kind == TTD_KIND_TRACE || header->kind == TTD_KIND_INDEX ||
         header->kind == TTD_KIND_END)
         return status;
-    /* Nothing can make a file right in which an id means two things. */
+    /* A file in which an id means two things cannot be repaired: the chunk is left out. */
     if (redefines) {
         ttd_loss loss = {.reason = TTD_LOSS_DAMAGE,
                          .last_good = reader->position,

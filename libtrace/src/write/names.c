@@ -45,7 +45,7 @@ struct ttd_names {
     ttd_writer *writer;
     ttd_names_lookup lookup;
     void *context;
-    /** Those that are loaded, by address. */
+    /** Loaded modules, by address. */
     known_module *modules;
     size_t module_count;
     size_t module_capacity;
