@@ -285,6 +285,7 @@ static int run(const command *which, int count, char **arguments)
     common common_options;
     int status =
         command_options(&common_options, which, count, arguments, own_options, take, &options);
+    common_options.reads_whole_chunks = true;
     if (status < 0) {
         session work;
         status = session_open(&work, &common_options);

@@ -176,6 +176,7 @@ static int run(const command *which, int count, char **arguments)
         return status;
     if (is_group)
         return list_group(&options);
+    options.reads_whole_chunks = true;
     session work;
     status = session_open(&work, &options);
     if (status != STATUS_OK)

@@ -59,6 +59,8 @@ typedef struct common {
     bool has_index;
     /** Whether text shows stacks with all frames and whole names. */
     bool has_full_stacks;
+    /** No call is told of a chunk that turns out damaged: set by a command that tells of each. */
+    bool reads_whole_chunks;
     /** In bytes; 0 for the default of limits.h. */
     uint64_t max_memory;
     view_options view;

@@ -29,7 +29,7 @@ int session_open(session *work, const common *options)
     int status = known_open(&work->known, &work->options.known);
     if (status != STATUS_OK)
         return status;
-    status = source_open(&work->trace, options->trace);
+    status = source_open(&work->trace, options->trace, options->reads_whole_chunks);
     if (status != STATUS_OK) {
         known_close(&work->known);
         return status;

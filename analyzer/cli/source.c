@@ -7,7 +7,7 @@
 #include "cli/input.h"
 #include "cli/message.h"
 
-int source_open(source *trace, const char *path)
+int source_open(source *trace, const char *path, bool reads_whole_chunks)
 {
     memset(trace, 0, sizeof *trace);
     trace->path = path;
@@ -21,6 +21,7 @@ int source_open(source *trace, const char *path)
     options.tolerant = true;
     options.event_batches = heap_ahead_batches();
     options.stored_stacks = true;
+    options.whole_chunks = reads_whole_chunks;
     status = ttd_reader_open(&input, &options, NULL, &trace->reader, &error);
     if (status != TTD_OK)
         return source_fail(trace, status, &error);

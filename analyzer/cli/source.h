@@ -49,8 +49,12 @@ typedef struct source {
     trace_clock clock;
 } source;
 
-/** Opens a trace. Returns an exit status; on failure a message was printed. */
-int source_open(source *trace, const char *path);
+/**
+ * Opens a trace. Returns an exit status; on failure a message was printed.
+ *
+ * @param reads_whole_chunks  as whole_chunks of ttd_reader_options
+ */
+int source_open(source *trace, const char *path, bool reads_whole_chunks);
 void source_close(source *trace);
 
 /** A hook for a cursor that shows progress and reports damage. */

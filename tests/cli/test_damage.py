@@ -20,7 +20,10 @@ class Damage(TestCase):
 
     def setUp(self):
         super().setUp()
-        script = Script(events_per_chunk=4, codec=0).basics()
+        self.make(4)
+
+    def make(self, events_per_chunk):
+        script = Script(events_per_chunk=events_per_chunk, codec=0).basics()
         for i in range(40):
             script.alloc(0x1000 + 16 * i, 1)
         self.trace = self.write(script.close())
@@ -164,16 +167,21 @@ class Damage(TestCase):
                     self.assertIn(path, result.errors)
 
     def test_many_places(self):
-        data = bytearray(self.data)
-        for offset, _ in self.chunks(8):
-            data[offset + HEADER] ^= 1
-        path = self.save(bytes(data))
-        result = self.run_ok("leaks", "-f", "json", path)
-        self.assertEqual((result.json["total_blocks"], result.json["certain"]), (0, False))
-        self.assertRegex(result.json["reasons"][0], "^40 events")
-        self.assertEqual(result.errors.count("warning"), 10)
-        for offset, _ in self.chunks(8)[:9]:
-            self.assertEqual(result.errors.count(f"offset 0x{offset:x},"), 1)
+        """A warning for each gap, up to a limit; bad chunks with nothing good between are one."""
+        os.unlink(self.trace)
+        self.make(2)
+        for step, reason, told, more in ((1, "^40 events", 1, 0), (2, "^20 events", 9, 1)):
+            data = bytearray(self.data)
+            offsets = [offset for offset, _ in self.chunks(8)[::step]]
+            for offset in offsets:
+                data[offset + HEADER] ^= 1
+            path = self.save(bytes(data))
+            result = self.run_ok("leaks", "-f", "json", path)
+            self.assertIs(result.json["certain"], False)
+            self.assertRegex(result.json["reasons"][0], reason)
+            self.assertEqual(result.errors.count("warning"), told + more)
+            for offset in offsets[:told]:
+                self.assertEqual(result.errors.count(f"offset 0x{offset:x},"), 1)
 
     def test_verify_intact(self):
         result = self.run_ok("verify", self.trace)

@@ -56,7 +56,79 @@ class Chunks:
         return b"".join(self.parts)
 
 
-class Losses(TestCase):
+class Said(TestCase):
+    """What each command says of the losses of a file."""
+
+    def losses_of(self, path):
+        """What the second reader makes of it, as info says it: a list, or None if it is no trace."""
+        reader = Reader(pathlib.Path(path).read_bytes(), True)
+        lines, status, _ = reader.read()
+        if reader.trace_id is None or (status == "truncated" and not lines):
+            return None
+        found = []
+        for line in lines:
+            if line.startswith("loss "):
+                fields = dict(part.split("=") for part in line.split()[1:])
+                count = int(fields["count"], 16)
+                found.append([None if count == 2**64 - 1 else count, self.position(fields["last"]),
+                              self.position(fields["first"])])
+        if not reader.ended and (not found or found[-1][0] is not None):
+            found.append([None, "{:X}:{:X}".format(*reader.position), None])
+        return found
+
+    @staticmethod
+    def position(text):
+        sequence, steps = (int(part, 16) for part in text.split(":"))
+        return None if sequence == 2**64 - 1 else f"{sequence:X}:{steps:X}"
+
+    def said_by_info(self, path):
+        result = run("info", "-f", "json", path)
+        if not result.raw:
+            return result, None
+        found = result.json
+        losses = [[one["events"], one["last_good"], one["first_good"]] for one in found["loss_list"]]
+        known = [count for count, *_ in losses if count is not None]
+        self.assertEqual(found["lost_events"], sum(known))
+        self.assertEqual(found["lost_events_exact"], len(known) == len(losses))
+        return result, losses
+
+    @staticmethod
+    def told_by(verify):
+        """The losses of events that verify tells of."""
+        return [[one["missing_events"], one["last_good"], one["first_good"]]
+                for one in verify["problems"] if one["missing_events"] != 0]
+
+    def check(self, name, path):
+        info, losses = self.said_by_info(path)
+        verify = run("verify", "-f", "json", path)
+        target = self.path("recovered")
+        pathlib.Path(target).unlink(missing_ok=True)
+        recover = run("recover", "-f", "json", "-o", target, path)
+        listing = run("events", "-f", "json", path)
+        self.assertEqual(losses, self.losses_of(path), name)
+        if losses is None:
+            statuses = {one.status for one in (info, verify, recover, listing)}
+            self.assertEqual(len(statuses), 1, (name, statuses))
+            self.assertGreaterEqual(statuses.pop(), support.OPEN)
+            return False
+        found = verify.json
+        is_intact = found["ok"]
+        self.assertEqual(verify.status, 0 if is_intact else 1)
+        # Verify: the same numbers, at one of the problems that each loss is made of.
+        self.assertEqual(self.told_by(found), [one for one in losses if one[0] != 0], name)
+        self.assertEqual(found["lost_events"], sum(count or 0 for count, *_ in losses), name)
+        # Events: as many as are neither lost nor unread, with a warning for each loss.
+        self.assertEqual(len(listing.json_lines), found["events"], name)
+        self.assertEqual(bool(listing.errors), not is_intact, (name, listing.errors))
+        # Recover: the losses as records, in a trace that is intact.
+        self.assertEqual((recover.json["events"], recover.json["lost_events"], recover.json["ok"]),
+                         (found["events"], found["lost_events"], is_intact), name)
+        self.assertEqual(self.said_by_info(target)[1], losses, name)
+        self.assertEqual(run("verify", target).status, 0, name)
+        return is_intact
+
+
+class Losses(Said):
     def setUp(self):
         super().setUp()
         script = Script(events_per_chunk=4, codec=0).basics()
@@ -140,74 +212,6 @@ class Losses(TestCase):
                 data[chance.randrange(len(data))] ^= chance.randrange(1, 256)
             yield f"random {number}", bytes(data)
 
-    def losses_of(self, path):
-        """What the second reader makes of it, as info says it: a list, or None if it is no trace."""
-        reader = Reader(pathlib.Path(path).read_bytes(), True)
-        lines, status, _ = reader.read()
-        if reader.trace_id is None or (status == "truncated" and not lines):
-            return None
-        found = []
-        for line in lines:
-            if line.startswith("loss "):
-                fields = dict(part.split("=") for part in line.split()[1:])
-                count = int(fields["count"], 16)
-                found.append([None if count == 2**64 - 1 else count, self.position(fields["last"]),
-                              self.position(fields["first"])])
-        if not reader.ended and (not found or found[-1][0] is not None):
-            found.append([None, "{:X}:{:X}".format(*reader.position), None])
-        return found
-
-    @staticmethod
-    def position(text):
-        sequence, steps = (int(part, 16) for part in text.split(":"))
-        return None if sequence == 2**64 - 1 else f"{sequence:X}:{steps:X}"
-
-    def said_by_info(self, path):
-        result = run("info", "-f", "json", path)
-        if not result.raw:
-            return result, None
-        found = result.json
-        losses = [[one["events"], one["last_good"], one["first_good"]] for one in found["loss_list"]]
-        known = [count for count, *_ in losses if count is not None]
-        self.assertEqual(found["lost_events"], sum(known))
-        self.assertEqual(found["lost_events_exact"], len(known) == len(losses))
-        return result, losses
-
-    @staticmethod
-    def told_by(verify):
-        """The losses of events that verify tells of."""
-        return [[one["missing_events"], one["last_good"], one["first_good"]]
-                for one in verify["problems"] if one["missing_events"] != 0]
-
-    def check(self, name, path):
-        info, losses = self.said_by_info(path)
-        verify = run("verify", "-f", "json", path)
-        target = self.path("recovered")
-        pathlib.Path(target).unlink(missing_ok=True)
-        recover = run("recover", "-f", "json", "-o", target, path)
-        listing = run("events", "-f", "json", path)
-        self.assertEqual(losses, self.losses_of(path), name)
-        if losses is None:
-            statuses = {one.status for one in (info, verify, recover, listing)}
-            self.assertEqual(len(statuses), 1, (name, statuses))
-            self.assertGreaterEqual(statuses.pop(), support.OPEN)
-            return False
-        found = verify.json
-        is_intact = found["ok"]
-        self.assertEqual(verify.status, 0 if is_intact else 1)
-        # Verify: the same numbers, at one of the problems that each loss is made of.
-        self.assertEqual(self.told_by(found), [one for one in losses if one[0] != 0], name)
-        self.assertEqual(found["lost_events"], sum(count or 0 for count, *_ in losses), name)
-        # Events: as many as are neither lost nor unread, with a warning for each loss.
-        self.assertEqual(len(listing.json_lines), found["events"], name)
-        self.assertEqual(bool(listing.errors), not is_intact, (name, listing.errors))
-        # Recover: the losses as records, in a trace that is intact.
-        self.assertEqual((recover.json["events"], recover.json["lost_events"], recover.json["ok"]),
-                         (found["events"], found["lost_events"], is_intact), name)
-        self.assertEqual(self.said_by_info(target)[1], losses, name)
-        self.assertEqual(run("verify", target).status, 0, name)
-        return is_intact
-
     def test_all_say_the_same(self):
         intact = []
         for name, data in self.damaged():
@@ -255,6 +259,79 @@ class Losses(TestCase):
                         told.append(found)
         self.assertEqual(told.count(True), len(ANALYSES))
         self.assertGreater(told.count(False), 100)
+
+
+class Gaps(Said):
+    """Where a gap begins and ends, as spec/format.md says it."""
+
+    def damaged(self):
+        """Name, bytes, and the losses that are to be told."""
+        for name, losses in (
+                ("bad-payloads", [[4, "0:0", None]]),
+                ("bad-payloads-apart", [[2, "0:0", "1:5"]]),
+                ("bad-events-clock-overflow", [[4, "0:0", None]])):
+            yield name, (VECTORS / f"{name}.trace").read_bytes(), losses
+        for which in ([0], [0, 1], [4, 5, 6]):
+            for spoil in (self.spoil_payload, self.spoil_end):
+                chunks = Chunks(self.long)
+                events = chunks.of(8)
+                for i in which:
+                    spoil(chunks, events[i])
+                before = self.position_of(chunks.parts[events[which[0] - 1]], 80)
+                behind = self.position_of(chunks.parts[events[which[-1] + 1]], 64)
+                yield (f"{spoil.__name__} {which}", chunks.data(),
+                       [[1000 * len(which), before if which[0] else "0:0", behind]])
+
+    @staticmethod
+    def position_of(part, at):
+        return "{:X}:{:X}".format(int.from_bytes(part[at:at + 8], "little"),
+                                  int.from_bytes(part[at + 8:at + 16], "little"))
+
+    @staticmethod
+    def spoil_payload(chunks, index):
+        chunks.parts[index][HEADER + 2] ^= 1
+
+    @staticmethod
+    def spoil_end(chunks, index):
+        """Another last position in the header: only the last event can tell."""
+        part = chunks.parts[index]
+        part[88:96] = (int.from_bytes(part[88:96], "little") + 1).to_bytes(8, "little")
+        chunks.seal(index)
+
+    def setUp(self):
+        super().setUp()
+        script = Script(events_per_chunk=1000, codec=0).basics()
+        for i in range(4000):
+            script.alloc(0x1000 + 16 * i, 1)
+            script.free(0x1000 + 16 * i)
+        self.long = pathlib.Path(self.write(script.close())).read_bytes()
+
+    def test_all_say_the_same(self):
+        for name, data, losses in self.damaged():
+            path = self.path("gap.ttd")
+            pathlib.Path(path).write_bytes(data)
+            with self.subTest(name):
+                self.assertEqual(self.losses_of(path), losses)
+                self.check(name, path)
+
+    def test_certain(self):
+        """No event is certain that is behind a loss, or a part of one."""
+        for name, data, losses in self.damaged():
+            path = self.path("gap.ttd")
+            pathlib.Path(path).write_bytes(data)
+            with self.subTest(name):
+                rows = run("events", "-f", "json", path).json_lines
+                wrong = [row["number"] for row in rows
+                         if row["certain"] != (not self.is_behind(row, losses[0][1]))]
+                self.assertEqual(wrong, [])
+                found = run("info", "-f", "json", path).json
+                self.assertEqual((found["events"], found["certain"]), (len(rows), False))
+
+    @staticmethod
+    def is_behind(row, last_good):
+        def pair(text):
+            return tuple(int(part, 16) for part in text.split(":"))
+        return pair(row["time_start"]) > pair(last_good)
 
 
 class Search(TestCase):

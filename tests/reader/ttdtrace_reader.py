@@ -258,10 +258,6 @@ class Reader:
 
     def use(self, header):
         """The lines of a chunk that can be used, and of the losses before it."""
-        lost = []
-        if header.kind == EVENTS and self.gap:
-            lost = self.lose(header.first_item, header.first_position)
-            self.event = header.first_item
         event, position = self.event, self.position
         self.offset = header.offset + header.size
         self.number = header.number + 1
@@ -272,10 +268,13 @@ class Reader:
             if header.kind == EVENTS:
                 self.event = header.first_item + header.item_count
                 self.position = header.last_position
-            return lost
+            return []
         except Stop as stop:
             self.event, self.position = event, position
-            raise Stop(*stop.args, lost) from None
+            raise Stop(*stop.args, []) from None
+        lost = []
+        if header.kind == EVENTS and self.gap:
+            lost = self.lose(header.first_item, header.first_position)
         if header.kind == END:
             self.ended = True
             if header.totals != (self.event, header.number + 1):

@@ -42,6 +42,7 @@ extern const vector vectors_bad_payload[];
 extern const vector vectors_bad_events[];
 extern const vector vectors_bad_records[];
 extern const vector vectors_bad_kinds[];
+extern const vector vectors_bad_damage[];
 
 /** The tables, ended by NULL; each ends with a vector without a name. */
 extern const vector *const vectors_all[];

@@ -148,6 +148,12 @@ typedef struct ttd_reader_options {
      */
     bool stored_stacks;
     /**
+     * Events are returned only of chunks all of which is good: each chunk of events is decoded
+     * twice. When false, that is so only for the first one after damage; elsewhere events may be
+     * returned of a chunk the rest of which then turns out damaged. The loss counts those, too.
+     */
+    bool whole_chunks;
+    /**
      * A tolerant reader gives up when it has searched so many bytes for chunks, in all gaps since
      * the last rewind (spec, "Resynchronisation"): TTD_ERROR_LIMIT.
      */

@@ -243,6 +243,50 @@ static ttd_status skim_stacks(ttd_reader *reader, const ttd_header *header, ttd_
     return ttd_reader_go_on(reader, batch, error);
 }
 
+/** Decodes all events of a chunk and gives none. TTD_END when it is damaged and was passed over. */
+static ttd_status try_events(ttd_reader *reader, const ttd_header *header, ttd_batch *batch,
+                             ttd_error *error)
+{
+    ttd_error detail = {.what = ""};
+    reader->event_before = reader->next_event;
+    reader->position_before = reader->position;
+    ttd_status status = ttd_reader_begin(reader, header, &detail);
+    size_t oldest = reader->events.buffer_next;
+    while (status == TTD_OK && reader->left != 0) {
+        status = ttd_reader_decode(reader, batch, &detail);
+        /* The batches that were returned stay valid. */
+        reader->events.buffer_next = oldest;
+    }
+    reader->left = 0;
+    if (status == TTD_ERROR_CORRUPT || status == TTD_ERROR_UNSUPPORTED)
+        return fail_chunk(reader, &detail, batch, error);
+    if (status != TTD_OK && error)
+        *error = detail;
+    return status;
+}
+
+/**
+ * What comes before the events of a chunk: whether they are good, where that must be known first,
+ * and the loss. TTD_OK with a batch that was made up, or when they are to be read; TTD_END when
+ * they were passed over.
+ */
+static ttd_status approach_events(ttd_reader *reader, const ttd_header *header, ttd_batch *batch,
+                                  ttd_error *error)
+{
+    bool has_gap = reader->gap.pending;
+    bool wanted = is_wanted(reader, TTD_KIND_EVENTS);
+    if ((has_gap && reader->checks) || (wanted && (has_gap || reader->options.whole_chunks))) {
+        ttd_status status = try_events(reader, header, batch, error);
+        if (status != TTD_OK || batch->made_up)
+            return status;
+    }
+    if (has_gap) {
+        ttd_reader_make_up_loss(reader, header, header->first_item, batch);
+        reader->next_event = header->first_item;
+    }
+    return TTD_OK;
+}
+
 static bool is_unknown_critical(const ttd_header *header)
 {
     return header->kind > TTD_KIND_END && (header->flags & TTD_CHUNK_CRITICAL);
@@ -259,10 +303,10 @@ ttd_status ttd_reader_enter(ttd_reader *reader, const ttd_header *header, ttd_ba
                  header->offset, header->number);
         return ttd_reader_end_unsupported(reader, &detail, batch, error);
     }
-    if (header->kind == TTD_KIND_EVENTS && reader->gap.pending) {
-        ttd_reader_make_up_loss(reader, header, header->first_item, batch);
-        reader->next_event = header->first_item;
-        return TTD_OK;
+    if (header->kind == TTD_KIND_EVENTS) {
+        ttd_status status = approach_events(reader, header, batch, error);
+        if (status != TTD_OK || batch->made_up)
+            return status;
     }
     if (header->kind == TTD_KIND_END)
         return next_end(reader, header, batch, error);
