@@ -79,9 +79,18 @@ static void finish_here(struct finishers *finishers, struct trace *trace, const 
  * moments; else in a process of its own. False if there are enough of them. */
 static bool begin(struct finishers *finishers, struct trace *trace, const ttd_end *end)
 {
-    bool is_quick = trace_is_quick(trace, finishers->names);
-    if (!is_quick && finishers->count == FINISHERS_AT_ONCE)
+    size_t answers = symbolize_cache_size(finishers->names);
+    bool is_full = finishers->count == FINISHERS_AT_ONCE;
+    /* Where there is nothing new, the answer is that of the last time. */
+    if (is_full && trace == finishers->slow && answers == finishers->slow_answers)
         return false;
+    bool is_quick = trace_is_quick(trace, finishers->names);
+    if (!is_quick && is_full) {
+        finishers->slow = trace;
+        finishers->slow_answers = answers;
+        return false;
+    }
+    finishers->slow = NULL;
     trace_flush(trace); /* nothing is left that both would write */
     pid_t pid = is_quick ? -1 : fork();
     if (pid == 0) {

@@ -25,6 +25,8 @@ struct finishers {
     /* Those for which there was no process: a ring, whose oldest is at `first`. */
     struct unfinished waiting[FINISHERS_WAITING];
     size_t first, waiting_count;
+    const struct trace *slow; /* the oldest, which was not quick with as many answers; or NULL */
+    size_t slow_answers;
     unsigned failures; /* traces that are not whole */
     pid_t preparer;    /* the process that looks up names before they are needed, if there is one */
 };

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { FIRST_CAPACITY = 1 << 14 };
+/* Many processes live for a moment only. */
+enum { FIRST_CAPACITY = 1 << 9 };
 
 bool stacks_init(struct stacks *stacks)
 {

@@ -127,6 +127,7 @@ static bool begin_recording(uint32_t parent, uint64_t parent_sequence, uint64_t 
     }
     if (process_is_copy) { /* the collector looks at it when it has ended */
         modules_forget_log();
+        unwind_stop();
         target_on->on = 1;
         return true;
     }

@@ -16,6 +16,15 @@ void unwind_forget(uintptr_t start, uintptr_t end)
     rules_forget(start, end);
 }
 
+/* Nobody wants stacks any more. */
+static bool is_stopped;
+
+void unwind_stop(void)
+{
+    is_stopped = true;
+    atomic_fetch_add(&rules_epoch, 1); /* all captures look at it */
+}
+
 void unwinder_reset(struct unwinder *u)
 {
     u->whole = true;
@@ -280,6 +289,10 @@ void unwinder_capture(struct unwinder *u, const struct unwind_regs *regs,
     rules_prefetch(regs->pc);
 
     if (__builtin_expect(u->epoch != epoch, 0)) {
+        if (is_stopped) {
+            *delta = (struct unwind_delta){.frames = u->pc};
+            return;
+        }
         u->epoch = epoch;
         u->depth = 0;
     }

@@ -68,6 +68,9 @@ void unwind_setup(void (*found)(const struct dl_find_object *));
  */
 void unwind_forget(uintptr_t start, uintptr_t end);
 
+/* Every capture is empty from now on. */
+void unwind_stop(void);
+
 /*
  * No system call is made any more, since it might not be allowed. Memory then comes out of
  * `reserve` bytes that are mapped now; what is not known to be readable is not read.

@@ -10,7 +10,7 @@
 
 #include <dlfcn.h>
 
-#define FIRST_BITS 12
+#define FIRST_BITS 10
 #define LAST_BITS  22
 #define GROW_BITS  2
 #define OBJECTS    512u /* announced objects that are remembered */

@@ -81,7 +81,7 @@ static char *map_again(uint64_t offset)
     if (is_error(address)) /* emulators do not know how */
         return map_by_path(offset);
     if (sys_call6(SYS_remap_file_pages, address, CHANNEL_WINDOW, 0, (long)(offset / CHANNEL_PAGE),
-                  0, 0) == 0)
+                  MAP_NONBLOCK, 0) == 0) /* or all of it would be put into memory */
         return (char *)address;
     unmap(address);
     return map_by_path(offset);

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""What it costs to record a child that lives for a moment, in pages that it touches: unlike times
+these are the same on a busy machine."""
+
+import os
+import subprocess
+import unittest
+
+from support import RECORDER, Recording, program
+
+FEW, MANY = 10, 60
+
+
+def page_faults(*command):
+    """Of the command and of all that it has waited for."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise AssertionError(f'{command} failed')
+    return usage.ru_minflt
+
+
+def loop(child, count):
+    return ['sh', '-c', f'i=0; while [ $i -lt {count} ]; do {child}; i=$((i+1)); done']
+
+
+class Children(Recording):
+    def added(self, child):
+        """Page faults a child that are added by recording it, in its process and elsewhere."""
+        recorder = [RECORDER, '-q', '-o', str(self.trace), '--']
+        recorded, native = (page_faults(*prefix, *loop(child, MANY)) -
+                            page_faults(*prefix, *loop(child, FEW)) for prefix in (recorder, []))
+        return (recorded - native) / (MANY - FEW)
+
+    def test_one_that_makes_no_calls(self):
+        self.assertLess(self.added('/bin/true'), 75)
+
+    def test_one_that_makes_some(self):
+        self.assertLess(self.added(program('leaks_c')), 160)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
