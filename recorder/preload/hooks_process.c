@@ -14,69 +14,11 @@
 #include <unistd.h>
 
 #include "../sanitizer.h"
+#include "environment.h"
 #include "hooks.h"
 #include "sys.h"
 
 enum { VARIABLES_MAX = 1 << 16, PATH_SIZE = 4096 };
-
-static const char preload_name[] = "LD_PRELOAD=";
-
-static size_t count_strings(char *const *list)
-{
-    size_t count = 0;
-    while (list != NULL && list[count] != NULL)
-        count++;
-    return count;
-}
-
-static const char *find_variable(char *const *environment, const char *name, size_t size)
-{
-    for (; environment != NULL && *environment != NULL; environment++)
-        if (strncmp(*environment, name, size) == 0)
-            return *environment;
-    return NULL;
-}
-
-/* Whether the new image finds us with this environment; true as well when we do not record. */
-static bool environment_is_ours(char *const *environment)
-{
-    const char *preload = process_preload(), *channel = process_channel();
-    if (preload == NULL || channel == NULL)
-        return true;
-    const char *there = find_variable(environment, preload_name, sizeof preload_name - 1);
-    return there != NULL && strstr(there, preload + sizeof preload_name - 1) != NULL &&
-           find_variable(environment, channel, strlen(channel)) != NULL;
-}
-
-/* Bytes for environment_extend()'s `joined`. */
-static size_t joined_size(char *const *environment)
-{
-    const char *there = find_variable(environment, preload_name, sizeof preload_name - 1);
-    return strlen(process_preload()) + 2 + (there != NULL ? strlen(there) : 0);
-}
-
-/* Copies the environment, with our variables; `copy` has room for two more and the NULL. */
-static void environment_extend(char *const *environment, char **copy, char *joined)
-{
-    static const char channel_name[] = CHANNEL_ENV "=";
-    union {
-        const char *from;
-        char *to;
-    } channel = {.from = process_channel()};
-    strcpy(joined, process_preload());
-    for (; environment != NULL && *environment != NULL; environment++) {
-        if (strncmp(*environment, channel_name, sizeof channel_name - 1) == 0)
-            continue;
-        if (strncmp(*environment, preload_name, sizeof preload_name - 1) == 0) {
-            strcat(strcat(joined, ":"), *environment + sizeof preload_name - 1);
-            continue;
-        }
-        *copy++ = *environment;
-    }
-    *copy++ = joined;
-    *copy++ = channel.to;
-    *copy = NULL;
-}
 
 static bool read_at(int file, void *buffer, size_t size, uint64_t offset)
 {
@@ -104,7 +46,7 @@ static bool refuses_us(int directory, const char *path)
     return refuses;
 }
 
-/* The same of a program that is looked for in PATH. */
+/* As refuses_us(), for a program that is looked for in PATH. */
 static bool found_refuses_us(const char *name)
 {
     char path[PATH_SIZE];
@@ -126,42 +68,14 @@ static bool found_refuses_us(const char *name)
     return false;
 }
 
-/* Copies the environment, without us; `joined` has room for what LD_PRELOAD says. */
-static void environment_strip(char *const *environment, char **copy, char *joined)
-{
-    const char *own = process_preload() + sizeof preload_name - 1;
-    size_t size = strlen(own);
-    for (; *environment != NULL; environment++) {
-        if (strncmp(*environment, preload_name, sizeof preload_name - 1) != 0) {
-            *copy++ = *environment;
-            continue;
-        }
-        char *end = strcpy(joined, preload_name) + sizeof preload_name - 1;
-        for (const char *at = *environment + sizeof preload_name - 1; *at != '\0';) {
-            size_t length = strcspn(at, ": ");
-            if (length != 0 && (length != size || memcmp(at, own, size) != 0)) {
-                if (end[-1] != '=')
-                    *end++ = ':';
-                memcpy(end, at, length);
-                end += length;
-            }
-            at += length + (at[length] != '\0');
-        }
-        *end = '\0';
-        if (end[-1] != '=')
-            *copy++ = joined;
-    }
-    *copy = NULL;
-}
-
 /* Replaces `environment` by one that lives as long as the function that this is expanded in. */
 #define ENVIRONMENT(environment, refuses)                                                          \
     do {                                                                                           \
-        size_t count_ = count_strings(environment);                                                \
+        size_t count_ = environment_count(environment);                                            \
         bool refuses_ = environment != NULL && (refuses);                                          \
         if ((refuses_ || !environment_is_ours(environment)) && count_ < VARIABLES_MAX) {           \
             char **copy_ = alloca((count_ + 3) * sizeof *copy_);                                   \
-            char *joined_ = alloca(joined_size(environment));                                      \
+            char *joined_ = alloca(environment_joined_size(environment));                          \
             if (refuses_)                                                                          \
                 environment_strip(environment, copy_, joined_);                                    \
             else                                                                                   \
