@@ -16,7 +16,7 @@
     (TTD_KIND_BIT(TTD_KIND_STRINGS) | TTD_KIND_BIT(TTD_KIND_MODULES) |                             \
      TTD_KIND_BIT(TTD_KIND_THREADS) | TTD_KIND_BIT(TTD_KIND_EVENTS) |                              \
      TTD_KIND_BIT(TTD_KIND_USER_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES) |                          \
-     TTD_KIND_BIT(TTD_KIND_METADATA))
+     TTD_KIND_BIT(TTD_KIND_METADATA) | TTD_KIND_BIT(TTD_KIND_END))
 
 enum { OPTION_GROUP = OPTION_FIRST };
 
@@ -41,6 +41,8 @@ typedef struct collector {
     size_t metadata_count;
     size_t metadata_capacity;
     arena text;
+    /* An End was used, and nothing is behind it. */
+    bool has_end;
 } collector;
 
 static ttd_status keep(collector *all, ttd_string from, ttd_string *to)
@@ -70,6 +72,7 @@ static ttd_status add_metadata(collector *all, const ttd_metadata *item)
 static ttd_status see_batch(void *context, const ttd_batch *batch)
 {
     collector *all = context;
+    all->has_end = batch->kind == TTD_KIND_END;
     ttd_status status = survey_add_batch(&all->survey, batch);
     if (status == TTD_OK)
         status = definitions_add(all->names, batch);
@@ -123,6 +126,7 @@ static int find(session *work)
     int status = read_chunks(work, &all.survey);
     if (status == STATUS_OK)
         status = source_read_checked(&work->trace, INFO_KINDS, &hook);
+    work->trace.is_closed = work->trace.is_closed && all.has_end;
     if (status == STATUS_OK)
         survey_end(&all.survey, work->trace.reader);
     /* What comes before something that is not supported is told all the same. */

@@ -120,6 +120,8 @@ class Said(TestCase):
         # Events: as many as are neither lost nor unread, with a warning for each loss.
         self.assertEqual(len(listing.json_lines), found["events"], name)
         self.assertEqual(bool(listing.errors), not is_intact, (name, listing.errors))
+        closed = [found["closed"], info.json["closed"], recover.json["closed"]]
+        self.assertEqual(len(set(closed)), 1, (name, closed))
         # Recover: the losses as records, in a trace that is intact.
         self.assertEqual((recover.json["events"], recover.json["lost_events"], recover.json["ok"]),
                          (found["events"], found["lost_events"], is_intact), name)
@@ -172,6 +174,11 @@ class Losses(Said):
             yield f"cut at {size}", whole[:size]
         yield "data behind End", whole + b"more"
         yield "a chunk behind End", whole + bytes(end)
+        other = self.chunks()
+        other.parts.append(bytearray(other.parts[1]))
+        yield "a chunk of another kind behind End", other.renumber().data()
+        yield "a number so large that End is passed over", self.header(2, 32, 1 << 32)
+        yield "nothing but a bad payload", self.flipped(1)[:len(chunks.parts[0])] + bytes(400)
         yield "a cut chunk behind End", whole + bytes(end[:120])
         yield "a codec that nobody knows", self.header(8, 12, 77, 1, 2)
         yield "a critical kind", self.header(8, 10, 0x8001, 2, 2)

@@ -189,6 +189,7 @@ ttd_status ttd_check_chunk(ttd_reader *reader, ttd_error *error)
         verdict->events += header->item_count;
     if (header->kind == TTD_KIND_END) {
         check->has_end = true;
+        check->end_behind = header->offset + ttd_chunk_size(header);
         if (!check->wrong)
             check->wrong = check_totals(check);
     }
@@ -221,7 +222,7 @@ void ttd_check_end(ttd_reader *reader, ttd_status status, const ttd_error *error
     ttd_check *check = &reader->check;
     bool has_end = reader->ended && check->has_end;
     check->verdict.file_bytes = reader->source.size;
-    check->verdict.closed = has_end && reader->offset == reader->source.size;
+    check->verdict.closed = has_end && check->end_behind == reader->source.size;
     if (has_end && status == TTD_ERROR_LIMIT)
         ttd_check_damage(reader, error, reader->source.size - reader->offset, 0);
     if (!has_end && status != TTD_ERROR_UNSUPPORTED)

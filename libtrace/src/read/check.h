@@ -90,7 +90,9 @@ typedef struct ttd_check {
     bool has_known_tables;
     /** verdict.lost_events with the losses of the chunk at hand. */
     uint64_t lost_events;
+    /** An End was read. It ends where the file should. */
     bool has_end;
+    uint64_t end_behind;
     ttd_end end;
     /** The last problem, as long as it is not known how many events are missing with it. */
     bool is_held;

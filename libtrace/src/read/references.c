@@ -18,54 +18,86 @@ static bool define(ttd_references *references, ttd_id id, ttd_id *count)
     return right;
 }
 
+/**
+ * What is wrong first: `wrong`, if anything is, else `what` unless that `is_right`. The records
+ * behind a wrong one are looked at as well: what they define must not be taken for new later.
+ */
+static const char *first_wrong(const char *wrong, bool is_right, const char *what)
+{
+    return wrong || is_right ? wrong : what;
+}
+
 static const char *check_strings(ttd_references *references, const ttd_batch *batch)
 {
-    for (size_t i = 0; i < batch->count; i++)
-        if (!define(references, batch->u.strings[i].id, &references->strings))
-            return "order of strings";
-    return NULL;
+    const char *wrong = NULL;
+    for (size_t i = 0; i < batch->count; i++) {
+        bool is_next = define(references, batch->u.strings[i].id, &references->strings);
+        wrong = first_wrong(wrong, is_next, "order of strings");
+    }
+    return wrong;
 }
 
 static const char *check_modules(ttd_references *references, const ttd_batch *batch)
 {
+    const char *wrong = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         const ttd_module *module = &batch->u.modules[i];
         if (module->action == TTD_MODULE_UNLOAD) {
-            if (!knows(references, module->id, references->modules))
-                return "unload of an undefined module";
+            wrong = first_wrong(wrong, knows(references, module->id, references->modules),
+                                "unload of an undefined module");
             continue;
         }
-        if (!define(references, module->id, &references->modules))
-            return "order of modules";
-        if (!knows(references, module->path, references->strings))
-            return "undefined path of a module";
+        bool is_next = define(references, module->id, &references->modules);
+        wrong = first_wrong(wrong, is_next, "order of modules");
+        wrong = first_wrong(wrong, knows(references, module->path, references->strings),
+                            "undefined path of a module");
     }
-    return NULL;
+    return wrong;
 }
 
 static const char *check_threads(ttd_references *references, const ttd_batch *batch)
 {
+    const char *wrong = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         const ttd_thread *thread = &batch->u.threads[i];
-        if (!knows(references, thread->name, references->strings))
-            return "undefined name of a thread";
-        if (thread->action == TTD_THREAD_END
-                ? !knows(references, thread->id, references->threads)
-                : !define(references, thread->id, &references->threads))
-            return "order of threads";
+        wrong = first_wrong(wrong, knows(references, thread->name, references->strings),
+                            "undefined name of a thread");
+        bool is_right = thread->action == TTD_THREAD_END
+                            ? knows(references, thread->id, references->threads)
+                            : define(references, thread->id, &references->threads);
+        wrong = first_wrong(wrong, is_right, "order of threads");
     }
-    return NULL;
+    return wrong;
 }
 
 static const char *check_heaps(ttd_references *references, const ttd_batch *batch)
 {
+    const char *wrong = NULL;
     for (size_t i = 0; i < batch->count; i++) {
-        if (!define(references, batch->u.heaps[i].id, &references->heaps))
-            return "order of heaps";
-        if (!knows(references, batch->u.heaps[i].name, references->strings))
-            return "undefined name of a heap";
+        bool is_next = define(references, batch->u.heaps[i].id, &references->heaps);
+        wrong = first_wrong(wrong, is_next, "order of heaps");
+        wrong = first_wrong(wrong, knows(references, batch->u.heaps[i].name, references->strings),
+                            "undefined name of a heap");
     }
-    return NULL;
+    return wrong;
+}
+
+/** What is wrong with a stack; NULL if nothing. There is room for its depth. */
+static const char *check_stack(ttd_references *references, const ttd_stack *stack)
+{
+    if (!define(references, stack->id, &references->stacks)) {
+        /* Nor could depths be kept: the array would grow as ids do, not as bytes. */
+        references->unknown = true;
+        return "order of stacks";
+    }
+    const char *wrong = first_wrong(NULL, knows(references, stack->module, references->modules),
+                                    "undefined module of a stack");
+    if (references->unknown)
+        return wrong;
+    unsigned depth = stack->parent ? references->depths[stack->parent] + 1u : 1;
+    bool is_right = depth <= TTD_STACK_DEPTH_MAX;
+    references->depths[stack->id] = (uint16_t)(is_right ? depth : TTD_STACK_DEPTH_MAX + 1u);
+    return first_wrong(wrong, is_right, "depth of a stack");
 }
 
 /** False without memory. */
@@ -78,20 +110,9 @@ static bool check_stacks(ttd_references *references, const ttd_allocator *alloca
                        (size_t)references->stacks + batch->count + 1, sizeof *references->depths))
         return false;
     references->depths = depths;
-    for (size_t i = 0; i < batch->count && !*what; i++) {
-        const ttd_stack *stack = &batch->u.stacks[i];
-        if (!define(references, stack->id, &references->stacks)) {
-            /* Nor could depths be kept: the array would grow as ids do, not as bytes. */
-            *what = "order of stacks";
-            references->unknown = true;
-        } else if (!knows(references, stack->module, references->modules)) {
-            *what = "undefined module of a stack";
-        } else if (!references->unknown) {
-            unsigned depth = stack->parent ? references->depths[stack->parent] + 1u : 1;
-            references->depths[stack->id] = (uint16_t)depth;
-            if (depth > TTD_STACK_DEPTH_MAX)
-                *what = "depth of a stack";
-        }
+    for (size_t i = 0; i < batch->count; i++) {
+        const char *wrong = check_stack(references, &batch->u.stacks[i]);
+        *what = first_wrong(*what, !wrong, wrong);
     }
     return true;
 }

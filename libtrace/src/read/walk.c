@@ -31,8 +31,6 @@ ttd_status ttd_walk_run(const ttd_check *check, const ttd_input *input,
     status = ttd_reader_rewind_checked(reader, TTD_KINDS_ALL);
     if (status == TTD_OK)
         status = walk_all(reader, error);
-    if (status == TTD_OK && reader->check.verdict.chunks == 0)
-        status = ttd_fail(error, TTD_ERROR_NOT_A_TRACE, "no intact chunk", 0, TTD_NOWHERE);
     if (status == TTD_OK)
         *verdict = reader->check.verdict;
     ttd_reader_close(reader);
