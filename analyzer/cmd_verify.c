@@ -62,6 +62,9 @@ static int verify(const common *options)
     status = ttd_verify(&input, NULL, see_problem, &check, &verdict, &error);
     if (status == TTD_OK)
         return finish(&check, &verdict);
+    /* What was begun is ended, so that it can be read: nothing of the file is of use. */
+    if (status != TTD_END && check.problems)
+        check.format->verify_end(&check.report, &(ttd_verdict){.ok = false});
     if (status != TTD_END)
         input_fail(options->trace, status, &error);
     return output_close(&check.output, exit_for(status), false);
