@@ -50,7 +50,7 @@ bool known_take(known_files *files, int option, const char *argument)
 const char *known_check(const known_files *files)
 {
     if (files->fails_on_growth && !files->baseline)
-        return "--fail-on-growth is of what is in a baseline: --baseline is missing";
+        return "--fail-on-growth needs --baseline: it compares with what that has";
     return NULL;
 }
 

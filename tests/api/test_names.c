@@ -199,6 +199,16 @@ Test(names, no_memory)
         if (status == TTD_ERROR_NO_MEMORY && ++failures)
             status = ttd_names_stack(names, addresses, 3, &stack);
         cr_assert_eq(status, TTD_OK);
+        /* So many that the table grows. */
+        for (char name[] = "name A"; name[5] <= 'z'; name[5]++) {
+            ttd_id id = 77;
+            status = ttd_names_string(names, (ttd_string){name, 6}, &id);
+            if (status == TTD_ERROR_NO_MEMORY && ++failures) {
+                cr_expect_eq(id, 77);
+                status = ttd_names_string(names, (ttd_string){name, 6}, &id);
+            }
+            cr_assert_eq(status, TTD_OK);
+        }
         calls = chaos.counter.calls;
         end(names, TTD_KIND_STACKS);
         cr_assert_eq(chaos.blocks, 0);

@@ -139,11 +139,11 @@ ttd_status ttd_names_string(ttd_names *names, ttd_string text, ttd_id *id)
     ttd_status status = ttd_writer_string(names->writer, text.data, text.size, &added.id);
     if (status != TTD_OK)
         return status;
-    *id = added.id;
     if (!ttd_map_add(&strings->map, key, (uint32_t)strings->count))
         return TTD_ERROR_NO_MEMORY;
     ttd_buffer_put(&names->text, text.data, text.size);
     ((known_string *)strings->records)[strings->count++] = added;
+    *id = added.id;
     return TTD_OK;
 }
 
