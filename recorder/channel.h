@@ -96,6 +96,7 @@ enum process_notes {
     NOTE_TOLD_ALL = 2,       /* a copy: the runtimes have released all that they keep */
     NOTE_NAMESPACE = 4,  /* modules have been loaded with a C library, and a heap, of their own */
     NOTE_EXTENSIONS = 8, /* modules may call mallocx() and its like */
+    NOTE_EXECUTES = 16,  /* another program is being executed; it attaches anew, if it can */
     /* Calls are made that are not recorded. */
     NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_EXTENSIONS,
 };

@@ -144,6 +144,10 @@ static void print_warnings(struct collector *collector)
     if (refused != 0)
         message("warning: %u child process%s could not be recorded", refused,
                 refused == 1 ? "" : "es");
+    if (collector->images_left != 0)
+        message("warning: %u process%s executed a program that could not be recorded, such as one "
+                "that is statically linked or changes its user",
+                collector->images_left, collector->images_left == 1 ? "" : "es");
     if (collector->left_alone)
         message("warning: processes of the program go on, and are not recorded any more");
     if (message_count(MESSAGE_UNNAMED) > 1)

@@ -92,6 +92,19 @@ static ttd_end end_of(const struct collector *collector, const struct process *p
     return end;
 }
 
+/* The last program that it executed did not record, but the heap before that is gone. */
+static void leave_image(struct collector *collector, struct process *process)
+{
+    uint64_t newest = atomic_load(&collector->host.channel->sequence);
+    ttd_position position = {newest < TTD_SEQUENCE_MAX ? newest + 1 : newest, 0};
+    trace_unload_all(process->trace, position);
+    trace_new_heap(process->trace, position, TTD_NONE);
+    trace_metadata(process->trace, "unrecorded", "a program that was executed");
+    trace_loss(process->trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN, process->trace->last,
+               ttd_position_max());
+    collector->images_left++;
+}
+
 static void end_process(struct collector *collector, size_t index, const ttd_end *end)
 {
     struct process *process = processes_take(&collector->processes, index);
@@ -104,7 +117,11 @@ static void end_process(struct collector *collector, size_t index, const ttd_end
         origin_image(process->trace, channel_process(&collector->host.view, slot), NULL);
         group_name_child(channel_process(&collector->host.view, slot), process->trace);
     }
+    bool executed =
+        atomic_load(&channel_process(&collector->host.view, slot)->notes) & NOTE_EXECUTES;
     process_drain(process, &collector->host);
+    if (executed)
+        leave_image(collector, process);
     runtime_collect(process->trace, &collector->host, slot, process->pid,
                     process_is_empty(process));
     ttd_end own = *end;

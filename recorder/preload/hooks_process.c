@@ -113,13 +113,19 @@ REAL(dlclose_function, dlclose)
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
     ENVIRONMENT(envp, refuses_us(AT_FDCWD, path));
-    return find_execve()(path, argv, envp);
+    process_executes(true);
+    int result = find_execve()(path, argv, envp);
+    process_executes(false);
+    return result;
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
     ENVIRONMENT(envp, found_refuses_us(file));
-    return find_execvpe()(file, argv, envp);
+    process_executes(true);
+    int result = find_execvpe()(file, argv, envp);
+    process_executes(false);
+    return result;
 }
 
 EXPORT int execv(const char *path, char *const argv[])
@@ -135,14 +141,20 @@ EXPORT int execvp(const char *file, char *const argv[])
 EXPORT int fexecve(int descriptor, char *const argv[], char *const envp[])
 {
     ENVIRONMENT(envp, refuses_us(descriptor, ""));
-    return find_fexecve()(descriptor, argv, envp);
+    process_executes(true);
+    int result = find_fexecve()(descriptor, argv, envp);
+    process_executes(false);
+    return result;
 }
 
 EXPORT int execveat(int descriptor, const char *path, char *const argv[], char *const envp[],
                     int flags)
 {
     ENVIRONMENT(envp, refuses_us(descriptor, path));
-    return find_execveat()(descriptor, path, argv, envp, flags);
+    process_executes(true);
+    int result = find_execveat()(descriptor, path, argv, envp, flags);
+    process_executes(false);
+    return result;
 }
 
 /* Collects the arguments of execl and its like into `argv`; what follows them is left in `list`. */

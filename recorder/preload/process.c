@@ -225,6 +225,17 @@ void process_note(uint32_t note)
         atomic_fetch_or(&channel_process(&target_view, slot_index)->notes, note);
 }
 
+void process_executes(bool begins)
+{
+    if (process_is_confined || !process_is_own())
+        return;
+    _Atomic uint32_t *notes = &channel_process(&target_view, slot_index)->notes;
+    if (begins)
+        atomic_fetch_or(notes, NOTE_EXECUTES);
+    else
+        atomic_fetch_and(notes, ~(uint32_t)NOTE_EXECUTES);
+}
+
 /* An allocator inside of the program itself comes before ours, and its calls pass us by. */
 static void note_foreign_malloc(void)
 {

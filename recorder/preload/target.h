@@ -77,6 +77,9 @@ extern bool process_is_copy;
 /* Tells the collector what the process does: enum process_notes. */
 void process_note(uint32_t note);
 
+/* Before and after an attempt to execute another program; not told of a confined process. */
+void process_executes(bool begins);
+
 /* In a copy: the runtimes have released all that they keep. */
 void process_told_all(void);
 

@@ -71,6 +71,35 @@ class Unrecorded(Recording):
         self.check('mallocx', str(native))
 
 
+class Executed(Recording):
+    """A program that is executed by a recorded one, and does not record itself."""
+
+    def static(self):
+        path, source = self.directory / 'static', self.directory / 'static.c'
+        source.write_text('int main(void) { return 3; }\n')
+        if subprocess.run(['gcc', '-static', '-o', path, source], capture_output=True).returncode:
+            self.skipTest('no static C library here')
+        return str(path)
+
+    def test_static(self):
+        """The heap of the program before is gone, and not leaked."""
+        script = 'my @kept = map { "x" x $_ } 1 .. 100; exec { $ARGV[0] } "it"'
+        result = self.record('perl', '-e', script, self.static())
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn(b'warning: 1 process executed a program that could not be', result.stderr)
+        found = analyze('leaks', self.trace)
+        self.assertEqual((found['total_blocks'], found['certain']), (0, False))
+        self.assertEqual(analyze('verify', self.trace)['problems'], [])
+
+    def test_recorded(self):
+        """What was not executed, or is recorded, is nothing that is missing."""
+        script = 'exec { "/nowhere" } "it" if not @ARGV; exec @ARGV'
+        for arguments in [], ['perl', '-e', '1']:
+            result = self.record('perl', '-e', script, *arguments)
+            self.assertNotIn(b'could not be recorded', result.stderr)
+            self.assertIs(analyze('leaks', self.trace)['certain'], True)
+
+
 class Sanitizers(Recording):
     def build(self, compiler, *flags):
         path = self.directory / 'sanitized'
