@@ -85,6 +85,13 @@ static void pass_on_continue(siginfo_t *info, bool is_sent)
         send(SIGCONT, info);
 }
 
+static bool program_has_ended(void)
+{
+    siginfo_t ended = {.si_pid = 0};
+    return waitid(P_PID, (id_t)program_pid, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           ended.si_pid != 0;
+}
+
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -99,6 +106,9 @@ static void on_signal(int number, siginfo_t *info, void *context)
         signals_seen.detach += ends_recording(number);
     } else if (number == SIGCONT) {
         pass_on_continue(info, is_sent);
+    } else if (number >= SIGRTMIN && program_has_ended()) {
+        /* Each is delivered before anything else is done, and any number may wait. */
+        signal(number, SIG_IGN);
     } else {
         wants_stop |= is_stop(number);
         if (is_sent || !is_not_for_the_program(number))

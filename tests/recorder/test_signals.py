@@ -8,6 +8,7 @@ import pty
 import re
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -18,6 +19,15 @@ libc = ctypes.CDLL(None, use_errno=True)
 LEFT_OUT = {signal.SIGKILL, signal.SIGSTOP, 32, 33}
 ALL = [number for number in range(1, signal.SIGRTMAX + 1) if number not in LEFT_OUT]
 STOPS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
+# Sends its parent more than the system lets wait, and ends.
+FLOOD = """
+import os, signal
+numbers = range(signal.SIGRTMIN + 1, signal.SIGRTMAX)
+for number in numbers:
+    signal.signal(number, signal.SIG_IGN)
+for i in range(100000):
+    os.kill(os.getppid(), numbers[i % 20])
+"""
 
 
 def queue(pid, number, value):
@@ -172,6 +182,13 @@ class Signals(Recording):
                 break
         self.assertIn(end, text)
         return text
+
+    def test_flood(self):
+        """However many wait to be passed on: once the program has ended, none of them delays the
+        end. One by one they take minutes."""
+        recorder = self.start(sys.executable, '-S', '-E', '-c', FLOOD)
+        self.assertEqual(recorder.wait(timeout=PATIENCE / 2), 0)
+        self.assert_sound()
 
     def test_terminal(self):
         """^Z stops both, and each signal reaches the program once."""
