@@ -43,13 +43,19 @@ static bool is_command(ttd_string key)
     return key.size == sizeof name - 1 && memcmp(key.data, name, key.size) == 0;
 }
 
-/* The command of the process; what it was last, if that is told more than once. */
-static ttd_status read_command(ttd_reader *reader, group *all, ttd_string *command)
+/* The command of the process, what it was last if that is told more than once, and how it ended. */
+static ttd_status read_rest(ttd_reader *reader, group *all, report_member *member)
 {
+    ttd_string *command = &member->command;
     ttd_batch batch;
     ttd_error error;
-    ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_METADATA));
+    ttd_status status =
+        ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_METADATA) | TTD_KIND_BIT(TTD_KIND_END));
     while (status == TTD_OK && (status = ttd_reader_next(reader, &batch, &error)) == TTD_OK) {
+        if (batch.kind == TTD_KIND_END) {
+            member->is_closed = ttd_reader_offset(reader) == ttd_reader_size(reader);
+            member->end = *batch.u.end;
+        }
         for (size_t i = 0; batch.kind == TTD_KIND_METADATA && i < batch.count; i++) {
             ttd_string value = batch.u.metadata[i].value;
             if (!is_command(batch.u.metadata[i].key))
@@ -72,10 +78,9 @@ static ttd_status add_member(group *all, const char *path, ttd_reader *reader)
     report_member *member = &all->members[all->count];
     *member =
         (report_member){.trace = *ttd_reader_trace(reader), .file_bytes = ttd_reader_size(reader)};
-    member->is_closed = ttd_reader_end(reader, &member->end) == TTD_OK;
-    member->events = member->is_closed ? member->end.events : count_events(reader);
     member->path = arena_copy(&all->text, path, strlen(path) + 1);
-    status = member->path ? read_command(reader, all, &member->command) : TTD_ERROR_NO_MEMORY;
+    status = member->path ? read_rest(reader, all, member) : TTD_ERROR_NO_MEMORY;
+    member->events = member->is_closed ? member->end.events : count_events(reader);
     if (status == TTD_OK)
         all->count++;
     return status;

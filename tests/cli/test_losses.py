@@ -63,6 +63,7 @@ class Said(TestCase):
         """What the second reader makes of it, as info says it: a list, or None if it is no trace."""
         reader = Reader(pathlib.Path(path).read_bytes(), True)
         lines, status, _ = reader.read()
+        self.is_closed = reader.closed
         if reader.trace_id is None or (status == "truncated" and not lines):
             return None
         found = []
@@ -90,6 +91,7 @@ class Said(TestCase):
         known = [count for count, *_ in losses if count is not None]
         self.assertEqual(found["lost_events"], sum(known))
         self.assertEqual(found["lost_events_exact"], len(known) == len(losses))
+        self.assertEqual(found["end_reason"] is not None, found["closed"])
         return result, losses
 
     @staticmethod
@@ -112,6 +114,7 @@ class Said(TestCase):
             self.assertGreaterEqual(statuses.pop(), support.OPEN)
             return False
         found = verify.json
+        self.assertEqual((info.json["closed"], found["closed"]), (self.is_closed, self.is_closed), name)
         is_intact = found["ok"]
         self.assertEqual(verify.status, 0 if is_intact else 1)
         # Verify: the same numbers, at one of the problems that each loss is made of.
@@ -172,6 +175,8 @@ class Losses(Said):
         for size in (7, 8, 100, 130, len(whole) // 3, len(whole) // 2, len(whole) - 160,
                      len(whole) - 100, len(whole) - 1):
             yield f"cut at {size}", whole[:size]
+        for size in (1, 4, 8, 9, 16, 400):
+            yield f"{size} zeros behind End", whole + bytes(size)
         yield "data behind End", whole + b"more"
         yield "a chunk behind End", whole + bytes(end)
         other = self.chunks()
@@ -234,11 +239,13 @@ class Losses(Said):
         """None of these has losses of its own, which verify does not call problems."""
         for path in sorted(VECTORS.glob("[bu]*.trace")):
             with self.subTest(path.name):
-                losses = self.said_by_info(path)[1]
+                info, losses = self.said_by_info(path)
                 self.assertEqual(losses, self.losses_of(path))
                 if losses is not None:
-                    self.assertEqual(self.told_by(run("verify", "-f", "json", path).json),
-                                     [one for one in losses if one[0] != 0])
+                    verify = run("verify", "-f", "json", path).json
+                    self.assertEqual(self.told_by(verify), [one for one in losses if one[0] != 0])
+                    self.assertEqual((info.json["closed"], verify["closed"]),
+                                     (self.is_closed, self.is_closed))
 
     def certainty(self, path, command):
         """Whether any format says that it is certain."""
@@ -276,7 +283,10 @@ class Gaps(Said):
         for name, losses in (
                 ("bad-payloads", [[4, "0:0", None]]),
                 ("bad-payloads-apart", [[2, "0:0", "1:5"]]),
-                ("bad-events-clock-overflow", [[4, "0:0", None]])):
+                ("bad-events-clock-overflow", [[4, "0:0", None]]),
+                ("bad-end-payload", [[0, "1:6", None]]),
+                ("bad-cut-behind-end", [[0, "1:6", None]]),
+                ("bad-first-strings", [[0, "0:0", "1:1"]])):
             yield name, (VECTORS / f"{name}.trace").read_bytes(), losses
         for which in ([0], [0, 1], [4, 5, 6]):
             for spoil in (self.spoil_payload, self.spoil_end):
@@ -328,8 +338,9 @@ class Gaps(Said):
             pathlib.Path(path).write_bytes(data)
             with self.subTest(name):
                 rows = run("events", "-f", "json", path).json_lines
+                count, last_good, _ = losses[0]
                 wrong = [row["number"] for row in rows
-                         if row["certain"] != (not self.is_behind(row, losses[0][1]))]
+                         if row["certain"] == (count != 0 and self.is_behind(row, last_good))]
                 self.assertEqual(wrong, [])
                 found = run("info", "-f", "json", path).json
                 self.assertEqual((found["events"], found["certain"]), (len(rows), False))

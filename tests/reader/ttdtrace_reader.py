@@ -68,6 +68,7 @@ class Reader:
         self.unit = 0
         self.recovered = False
         self.ended = False
+        self.closed = False
         self.gap = None
 
     def header(self, offset):
@@ -88,6 +89,7 @@ class Reader:
         """Corrupt if something is missing before the chunk, or it is not to be used."""
         require(not self.ended, 'behind End')
         require(header.number == self.number, 'number')
+        require(header.number or header.kind == TRACE, 'first chunk')
         if header.kind == EVENTS:
             require(header.first_item >= self.event, 'events go back')
             require(header.first_item == self.event or self.recovered or self.gap, 'events missing')
@@ -277,6 +279,7 @@ class Reader:
             lost = self.lose(header.first_item, header.first_position)
         if header.kind == END:
             self.ended = True
+            self.closed = self.offset == len(self.data)
             if header.totals != (self.event, header.number + 1):
                 self.damage()
             lost = self.lose(header.totals[0]) if self.gap else []

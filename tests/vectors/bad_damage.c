@@ -2,6 +2,8 @@
 /* Files with damage in more than one place, for what is made of it together. */
 #include "vectors/edit.h"
 
+#include <string.h>
+
 #include "support/chunk_edit.h"
 
 /* Flips a bit of a payload. */
@@ -22,6 +24,44 @@ static void names_and_events(vector_file *file)
     spoil(file, EVENTS);
 }
 
+/* Another End behind the one at the end, with its number. */
+static uint8_t *add_end(vector_file *file)
+{
+    size_t at = chunk_edit_find(file->data, file->size, END);
+    size_t size = file->size;
+    vector_resize(file, size + TTD_END_CHUNK_SIZE);
+    memcpy(file->data + size, file->data + at, TTD_END_CHUNK_SIZE);
+    uint8_t *added = file->data + size;
+    ttd_put64(added + TTD_HEADER_NUMBER, END + 1);
+    ttd_put64(added + TTD_HEADER_OFFSET, size);
+    ttd_put64(added + TTD_HEADER_SIZE + TTD_END_CHUNKS, END + 2);
+    chunk_edit_seal(added, TTD_END_CHUNK_SIZE);
+    return added;
+}
+
+static void end_payload(vector_file *file)
+{
+    add_end(file);
+    spoil(file, END);
+}
+
+static void cut_behind_end(vector_file *file)
+{
+    add_end(file);
+    vector_resize(file, file->size - 8);
+}
+
+/* All else is right: numbers, events, and the totals of End. */
+static void first_strings(vector_file *file)
+{
+    size_t size = chunk_edit_find(file->data, file->size, STRINGS);
+    memmove(file->data, file->data + size, file->size - size);
+    vector_resize(file, file->size - size);
+    uint8_t *end = file->data + file->size - TTD_END_CHUNK_SIZE;
+    ttd_put64(end + TTD_HEADER_SIZE + TTD_END_CHUNKS, END);
+    chunk_edit_seal_all(file->data, file->size);
+}
+
 #define BAD(name_, purpose_, requirements_, damage_, chunk_, what_)                                \
     {                                                                                              \
         .name = "bad-" name_, .purpose = purpose_, .requirements = requirements_,                  \
@@ -33,5 +73,11 @@ const vector vectors_bad_damage[] = {
         payloads, EVENTS, "payload checksum"),
     BAD("payloads-apart", "bad strings, and bad events behind them: one loss, of the events",
         "R-29 R-75", names_and_events, STRINGS, "payload checksum"),
+    BAD("end-payload", "an End with a bad payload is none; another one follows", "R-18 R-29",
+        end_payload, END, "payload checksum"),
+    BAD("cut-behind-end", "an incomplete chunk behind End is corrupt, not truncated", "R-27 R-29",
+        cut_behind_end, END + 1, "data after the End chunk"),
+    BAD("first-strings", "the trace chunk is missing, and nothing else", "R-24 R-29", first_strings,
+        TRACE, "first chunk"),
     {.name = NULL},
 };

@@ -74,6 +74,22 @@ static void varint_overlong(vector_file *file)
     seal(file, STRINGS);
 }
 
+/* Ten bytes are enough, and the tenth has one bit. */
+
+static void varint_long(vector_file *file)
+{
+    static const uint8_t bytes[] = {0x86, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+                                    0x80, 1,    'm',  'a',  'l',  'l',  'o',  'c'};
+    vector_set_payload(file, STRINGS, bytes, sizeof bytes);
+}
+
+static void varint_large(vector_file *file)
+{
+    static const uint8_t bytes[] = {0x86, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+                                    0x80, 2,    'm',  'a',  'l',  'l',  'o',  'c'};
+    vector_set_payload(file, STRINGS, bytes, sizeof bytes);
+}
+
 static void varint_endless(vector_file *file)
 {
     memset(payload_of(file, STRINGS), 0xFF, 7);
@@ -194,8 +210,12 @@ const vector vectors_bad_payload[] = {
      STRINGS, "bytes left over in the payload", 0, NULL, 0},
     {"bad-varint-overlong", "a varint that has a shorter form", "R-2", varint_overlong, NULL,
      CORRUPT, STRINGS, "overlong varint", 0, NULL, 0},
-    {"bad-varint-endless", "a varint that does not end", "R-1", varint_endless, NULL, CORRUPT,
-     STRINGS, "payload too short", 0, NULL, 0},
+    {"bad-varint-long", "a varint of 11 bytes", "R-1", varint_long, NULL, CORRUPT, STRINGS,
+     "varint exceeds 64 bits", 0, NULL, 0},
+    {"bad-varint-large", "a varint whose tenth byte is 2", "R-1", varint_large, NULL, CORRUPT,
+     STRINGS, "varint exceeds 64 bits", 0, NULL, 0},
+    {"bad-varint-endless", "a varint that ends after its payload", "R-22", varint_endless, NULL,
+     CORRUPT, STRINGS, "payload too short", 0, NULL, 0},
     {"bad-thread-action", "a thread record that is neither begin nor end", "R-37", thread_action,
      NULL, CORRUPT, THREADS, "action of a thread", 0, NULL, 0},
     {"bad-thread-id-zero", "a definition of id 0", "R-37", thread_id_zero, NULL, CORRUPT, THREADS,

@@ -195,7 +195,9 @@ TTD_API uint32_t ttd_reader_event_batches(const ttd_reader *reader);
 TTD_API const ttd_trace *ttd_reader_trace(const ttd_reader *reader);
 
 /**
- * The End chunk, if the file has one where it must be: at its very end.
+ * The End chunk, if the file has one where it must be: at its very end. It is looked at by itself:
+ * whether all before it is there, and whether a reader that comes to it uses it, is not known. Who
+ * reads the trace gets it as a batch if it is used.
  *
  * @param end  set on TTD_OK
  * @return TTD_OK, TTD_END (not closed cleanly, or still growing), TTD_ERROR_CORRUPT, TTD_ERROR_IO.

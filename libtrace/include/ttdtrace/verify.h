@@ -37,7 +37,7 @@ typedef bool (*ttd_problem_function)(void *context, const ttd_problem *problem);
 typedef struct ttd_verdict {
     /** No problem at all, and closed cleanly. */
     bool ok;
-    /** There is an End chunk where it must be. */
+    /** The last chunk that is used is an End, and nothing stands behind it. */
     bool closed;
     uint64_t problems;
     uint64_t chunks;

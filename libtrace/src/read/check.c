@@ -193,8 +193,6 @@ ttd_status ttd_check_chunk(ttd_reader *reader, ttd_error *error)
         if (!check->wrong)
             check->wrong = check_totals(check);
     }
-    if (header->number == 0 && header->kind != TTD_KIND_TRACE && !check->wrong)
-        check->wrong = "first chunk";
     if (check->wrong)
         report_wrong(check, header, check->wrong);
     if (check->chunk && check->status == TTD_OK)

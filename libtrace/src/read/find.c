@@ -33,6 +33,8 @@ static const char *check_order(const ttd_reader *reader, const ttd_header *heade
         return "chunk number goes back";
     if (header->number > reader->next_number)
         return "chunk missing";
+    if (header->number == 0 && header->kind != TTD_KIND_TRACE)
+        return "first chunk";
     if (header->kind != TTD_KIND_EVENTS)
         return NULL;
     if (header->first_item < reader->next_event)

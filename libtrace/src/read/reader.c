@@ -225,6 +225,7 @@ static ttd_status read_end(ttd_reader *reader, uint8_t bytes[TTD_END_CHUNK_SIZE]
     if (header.kind != TTD_KIND_END)
         return TTD_END;
     if (header.codec != TTD_CODEC_RAW || header.stored_size != TTD_END_SIZE ||
+        header.item_count != 1 || header.first_item != 0 ||
         ttd_hash(bytes + TTD_HEADER_SIZE, TTD_END_SIZE) != header.payload_hash)
         return TTD_ERROR_CORRUPT;
     ttd_cursor in = ttd_cursor_of(bytes + TTD_HEADER_SIZE, TTD_END_SIZE);
