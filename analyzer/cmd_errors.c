@@ -3,6 +3,7 @@
 #include "cli/exit.h"
 #include "cli/numbers.h"
 #include "cli/session.h"
+#include "view/allocators.h"
 
 enum { OPTION_LIMIT = OPTION_FIRST, OPTION_REMEMBER, OPTION_ERROR };
 
@@ -56,6 +57,27 @@ static ttd_id stack_of(const heap_place *place)
     return heap_place_is_known(place) ? place->stack : TTD_NONE;
 }
 
+/*
+ * Whether one call of a pair that does not fit was made by an operator of C++. A library with such
+ * operators of its own calls malloc() where another module's delete is recorded as what it is.
+ */
+static int pairs_operators(session *work, const heap_finding *item, bool *pairs)
+{
+    const ttd_id stacks[] = {item->place.stack, stack_of(&item->allocated)};
+    frame_list frames = {0};
+    ttd_status status = TTD_OK;
+    *pairs = false;
+    if (item->kind != HEAP_ERROR_MISMATCHED_FREE)
+        return STATUS_OK;
+    for (size_t i = 0; i < 2 && status == TTD_OK; i++) {
+        status = frame_list_begin(&frames, &work->names, stacks[i], 1);
+        if (status == TTD_OK && frames.count)
+            *pairs |= allocators_are_operator(frames.items[0].function);
+    }
+    frame_list_free(&frames);
+    return session_check(work, status);
+}
+
 /* Whether a finding is to be reported: by the stack of the call that is wrong, and if it is new. */
 static int judge(session *work, const heap_finding *item, bool *is_wanted)
 {
@@ -78,8 +100,10 @@ static int judge_all(session *work, heap_errors *errors)
     errors->calls = errors->omitted;
     for (size_t i = 0; i < errors->count && status == STATUS_OK; i++) {
         const heap_finding *item = &errors->findings[i];
-        bool is_wanted = false;
-        status = judge(work, item, &is_wanted);
+        bool is_wanted = false, pairs = false;
+        status = pairs_operators(work, item, &pairs);
+        if (status == STATUS_OK && !pairs)
+            status = judge(work, item, &is_wanted);
         if (!is_wanted)
             continue;
         errors->calls += item->count;

@@ -95,6 +95,18 @@ bool allocators_have(ttd_string function)
     return false;
 }
 
+bool allocators_are_operator(ttd_string function)
+{
+    static const char *const beginnings[] = {"operator new(", "operator new[](", "operator delete(",
+                                             "operator delete[]("};
+    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
+        size_t size = strlen(beginnings[i]);
+        if (size <= function.size && memcmp(beginnings[i], function.data, size) == 0)
+            return true;
+    }
+    return false;
+}
+
 const char *allocators_symbol(uint8_t api)
 {
     static const char *const symbols[] = {

@@ -132,6 +132,19 @@ class Errors(TestCase):
         finding, = self.findings(script)["findings"]
         self.assertEqual((finding["kind"], finding["count"]), ("mismatched-free", len(wrong)))
 
+    def test_operators_of_a_library(self):
+        """They call malloc() and free(), and what they allocate is released by others' operators."""
+        script = Script().basics()
+        for offset, name in ((0x400, "_Znwm"), (0x500, "_ZdlPv"), (0x600, "_ZnwmX")):
+            script.add("stack", parent=1, module=2, offset=offset)  # 5, 6, 7
+            script.add("symbol", module=2, offset=offset, frames=f"{name}@@0")
+        for allocate, stack, release, at in ((MALLOC, 5, DELETE, 1), (NEW, 2, FREE, 6),
+                                             (NEW, 5, DELETE_ARRAY, 3), (MALLOC, 7, DELETE, 4)):
+            script.event("Alloc", address=0x1000, size=16, api=allocate, stack=stack)
+            script.event("Free", base=0x1000, api=release, stack=at)
+        found = self.findings(script)["findings"]
+        self.assertEqual([(f["kind"], f["stack_id"]) for f in found], [("mismatched-free", 4)])
+
     def test_realloc_of_new(self):
         script = Script().basics()
         script.event("Alloc", address=0x1000, size=16, api=NEW, stack=2)
