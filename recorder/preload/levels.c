@@ -44,7 +44,8 @@ static bool is_surely_gone(const struct thread *thread, const struct thread *lev
     bool now_own = on_own_stack(thread, frame);
     if (guard_own != now_own)
         return now_own; /* otherwise a signal handler on a stack of its own */
-    return frame >= level->guard;
+    /* Frames on other stacks may be on two of them: of those, the order says nothing. */
+    return now_own && frame >= level->guard;
 }
 
 /* Leaves the level of a hook that never returns. */

@@ -96,6 +96,9 @@ class SignalHandlers(Within):
     def test_in_two_threads(self):
         self.check(['threads'], 2)
 
+    def test_on_stacks_of_the_programs_own(self):
+        self.check(['contexts'], 1)
+
 
 if __name__ == '__main__':
     unittest.main()

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Allocates in signal handlers, which interrupt its own calls at any point: in one thread, or with
-   "threads" in two. Prints how often each of malloc, realloc and free was called. With "jump" the
+   "threads" in two; with "contexts" on a stack of the program's own, and in handlers on another one
+   above it. Prints how often each of malloc, realloc and free was called. With "jump" the
    handlers jump out of what they interrupt; then it keeps 100 blocks of 70 bytes. */
 #include <pthread.h>
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static _Atomic unsigned long mallocs, reallocs, frees, interruptions;
@@ -87,18 +89,39 @@ static void *work(void *unused)
     return unused;
 }
 
+static void work_in_context(void)
+{
+    work(NULL);
+}
+
+static void switch_context(void)
+{
+    static char stacks[2][256 * 1024];
+    static ucontext_t own, other;
+    stack_t alternate = {.ss_sp = stacks[1], .ss_size = sizeof stacks[1]};
+    sigaltstack(&alternate, NULL);
+    getcontext(&other);
+    other.uc_stack = (stack_t){.ss_sp = stacks[0], .ss_size = sizeof stacks[0]};
+    other.uc_link = &own;
+    makecontext(&other, work_in_context, 0);
+    swapcontext(&own, &other);
+}
+
 int main(int count, char **arguments)
 {
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_NODEFER | SA_RESTART};
+    struct sigaction action = {.sa_handler = handler,
+                               .sa_flags = SA_NODEFER | SA_RESTART | SA_ONSTACK};
     static const struct itimerval none;
     pthread_t thread;
     if (count > 1 && strcmp(arguments[1], "jump") == 0)
         return jump_again_and_again();
     sigaction(SIGUSR1, &action, NULL);
-    action.sa_flags = SA_RESTART;
+    action.sa_flags = SA_RESTART | SA_ONSTACK;
     sigaction(SIGALRM, &action, NULL);
     interrupt();
-    if (count > 1) {
+    if (count > 1 && strcmp(arguments[1], "contexts") == 0) {
+        switch_context();
+    } else if (count > 1) {
         pthread_create(&thread, NULL, work, NULL);
         work(NULL);
         pthread_join(thread, NULL);
