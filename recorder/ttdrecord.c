@@ -136,6 +136,10 @@ static void print_warnings(struct collector *collector)
                 "another PID namespace; it has no trace");
     if (collector->notes & NOTE_FOREIGN_MALLOC)
         message("warning: the program has a malloc of its own, whose calls are not seen");
+    if (collector->foreign_mallocs != 0)
+        message("warning: %u child process%s a malloc of %s own, whose calls are not seen",
+                collector->foreign_mallocs, collector->foreign_mallocs == 1 ? " has" : "es have",
+                collector->foreign_mallocs == 1 ? "its" : "their");
     if (collector->notes & NOTE_NAMESPACE)
         message("warning: the calls of modules that were loaded with dlmopen() are not seen");
     if (collector->notes & NOTE_EXTENSIONS)

@@ -108,17 +108,18 @@ static void leave_image(struct collector *collector, struct process *process)
 static void end_process(struct collector *collector, size_t index, const ttd_end *end)
 {
     struct process *process = processes_take(&collector->processes, index);
+    uint32_t notes = atomic_load(&channel_process(&collector->host.view, process->slot)->notes);
     if (process->is_launched)
-        collector->notes |=
-            atomic_load(&channel_process(&collector->host.view, process->slot)->notes);
+        collector->notes |= notes;
+    else
+        collector->foreign_mallocs += (notes & NOTE_FOREIGN_MALLOC) != 0;
     uint32_t slot = process->slot;
     /* Of a child only now: a shell's is mostly a copy of the shell at first. */
     if (!process->is_launched) {
         origin_image(process->trace, channel_process(&collector->host.view, slot), NULL);
         group_name_child(channel_process(&collector->host.view, slot), process->trace);
     }
-    bool executed =
-        atomic_load(&channel_process(&collector->host.view, slot)->notes) & NOTE_EXECUTES;
+    bool executed = notes & NOTE_EXECUTES;
     process_drain(process, &collector->host);
     if (executed)
         leave_image(collector, process);

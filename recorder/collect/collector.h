@@ -40,7 +40,8 @@ struct collector {
     /* For the summary. */
     struct trace *first; /* opened before the program starts; NULL once it has a process */
     bool first_attached;
-    unsigned images_left; /* programs that were executed by recorded ones, and did not record */
+    unsigned foreign_mallocs; /* children that have one of their own */
+    unsigned images_left;     /* programs that were executed by recorded ones, and did not record */
     uint64_t events, acquisitions, releases, lost;
     unsigned children;
     uint32_t notes; /* enum process_notes of the launched process */

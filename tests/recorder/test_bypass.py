@@ -136,6 +136,8 @@ class Sanitizers(Recording):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn(b'has a malloc of its own', result.stderr)
         self.assertFalse(analyze('leaks', self.trace)['certain'])
+        result = self.record('sh', '-c', '"$0"; "$0"; exit 0', path)
+        self.assertIn(b'2 child processes have a malloc of their own', result.stderr)
 
 
 if __name__ == '__main__':
