@@ -179,7 +179,7 @@ Test(roundtrip, extremes)
                                .api = TTD_API_MALLOC,
                                .time_start = positions[i / 6],
                                .time_end = positions[i / 6],
-                               .wall_time = i % 3 ? UINT64_MAX : 0,
+                               .wall_time = i % 3 ? UINT64_MAX - 1 : 0,
                                .result = 1};
             if (event.action == TTD_ACTION_ALLOC)
                 event.address = addresses[i % 6];

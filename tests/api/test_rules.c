@@ -46,6 +46,20 @@ Test(rules, loss)
     cr_expect_eq(write_loss((ttd_position){2, 9}, ttd_position_max()), TTD_OK);
 }
 
+/* 2^64 - 1 says that a time is unknown. */
+Test(rules, wall_time)
+{
+    ttd_event event = {.action = TTD_ACTION_ALLOC,
+                       .api = TTD_API_MALLOC,
+                       .time_start = {1, 0},
+                       .time_end = {1, 1},
+                       .wall_time = UINT64_MAX,
+                       .result = 1,
+                       .address = 0x1000,
+                       .size = 8};
+    check_refused(ttd_writer_event(writer, &event), "wall_time");
+}
+
 Test(rules, module)
 {
     ttd_id id;

@@ -187,7 +187,7 @@ class Chunk:
     def wall_time(self):
         if self.until_clock == 0:
             self.clock = (self.clock + unzigzag(self.columns[13].varint())) & MASK
-            require(self.clock * self.unit <= MASK, 'wall time')
+            require(self.clock * self.unit < MASK, 'wall time')
             self.until_clock = self.next_clock()
         elif self.until_clock is not None:
             self.until_clock -= 1

@@ -2,6 +2,10 @@
 """Decompression of one LZ4 block, in plain Python."""
 
 
+MATCH_BEFORE_END = 12
+LITERALS_AT_END = 5
+
+
 def length(data, at, value):
     if value == 15:
         while True:
@@ -27,12 +31,16 @@ def decompress(data, size):
             at += count
             if at == len(data):
                 break
+            if len(out) + MATCH_BEFORE_END > size:
+                raise ValueError('begin of the last match')
             back = data[at] | data[at + 1] << 8
             count, at = length(data, at + 2, token & 15)
             if back == 0 or back > len(out) or len(out) > size:
                 raise ValueError('match')
             for _ in range(count + 4):
                 out.append(out[-back])
+            if len(out) + LITERALS_AT_END > size:
+                raise ValueError('end of the last match')
     except IndexError as error:
         raise ValueError('end') from error
     if len(out) != size:

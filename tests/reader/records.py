@@ -219,7 +219,7 @@ def end(header, payload):
     reason, code = cursor.u32(), cursor.u32()
     wall, events, lost, chunks, index = (cursor.u64() for _ in range(5))
     cursor.finish()
-    require(reason < 1 << 31, 'reason')
+    require(reason < 1 << 31 and events != MASK, 'reason')
     header.totals = events, chunks
     return [f'end reason={reason:x} code={code:x} wall={wall:x} events={events:x} lost={lost:x} '
             f'chunks={chunks:x} index={index:x}']

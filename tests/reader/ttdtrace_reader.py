@@ -115,6 +115,8 @@ class Reader:
         if header.kind in (TRACE, END):
             require(header.codec == 0 and header.item_count == 1 and header.first_item == 0, 'fixed')
         require(header.kind != TRACE or header.number == 0, 'second trace chunk')
+        if header.kind in (2, 3, 7):
+            require(header.first_item >= 1 and header.first_item + header.item_count <= 1 << 32, 'ids')
         if header.codec == 0:
             return stored
         if header.codec != 1:

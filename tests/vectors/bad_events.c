@@ -136,6 +136,15 @@ static void clock_overflow(vector_file *file)
     chunk_edit_seal(trace, file->size);
 }
 
+/* One unit before 0. */
+static void clock_max(vector_file *file)
+{
+    uint8_t *trace = vector_chunk(file, TRACE);
+    ttd_put64(trace + TTD_HEADER_SIZE + TTD_TRACE_TIME_UNIT, 1);
+    chunk_edit_seal(trace, file->size);
+    SET_COLUMN(file, TTD_COLUMN_CLOCK, 1, 1);
+}
+
 static void clock_gap(vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_CLOCK, 0x81, 0x80, 4, 0x14);
@@ -222,6 +231,7 @@ const vector vectors_bad_events[] = {
         "times of an event"),
     BAD("clock-overflow", "a wall time of more than 64 bits", "R-45", clock_overflow,
         "wall time of an event"),
+    BAD("clock-max", "a wall time of 2^64 - 1", "R-45", clock_max, "wall time of an event"),
     BAD("clock-gap", "more events up to a change of the clock than a chunk has", "R-46", clock_gap,
         "value out of range"),
     BAD("clock-beyond", "a change of the clock after the last event", "R-46", clock_beyond,

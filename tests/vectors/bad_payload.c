@@ -123,6 +123,33 @@ static void lz4_rubbish(vector_file *file)
     seal(file, EVENTS);
 }
 
+static void set_block(vector_file *file, const uint8_t *bytes, size_t size)
+{
+    vector_set_payload(file, EVENTS, bytes, size);
+    uint8_t *chunk = vector_chunk(file, EVENTS);
+    chunk[TTD_HEADER_CODEC] = TTD_CODEC_LZ4;
+    chunk_edit_seal_header(chunk);
+}
+
+/* One literal, a match of 4 bytes, literals; as many bytes as it stands for. */
+
+static void lz4_offset(vector_file *file)
+{
+    static const uint8_t bytes[] = {0x10, 9, 0, 0, 0xC0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    set_block(file, bytes, sizeof bytes);
+}
+
+static void lz4_end(vector_file *file)
+{
+    static const uint8_t bytes[] = {0x10, 9, 1, 0, 0x50, 1, 2, 3, 4, 5};
+    set_block(file, bytes, sizeof bytes);
+}
+
+static void end_events_max(vector_file *file)
+{
+    set64(file, END, TTD_END_EVENTS, UINT64_MAX);
+}
+
 static void events_column_length(vector_file *file)
 {
     set32(file, EVENTS, TTD_EVENTS_LENGTHS, 0xFFFFFFFF);
@@ -227,6 +254,12 @@ const vector vectors_bad_payload[] = {
      "undefined name of a heap", 0},
     {"bad-lz4", "bytes that are no LZ4 block", "R-19", lz4_rubbish, NULL, CORRUPT, EVENTS,
      "compressed payload", 0, NULL, 0},
+    {"bad-lz4-offset", "an LZ4 block with a match of offset 0", "R-19", lz4_offset, NULL, CORRUPT,
+     EVENTS, "compressed payload", 0, NULL, 0},
+    {"bad-lz4-end", "an LZ4 block whose last match is too near its end", "R-19", lz4_end, NULL,
+     CORRUPT, EVENTS, "compressed payload", 0, NULL, 0},
+    {"bad-end-events-max", "2^64 - 1 events", "R-57", end_events_max, NULL, CORRUPT, END,
+     "events of the end", 0, NULL, 0},
     {"bad-events-column-length", "a column longer than its payload", "R-38", events_column_length,
      NULL, CORRUPT, EVENTS, "payload too short", 0, NULL, 0},
     {"bad-events-class-count", "more classes than there are bytes", "R-40 R-60", events_class_count,

@@ -28,8 +28,9 @@ typedef struct ttd_problem {
 } ttd_problem;
 
 /**
- * Called for each problem, in file order; when it is known how many events are missing. Of damaged
- * places next to each other the last one has the number. Returning false stops.
+ * Called for each problem, in file order; of damage when it is known how many events are missing.
+ * Of damaged places next to each other the last one has the number. So what is intact, but
+ * contradicts other chunks, may be told before damage that stands before it. Returning false stops.
  */
 typedef bool (*ttd_problem_function)(void *context, const ttd_problem *problem);
 

@@ -67,6 +67,8 @@ static void change_clock(ttd_events_decoder *decoder)
     if (state->time_unit && state->clock > UINT64_MAX / state->time_unit)
         ttd_events_decoder_fail(decoder, "wall time of an event");
     state->wall_time = state->clock * state->time_unit;
+    if (state->wall_time == UINT64_MAX)
+        ttd_events_decoder_fail(decoder, "wall time of an event");
 }
 
 /** An event whose times are an exception. */

@@ -85,6 +85,8 @@ void ttd_decode_end(ttd_cursor *in, ttd_end *end)
     end->code = ttd_cursor_get32(in);
     end->wall_time = ttd_cursor_get64(in);
     end->events = ttd_cursor_get64(in);
+    if (end->events == UINT64_MAX)
+        ttd_cursor_fail(in, "events of the end");
     end->lost_events = ttd_cursor_get64(in);
     end->chunks = ttd_cursor_get64(in);
     end->index_offset = ttd_cursor_get64(in);

@@ -46,6 +46,41 @@ bool ttd_payload_is_known(unsigned codec)
     return codec == TTD_CODEC_RAW || codec == TTD_CODEC_LZ4;
 }
 
+/** Adds the bytes of a length that goes on after its token; false behind the end. */
+static bool add_length(const uint8_t *block, size_t size, size_t *at, size_t *length)
+{
+    if (*length != 15)
+        return true;
+    uint8_t more = 255;
+    while (more == 255) {
+        if (*at >= size)
+            return false;
+        more = block[(*at)++];
+        *length += more;
+    }
+    return true;
+}
+
+/** Whether an offset of a match is 0, of which LZ4's own decoders make something each. */
+static bool has_offset_zero(const uint8_t *block, size_t size)
+{
+    for (size_t at = 0; at < size;) {
+        size_t literals = block[at] >> 4;
+        size_t match = block[at++] & 15;
+        if (!add_length(block, size, &at, &literals) || literals >= size - at)
+            return false;
+        at += literals;
+        if (size - at < 2)
+            return false;
+        if (block[at] == 0 && block[at + 1] == 0)
+            return true;
+        at += 2;
+        if (!add_length(block, size, &at, &match))
+            return false;
+    }
+    return false;
+}
+
 ttd_status ttd_payload_decompress(unsigned codec, const uint8_t *stored, size_t stored_size,
                                   uint8_t *raw, size_t raw_size, const char **what)
 {
@@ -56,7 +91,8 @@ ttd_status ttd_payload_decompress(unsigned codec, const uint8_t *stored, size_t 
         return TTD_OK;
     case TTD_CODEC_LZ4:
         if (LZ4_decompress_safe((const char *)stored, (char *)raw, (int)stored_size,
-                                (int)raw_size) == (int)raw_size)
+                                (int)raw_size) == (int)raw_size &&
+            !has_offset_zero(stored, stored_size))
             return TTD_OK;
         *what = "compressed payload";
         return TTD_ERROR_CORRUPT;

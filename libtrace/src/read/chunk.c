@@ -197,6 +197,8 @@ static ttd_status next_end(ttd_reader *reader, const ttd_header *header, ttd_bat
 static ttd_status check_sum(ttd_reader *reader, const ttd_header *header, ttd_error *error)
 {
     ttd_cursor payload = {.error = NULL};
+    if (header->kind == TTD_KIND_INDEX && header->item_count == 0)
+        return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, "number of items", error);
     ttd_status status = header->kind == TTD_KIND_INDEX
                             ? ttd_source_payload(&reader->source, header, &payload, error)
                             : ttd_source_stored(&reader->source, header, error);

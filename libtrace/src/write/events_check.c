@@ -40,8 +40,9 @@ static const char *check_times(const ttd_writer *writer, const ttd_event *event)
     }
     if (ttd_position_compare(ttd_event_position(event), writer->position) < 0)
         return "order of events";
-    if (event->wall_time != writer->wall_time && writer->time_unit != 1 &&
-        event->wall_time % writer->time_unit != 0)
+    if (event->wall_time != writer->wall_time &&
+        (event->wall_time == UINT64_MAX ||
+         (writer->time_unit != 1 && event->wall_time % writer->time_unit != 0)))
         return "wall_time";
     return NULL;
 }
