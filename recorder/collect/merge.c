@@ -8,6 +8,8 @@
 
 enum { RECORDS_PER_TICK = 4096 };
 
+#define PRESSED_NS UINT64_C(100000000)
+
 /* A record, checked. */
 struct parsed {
     const struct call_shape *shape;
@@ -120,11 +122,22 @@ static void release_held(struct process *process, struct reader *reader)
     trace_event(process->trace, &reader->held, reader->held.time_start);
 }
 
-/* So much is waiting behind a call that is under way that it has to be written as it is. */
-static bool is_pressed(const struct host *host)
+/*
+ * Whether the call that is under way has to be written as it is: much is waiting behind it, and has
+ * for a while. Its thread may just not have been running, and others wait for memory by now; but it
+ * may wait for memory itself.
+ */
+static bool is_pressed(struct reader *reader, const struct host *host)
 {
-    return atomic_load_explicit(&host->channel->backlog, memory_order_relaxed) >
-           CHANNEL_BACKLOG / 2;
+    if (atomic_load_explicit(&host->channel->backlog, memory_order_relaxed) <=
+        CHANNEL_BACKLOG / 2) {
+        reader->pressed_since = 0;
+        return false;
+    }
+    uint64_t now = host_now(host);
+    if (reader->pressed_since == 0)
+        reader->pressed_since = now;
+    return now - reader->pressed_since > PRESSED_NS;
 }
 
 /* The reallocation that is held has returned, as the next record says. */
@@ -148,14 +161,14 @@ static bool resolve_held(struct process *process, struct reader *reader, struct 
     peek(reader, host);
     if (event->action == TTD_ACTION_FREE) {
         bool running = !reader->has_next && atomic_load(&reader->shared->in_release) != 0;
-        if (running && !process->dead && !is_pressed(host))
+        if (running && !process->dead && !is_pressed(reader, host))
             return false;
         if (!running || !process->dead)
             event->time_end = count_step(reader);
     } else if (reader->has_next && record_operation(reader->next.head) == OP_REALLOC_END) {
         end_reallocation(process, reader);
         return true;
-    } else if (!reader->has_next && !process->dead && !is_pressed(host)) {
+    } else if (!reader->has_next && !process->dead && !is_pressed(reader, host)) {
         return false;
     }
     release_held(process, reader);
@@ -226,6 +239,7 @@ static inline void begin(struct process *process, struct reader *reader)
         trace_event(process->trace, event, event->time_end);
     } else {
         reader->holds = true;
+        reader->pressed_since = 0;
     }
 }
 

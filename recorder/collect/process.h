@@ -33,6 +33,7 @@ struct reader {
     /* A call that is under way: it cannot be written, nor anything after it, before it returns. */
     bool holds;
     ttd_event held;
+    uint64_t pressed_since; /* when much was first seen to wait behind it; 0 if not yet */
     uint64_t operands[CALL_OPERANDS];
     uint64_t lost[LOSS_COUNTERS];
     ttd_position checked; /* the trace's last position when `lost` was looked at */
