@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "losses.h"
 #include "process.h"
 
 enum { RECORDS_PER_TICK = 4096 };
@@ -297,62 +298,13 @@ static void fill_queue(struct queue *queue, struct process *process, struct host
         sift_down(queue, i);
 }
 
-/*
- * Calls that were lost between the last look at the counters and this one. Whatever is stamped from
- * now on begins a fragment, or goes on with the newest one.
- */
-static void report_losses(struct process *process, struct reader *reader, const struct host *host)
-{
-    static const ttd_loss_reason reasons[LOSS_COUNTERS] = {
-        [LOSS_OVERFLOW] = TTD_LOSS_OVERFLOW,
-        [LOSS_REENTRANT] = TTD_LOSS_REENTRANT,
-    };
-    const struct thread_slot *slot = reader->shared;
-    for (int i = 0; i < LOSS_COUNTERS; i++) {
-        uint64_t lost = atomic_load_explicit(&slot->lost[i], memory_order_acquire);
-        if (lost == reader->lost[i])
-            continue;
-        uint64_t newest = atomic_load(&host->channel->sequence);
-        ttd_position good = ttd_position_max();
-        if (newest < TTD_SEQUENCE_MAX)
-            good = (ttd_position){newest + 1, 0};
-        trace_loss(process->trace, reasons[i], reader->thread, lost - reader->lost[i],
-                   reader->checked, good);
-        reader->lost[i] = lost;
-    }
-    reader->checked = process->trace->last;
-}
-
-/* Reports calls that pass the recorder by, which began at some time after the last look. */
-static void report_unrecorded(struct process *process, struct host *host)
-{
-    static const struct {
-        uint32_t note;
-        const char *text;
-    } reasons[] = {
-        {NOTE_FOREIGN_MALLOC, "calls of the malloc that is linked into the program"},
-        {NOTE_NAMESPACE, "calls of modules loaded with dlmopen(), which have a heap of their own"},
-        {NOTE_EXTENSIONS, "calls of mallocx() and its like"},
-    };
-    uint32_t notes = atomic_load(&channel_process(&host->view, process->slot)->notes);
-    uint32_t fresh = notes & ~process->notes & NOTES_UNRECORDED;
-    for (size_t i = 0; fresh != 0 && i < sizeof reasons / sizeof *reasons; i++)
-        if (fresh & reasons[i].note)
-            trace_metadata(process->trace, "unrecorded", reasons[i].text);
-    if (fresh != 0)
-        trace_loss(process->trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN, process->checked,
-                   ttd_position_max());
-    process->notes |= fresh;
-    process->checked = process->trace->last;
-}
-
 size_t process_merge(struct process *process, struct host *host, uint64_t bound)
 {
     size_t taken = 0;
     struct queue queue = {process->queue, 0};
-    report_unrecorded(process, host);
+    losses_of_process(process, host);
     for (size_t i = 0; i < process->reader_count; i++)
-        report_losses(process, process->readers[i], host);
+        losses_of_reader(process, process->readers[i], host);
     fill_queue(&queue, process, host);
     while (queue.count > 0 && queue.items[0].sequence <= bound) {
         struct queued *first = &queue.items[0];

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#include "losses.h"
+
+void losses_of_reader(struct process *process, struct reader *reader, const struct host *host)
+{
+    static const ttd_loss_reason reasons[LOSS_COUNTERS] = {
+        [LOSS_OVERFLOW] = TTD_LOSS_OVERFLOW,
+        [LOSS_REENTRANT] = TTD_LOSS_REENTRANT,
+    };
+    const struct thread_slot *slot = reader->shared;
+    for (int i = 0; i < LOSS_COUNTERS; i++) {
+        uint64_t lost = atomic_load_explicit(&slot->lost[i], memory_order_acquire);
+        if (lost == reader->lost[i])
+            continue;
+        uint64_t newest = atomic_load(&host->channel->sequence);
+        ttd_position good = ttd_position_max();
+        if (newest < TTD_SEQUENCE_MAX)
+            good = (ttd_position){newest + 1, 0};
+        trace_loss(process->trace, reasons[i], reader->thread, lost - reader->lost[i],
+                   reader->checked, good);
+        reader->lost[i] = lost;
+    }
+    reader->checked = process->trace->last;
+}
+
+void losses_of_process(struct process *process, struct host *host)
+{
+    static const struct {
+        uint32_t note;
+        const char *text;
+    } reasons[] = {
+        {NOTE_FOREIGN_MALLOC, "calls of the malloc that is linked into the program"},
+        {NOTE_NAMESPACE, "calls of modules loaded with dlmopen(), which have a heap of their own"},
+        {NOTE_EXTENSIONS, "calls of mallocx() and its like"},
+    };
+    uint32_t notes = atomic_load(&channel_process(&host->view, process->slot)->notes);
+    uint32_t fresh = notes & ~process->notes & NOTES_UNRECORDED;
+    for (size_t i = 0; fresh != 0 && i < sizeof reasons / sizeof *reasons; i++)
+        if (fresh & reasons[i].note)
+            trace_metadata(process->trace, "unrecorded", reasons[i].text);
+    if (fresh != 0)
+        trace_loss(process->trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN, process->checked,
+                   ttd_position_max());
+    process->notes |= fresh;
+    process->checked = process->trace->last;
+}
