@@ -19,6 +19,7 @@ static pid_t program_pid;
 static int program_pidfd = -1; /* the process id may be another's once the program has ended */
 static volatile sig_atomic_t wants_stop;
 static volatile sig_atomic_t was_stopped; /* by signals_stop(), and not gone on since */
+static volatile pid_t watcher_pid;
 
 static bool is_fault(int number)
 {
@@ -81,6 +82,9 @@ static void pass_on_continue(siginfo_t *info, bool is_sent)
 {
     bool stood = was_stopped;
     wants_stop = was_stopped = false;
+    /* The watcher has seen the program go on: one that is stopped was stopped anew. */
+    if (is_sent && info->si_pid == watcher_pid)
+        return;
     if (stood ? program_state() == 'T' : is_sent)
         send(SIGCONT, info);
 }
@@ -167,6 +171,7 @@ void signals_stop(int number)
         watch(self);
     if (watcher < 0)
         return; /* nobody would wake us */
+    watcher_pid = watcher;
     was_stopped = true;
     if (number != SIGSTOP)
         signal(number, SIG_DFL);
