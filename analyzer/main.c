@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/exit.h"
 #include "cli/message.h"
+#include "cli/output.h"
 #include "cli/suggest.h"
 #include "common/standard.h"
 
@@ -45,11 +46,6 @@ static int refuse(const char *name)
     return message_usage(NULL, "no such command: '%s'", name);
 }
 
-static int finish_output(void)
-{
-    return fflush(stdout) == 0 ? STATUS_OK : STATUS_INTERNAL;
-}
-
 static int print_help(void)
 {
     puts("Usage: ttdanalyze COMMAND [OPTIONS] [TRACE]\n"
@@ -67,7 +63,7 @@ static int print_help(void)
          "Exit status: 0 fine, 1 problems found (verify) or growth (--fail-on-growth), 2 wrong\n"
          "usage, 3 the trace cannot be opened or is none, 4 damaged beyond use, 5 out of memory,\n"
          "more than --max-memory needed, or output failed.");
-    return finish_output();
+    return output_end_standard();
 }
 
 /* `help` alone, or `help COMMAND`. */
@@ -79,7 +75,7 @@ static int run_help(int count, char **arguments)
     if (!which)
         return refuse(arguments[2]);
     fputs(which->help, stdout);
-    return finish_output();
+    return output_end_standard();
 }
 
 int main(int count, char **arguments)
@@ -92,7 +88,7 @@ int main(int count, char **arguments)
         return run_help(count, arguments);
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         printf("ttdanalyze %s\n", ttd_version());
-        return finish_output();
+        return output_end_standard();
     }
     const command *which = find(name);
     if (!which)

@@ -14,6 +14,7 @@
 #include "cli/limits.h"
 #include "cli/message.h"
 #include "cli/moment.h"
+#include "cli/output.h"
 #include "cli/suggest.h"
 
 #define OWN_MAX    32
@@ -118,10 +119,10 @@ static int take_common(common *result, int option)
                    : refuse_argument(result->command, "max-memory");
     case 'h':
         fputs(result->command->help, stdout);
-        return fflush(stdout) == 0 ? STATUS_OK : STATUS_INTERNAL;
+        return output_end_standard();
     default:
         printf("ttdanalyze %s\n", ttd_version());
-        return fflush(stdout) == 0 ? STATUS_OK : STATUS_INTERNAL;
+        return output_end_standard();
     }
 }
 

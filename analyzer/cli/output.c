@@ -200,3 +200,8 @@ int output_close(output *target, int status, bool keep)
         continue;
     return status;
 }
+
+int output_end_standard(void)
+{
+    return fflush(stdout) == 0 ? STATUS_OK : fail("standard output");
+}

@@ -45,4 +45,8 @@ int output_spare(const char *path, const char *source);
  */
 int output_close(output *target, int status, bool keep);
 
+/** Completes what was printed on standard output by itself, such as a help text; says what failed.
+ * Returns an exit status. */
+int output_end_standard(void);
+
 #endif

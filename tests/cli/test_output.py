@@ -32,6 +32,14 @@ class Usage(TestCase):
         self.assertRegex(self.run_ok("--version").text, r"^ttdanalyze \d+\.\d+\.\d+\n$")
         self.assertRegex(self.run_ok("leaks", "--version").text, r"^ttdanalyze \d+\.\d+\.\d+\n$")
 
+    def test_a_full_disk(self):
+        for arguments in (["--help"], ["--version"], ["leaks", "--help"], ["leaks", "-V"]):
+            with open("/dev/full", "wb") as full:
+                result = subprocess.run([support.ANALYZER, *arguments], stdout=full,
+                                        stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+            self.assertEqual(result.returncode, support.INTERNAL)
+            self.assertIn("standard output: No space left on device", result.stderr)
+
     def test_wrong_usage(self):
         path = self.write(Script().basics().close())
         for arguments in ([], ["steal", path], ["help", "steal"], ["leaks"], ["leaks", path, path],
