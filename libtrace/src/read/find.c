@@ -33,7 +33,7 @@ static const char *check_order(const ttd_reader *reader, const ttd_header *heade
         return "chunk number goes back";
     if (header->number > reader->next_number)
         return "chunk missing";
-    if (header->number == 0 && header->kind != TTD_KIND_TRACE)
+    if (header->number == 0 && header->kind != TTD_KIND_TRACE && !reader->first_is_told)
         return "first chunk";
     if (header->kind != TTD_KIND_EVENTS)
         return NULL;
@@ -79,6 +79,8 @@ static ttd_status judge(ttd_reader *reader, const ttd_header *header, ttd_error 
     ttd_error detail;
     ttd_fail(&detail, TTD_ERROR_CORRUPT, wrong, header->offset, header->number);
     ttd_status status = ttd_reader_damage(reader, &detail, error);
+    /* The chunk is found again when its events are read, after the loss. */
+    reader->first_is_told |= header->number == 0;
     if (status != TTD_OK || is_usable(reader, header))
         return status;
     /* What stands behind an End may have been a part of the trace. */

@@ -109,6 +109,8 @@ struct ttd_reader {
     ttd_position position;
     /** What is at `offset` is damaged, and no chunk was found behind it yet. */
     bool scanning;
+    /** That chunk 0 is no trace chunk was told. */
+    bool first_is_told;
     /** The End chunk was passed. */
     bool ended;
     /** A loss was made up for what the End chunk's totals say; they are not to be compared again.

@@ -169,6 +169,7 @@ ttd_status ttd_reader_rewind(ttd_reader *reader, uint32_t kinds)
     reader->ended = false;
     reader->end_judged = false;
     reader->scanning = false;
+    reader->first_is_told = false;
     reader->gap.pending = false;
     reader->rest_is_lost = false;
     reader->left = 0;
