@@ -8,7 +8,7 @@
 /* The whole work: what is left of each trace is its names, and how certain it is. */
 typedef struct work {
     session sessions[HEAP_SIDES];
-    /** What the runtimes keep of each heap. */
+    /** Blocks of each heap that the runtimes keep. */
     heap_runtime runtimes[HEAP_SIDES];
     bool shows_runtime;
     heap_comparison comparison;

@@ -11,7 +11,7 @@ typedef struct compare_options {
     moment moments[HEAP_SIDES];
     /** Changes to show at most; SIZE_MAX for all. */
     size_t limit;
-    /** What the runtimes keep is compared as well. */
+    /** Blocks that the runtimes keep are compared as well. */
     bool shows_runtime;
 } compare_options;
 

@@ -129,7 +129,7 @@ static int find(session *work)
     work->trace.is_closed = work->trace.is_closed && all.has_end;
     if (status == STATUS_OK)
         survey_end(&all.survey, work->trace.reader);
-    /* What comes before something that is not supported is told all the same. */
+    /* Content before the first unsupported chunk is counted all the same. */
     int reading = status;
     if (status == STATUS_OK || status == exit_for(TTD_ERROR_UNSUPPORTED))
         status = print(work, &all);

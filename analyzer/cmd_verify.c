@@ -62,7 +62,7 @@ static int verify(const common *options)
     status = ttd_verify(&input, NULL, see_problem, &check, &verdict, &error);
     if (status == TTD_OK)
         return finish(&check, &verdict);
-    /* What was begun is ended, so that it can be read: nothing of the file is of use. */
+    /* Closes a report that was begun, so that it can be parsed. */
     if (status != TTD_END && check.problems)
         check.format->verify_end(&check.report, &(ttd_verdict){.ok = false});
     if (status != TTD_END)

@@ -60,7 +60,8 @@ static int take_format(common *result, const char *name)
                          has_trees ? ", csv or folded" : " or csv");
 }
 
-/* What the help says of an option: a line that begins with it, and those further to the right. */
+/* Finds the lines of a help text about an option: one that begins with it, and those indented more.
+ */
 static const char *find_help(const char *help, const char *name, size_t *size)
 {
     size_t length = strlen(name);

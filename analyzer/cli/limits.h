@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * What a command may cost. A trace of some kilobytes can be crafted to stand for gigabytes: LZ4
- * alone compresses 255 to 1. Memory is limited by the system, so that whatever allocates fails as
- * it does without memory; steps through stacks are counted where stacks are looked up.
+ * Limits of a command's memory and work. A trace of some kilobytes can be crafted to stand for
+ * gigabytes: LZ4 alone compresses 255 to 1. Memory is limited by the system, so that whatever
+ * allocates fails as it does without memory; steps through stacks are counted where stacks are
+ * looked up.
  */
 #ifndef ANALYZER_CLI_LIMITS_H
 #define ANALYZER_CLI_LIMITS_H

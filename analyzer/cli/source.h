@@ -87,7 +87,7 @@ void source_truncated(source *trace, const ttd_error *error);
 
 /**
  * Reads the whole trace and calls `hook` for each batch of the kinds, and of losses.
- * What is not supported ends it in silence: that is for the reading to say that finds the rest.
+ * Unsupported content ends the reading without a message: the pass that needs it gives one.
  * Returns an exit status; on failure a message was printed.
  */
 int source_read(source *trace, uint32_t kinds, const heap_batch_hook *hook);

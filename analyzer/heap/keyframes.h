@@ -25,7 +25,7 @@ typedef struct heap_keyframes {
     /** Of the whole trace, if the sidecar says it. */
     bool has_peak;
     heap_peak peak;
-    /** What whoever made the sidecar says of the trace's file (key HEAP_SOURCE_KEY), if that is not
+    /** Identity of the trace's file as the sidecar records it (key HEAP_SOURCE_KEY); empty if it is
      * too long. */
     char source[HEAP_SOURCE_SIZE];
 } heap_keyframes;

@@ -147,7 +147,7 @@ void escape_csv(out *output, ttd_string text)
     write_text(output, text, formula, CELL);
 }
 
-/* As one `\u` escape, or two beyond U+FFFF. */
+/* Writes a character as one `\u` escape, or as two beyond U+FFFF. */
 static void write_unit(out *output, uint32_t character)
 {
     if (character > 0xFFFF) {

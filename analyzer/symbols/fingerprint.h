@@ -14,7 +14,7 @@
  * inlined at one address the outermost FINGERPRINT_INLINED_MAX count. Fingerprints may be stored:
  * they depend on nothing else.
  *
- * What optimisation removes without a trace remains different: a call in tail position has no frame
+ * Frames that optimisation removes make fingerprints differ: a call in tail position has no frame
  * of its caller, and merged functions have one name.
  */
 #ifndef ANALYZER_SYMBOLS_FINGERPRINT_H
