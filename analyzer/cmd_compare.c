@@ -6,49 +6,50 @@
 #include "cli/sidecar.h"
 
 /* The whole work: what is left of each trace is its names, and how certain it is. */
-typedef struct work {
-    session sessions[HEAP_SIDES];
+struct work {
+    struct session sessions[HEAP_SIDES];
     /** Blocks of each heap that the runtimes keep. */
-    heap_runtime runtimes[HEAP_SIDES];
+    struct heap_runtime runtimes[HEAP_SIDES];
     bool shows_runtime;
-    heap_comparison comparison;
-    ttd_position positions[HEAP_SIDES];
+    struct heap_comparison comparison;
+    struct ttd_position positions[HEAP_SIDES];
     /** Stacks are known by their identifiers, which are of one trace. */
     bool is_one_trace;
     /** Of both traces. */
-    label_table labels;
+    struct label_table labels;
     /** If one is wanted; then nothing but the sums is in the comparison. */
-    view_tree tree;
-} work;
+    struct view_tree tree;
+};
 
 /* What tells a group from others: of a stack its fingerprint, or its identifier in one trace; of
  * what groups it otherwise, its label in both traces, wherever the module is. */
-static ttd_status find_key(work *all, heap_side side, fingerprinter *memory, heap_key group,
-                           fingerprint *key)
+static enum ttd_status find_key(struct work *all, enum heap_side side, struct fingerprinter *memory,
+                                struct heap_key group, struct fingerprint *key)
 {
-    session *own = &all->sessions[side];
+    struct session *own = &all->sessions[side];
     if (own->options.view.by == VIEW_BY_STACK && all->is_one_trace) {
-        *key = (fingerprint){0, group.stack};
+        *key = (struct fingerprint){0, group.stack};
         return TTD_OK;
     }
     if (own->options.view.by == VIEW_BY_STACK)
         return fingerprint_stack(memory, &own->names, group.stack, key);
-    view_label label = *view_find_label(&own->view, group);
+    struct view_label label = *view_find_label(&own->view, group);
     uint32_t index;
     if (!all->is_one_trace)
         label = label_across(label);
-    ttd_status status = labels_add(&all->labels, &label, &index);
+    enum ttd_status status = labels_add(&all->labels, &label, &index);
     if (status == TTD_OK)
-        *key = (fingerprint){0, index};
+        *key = (struct fingerprint){0, index};
     return status;
 }
 
-static ttd_status add_groups(work *all, heap_side side, const heap_groups *groups)
+static enum ttd_status add_groups(struct work *all, enum heap_side side,
+                                  const struct heap_groups *groups)
 {
-    fingerprinter memory = {.names = NULL};
-    ttd_status status = TTD_OK;
+    struct fingerprinter memory = {.names = NULL};
+    enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < groups->count && status == TTD_OK; i++) {
-        fingerprint key = {0, 0};
+        struct fingerprint key = {0, 0};
         status = find_key(all, side, &memory, groups->items[i].key, &key);
         if (status == TTD_OK)
             status =
@@ -58,8 +59,8 @@ static ttd_status add_groups(work *all, heap_side side, const heap_groups *group
     return status;
 }
 
-static ttd_status add_to_tree(work *all, heap_side side, const heap_groups *groups,
-                              const heap_rows *rows)
+static enum ttd_status add_to_tree(struct work *all, enum heap_side side,
+                                   const struct heap_groups *groups, const struct heap_rows *rows)
 {
     all->comparison.blocks[side] += groups->blocks;
     all->comparison.bytes[side] = heap_add(all->comparison.bytes[side], groups->bytes);
@@ -67,10 +68,10 @@ static ttd_status add_to_tree(work *all, heap_side side, const heap_groups *grou
 }
 
 /* Adds what is live on one side. */
-static int add(work *all, heap_side side, heap_groups *groups)
+static int add(struct work *all, enum heap_side side, struct heap_groups *groups)
 {
-    session *own = &all->sessions[side];
-    heap_rows rows = heap_groups_rows(groups);
+    struct session *own = &all->sessions[side];
+    struct heap_rows rows = heap_groups_rows(groups);
     int status = session_filter(own, &rows);
     if (status == STATUS_OK && session_has_tree(own))
         return session_check_tree(own, add_to_tree(all, side, groups, &rows));
@@ -81,54 +82,55 @@ static int add(work *all, heap_side side, heap_groups *groups)
 
 /* Adds the blocks of a heap. Those that the runtimes keep are compared if asked for, else only
  * summed up. */
-static int add_all(work *all, heap_side side, heap_groups *groups)
+static int add_all(struct work *all, enum heap_side side, struct heap_groups *groups)
 {
-    session *own = &all->sessions[side];
-    heap_runtime *kept = &all->runtimes[side];
+    struct session *own = &all->sessions[side];
+    struct heap_runtime *kept = &all->runtimes[side];
     int status = add(all, side, groups);
     if (status != STATUS_OK)
         return status;
     return all->shows_runtime ? add(all, side, &kept->groups) : session_runtime(own, kept, false);
 }
 
-static int find(work *all, heap_side side, const moment *when)
+static int find(struct work *all, enum heap_side side, const struct moment *when)
 {
-    session *own = &all->sessions[side];
-    ttd_position at;
+    struct session *own = &all->sessions[side];
+    struct ttd_position at;
     int status = moment_resolve(when, MOMENT_STATE, &own->trace, &at);
     if (status != STATUS_OK)
         return status;
-    heap_state state;
-    heap_state_wishes wishes = {.split = view_split(&own->options.view), .tells_runtime = true};
-    ttd_error error = {.what = NULL};
-    heap_batch_hook hook;
+    struct heap_state state;
+    struct heap_state_wishes wishes = {.split = view_split(&own->options.view),
+                                       .tells_runtime = true};
+    struct ttd_error error = {.what = NULL};
+    struct heap_batch_hook hook;
     status = session_hook(own, &hook);
     if (status != STATUS_OK)
         return status;
-    ttd_status found = heap_state_find(own->trace.reader, sidecar_use(own, at), at, &wishes, &hook,
-                                       &state, &error);
+    enum ttd_status found = heap_state_find(own->trace.reader, sidecar_use(own, at), at, &wishes,
+                                            &hook, &state, &error);
     if (found != TTD_OK)
         return source_fail(&own->trace, found, &error);
     session_outcome(own, &state.outcome, at);
     all->positions[side] = state.outcome.position;
     all->runtimes[side] = state.runtime;
-    state.runtime = (heap_runtime){.told = HEAP_RUNTIME_UNKNOWN};
+    state.runtime = (struct heap_runtime){.told = HEAP_RUNTIME_UNKNOWN};
     status = add_all(all, side, &state.tables.by[HEAP_BY_STACK]);
     heap_state_free(&state);
     progress_end(&own->trace.progress);
     return status;
 }
 
-static int print(work *all, const compare_options *options)
+static int print(struct work *all, const struct compare_options *options)
 {
-    session *own = &all->sessions[HEAP_NEW];
+    struct session *own = &all->sessions[HEAP_NEW];
     bool has_tree = session_has_tree(own);
     int status = STATUS_OK;
     if (has_tree)
         status = session_names(own, true); /* of threads and heaps, for both */
-    view_shown wanted = {.levels = view_tree_levels(&own->options.view),
-                         .limit = session_tree_limit(own),
-                         .has_same = own->options.format->needs_tree};
+    struct view_shown wanted = {.levels = view_tree_levels(&own->options.view),
+                                .limit = session_tree_limit(own),
+                                .has_same = own->options.format->needs_tree};
     if (has_tree && status == STATUS_OK)
         status = session_check_tree(own, view_tree_end(&all->tree, &wanted));
     if (status == STATUS_OK)
@@ -138,27 +140,29 @@ static int print(work *all, const compare_options *options)
     if (status != STATUS_OK)
         return status;
     heap_comparison_sort(&all->comparison);
-    report_compare data = {.comparison = &all->comparison,
-                           .tree = has_tree ? &all->tree : NULL,
-                           .limit = options->limit};
+    struct report_compare data = {.comparison = &all->comparison,
+                                  .tree = has_tree ? &all->tree : NULL,
+                                  .limit = options->limit};
     for (int i = 0; i < HEAP_SIDES; i++) {
-        session *side = &all->sessions[i];
-        data.sides[i] = (report_side){.names = &side->names,
-                                      .view = &side->view,
-                                      .doubts = &side->report.doubts,
-                                      .runtime = &side->report.runtime,
-                                      .trace_id = ttd_reader_trace(side->trace.reader)->trace_id,
-                                      .position = all->positions[i]};
+        struct session *side = &all->sessions[i];
+        data.sides[i] =
+            (struct report_side){.names = &side->names,
+                                 .view = &side->view,
+                                 .doubts = &side->report.doubts,
+                                 .runtime = &side->report.runtime,
+                                 .trace_id = ttd_reader_trace(side->trace.reader)->trace_id,
+                                 .position = all->positions[i]};
     }
     own->options.format->compare(&own->report, &data);
     return STATUS_OK;
 }
 
 /* Of the new heap, when the old one is known. */
-static int find_new(work *all, const common *from, const compare_options *options)
+static int find_new(struct work *all, const struct common *from,
+                    const struct compare_options *options)
 {
-    session *own = &all->sessions[HEAP_NEW];
-    common of_new = *from;
+    struct session *own = &all->sessions[HEAP_NEW];
+    struct common of_new = *from;
     if (from->other)
         of_new.trace = from->other;
     int status = session_open(own, &of_new);
@@ -170,9 +174,10 @@ static int find_new(work *all, const common *from, const compare_options *option
     return session_close(own, status, false);
 }
 
-static int find_both(work *all, const common *from, const compare_options *options)
+static int find_both(struct work *all, const struct common *from,
+                     const struct compare_options *options)
 {
-    session *own = &all->sessions[HEAP_OLD];
+    struct session *own = &all->sessions[HEAP_OLD];
     int status = session_open(own, from);
     if (status != STATUS_OK)
         return status;
@@ -186,9 +191,9 @@ static int find_both(work *all, const common *from, const compare_options *optio
 }
 
 /* One trace after the other: of the first, names and sums are kept, no block. */
-int compare_heaps(const common *from, const compare_options *options)
+int compare_heaps(const struct common *from, const struct compare_options *options)
 {
-    work all = {.is_one_trace = !from->other, .shows_runtime = options->shows_runtime};
+    struct work all = {.is_one_trace = !from->other, .shows_runtime = options->shows_runtime};
     heap_comparison_init(&all.comparison);
     labels_init(&all.labels);
     int status = find_both(&all, from, options);

@@ -6,17 +6,17 @@
 #include "cli/command.h"
 #include "cli/moment.h"
 
-typedef struct compare_options {
+struct compare_options {
     /** Of the old heap, and of the new one. */
-    moment moments[HEAP_SIDES];
+    struct moment moments[HEAP_SIDES];
     /** Changes to show at most; SIZE_MAX for all. */
     size_t limit;
     /** Blocks that the runtimes keep are compared as well. */
     bool shows_runtime;
-} compare_options;
+};
 
 /** With one trace it is compared with itself, by the identifiers of stacks. Returns the exit
  * status. */
-int compare_heaps(const common *from, const compare_options *options);
+int compare_heaps(const struct common *from, const struct compare_options *options);
 
 #endif

@@ -46,21 +46,21 @@ static const char help[] =
         COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" MOMENT_FORMS;
 
-typedef struct diff_options {
-    moment from;
-    moment to;
+struct diff_options {
+    struct moment from;
+    struct moment to;
     bool has_from;
     bool has_changes;
     bool has_quadrant;
     bool shows_runtime;
-    heap_quadrant quadrant;
-} diff_options;
+    enum heap_quadrant quadrant;
+};
 
-static bool take_quadrant(diff_options *options, const char *name)
+static bool take_quadrant(struct diff_options *options, const char *name)
 {
     options->has_quadrant = true;
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
-        options->quadrant = (heap_quadrant)i;
+        options->quadrant = (enum heap_quadrant)i;
         if (strcmp(heap_quadrant_name(options->quadrant), name) == 0)
             return true;
     }
@@ -69,7 +69,7 @@ static bool take_quadrant(diff_options *options, const char *name)
 
 static bool take(void *context, int option, const char *argument)
 {
-    diff_options *options = context;
+    struct diff_options *options = context;
     switch (option) {
     case OPTION_CHANGES:
         options->has_changes = true;
@@ -87,27 +87,28 @@ static bool take(void *context, int option, const char *argument)
     }
 }
 
-static int print(session *work, const diff_options *options, heap_diff *diff, ttd_position last)
+static int print(struct session *work, const struct diff_options *options, struct heap_diff *diff,
+                 struct ttd_position last)
 {
     session_outcome(work, &diff->outcome, last);
     int status = session_runtime(work, &diff->runtime, options->shows_runtime);
     for (int i = 0; i < HEAP_QUADRANTS && status == STATUS_OK; i++) {
-        heap_rows rows = heap_groups_rows(&diff->quadrants[i]);
-        if (!session_has_tree(work) || options->quadrant == (heap_quadrant)i)
+        struct heap_rows rows = heap_groups_rows(&diff->quadrants[i]);
+        if (!session_has_tree(work) || options->quadrant == (enum heap_quadrant)i)
             status = session_view(work, &rows);
     }
     if (status == STATUS_OK)
         status = session_output(work, true);
     if (status != STATUS_OK || session_print_tree(work, "block", "bytes"))
         return status;
-    report_diff data = {.diff = diff, .limit = work->options.view.limit};
+    struct report_diff data = {.diff = diff, .limit = work->options.view.limit};
     work->options.format->diff(&work->report, &data);
     return STATUS_OK;
 }
 
-static int find(session *work, const diff_options *options)
+static int find(struct session *work, const struct diff_options *options)
 {
-    ttd_position from, to;
+    struct ttd_position from, to;
     int status = moment_resolve(&options->from, MOMENT_ORDER, &work->trace, &from);
     if (status == STATUS_OK)
         status = moment_resolve(&options->to, MOMENT_ORDER, &work->trace, &to);
@@ -116,16 +117,16 @@ static int find(session *work, const diff_options *options)
     if (ttd_position_compare(to, from) <= 0)
         return message_usage("diff", "the range is empty: --to is not after --from");
     bool is_end = ttd_position_compare(to, ttd_position_max()) == 0;
-    ttd_position last = is_end ? to : heap_position_before(to);
-    heap_diff diff;
-    ttd_error error = {.what = NULL};
-    heap_batch_hook hook;
+    struct ttd_position last = is_end ? to : heap_position_before(to);
+    struct heap_diff diff;
+    struct ttd_error error = {.what = NULL};
+    struct heap_batch_hook hook;
     status = session_hook(work, &hook);
     if (status != STATUS_OK)
         return status;
-    heap_split split = view_split(&work->options.view);
-    ttd_status found = heap_diff_find(work->trace.reader, sidecar_use(work, from), from, last,
-                                      split, &hook, &diff, &error);
+    enum heap_split split = view_split(&work->options.view);
+    enum ttd_status found = heap_diff_find(work->trace.reader, sidecar_use(work, from), from, last,
+                                           split, &hook, &diff, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     status = print(work, options, &diff, last);
@@ -133,11 +134,11 @@ static int find(session *work, const diff_options *options)
     return status;
 }
 
-static int compare(const common *from, const diff_options *options)
+static int compare(const struct common *from, const struct diff_options *options)
 {
-    compare_options two = {.moments = {options->from, options->to},
-                           .limit = from->view.limit,
-                           .shows_runtime = options->shows_runtime};
+    struct compare_options two = {.moments = {options->from, options->to},
+                                  .limit = from->view.limit,
+                                  .shows_runtime = options->shows_runtime};
     bool is_by_id = from->view.by == VIEW_BY_THREAD || from->view.by == VIEW_BY_HEAP;
     if (options->has_quadrant)
         return message_usage("diff", "--quadrant is of a range, not of two heaps");
@@ -148,11 +149,11 @@ static int compare(const common *from, const diff_options *options)
     return compare_heaps(from, &two);
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
-    diff_options options = {
+    struct diff_options options = {
         .from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}, .quadrant = HEAP_AIFO};
-    common common_options;
+    struct common common_options;
     int status =
         command_options_pair(&common_options, which, count, arguments, own_options, take, &options);
     if (status >= 0)
@@ -161,13 +162,13 @@ static int run(const command *which, int count, char **arguments)
         return compare(&common_options, &options);
     if (options.has_quadrant && common_options.view.shape == VIEW_FLAT)
         return message_usage("diff", "--quadrant is of trees: --tree is missing");
-    session work;
+    struct session work;
     status = session_open(&work, &common_options);
     if (status != STATUS_OK)
         return status;
     return session_close(&work, find(&work, &options), false);
 }
 
-const command command_diff = {
+const struct command command_diff = {
     "diff", "what a range of positions has added and freed; what two heaps differ in", help, run,
     COMMAND_VIEWS};

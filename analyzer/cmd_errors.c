@@ -32,15 +32,15 @@ static const char help[] =
     "A trace-inconsistency is a block that was allocated where another was still live:\n"
     "the trace lacks something, the program is not to blame.\n";
 
-typedef struct errors_options {
+struct errors_options {
     uint64_t limit;
     uint64_t remembered;
     uint64_t error_status;
-} errors_options;
+};
 
 static bool take(void *context, int option, const char *argument)
 {
-    errors_options *options = context;
+    struct errors_options *options = context;
     switch (option) {
     case OPTION_LIMIT:
         return number_parse(argument, &options->limit);
@@ -52,7 +52,7 @@ static bool take(void *context, int option, const char *argument)
     }
 }
 
-static ttd_id stack_of(const heap_place *place)
+static ttd_id stack_of(const struct heap_place *place)
 {
     return heap_place_is_known(place) ? place->stack : TTD_NONE;
 }
@@ -61,11 +61,11 @@ static ttd_id stack_of(const heap_place *place)
  * Whether one call of a pair that does not fit was made by an operator of C++. A library with such
  * operators of its own calls malloc() where another module's delete is recorded as what it is.
  */
-static int pairs_operators(session *work, const heap_finding *item, bool *pairs)
+static int pairs_operators(struct session *work, const struct heap_finding *item, bool *pairs)
 {
     const ttd_id stacks[] = {item->place.stack, stack_of(&item->allocated)};
-    frame_list frames = {0};
-    ttd_status status = TTD_OK;
+    struct frame_list frames = {0};
+    enum ttd_status status = TTD_OK;
     *pairs = false;
     if (item->kind != HEAP_ERROR_MISMATCHED_FREE)
         return STATUS_OK;
@@ -79,27 +79,28 @@ static int pairs_operators(session *work, const heap_finding *item, bool *pairs)
 }
 
 /* Whether a finding is to be reported: by the stack of the call that is wrong, and if it is new. */
-static int judge(session *work, const heap_finding *item, bool *is_wanted)
+static int judge(struct session *work, const struct heap_finding *item, bool *is_wanted)
 {
-    known_finding finding = {.kind = item->kind,
-                             .api = item->place.api,
-                             .stacks = {item->place.stack, stack_of(&item->allocated),
-                                        stack_of(&item->released), stack_of(&item->conflict)},
-                             .count = 1,
-                             .amount = item->count};
+    struct known_finding finding = {.kind = item->kind,
+                                    .api = item->place.api,
+                                    .stacks = {item->place.stack, stack_of(&item->allocated),
+                                               stack_of(&item->released),
+                                               stack_of(&item->conflict)},
+                                    .count = 1,
+                                    .amount = item->count};
     int status = session_wants(work, item->place.stack, is_wanted);
     if (status == STATUS_OK && *is_wanted && known_has_work(&work->known))
         status = session_judge(work, &finding, is_wanted);
     return status;
 }
 
-static int judge_all(session *work, heap_errors *errors)
+static int judge_all(struct session *work, struct heap_errors *errors)
 {
     size_t kept = 0;
     int status = STATUS_OK;
     errors->calls = errors->omitted;
     for (size_t i = 0; i < errors->count && status == STATUS_OK; i++) {
-        const heap_finding *item = &errors->findings[i];
+        const struct heap_finding *item = &errors->findings[i];
         bool is_wanted = false, pairs = false;
         status = pairs_operators(work, item, &pairs);
         if (status == STATUS_OK && !pairs)
@@ -113,7 +114,8 @@ static int judge_all(session *work, heap_errors *errors)
     return status == STATUS_OK ? session_end_known(work) : status;
 }
 
-static int print(session *work, const errors_options *options, heap_errors *errors)
+static int print(struct session *work, const struct errors_options *options,
+                 struct heap_errors *errors)
 {
     session_doubts(work, &errors->losses, &errors->counts, ttd_position_max(), true,
                    errors->position);
@@ -128,8 +130,8 @@ static int print(session *work, const errors_options *options, heap_errors *erro
         status = session_output(work, true);
     if (status != STATUS_OK)
         return status;
-    report_errors data = {.errors = errors,
-                          .limit = options->limit ? (size_t)options->limit : SIZE_MAX};
+    struct report_errors data = {.errors = errors,
+                                 .limit = options->limit ? (size_t)options->limit : SIZE_MAX};
     work->options.format->errors(&work->report, &data);
     bool has_errors = false;
     for (size_t i = 0; i < errors->count; i++)
@@ -137,13 +139,13 @@ static int print(session *work, const errors_options *options, heap_errors *erro
     return known_exit(&work->known, has_errors, options->error_status);
 }
 
-static int find(session *work, const void *context)
+static int find(struct session *work, const void *context)
 {
-    const errors_options *options = context;
-    heap_errors errors;
-    ttd_error error = {.what = NULL};
-    heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found =
+    const struct errors_options *options = context;
+    struct heap_errors errors;
+    struct ttd_error error = {.what = NULL};
+    struct heap_batch_hook hook = source_hook(&work->trace);
+    enum ttd_status found =
         heap_errors_find(work->trace.reader, (uint32_t)options->remembered, &hook, &errors, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
@@ -154,11 +156,11 @@ static int find(session *work, const void *context)
     return status;
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
-    errors_options options = {.limit = 20, .remembered = HEAP_FREED_DEFAULT};
+    struct errors_options options = {.limit = 20, .remembered = HEAP_FREED_DEFAULT};
     return session_run(which, count, arguments, own_options, take, &options, find);
 }
 
-const command command_errors = {"errors", "calls that the program should not have made", help, run,
-                                COMMAND_KNOWN | COMMAND_FILTERS};
+const struct command command_errors = {"errors", "calls that the program should not have made",
+                                       help, run, COMMAND_KNOWN | COMMAND_FILTERS};

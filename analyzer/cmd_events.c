@@ -58,17 +58,17 @@ static const char help[] =
     "\n"
     "A POSITION is one of:\n" MOMENT_FORMS;
 
-typedef struct events_options {
-    moment from;
-    moment to;
-    filter filter;
-    report_events shown;
+struct events_options {
+    struct moment from;
+    struct moment to;
+    struct filter filter;
+    struct report_events shown;
     uint64_t limit;
-} events_options;
+};
 
 static bool take(void *context, int option, const char *argument)
 {
-    events_options *options = context;
+    struct events_options *options = context;
     switch (option) {
     case OPTION_FROM:
         return moment_parse(argument, &options->from);
@@ -98,79 +98,79 @@ static bool take(void *context, int option, const char *argument)
 }
 
 /* A bound of the events that are wanted: by number if that is how it was given. */
-typedef struct bound {
+struct bound {
     bool is_number;
     uint64_t number;
-    ttd_position position;
-} bound;
+    struct ttd_position position;
+};
 
-static bool is_before(const ttd_event *event, const bound *limit)
+static bool is_before(const struct ttd_event *event, const struct bound *limit)
 {
     if (limit->is_number)
         return event->number < limit->number;
     return ttd_position_compare(ttd_event_position(event), limit->position) < 0;
 }
 
-typedef struct lister {
-    session *work;
-    events_options *options;
-    bound from;
-    bound to;
+struct lister {
+    struct session *work;
+    struct events_options *options;
+    struct bound from;
+    struct bound to;
     uint64_t count;
     bool has_end;
     /** Kinds of definitions that were read. */
     uint32_t defined;
     /** The losses known so far; those by damage are known only once it is reached. */
-    heap_losses losses;
+    struct heap_losses losses;
     /** The last event that was looked at, and whether there may be more of them. */
-    ttd_position last;
+    struct ttd_position last;
     bool is_cut;
-} lister;
+};
 
 /* The maximum is beyond every event, also one whose position is that high. */
-static bool is_beyond(const lister *list, const ttd_event *event)
+static bool is_beyond(const struct lister *list, const struct ttd_event *event)
 {
     return list->has_end && !is_before(event, &list->to);
 }
 
-static bool is_full(const lister *list)
+static bool is_full(const struct lister *list)
 {
     return list->options->limit && list->count >= list->options->limit;
 }
 
-static bool is_certain(const lister *list, const ttd_event *event)
+static bool is_certain(const struct lister *list, const struct ttd_event *event)
 {
     return !list->losses.records ||
            !heap_losses_between(&list->losses, ttd_position_min(), ttd_event_position(event));
 }
 
-static void print(lister *list, const ttd_event *event)
+static void print(struct lister *list, const struct ttd_event *event)
 {
-    session *work = list->work;
-    report_event data = {event, &list->options->shown, is_certain(list, event)};
+    struct session *work = list->work;
+    struct report_event data = {event, &list->options->shown, is_certain(list, event)};
     list->count++;
     work->options.format->event(&work->report, &data);
 }
 
 /* Losses that were recorded, perhaps long after they happened. */
-static ttd_status see_losses(void *context, const ttd_batch *batch)
+static enum ttd_status see_losses(void *context, const struct ttd_batch *batch)
 {
-    lister *list = context;
+    struct lister *list = context;
     if (batch->kind == TTD_KIND_LOSSES && !batch->made_up)
         heap_losses_add(&list->losses, batch);
     return TTD_OK;
 }
 
-static ttd_status see_batch(void *context, const ttd_batch *batch)
+static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
-    lister *list = context;
-    session *work = list->work;
+    struct lister *list = context;
+    struct session *work = list->work;
     if (batch->kind == TTD_KIND_LOSSES && batch->made_up)
         heap_losses_add(&list->losses, batch);
     if (batch->kind != TTD_KIND_EVENTS)
         return TTD_OK;
     for (size_t i = 0; i < batch->count; i++) {
-        const ttd_event *event = &batch->u.events[i];
+        const struct ttd_event *event = &batch->u.events[i];
         if (is_before(event, &list->from))
             continue;
         list->is_cut = is_beyond(list, event) || is_full(list);
@@ -186,7 +186,7 @@ static ttd_status see_batch(void *context, const ttd_batch *batch)
     return list->options->filter.status;
 }
 
-static int find_bound(session *work, const moment *when, bound *result)
+static int find_bound(struct session *work, const struct moment *when, struct bound *result)
 {
     result->is_number = when->kind == MOMENT_EVENT;
     result->number = when->event;
@@ -195,11 +195,11 @@ static int find_bound(session *work, const moment *when, bound *result)
     return moment_resolve(when, MOMENT_ORDER, &work->trace, &result->position);
 }
 
-static int seek(session *work, const bound *from)
+static int seek(struct session *work, const struct bound *from)
 {
-    ttd_error error = {.what = NULL};
-    ttd_reader *reader = work->trace.reader;
-    ttd_status status =
+    struct ttd_error error = {.what = NULL};
+    struct ttd_reader *reader = work->trace.reader;
+    enum ttd_status status =
         ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES));
     bool is_start = !(from->is_number ? from->number : 0) &&
                     (from->is_number || !ttd_position_compare(from->position, ttd_position_min()));
@@ -214,10 +214,10 @@ static int seek(session *work, const bound *from)
 }
 
 /* Warns, where no event has passed the filter, of the parts that name nothing in the trace. */
-static int check_filter(lister *list)
+static int check_filter(struct lister *list)
 {
-    session *work = list->work;
-    const filter *wanted = &list->options->filter;
+    struct session *work = list->work;
+    const struct filter *wanted = &list->options->filter;
     uint32_t kinds = filter_known_kinds(wanted);
     int status = STATUS_OK;
     if (list->count || !kinds)
@@ -226,21 +226,21 @@ static int check_filter(lister *list)
         status = source_define(&work->trace, kinds & ~list->defined, &work->names);
     for (int part = 0; part < FILTER_NAMES && status == STATUS_OK; part++) {
         bool is_known = true;
-        status =
-            session_check(work, filter_knows(wanted, &work->names, (filter_name)part, &is_known));
+        status = session_check(
+            work, filter_knows(wanted, &work->names, (enum filter_name)part, &is_known));
         if (!is_known)
             message("warning: %s: nothing in the trace is what %s names", work->trace.path,
-                    filter_option((filter_name)part));
+                    filter_option((enum filter_name)part));
     }
     return status;
 }
 
 /* Lists what comes from where the reader is. */
-static int list_all(lister *list)
+static int list_all(struct lister *list)
 {
-    session *work = list->work;
-    heap_batch_hook hook = {.context = list, .batch = see_batch};
-    heap_counts none = {.events = 0};
+    struct session *work = list->work;
+    struct heap_batch_hook hook = {.context = list, .batch = see_batch};
+    struct heap_counts none = {.events = 0};
     work->options.format->events_begin(&work->report, &list->options->shown);
     int status = source_read_on(&work->trace, &hook);
     session_doubts(work, &list->losses, &none, list->is_cut ? list->last : ttd_position_max(),
@@ -251,10 +251,11 @@ static int list_all(lister *list)
     return status == STATUS_OK ? check_filter(list) : status;
 }
 
-static int list_events(session *work, events_options *options)
+static int list_events(struct session *work, struct events_options *options)
 {
-    lister list = {.work = work, .options = options, .has_end = options->to.kind != MOMENT_END};
-    heap_batch_hook losses = {.context = &list, .batch = see_losses};
+    struct lister list = {
+        .work = work, .options = options, .has_end = options->to.kind != MOMENT_END};
+    struct heap_batch_hook losses = {.context = &list, .batch = see_losses};
     uint32_t kinds = TTD_KIND_BIT(TTD_KIND_HEAPS) | filter_kinds(&options->filter);
     if (options->shown.shows_stacks)
         kinds |= TTD_KINDS_DEFINITIONS;
@@ -278,16 +279,16 @@ static int list_events(session *work, events_options *options)
     return list_all(&list);
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
-    events_options options = {.from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}};
+    struct events_options options = {.from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}};
     filter_init(&options.filter);
-    common common_options;
+    struct common common_options;
     int status =
         command_options(&common_options, which, count, arguments, own_options, take, &options);
     common_options.reads_whole_chunks = true;
     if (status < 0) {
-        session work;
+        struct session work;
         status = session_open(&work, &common_options);
         if (status == STATUS_OK)
             status = session_close(&work, list_events(&work, &options), false);
@@ -296,4 +297,4 @@ static int run(const command *which, int count, char **arguments)
     return status;
 }
 
-const command command_events = {"events", "the heap calls, filtered", help, run, 0};
+const struct command command_events = {"events", "the heap calls, filtered", help, run, 0};

@@ -26,15 +26,15 @@ static const char help[] =
     "all\n" COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" MOMENT_FORMS;
 
-typedef struct fragmentation_options {
-    moment at;
+struct fragmentation_options {
+    struct moment at;
     uint64_t gap;
     uint64_t limit;
-} fragmentation_options;
+};
 
 static bool take(void *context, int option, const char *argument)
 {
-    fragmentation_options *options = context;
+    struct fragmentation_options *options = context;
     switch (option) {
     case OPTION_AT:
         return moment_parse(argument, &options->at);
@@ -45,36 +45,39 @@ static bool take(void *context, int option, const char *argument)
     }
 }
 
-static int print(session *work, const fragmentation_options *options, const heap_state *state)
+static int print(struct session *work, const struct fragmentation_options *options,
+                 const struct heap_state *state)
 {
-    heap_regions regions;
-    ttd_error error = {.what = NULL};
-    ttd_status found = heap_regions_find(state->blocks, state->block_count, options->gap, &regions);
+    struct heap_regions regions;
+    struct ttd_error error = {.what = NULL};
+    enum ttd_status found =
+        heap_regions_find(state->blocks, state->block_count, options->gap, &regions);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     int status = session_output(work, true);
-    report_fragmentation data = {.regions = &regions,
-                                 .outcome = &state->outcome,
-                                 .limit = options->limit ? (size_t)options->limit : SIZE_MAX};
+    struct report_fragmentation data = {.regions = &regions,
+                                        .outcome = &state->outcome,
+                                        .limit =
+                                            options->limit ? (size_t)options->limit : SIZE_MAX};
     if (status == STATUS_OK)
         work->options.format->fragmentation(&work->report, &data);
     heap_regions_free(&regions);
     return status;
 }
 
-static int find(session *work, const void *context)
+static int find(struct session *work, const void *context)
 {
-    const fragmentation_options *options = context;
-    ttd_position at;
+    const struct fragmentation_options *options = context;
+    struct ttd_position at;
     int status = moment_resolve(&options->at, MOMENT_STATE, &work->trace, &at);
     if (status != STATUS_OK)
         return status;
-    heap_state state;
-    heap_state_wishes wishes = {.keeps_blocks = true};
-    ttd_error error = {.what = NULL};
-    heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found = heap_state_find(work->trace.reader, sidecar_use(work, at), at, &wishes,
-                                       &hook, &state, &error);
+    struct heap_state state;
+    struct heap_state_wishes wishes = {.keeps_blocks = true};
+    struct ttd_error error = {.what = NULL};
+    struct heap_batch_hook hook = source_hook(&work->trace);
+    enum ttd_status found = heap_state_find(work->trace.reader, sidecar_use(work, at), at, &wishes,
+                                            &hook, &state, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     session_outcome(work, &state.outcome, at);
@@ -83,12 +86,12 @@ static int find(session *work, const void *context)
     return status;
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
-    fragmentation_options options = {
+    struct fragmentation_options options = {
         .at = {.kind = MOMENT_END}, .gap = UINT64_C(1) << 20, .limit = 50};
     return session_run(which, count, arguments, own_options, take, &options, find);
 }
 
-const command command_fragmentation = {"fragmentation", "how densely live blocks lie in memory",
-                                       help, run, 0};
+const struct command command_fragmentation = {
+    "fragmentation", "how densely live blocks lie in memory", help, run, 0};

@@ -25,16 +25,16 @@ static const char help[] =
     "      --size N     as well as the N - 1 addresses after it\n"
     "      --limit N    show the last N blocks (1000)\n" COMMAND_COMMON_HELP;
 
-typedef struct history_options {
+struct history_options {
     uint64_t address;
     uint64_t size;
     uint64_t limit;
     bool has_address;
-} history_options;
+};
 
 static bool take(void *context, int option, const char *argument)
 {
-    history_options *options = context;
+    struct history_options *options = context;
     switch (option) {
     case OPTION_ADDRESS:
         options->has_address = true;
@@ -47,7 +47,7 @@ static bool take(void *context, int option, const char *argument)
     }
 }
 
-static int print(session *work, const heap_history *history)
+static int print(struct session *work, const struct heap_history *history)
 {
     session_outcome(work, &history->outcome, ttd_position_max());
     int status = STATUS_OK;
@@ -60,16 +60,17 @@ static int print(session *work, const heap_history *history)
     return status;
 }
 
-static int find(session *work, const history_options *options)
+static int find(struct session *work, const struct history_options *options)
 {
     bool is_beyond = options->size - 1 > UINT64_MAX - options->address;
-    heap_history history = {.first = options->address,
-                            .last = is_beyond ? UINT64_MAX : options->address + options->size - 1,
-                            .max = (size_t)options->limit,
-                            .around = ttd_position_max()};
-    ttd_error error = {.what = NULL};
-    heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found = heap_history_find(work->trace.reader, &hook, &history, &error);
+    struct heap_history history = {.first = options->address,
+                                   .last = is_beyond ? UINT64_MAX
+                                                     : options->address + options->size - 1,
+                                   .max = (size_t)options->limit,
+                                   .around = ttd_position_max()};
+    struct ttd_error error = {.what = NULL};
+    struct heap_batch_hook hook = source_hook(&work->trace);
+    enum ttd_status found = heap_history_find(work->trace.reader, &hook, &history, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     int status = print(work, &history);
@@ -77,22 +78,22 @@ static int find(session *work, const history_options *options)
     return status;
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
-    history_options options = {.size = 1, .limit = 1000};
-    common common_options;
+    struct history_options options = {.size = 1, .limit = 1000};
+    struct common common_options;
     int status =
         command_options(&common_options, which, count, arguments, own_options, take, &options);
     if (status >= 0)
         return status;
     if (!options.has_address)
         return message_usage(which->name, "which address? --address is missing");
-    session work;
+    struct session work;
     status = session_open(&work, &common_options);
     if (status != STATUS_OK)
         return status;
     return session_close(&work, find(&work, &options), false);
 }
 
-const command command_history = {"history", "every block that ever covered an address", help, run,
-                                 0};
+const struct command command_history = {"history", "every block that ever covered an address", help,
+                                        run, 0};

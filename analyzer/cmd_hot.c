@@ -19,18 +19,18 @@ static const char help[] =
     "      --sort ORDER        what comes first: calls, bytes (the default) or "
     "lifetime\n" VIEWS_HELP COMMAND_COMMON_HELP;
 
-typedef struct hot_options {
-    heap_site_order order;
-} hot_options;
+struct hot_options {
+    enum heap_site_order order;
+};
 
 /* By heap_site_order. */
 static const char *const orders[] = {"calls", "bytes", "lifetime"};
 
-static bool take_order(const char *name, heap_site_order *order)
+static bool take_order(const char *name, enum heap_site_order *order)
 {
     for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
         if (strcmp(orders[i], name) == 0) {
-            *order = (heap_site_order)i;
+            *order = (enum heap_site_order)i;
             return true;
         }
     }
@@ -39,38 +39,39 @@ static bool take_order(const char *name, heap_site_order *order)
 
 static bool take(void *context, int option, const char *argument)
 {
-    hot_options *options = context;
+    struct hot_options *options = context;
     (void)option;
     return take_order(argument, &options->order);
 }
 
-static int find(session *work, const void *context)
+static int find(struct session *work, const void *context)
 {
-    const hot_options *options = context;
-    heap_usage usage;
-    ttd_error error = {.what = NULL};
-    heap_batch_hook hook = source_hook(&work->trace);
-    heap_usage_wishes wishes = {.order = options->order, .split = view_split(&work->options.view)};
-    ttd_status found = heap_usage_find(work->trace.reader, &wishes, &hook, &usage, &error);
+    const struct hot_options *options = context;
+    struct heap_usage usage;
+    struct ttd_error error = {.what = NULL};
+    struct heap_batch_hook hook = source_hook(&work->trace);
+    struct heap_usage_wishes wishes = {.order = options->order,
+                                       .split = view_split(&work->options.view)};
+    enum ttd_status found = heap_usage_find(work->trace.reader, &wishes, &hook, &usage, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     work->uses_times = true;
     session_outcome(work, &usage.outcome, ttd_position_max());
-    heap_rows rows = heap_usage_rows(&usage);
+    struct heap_rows rows = heap_usage_rows(&usage);
     int status = session_view(work, &rows);
     if (status == STATUS_OK)
         status = session_output(work, true);
-    report_usage data = {.usage = &usage, .limit = work->options.view.limit};
+    struct report_usage data = {.usage = &usage, .limit = work->options.view.limit};
     if (status == STATUS_OK && !session_print_tree(work, "call", orders[options->order]))
         work->options.format->hot(&work->report, &data);
     heap_usage_free(&usage);
     return status;
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
-    hot_options options = {.order = HEAP_SITES_BY_BYTES};
+    struct hot_options options = {.order = HEAP_SITES_BY_BYTES};
     return session_run(which, count, arguments, own_options, take, &options, find);
 }
 
-const command command_hot = {"hot", "which stacks allocate most", help, run, COMMAND_VIEWS};
+const struct command command_hot = {"hot", "which stacks allocate most", help, run, COMMAND_VIEWS};

@@ -26,27 +26,27 @@ static const char help[] =
     "growing has none. It is always beside the trace: --output is for what is "
     "printed.\n" COMMAND_COMMON_HELP;
 
-static int print(session *work, const char *path, const heap_index_facts *facts)
+static int print(struct session *work, const char *path, const struct heap_index_facts *facts)
 {
     struct stat file;
     if (stat(path, &file) != 0) {
         message("%s: %s", path, strerror(errno));
         return STATUS_INTERNAL;
     }
-    report_index data = {.file = path,
-                         .events = facts->events,
-                         .keyframes = facts->keyframes,
-                         .summaries = facts->summaries,
-                         .bytes = (uint64_t)file.st_size};
+    struct report_index data = {.file = path,
+                                .events = facts->events,
+                                .keyframes = facts->keyframes,
+                                .summaries = facts->summaries,
+                                .bytes = (uint64_t)file.st_size};
     int status = session_output(work, false);
     if (status == STATUS_OK)
         work->options.format->index(&work->report, &data);
     return status;
 }
 
-static int make(session *work)
+static int make(struct session *work)
 {
-    heap_index_facts facts;
+    struct heap_index_facts facts;
     char *path = sidecar_path(work->trace.path);
     if (!path) {
         message("%s", strerror(ENOMEM));
@@ -59,19 +59,19 @@ static int make(session *work)
     return status;
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
-    common options;
+    struct common options;
     int status = command_options(&options, which, count, arguments, own_options, NULL, NULL);
     if (status >= 0)
         return status;
     if (input_is_standard(options.trace))
         return message_usage(which->name, "an index stands beside a trace: name its file");
-    session work;
+    struct session work;
     status = session_open(&work, &options);
     if (status != STATUS_OK)
         return status;
     return session_close(&work, make(&work), false);
 }
 
-const command command_index = {"index", "make going to positions fast", help, run, 0};
+const struct command command_index = {"index", "make going to positions fast", help, run, 0};

@@ -34,33 +34,33 @@ static const char help[] =
     "                            are beside it: of the program and its child "
     "processes\n" COMMAND_COMMON_HELP;
 
-typedef struct collector {
-    survey survey;
-    definitions *names;
-    ttd_metadata *metadata;
+struct collector {
+    struct survey survey;
+    struct definitions *names;
+    struct ttd_metadata *metadata;
     size_t metadata_count;
     size_t metadata_capacity;
-    arena text;
+    struct arena text;
     /* An End was used, and nothing is behind it. */
     bool has_end;
-} collector;
+};
 
-static ttd_status keep(collector *all, ttd_string from, ttd_string *to)
+static enum ttd_status keep(struct collector *all, struct ttd_string from, struct ttd_string *to)
 {
     to->size = from.size;
     to->data = arena_copy(&all->text, from.data, from.size);
     return to->data ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
-static ttd_status add_metadata(collector *all, const ttd_metadata *item)
+static enum ttd_status add_metadata(struct collector *all, const struct ttd_metadata *item)
 {
     if (all->metadata_count == METADATA_MAX)
         return TTD_OK;
-    ttd_status status = grow_array((void **)&all->metadata, &all->metadata_capacity,
-                                   all->metadata_count + 1, sizeof *all->metadata);
+    enum ttd_status status = grow_array((void **)&all->metadata, &all->metadata_capacity,
+                                        all->metadata_count + 1, sizeof *all->metadata);
     if (status != TTD_OK)
         return status;
-    ttd_metadata *added = &all->metadata[all->metadata_count];
+    struct ttd_metadata *added = &all->metadata[all->metadata_count];
     status = keep(all, item->key, &added->key);
     if (status == TTD_OK)
         status = keep(all, item->value, &added->value);
@@ -69,11 +69,11 @@ static ttd_status add_metadata(collector *all, const ttd_metadata *item)
     return status;
 }
 
-static ttd_status see_batch(void *context, const ttd_batch *batch)
+static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
-    collector *all = context;
+    struct collector *all = context;
     all->has_end = batch->kind == TTD_KIND_END;
-    ttd_status status = survey_add_batch(&all->survey, batch);
+    enum ttd_status status = survey_add_batch(&all->survey, batch);
     if (status == TTD_OK)
         status = definitions_add(all->names, batch);
     for (size_t i = 0; batch->kind == TTD_KIND_METADATA && i < batch->count; i++) {
@@ -84,12 +84,12 @@ static ttd_status see_batch(void *context, const ttd_batch *batch)
 }
 
 /* Chunk by chunk, without payloads; damage is reported by the reading that follows. */
-static int read_chunks(session *work, survey *all)
+static int read_chunks(struct session *work, struct survey *all)
 {
-    ttd_error error = {.what = NULL};
-    ttd_status status = ttd_reader_rewind(work->trace.reader, TTD_KINDS_ALL);
+    struct ttd_error error = {.what = NULL};
+    enum ttd_status status = ttd_reader_rewind(work->trace.reader, TTD_KINDS_ALL);
     while (status == TTD_OK) {
-        ttd_chunk chunk;
+        struct ttd_chunk chunk;
         status = ttd_reader_next_chunk(work->trace.reader, &chunk, &error);
         if (status == TTD_OK)
             survey_add_chunk(all, &chunk);
@@ -99,30 +99,30 @@ static int read_chunks(session *work, survey *all)
     return source_fail(&work->trace, status, &error);
 }
 
-static int print(session *work, const collector *all)
+static int print(struct session *work, const struct collector *all)
 {
-    const survey *found = &all->survey;
-    heap_counts none = {.events = 0};
+    const struct survey *found = &all->survey;
+    struct heap_counts none = {.events = 0};
     session_doubts(work, &found->losses, &none, ttd_position_max(), true, found->last);
     int status = session_output(work, true);
     if (status != STATUS_OK)
         return status;
-    report_info data = {.survey = &all->survey,
-                        .trace = ttd_reader_trace(work->trace.reader),
-                        .is_closed = work->trace.is_closed,
-                        .end = &work->trace.end,
-                        .file_bytes = ttd_reader_size(work->trace.reader),
-                        .metadata = all->metadata,
-                        .metadata_count = all->metadata_count};
+    struct report_info data = {.survey = &all->survey,
+                               .trace = ttd_reader_trace(work->trace.reader),
+                               .is_closed = work->trace.is_closed,
+                               .end = &work->trace.end,
+                               .file_bytes = ttd_reader_size(work->trace.reader),
+                               .metadata = all->metadata,
+                               .metadata_count = all->metadata_count};
     work->options.format->info(&work->report, &data);
     return STATUS_OK;
 }
 
-static int find(session *work)
+static int find(struct session *work)
 {
-    collector all = {.names = &work->names};
+    struct collector all = {.names = &work->names};
     survey_init(&all.survey);
-    heap_batch_hook hook = {.context = &all, .batch = see_batch};
+    struct heap_batch_hook hook = {.context = &all, .batch = see_batch};
     int status = read_chunks(work, &all.survey);
     if (status == STATUS_OK)
         status = source_read_checked(&work->trace, INFO_KINDS, &hook);
@@ -140,22 +140,22 @@ static int find(session *work)
     return status;
 }
 
-static int print_group(const common *options, const group *all)
+static int print_group(const struct common *options, const struct group *all)
 {
-    output target;
+    struct output target;
     int status = output_open(&target, options->output, options->trace, options->has_pager);
     if (status != STATUS_OK)
         return status;
-    report to = {
+    struct report to = {
         .output = &target.out, .path = options->trace, .shows_all = options->has_full_stacks};
-    report_group data = {&all->members[0].trace.group, all->members, all->count};
+    struct report_group data = {&all->members[0].trace.group, all->members, all->count};
     options->format->group(&to, &data);
     return output_close(&target, STATUS_OK, true);
 }
 
-static int list_group(const common *options)
+static int list_group(const struct common *options)
 {
-    group all;
+    struct group all;
     int status = group_find(options->trace, &all);
     if (status == STATUS_OK)
         status = print_group(options, &all);
@@ -171,9 +171,9 @@ static bool take(void *context, int option, const char *argument)
     return *is_group;
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
-    common options;
+    struct common options;
     bool is_group = false;
     int status = command_options(&options, which, count, arguments, own_options, take, &is_group);
     if (status >= 0)
@@ -181,7 +181,7 @@ static int run(const command *which, int count, char **arguments)
     if (is_group)
         return list_group(&options);
     options.reads_whole_chunks = true;
-    session work;
+    struct session work;
     status = session_open(&work, &options);
     if (status != STATUS_OK)
         return status;
@@ -189,4 +189,4 @@ static int run(const command *which, int count, char **arguments)
     return session_close(&work, status, work.has_output);
 }
 
-const command command_info = {"info", "what is in a trace, and how it ended", help, run, 0};
+const struct command command_info = {"info", "what is in a trace, and how it ended", help, run, 0};

@@ -30,16 +30,16 @@ static const char help[] =
     "If events were lost, or the trace is incomplete, a block that seems leaked may have\n"
     "been released: lines that begin with \"Uncertain\" say so.\n";
 
-typedef struct leaks_options {
+struct leaks_options {
     bool has_at;
-    moment at;
+    struct moment at;
     uint64_t error_status;
     bool shows_runtime;
-} leaks_options;
+};
 
 static bool take(void *context, int option, const char *argument)
 {
-    leaks_options *options = context;
+    struct leaks_options *options = context;
     switch (option) {
     case OPTION_AT:
         options->has_at = true;
@@ -53,34 +53,35 @@ static bool take(void *context, int option, const char *argument)
 }
 
 /* Leaves out what is known. */
-static int judge_groups(session *work, heap_groups *groups)
+static int judge_groups(struct session *work, struct heap_groups *groups)
 {
     size_t kept = 0;
     int status = STATUS_OK;
     if (!known_has_work(&work->known))
         return STATUS_OK;
     for (size_t i = 0; i < groups->count && status == STATUS_OK; i++) {
-        const heap_group *group = &groups->items[i];
-        known_finding finding = {.kind = SUPPRESS_LEAK,
-                                 .api = group->api,
-                                 .stacks = {group->key.stack},
-                                 .count = group->blocks,
-                                 .amount = group->bytes};
+        const struct heap_group *group = &groups->items[i];
+        struct known_finding finding = {.kind = SUPPRESS_LEAK,
+                                        .api = group->api,
+                                        .stacks = {group->key.stack},
+                                        .count = group->blocks,
+                                        .amount = group->bytes};
         bool is_new = false;
         status = session_judge(work, &finding, &is_new);
         if (is_new)
             groups->items[kept++] = *group;
     }
     groups->count = kept;
-    heap_rows rows = heap_groups_rows(groups);
+    struct heap_rows rows = heap_groups_rows(groups);
     rows.recount(groups);
     return status == STATUS_OK ? session_end_known(work) : status;
 }
 
 /* Groups the leaks as the options say, and what the runtimes keep in the same way. */
-static int view_groups(session *work, const leaks_options *options, heap_leaks *leaks)
+static int view_groups(struct session *work, const struct leaks_options *options,
+                       struct heap_leaks *leaks)
 {
-    heap_rows groups = heap_groups_rows(&leaks->groups);
+    struct heap_rows groups = heap_groups_rows(&leaks->groups);
     int status = session_runtime(work, &leaks->runtime, options->shows_runtime);
     if (status == STATUS_OK)
         status = session_filter(work, &groups);
@@ -89,7 +90,8 @@ static int view_groups(session *work, const leaks_options *options, heap_leaks *
     return status == STATUS_OK ? session_group(work, &groups) : status;
 }
 
-static int print(session *work, const leaks_options *options, heap_leaks *leaks, ttd_position at)
+static int print(struct session *work, const struct leaks_options *options,
+                 struct heap_leaks *leaks, struct ttd_position at)
 {
     session_outcome(work, &leaks->outcome, at);
     int status = view_groups(work, options, leaks);
@@ -97,31 +99,31 @@ static int print(session *work, const leaks_options *options, heap_leaks *leaks,
         status = session_output(work, true);
     if (status != STATUS_OK || session_print_tree(work, "block", "bytes"))
         return status;
-    report_leaks data = {.leaks = leaks,
-                         .limit = work->options.view.limit,
-                         .is_at_end = ttd_position_compare(at, ttd_position_max()) == 0,
-                         .has_early_blocks = heap_has_early_blocks(work->trace.reader)};
+    struct report_leaks data = {.leaks = leaks,
+                                .limit = work->options.view.limit,
+                                .is_at_end = ttd_position_compare(at, ttd_position_max()) == 0,
+                                .has_early_blocks = heap_has_early_blocks(work->trace.reader)};
     work->options.format->leaks(&work->report, &data);
     return STATUS_OK;
 }
 
-static int find(session *work, const void *context)
+static int find(struct session *work, const void *context)
 {
-    const leaks_options *options = context;
-    ttd_position at;
+    const struct leaks_options *options = context;
+    struct ttd_position at;
     work->needs_known_patterns = options->error_status;
     int status = moment_resolve(&options->at, MOMENT_STATE, &work->trace, &at);
     if (status != STATUS_OK)
         return status;
-    heap_leaks leaks;
-    ttd_error error = {.what = NULL};
-    heap_batch_hook hook;
+    struct heap_leaks leaks;
+    struct ttd_error error = {.what = NULL};
+    struct heap_batch_hook hook;
     status = session_hook(work, &hook);
     if (status != STATUS_OK)
         return status;
-    heap_split split = view_split(&work->options.view);
-    ttd_status found = heap_leaks_find(work->trace.reader, sidecar_use(work, at), at, split, &hook,
-                                       &leaks, &error);
+    enum heap_split split = view_split(&work->options.view);
+    enum ttd_status found = heap_leaks_find(work->trace.reader, sidecar_use(work, at), at, split,
+                                            &hook, &leaks, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     status = print(work, options, &leaks, at);
@@ -131,11 +133,11 @@ static int find(session *work, const void *context)
     return status;
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
-    leaks_options options = {.at = {.kind = MOMENT_END}};
+    struct leaks_options options = {.at = {.kind = MOMENT_END}};
     return session_run(which, count, arguments, own_options, take, &options, find);
 }
 
-const command command_leaks = {"leaks", "blocks that were never released, by stack", help, run,
-                               COMMAND_VIEWS | COMMAND_KNOWN};
+const struct command command_leaks = {"leaks", "blocks that were never released, by stack", help,
+                                      run, COMMAND_VIEWS | COMMAND_KNOWN};

@@ -12,24 +12,24 @@ static const char help[] =
     "\n" VIEWS_FILTERS_HELP COMMAND_COMMON_HELP;
 
 /* Leaves out what the filters say. */
-static int filter(session *work, heap_usage *usage)
+static int filter(struct session *work, struct heap_usage *usage)
 {
-    heap_rows all[] = {heap_usage_rows(usage), heap_groups_rows(&usage->by_time),
-                       heap_groups_rows(&usage->by_calls)};
+    struct heap_rows all[] = {heap_usage_rows(usage), heap_groups_rows(&usage->by_time),
+                              heap_groups_rows(&usage->by_calls)};
     int status = STATUS_OK;
     for (size_t i = 0; i < sizeof all / sizeof all[0] && status == STATUS_OK; i++)
         status = session_filter(work, &all[i]);
     return status;
 }
 
-static int find(session *work, const void *options)
+static int find(struct session *work, const void *options)
 {
     (void)options;
-    heap_usage usage;
-    ttd_error error = {.what = NULL};
-    heap_batch_hook hook = source_hook(&work->trace);
-    heap_usage_wishes wishes = {.order = HEAP_SITES_BY_BYTES, .has_lifetimes = true};
-    ttd_status found = heap_usage_find(work->trace.reader, &wishes, &hook, &usage, &error);
+    struct heap_usage usage;
+    struct ttd_error error = {.what = NULL};
+    struct heap_batch_hook hook = source_hook(&work->trace);
+    struct heap_usage_wishes wishes = {.order = HEAP_SITES_BY_BYTES, .has_lifetimes = true};
+    enum ttd_status found = heap_usage_find(work->trace.reader, &wishes, &hook, &usage, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     work->uses_times = true;
@@ -37,16 +37,17 @@ static int find(session *work, const void *options)
     int status = filter(work, &usage);
     if (status == STATUS_OK)
         status = session_output(work, true);
-    report_usage data = {.usage = &usage, .limit = 0};
+    struct report_usage data = {.usage = &usage, .limit = 0};
     if (status == STATUS_OK)
         work->options.format->lifetimes(&work->report, &data);
     heap_usage_free(&usage);
     return status;
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
     return session_run(which, count, arguments, NULL, NULL, NULL, find);
 }
 
-const command command_lifetimes = {"lifetimes", "how long blocks live", help, run, COMMAND_FILTERS};
+const struct command command_lifetimes = {"lifetimes", "how long blocks live", help, run,
+                                          COMMAND_FILTERS};

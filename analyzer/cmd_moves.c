@@ -33,7 +33,7 @@ static bool take(void *context, int option, const char *argument)
 }
 
 /* Writes what is inferred as folded stacks of their own. */
-static int print_folded(session *work, const heap_rows *rows)
+static int print_folded(struct session *work, const struct heap_rows *rows)
 {
     if (!work->options.format->needs_tree || !*rows->count)
         return STATUS_OK;
@@ -41,16 +41,17 @@ static int print_folded(session *work, const heap_rows *rows)
     int status = session_view(work, rows);
     if (status != STATUS_OK)
         return status;
-    report_tree data = {.tree = &work->tree, .options = &work->options.view, .root = "[inferred]"};
+    struct report_tree data = {
+        .tree = &work->tree, .options = &work->options.view, .root = "[inferred]"};
     work->options.format->tree(&work->report, &data);
     return STATUS_OK;
 }
 
-static int print(session *work, heap_moves *moves)
+static int print(struct session *work, struct heap_moves *moves)
 {
     session_doubts(work, &moves->losses, &moves->counts, ttd_position_max(), true, moves->position);
-    heap_rows rows = heap_move_table_rows(&moves->reallocs);
-    heap_rows regrown = heap_move_table_rows(&moves->regrown);
+    struct heap_rows rows = heap_move_table_rows(&moves->reallocs);
+    struct heap_rows regrown = heap_move_table_rows(&moves->regrown);
     int status = STATUS_OK;
     if (!session_has_tree(work))
         status = session_view(work, &regrown);
@@ -62,19 +63,19 @@ static int print(session *work, heap_moves *moves)
         return status;
     if (session_print_tree(work, "reallocation", "bytes copied"))
         return print_folded(work, &regrown);
-    report_moves data = {.moves = moves, .limit = work->options.view.limit};
+    struct report_moves data = {.moves = moves, .limit = work->options.view.limit};
     work->options.format->moves(&work->report, &data);
     return STATUS_OK;
 }
 
-static int find(session *work, const void *context)
+static int find(struct session *work, const void *context)
 {
     const uint64_t *chains = context;
-    heap_moves moves;
-    ttd_error error = {.what = NULL};
-    heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found = heap_moves_find(work->trace.reader, (size_t)*chains,
-                                       view_split(&work->options.view), &hook, &moves, &error);
+    struct heap_moves moves;
+    struct ttd_error error = {.what = NULL};
+    struct heap_batch_hook hook = source_hook(&work->trace);
+    enum ttd_status found = heap_moves_find(work->trace.reader, (size_t)*chains,
+                                            view_split(&work->options.view), &hook, &moves, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     if (moves.truncated)
@@ -84,11 +85,11 @@ static int find(session *work, const void *context)
     return status;
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
     uint64_t chains = 10;
     return session_run(which, count, arguments, own_options, take, &chains, find);
 }
 
-const command command_moves = {"moves", "what reallocations cost, by stack and by block", help, run,
-                               COMMAND_VIEWS};
+const struct command command_moves = {"moves", "what reallocations cost, by stack and by block",
+                                      help, run, COMMAND_VIEWS};

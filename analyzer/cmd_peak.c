@@ -19,22 +19,23 @@ static const char help[] =
     "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
     "                          themselves until the end\n" VIEWS_HELP COMMAND_COMMON_HELP;
 
-typedef struct peak_options {
+struct peak_options {
     bool shows_runtime;
-} peak_options;
+};
 
 static bool take(void *context, int option, const char *argument)
 {
-    peak_options *options = context;
+    struct peak_options *options = context;
     (void)option, (void)argument;
     options->shows_runtime = true;
     return true;
 }
 
-static int print(session *work, const peak_options *options, heap_peak_state *found)
+static int print(struct session *work, const struct peak_options *options,
+                 struct heap_peak_state *found)
 {
-    heap_rows rows = heap_groups_rows(&found->groups);
-    report_peak data = {.found = found, .limit = work->options.view.limit};
+    struct heap_rows rows = heap_groups_rows(&found->groups);
+    struct report_peak data = {.found = found, .limit = work->options.view.limit};
     int status = session_runtime(work, &found->runtime, options->shows_runtime);
     if (status == STATUS_OK)
         status = session_view(work, &rows);
@@ -45,17 +46,17 @@ static int print(session *work, const peak_options *options, heap_peak_state *fo
     return status;
 }
 
-static int find(session *work, const void *options)
+static int find(struct session *work, const void *options)
 {
-    heap_peak_state peak;
-    ttd_error error = {.what = NULL};
-    heap_batch_hook hook;
+    struct heap_peak_state peak;
+    struct ttd_error error = {.what = NULL};
+    struct heap_batch_hook hook;
     int status = session_hook(work, &hook);
     if (status != STATUS_OK)
         return status;
-    const heap_keyframes *keyframes = sidecar_use(work, ttd_position_max());
-    ttd_status found = heap_peak_find(work->trace.reader, keyframes,
-                                      view_split(&work->options.view), &hook, &peak, &error);
+    const struct heap_keyframes *keyframes = sidecar_use(work, ttd_position_max());
+    enum ttd_status found = heap_peak_find(work->trace.reader, keyframes,
+                                           view_split(&work->options.view), &hook, &peak, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     session_outcome(work, &peak.outcome, ttd_position_max());
@@ -64,11 +65,11 @@ static int find(session *work, const void *options)
     return status;
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
-    peak_options options = {.shows_runtime = false};
+    struct peak_options options = {.shows_runtime = false};
     return session_run(which, count, arguments, own_options, take, &options, find);
 }
 
-const command command_peak = {"peak", "when most bytes were live, and whose", help, run,
-                              COMMAND_VIEWS};
+const struct command command_peak = {"peak", "when most bytes were live, and whose", help, run,
+                                     COMMAND_VIEWS};

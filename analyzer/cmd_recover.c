@@ -29,14 +29,14 @@ static const char help[] =
     "  -h, --help           this text\n"
     "  -V, --version        the version\n";
 
-typedef struct rescue {
+struct rescue {
     const char *path;
     uint64_t problems;
-} rescue;
+};
 
-static bool see_problem(void *context, const ttd_problem *problem)
+static bool see_problem(void *context, const struct ttd_problem *problem)
 {
-    rescue *state = context;
+    struct rescue *state = context;
     if (state->problems++ < REPORTED_MAX)
         message_error("warning: ", state->path, &problem->error);
     else if (state->problems == REPORTED_MAX + 1)
@@ -60,14 +60,14 @@ static int publish(const char *temporary, const char *path)
 }
 
 /* The new file, remembering whether it was the one that failed. */
-typedef struct target {
-    ttd_output file;
+struct target {
+    struct ttd_output file;
     int error;
-} target;
+};
 
 static int write_target(void *context, const void *data, size_t size)
 {
-    target *to = context;
+    struct target *to = context;
     int error = to->file.write(to->file.context, data, size);
     if (error)
         to->error = error;
@@ -76,14 +76,15 @@ static int write_target(void *context, const void *data, size_t size)
 
 static int close_target(void *context)
 {
-    target *to = context;
+    struct target *to = context;
     int error = to->file.close(to->file.context);
     if (error)
         to->error = error;
     return error;
 }
 
-static int fail(const common *options, const target *to, ttd_status status, const ttd_error *error)
+static int fail(const struct common *options, const struct target *to, enum ttd_status status,
+                const struct ttd_error *error)
 {
     if (to->error) {
         message("%s: %s", options->output, strerror(to->error));
@@ -92,12 +93,12 @@ static int fail(const common *options, const target *to, ttd_status status, cons
     return input_fail(options->trace, status, error);
 }
 
-static int copy(const common *options, int descriptor, ttd_verdict *verdict)
+static int copy(const struct common *options, int descriptor, struct ttd_verdict *verdict)
 {
-    ttd_input input;
-    target to = {.error = 0};
-    ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
-    ttd_status status = ttd_output_descriptor(descriptor, 1, NULL, &to.file);
+    struct ttd_input input;
+    struct target to = {.error = 0};
+    struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
+    enum ttd_status status = ttd_output_descriptor(descriptor, 1, NULL, &to.file);
     if (status != TTD_OK)
         return fail(options, &to, status, &error);
     status = input_open(options->trace, &input, &error);
@@ -105,25 +106,25 @@ static int copy(const common *options, int descriptor, ttd_verdict *verdict)
         to.file.close(to.file.context);
         return fail(options, &to, status, &error);
     }
-    rescue state = {.path = options->trace};
-    ttd_output counted = {&to, write_target, close_target};
+    struct rescue state = {.path = options->trace};
+    struct ttd_output counted = {&to, write_target, close_target};
     status = ttd_recover(&input, &counted, NULL, see_problem, &state, verdict, &error);
     return status == TTD_OK ? STATUS_OK : fail(options, &to, status, &error);
 }
 
-static int print(const common *options, const ttd_verdict *verdict)
+static int print(const struct common *options, const struct ttd_verdict *verdict)
 {
-    output summary;
+    struct output summary;
     int status = output_open(&summary, NULL, options->trace, false);
     if (status != STATUS_OK)
         return status;
-    report to = {.output = &summary.out, .path = options->trace};
-    report_recovery data = {.verdict = verdict, .result = options->output};
+    struct report to = {.output = &summary.out, .path = options->trace};
+    struct report_recovery data = {.verdict = verdict, .result = options->output};
     options->format->recover(&to, &data);
     return output_close(&summary, STATUS_OK, true);
 }
 
-static int make_file(const common *options)
+static int make_file(const struct common *options)
 {
     size_t size = strlen(options->output) + sizeof ".XXXXXX";
     char *temporary = malloc(size);
@@ -134,7 +135,7 @@ static int make_file(const common *options)
     snprintf(temporary, size, "%s.XXXXXX", options->output);
     int descriptor = mkstemp(temporary);
     int status = STATUS_INTERNAL;
-    ttd_verdict verdict;
+    struct ttd_verdict verdict;
     if (descriptor < 0) {
         message("%s: %s", options->output, strerror(errno));
     } else {
@@ -156,10 +157,10 @@ static bool is_standard_output(int descriptor)
            own.st_dev == there.st_dev && own.st_ino == there.st_ino;
 }
 
-static int recover(const common *options)
+static int recover(const struct common *options)
 {
     struct place place;
-    ttd_verdict verdict;
+    struct ttd_verdict verdict;
     int reason = place_find(options->output, &place);
     if (reason != 0) {
         message("%s: %s", options->output, strerror(reason));
@@ -176,9 +177,9 @@ static int recover(const common *options)
     return status == STATUS_OK && has_summary ? print(options, &verdict) : status;
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
-    common options;
+    struct common options;
     int status = command_options(&options, which, count, arguments, own_options, NULL, NULL);
     if (status >= 0)
         return status;
@@ -187,4 +188,5 @@ static int run(const command *which, int count, char **arguments)
     return recover(&options);
 }
 
-const command command_recover = {"recover", "save what is intact of a damaged trace", help, run, 0};
+const struct command command_recover = {"recover", "save what is intact of a damaged trace", help,
+                                        run, 0};

@@ -35,17 +35,17 @@ static const char help[] =
     "                          themselves until the end\n" VIEWS_HELP COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" MOMENT_FORMS;
 
-typedef struct state_options {
-    moment at;
+struct state_options {
+    struct moment at;
     uint64_t address;
     bool has_address;
     bool shows_blocks;
     bool shows_runtime;
-} state_options;
+};
 
 static bool take(void *context, int option, const char *argument)
 {
-    state_options *options = context;
+    struct state_options *options = context;
     switch (option) {
     case OPTION_AT:
         return moment_parse(argument, &options->at);
@@ -62,23 +62,24 @@ static bool take(void *context, int option, const char *argument)
 }
 
 /* Shows all tables with the same blocks. */
-static int view_tables(session *work, heap_state *state)
+static int view_tables(struct session *work, struct heap_state *state)
 {
     for (size_t i = HEAP_BY_STACK + 1; i < HEAP_TABLES; i++) {
-        heap_groups *table = &state->tables.by[i];
-        heap_rows rows = heap_groups_rows(table);
+        struct heap_groups *table = &state->tables.by[i];
+        struct heap_rows rows = heap_groups_rows(table);
         int status = session_filter(work, &rows);
-        ttd_status joined = status == STATUS_OK ? heap_groups_join(table) : TTD_OK;
+        enum ttd_status joined = status == STATUS_OK ? heap_groups_join(table) : TTD_OK;
         if (joined != TTD_OK)
-            status = source_fail(&work->trace, joined, &(ttd_error){.what = NULL});
+            status = source_fail(&work->trace, joined, &(struct ttd_error){.what = NULL});
         if (status != STATUS_OK)
             return status;
     }
-    heap_rows rows = heap_groups_rows(&state->tables.by[HEAP_BY_STACK]);
+    struct heap_rows rows = heap_groups_rows(&state->tables.by[HEAP_BY_STACK]);
     return session_view(work, &rows);
 }
 
-static int print(session *work, const state_options *options, report_state *data)
+static int print(struct session *work, const struct state_options *options,
+                 struct report_state *data)
 {
     /* What will become of the address is told of the whole trace. */
     if (data->history)
@@ -97,17 +98,18 @@ static int print(session *work, const state_options *options, report_state *data
     return status;
 }
 
-static int find_address(session *work, const state_options *options, report_state *data)
+static int find_address(struct session *work, const struct state_options *options,
+                        struct report_state *data)
 {
     if (!options->has_address)
         return print(work, options, data);
-    heap_history history = {.first = options->address,
-                            .last = options->address,
-                            .max = OWNERS_KEPT,
-                            .around = data->at};
-    ttd_error error = {.what = NULL};
-    heap_batch_hook hook = source_hook(&work->trace);
-    ttd_status found = heap_history_find(work->trace.reader, &hook, &history, &error);
+    struct heap_history history = {.first = options->address,
+                                   .last = options->address,
+                                   .max = OWNERS_KEPT,
+                                   .around = data->at};
+    struct ttd_error error = {.what = NULL};
+    struct heap_batch_hook hook = source_hook(&work->trace);
+    enum ttd_status found = heap_history_find(work->trace.reader, &hook, &history, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     data->history = &history;
@@ -116,32 +118,32 @@ static int find_address(session *work, const state_options *options, report_stat
     return status;
 }
 
-static int find(session *work, const void *context)
+static int find(struct session *work, const void *context)
 {
-    const state_options *options = context;
+    const struct state_options *options = context;
     bool has_more = options->shows_blocks || options->has_address;
     if (has_more && strcmp(work->options.format->name, "csv") == 0)
         return message_usage("state", "--blocks and --address have no csv: try json");
-    report_state data = {.limit = work->options.view.limit};
+    struct report_state data = {.limit = work->options.view.limit};
     int status = moment_resolve(&options->at, MOMENT_STATE, &work->trace, &data.at);
     if (status != STATUS_OK)
         return status;
-    heap_state state;
-    ttd_error error = {.what = NULL};
-    const view_options *views = &work->options.view;
-    heap_state_wishes wishes = {.split = view_split(views),
-                                .has_stacks_in_tables =
-                                    views->include.count || views->exclude.count,
-                                .tells_runtime = true,
-                                .keeps_blocks = options->shows_blocks,
-                                .has_address = options->has_address,
-                                .address = options->address};
-    heap_batch_hook hook;
+    struct heap_state state;
+    struct ttd_error error = {.what = NULL};
+    const struct view_options *views = &work->options.view;
+    struct heap_state_wishes wishes = {.split = view_split(views),
+                                       .has_stacks_in_tables =
+                                           views->include.count || views->exclude.count,
+                                       .tells_runtime = true,
+                                       .keeps_blocks = options->shows_blocks,
+                                       .has_address = options->has_address,
+                                       .address = options->address};
+    struct heap_batch_hook hook;
     status = session_hook(work, &hook);
     if (status != STATUS_OK)
         return status;
-    ttd_status found = heap_state_find(work->trace.reader, sidecar_use(work, data.at), data.at,
-                                       &wishes, &hook, &state, &error);
+    enum ttd_status found = heap_state_find(work->trace.reader, sidecar_use(work, data.at), data.at,
+                                            &wishes, &hook, &state, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     data.state = &state;
@@ -150,11 +152,11 @@ static int find(session *work, const void *context)
     return status;
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
-    state_options options = {.at = {.kind = MOMENT_END}};
+    struct state_options options = {.at = {.kind = MOMENT_END}};
     return session_run(which, count, arguments, own_options, take, &options, find);
 }
 
-const command command_state = {"state", "the heap as it was at a position", help, run,
-                               COMMAND_VIEWS};
+const struct command command_state = {"state", "the heap as it was at a position", help, run,
+                                      COMMAND_VIEWS};

@@ -24,35 +24,35 @@ static bool take(void *context, int option, const char *argument)
     return number_parse(argument, context);
 }
 
-static int find(session *work, const void *context)
+static int find(struct session *work, const void *context)
 {
     const uint64_t *steps = context;
-    heap_usage usage;
-    ttd_error error = {.what = NULL};
-    heap_batch_hook hook = source_hook(&work->trace);
-    heap_usage_wishes wishes = {.steps = *steps,
-                                .order = HEAP_SITES_BY_TEMPORARY,
-                                .split = view_split(&work->options.view)};
-    ttd_status found = heap_usage_find(work->trace.reader, &wishes, &hook, &usage, &error);
+    struct heap_usage usage;
+    struct ttd_error error = {.what = NULL};
+    struct heap_batch_hook hook = source_hook(&work->trace);
+    struct heap_usage_wishes wishes = {.steps = *steps,
+                                       .order = HEAP_SITES_BY_TEMPORARY,
+                                       .split = view_split(&work->options.view)};
+    enum ttd_status found = heap_usage_find(work->trace.reader, &wishes, &hook, &usage, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     session_outcome(work, &usage.outcome, ttd_position_max());
-    heap_rows rows = heap_usage_rows(&usage);
+    struct heap_rows rows = heap_usage_rows(&usage);
     int status = session_view(work, &rows);
     if (status == STATUS_OK)
         status = session_output(work, true);
-    report_usage data = {.usage = &usage, .limit = work->options.view.limit};
+    struct report_usage data = {.usage = &usage, .limit = work->options.view.limit};
     if (status == STATUS_OK && !session_print_tree(work, "temporary block", "temporary blocks"))
         work->options.format->temporary(&work->report, &data);
     heap_usage_free(&usage);
     return status;
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
     uint64_t steps = 0;
     return session_run(which, count, arguments, own_options, take, &steps, find);
 }
 
-const command command_temporary = {"temporary", "blocks freed as soon as they were allocated", help,
-                                   run, COMMAND_VIEWS};
+const struct command command_temporary = {
+    "temporary", "blocks freed as soon as they were allocated", help, run, COMMAND_VIEWS};

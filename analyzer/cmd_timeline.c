@@ -29,13 +29,13 @@ static const char help[] =
     "                   allocated: bytes per second. JSON and CSV have all\n" VIEWS_FILTERS_HELP
         COMMAND_COMMON_HELP;
 
-typedef struct timeline_options {
-    heap_axis axis;
+struct timeline_options {
+    enum heap_axis axis;
     uint64_t points;
-    timeline_plot plot;
-} timeline_options;
+    enum timeline_plot plot;
+};
 
-static bool take_plot(const char *name, timeline_plot *plot)
+static bool take_plot(const char *name, enum timeline_plot *plot)
 {
     static const char *const names[] = {
         [TIMELINE_LIVE] = "live",
@@ -44,7 +44,7 @@ static bool take_plot(const char *name, timeline_plot *plot)
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(name, names[i]) == 0) {
-            *plot = (timeline_plot)i;
+            *plot = (enum timeline_plot)i;
             return true;
         }
     }
@@ -53,7 +53,7 @@ static bool take_plot(const char *name, timeline_plot *plot)
 
 static bool take(void *context, int option, const char *argument)
 {
-    timeline_options *options = context;
+    struct timeline_options *options = context;
     if (option == OPTION_POINTS)
         return number_parse(argument, &options->points) && options->points >= 2 &&
                options->points <= POINTS_MAX;
@@ -63,13 +63,13 @@ static bool take(void *context, int option, const char *argument)
     return options->axis == HEAP_AXIS_POSITION || strcmp(argument, "time") == 0;
 }
 
-static ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
+static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
 {
-    session *work = context;
+    struct session *work = context;
     return view_wants(&work->view, stack, is_wanted);
 }
 
-static int find(session *work, const timeline_options *options)
+static int find(struct session *work, const struct timeline_options *options)
 {
     /* Names come at the end of a trace, but tell which blocks count. */
     bool has_filter = view_has_filter(&work->options.view);
@@ -79,42 +79,43 @@ static int find(session *work, const timeline_options *options)
     bool uses_times = options->axis == HEAP_AXIS_TIME || options->plot != TIMELINE_LIVE;
     if (uses_times && !source_has_times(&work->trace))
         return source_fail_times(&work->trace);
-    heap_timeline timeline;
-    ttd_error error = {.what = NULL};
-    heap_batch_hook hook = source_hook(&work->trace);
-    heap_timeline_wishes wishes = {.axis = options->axis,
-                                   .max = (size_t)options->points,
-                                   .filter = has_filter ? wants : NULL,
-                                   .filter_context = work};
-    ttd_status found = heap_timeline_find(work->trace.reader, &wishes, &hook, &timeline, &error);
+    struct heap_timeline timeline;
+    struct ttd_error error = {.what = NULL};
+    struct heap_batch_hook hook = source_hook(&work->trace);
+    struct heap_timeline_wishes wishes = {.axis = options->axis,
+                                          .max = (size_t)options->points,
+                                          .filter = has_filter ? wants : NULL,
+                                          .filter_context = work};
+    enum ttd_status found =
+        heap_timeline_find(work->trace.reader, &wishes, &hook, &timeline, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     session_outcome(work, &timeline.outcome, ttd_position_max());
     status = session_output(work, true);
-    report_timeline data = {.timeline = &timeline,
-                            .axis = options->axis,
-                            .plot = options->plot,
-                            .has_times = source_has_times(&work->trace)};
+    struct report_timeline data = {.timeline = &timeline,
+                                   .axis = options->axis,
+                                   .plot = options->plot,
+                                   .has_times = source_has_times(&work->trace)};
     if (status == STATUS_OK)
         work->options.format->timeline(&work->report, &data);
     heap_timeline_free(&timeline);
     return status;
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
-    timeline_options options = {.axis = HEAP_AXIS_TIME, .points = 50};
-    common common_options;
+    struct timeline_options options = {.axis = HEAP_AXIS_TIME, .points = 50};
+    struct common common_options;
     int status =
         command_options(&common_options, which, count, arguments, own_options, take, &options);
     if (status >= 0)
         return status;
-    session work;
+    struct session work;
     status = session_open(&work, &common_options);
     if (status != STATUS_OK)
         return status;
     return session_close(&work, find(&work, &options), false);
 }
 
-const command command_timeline = {"timeline", "how much was live in the course of time", help, run,
-                                  COMMAND_FILTERS};
+const struct command command_timeline = {"timeline", "how much was live in the course of time",
+                                         help, run, COMMAND_FILTERS};

@@ -18,23 +18,23 @@ static const char help[] =
     "read by every other command; 'ttdanalyze recover' makes a clean trace of "
     "it.\n" COMMAND_COMMON_HELP;
 
-typedef struct checker {
-    report report;
-    output output;
-    const report_format *format;
+struct checker {
+    struct report report;
+    struct output output;
+    const struct report_format *format;
     uint64_t problems;
-} checker;
+};
 
-static bool see_problem(void *context, const ttd_problem *problem)
+static bool see_problem(void *context, const struct ttd_problem *problem)
 {
-    checker *check = context;
+    struct checker *check = context;
     if (!check->problems)
         check->format->verify_begin(&check->report);
     check->format->problem(&check->report, problem, check->problems++);
     return !check->output.out.error;
 }
 
-static int finish(checker *check, const ttd_verdict *verdict)
+static int finish(struct checker *check, const struct ttd_verdict *verdict)
 {
     if (!check->problems)
         check->format->verify_begin(&check->report);
@@ -42,39 +42,39 @@ static int finish(checker *check, const ttd_verdict *verdict)
     return output_close(&check->output, verdict->ok ? STATUS_OK : STATUS_FINDINGS, true);
 }
 
-static int verify(const common *options)
+static int verify(const struct common *options)
 {
-    ttd_input input;
-    ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
-    ttd_status status = input_open(options->trace, &input, &error);
+    struct ttd_input input;
+    struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
+    enum ttd_status status = input_open(options->trace, &input, &error);
     if (status != TTD_OK)
         return input_fail(options->trace, status, &error);
-    checker check = {.format = options->format};
-    check.report = (report){.output = &check.output.out, .path = options->trace};
+    struct checker check = {.format = options->format};
+    check.report = (struct report){.output = &check.output.out, .path = options->trace};
     int result = output_open(&check.output, options->output, options->trace, false);
     if (result != STATUS_OK) {
         if (input.close)
             input.close(input.context);
         return result;
     }
-    ttd_verdict verdict;
+    struct ttd_verdict verdict;
     error.status = TTD_OK;
     status = ttd_verify(&input, NULL, see_problem, &check, &verdict, &error);
     if (status == TTD_OK)
         return finish(&check, &verdict);
     /* Closes a report that was begun, so that it can be parsed. */
     if (status != TTD_END && check.problems)
-        check.format->verify_end(&check.report, &(ttd_verdict){.ok = false});
+        check.format->verify_end(&check.report, &(struct ttd_verdict){.ok = false});
     if (status != TTD_END)
         input_fail(options->trace, status, &error);
     return output_close(&check.output, exit_for(status), false);
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
-    common options;
+    struct common options;
     int status = command_options(&options, which, count, arguments, own_options, NULL, NULL);
     return status >= 0 ? status : verify(&options);
 }
 
-const command command_verify = {"verify", "check a trace completely", help, run, 0};
+const struct command command_verify = {"verify", "check a trace completely", help, run, 0};

@@ -14,14 +14,14 @@
 #include "cli/suggest.h"
 #include "common/standard.h"
 
-static const command *const commands[] = {
+static const struct command *const commands[] = {
     &command_info,      &command_events,    &command_leaks,    &command_state,
     &command_history,   &command_peak,      &command_diff,     &command_hot,
     &command_temporary, &command_lifetimes, &command_timeline, &command_fragmentation,
     &command_moves,     &command_errors,    &command_verify,   &command_recover,
     &command_index};
 
-static const command *find(const char *name)
+static const struct command *find(const char *name)
 {
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(commands[i]->name, name) == 0)
@@ -33,7 +33,7 @@ static const command *find(const char *name)
 /* A name that is no command: the nearest one that is, or how to ask about a trace. */
 static int refuse(const char *name)
 {
-    suggestion best = {.typed = name};
+    struct suggestion best = {.typed = name};
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         suggest(&best, commands[i]->name);
     if (best.name)
@@ -71,7 +71,7 @@ static int run_help(int count, char **arguments)
 {
     if (count < 3)
         return print_help();
-    const command *which = find(arguments[2]);
+    const struct command *which = find(arguments[2]);
     if (!which)
         return refuse(arguments[2]);
     fputs(which->help, stdout);
@@ -90,7 +90,7 @@ int main(int count, char **arguments)
         printf("ttdanalyze %s\n", ttd_version());
         return output_end_standard();
     }
-    const command *which = find(name);
+    const struct command *which = find(name);
     if (!which)
         return refuse(name);
     pages_prepare();

@@ -15,32 +15,32 @@
 #define CLASSES     40
 #define FIRST       UINT64_C(0x7f1200000000)
 
-typedef struct block {
+struct block {
     uint64_t address;
     uint64_t size;
-} block;
+};
 
-typedef struct free_list {
+struct free_list {
     uint64_t *addresses;
     size_t count;
     size_t capacity;
-} free_list;
+};
 
-typedef struct generator {
-    ttd_writer *writer;
+struct generator {
+    struct ttd_writer *writer;
     uint64_t random;
     uint64_t events;
     uint64_t heap_end;
-    free_list free[CLASSES];
-    block *live;
+    struct free_list free[CLASSES];
+    struct block *live;
     size_t live_count;
     size_t live_max;
-    block recent[THREADS][SHORT_LIVED];
+    struct block recent[THREADS][SHORT_LIVED];
     uint64_t steps[THREADS];
     uint64_t sequence;
     unsigned thread;
     ttd_id heap;
-} generator;
+};
 
 static void require(int holds, const char *what)
 {
@@ -50,7 +50,7 @@ static void require(int holds, const char *what)
     exit(1);
 }
 
-static uint64_t draw(generator *g, uint64_t count)
+static uint64_t draw(struct generator *g, uint64_t count)
 {
     g->random ^= g->random << 13;
     g->random ^= g->random >> 7;
@@ -59,7 +59,7 @@ static uint64_t draw(generator *g, uint64_t count)
 }
 
 /* Mostly small, seldom large. */
-static uint64_t draw_size(generator *g)
+static uint64_t draw_size(struct generator *g)
 {
     uint64_t size = 16 + 8 * draw(g, 14);
     return draw(g, 50) ? size : size << draw(g, 8);
@@ -76,10 +76,10 @@ static unsigned class_of(uint64_t size)
     return 16 + bits;
 }
 
-static uint64_t take_address(generator *g, uint64_t size)
+static uint64_t take_address(struct generator *g, uint64_t size)
 {
     unsigned class = class_of(size);
-    free_list *list = &g->free[class];
+    struct free_list *list = &g->free[class];
     if (list->count)
         return list->addresses[--list->count];
     uint64_t address = g->heap_end;
@@ -87,9 +87,9 @@ static uint64_t take_address(generator *g, uint64_t size)
     return address;
 }
 
-static void give_address(generator *g, const block *old)
+static void give_address(struct generator *g, const struct block *old)
 {
-    free_list *list = &g->free[class_of(old->size)];
+    struct free_list *list = &g->free[class_of(old->size)];
     if (list->count == list->capacity) {
         list->capacity = list->capacity ? 2 * list->capacity : 1024;
         list->addresses = realloc(list->addresses, list->capacity * sizeof *list->addresses);
@@ -99,7 +99,7 @@ static void give_address(generator *g, const block *old)
 }
 
 /* A call begins: sometimes in another thread, and then in a new sequence. */
-static ttd_event begin(generator *g, ttd_action action, ttd_api_function api)
+static struct ttd_event begin(struct generator *g, enum ttd_action action, ttd_api_function api)
 {
     if (draw(g, 24) == 0) {
         g->thread = (unsigned)draw(g, THREADS);
@@ -107,28 +107,28 @@ static ttd_event begin(generator *g, ttd_action action, ttd_api_function api)
         g->steps[g->thread] = 0;
     }
     uint64_t *steps = &g->steps[g->thread];
-    ttd_event event = {.time_start = {g->sequence, *steps + 1},
-                       .time_end = {g->sequence, *steps + 2},
-                       .wall_time = g->events / 1024 * 100000,
-                       .result = 1,
-                       .thread = g->thread + 1,
-                       .heap = g->heap,
-                       .action = (uint8_t)action,
-                       .api = (uint8_t)api};
+    struct ttd_event event = {.time_start = {g->sequence, *steps + 1},
+                              .time_end = {g->sequence, *steps + 2},
+                              .wall_time = g->events / 1024 * 100000,
+                              .result = 1,
+                              .thread = g->thread + 1,
+                              .heap = g->heap,
+                              .action = (uint8_t)action,
+                              .api = (uint8_t)api};
     *steps += 2;
     return event;
 }
 
-static void put(generator *g, const ttd_event *event)
+static void put(struct generator *g, const struct ttd_event *event)
 {
     require(ttd_writer_event(g->writer, event) == TTD_OK, "cannot write");
     g->events++;
 }
 
-static block allocate(generator *g, uint64_t size, ttd_id stack)
+static struct block allocate(struct generator *g, uint64_t size, ttd_id stack)
 {
-    block made = {take_address(g, size), size};
-    ttd_event event = begin(g, TTD_ACTION_ALLOC, TTD_API_MALLOC);
+    struct block made = {take_address(g, size), size};
+    struct ttd_event event = begin(g, TTD_ACTION_ALLOC, TTD_API_MALLOC);
     event.address = made.address;
     event.size = size;
     event.stack = stack;
@@ -136,23 +136,23 @@ static block allocate(generator *g, uint64_t size, ttd_id stack)
     return made;
 }
 
-static void release(generator *g, const block *old, ttd_id stack)
+static void release(struct generator *g, const struct block *old, ttd_id stack)
 {
-    ttd_event event = begin(g, TTD_ACTION_FREE, TTD_API_FREE);
+    struct ttd_event event = begin(g, TTD_ACTION_FREE, TTD_API_FREE);
     event.base_address = old->address;
     event.stack = stack;
     put(g, &event);
     give_address(g, old);
 }
 
-static block grow(generator *g, const block *old, ttd_id stack)
+static struct block grow(struct generator *g, const struct block *old, ttd_id stack)
 {
-    block made = {old->address, old->size * 2};
+    struct block made = {old->address, old->size * 2};
     if (class_of(made.size) != class_of(old->size)) {
         give_address(g, old);
         made.address = take_address(g, made.size);
     }
-    ttd_event event = begin(g, TTD_ACTION_REALLOC, TTD_API_REALLOC);
+    struct ttd_event event = begin(g, TTD_ACTION_REALLOC, TTD_API_REALLOC);
     event.address = made.address;
     event.base_address = old->address;
     event.previous_address = old->address;
@@ -163,21 +163,21 @@ static block grow(generator *g, const block *old, ttd_id stack)
 }
 
 /* Stacks come in runs, as from loops: a few at a time. */
-static ttd_id draw_stack(generator *g)
+static ttd_id draw_stack(struct generator *g)
 {
     uint64_t phase = g->events / 50000;
     uint64_t local = draw(g, 8) ? draw(g, 12) : draw(g, STACKS);
     return (ttd_id)(1 + STACKS + (phase * 97 + local * 31) % STACKS);
 }
 
-static void live_long(generator *g)
+static void live_long(struct generator *g)
 {
     ttd_id stack = draw_stack(g);
     if (g->live_count < g->live_max) {
         g->live[g->live_count++] = allocate(g, draw_size(g), stack);
         return;
     }
-    block *old = &g->live[draw(g, g->live_count)];
+    struct block *old = &g->live[draw(g, g->live_count)];
     if (old->size < 4096 && draw(g, 16) == 0) {
         *old = grow(g, old, stack);
         return;
@@ -186,9 +186,9 @@ static void live_long(generator *g)
     *old = allocate(g, draw_size(g), stack);
 }
 
-static void live_shortly(generator *g)
+static void live_shortly(struct generator *g)
 {
-    block *old = &g->recent[g->thread][draw(g, SHORT_LIVED)];
+    struct block *old = &g->recent[g->thread][draw(g, SHORT_LIVED)];
     ttd_id stack = draw_stack(g);
     if (old->address)
         release(g, old, stack);
@@ -196,12 +196,12 @@ static void live_shortly(generator *g)
 }
 
 /* Each stack of the second half, that events use, is a leaf on one of the first half. */
-static void define(generator *g)
+static void define(struct generator *g)
 {
     ttd_id id;
-    ttd_heap heap = {.handle = 0};
+    struct ttd_heap heap = {.handle = 0};
     for (uint64_t i = 0; i < THREADS; i++) {
-        ttd_thread thread = {.action = TTD_THREAD_BEGIN, .os_id = 1000 + i};
+        struct ttd_thread thread = {.action = TTD_THREAD_BEGIN, .os_id = 1000 + i};
         require(ttd_writer_thread(g->writer, &thread, &id) == TTD_OK, "cannot write");
     }
     require(ttd_writer_heap(g->writer, &heap, &g->heap) == TTD_OK, "cannot write");
@@ -217,11 +217,11 @@ int main(int count, char **arguments)
 {
     require(count == 4, "usage: generate EVENTS LIVE-BLOCKS FILE");
     uint64_t wanted = strtoull(arguments[1], NULL, 10);
-    generator g = {.random = 88172645463325252, .heap_end = FIRST, .sequence = 1};
+    struct generator g = {.random = 88172645463325252, .heap_end = FIRST, .sequence = 1};
     g.live_max = strtoull(arguments[2], NULL, 10);
     g.live = malloc((g.live_max + 1) * sizeof *g.live);
-    ttd_output output;
-    ttd_trace trace = {.trace_id = 1, .time_unit = 1, .pointer_size = 8};
+    struct ttd_output output;
+    struct ttd_trace trace = {.trace_id = 1, .time_unit = 1, .pointer_size = 8};
     require(g.live && ttd_output_file(arguments[3], NULL, &output, NULL) == TTD_OK &&
                 ttd_writer_open(&output, &trace, NULL, NULL, &g.writer, NULL) == TTD_OK,
             "cannot write");
@@ -233,7 +233,7 @@ int main(int count, char **arguments)
         else
             live_shortly(&g);
     }
-    ttd_end end = {.reason = TTD_END_EXITED};
+    struct ttd_end end = {.reason = TTD_END_EXITED};
     require(ttd_writer_close(g.writer, &end, NULL) == TTD_OK, "cannot write");
     free(g.live);
     for (size_t i = 0; i < CLASSES; i++)

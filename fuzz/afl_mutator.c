@@ -12,10 +12,10 @@ size_t afl_custom_fuzz(void *state, uint8_t *data, size_t size, uint8_t **out, u
                        size_t other_size, size_t max_size);
 void afl_custom_deinit(void *state);
 
-typedef struct mutator {
+struct mutator {
     uint8_t *data;
     size_t capacity;
-} mutator;
+};
 
 static uint64_t random_state;
 

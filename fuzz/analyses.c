@@ -18,7 +18,7 @@
 
 enum { POINTS = 12, CHAINS = 4, ASKED_MAX = 16 };
 
-static bool found(ttd_status status)
+static bool found(enum ttd_status status)
 {
     target_require(status == TTD_OK || status == TTD_ERROR_CORRUPT ||
                        status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_UNSUPPORTED,
@@ -26,15 +26,15 @@ static bool found(ttd_status status)
     return status == TTD_OK;
 }
 
-static bool is_sum(heap_sum sum, uint64_t bytes)
+static bool is_sum(struct heap_sum sum, uint64_t bytes)
 {
     return heap_sum_value(sum) == bytes;
 }
 
-static void check_groups(const heap_groups *groups)
+static void check_groups(const struct heap_groups *groups)
 {
     uint64_t blocks = 0;
-    heap_sum bytes = {0, 0};
+    struct heap_sum bytes = {0, 0};
     for (size_t i = 0; i < groups->count; i++) {
         blocks += groups->items[i].blocks;
         heap_sum_add(&bytes, groups->items[i].bytes);
@@ -45,26 +45,26 @@ static void check_groups(const heap_groups *groups)
 
 /* ---- The end ---- */
 
-static void check_state(const heap_state *state)
+static void check_state(const struct heap_state *state)
 {
-    heap_sum bytes = {0, 0};
+    struct heap_sum bytes = {0, 0};
     for (size_t i = 0; i < state->block_count; i++) {
         heap_sum_add(&bytes, state->blocks[i].size);
         target_require(!i || state->blocks[i - 1].address < state->blocks[i].address, "by address");
     }
     for (unsigned i = 0; i < HEAP_TABLES; i++) {
-        const heap_groups *groups = &state->tables.by[i];
+        const struct heap_groups *groups = &state->tables.by[i];
         check_groups(groups);
         target_require(groups->blocks == state->block_count, "blocks of a table");
         target_require(is_sum(bytes, groups->bytes), "bytes of a table");
     }
 }
 
-static void check_leaks(ttd_reader *reader, const heap_state *state)
+static void check_leaks(struct ttd_reader *reader, const struct heap_state *state)
 {
-    heap_leaks leaks;
-    ttd_error error;
-    if (!found(heap_leaks_find(reader, NULL, ttd_position_max(), (heap_split){0}, NULL, &leaks,
+    struct heap_leaks leaks;
+    struct ttd_error error;
+    if (!found(heap_leaks_find(reader, NULL, ttd_position_max(), (enum heap_split){0}, NULL, &leaks,
                                &error)))
         return;
     check_groups(&leaks.groups);
@@ -75,10 +75,10 @@ static void check_leaks(ttd_reader *reader, const heap_state *state)
 }
 
 /* Whether a block is among the owners, and lives there yet. */
-static bool has_owner(const heap_history *history, const heap_block *block)
+static bool has_owner(const struct heap_history *history, const struct heap_block *block)
 {
     for (size_t i = 0; i < history->count; i++) {
-        const heap_owner *owner = &history->owners[i];
+        const struct heap_owner *owner = &history->owners[i];
         if (owner->block.event == block->event && owner->block.size == block->size &&
             !ttd_position_is_valid(owner->released.position))
             return true;
@@ -86,14 +86,14 @@ static bool has_owner(const heap_history *history, const heap_block *block)
     return history->count < history->total;
 }
 
-static void check_history(ttd_reader *reader, const heap_state *state)
+static void check_history(struct ttd_reader *reader, const struct heap_state *state)
 {
     size_t step = 1 + state->block_count / ASKED_MAX;
     for (size_t i = 0; i < state->block_count; i += step) {
         uint64_t address = state->blocks[i].address;
-        heap_history history = {
+        struct heap_history history = {
             .first = address, .last = address, .max = 8, .around = ttd_position_max()};
-        ttd_error error;
+        struct ttd_error error;
         if (!found(heap_history_find(reader, NULL, &history, &error)))
             continue;
         target_require(has_owner(&history, &state->blocks[i]), "who lives at an address owns it");
@@ -104,25 +104,25 @@ static void check_history(ttd_reader *reader, const heap_state *state)
 
 /* ---- The way there ---- */
 
-static void check_timeline(ttd_reader *reader, heap_axis axis, const heap_state *state,
-                           const heap_peak *peak)
+static void check_timeline(struct ttd_reader *reader, enum heap_axis axis,
+                           const struct heap_state *state, const struct heap_peak *peak)
 {
-    heap_timeline timeline;
-    ttd_error error;
-    heap_timeline_wishes wishes = {.axis = axis, .max = POINTS};
+    struct heap_timeline timeline;
+    struct ttd_error error;
+    struct heap_timeline_wishes wishes = {.axis = axis, .max = POINTS};
     if (!found(heap_timeline_find(reader, &wishes, NULL, &timeline, &error)))
         return;
     target_require(timeline.count <= POINTS, "as many points as there may be");
-    heap_sum highest = {0, 0};
+    struct heap_sum highest = {0, 0};
     for (size_t i = 0; i < timeline.count; i++) {
-        const heap_point *point = &timeline.points[i];
+        const struct heap_point *point = &timeline.points[i];
         target_require(!heap_sum_is_less(point->peak, point->live.bytes),
                        "no more is live at the end of a point than at its peak");
         if (heap_sum_is_less(highest, point->peak))
             highest = point->peak;
     }
     if (timeline.count) {
-        const heap_total *last = &timeline.points[timeline.count - 1].live;
+        const struct heap_total *last = &timeline.points[timeline.count - 1].live;
         target_require(last->blocks == state->block_count, "blocks at the end of the timeline");
         target_require(is_sum(last->bytes, state->tables.by[HEAP_BY_STACK].bytes),
                        "bytes at the end of the timeline");
@@ -132,11 +132,11 @@ static void check_timeline(ttd_reader *reader, heap_axis axis, const heap_state 
     heap_timeline_free(&timeline);
 }
 
-static void check_peak(ttd_reader *reader, const heap_state *state)
+static void check_peak(struct ttd_reader *reader, const struct heap_state *state)
 {
-    heap_peak_state at;
-    ttd_error error;
-    if (!found(heap_peak_find(reader, NULL, (heap_split){0}, NULL, &at, &error)))
+    struct heap_peak_state at;
+    struct ttd_error error;
+    if (!found(heap_peak_find(reader, NULL, (enum heap_split){0}, NULL, &at, &error)))
         return;
     check_groups(&at.groups);
     check_groups(&at.runtime.groups);
@@ -149,15 +149,15 @@ static void check_peak(ttd_reader *reader, const heap_state *state)
 
 /* ---- Calls ---- */
 
-static void check_errors(ttd_reader *reader)
+static void check_errors(struct ttd_reader *reader)
 {
-    heap_errors errors;
-    ttd_error error;
+    struct heap_errors errors;
+    struct ttd_error error;
     if (!found(heap_errors_find(reader, 4, NULL, &errors, &error)))
         return;
     uint64_t calls = 0;
     for (size_t i = 0; i < errors.count; i++) {
-        const heap_finding *finding = &errors.findings[i];
+        const struct heap_finding *finding = &errors.findings[i];
         calls += finding->count;
         target_require(finding->count > 0, "a finding has a call");
         target_require(heap_error_name(finding->kind) != NULL, "a finding has a name");
@@ -166,13 +166,13 @@ static void check_errors(ttd_reader *reader)
     heap_errors_free(&errors);
 }
 
-static uint64_t sum_of(const heap_move_counts *counts)
+static uint64_t sum_of(const struct heap_move_counts *counts)
 {
     return counts->moved + counts->in_place + counts->from_null + counts->to_zero + counts->failed +
            counts->unfinished;
 }
 
-static void check_table(const heap_move_table *table)
+static void check_table(const struct heap_move_table *table)
 {
     uint64_t reallocs = 0;
     for (size_t i = 0; i < table->count; i++)
@@ -180,11 +180,11 @@ static void check_table(const heap_move_table *table)
     target_require(reallocs == table->total.reallocs, "reallocations of groups");
 }
 
-static void check_moves(ttd_reader *reader)
+static void check_moves(struct ttd_reader *reader)
 {
-    heap_moves moves;
-    ttd_error error;
-    if (!found(heap_moves_find(reader, CHAINS, (heap_split){0}, NULL, &moves, &error)))
+    struct heap_moves moves;
+    struct ttd_error error;
+    if (!found(heap_moves_find(reader, CHAINS, (enum heap_split){0}, NULL, &moves, &error)))
         return;
     check_table(&moves.reallocs);
     check_table(&moves.regrown);
@@ -199,15 +199,15 @@ static void check_moves(ttd_reader *reader)
 
 /* ---- Two heaps ---- */
 
-static void check_comparison(const heap_groups *groups)
+static void check_comparison(const struct heap_groups *groups)
 {
-    heap_comparison both;
+    struct heap_comparison both;
     heap_comparison_init(&both);
     for (int side = HEAP_OLD; side < HEAP_SIDES; side++)
         for (size_t i = 0; i < groups->count; i++)
-            target_require(heap_comparison_add(&both, (heap_side)side, i, 1, &groups->items[i]) ==
-                               TTD_OK,
-                           "a group is added");
+            target_require(
+                heap_comparison_add(&both, (enum heap_side)side, i, 1, &groups->items[i]) == TTD_OK,
+                "a group is added");
     heap_comparison_sort(&both);
     target_require(both.kinds[HEAP_CHANGE_SAME] == both.count && both.count == groups->count,
                    "nothing has changed");
@@ -219,15 +219,15 @@ static void check_comparison(const heap_groups *groups)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *bytes = target_copy(data, size);
-    ttd_input input = target_input(bytes, size);
-    ttd_reader_options options = ttd_reader_options_default();
+    struct ttd_input input = target_input(bytes, size);
+    struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
     options.stored_stacks = true;
-    ttd_reader *reader = NULL;
+    struct ttd_reader *reader = NULL;
     if (ttd_reader_open(&input, &options, &target_allocator, &reader, NULL) == TTD_OK) {
-        heap_state state;
-        ttd_error error;
-        heap_state_wishes wishes = {.keeps_blocks = true};
+        struct heap_state state;
+        struct ttd_error error;
+        struct heap_state_wishes wishes = {.keeps_blocks = true};
         if (found(
                 heap_state_find(reader, NULL, ttd_position_max(), &wishes, NULL, &state, &error))) {
             check_state(&state);

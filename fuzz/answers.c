@@ -21,21 +21,21 @@ static const struct symbolize_module modules[MODULES] = {
     {"/c", NULL, 0, offsets, 2},
 };
 
-typedef struct listener {
+struct listener {
     /** By module and offset: whether it was told. */
     bool is_told[MODULES][OFFSETS];
     size_t last_module;
     size_t named;
     uint64_t hash;
-} listener;
+};
 
-static void mix(listener *all, const void *data, size_t size)
+static void mix(struct listener *all, const void *data, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         all->hash = (all->hash ^ ((const uint8_t *)data)[i]) * UINT64_C(0x100000001B3);
 }
 
-static void check_text(listener *all, const char *name, size_t size)
+static void check_text(struct listener *all, const char *name, size_t size)
 {
     target_require((name == NULL) == (size == 0), "no name has no size");
     target_require(size <= SYMBOLIZE_STRING_MAX, "a name is as long as it may be");
@@ -45,7 +45,7 @@ static void check_text(listener *all, const char *name, size_t size)
 static void listen(void *context, size_t module, uint64_t offset,
                    const struct symbolize_frame *frames, size_t count)
 {
-    listener *all = context;
+    struct listener *all = context;
     size_t index = 0;
     target_require(module < MODULES && module >= all->last_module, "modules in their order");
     while (index < modules[module].offset_count && offsets[index] != offset)
@@ -65,10 +65,10 @@ static void listen(void *context, size_t module, uint64_t offset,
 }
 
 /* Whether all was taken. */
-static bool feed(const uint8_t *data, size_t size, size_t piece, listener *all)
+static bool feed(const uint8_t *data, size_t size, size_t piece, struct listener *all)
 {
     struct inbox box;
-    *all = (listener){.named = 0};
+    *all = (struct listener){.named = 0};
     target_require(inbox_init(&box, modules, MODULES, listen, all) == 0, "an inbox");
     bool is_taken = true;
     while (size && is_taken) {
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 1)
         return 0;
-    listener whole, pieces;
+    struct listener whole, pieces;
     bool is_taken = feed(data + 1, size - 1, SIZE_MAX, &whole);
     target_require(feed(data + 1, size - 1, 1u + data[0], &pieces) == is_taken,
                    "pieces are taken as the whole is");

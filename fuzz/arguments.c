@@ -84,7 +84,7 @@ static bool read_range(const char *typed, wide *first, wide *last)
 static void try_numbers(const char *typed)
 {
     uint64_t number = 7;
-    number_range range = {7, 7};
+    struct number_range range = {7, 7};
     wide first, last;
     const char *end = typed;
     bool is_number = read_digits(&end, &first) && !*end;
@@ -104,7 +104,7 @@ static void try_numbers(const char *typed)
 /* ---- Positions ---- */
 
 /* The same in another way; false if that cannot be exact. */
-static bool write_moment(const moment *when, char typed[TEXT_MAX])
+static bool write_moment(const struct moment *when, char typed[TEXT_MAX])
 {
     switch (when->kind) {
     case MOMENT_START:
@@ -127,7 +127,7 @@ static bool write_moment(const moment *when, char typed[TEXT_MAX])
 
 static void try_moment(const char *typed)
 {
-    moment when = {.kind = MOMENT_EVENT, .event = 7}, again;
+    struct moment when = {.kind = MOMENT_EVENT, .event = 7}, again;
     char other[TEXT_MAX];
     if (!moment_parse(typed, &when)) {
         target_require(when.kind == MOMENT_EVENT && when.event == 7, "what is refused is left");
@@ -148,7 +148,7 @@ static void try_moment(const char *typed)
 
 /* ---- Filters ---- */
 
-static const ttd_event events[] = {
+static const struct ttd_event events[] = {
     {.action = TTD_ACTION_ALLOC, .address = 0x1000, .size = 16, .result = 1},
     {.action = TTD_ACTION_FREE, .base_address = 0x1000, .thread = 1, .heap = 1, .stack = 1},
     {.action = TTD_ACTION_REALLOC, .address = UINT64_MAX, .size = UINT64_MAX, .thread = UINT32_MAX},
@@ -156,7 +156,7 @@ static const ttd_event events[] = {
 };
 
 /* Lines: the first letter of each says which part of a filter it is. */
-static bool add_part(filter *wanted, const char *typed)
+static bool add_part(struct filter *wanted, const char *typed)
 {
     switch (*typed) {
     case 'a':
@@ -178,8 +178,8 @@ static bool add_part(filter *wanted, const char *typed)
 
 static void try_filter(char *typed)
 {
-    filter wanted;
-    definitions names;
+    struct filter wanted;
+    struct definitions names;
     filter_init(&wanted);
     definitions_init(&names);
     bool is_taken = true;
@@ -193,7 +193,7 @@ static void try_filter(char *typed)
                        "sizes are those that are wanted");
         target_require(passes == filter_passes(&wanted, &names, &events[i]), "asked again");
     }
-    for (filter_name part = 0; is_taken && part < FILTER_NAMES; part++) {
+    for (enum filter_name part = 0; is_taken && part < FILTER_NAMES; part++) {
         bool is_known;
         target_require(filter_knows(&wanted, &names, part, &is_known) == TTD_OK, "a look-up");
     }
@@ -210,7 +210,7 @@ static const struct option own_options[] = {{"at", required_argument, NULL, OPTI
 static bool take(void *context, int option, const char *argument)
 {
     unsigned *taken = context;
-    moment when;
+    struct moment when;
     *taken += 1;
     return option != OPTION_FIRST || moment_parse(argument, &when);
 }
@@ -240,12 +240,12 @@ static void try_line(char *typed)
                                       COMMAND_VIEWS | COMMAND_KNOWN};
     char name[] = "test";
     char *arguments[ARGUMENTS_MAX + 2] = {name};
-    command which = {.name = "test", .help = help, .shares = shares[*typed & 3]};
+    struct command which = {.name = "test", .help = help, .shares = shares[*typed & 3]};
     int count = 1;
     for (char *part = *typed ? strtok(typed + 1, "\n") : NULL; part && count <= ARGUMENTS_MAX;
          part = strtok(NULL, "\n"))
         arguments[count++] = part;
-    common result;
+    struct common result;
     unsigned taken = 0;
     /* It remembers letters of the line before. */
     optind = 0;

@@ -13,14 +13,14 @@
 #include "heap/leaks.h"
 
 /* A file that is as long as it seems only for its first calls. */
-typedef struct shrinking {
+struct shrinking {
     const uint8_t *bytes;
     size_t size;
     size_t later;
     unsigned calls;
-} shrinking;
+};
 
-static size_t size_now(shrinking *file)
+static size_t size_now(struct shrinking *file)
 {
     size_t size = file->calls ? file->size : file->later;
     file->calls -= file->calls != 0;
@@ -29,7 +29,7 @@ static size_t size_now(shrinking *file)
 
 static int read_at(void *context, uint64_t offset, void *data, size_t size, size_t *got)
 {
-    shrinking *file = context;
+    struct shrinking *file = context;
     size_t whole = size_now(file);
     *got = offset < whole ? whole - (size_t)offset : 0;
     if (*got > size)
@@ -45,33 +45,33 @@ static int size_of(void *context, uint64_t *size)
     return 0;
 }
 
-static ttd_reader *open_file(shrinking *file)
+static struct ttd_reader *open_file(struct shrinking *file)
 {
-    ttd_input input = {file, read_at, size_of, NULL};
-    ttd_reader_options options = ttd_reader_options_default();
+    struct ttd_input input = {file, read_at, size_of, NULL};
+    struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
     options.stored_stacks = true;
-    ttd_reader *reader = NULL;
+    struct ttd_reader *reader = NULL;
     return ttd_reader_open(&input, &options, &target_allocator, &reader, NULL) == TTD_OK ? reader
                                                                                          : NULL;
 }
 
 /* What the analyses find: their statuses, which say whether they came to an end. */
-static bool find_leaks(ttd_reader *reader, ttd_position at)
+static bool find_leaks(struct ttd_reader *reader, struct ttd_position at)
 {
-    heap_leaks leaks;
-    ttd_error error;
-    if (heap_leaks_find(reader, NULL, at, (heap_split){0}, NULL, &leaks, &error) != TTD_OK)
+    struct heap_leaks leaks;
+    struct ttd_error error;
+    if (heap_leaks_find(reader, NULL, at, (enum heap_split){0}, NULL, &leaks, &error) != TTD_OK)
         return false;
     bool is_complete = !leaks.outcome.losses.damaged && !leaks.outcome.truncated;
     heap_leaks_free(&leaks);
     return is_complete;
 }
 
-static bool find_errors(ttd_reader *reader)
+static bool find_errors(struct ttd_reader *reader)
 {
-    heap_errors errors;
-    ttd_error error;
+    struct heap_errors errors;
+    struct ttd_error error;
     if (heap_errors_find(reader, 64, NULL, &errors, &error) != TTD_OK)
         return false;
     bool is_complete = !errors.losses.damaged && !errors.truncated;
@@ -79,15 +79,15 @@ static bool find_errors(ttd_reader *reader)
     return is_complete;
 }
 
-static bool is_recovered(const ttd_reader *reader)
+static bool is_recovered(const struct ttd_reader *reader)
 {
     return ttd_reader_trace(reader)->flags & TTD_TRACE_RECOVERED;
 }
 
 /* `is_intact`: what verify says of the file as it is when it is not changed. */
-static void check(shrinking *file, bool is_intact, bool is_changed)
+static void check(struct shrinking *file, bool is_intact, bool is_changed)
 {
-    ttd_reader *reader = open_file(file);
+    struct ttd_reader *reader = open_file(file);
     if (!reader)
         return;
     bool is_complete = find_leaks(reader, ttd_position_max());
@@ -114,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *bytes = target_copy(data, size);
     bool is_intact = target_is_intact(bytes, size);
-    shrinking file = {.bytes = bytes, .size = size, .later = size};
+    struct shrinking file = {.bytes = bytes, .size = size, .later = size};
     check(&file, is_intact, false);
     /* It shrinks after it was opened: the last bytes say where to. */
     size_t hint = size ? bytes[size - 1] : 0;

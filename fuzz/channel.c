@@ -27,17 +27,17 @@ enum { SLOTS = 4, CHUNKS = 6, CHILDREN = 2, PIDS = CHILDREN + 3, ROUNDS_MAX = 64
 
 enum { STEP_ROUND, STEP_PROCESS, STEP_THREAD, STEP_CHUNK, STEP_RECORD, STEP_WORD, STEP_END, STEPS };
 
-typedef struct script {
+struct script {
     const uint8_t *at;
     const uint8_t *end;
-} script;
+};
 
 static char directory[PATH_MAX];
 static char output[PATH_MAX + 16];
 static pid_t children[CHILDREN];
 
 /* Of the run that is under way. */
-static script writes;
+static struct script writes;
 static struct collector work;
 static volatile sig_atomic_t is_over;
 static unsigned rounds;
@@ -61,7 +61,7 @@ bool message_is_first(enum message_kind kind, int reason)
     return false;
 }
 
-void message_error(const char *path, const ttd_error *error)
+void message_error(const char *path, const struct ttd_error *error)
 {
     (void)path;
     (void)error;
@@ -90,12 +90,12 @@ bool finishers_have_room(struct finishers *finishers)
 }
 
 /* Without names: the files that modules name are none of this target's. */
-void finishers_take(struct finishers *finishers, struct trace *trace, const ttd_end *end)
+void finishers_take(struct finishers *finishers, struct trace *trace, const struct ttd_end *end)
 {
     (void)finishers;
     if (trace->created) {
         target_require(trace->writer != NULL, trace->error.what ? trace->error.what : "a writer");
-        ttd_status status = ttd_writer_close(trace->writer, end, &trace->error);
+        enum ttd_status status = ttd_writer_close(trace->writer, end, &trace->error);
         target_require(status == TTD_OK, "a trace is closed");
         trace->writer = NULL;
         events_closed += trace->events;
@@ -327,7 +327,7 @@ static void stop(int number)
 static void collect(void)
 {
     static volatile sig_atomic_t done;
-    ttd_error error;
+    struct ttd_error error;
     work = (struct collector){.launched = getpid(), .command = "program"};
     target_require(host_open(&work.host, 0) == 0, "a channel");
     target_require(collector_open(&work, output, &error), "a collector");
@@ -346,10 +346,10 @@ static void collect(void)
 
 static uint64_t check_file(const char *path)
 {
-    ttd_input input;
-    ttd_verdict verdict;
+    struct ttd_input input;
+    struct ttd_verdict verdict;
     target_require(ttd_input_file(path, NULL, &input, NULL) == TTD_OK, "a file");
-    ttd_status status = ttd_verify(&input, NULL, NULL, NULL, &verdict, NULL);
+    enum ttd_status status = ttd_verify(&input, NULL, NULL, NULL, &verdict, NULL);
     target_require(status == TTD_OK && verdict.ok, "a trace is intact");
     return verdict.events;
 }
@@ -377,7 +377,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!*output)
         prepare();
-    writes = (script){data, data + size};
+    writes = (struct script){data, data + size};
     collect();
     check_files();
     return 0;

@@ -26,7 +26,7 @@
 
 /* ---- Command lines ---- */
 
-static const command *const commands[] = {
+static const struct command *const commands[] = {
     &command_info,      &command_events,    &command_leaks,    &command_state,
     &command_history,   &command_peak,      &command_diff,     &command_hot,
     &command_temporary, &command_lifetimes, &command_timeline, &command_fragmentation,
@@ -56,16 +56,16 @@ static const char *const flag[] = {NULL};
 
 /* An option with what may follow, and which commands have it: by name, by what they share, or all.
  */
-typedef struct choice {
+struct choice {
     const char *name;
     const char *const *values;
     const char *commands;
     unsigned shares;
-} choice;
+};
 
 #define ALL ~0u
 
-static const choice choices[] = {
+static const struct choice choices[] = {
     {"--at", moments, " leaks state fragmentation ", 0},
     {"--from", moments, " events diff ", 0},
     {"--to", moments, " events diff ", 0},
@@ -105,13 +105,13 @@ static const choice choices[] = {
     {"--max-memory", memories, NULL, ALL},
 };
 
-typedef struct line {
-    const command *which;
+struct line {
+    const struct command *which;
     const char *format;
     int count;
     char *arguments[ARGUMENTS_MAX + 1];
     bool makes_index;
-} line;
+};
 
 static char trace_path[PATH_SIZE];
 static char index_path[PATH_SIZE];
@@ -123,7 +123,7 @@ static unsigned draw(uint64_t *state)
     return (unsigned)(*state >> 33);
 }
 
-static void add(line *to, const char *argument)
+static void add(struct line *to, const char *argument)
 {
     union {
         const char *text;
@@ -140,7 +140,7 @@ static const char *draw_value(const char *const *values, uint64_t *state)
     return values[draw(state) % count];
 }
 
-static bool has_option(const line *to, const choice *option)
+static bool has_option(const struct line *to, const struct choice *option)
 {
     char name[32];
     snprintf(name, sizeof name, " %s ", to->which->name);
@@ -148,7 +148,7 @@ static bool has_option(const line *to, const choice *option)
            (option->commands && strstr(option->commands, name));
 }
 
-static void add_options(line *to, uint64_t *state)
+static void add_options(struct line *to, uint64_t *state)
 {
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         if (!has_option(to, &choices[i]) || draw(state) % 4 || to->count + 8 > ARGUMENTS_MAX)
@@ -159,10 +159,10 @@ static void add_options(line *to, uint64_t *state)
     }
 }
 
-static line draw_line(uint64_t state)
+static struct line draw_line(uint64_t state)
 {
     static const char *const formats[] = {"text", "json", "csv", "folded"};
-    line result = {.which = commands[draw(&state) % (sizeof commands / sizeof *commands)]};
+    struct line result = {.which = commands[draw(&state) % (sizeof commands / sizeof *commands)]};
     add(&result, result.which->name);
     result.format = formats[draw(&state) % (result.which->shares & COMMAND_GROUPS ? 4 : 3)];
     add(&result, "--format");
@@ -182,7 +182,7 @@ static line draw_line(uint64_t state)
 
 /* ---- Running one ---- */
 
-static void require(bool holds, const char *what, const line *of)
+static void require(bool holds, const char *what, const struct line *of)
 {
     if (holds)
         return;
@@ -221,7 +221,7 @@ static int next_descriptor(void)
     return descriptor;
 }
 
-static int run(const command *which, int count, char **arguments)
+static int run(const struct command *which, int count, char **arguments)
 {
     capture_begin();
     int before = next_descriptor();
@@ -232,7 +232,7 @@ static int run(const command *which, int count, char **arguments)
     return status;
 }
 
-static bool may_end(int status, const line *of)
+static bool may_end(int status, const struct line *of)
 {
     bool may_find = of->which == &command_verify || of->which->shares & COMMAND_KNOWN;
     return (status >= STATUS_OK && status <= STATUS_INTERNAL &&
@@ -256,7 +256,7 @@ static const char *judge(const char *format, const char *data, size_t size)
 }
 
 /* NULL is for any format, perhaps cut short. */
-static void require_format(const char *format, const char *data, size_t size, const line *of)
+static void require_format(const char *format, const char *data, size_t size, const struct line *of)
 {
     const char *wrong = judge(format, data, size);
     if (!wrong)
@@ -265,7 +265,7 @@ static void require_format(const char *format, const char *data, size_t size, co
     require(false, wrong, of);
 }
 
-static void check_output(int descriptor, const char *format, const line *of)
+static void check_output(int descriptor, const char *format, const struct line *of)
 {
     size_t size;
     char *data = capture_take(descriptor, &size);
@@ -274,7 +274,7 @@ static void check_output(int descriptor, const char *format, const line *of)
 }
 
 /* A file is there only when it is complete. */
-static void check_file(const line *of)
+static void check_file(const struct line *of)
 {
     struct stat status;
     int file = open(output_path, O_RDONLY | O_CLOEXEC);
@@ -290,7 +290,7 @@ static void check_file(const line *of)
     free(data);
 }
 
-static void check(int status, const line *of)
+static void check(int status, const struct line *of)
 {
     require(may_end(status, of), "a documented status", of);
     /* What fails half-way has begun to write, and says so. */
@@ -305,7 +305,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!*trace_path)
         prepare();
     bool has_header = size >= TTD_HEADER_SIZE;
-    line chosen = draw_line(has_header ? ttd_get64(data + TTD_HEADER_TRACE_ID) : 0);
+    struct line chosen = draw_line(has_header ? ttd_get64(data + TTD_HEADER_TRACE_ID) : 0);
     write_trace(data, size);
     if (chosen.makes_index) {
         char name[] = "index";

@@ -13,17 +13,17 @@
 
 #define CHUNKS_MAX 64
 
-typedef struct subject {
+struct subject {
     uint8_t *data;
     size_t size;
     /** Of each chunk, and the size. */
     size_t offsets[CHUNKS_MAX];
     size_t count;
-} subject;
+};
 
-static subject read_subject(const char *path)
+static struct subject read_subject(const char *path)
 {
-    subject s = {.count = 0};
+    struct subject s = {.count = 0};
     FILE *file = fopen(path, "rb");
     if (!file || fseek(file, 0, SEEK_END) != 0)
         abort();
@@ -53,7 +53,7 @@ static void try_file(const uint8_t *bytes, size_t size)
 }
 
 /* A file of chunks of the subject's, in the order given. */
-static void try_chunks(const subject *s, const size_t *chunks, size_t count, bool is_sealed)
+static void try_chunks(const struct subject *s, const size_t *chunks, size_t count, bool is_sealed)
 {
     uint8_t *bytes = malloc(2 * s->size);
     size_t size = 0;
@@ -68,7 +68,7 @@ static void try_chunks(const subject *s, const size_t *chunks, size_t count, boo
     free(bytes);
 }
 
-static size_t all_but(const subject *s, size_t left_out, size_t chunks[CHUNKS_MAX])
+static size_t all_but(const struct subject *s, size_t left_out, size_t chunks[CHUNKS_MAX])
 {
     size_t count = 0;
     for (size_t i = 0; i < s->count; i++)
@@ -78,7 +78,7 @@ static size_t all_but(const subject *s, size_t left_out, size_t chunks[CHUNKS_MA
 }
 
 /* Left out, repeated behind each other and at the end, and swapped with the next. */
-static void try_order(const subject *s, bool is_sealed)
+static void try_order(const struct subject *s, bool is_sealed)
 {
     size_t chunks[CHUNKS_MAX];
     for (size_t i = 0; i < s->count; i++) {
@@ -99,7 +99,7 @@ static void try_order(const subject *s, bool is_sealed)
 }
 
 /* Each field of each header with values that mean something else, and a right hash. */
-static void try_headers(const subject *s)
+static void try_headers(const struct subject *s)
 {
     static const size_t fields[] = {8, 10, 12, 13, 14, 16, 20, 32, 40, 48, 56, 64, 72, 80, 88, 96};
     uint8_t *bytes = malloc(s->size);
@@ -121,7 +121,7 @@ static void try_headers(const subject *s)
 }
 
 /* Each byte of each payload changed, and a right hash. */
-static void try_payloads(const subject *s)
+static void try_payloads(const struct subject *s)
 {
     uint8_t *bytes = malloc(s->size);
     for (size_t i = 0; i < s->count; i++) {
@@ -135,7 +135,7 @@ static void try_payloads(const subject *s)
     free(bytes);
 }
 
-static void try_cuts(const subject *s)
+static void try_cuts(const struct subject *s)
 {
     for (size_t size = 0; size < s->size; size++)
         try_file(s->data, size);
@@ -144,7 +144,7 @@ static void try_cuts(const subject *s)
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        subject s = read_subject(argv[i]);
+        struct subject s = read_subject(argv[i]);
         intact = 0;
         try_file(s.data, s.size);
         try_cuts(&s);

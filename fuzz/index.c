@@ -18,27 +18,28 @@
 #define PLACES    10
 
 /* The state at a position. */
-typedef struct place {
-    ttd_position position;
+struct place {
+    struct ttd_position position;
     uint64_t events;
     uint64_t blocks;
-    heap_sum bytes;
-} place;
+    struct heap_sum bytes;
+};
 
 /* The trace, its index as it should be, and what is true. */
-typedef struct fixture {
-    ttd_memory trace;
-    ttd_memory sidecar;
-    place places[PLACES];
-} fixture;
+struct fixture {
+    struct ttd_memory trace;
+    struct ttd_memory sidecar;
+    struct place places[PLACES];
+};
 
 /* ---- The trace and its index ---- */
 
-static ttd_writer *open_writer(ttd_memory *memory, const ttd_trace *trace, uint32_t events)
+static struct ttd_writer *open_writer(struct ttd_memory *memory, const struct ttd_trace *trace,
+                                      uint32_t events)
 {
-    ttd_output output;
-    ttd_writer *writer = NULL;
-    ttd_writer_options options = ttd_writer_options_default();
+    struct ttd_output output;
+    struct ttd_writer *writer = NULL;
+    struct ttd_writer_options options = ttd_writer_options_default();
     options.codec = TTD_CODEC_RAW; /* for the changes to reach what is in there */
     options.events_per_chunk = events;
     target_require(ttd_output_memory(memory, NULL, &output) == TTD_OK &&
@@ -47,25 +48,25 @@ static ttd_writer *open_writer(ttd_memory *memory, const ttd_trace *trace, uint3
     return writer;
 }
 
-static void close_writer(ttd_writer *writer)
+static void close_writer(struct ttd_writer *writer)
 {
-    ttd_end end = {.reason = TTD_END_EXITED};
+    struct ttd_end end = {.reason = TTD_END_EXITED};
     target_require(ttd_writer_close(writer, &end, NULL) == TTD_OK, "close");
 }
 
 /* Releases or acquires the block of a slot; now and then a heap ends. */
-static ttd_event make_event(unsigned number, bool *held)
+static struct ttd_event make_event(unsigned number, bool *held)
 {
     unsigned slot = number * 31 % SLOTS;
     unsigned heap = 1 + slot % 3;
     uint64_t address = 0x10000 + 0x100 * slot;
-    ttd_event event = {.action = TTD_ACTION_ALLOC,
-                       .heap = heap,
-                       .thread = 1 + slot % 2,
-                       .stack = 1 + number % 5,
-                       .result = 1,
-                       .time_start = {number, 1},
-                       .time_end = {number, 2}};
+    struct ttd_event event = {.action = TTD_ACTION_ALLOC,
+                              .heap = heap,
+                              .thread = 1 + slot % 2,
+                              .stack = 1 + number % 5,
+                              .result = 1,
+                              .time_start = {number, 1},
+                              .time_end = {number, 2}};
     if (number % 150 == 149) {
         event.action = TTD_ACTION_DESTROY;
         for (unsigned i = heap - 1; i < SLOTS; i += 3)
@@ -82,49 +83,49 @@ static ttd_event make_event(unsigned number, bool *held)
     return event;
 }
 
-static void write_trace(ttd_memory *memory)
+static void write_trace(struct ttd_memory *memory)
 {
-    ttd_trace trace = {.trace_id = 1, .time_unit = 1, .pointer_size = 8};
-    ttd_writer *writer = open_writer(memory, &trace, 16);
+    struct ttd_trace trace = {.trace_id = 1, .time_unit = 1, .pointer_size = 8};
+    struct ttd_writer *writer = open_writer(memory, &trace, 16);
     bool held[SLOTS] = {false};
     ttd_id id;
     for (unsigned i = 0; i < 5; i++) {
-        ttd_thread thread = {.action = TTD_THREAD_BEGIN, .os_id = i};
-        ttd_heap heap = {.handle = i};
+        struct ttd_thread thread = {.action = TTD_THREAD_BEGIN, .os_id = i};
+        struct ttd_heap heap = {.handle = i};
         target_require(ttd_writer_thread(writer, &thread, &id) == TTD_OK &&
                            ttd_writer_heap(writer, &heap, &id) == TTD_OK &&
                            ttd_writer_stack(writer, 0, 0, i, &id) == TTD_OK,
                        "definitions");
     }
     for (unsigned i = 1; i <= EVENTS; i++) {
-        ttd_event event = make_event(i, held);
+        struct ttd_event event = make_event(i, held);
         target_require(ttd_writer_event(writer, &event) == TTD_OK, "event");
     }
     close_writer(writer);
 }
 
-static ttd_reader *open_trace(const ttd_memory *trace)
+static struct ttd_reader *open_trace(const struct ttd_memory *trace)
 {
     return target_open(trace->data, trace->size, 1);
 }
 
-static ttd_status pass(void *context, const ttd_batch *batch)
+static enum ttd_status pass(void *context, const struct ttd_batch *batch)
 {
     (void)context, (void)batch;
     return TTD_OK;
 }
 
-static void write_index(fixture *made)
+static void write_index(struct fixture *made)
 {
-    ttd_reader *reader = open_trace(&made->trace);
-    ttd_trace derived = *ttd_reader_trace(reader);
+    struct ttd_reader *reader = open_trace(&made->trace);
+    struct ttd_trace derived = *ttd_reader_trace(reader);
     derived.flags |= TTD_TRACE_DERIVED;
     target_require(ttd_reader_tie(reader, &derived) == TTD_OK, "tie");
-    ttd_writer *writer = open_writer(&made->sidecar, &derived, 65536);
-    heap_index_spacing spacing = {.keyframes = 100, .summaries = 60, .summary_blocks = 1};
-    heap_batch_hook hook = {.batch = pass};
-    heap_index_facts facts;
-    ttd_error error;
+    struct ttd_writer *writer = open_writer(&made->sidecar, &derived, 65536);
+    struct heap_index_spacing spacing = {.keyframes = 100, .summaries = 60, .summary_blocks = 1};
+    struct heap_batch_hook hook = {.batch = pass};
+    struct heap_index_facts facts;
+    struct ttd_error error;
     target_require(heap_index_write(reader, &spacing, &hook, writer, &facts, &error) == TTD_OK,
                    "index");
     target_require(facts.keyframes > 2 && facts.summaries > 2, "keyframes and summaries");
@@ -134,39 +135,40 @@ static void write_index(fixture *made)
 
 /* ---- Going to positions ---- */
 
-static place place_of(const heap_cursor *cursor)
+static struct place place_of(const struct heap_cursor *cursor)
 {
-    const heap_replay *replay = &cursor->replay;
-    return (place){replay->position, replay->counts.events, replay->live.count, replay->live.bytes};
+    const struct heap_replay *replay = &cursor->replay;
+    return (struct place){replay->position, replay->counts.events, replay->live.count,
+                          replay->live.bytes};
 }
 
-static heap_cursor begin(ttd_reader *reader, const heap_keyframes *keyframes)
+static struct heap_cursor begin(struct ttd_reader *reader, const struct heap_keyframes *keyframes)
 {
-    heap_cursor cursor;
+    struct heap_cursor cursor;
     target_require(heap_cursor_init(&cursor, reader, HEAP_CURSOR_KINDS, keyframes, NULL, NULL) ==
                        TTD_OK,
                    "cursor");
     return cursor;
 }
 
-static void go(heap_cursor *cursor, unsigned index)
+static void go(struct heap_cursor *cursor, unsigned index)
 {
-    ttd_position target = {index * EVENTS / PLACES, 2};
-    ttd_error error;
+    struct ttd_position target = {index * EVENTS / PLACES, 2};
+    struct ttd_error error;
     target_require(heap_cursor_seek(cursor, target, &error) == TTD_OK, "a position is found");
 }
 
 /* Goes to all places, forwards and then backwards. */
-static void visit(const fixture *made, ttd_reader *reader, const heap_keyframes *keyframes,
-                  heap_tables *sums)
+static void visit(const struct fixture *made, struct ttd_reader *reader,
+                  const struct heap_keyframes *keyframes, struct heap_tables *sums)
 {
-    heap_cursor cursor = begin(reader, keyframes);
+    struct heap_cursor cursor = begin(reader, keyframes);
     cursor.sums = sums;
     for (unsigned i = 0; i < 2 * PLACES; i++) {
         unsigned index = i < PLACES ? i : 2 * PLACES - 1 - i;
         go(&cursor, index);
-        place found = place_of(&cursor);
-        const place *truth = &made->places[index];
+        struct place found = place_of(&cursor);
+        const struct place *truth = &made->places[index];
         if (!cursor.keyframes)
             target_require(memcmp(&found, truth, sizeof found) == 0,
                            "a state without the index is right");
@@ -174,12 +176,12 @@ static void visit(const fixture *made, ttd_reader *reader, const heap_keyframes 
     heap_cursor_free(&cursor);
 }
 
-static void make(fixture *made)
+static void make(struct fixture *made)
 {
     write_trace(&made->trace);
     write_index(made);
-    ttd_reader *reader = open_trace(&made->trace);
-    heap_cursor cursor = begin(reader, NULL);
+    struct ttd_reader *reader = open_trace(&made->trace);
+    struct heap_cursor cursor = begin(reader, NULL);
     for (unsigned i = 0; i < PLACES; i++) {
         go(&cursor, i);
         made->places[i] = place_of(&cursor);
@@ -211,20 +213,20 @@ static void edit(uint8_t *bytes, size_t size, const uint8_t *how)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static fixture made;
+    static struct fixture made;
     if (!made.trace.data)
         make(&made);
     uint8_t *index = target_copy(made.sidecar.data, made.sidecar.size);
     for (size_t i = 0; i < EDITS_MAX && size - i * EDIT_SIZE >= EDIT_SIZE; i++)
         edit(index, made.sidecar.size, data + i * EDIT_SIZE);
-    ttd_reader *reader = open_trace(&made.trace);
-    ttd_reader *sidecar = target_open(index, made.sidecar.size, 0);
-    heap_keyframes keyframes;
+    struct ttd_reader *reader = open_trace(&made.trace);
+    struct ttd_reader *sidecar = target_open(index, made.sidecar.size, 0);
+    struct heap_keyframes keyframes;
     bool is_open = sidecar && heap_keyframes_open(sidecar, reader, &keyframes) == TTD_OK;
     target_require(is_open || size >= EDIT_SIZE, "an index that was not changed is taken");
     visit(&made, reader, is_open ? &keyframes : NULL, NULL);
     if (is_open) {
-        heap_tables sums;
+        struct heap_tables sums;
         heap_tables_init(&sums);
         visit(&made, reader, &keyframes, &sums);
         heap_tables_free(&sums);

@@ -25,64 +25,65 @@
 /* Of a number with a space. */
 #define COUNT_MAX_SIZE 22
 
-typedef struct input_bytes {
+struct input_bytes {
     const uint8_t *data;
     size_t size;
-} input_bytes;
+};
 
-static ttd_string take(input_bytes *in, size_t size)
+static struct ttd_string take(struct input_bytes *in, size_t size)
 {
     size = size < in->size ? size : in->size;
-    ttd_string content = {(const char *)in->data, size};
-    *in = (input_bytes){in->data + size, in->size - size};
+    struct ttd_string content = {(const char *)in->data, size};
+    *in = (struct input_bytes){in->data + size, in->size - size};
     return content;
 }
 
-static ttd_string take_name(input_bytes *in)
+static struct ttd_string take_name(struct input_bytes *in)
 {
-    ttd_string size = take(in, 1);
+    struct ttd_string size = take(in, 1);
     return take(in, size.size ? (unsigned char)size.data[0] % NAME_MAX_SIZE : 0);
 }
 
 /* ---- The stack ---- */
 
-static void define(definitions *names, const ttd_batch *batch)
+static void define(struct definitions *names, const struct ttd_batch *batch)
 {
     target_require(definitions_add(names, batch) == TTD_OK, "a definition");
 }
 
 /* Stack 1, of one address with all functions, one inlined into the next. */
-static void define_stack(definitions *names, input_bytes *in)
+static void define_stack(struct definitions *names, struct input_bytes *in)
 {
-    ttd_string_definition strings[NAMES];
-    ttd_symbol_frame frames[FUNCTIONS];
+    struct ttd_string_definition strings[NAMES];
+    struct ttd_symbol_frame frames[FUNCTIONS];
     for (ttd_id i = 0; i < NAMES; i++)
-        strings[i] = (ttd_string_definition){i + 1, take_name(in)};
+        strings[i] = (struct ttd_string_definition){i + 1, take_name(in)};
     for (ttd_id i = 0; i < FUNCTIONS; i++)
-        frames[i] = (ttd_symbol_frame){i + 1, FUNCTIONS + 1, i};
-    ttd_module module = {.action = TTD_MODULE_LOAD, .id = 1, .path = NAMES};
-    ttd_stack stack = {.id = 1, .module = 1, .offset = 0x10};
-    ttd_symbol symbol = {1, stack.offset, frames, FUNCTIONS};
-    define(names, &(ttd_batch){.kind = TTD_KIND_STRINGS, .count = NAMES, .u.strings = strings});
-    define(names, &(ttd_batch){.kind = TTD_KIND_MODULES, .count = 1, .u.modules = &module});
-    define(names, &(ttd_batch){.kind = TTD_KIND_SYMBOLS, .count = 1, .u.symbols = &symbol});
+        frames[i] = (struct ttd_symbol_frame){i + 1, FUNCTIONS + 1, i};
+    struct ttd_module module = {.action = TTD_MODULE_LOAD, .id = 1, .path = NAMES};
+    struct ttd_stack stack = {.id = 1, .module = 1, .offset = 0x10};
+    struct ttd_symbol symbol = {1, stack.offset, frames, FUNCTIONS};
+    define(names,
+           &(struct ttd_batch){.kind = TTD_KIND_STRINGS, .count = NAMES, .u.strings = strings});
+    define(names, &(struct ttd_batch){.kind = TTD_KIND_MODULES, .count = 1, .u.modules = &module});
+    define(names, &(struct ttd_batch){.kind = TTD_KIND_SYMBOLS, .count = 1, .u.symbols = &symbol});
     uint8_t payload[STORED_STACK_SIZE_MAX];
-    ttd_batch stacks = stored_stack(&stack, payload);
+    struct ttd_batch stacks = stored_stack(&stack, payload);
     define(names, &stacks);
 }
 
 /* ---- Suppressions ---- */
 
-static void check_reason(ttd_status status, const suppress_error *error)
+static void check_reason(enum ttd_status status, const struct suppress_error *error)
 {
     target_require(status == TTD_ERROR_ARGUMENT, "a bad file is a bad argument");
     target_require(error->line > 0 && error->reason[0], "line and reason of a bad file");
 }
 
-static void match(suppressions *all, definitions *names)
+static void match(struct suppressions *all, struct definitions *names)
 {
     for (unsigned kind = 0; kind < SUPPRESS_KINDS; kind++) {
-        suppression *rule;
+        struct suppression *rule;
         target_require(suppress_find(all, names, kind, TTD_API_MALLOC, 1, &rule) == TTD_OK,
                        "finding a rule");
         if (!rule)
@@ -92,12 +93,12 @@ static void match(suppressions *all, definitions *names)
     }
 }
 
-static void try_suppressions(ttd_string content, definitions *names)
+static void try_suppressions(struct ttd_string content, struct definitions *names)
 {
-    suppressions all;
-    suppress_error error = {.line = 0};
+    struct suppressions all;
+    struct suppress_error error = {.line = 0};
     suppress_init(&all);
-    ttd_status status = suppress_read(&all, "file", content, &error);
+    enum ttd_status status = suppress_read(&all, "file", content, &error);
     if (status == TTD_OK)
         match(&all, names);
     else
@@ -109,14 +110,14 @@ static void try_suppressions(ttd_string content, definitions *names)
 
 /* A name in canonical form fits, and the last part is in it; what a stack is known by does not
  * depend on what was asked before. */
-static void try_names(definitions *names)
+static void try_names(struct definitions *names)
 {
-    fingerprinter work = {.names = NULL};
-    fingerprint first = {0, 0};
-    fingerprint again = {0, 0};
+    struct fingerprinter work = {.names = NULL};
+    struct fingerprint first = {0, 0};
+    struct fingerprint again = {0, 0};
     for (ttd_id i = 1; i <= FUNCTIONS; i++) {
-        ttd_string canonical = definitions_canonical(names, i);
-        ttd_string last = canonical_last(canonical);
+        struct ttd_string canonical = definitions_canonical(names, i);
+        struct ttd_string last = canonical_last(canonical);
         target_require(canonical.size <= CANONICAL_ROOM(definitions_function(names, i).size),
                        "room for a canonical name");
         target_require(last.data >= canonical.data &&
@@ -145,7 +146,7 @@ static void add_text(char **end, const char *content)
 }
 
 /* The entries as a file has them, to be freed. */
-static char *write_baseline(const baseline *all)
+static char *write_baseline(const struct baseline *all)
 {
     /* No name of a kind is that long. */
     char *content = malloc(sizeof BASELINE_HEADER +
@@ -166,29 +167,30 @@ static char *write_baseline(const baseline *all)
     return content;
 }
 
-static void check_written(const baseline *all)
+static void check_written(const struct baseline *all)
 {
     char *content = write_baseline(all);
-    baseline again;
-    suppress_error error;
+    struct baseline again;
+    struct suppress_error error;
     baseline_init(&again);
-    target_require(baseline_read(&again, (ttd_string){content, strlen(content)}, &error) == TTD_OK,
+    target_require(baseline_read(&again, (struct ttd_string){content, strlen(content)}, &error) ==
+                       TTD_OK,
                    "what is written can be read");
     target_require(again.count == all->count, "as many entries");
     for (size_t i = 0; i < all->count; i++) {
-        const baseline_entry *entry = baseline_find(&again, &all->entries[i]);
+        const struct baseline_entry *entry = baseline_find(&again, &all->entries[i]);
         target_require(entry && entry->count == all->entries[i].count, "the same entries");
     }
     baseline_free(&again);
     free(content);
 }
 
-static void try_baseline(ttd_string content)
+static void try_baseline(struct ttd_string content)
 {
-    baseline all;
-    suppress_error error = {.line = 0};
+    struct baseline all;
+    struct suppress_error error = {.line = 0};
     baseline_init(&all);
-    ttd_status status = baseline_read(&all, content, &error);
+    enum ttd_status status = baseline_read(&all, content, &error);
     if (status == TTD_OK)
         check_written(&all);
     else
@@ -199,11 +201,11 @@ static void try_baseline(ttd_string content)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *bytes = target_copy(data, size);
-    input_bytes in = {bytes, size};
-    definitions names;
+    struct input_bytes in = {bytes, size};
+    struct definitions names;
     definitions_init(&names);
     define_stack(&names, &in);
-    ttd_string file = {(const char *)in.data, in.size};
+    struct ttd_string file = {(const char *)in.data, in.size};
     try_names(&names);
     try_suppressions(file, &names);
     try_baseline(file);

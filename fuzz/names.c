@@ -14,30 +14,30 @@
 enum { NAME_SIZE_MAX = 9000 };
 
 /* In a block of its size, to be freed. */
-static ttd_string make_canonical(ttd_string name)
+static struct ttd_string make_canonical(struct ttd_string name)
 {
     char *room = malloc(CANONICAL_ROOM(name.size));
     target_require(room != NULL, "memory");
     size_t size = canonical_name(name, room);
     target_require(size <= CANONICAL_ROOM(name.size), "room for a canonical name");
-    return (ttd_string){room, size};
+    return (struct ttd_string){room, size};
 }
 
-static int is_within(ttd_string part, ttd_string whole)
+static int is_within(struct ttd_string part, struct ttd_string whole)
 {
     return part.data >= whole.data && part.data + part.size <= whole.data + whole.size;
 }
 
-static void free_text(ttd_string name)
+static void free_text(struct ttd_string name)
 {
     free((void *)(uintptr_t)name.data);
 }
 
 static void check_name(const char *data, size_t size)
 {
-    ttd_string name = {data, size};
-    ttd_string canonical = make_canonical(name);
-    ttd_string again = make_canonical(name);
+    struct ttd_string name = {data, size};
+    struct ttd_string canonical = make_canonical(name);
+    struct ttd_string again = make_canonical(name);
     target_require(canonical.size == again.size &&
                        memcmp(canonical.data, again.data, again.size) == 0,
                    "the same canonical name");

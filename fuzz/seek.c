@@ -8,9 +8,9 @@
 
 #define TARGET_SIZE 24
 
-static bool next_events(ttd_reader *reader, ttd_batch *batch)
+static bool next_events(struct ttd_reader *reader, struct ttd_batch *batch)
 {
-    ttd_status status;
+    enum ttd_status status;
     do
         status = ttd_reader_next(reader, batch, NULL);
     while (status == TTD_OK && batch->kind != TTD_KIND_EVENTS);
@@ -18,9 +18,9 @@ static bool next_events(ttd_reader *reader, ttd_batch *batch)
 }
 
 /** The number of the first event not before `position`; UINT64_MAX if there is none. */
-static uint64_t first_from(ttd_reader *reader, ttd_position position)
+static uint64_t first_from(struct ttd_reader *reader, struct ttd_position position)
 {
-    ttd_batch batch;
+    struct ttd_batch batch;
     while (next_events(reader, &batch))
         for (size_t i = 0; i < batch.count; i++)
             if (ttd_position_compare(ttd_event_position(&batch.u.events[i]), position) >= 0)
@@ -28,7 +28,7 @@ static uint64_t first_from(ttd_reader *reader, ttd_position position)
     return UINT64_MAX;
 }
 
-static void check_position(ttd_reader *reader, ttd_position position, bool intact)
+static void check_position(struct ttd_reader *reader, struct ttd_position position, bool intact)
 {
     uint64_t found = UINT64_MAX;
     if (ttd_reader_seek(reader, position, NULL) == TTD_OK)
@@ -40,10 +40,10 @@ static void check_position(ttd_reader *reader, ttd_position position, bool intac
         target_require(found == first_from(reader, position), "seeking finds what is there");
 }
 
-static void check_event(ttd_reader *reader, uint64_t number, uint64_t events, bool intact)
+static void check_event(struct ttd_reader *reader, uint64_t number, uint64_t events, bool intact)
 {
-    ttd_batch batch;
-    ttd_status status = ttd_reader_seek_event(reader, number, NULL);
+    struct ttd_batch batch;
+    enum ttd_status status = ttd_reader_seek_event(reader, number, NULL);
     bool found = status == TTD_OK && next_events(reader, &batch);
     if (!intact)
         return;
@@ -63,15 +63,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *bytes = target_copy(data, size);
     bool intact = target_is_intact(bytes, size);
     for (int tolerant = 0; tolerant < 2; tolerant++) {
-        ttd_reader *reader = target_open(bytes, size, tolerant);
+        struct ttd_reader *reader = target_open(bytes, size, tolerant);
         if (!reader)
             continue;
-        const ttd_trace *trace = ttd_reader_trace(reader);
+        const struct ttd_trace *trace = ttd_reader_trace(reader);
         bool exact = intact && !(trace->flags & TTD_TRACE_RECOVERED);
-        ttd_end end = {0};
+        struct ttd_end end = {0};
         target_require(ttd_reader_end(reader, &end) == TTD_OK || !intact, "End of an intact file");
-        check_position(reader, (ttd_position){goal[0] % 64, goal[1] % 64}, intact);
-        check_position(reader, (ttd_position){goal[0], goal[1]}, intact);
+        check_position(reader, (struct ttd_position){goal[0] % 64, goal[1] % 64}, intact);
+        check_position(reader, (struct ttd_position){goal[0], goal[1]}, intact);
         check_event(reader, goal[2] % (end.events + 2 ? end.events + 2 : 1), end.events, exact);
         check_event(reader, goal[2], end.events, exact);
         ttd_reader_close(reader);

@@ -41,29 +41,29 @@ static void release(void *context, void *block)
     free(block);
 }
 
-const ttd_allocator target_allocator = {NULL, resize, release};
+const struct ttd_allocator target_allocator = {NULL, resize, release};
 
-ttd_input target_input(const uint8_t *bytes, size_t size)
+struct ttd_input target_input(const uint8_t *bytes, size_t size)
 {
-    ttd_input input;
+    struct ttd_input input;
     target_require(ttd_input_memory(bytes, size, NULL, &input) == TTD_OK, "input of memory");
     return input;
 }
 
-static int may_refuse(ttd_status status)
+static int may_refuse(enum ttd_status status)
 {
     return status == TTD_ERROR_NOT_A_TRACE || status == TTD_ERROR_CORRUPT ||
            status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_UNSUPPORTED;
 }
 
-ttd_reader *target_open(const uint8_t *bytes, size_t size, int tolerant)
+struct ttd_reader *target_open(const uint8_t *bytes, size_t size, int tolerant)
 {
-    ttd_input input = target_input(bytes, size);
-    ttd_reader_options options = ttd_reader_options_default();
+    struct ttd_input input = target_input(bytes, size);
+    struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = tolerant != 0;
-    ttd_error error = {.status = TTD_OK};
-    ttd_reader *reader = NULL;
-    ttd_status status = ttd_reader_open(&input, &options, &target_allocator, &reader, &error);
+    struct ttd_error error = {.status = TTD_OK};
+    struct ttd_reader *reader = NULL;
+    enum ttd_status status = ttd_reader_open(&input, &options, &target_allocator, &reader, &error);
     if (status == TTD_OK)
         return reader;
     target_require(may_refuse(status), "documented status of open");
@@ -78,15 +78,15 @@ static uint64_t mix(uint64_t hash, const char *data, size_t size)
     return hash;
 }
 
-ttd_status target_read(ttd_reader *reader, target_digest *digest)
+enum ttd_status target_read(struct ttd_reader *reader, struct target_digest *digest)
 {
-    text lines = {0};
-    address_book book = {.items = NULL};
-    *digest = (target_digest){0};
+    struct text lines = {0};
+    struct address_book book = {.items = NULL};
+    *digest = (struct target_digest){0};
     for (;;) {
-        ttd_batch batch;
-        ttd_error error = {.status = TTD_OK};
-        ttd_status status = ttd_reader_next(reader, &batch, &error);
+        struct ttd_batch batch;
+        struct ttd_error error = {.status = TTD_OK};
+        enum ttd_status status = ttd_reader_next(reader, &batch, &error);
         if (status != TTD_OK) {
             target_require(status == TTD_END || may_refuse(status), "documented status of next");
             target_require(status == TTD_END || (error.status == status && error.what),
@@ -110,18 +110,18 @@ ttd_status target_read(ttd_reader *reader, target_digest *digest)
 }
 
 /* The stacks that a reader has not decoded yet: those before the next one that differs. */
-typedef struct stack_reader {
-    ttd_reader *reader;
-    ttd_batch batch;
+struct stack_reader {
+    struct ttd_reader *reader;
+    struct ttd_batch batch;
     size_t next;
-} stack_reader;
+};
 
 /* The next stack of a chunk, as all readers give it; NULL when there is no further one. */
-static const ttd_stack *next_stack(stack_reader *plain, uint64_t chunk)
+static const struct ttd_stack *next_stack(struct stack_reader *plain, uint64_t chunk)
 {
     while (plain->next == plain->batch.count) {
         if (ttd_reader_next(plain->reader, &plain->batch, NULL) != TTD_OK) {
-            plain->batch = (ttd_batch){.count = 0};
+            plain->batch = (struct ttd_batch){.count = 0};
             plain->next = 0;
             return NULL;
         }
@@ -132,26 +132,26 @@ static const ttd_stack *next_stack(stack_reader *plain, uint64_t chunk)
     return &plain->batch.u.stacks[plain->next++];
 }
 
-static int is_same(const ttd_stack *a, const ttd_stack *b)
+static int is_same(const struct ttd_stack *a, const struct ttd_stack *b)
 {
     return a->id == b->id && a->parent == b->parent && a->module == b->module &&
            a->offset == b->offset;
 }
 
-static void check_chunk(const ttd_batch *batch, stack_reader *plain)
+static void check_chunk(const struct ttd_batch *batch, struct stack_reader *plain)
 {
-    ttd_stacks *stacks;
+    struct ttd_stacks *stacks;
     target_require(ttd_stacks_open(batch, &target_allocator, &stacks) == TTD_OK, "kept stacks");
-    ttd_stack found;
+    struct ttd_stack found;
     ttd_id first = (ttd_id)batch->chunk.first_item;
     ttd_id last = first + (batch->chunk.item_count - 1);
-    ttd_status status = ttd_stacks_get(stacks, last, &found, NULL);
+    enum ttd_status status = ttd_stacks_get(stacks, last, &found, NULL);
     target_require(status == TTD_OK || status == TTD_ERROR_CORRUPT, "status of a look-up");
     target_require(ttd_stacks_get(stacks, first - 1, &found, NULL) == TTD_END, "one too low");
     target_require(ttd_stacks_get(stacks, last + 1, &found, NULL) == TTD_END, "one too high");
     int is_good = status == TTD_OK;
     for (ttd_id id = first; status == TTD_OK || id == first; id++) {
-        const ttd_stack *stack = next_stack(plain, batch->chunk.offset);
+        const struct ttd_stack *stack = next_stack(plain, batch->chunk.offset);
         status = ttd_stacks_get(stacks, id, &found, NULL);
         target_require((stack != NULL) == (status == TTD_OK), "the same number of stacks");
         target_require(!stack || is_same(stack, &found), "the same stacks");
@@ -162,14 +162,14 @@ static void check_chunk(const ttd_batch *batch, stack_reader *plain)
 
 void target_check_stacks(const uint8_t *bytes, size_t size)
 {
-    stack_reader plain = {.reader = target_open(bytes, size, 1)};
-    ttd_input input = target_input(bytes, size);
-    ttd_reader_options options = ttd_reader_options_default();
+    struct stack_reader plain = {.reader = target_open(bytes, size, 1)};
+    struct ttd_input input = target_input(bytes, size);
+    struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
     options.stored_stacks = true;
-    ttd_reader *reader = NULL;
-    ttd_batch batch;
-    ttd_status status = ttd_reader_open(&input, &options, &target_allocator, &reader, NULL);
+    struct ttd_reader *reader = NULL;
+    struct ttd_batch batch;
+    enum ttd_status status = ttd_reader_open(&input, &options, &target_allocator, &reader, NULL);
     target_require((status == TTD_OK) == (plain.reader != NULL), "opened in either way");
     if (status != TTD_OK)
         return;
@@ -185,8 +185,8 @@ void target_check_stacks(const uint8_t *bytes, size_t size)
 
 int target_is_intact(const uint8_t *bytes, size_t size)
 {
-    ttd_input input = target_input(bytes, size);
-    ttd_verdict verdict;
-    ttd_status status = ttd_verify(&input, &target_allocator, NULL, NULL, &verdict, NULL);
+    struct ttd_input input = target_input(bytes, size);
+    struct ttd_verdict verdict;
+    enum ttd_status status = ttd_verify(&input, &target_allocator, NULL, NULL, &verdict, NULL);
     return status == TTD_OK && verdict.ok;
 }

@@ -18,24 +18,24 @@ void target_require(int holds, const char *what);
 uint8_t *target_copy(const uint8_t *data, size_t size);
 
 /** The C library's memory; a request that no file of the format justifies is a finding. */
-extern const ttd_allocator target_allocator;
+extern const struct ttd_allocator target_allocator;
 
-ttd_input target_input(const uint8_t *bytes, size_t size);
+struct ttd_input target_input(const uint8_t *bytes, size_t size);
 
 /** Opens a reader; NULL when the library refuses, for a reason that it documents. */
-ttd_reader *target_open(const uint8_t *bytes, size_t size, int tolerant);
+struct ttd_reader *target_open(const uint8_t *bytes, size_t size, int tolerant);
 
 /** The records read, by count and by a hash of their texts, in the order of the file. */
-typedef struct target_digest {
+struct target_digest {
     uint64_t events;
     uint64_t records;
     uint64_t hash;
     /** Hash of the text of the events alone. */
     uint64_t events_hash;
-} target_digest;
+};
 
 /** Reads all, down to the last byte of the last record. Returns how it ended. */
-ttd_status target_read(ttd_reader *reader, target_digest *digest);
+enum ttd_status target_read(struct ttd_reader *reader, struct target_digest *digest);
 
 /**
  * Looks up all stacks of all chunks, the last first: there are those that are read one after the

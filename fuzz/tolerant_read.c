@@ -8,15 +8,15 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *bytes = target_copy(data, size);
-    target_digest strict = {0};
-    target_digest tolerant = {0};
-    ttd_reader *reader = target_open(bytes, size, 0);
-    ttd_status status = reader ? target_read(reader, &strict) : TTD_ERROR_CORRUPT;
+    struct target_digest strict = {0};
+    struct target_digest tolerant = {0};
+    struct ttd_reader *reader = target_open(bytes, size, 0);
+    enum ttd_status status = reader ? target_read(reader, &strict) : TTD_ERROR_CORRUPT;
     ttd_reader_close(reader);
     reader = target_open(bytes, size, 1);
     target_require(reader || status != TTD_END, "tolerant opens what strict reads");
     if (reader) {
-        ttd_status end = target_read(reader, &tolerant);
+        enum ttd_status end = target_read(reader, &tolerant);
         target_require(end != TTD_ERROR_CORRUPT, "tolerant reading passes over damage");
         target_require(tolerant.records >= strict.records, "tolerant reading finds no less");
         if (status == TTD_END)

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static bool count(void *context, const ttd_problem *problem)
+static bool count(void *context, const struct ttd_problem *problem)
 {
     uint64_t *problems = context;
     ++*problems;
@@ -15,10 +15,11 @@ static bool count(void *context, const ttd_problem *problem)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *bytes = target_copy(data, size);
-    ttd_input input = target_input(bytes, size);
-    ttd_verdict verdict;
+    struct ttd_input input = target_input(bytes, size);
+    struct ttd_verdict verdict;
     uint64_t problems = 0;
-    ttd_status status = ttd_verify(&input, &target_allocator, count, &problems, &verdict, NULL);
+    enum ttd_status status =
+        ttd_verify(&input, &target_allocator, count, &problems, &verdict, NULL);
     if (status == TTD_OK) {
         target_require(verdict.problems == problems, "number of problems");
         target_require(verdict.ok == (problems == 0 && verdict.closed), "verdict");
@@ -27,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (status == TTD_OK && verdict.ok) {
         target_require(verdict.intact_bytes == size, "an intact file is so as a whole");
-        target_digest digest = {0};
-        ttd_reader *reader = target_open(bytes, size, 0);
+        struct target_digest digest = {0};
+        struct ttd_reader *reader = target_open(bytes, size, 0);
         target_require(reader && target_read(reader, &digest) == TTD_END,
                        "what is intact can be read");
         target_require(digest.events == verdict.events, "number of events");

@@ -40,23 +40,23 @@ const char *well_formed_text(const char *data, size_t size)
 
 /* ---- JSON ---- */
 
-typedef struct cursor {
+struct cursor {
     const char *at;
     const char *end;
-} cursor;
+};
 
-static char peek(const cursor *in)
+static char peek(const struct cursor *in)
 {
     return in->at < in->end ? *in->at : '\0';
 }
 
-static void skip_space(cursor *in)
+static void skip_space(struct cursor *in)
 {
     while (peek(in) == ' ' || peek(in) == '\n')
         in->at++;
 }
 
-static bool skip_word(cursor *in, const char *word)
+static bool skip_word(struct cursor *in, const char *word)
 {
     size_t size = strlen(word);
     if ((size_t)(in->end - in->at) < size || memcmp(in->at, word, size) != 0)
@@ -70,7 +70,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static bool skip_digits(cursor *in)
+static bool skip_digits(struct cursor *in)
 {
     const char *begin = in->at;
     while (is_digit(peek(in)))
@@ -78,7 +78,7 @@ static bool skip_digits(cursor *in)
     return in->at > begin;
 }
 
-static bool skip_number(cursor *in)
+static bool skip_number(struct cursor *in)
 {
     skip_word(in, "-");
     bool has_zero = peek(in) == '0';
@@ -94,7 +94,7 @@ static bool skip_number(cursor *in)
     return skip_digits(in);
 }
 
-static bool skip_escape(cursor *in)
+static bool skip_escape(struct cursor *in)
 {
     in->at++;
     char kind = peek(in);
@@ -109,7 +109,7 @@ static bool skip_escape(cursor *in)
     return true;
 }
 
-static bool skip_string(cursor *in)
+static bool skip_string(struct cursor *in)
 {
     if (!skip_word(in, "\""))
         return false;
@@ -124,9 +124,9 @@ static bool skip_string(cursor *in)
     return skip_word(in, "\"");
 }
 
-static bool skip_value(cursor *in, unsigned depth);
+static bool skip_value(struct cursor *in, unsigned depth);
 
-static bool skip_members(cursor *in, unsigned depth, const char *close, bool has_names)
+static bool skip_members(struct cursor *in, unsigned depth, const char *close, bool has_names)
 {
     in->at++;
     skip_space(in);
@@ -148,7 +148,7 @@ static bool skip_members(cursor *in, unsigned depth, const char *close, bool has
     return skip_word(in, close);
 }
 
-static bool skip_value(cursor *in, unsigned depth)
+static bool skip_value(struct cursor *in, unsigned depth)
 {
     skip_space(in);
     if (depth == DEPTH_MAX)
@@ -173,7 +173,7 @@ static bool skip_value(cursor *in, unsigned depth)
 
 const char *well_formed_json(const char *data, size_t size)
 {
-    cursor in = {data, data + size};
+    struct cursor in = {data, data + size};
     for (skip_space(&in); in.at < in.end; skip_space(&in))
         if (peek(&in) != '{' || !skip_value(&in, 0))
             return "JSON is a list of objects";
@@ -185,14 +185,14 @@ const char *well_formed_json(const char *data, size_t size)
 /* Whether a cell that is not a number begins with what a spreadsheet calculates. */
 static bool is_formula(const char *cell, size_t size)
 {
-    cursor in = {cell, cell + size};
+    struct cursor in = {cell, cell + size};
     if (!size || !strchr("=+-@", cell[0]))
         return false;
     return !(cell[0] == '-' && skip_number(&in) && in.at == in.end);
 }
 
 /* One cell, up to the comma or the end of the line behind it. */
-static const char *skip_cell(cursor *in)
+static const char *skip_cell(struct cursor *in)
 {
     const char *begin = in->at;
     if (peek(in) != '"') {
@@ -216,7 +216,7 @@ static const char *skip_cell(cursor *in)
 
 const char *well_formed_csv(const char *data, size_t size)
 {
-    cursor in = {data, data + size};
+    struct cursor in = {data, data + size};
     size_t columns = 0;
     for (size_t cells = 0; in.at < in.end;) {
         const char *wrong = skip_cell(&in);

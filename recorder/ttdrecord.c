@@ -190,7 +190,7 @@ static int record(const struct options *options, const char *path, const char *p
 {
     struct collector collector = {.command = command};
     struct launch launch;
-    ttd_error error;
+    struct ttd_error error;
     int reason = host_open(&collector.host, options->no_children ? CHANNEL_NO_CHILDREN : 0);
     if (reason != 0) {
         message("cannot create shared memory: %s", strerror(reason));

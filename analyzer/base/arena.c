@@ -8,7 +8,7 @@
 #define BLOCK_SIZE 65536
 #define ALIGNMENT  sizeof(max_align_t)
 
-void *arena_take(arena *memory, size_t size)
+void *arena_take(struct arena *memory, size_t size)
 {
     if (size > SIZE_MAX / 2)
         return NULL;
@@ -29,7 +29,7 @@ void *arena_take(arena *memory, size_t size)
     return taken;
 }
 
-char *arena_copy(arena *memory, const char *data, size_t size)
+char *arena_copy(struct arena *memory, const char *data, size_t size)
 {
     char *copy = arena_take(memory, size + 1);
     if (!copy)
@@ -40,7 +40,7 @@ char *arena_copy(arena *memory, const char *data, size_t size)
     return copy;
 }
 
-void arena_free(arena *memory)
+void arena_free(struct arena *memory)
 {
     while (memory->last) {
         void *before;

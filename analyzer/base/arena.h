@@ -6,18 +6,18 @@
 #include <stddef.h>
 
 /** All zero when empty. */
-typedef struct arena {
+struct arena {
     void *last;
     size_t used;
     size_t size;
-} arena;
+};
 
 /** `size` bytes, aligned for any type, or NULL. Valid until arena_free(). */
-void *arena_take(arena *memory, size_t size);
+void *arena_take(struct arena *memory, size_t size);
 
 /** A copy of `size` bytes with a NUL after them, or NULL. */
-char *arena_copy(arena *memory, const char *data, size_t size);
+char *arena_copy(struct arena *memory, const char *data, size_t size);
 
-void arena_free(arena *memory);
+void arena_free(struct arena *memory);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/pages.h"
 
-ttd_status grow_array(void **array, size_t *capacity, size_t count, size_t size)
+enum ttd_status grow_array(void **array, size_t *capacity, size_t count, size_t size)
 {
     if (count <= *capacity)
         return TTD_OK;

@@ -12,6 +12,6 @@
  *
  * @return TTD_OK, or TTD_ERROR_NO_MEMORY with the array untouched.
  */
-ttd_status grow_array(void **array, size_t *capacity, size_t count, size_t size);
+enum ttd_status grow_array(void **array, size_t *capacity, size_t count, size_t size);
 
 #endif

@@ -6,16 +6,16 @@
 #include <stdint.h>
 
 /** A random key. */
-typedef struct hash_key {
+struct hash_key {
     uint64_t add;
     uint64_t multiply;
-} hash_key;
+};
 
 /** A new random key. */
-hash_key hash_key_new(void);
+struct hash_key hash_key_new(void);
 
 /** Hash of a value; all bits are good, the low ones too. */
-static inline uint64_t hash_value(hash_key key, uint64_t value)
+static inline uint64_t hash_value(struct hash_key key, uint64_t value)
 {
     value = (value ^ key.add) * key.multiply;
     value ^= value >> 32;

@@ -9,12 +9,12 @@
 
 #define FIRST_CAPACITY 16
 
-void idtable_init(idtable *table, size_t record_size)
+void idtable_init(struct idtable *table, size_t record_size)
 {
-    *table = (idtable){.record_size = record_size};
+    *table = (struct idtable){.record_size = record_size};
 }
 
-void idtable_free(idtable *table)
+void idtable_free(struct idtable *table)
 {
     for (size_t i = 0; i < table->run_count; i++)
         table_free(table->runs[i].records, table->runs[i].capacity * table->record_size);
@@ -23,28 +23,28 @@ void idtable_free(idtable *table)
 }
 
 /* The run to append `id` to: the last one, or a new one after it; NULL if `id` is not new. */
-static ttd_status run_for(idtable *table, ttd_id id, idtable_run **run)
+static enum ttd_status run_for(struct idtable *table, ttd_id id, struct idtable_run **run)
 {
     *run = NULL;
     if (table->run_count) {
-        idtable_run *last = &table->runs[table->run_count - 1];
+        struct idtable_run *last = &table->runs[table->run_count - 1];
         uint64_t next = (uint64_t)last->first + last->count;
         if (id == next)
             *run = last;
         if (id <= next)
             return TTD_OK;
     }
-    ttd_status status = grow_array((void **)&table->runs, &table->run_capacity,
-                                   table->run_count + 1, sizeof *table->runs);
+    enum ttd_status status = grow_array((void **)&table->runs, &table->run_capacity,
+                                        table->run_count + 1, sizeof *table->runs);
     if (status != TTD_OK)
         return status;
     *run = &table->runs[table->run_count++];
-    **run = (idtable_run){.first = id};
+    **run = (struct idtable_run){.first = id};
     return TTD_OK;
 }
 
 /* Makes room for one more record. */
-static ttd_status reserve(idtable_run *run, size_t record_size)
+static enum ttd_status reserve(struct idtable_run *run, size_t record_size)
 {
     if (run->count < run->capacity)
         return TTD_OK;
@@ -59,11 +59,11 @@ static ttd_status reserve(idtable_run *run, size_t record_size)
     return TTD_OK;
 }
 
-ttd_status idtable_add(idtable *table, ttd_id id, void **record)
+enum ttd_status idtable_add(struct idtable *table, ttd_id id, void **record)
 {
     *record = NULL;
-    idtable_run *run;
-    ttd_status status = run_for(table, id, &run);
+    struct idtable_run *run;
+    enum ttd_status status = run_for(table, id, &run);
     if (status != TTD_OK || !run)
         return status;
     status = reserve(run, table->record_size);
@@ -73,13 +73,13 @@ ttd_status idtable_add(idtable *table, ttd_id id, void **record)
     return TTD_OK;
 }
 
-void *idtable_get(const idtable *table, ttd_id id)
+void *idtable_get(const struct idtable *table, ttd_id id)
 {
     size_t low = 0;
     size_t high = table->run_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const idtable_run *run = &table->runs[middle];
+        const struct idtable_run *run = &table->runs[middle];
         if (id < run->first)
             high = middle;
         else if (id - run->first >= run->count)
@@ -90,7 +90,7 @@ void *idtable_get(const idtable *table, ttd_id id)
     return NULL;
 }
 
-size_t idtable_count(const idtable *table)
+size_t idtable_count(const struct idtable *table)
 {
     size_t count = 0;
     for (size_t i = 0; i < table->run_count; i++)

@@ -12,22 +12,22 @@
 #include <ttdtrace/status.h>
 
 /** Consecutive identifiers. */
-typedef struct idtable_run {
+struct idtable_run {
     ttd_id first;
     size_t count;
     size_t capacity;
     void *records;
-} idtable_run;
+};
 
-typedef struct idtable {
+struct idtable {
     size_t record_size;
-    idtable_run *runs;
+    struct idtable_run *runs;
     size_t run_count;
     size_t run_capacity;
-} idtable;
+};
 
-void idtable_init(idtable *table, size_t record_size);
-void idtable_free(idtable *table);
+void idtable_init(struct idtable *table, size_t record_size);
+void idtable_free(struct idtable *table);
 
 /**
  * Adds the record of `id`, all zero, and sets `*record`. Identifiers come in increasing order; one
@@ -35,12 +35,12 @@ void idtable_free(idtable *table);
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status idtable_add(idtable *table, ttd_id id, void **record);
+enum ttd_status idtable_add(struct idtable *table, ttd_id id, void **record);
 
 /** The record of `id`, or NULL. Valid until the next addition. */
-void *idtable_get(const idtable *table, ttd_id id);
+void *idtable_get(const struct idtable *table, ttd_id id);
 
 /** How many records there are. */
-size_t idtable_count(const idtable *table);
+size_t idtable_count(const struct idtable *table);
 
 #endif

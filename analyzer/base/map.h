@@ -13,26 +13,26 @@
 /** Value of a key that is not there. */
 #define MAP_NONE UINT32_MAX
 
-typedef struct map_entry {
+struct map_entry {
     uint64_t a;
     uint64_t b;
     /** Complement of the value, so that an entry of zeroes has MAP_NONE: it is empty. */
     uint32_t inverted;
-} map_entry;
+};
 
 /** All zero but for `key` when empty: see map_init(). */
-typedef struct hash_map {
-    map_entry *entries;
+struct hash_map {
+    struct map_entry *entries;
     size_t capacity;
     size_t count;
-    hash_key key;
-} hash_map;
+    struct hash_key key;
+};
 
-void map_init(hash_map *map);
-void map_free(hash_map *map);
+void map_init(struct hash_map *map);
+void map_free(struct hash_map *map);
 
 /** The entry of (a, b), or the empty one where it belongs. Needs a capacity. */
-static inline map_entry *map_find(const hash_map *map, uint64_t a, uint64_t b)
+static inline struct map_entry *map_find(const struct hash_map *map, uint64_t a, uint64_t b)
 {
     size_t mask = map->capacity - 1;
     size_t i = (size_t)hash_value(map->key, a ^ b * map->key.multiply) & mask;
@@ -42,7 +42,7 @@ static inline map_entry *map_find(const hash_map *map, uint64_t a, uint64_t b)
 }
 
 /** The value of (a, b), or MAP_NONE. */
-static inline uint32_t map_get(const hash_map *map, uint64_t a, uint64_t b)
+static inline uint32_t map_get(const struct hash_map *map, uint64_t a, uint64_t b)
 {
     return map->capacity ? ~map_find(map, a, b)->inverted : MAP_NONE;
 }
@@ -52,6 +52,6 @@ static inline uint32_t map_get(const hash_map *map, uint64_t a, uint64_t b)
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status map_set(hash_map *map, uint64_t a, uint64_t b, uint32_t value);
+enum ttd_status map_set(struct hash_map *map, uint64_t a, uint64_t b, uint32_t value);
 
 #endif

@@ -6,13 +6,14 @@
 #define DIGIT_BITS 11
 #define DIGITS     (1u << DIGIT_BITS)
 
-static unsigned digit_of(const sort_key *key, unsigned shift)
+static unsigned digit_of(const struct sort_key *key, unsigned shift)
 {
     return (unsigned)(key->value >> shift) & (DIGITS - 1);
 }
 
 /* One pass: stable, by one digit. */
-static void distribute(const sort_key *from, sort_key *to, size_t count, unsigned shift)
+static void distribute(const struct sort_key *from, struct sort_key *to, size_t count,
+                       unsigned shift)
 {
     size_t starts[DIGITS] = {0};
     size_t sum = 0;
@@ -27,7 +28,7 @@ static void distribute(const sort_key *from, sort_key *to, size_t count, unsigne
         to[starts[digit_of(&from[i], shift)]++] = from[i];
 }
 
-void sort_keys(sort_key *keys, sort_key *spare, size_t count)
+void sort_keys(struct sort_key *keys, struct sort_key *spare, size_t count)
 {
     uint64_t ones = 0;
     uint64_t common = UINT64_MAX;
@@ -36,13 +37,13 @@ void sort_keys(sort_key *keys, sort_key *spare, size_t count)
         common &= keys[i].value;
     }
     uint64_t differing = count ? ones & ~common : 0;
-    sort_key *from = keys;
-    sort_key *to = spare;
+    struct sort_key *from = keys;
+    struct sort_key *to = spare;
     for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
         if (!(differing >> shift & (DIGITS - 1)))
             continue;
         distribute(from, to, count, shift);
-        sort_key *swap = from;
+        struct sort_key *swap = from;
         from = to;
         to = swap;
     }

@@ -7,16 +7,16 @@
 #include <stdint.h>
 
 /** A number, and what it belongs to. */
-typedef struct sort_key {
+struct sort_key {
     uint64_t value;
     uint32_t item;
-} sort_key;
+};
 
 /**
  * Sorts by value, in time that grows with `count` and not faster.
  *
  * @param spare  room for as many
  */
-void sort_keys(sort_key *keys, sort_key *spare, size_t count);
+void sort_keys(struct sort_key *keys, struct sort_key *spare, size_t count);
 
 #endif

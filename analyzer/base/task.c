@@ -3,12 +3,12 @@
 
 static void *run(void *argument)
 {
-    task *work = argument;
+    struct task *work = argument;
     work->status = work->run(work->context);
     return NULL;
 }
 
-void task_start(task *work, task_function function, void *context)
+void task_start(struct task *work, task_function function, void *context)
 {
     work->run = function;
     work->context = context;
@@ -17,12 +17,12 @@ void task_start(task *work, task_function function, void *context)
         run(work);
 }
 
-ttd_status task_wait(task *work)
+enum ttd_status task_wait(struct task *work)
 {
     if (work->is_running)
         pthread_join(work->thread, NULL);
     work->is_running = false;
-    ttd_status status = work->status;
+    enum ttd_status status = work->status;
     work->status = TTD_OK;
     return status;
 }

@@ -8,22 +8,22 @@
 
 #include <ttdtrace/status.h>
 
-typedef ttd_status (*task_function)(void *context);
+typedef enum ttd_status (*task_function)(void *context);
 
 /** All zero when nothing was started. */
-typedef struct task {
+struct task {
     bool is_running;
     pthread_t thread;
     task_function run;
     void *context;
-    ttd_status status;
-} task;
+    enum ttd_status status;
+};
 
 /** Starts work, after task_wait(); where there is no thread to be had it is done here. `work` must
  * not be moved before it has ended. */
-void task_start(task *work, task_function run, void *context);
+void task_start(struct task *work, task_function run, void *context);
 
 /** Waits until what was started has ended, if anything was. @return what it returned, or TTD_OK. */
-ttd_status task_wait(task *work);
+enum ttd_status task_wait(struct task *work);
 
 #endif

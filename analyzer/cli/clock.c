@@ -16,57 +16,58 @@
 /* Each reads a chunk. */
 #define LOOKUPS_MAX 64
 
-void clock_free(trace_clock *clock)
+void clock_free(struct trace_clock *clock)
 {
     for (size_t i = 0; i < clock->count; i++)
         free(clock->chunks[i].events);
     free(clock->chunks);
-    *clock = (trace_clock){0};
+    *clock = (struct trace_clock){0};
 }
 
-static clock_event event_of(const ttd_event *event)
+static struct clock_event event_of(const struct ttd_event *event)
 {
-    return (clock_event){ttd_event_position(event), event->wall_time};
+    return (struct clock_event){ttd_event_position(event), event->wall_time};
 }
 
-static clock_chunk chunk_of(const ttd_batch *batch)
+static struct clock_chunk chunk_of(const struct ttd_batch *batch)
 {
-    return (clock_chunk){.first = event_of(&batch->u.events[0]),
-                         .last = batch->chunk.last_position,
-                         .first_event = batch->chunk.first_item,
-                         .next_event = batch->chunk.first_item + batch->chunk.item_count,
-                         .next_time = TTD_UNKNOWN};
+    return (struct clock_chunk){.first = event_of(&batch->u.events[0]),
+                                .last = batch->chunk.last_position,
+                                .first_event = batch->chunk.first_item,
+                                .next_event = batch->chunk.first_item + batch->chunk.item_count,
+                                .next_time = TTD_UNKNOWN};
 }
 
-static bool begins_chunk(const ttd_batch *batch)
+static bool begins_chunk(const struct ttd_batch *batch)
 {
     return batch->kind == TTD_KIND_EVENTS && batch->count &&
            batch->u.events[0].number == batch->chunk.first_item;
 }
 
 /* NULL if there is no memory. */
-static clock_chunk *insert(trace_clock *clock, size_t index, const clock_chunk *chunk)
+static struct clock_chunk *insert(struct trace_clock *clock, size_t index,
+                                  const struct clock_chunk *chunk)
 {
     if (grow_array((void **)&clock->chunks, &clock->capacity, clock->count + 1,
                    sizeof *clock->chunks) != TTD_OK) {
         clock->has_failed = true;
         return NULL;
     }
-    clock_chunk *added = &clock->chunks[index];
+    struct clock_chunk *added = &clock->chunks[index];
     memmove(added + 1, added, (clock->count++ - index) * sizeof *added);
     *added = *chunk;
     return added;
 }
 
-void clock_see(trace_clock *clock, const ttd_batch *batch)
+void clock_see(struct trace_clock *clock, const struct ttd_batch *batch)
 {
     if (batch->kind == TTD_KIND_EVENTS && batch->count &&
         batch->u.events[batch->count - 1].wall_time > clock->newest)
         clock->newest = batch->u.events[batch->count - 1].wall_time;
     if (!begins_chunk(batch) || clock->has_failed)
         return;
-    clock_chunk chunk = chunk_of(batch);
-    clock_chunk *newest = clock->count ? &clock->chunks[clock->count - 1] : NULL;
+    struct clock_chunk chunk = chunk_of(batch);
+    struct clock_chunk *newest = clock->count ? &clock->chunks[clock->count - 1] : NULL;
     if (newest && ttd_position_compare(chunk.first.position, newest->first.position) <= 0)
         return;
     if (newest && newest->next_event == chunk.first_event)
@@ -75,7 +76,7 @@ void clock_see(trace_clock *clock, const ttd_batch *batch)
 }
 
 /* The last chunk that begins at or before a position; SIZE_MAX if there is none. */
-static size_t find_chunk(const trace_clock *clock, ttd_position at)
+static size_t find_chunk(const struct trace_clock *clock, struct ttd_position at)
 {
     size_t low = 0, high = clock->count;
     while (low < high) {
@@ -89,13 +90,13 @@ static size_t find_chunk(const trace_clock *clock, ttd_position at)
 }
 
 /* Reads the events of a chunk; nothing is kept if that fails. */
-static void read_events(clock_chunk *chunk, ttd_reader *reader)
+static void read_events(struct clock_chunk *chunk, struct ttd_reader *reader)
 {
-    ttd_error error;
-    ttd_batch batch;
+    struct ttd_error error;
+    struct ttd_batch batch;
     size_t capacity = 0;
     uint64_t offset = TTD_NOWHERE;
-    ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
+    enum ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
     if (status == TTD_OK)
         status = ttd_reader_seek(reader, chunk->first.position, &error);
     while (status == TTD_OK && ttd_reader_next(reader, &batch, &error) == TTD_OK) {
@@ -112,7 +113,7 @@ static void read_events(clock_chunk *chunk, ttd_reader *reader)
 }
 
 /* The time of the last event of a chunk at or before a position. */
-static uint64_t exact_time(const clock_chunk *chunk, ttd_position at)
+static uint64_t exact_time(const struct clock_chunk *chunk, struct ttd_position at)
 {
     size_t low = 0, high = chunk->count;
     while (low < high) {
@@ -126,9 +127,9 @@ static uint64_t exact_time(const clock_chunk *chunk, ttd_position at)
 }
 
 /* The first batch of events from where the reader is. */
-static bool next_events(ttd_reader *reader, ttd_batch *batch)
+static bool next_events(struct ttd_reader *reader, struct ttd_batch *batch)
 {
-    ttd_error error;
+    struct ttd_error error;
     while (ttd_reader_next(reader, batch, &error) == TTD_OK) {
         if (batch->kind == TTD_KIND_EVENTS)
             return begins_chunk(batch);
@@ -137,10 +138,11 @@ static bool next_events(ttd_reader *reader, ttd_batch *batch)
 }
 
 /* The time at which the chunk after one begins; for the last one, when the trace ends. */
-static uint64_t next_time(ttd_reader *reader, const clock_chunk *chunk, uint64_t duration)
+static uint64_t next_time(struct ttd_reader *reader, const struct clock_chunk *chunk,
+                          uint64_t duration)
 {
-    ttd_error error;
-    ttd_batch batch;
+    struct ttd_error error;
+    struct ttd_batch batch;
     if (ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS)) == TTD_OK &&
         ttd_reader_seek_event(reader, chunk->next_event, &error) == TTD_OK &&
         next_events(reader, &batch) && batch.chunk.first_item == chunk->next_event)
@@ -149,25 +151,26 @@ static uint64_t next_time(ttd_reader *reader, const clock_chunk *chunk, uint64_t
 }
 
 /* Reads the chunk of a position that no pass has seen. */
-static clock_chunk *look_up(trace_clock *clock, ttd_reader *reader, ttd_position at)
+static struct clock_chunk *look_up(struct trace_clock *clock, struct ttd_reader *reader,
+                                   struct ttd_position at)
 {
-    ttd_error error;
-    ttd_batch batch;
+    struct ttd_error error;
+    struct ttd_batch batch;
     if (ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS)) != TTD_OK ||
         ttd_reader_seek(reader, at, &error) != TTD_OK || !next_events(reader, &batch))
         return NULL;
-    clock_chunk chunk = chunk_of(&batch);
+    struct clock_chunk chunk = chunk_of(&batch);
     size_t index = find_chunk(clock, chunk.first.position) + 1;
     bool is_there = index > 0 && clock->chunks[index - 1].first_event == chunk.first_event;
     return is_there ? &clock->chunks[index - 1] : insert(clock, index, &chunk);
 }
 
 /* The chunk of a position, with all that is to be known of it but its events. */
-static clock_chunk *chunk_at(trace_clock *clock, ttd_reader *reader, uint64_t duration,
-                             ttd_position at)
+static struct clock_chunk *chunk_at(struct trace_clock *clock, struct ttd_reader *reader,
+                                    uint64_t duration, struct ttd_position at)
 {
     size_t index = find_chunk(clock, at);
-    clock_chunk *chunk = index != SIZE_MAX ? &clock->chunks[index] : NULL;
+    struct clock_chunk *chunk = index != SIZE_MAX ? &clock->chunks[index] : NULL;
     bool is_noted =
         chunk && (ttd_position_compare(at, chunk->last) <= 0 || chunk->next_time != TTD_UNKNOWN);
     bool is_known = is_noted && chunk->next_time != TTD_UNKNOWN;
@@ -193,12 +196,12 @@ static void write_time(char text[CLOCK_TEXT], uint64_t time, uint64_t least)
     snprintf(text, CLOCK_TEXT, "+%.*fs", digits, (double)(time - time % unit) / 1e9);
 }
 
-bool clock_text(trace_clock *clock, ttd_reader *reader, uint64_t duration, ttd_position at,
-                char text[CLOCK_TEXT])
+bool clock_text(struct trace_clock *clock, struct ttd_reader *reader, uint64_t duration,
+                struct ttd_position at, char text[CLOCK_TEXT])
 {
     if (clock->has_failed || !duration || duration >= UINT64_C(1) << 53)
         return false;
-    clock_chunk *chunk = chunk_at(clock, reader, duration, at);
+    struct clock_chunk *chunk = chunk_at(clock, reader, duration, at);
     if (!chunk)
         return false;
     uint64_t begin = chunk->first.time;

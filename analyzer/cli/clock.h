@@ -17,28 +17,28 @@
 /** Enough for any time that clock_text() writes. */
 #define CLOCK_TEXT 32
 
-typedef struct clock_event {
-    ttd_position position;
+struct clock_event {
+    struct ttd_position position;
     uint64_t time;
-} clock_event;
+};
 
 /** A chunk of events, by the first of them. */
-typedef struct clock_chunk {
-    clock_event first;
-    ttd_position last;
+struct clock_chunk {
+    struct clock_event first;
+    struct ttd_position last;
     /** Numbers of its first event, and of the one after its last. */
     uint64_t first_event;
     uint64_t next_event;
     /** The time at which the next one begins; TTD_UNKNOWN if that was not seen. */
     uint64_t next_time;
     /** All of its events, once they were needed. */
-    clock_event *events;
+    struct clock_event *events;
     size_t count;
-} clock_chunk;
+};
 
-typedef struct trace_clock {
+struct trace_clock {
     /** In the order of positions, perhaps with holes. */
-    clock_chunk *chunks;
+    struct clock_chunk *chunks;
     size_t count;
     size_t capacity;
     /** The time of the newest event that was seen. */
@@ -47,13 +47,13 @@ typedef struct trace_clock {
     unsigned lookups;
     /** There was no memory: no times are told. */
     bool has_failed;
-} trace_clock;
+};
 
 /** A clock of zeros knows nothing. */
-void clock_free(trace_clock *clock);
+void clock_free(struct trace_clock *clock);
 
 /** Takes note of a batch; those of later passes over the same trace change nothing. */
-void clock_see(trace_clock *clock, const ttd_batch *batch);
+void clock_see(struct trace_clock *clock, const struct ttd_batch *batch);
 
 /**
  * Writes the time of a position, such as "+1.25s", in as many digits as are known and tell
@@ -62,7 +62,7 @@ void clock_see(trace_clock *clock, const ttd_batch *batch);
  * @param duration  of the whole trace in nanoseconds; 0 if that is not known
  * @return false if the time is not known
  */
-bool clock_text(trace_clock *clock, ttd_reader *reader, uint64_t duration, ttd_position at,
-                char text[CLOCK_TEXT]);
+bool clock_text(struct trace_clock *clock, struct ttd_reader *reader, uint64_t duration,
+                struct ttd_position at, char text[CLOCK_TEXT]);
 
 #endif

@@ -50,7 +50,7 @@ static void merge(struct option *all, const struct option *own, unsigned shares)
     memcpy(all + count, common_options, sizeof common_options);
 }
 
-static int take_format(common *result, const char *name)
+static int take_format(struct common *result, const char *name)
 {
     result->format = report_format_find(name);
     if (result->format)
@@ -85,7 +85,7 @@ static const char *find_help(const char *help, const char *name, size_t *size)
     return help;
 }
 
-static int refuse_argument(const command *which, const char *name)
+static int refuse_argument(const struct command *which, const char *name)
 {
     size_t size;
     const char *text = find_help(which->help, name, &size);
@@ -97,7 +97,7 @@ static int refuse_argument(const command *which, const char *name)
 }
 
 /* Takes a common option; -1 to go on. */
-static int take_common(common *result, int option)
+static int take_common(struct common *result, int option)
 {
     switch (option) {
     case 'f':
@@ -134,7 +134,7 @@ static const char *name_of(const struct option *all, int value)
     return all->name ? all->name : "?";
 }
 
-static int take_operands(common *result, int most, int count, char **arguments)
+static int take_operands(struct common *result, int most, int count, char **arguments)
 {
     const char *name = result->command->name;
     if (optind == count && access(INPUT_DEFAULT, F_OK) != 0)
@@ -151,7 +151,7 @@ static int take_operands(common *result, int most, int count, char **arguments)
 }
 
 /* Takes an option of the command, or one that it shares with others. */
-static bool take_own(common *result, int option, option_function take, void *context)
+static bool take_own(struct common *result, int option, option_function take, void *context)
 {
     if (option >= OPTION_VIEWS && option < OPTION_VIEWS_END)
         return views_take(&result->view, option, optarg);
@@ -161,7 +161,7 @@ static bool take_own(common *result, int option, option_function take, void *con
 }
 
 /* What can be said only when all options are known. */
-static int check(common *result)
+static int check(struct common *result)
 {
     const char *name = result->command->name;
     const char *wrong = known_check(&result->known);
@@ -176,11 +176,12 @@ static int check(common *result)
     return wrong ? message_usage(name, "%s", wrong) : -1;
 }
 
-static int refuse_unknown(const command *which, const char *argument, const struct option *all)
+static int refuse_unknown(const struct command *which, const char *argument,
+                          const struct option *all)
 {
     char typed[64];
     snprintf(typed, sizeof typed, "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
-    suggestion best = {.typed = typed};
+    struct suggestion best = {.typed = typed};
     for (size_t i = 0; all[i].name; i++)
         suggest(&best, all[i].name);
     if (!best.name)
@@ -191,7 +192,7 @@ static int refuse_unknown(const command *which, const char *argument, const stru
 
 /* Refuses what getopt_long() does not understand; of letters that are put together optind tells
  * nothing. */
-static int refuse_option(const command *which, int problem, char *const *arguments,
+static int refuse_option(const struct command *which, int problem, char *const *arguments,
                          const struct option *all)
 {
     const char *argument = arguments[optind - 1];
@@ -208,15 +209,16 @@ static int refuse_option(const command *which, int problem, char *const *argumen
 }
 
 /* Takes all options; -1 to go on. */
-static int take_options(common *result, const command *which, int count, char **arguments,
-                        const struct option *own, option_function take, void *context)
+static int take_options(struct common *result, const struct command *which, int count,
+                        char **arguments, const struct option *own, option_function take,
+                        void *context)
 {
     struct option all[OWN_MAX + SHARED_MAX + sizeof common_options / sizeof common_options[0]];
     merge(all, own, which->shares);
-    *result = (common){.command = which,
-                       .format = report_format_find("text"),
-                       .has_pager = true,
-                       .has_index = true};
+    *result = (struct common){.command = which,
+                              .format = report_format_find("text"),
+                              .has_pager = true,
+                              .has_index = true};
     views_init(&result->view);
     opterr = 0;
     optind = 1;
@@ -235,15 +237,16 @@ static int take_options(common *result, const command *which, int count, char **
     return check(result);
 }
 
-int command_options(common *result, const command *which, int count, char **arguments,
+int command_options(struct common *result, const struct command *which, int count, char **arguments,
                     const struct option *own, option_function take, void *context)
 {
     int status = take_options(result, which, count, arguments, own, take, context);
     return status >= 0 ? status : take_operands(result, 1, count, arguments);
 }
 
-int command_options_pair(common *result, const command *which, int count, char **arguments,
-                         const struct option *own, option_function take, void *context)
+int command_options_pair(struct common *result, const struct command *which, int count,
+                         char **arguments, const struct option *own, option_function take,
+                         void *context)
 {
     int status = take_options(result, which, count, arguments, own, take, context);
     return status >= 0 ? status : take_operands(result, 2, count, arguments);

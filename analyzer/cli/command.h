@@ -21,37 +21,37 @@ enum {
 };
 
 /** An entry of the table of commands. */
-typedef struct command {
+struct command {
     const char *name;
     const char *summary;
     const char *help;
     /** `arguments[0]` is the name. Returns the exit status. */
     int (*run)(const struct command *command, int count, char **arguments);
     unsigned shares;
-} command;
+};
 
-extern const command command_diff;
-extern const command command_errors;
-extern const command command_events;
-extern const command command_fragmentation;
-extern const command command_history;
-extern const command command_hot;
-extern const command command_index;
-extern const command command_info;
-extern const command command_leaks;
-extern const command command_lifetimes;
-extern const command command_moves;
-extern const command command_peak;
-extern const command command_recover;
-extern const command command_state;
-extern const command command_temporary;
-extern const command command_timeline;
-extern const command command_verify;
+extern const struct command command_diff;
+extern const struct command command_errors;
+extern const struct command command_events;
+extern const struct command command_fragmentation;
+extern const struct command command_history;
+extern const struct command command_hot;
+extern const struct command command_index;
+extern const struct command command_info;
+extern const struct command command_leaks;
+extern const struct command command_lifetimes;
+extern const struct command command_moves;
+extern const struct command command_peak;
+extern const struct command command_recover;
+extern const struct command command_state;
+extern const struct command command_temporary;
+extern const struct command command_timeline;
+extern const struct command command_verify;
 
 /** What the common options say. */
-typedef struct common {
-    const command *command;
-    const report_format *format;
+struct common {
+    const struct command *command;
+    const struct report_format *format;
     /** NULL for standard output. */
     const char *output;
     bool has_pager;
@@ -63,12 +63,12 @@ typedef struct common {
     bool reads_whole_chunks;
     /** In bytes; 0 for the default of limits.h. */
     uint64_t max_memory;
-    view_options view;
-    known_files known;
+    struct view_options view;
+    struct known_files known;
     const char *trace;
     /** The second trace, for a command that compares; else NULL. */
     const char *other;
-} common;
+};
 
 /** Values of options that have no letter begin here. */
 #define OPTION_FIRST 256
@@ -83,12 +83,13 @@ typedef bool (*option_function)(void *context, int option, const char *argument)
  * @param context  for `take`
  * @return -1 to go on, or the exit status, also after --help
  */
-int command_options(common *result, const command *which, int count, char **arguments,
+int command_options(struct common *result, const struct command *which, int count, char **arguments,
                     const struct option *own, option_function take, void *context);
 
 /** As command_options(), but a second trace may be named, which `other` is set to. */
-int command_options_pair(common *result, const command *which, int count, char **arguments,
-                         const struct option *own, option_function take, void *context);
+int command_options_pair(struct common *result, const struct command *which, int count,
+                         char **arguments, const struct option *own, option_function take,
+                         void *context);
 
 /** The end of every help text. */
 #define COMMAND_COMMON_HELP                                                                        \

@@ -19,6 +19,6 @@ enum {
 };
 
 /** The exit status for a failure to read. */
-int exit_for(ttd_status status);
+int exit_for(enum ttd_status status);
 
 #endif

@@ -8,20 +8,20 @@
 
 #include "symbols/names.h"
 
-void filter_init(filter *wanted)
+void filter_init(struct filter *wanted)
 {
     memset(wanted, 0, sizeof *wanted);
 }
 
-void filter_free(filter *wanted)
+void filter_free(struct filter *wanted)
 {
     stack_memo_free(&wanted->stack_matches);
 }
 
-static bool add_action(filter *wanted, const char *name, size_t size)
+static bool add_action(struct filter *wanted, const char *name, size_t size)
 {
     for (int i = TTD_ACTION_ALLOC; i <= TTD_ACTION_DESTROY; i++) {
-        const char *known = ttd_action_name((ttd_action)i);
+        const char *known = ttd_action_name((enum ttd_action)i);
         if (strlen(known) == size && strncasecmp(known, name, size) == 0) {
             wanted->actions |= UINT32_C(1) << i;
             return true;
@@ -30,7 +30,7 @@ static bool add_action(filter *wanted, const char *name, size_t size)
     return false;
 }
 
-bool filter_add_actions(filter *wanted, const char *text)
+bool filter_add_actions(struct filter *wanted, const char *text)
 {
     for (;;) {
         size_t size = strcspn(text, ",");
@@ -42,41 +42,41 @@ bool filter_add_actions(filter *wanted, const char *text)
     }
 }
 
-bool filter_set_thread(filter *wanted, const char *text)
+bool filter_set_thread(struct filter *wanted, const char *text)
 {
     wanted->has_thread = true;
     wanted->is_os_thread = strncmp(text, "os:", 3) == 0;
     return number_parse(wanted->is_os_thread ? text + 3 : text, &wanted->thread);
 }
 
-bool filter_set_heap(filter *wanted, const char *text)
+bool filter_set_heap(struct filter *wanted, const char *text)
 {
     wanted->has_heap = true;
     wanted->heap_name = number_parse(text, &wanted->heap) ? NULL : text;
     return *text;
 }
 
-bool filter_add_address(filter *wanted, const char *text)
+bool filter_add_address(struct filter *wanted, const char *text)
 {
     if (wanted->address_count == FILTER_ADDRESSES)
         return false;
     return number_parse_range(text, &wanted->addresses[wanted->address_count++]);
 }
 
-bool filter_set_size(filter *wanted, const char *text)
+bool filter_set_size(struct filter *wanted, const char *text)
 {
     wanted->has_size = true;
     return number_parse_range(text, &wanted->size);
 }
 
-bool filter_set_stack(filter *wanted, const char *text)
+bool filter_set_stack(struct filter *wanted, const char *text)
 {
     wanted->has_stack = true;
     wanted->stack_pattern = *text == '#' ? NULL : text;
     return *text == '#' ? number_parse(text + 1, &wanted->stack) : *text;
 }
 
-uint32_t filter_kinds(const filter *wanted)
+uint32_t filter_kinds(const struct filter *wanted)
 {
     uint32_t kinds = 0;
     if (wanted->is_os_thread)
@@ -88,26 +88,28 @@ uint32_t filter_kinds(const filter *wanted)
     return kinds;
 }
 
-static bool passes_thread(const filter *wanted, const definitions *names, const ttd_event *event)
+static bool passes_thread(const struct filter *wanted, const struct definitions *names,
+                          const struct ttd_event *event)
 {
     if (!wanted->is_os_thread)
         return event->thread == wanted->thread;
-    const definition_thread *thread = definitions_thread(names, event->thread);
+    const struct definition_thread *thread = definitions_thread(names, event->thread);
     return thread && thread->os_id == wanted->thread;
 }
 
-static bool passes_heap(const filter *wanted, const definitions *names, const ttd_event *event)
+static bool passes_heap(const struct filter *wanted, const struct definitions *names,
+                        const struct ttd_event *event)
 {
-    const definition_heap *heap = definitions_heap(names, event->heap);
+    const struct definition_heap *heap = definitions_heap(names, event->heap);
     if (!wanted->heap_name)
         return (heap ? heap->handle : 0) == wanted->heap;
-    ttd_string name = definitions_text(names, heap ? heap->name : TTD_NONE);
+    struct ttd_string name = definitions_text(names, heap ? heap->name : TTD_NONE);
     return name.size == strlen(wanted->heap_name) &&
            memcmp(name.data, wanted->heap_name, name.size) == 0;
 }
 
 /* An address matches whatever it is to the call. 0 is no address, unless asked for. */
-static bool passes_address(const filter *wanted, const ttd_event *event)
+static bool passes_address(const struct filter *wanted, const struct ttd_event *event)
 {
     uint64_t all[] = {event->address, event->base_address, event->previous_address};
     bool uses_heap = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_FREE ||
@@ -122,42 +124,45 @@ static bool passes_address(const filter *wanted, const ttd_event *event)
     return false;
 }
 
-static bool passes_size(const filter *wanted, const ttd_event *event)
+static bool passes_size(const struct filter *wanted, const struct ttd_event *event)
 {
     bool has_size = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC ||
                     (event->action == TTD_ACTION_FREE && event->size);
     return has_size && number_in_range(event->size, wanted->size);
 }
 
-static bool text_matches(const char *pattern, ttd_string text)
+static bool text_matches(const char *pattern, struct ttd_string text)
 {
-    return glob_find((ttd_string){pattern, strlen(pattern)}, text);
+    return glob_find((struct ttd_string){pattern, strlen(pattern)}, text);
 }
 
 #define STACK_DIFFERS UINT32_C(1)
 #define STACK_MATCHES UINT32_C(2)
 
 /* A filter at work on a trace. */
-typedef struct match {
-    const filter *wanted;
-    definitions *names;
-} match;
+struct match {
+    const struct filter *wanted;
+    struct definitions *names;
+};
 
 /* Bytes of names that count for a step. */
 #define NAME_STEP 64
 
-static ttd_status find_match(void *context, const ttd_stack *stack, uint32_t above, uint32_t *fact)
+static enum ttd_status find_match(void *context, const struct ttd_stack *stack, uint32_t above,
+                                  uint32_t *fact)
 {
-    const match *tried = context;
-    definitions *names = tried->names;
+    const struct match *tried = context;
+    struct definitions *names = tried->names;
     const char *pattern = tried->wanted->stack_pattern;
-    const definition_module *module = definitions_module(names, stack->module);
-    const definition_symbol *symbol = definitions_symbol(names, stack->module, stack->offset);
-    ttd_status status = TTD_OK;
+    const struct definition_module *module = definitions_module(names, stack->module);
+    const struct definition_symbol *symbol =
+        definitions_symbol(names, stack->module, stack->offset);
+    enum ttd_status status = TTD_OK;
     bool matches = above == STACK_MATCHES ||
                    (module && text_matches(pattern, definitions_text(names, module->path)));
     for (uint32_t i = 0; symbol && i < symbol->count && !matches && status == TTD_OK; i++) {
-        ttd_string name = definitions_function(names, names->frames[symbol->first + i].function);
+        struct ttd_string name =
+            definitions_function(names, names->frames[symbol->first + i].function);
         matches = text_matches(pattern, name);
         status = stack_table_spend(&names->stacks, 1 + name.size / NAME_STEP);
     }
@@ -166,10 +171,10 @@ static ttd_status find_match(void *context, const ttd_stack *stack, uint32_t abo
 }
 
 /* A stack matches if one of its frames does. */
-static bool passes_pattern(filter *wanted, definitions *names, ttd_id stack)
+static bool passes_pattern(struct filter *wanted, struct definitions *names, ttd_id stack)
 {
-    match tried = {wanted, names};
-    stack_memo_finder finder = {.context = &tried, .find = find_match};
+    struct match tried = {wanted, names};
+    struct stack_memo_finder finder = {.context = &tried, .find = find_match};
     uint32_t fact = 0;
     if (wanted->status == TTD_OK)
         wanted->status =
@@ -177,7 +182,7 @@ static bool passes_pattern(filter *wanted, definitions *names, ttd_id stack)
     return fact == STACK_MATCHES;
 }
 
-bool filter_passes(filter *wanted, definitions *names, const ttd_event *event)
+bool filter_passes(struct filter *wanted, struct definitions *names, const struct ttd_event *event)
 {
     if (wanted->actions && !(event->action < 32 && wanted->actions >> event->action & 1))
         return false;
@@ -198,13 +203,13 @@ bool filter_passes(filter *wanted, definitions *names, const ttd_event *event)
 
 /* ---- What is named ---- */
 
-const char *filter_option(filter_name part)
+const char *filter_option(enum filter_name part)
 {
     static const char *const names[FILTER_NAMES] = {"--thread", "--heap", "--stack"};
     return names[part];
 }
 
-uint32_t filter_known_kinds(const filter *wanted)
+uint32_t filter_known_kinds(const struct filter *wanted)
 {
     uint32_t kinds = 0;
     if (wanted->has_thread)
@@ -217,13 +222,13 @@ uint32_t filter_known_kinds(const filter *wanted)
 }
 
 /* Whether a table has a thread or heap that a filter lets pass. */
-static bool has_owner(const filter *wanted, const definitions *names, bool is_thread)
+static bool has_owner(const struct filter *wanted, const struct definitions *names, bool is_thread)
 {
-    const idtable *table = is_thread ? &names->threads : &names->heaps;
+    const struct idtable *table = is_thread ? &names->threads : &names->heaps;
     for (size_t run = 0; run < table->run_count; run++) {
         for (size_t i = 0; i < table->runs[run].count; i++) {
             ttd_id id = table->runs[run].first + (ttd_id)i;
-            ttd_event event = {.thread = id, .heap = id};
+            struct ttd_event event = {.thread = id, .heap = id};
             if (is_thread ? passes_thread(wanted, names, &event)
                           : passes_heap(wanted, names, &event))
                 return true;
@@ -232,27 +237,29 @@ static bool has_owner(const filter *wanted, const definitions *names, bool is_th
     return false;
 }
 
-static bool matches_name(const void *context, ttd_string name)
+static bool matches_name(const void *context, struct ttd_string name)
 {
     return text_matches(context, name);
 }
 
-static ttd_status knows_stack(const filter *wanted, definitions *names, bool *is_known)
+static enum ttd_status knows_stack(const struct filter *wanted, struct definitions *names,
+                                   bool *is_known)
 {
-    ttd_stack stack;
-    names_matcher matcher = {wanted->stack_pattern, matches_name, .takes_files = false};
+    struct ttd_stack stack;
+    struct names_matcher matcher = {wanted->stack_pattern, matches_name, .takes_files = false};
     if (wanted->stack_pattern)
         return names_find(names, &matcher, is_known);
     /* 0 is no stack, which events may have. */
     *is_known = !wanted->stack;
     if (!wanted->stack || wanted->stack > UINT32_MAX)
         return TTD_OK;
-    ttd_status status = definitions_stack(names, (ttd_id)wanted->stack, &stack);
+    enum ttd_status status = definitions_stack(names, (ttd_id)wanted->stack, &stack);
     *is_known = status == TTD_OK;
     return status == TTD_END ? TTD_OK : status;
 }
 
-ttd_status filter_knows(const filter *wanted, definitions *names, filter_name part, bool *is_known)
+enum ttd_status filter_knows(const struct filter *wanted, struct definitions *names,
+                             enum filter_name part, bool *is_known)
 {
     *is_known = true;
     if (part == FILTER_STACK && wanted->has_stack)

@@ -12,7 +12,7 @@
 #define FILTER_ADDRESSES 16
 
 /** Start from filter_init(). What is not given lets everything pass. */
-typedef struct filter {
+struct filter {
     /** A bit for each ttd_action. */
     uint32_t actions;
     /** As given: a number, or "os:" and a number. */
@@ -23,47 +23,48 @@ typedef struct filter {
     const char *heap_name;
     bool has_heap;
     uint64_t heap;
-    number_range addresses[FILTER_ADDRESSES];
+    struct number_range addresses[FILTER_ADDRESSES];
     size_t address_count;
-    number_range size;
+    struct number_range size;
     bool has_size;
     /** As given: a pattern, or an identifier. */
     const char *stack_pattern;
     bool has_stack;
     uint64_t stack;
     /** Whether the pattern matches. */
-    stack_memo stack_matches;
-    ttd_status status;
-} filter;
+    struct stack_memo stack_matches;
+    enum ttd_status status;
+};
 
-void filter_init(filter *wanted);
-void filter_free(filter *wanted);
+void filter_init(struct filter *wanted);
+void filter_free(struct filter *wanted);
 
 /* Read an option's argument; false if it is invalid. */
-bool filter_add_actions(filter *wanted, const char *text);
-bool filter_set_thread(filter *wanted, const char *text);
-bool filter_set_heap(filter *wanted, const char *text);
-bool filter_add_address(filter *wanted, const char *text);
-bool filter_set_size(filter *wanted, const char *text);
-bool filter_set_stack(filter *wanted, const char *text);
+bool filter_add_actions(struct filter *wanted, const char *text);
+bool filter_set_thread(struct filter *wanted, const char *text);
+bool filter_set_heap(struct filter *wanted, const char *text);
+bool filter_add_address(struct filter *wanted, const char *text);
+bool filter_set_size(struct filter *wanted, const char *text);
+bool filter_set_stack(struct filter *wanted, const char *text);
 
 /** Kinds of definitions that the filter needs. */
-uint32_t filter_kinds(const filter *wanted);
+uint32_t filter_kinds(const struct filter *wanted);
 
 /** Parts of a filter that name something of the trace, and can be misspelled. */
-typedef enum filter_name { FILTER_THREAD, FILTER_HEAP, FILTER_STACK, FILTER_NAMES } filter_name;
+enum filter_name { FILTER_THREAD, FILTER_HEAP, FILTER_STACK, FILTER_NAMES };
 
 /** The option of a part, such as "--thread". Static. */
-const char *filter_option(filter_name part);
+const char *filter_option(enum filter_name part);
 
 /** Kinds of definitions that filter_knows() needs. */
-uint32_t filter_known_kinds(const filter *wanted);
+uint32_t filter_known_kinds(const struct filter *wanted);
 
 /** Sets `is_known` to whether there is in the trace what a part names, if it does. @return TTD_OK,
  * TTD_ERROR_NO_MEMORY. */
-ttd_status filter_knows(const filter *wanted, definitions *names, filter_name part, bool *is_known);
+enum ttd_status filter_knows(const struct filter *wanted, struct definitions *names,
+                             enum filter_name part, bool *is_known);
 
 /** Whether the event is wanted. A lack of memory is kept in wanted->status. */
-bool filter_passes(filter *wanted, definitions *names, const ttd_event *event);
+bool filter_passes(struct filter *wanted, struct definitions *names, const struct ttd_event *event);
 
 #endif

@@ -15,20 +15,21 @@
 #include "cli/input.h"
 #include "cli/message.h"
 
-static ttd_status open_trace(const char *path, ttd_reader **reader, ttd_error *error)
+static enum ttd_status open_trace(const char *path, struct ttd_reader **reader,
+                                  struct ttd_error *error)
 {
-    ttd_input input;
-    ttd_reader_options options = ttd_reader_options_default();
+    struct ttd_input input;
+    struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
-    ttd_status status = ttd_input_file(path, NULL, &input, error);
+    enum ttd_status status = ttd_input_file(path, NULL, &input, error);
     return status == TTD_OK ? ttd_reader_open(&input, &options, NULL, reader, error) : status;
 }
 
 /* Events of a trace without an End, by the headers of its chunks. */
-static uint64_t count_events(ttd_reader *reader)
+static uint64_t count_events(struct ttd_reader *reader)
 {
-    ttd_chunk chunk;
-    ttd_error error;
+    struct ttd_chunk chunk;
+    struct ttd_error error;
     uint64_t count = 0;
     if (ttd_reader_rewind(reader, TTD_KINDS_ALL) != TTD_OK)
         return 0;
@@ -37,19 +38,20 @@ static uint64_t count_events(ttd_reader *reader)
     return count;
 }
 
-static bool is_command(ttd_string key)
+static bool is_command(struct ttd_string key)
 {
     static const char name[] = "command";
     return key.size == sizeof name - 1 && memcmp(key.data, name, key.size) == 0;
 }
 
 /* The command of the process, what it was last if that is told more than once, and how it ended. */
-static ttd_status read_rest(ttd_reader *reader, group *all, report_member *member)
+static enum ttd_status read_rest(struct ttd_reader *reader, struct group *all,
+                                 struct report_member *member)
 {
-    ttd_string *command = &member->command;
-    ttd_batch batch;
-    ttd_error error;
-    ttd_status status =
+    struct ttd_string *command = &member->command;
+    struct ttd_batch batch;
+    struct ttd_error error;
+    enum ttd_status status =
         ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_METADATA) | TTD_KIND_BIT(TTD_KIND_END));
     while (status == TTD_OK && (status = ttd_reader_next(reader, &batch, &error)) == TTD_OK) {
         if (batch.kind == TTD_KIND_END) {
@@ -57,7 +59,7 @@ static ttd_status read_rest(ttd_reader *reader, group *all, report_member *membe
             member->end = *batch.u.end;
         }
         for (size_t i = 0; batch.kind == TTD_KIND_METADATA && i < batch.count; i++) {
-            ttd_string value = batch.u.metadata[i].value;
+            struct ttd_string value = batch.u.metadata[i].value;
             if (!is_command(batch.u.metadata[i].key))
                 continue;
             command->data = arena_copy(&all->text, value.data, value.size);
@@ -69,15 +71,15 @@ static ttd_status read_rest(ttd_reader *reader, group *all, report_member *membe
     return status == TTD_ERROR_NO_MEMORY ? status : TTD_OK;
 }
 
-static ttd_status add_member(group *all, const char *path, ttd_reader *reader)
+static enum ttd_status add_member(struct group *all, const char *path, struct ttd_reader *reader)
 {
-    ttd_status status =
+    enum ttd_status status =
         grow_array((void **)&all->members, &all->capacity, all->count + 1, sizeof *all->members);
     if (status != TTD_OK)
         return status;
-    report_member *member = &all->members[all->count];
-    *member =
-        (report_member){.trace = *ttd_reader_trace(reader), .file_bytes = ttd_reader_size(reader)};
+    struct report_member *member = &all->members[all->count];
+    *member = (struct report_member){.trace = *ttd_reader_trace(reader),
+                                     .file_bytes = ttd_reader_size(reader)};
     member->path = arena_copy(&all->text, path, strlen(path) + 1);
     status = member->path ? read_rest(reader, all, member) : TTD_ERROR_NO_MEMORY;
     member->events = member->is_closed ? member->end.events : count_events(reader);
@@ -86,18 +88,18 @@ static ttd_status add_member(group *all, const char *path, ttd_reader *reader)
     return status;
 }
 
-static ttd_status look_at(group *all, const char *path, const struct stat *named)
+static enum ttd_status look_at(struct group *all, const char *path, const struct stat *named)
 {
-    const ttd_trace *wanted = &all->members[0].trace;
+    const struct ttd_trace *wanted = &all->members[0].trace;
     struct stat there;
-    ttd_reader *reader;
-    ttd_error error;
+    struct ttd_reader *reader;
+    struct ttd_error error;
     if (lstat(path, &there) != 0 || !S_ISREG(there.st_mode) ||
         (there.st_dev == named->st_dev && there.st_ino == named->st_ino) ||
         open_trace(path, &reader, &error) != TTD_OK)
         return TTD_OK;
-    const ttd_trace *found = ttd_reader_trace(reader);
-    ttd_status status = TTD_OK;
+    const struct ttd_trace *found = ttd_reader_trace(reader);
+    enum ttd_status status = TTD_OK;
     if (memcmp(&found->group, &wanted->group, sizeof found->group) == 0 &&
         !(found->flags & TTD_TRACE_DERIVED))
         status = add_member(all, path, reader);
@@ -105,13 +107,13 @@ static ttd_status look_at(group *all, const char *path, const struct stat *named
     return status;
 }
 
-static ttd_status look_beside(group *all, const char *path)
+static enum ttd_status look_beside(struct group *all, const char *path)
 {
     const char *slash = strrchr(path, '/');
     int size = slash ? (int)(slash + 1 - path) : 0;
     char *place = strndup(path, (size_t)size);
     DIR *directory = place ? opendir(size ? place : ".") : NULL;
-    ttd_status status = place ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    enum ttd_status status = place ? TTD_OK : TTD_ERROR_NO_MEMORY;
     const struct dirent *entry;
     struct stat named = {.st_ino = 0};
     (void)stat(path, &named);
@@ -134,8 +136,8 @@ static ttd_status look_beside(group *all, const char *path)
 
 static int compare_members(const void *left, const void *right)
 {
-    const report_member *a = left;
-    const report_member *b = right;
+    const struct report_member *a = left;
+    const struct report_member *b = right;
     if (a->trace.start_time != b->trace.start_time)
         return a->trace.start_time < b->trace.start_time ? -1 : 1;
     if (a->trace.process_id != b->trace.process_id)
@@ -143,17 +145,17 @@ static int compare_members(const void *left, const void *right)
     return strcmp(a->path, b->path);
 }
 
-int group_find(const char *path, group *all)
+int group_find(const char *path, struct group *all)
 {
-    static const ttd_group none;
-    ttd_reader *reader;
-    ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
-    *all = (group){.members = NULL};
+    static const struct ttd_group none;
+    struct ttd_reader *reader;
+    struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
+    *all = (struct group){.members = NULL};
     if (input_is_standard(path)) {
         message("what is beside standard input? A group needs the name of a file");
         return STATUS_USAGE;
     }
-    ttd_status status = open_trace(path, &reader, &error);
+    enum ttd_status status = open_trace(path, &reader, &error);
     if (status != TTD_OK)
         return input_fail(path, status, &error);
     status = add_member(all, path, reader);
@@ -168,7 +170,7 @@ int group_find(const char *path, group *all)
     return STATUS_OK;
 }
 
-void group_free(group *all)
+void group_free(struct group *all)
 {
     free(all->members);
     arena_free(&all->text);

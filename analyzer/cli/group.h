@@ -6,20 +6,20 @@
 #include "base/arena.h"
 #include "report/format.h"
 
-typedef struct group {
-    report_member *members;
+struct group {
+    struct report_member *members;
     size_t count;
     size_t capacity;
-    arena text;
-} group;
+    struct arena text;
+};
 
 /**
  * Finds the trace `path` and all traces of its group in the same directory, whatever their names
  * are, and sorts them by when they began. Indexes, and what cannot be read as a trace, are left
  * out. Returns an exit status; on failure a message was printed.
  */
-int group_find(const char *path, group *all);
+int group_find(const char *path, struct group *all);
 
-void group_free(group *all);
+void group_free(struct group *all);
 
 #endif

@@ -24,9 +24,9 @@ bool input_is_standard(const char *path)
     return strcmp(path, "-") == 0;
 }
 
-static ttd_status fail(ttd_error *error, int reason, const char *what)
+static enum ttd_status fail(struct ttd_error *error, int reason, const char *what)
 {
-    *error = (ttd_error){TTD_ERROR_IO, reason, TTD_NOWHERE, TTD_NOWHERE, what};
+    *error = (struct ttd_error){TTD_ERROR_IO, reason, TTD_NOWHERE, TTD_NOWHERE, what};
     return TTD_ERROR_IO;
 }
 
@@ -60,20 +60,20 @@ static int write_all(int descriptor, const char *data, size_t size)
 }
 
 /* Refuses at once what does not begin as a trace: it might never end. All else is found later. */
-static ttd_status check_begin(const char *data, size_t size, ttd_error *error)
+static enum ttd_status check_begin(const char *data, size_t size, struct ttd_error *error)
 {
-    ttd_input input;
-    ttd_reader *reader = NULL;
+    struct ttd_input input;
+    struct ttd_reader *reader = NULL;
     if (ttd_input_memory(data, size, NULL, &input) != TTD_OK)
         return fail(error, ENOMEM, "copy");
-    ttd_status status = ttd_reader_open(&input, NULL, NULL, &reader, error);
+    enum ttd_status status = ttd_reader_open(&input, NULL, NULL, &reader, error);
     ttd_reader_close(reader);
     return status == TTD_ERROR_NOT_A_TRACE ? status : TTD_OK;
 }
 
-static ttd_status copy(int from, int to, ttd_error *error)
+static enum ttd_status copy(int from, int to, struct ttd_error *error)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     bool has_begun = false;
     char *data = malloc(COPY_SIZE);
     if (!data)
@@ -98,14 +98,14 @@ static ttd_status copy(int from, int to, ttd_error *error)
 }
 
 /* Copies an input that cannot be read by offset, such as a pipe, into a file that can. */
-static ttd_status open_copy(int from, ttd_input *input, ttd_error *error)
+static enum ttd_status open_copy(int from, struct ttd_input *input, struct ttd_error *error)
 {
     int to = open_temporary();
     if (to < 0)
         return fail(error, errno, "temporary file");
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", to);
-    ttd_status status = copy(from, to, error);
+    enum ttd_status status = copy(from, to, error);
     if (status == TTD_OK)
         status = ttd_input_file(path, NULL, input, error);
     close(to);
@@ -117,7 +117,7 @@ static bool has_offsets(int descriptor)
     return lseek(descriptor, 0, SEEK_CUR) >= 0;
 }
 
-ttd_status input_open(const char *path, ttd_input *input, ttd_error *error)
+enum ttd_status input_open(const char *path, struct ttd_input *input, struct ttd_error *error)
 {
     struct stat status;
     bool is_standard = input_is_standard(path);
@@ -128,7 +128,7 @@ ttd_status input_open(const char *path, ttd_input *input, ttd_error *error)
     int descriptor = is_standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return fail(error, errno, "open");
-    ttd_status result = open_copy(descriptor, input, error);
+    enum ttd_status result = open_copy(descriptor, input, error);
     close(descriptor);
     return result;
 }
@@ -187,7 +187,7 @@ const char *input_recognise(const char *path)
                                           : NULL;
 }
 
-int input_fail(const char *path, ttd_status status, const ttd_error *error)
+int input_fail(const char *path, enum ttd_status status, const struct ttd_error *error)
 {
     const char *name = input_is_standard(path) ? "standard input" : path;
     const char *found = status == TTD_ERROR_NOT_A_TRACE ? input_recognise(path) : NULL;

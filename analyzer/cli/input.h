@@ -19,7 +19,7 @@ bool input_is_standard(const char *path);
  *
  * @return TTD_OK, or the status with the reason in `error`.
  */
-ttd_status input_open(const char *path, ttd_input *input, ttd_error *error);
+enum ttd_status input_open(const char *path, struct ttd_input *input, struct ttd_error *error);
 
 /**
  * Says why a trace cannot be read, and what the file is if it is none.
@@ -27,7 +27,7 @@ ttd_status input_open(const char *path, ttd_input *input, ttd_error *error);
  * @param error  the reason, if its status is `status` and it says something
  * @return the exit status
  */
-int input_fail(const char *path, ttd_status status, const ttd_error *error);
+int input_fail(const char *path, enum ttd_status status, const struct ttd_error *error);
 
 /**
  * Tells people what a file is that is no trace, by its first bytes: a static description such as

@@ -27,7 +27,7 @@ const struct option known_options[] = {
     {"fail-on-growth", no_argument, NULL, OPTION_FAIL_ON_GROWTH},
     {NULL, 0, NULL, 0}};
 
-bool known_take(known_files *files, int option, const char *argument)
+bool known_take(struct known_files *files, int option, const char *argument)
 {
     switch (option) {
     case OPTION_SUPPRESSIONS:
@@ -47,7 +47,7 @@ bool known_take(known_files *files, int option, const char *argument)
     }
 }
 
-const char *known_check(const known_files *files)
+const char *known_check(const struct known_files *files)
 {
     if (files->fails_on_growth && !files->baseline)
         return "--fail-on-growth needs --baseline: it compares with what that has";
@@ -75,7 +75,7 @@ static char *read_file(const char *path, size_t max, size_t *size)
 }
 
 /* Reads a file of suppressions, or of a baseline if `old` is not NULL. */
-static int read_known(const char *path, suppressions *rules, baseline *old)
+static int read_known(const char *path, struct suppressions *rules, struct baseline *old)
 {
     size_t size;
     char *text = read_file(path, SUPPRESS_FILE_MAX, &size);
@@ -83,11 +83,11 @@ static int read_known(const char *path, suppressions *rules, baseline *old)
         message("%s: %s", path, strerror(errno));
         return STATUS_USAGE;
     }
-    suppress_error error = {.line = 0};
-    ttd_status status = TTD_ERROR_LIMIT;
+    struct suppress_error error = {.line = 0};
+    enum ttd_status status = TTD_ERROR_LIMIT;
     if (size <= SUPPRESS_FILE_MAX)
-        status = old ? baseline_read(old, (ttd_string){text, size}, &error)
-                     : suppress_read(rules, path, (ttd_string){text, size}, &error);
+        status = old ? baseline_read(old, (struct ttd_string){text, size}, &error)
+                     : suppress_read(rules, path, (struct ttd_string){text, size}, &error);
     free(text);
     if (status == TTD_ERROR_ARGUMENT)
         message("%s:%zu: %s", path, error.line, error.reason);
@@ -98,9 +98,9 @@ static int read_known(const char *path, suppressions *rules, baseline *old)
     return status == TTD_OK ? STATUS_OK : STATUS_USAGE;
 }
 
-int known_open(known *all, const known_files *files)
+int known_open(struct known *all, const struct known_files *files)
 {
-    *all = (known){.files = files};
+    *all = (struct known){.files = files};
     suppress_init(&all->rules);
     baseline_init(&all->old);
     baseline_init(&all->found);
@@ -117,7 +117,7 @@ int known_open(known *all, const known_files *files)
     return status;
 }
 
-void known_close(known *all)
+void known_close(struct known *all)
 {
     suppress_free(&all->rules);
     baseline_free(&all->old);
@@ -126,18 +126,19 @@ void known_close(known *all)
     free(all->growths);
 }
 
-bool known_has_work(const known *all)
+bool known_has_work(const struct known *all)
 {
     return all->files->count || all->files->baseline || all->files->written;
 }
 
-ttd_status known_judge(known *all, definitions *names, const known_finding *finding, bool *is_new)
+enum ttd_status known_judge(struct known *all, struct definitions *names,
+                            const struct known_finding *finding, bool *is_new)
 {
-    report_known *summary = &all->summary;
-    suppression *rule;
-    baseline_entry entry;
+    struct report_known *summary = &all->summary;
+    struct suppression *rule;
+    struct baseline_entry entry;
     *is_new = false;
-    ttd_status status =
+    enum ttd_status status =
         suppress_find(&all->rules, names, finding->kind, finding->api, finding->stacks[0], &rule);
     if (status != TTD_OK)
         return status;
@@ -163,12 +164,12 @@ ttd_status known_judge(known *all, definitions *names, const known_finding *find
     return status;
 }
 
-ttd_status known_find_growth(known *all)
+enum ttd_status known_find_growth(struct known *all)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < all->found.count && status == TTD_OK; i++) {
-        const baseline_entry *entry = &all->found.entries[i];
-        const baseline_entry *old = baseline_find(&all->old, entry);
+        const struct baseline_entry *entry = &all->found.entries[i];
+        const struct baseline_entry *old = baseline_find(&all->old, entry);
         if (!old || entry->count <= old->count)
             continue;
         size_t count = all->summary.growth_count;
@@ -176,13 +177,13 @@ ttd_status known_find_growth(known *all)
                             sizeof *all->growths);
         if (status == TTD_OK)
             all->growths[all->summary.growth_count++] =
-                (report_growth){entry->kind, entry->stack, old->count, entry->count};
+                (struct report_growth){entry->kind, entry->stack, old->count, entry->count};
     }
     all->summary.growths = all->growths;
     return status;
 }
 
-int known_exit(const known *all, bool has_findings, uint64_t status)
+int known_exit(const struct known *all, bool has_findings, uint64_t status)
 {
     if (all->files->fails_on_growth && all->summary.growth_count)
         return status ? (int)status : 1;
@@ -191,13 +192,13 @@ int known_exit(const known *all, bool has_findings, uint64_t status)
 
 /* The functions called last, for people; frames without names, allocators and what leads to main()
  * are left out. */
-static void write_functions(out *to, const frame_list *frames)
+static void write_functions(struct out *to, const struct frame_list *frames)
 {
     size_t shown = 0;
     size_t end = runtime_main_of(frames);
     end += end < frames->count;
     for (size_t i = 0; i < end && shown < FUNCTIONS_SHOWN; i++) {
-        ttd_string name = frames->items[i].function;
+        struct ttd_string name = frames->items[i].function;
         if (!name.size || allocators_have(name))
             continue;
         out_text(to, shown++ ? " < " : " ");
@@ -205,14 +206,14 @@ static void write_functions(out *to, const frame_list *frames)
     }
 }
 
-static ttd_status write_entries(known *all, definitions *names, out *to)
+static enum ttd_status write_entries(struct known *all, struct definitions *names, struct out *to)
 {
-    frame_list frames = {0};
-    ttd_status status = TTD_OK;
+    struct frame_list frames = {0};
+    enum ttd_status status = TTD_OK;
     baseline_sort(&all->found);
     out_text(to, BASELINE_HEADER "\n");
     for (size_t i = 0; i < all->found.count && status == TTD_OK; i++) {
-        const baseline_entry *entry = &all->found.entries[i];
+        const struct baseline_entry *entry = &all->found.entries[i];
         char text[FINGERPRINT_TEXT];
         fingerprint_format(entry->print, text);
         out_format(to, "%s %s %llu", baseline_kind_name(entry->kind), text,
@@ -225,15 +226,15 @@ static ttd_status write_entries(known *all, definitions *names, out *to)
     return status;
 }
 
-int known_write(known *all, definitions *names, const char *trace)
+int known_write(struct known *all, struct definitions *names, const char *trace)
 {
     if (!all->files->written)
         return STATUS_OK;
-    output target;
+    struct output target;
     int opened = output_open(&target, all->files->written, trace, false);
     if (opened != STATUS_OK)
         return opened;
-    ttd_status status = write_entries(all, names, &target.out);
+    enum ttd_status status = write_entries(all, names, &target.out);
     int result = status == TTD_OK ? STATUS_OK : message_status(all->files->written, status);
     return output_close(&target, result, status == TTD_OK);
 }

@@ -25,19 +25,19 @@ enum {
 extern const struct option known_options[];
 
 /** Names of files; NULL for none. */
-typedef struct known_files {
+struct known_files {
     const char *suppressions[KNOWN_FILES];
     size_t count;
     const char *baseline;
     const char *written;
     bool fails_on_growth;
-} known_files;
+};
 
 /** Takes one of the options; false if its argument is invalid. */
-bool known_take(known_files *files, int option, const char *argument);
+bool known_take(struct known_files *files, int option, const char *argument);
 
 /** Checks the options together. Returns a description of what is wrong, or NULL. */
-const char *known_check(const known_files *files);
+const char *known_check(const struct known_files *files);
 
 /** For help texts. */
 #define KNOWN_HELP                                                                                 \
@@ -50,7 +50,7 @@ const char *known_check(const known_files *files);
     "                             there is more of what is in the baseline than there was\n"
 
 /** A finding: calls of the first stack, and of those that it is in conflict with. */
-typedef struct known_finding {
+struct known_finding {
     /** A heap_error_kind, or SUPPRESS_LEAK. */
     unsigned kind;
     /** The ttd_api_function that the finding is about. */
@@ -59,37 +59,38 @@ typedef struct known_finding {
     /** What it counts for: findings or blocks, and calls or bytes. */
     uint64_t count;
     uint64_t amount;
-} known_finding;
+};
 
-typedef struct known {
-    const known_files *files;
-    suppressions rules;
-    baseline old;
+struct known {
+    const struct known_files *files;
+    struct suppressions rules;
+    struct baseline old;
     /** The findings of this run. */
-    baseline found;
-    fingerprinter work;
+    struct baseline found;
+    struct fingerprinter work;
     /** What the report says of it. */
-    report_known summary;
-    report_growth *growths;
+    struct report_known summary;
+    struct report_growth *growths;
     size_t growth_capacity;
-} known;
+};
 
 /** Reads the files. Returns an exit status; on failure a message was printed. */
-int known_open(known *all, const known_files *files);
-void known_close(known *all);
+int known_open(struct known *all, const struct known_files *files);
+void known_close(struct known *all);
 
 /** Whether any of the options is given. */
-bool known_has_work(const known *all);
+bool known_has_work(const struct known *all);
 
 /** Sets `is_new` to whether a finding is to be reported. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status known_judge(known *all, definitions *names, const known_finding *finding, bool *is_new);
+enum ttd_status known_judge(struct known *all, struct definitions *names,
+                            const struct known_finding *finding, bool *is_new);
 
 /** Finds what the baseline has fewer of. Called once all findings were judged.
  * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status known_find_growth(known *all);
+enum ttd_status known_find_growth(struct known *all);
 
 /** The exit status that findings give: `status` is that of --error-exitcode, 0 if not given. */
-int known_exit(const known *all, bool has_findings, uint64_t status);
+int known_exit(const struct known *all, bool has_findings, uint64_t status);
 
 /**
  * Writes the baseline, if it is asked for.
@@ -97,6 +98,6 @@ int known_exit(const known *all, bool has_findings, uint64_t status);
  * @param trace  its file, which must not be overwritten
  * @return an exit status; on failure a message was printed
  */
-int known_write(known *all, definitions *names, const char *trace);
+int known_write(struct known *all, struct definitions *names, const char *trace);
 
 #endif

@@ -13,7 +13,7 @@
 /* Errors may quote file names, which can contain anything. */
 static void print(const char *text)
 {
-    out output;
+    struct out output;
     out_init(&output, STDERR_FILENO, false);
     out_text(&output, "ttdanalyze: ");
     escape_text(&output, escape_string(text));
@@ -39,7 +39,7 @@ static void print_limit(const char *prefix, const char *path, const char *what)
     message("%s%s: needs more %s%s; --max-memory SIZE allows more", prefix, path, what, limit);
 }
 
-int message_status(const char *path, ttd_status status)
+int message_status(const char *path, enum ttd_status status)
 {
     if (status == TTD_ERROR_NO_MEMORY) {
         print_limit("", path, "memory than ");
@@ -60,7 +60,7 @@ int message_output(const char *path)
     return STATUS_INTERNAL;
 }
 
-void message_error(const char *prefix, const char *path, const ttd_error *error)
+void message_error(const char *prefix, const char *path, const struct ttd_error *error)
 {
     char place[96] = "";
     if (error->status == TTD_ERROR_NO_MEMORY) {
@@ -98,7 +98,7 @@ int message_help(const char *command)
     return STATUS_USAGE;
 }
 
-int exit_for(ttd_status status)
+int exit_for(enum ttd_status status)
 {
     switch (status) {
     case TTD_OK:

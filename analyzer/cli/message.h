@@ -9,13 +9,13 @@
 __attribute__((format(printf, 1, 2))) void message(const char *format, ...);
 
 /** Prints what failed: file, offset and chunk if known, reason. `prefix` such as "warning: ". */
-void message_error(const char *prefix, const char *path, const ttd_error *error);
+void message_error(const char *prefix, const char *path, const struct ttd_error *error);
 
 /**
  * Prints that a status other than TTD_OK has ended the work on a file; returns the exit status. Of
  * memory, and of steps through stacks, it says how much there may be.
  */
-int message_status(const char *path, ttd_status status);
+int message_status(const char *path, enum ttd_status status);
 
 /** Prints that there is more output than may be; returns the exit status. */
 int message_output(const char *path);

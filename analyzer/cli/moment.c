@@ -50,9 +50,9 @@ static bool parse_percent(const char *text, double *percent)
     return take_decimal(text, &end, percent) && strcmp(end, "%") == 0 && *percent <= 100;
 }
 
-bool moment_parse(const char *text, moment *result)
+bool moment_parse(const char *text, struct moment *result)
 {
-    moment when = {.kind = MOMENT_START};
+    struct moment when = {.kind = MOMENT_START};
     if (strcmp(text, "start") == 0)
         when.kind = MOMENT_START;
     else if (strcmp(text, "end") == 0)
@@ -72,21 +72,21 @@ bool moment_parse(const char *text, moment *result)
 }
 
 /* Whether it is known how many events were recorded, readable or not. */
-static bool says_events(const source *trace)
+static bool says_events(const struct source *trace)
 {
     return trace->is_closed && trace->end.reason != TTD_END_NOT_RECORDED;
 }
 
 /* One more than the number of the last event. */
-static ttd_status count_events(source *trace, uint64_t *count, ttd_error *error)
+static enum ttd_status count_events(struct source *trace, uint64_t *count, struct ttd_error *error)
 {
     *count = 0;
     if (says_events(trace)) {
         *count = trace->end.events;
         return TTD_OK;
     }
-    ttd_status status = ttd_reader_rewind(trace->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
-    ttd_chunk chunk;
+    enum ttd_status status = ttd_reader_rewind(trace->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
+    struct ttd_chunk chunk;
     while (status == TTD_OK) {
         status = ttd_reader_next_chunk(trace->reader, &chunk, error);
         if (status == TTD_OK && chunk.kind == TTD_KIND_EVENTS)
@@ -96,16 +96,17 @@ static ttd_status count_events(source *trace, uint64_t *count, ttd_error *error)
 }
 
 /* The next batch of events; TTD_END if there is none. */
-static ttd_status next_events(source *trace, ttd_batch *batch, ttd_error *error)
+static enum ttd_status next_events(struct source *trace, struct ttd_batch *batch,
+                                   struct ttd_error *error)
 {
-    ttd_status status;
+    enum ttd_status status;
     do
         status = ttd_reader_next(trace->reader, batch, error);
     while (status == TTD_OK && batch->kind != TTD_KIND_EVENTS);
     return heap_is_over(status) ? TTD_END : status;
 }
 
-static ttd_position position_of(const ttd_event *event, moment_purpose purpose)
+static struct ttd_position position_of(const struct ttd_event *event, enum moment_purpose purpose)
 {
     bool completes = purpose == MOMENT_STATE && event->action == TTD_ACTION_REALLOC;
     return completes && ttd_event_returned(event) ? event->time_end : ttd_event_position(event);
@@ -115,17 +116,18 @@ static ttd_position position_of(const ttd_event *event, moment_purpose purpose)
  * The position of an event. One that is missing in the trace: the place where it would be, between
  * those that are there. TTD_END if it is after all.
  */
-static ttd_status find_event(source *trace, uint64_t number, moment_purpose purpose,
-                             ttd_position *position, ttd_error *error)
+static enum ttd_status find_event(struct source *trace, uint64_t number,
+                                  enum moment_purpose purpose, struct ttd_position *position,
+                                  struct ttd_error *error)
 {
-    ttd_batch batch;
-    ttd_status status = ttd_reader_rewind(trace->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
+    struct ttd_batch batch;
+    enum ttd_status status = ttd_reader_rewind(trace->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
     if (status == TTD_OK)
         status = ttd_reader_seek_event(trace->reader, number, error);
     while (status == TTD_OK) {
         status = next_events(trace, &batch, error);
         for (size_t i = 0; status == TTD_OK && i < batch.count; i++) {
-            const ttd_event *event = &batch.u.events[i];
+            const struct ttd_event *event = &batch.u.events[i];
             if (event->number < number)
                 continue;
             *position = position_of(event, purpose);
@@ -139,11 +141,11 @@ static ttd_status find_event(source *trace, uint64_t number, moment_purpose purp
 
 /* Whether it was at `time` or before that the first event of a chunk, that of event `number`,
  * happened. */
-static ttd_status is_before(source *trace, uint64_t number, uint64_t time, bool *result,
-                            ttd_error *error)
+static enum ttd_status is_before(struct source *trace, uint64_t number, uint64_t time, bool *result,
+                                 struct ttd_error *error)
 {
-    ttd_batch batch;
-    ttd_status status = ttd_reader_seek_event(trace->reader, number, error);
+    struct ttd_batch batch;
+    enum ttd_status status = ttd_reader_seek_event(trace->reader, number, error);
     if (status == TTD_OK)
         status = next_events(trace, &batch, error);
     *result = status == TTD_OK && batch.count && batch.u.events[0].wall_time <= time;
@@ -154,12 +156,12 @@ static ttd_status is_before(source *trace, uint64_t number, uint64_t time, bool 
  * Looks for the first event that happened after `time`: its place in the order, or the state before
  * it. TTD_END if there is none.
  */
-static ttd_status find_time(source *trace, uint64_t time, moment_purpose purpose,
-                            ttd_position *position, ttd_error *error)
+static enum ttd_status find_time(struct source *trace, uint64_t time, enum moment_purpose purpose,
+                                 struct ttd_position *position, struct ttd_error *error)
 {
     uint64_t low = 0;
     uint64_t high = 0;
-    ttd_status status = count_events(trace, &high, error);
+    enum ttd_status status = count_events(trace, &high, error);
     if (status == TTD_OK)
         status = ttd_reader_rewind(trace->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
     while (status == TTD_OK && high - low > SCAN_MAX) {
@@ -174,10 +176,10 @@ static ttd_status find_time(source *trace, uint64_t time, moment_purpose purpose
     if (status == TTD_OK)
         status = ttd_reader_seek_event(trace->reader, low, error);
     while (status == TTD_OK) {
-        ttd_batch batch;
+        struct ttd_batch batch;
         status = next_events(trace, &batch, error);
         for (size_t i = 0; status == TTD_OK && i < batch.count; i++) {
-            const ttd_event *event = &batch.u.events[i];
+            const struct ttd_event *event = &batch.u.events[i];
             if (event->wall_time <= time)
                 continue;
             *position = ttd_event_position(event);
@@ -189,11 +191,12 @@ static ttd_status find_time(source *trace, uint64_t time, moment_purpose purpose
     return status;
 }
 
-static ttd_status find_percent(source *trace, double percent, moment_purpose purpose,
-                               ttd_position *position, ttd_error *error)
+static enum ttd_status find_percent(struct source *trace, double percent,
+                                    enum moment_purpose purpose, struct ttd_position *position,
+                                    struct ttd_error *error)
 {
     uint64_t count = 0;
-    ttd_status status = count_events(trace, &count, error);
+    enum ttd_status status = count_events(trace, &count, error);
     if (!says_events(trace))
         trace->part_of = count;
     uint64_t wanted = (uint64_t)((double)count * percent / 100 + 0.5);
@@ -206,11 +209,11 @@ static ttd_status find_percent(source *trace, double percent, moment_purpose pur
                       error);
 }
 
-int moment_resolve(const moment *when, moment_purpose purpose, source *trace,
-                   ttd_position *position)
+int moment_resolve(const struct moment *when, enum moment_purpose purpose, struct source *trace,
+                   struct ttd_position *position)
 {
-    ttd_error error = {.what = NULL};
-    ttd_status status = TTD_OK;
+    struct ttd_error error = {.what = NULL};
+    enum ttd_status status = TTD_OK;
     if (when->kind == MOMENT_TIME && !source_has_times(trace))
         return source_fail_times(trace);
     *position = ttd_position_min();

@@ -5,23 +5,23 @@
 
 #include "cli/source.h"
 
-typedef enum moment_kind {
+enum moment_kind {
     MOMENT_START,
     MOMENT_END,
     MOMENT_POSITION,
     MOMENT_EVENT,
     MOMENT_PERCENT,
     MOMENT_TIME
-} moment_kind;
+};
 
-typedef struct moment {
-    moment_kind kind;
-    ttd_position position;
+struct moment {
+    enum moment_kind kind;
+    struct ttd_position position;
     uint64_t event;
     double percent;
     /** Nanoseconds since the start. */
     uint64_t time;
-} moment;
+};
 
 /** The forms that moment_parse() takes, for help texts. */
 #define MOMENT_FORMS                                                                               \
@@ -33,22 +33,22 @@ typedef struct moment {
     "A position need not exist: the nearest one before it is taken.\n"
 
 /** Reads a text; false, with `result` untouched, if it is none of the forms. */
-bool moment_parse(const char *text, moment *result);
+bool moment_parse(const char *text, struct moment *result);
 
 /** What a moment is asked for: it matters for reallocations, which take effect twice. */
-typedef enum moment_purpose {
+enum moment_purpose {
     /** The state after the event is complete. */
     MOMENT_STATE,
     /** The place of the event in the order of events. */
     MOMENT_ORDER
-} moment_purpose;
+};
 
 /**
  * Finds the position. Moves the reader, and leaves it anywhere.
  *
  * @return an exit status; on failure a message was printed
  */
-int moment_resolve(const moment *when, moment_purpose purpose, source *trace,
-                   ttd_position *position);
+int moment_resolve(const struct moment *when, enum moment_purpose purpose, struct source *trace,
+                   struct ttd_position *position);
 
 #endif

@@ -61,10 +61,10 @@ bool number_parse_size(const char *text, uint64_t *number)
     return true;
 }
 
-bool number_parse_range(const char *text, number_range *range)
+bool number_parse_range(const char *text, struct number_range *range)
 {
     const char *end;
-    number_range result;
+    struct number_range result;
     if (!parse_size(text, &end, &result.first))
         return false;
     result.last = result.first;

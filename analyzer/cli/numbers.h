@@ -13,15 +13,15 @@ bool number_parse(const char *text, uint64_t *number);
 bool number_parse_size(const char *text, uint64_t *number);
 
 /** From `first` to `last`, both included. */
-typedef struct number_range {
+struct number_range {
     uint64_t first;
     uint64_t last;
-} number_range;
+};
 
 /** Reads N, N-M, N- or N+LENGTH, of numbers as number_parse_size() takes them. */
-bool number_parse_range(const char *text, number_range *range);
+bool number_parse_range(const char *text, struct number_range *range);
 
-static inline bool number_in_range(uint64_t number, number_range range)
+static inline bool number_in_range(uint64_t number, struct number_range range)
 {
     return number >= range.first && number <= range.last;
 }

@@ -51,7 +51,7 @@ static size_t width_of(int descriptor)
     return isatty(descriptor) && ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-static void prepare(output *target, int descriptor)
+static void prepare(struct output *target, int descriptor)
 {
     out_init(&target->out, descriptor, wants_color(descriptor));
     target->out.has_utf8 = has_utf8();
@@ -69,7 +69,7 @@ static void run_pager(const char *pager)
 }
 
 /* Starts the pager; false if there is none, and then the output goes to the terminal. */
-static bool start_pager(output *target)
+static bool start_pager(struct output *target)
 {
     const char *pager = getenv("PAGER");
     int ends[2];
@@ -102,7 +102,7 @@ static int fail(const char *path)
     return STATUS_INTERNAL;
 }
 
-static int open_temporary(output *target)
+static int open_temporary(struct output *target)
 {
     size_t size = strlen(target->place.path) + sizeof ".XXXXXX";
     target->temporary = malloc(size);
@@ -131,7 +131,7 @@ int output_spare(const char *path, const char *source)
     return STATUS_USAGE;
 }
 
-static int open_file(output *target, const char *source)
+static int open_file(struct output *target, const char *source)
 {
     int status = output_spare(target->path, source);
     if (status != STATUS_OK)
@@ -150,7 +150,7 @@ static int open_file(output *target, const char *source)
     return status;
 }
 
-int output_open(output *target, const char *path, const char *source, bool pages)
+int output_open(struct output *target, const char *path, const char *source, bool pages)
 {
     target->path = path && strcmp(path, "-") != 0 ? path : NULL;
     target->temporary = NULL;
@@ -164,7 +164,7 @@ int output_open(output *target, const char *path, const char *source, bool pages
     return STATUS_OK;
 }
 
-static int close_file(output *target, int status, bool keep)
+static int close_file(struct output *target, int status, bool keep)
 {
     if (target->out.descriptor != STDOUT_FILENO && close(target->out.descriptor) != 0 &&
         !target->out.error)
@@ -192,7 +192,7 @@ static int close_file(output *target, int status, bool keep)
     return STATUS_INTERNAL;
 }
 
-int output_close(output *target, int status, bool keep)
+int output_close(struct output *target, int status, bool keep)
 {
     out_flush(&target->out);
     status = close_file(target, status, keep);

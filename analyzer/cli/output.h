@@ -9,8 +9,8 @@
 #include "common/place.h"
 #include "report/out.h"
 
-typedef struct output {
-    out out;
+struct output {
+    struct out out;
     /** The file to be made, or NULL; and under what name it is written. */
     const char *path;
     /** Where that is, once links are followed. */
@@ -18,7 +18,7 @@ typedef struct output {
     char *temporary;
     /** The pager's process, or 0. */
     pid_t pager;
-} output;
+};
 
 /**
  * Opens the output. A file is written under another name, with mode 0600, and replaces `path` only
@@ -30,7 +30,7 @@ typedef struct output {
  * @param pages   whether a pager may be used, if standard output is a terminal
  * @return an exit status; on failure a message was printed
  */
-int output_open(output *target, const char *path, const char *source, bool pages);
+int output_open(struct output *target, const char *path, const char *source, bool pages);
 
 /**
  * Whether a trace is safe from an output of the name, which output_open() asks for its source.
@@ -43,7 +43,7 @@ int output_spare(const char *path, const char *source);
  * Completes the output, or with `keep` false removes what was written. Returns `status`, or
  * STATUS_INTERNAL if the output failed.
  */
-int output_close(output *target, int status, bool keep);
+int output_close(struct output *target, int status, bool keep);
 
 /** Completes what was printed on standard output by itself, such as a help text; says what failed.
  * Returns an exit status. */

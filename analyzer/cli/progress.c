@@ -15,12 +15,12 @@ static uint64_t now(void)
     return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
 }
 
-void progress_begin(progress *state)
+void progress_begin(struct progress *state)
 {
-    *state = (progress){.is_wanted = isatty(STDERR_FILENO), .begin = now()};
+    *state = (struct progress){.is_wanted = isatty(STDERR_FILENO), .begin = now()};
 }
 
-void progress_update(progress *state, uint64_t done, uint64_t total)
+void progress_update(struct progress *state, uint64_t done, uint64_t total)
 {
     if (!state->is_wanted || ++state->calls % CALLS || !total)
         return;
@@ -33,7 +33,7 @@ void progress_update(progress *state, uint64_t done, uint64_t total)
     fprintf(stderr, "\rreading: %3.0f%%", 100 * (part < 1 ? part : 1));
 }
 
-void progress_end(progress *state)
+void progress_end(struct progress *state)
 {
     if (state->is_shown)
         fputs("\r\033[K", stderr);

@@ -6,21 +6,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct progress {
+struct progress {
     bool is_wanted;
     bool is_shown;
     unsigned calls;
     /** Milliseconds of a monotonic clock: the beginning, and the last display. */
     uint64_t begin;
     uint64_t last;
-} progress;
+};
 
-void progress_begin(progress *state);
+void progress_begin(struct progress *state);
 
 /** Says that `done` of `total` bytes are read; cheap. Nothing is shown in the first second. */
-void progress_update(progress *state, uint64_t done, uint64_t total);
+void progress_update(struct progress *state, uint64_t done, uint64_t total);
 
 /** Removes the display. */
-void progress_end(progress *state);
+void progress_end(struct progress *state);
 
 #endif

@@ -6,25 +6,25 @@
 #include "cli/message.h"
 #include "symbols/runtime.h"
 
-static bool tell_time(void *context, ttd_position at, char *text)
+static bool tell_time(void *context, struct ttd_position at, char *text)
 {
-    source *trace = context;
+    struct source *trace = context;
     uint64_t duration = trace->is_closed ? trace->end.wall_time : trace->clock.newest;
     return source_has_times(trace) && clock_text(&trace->clock, trace->reader, duration, at, text);
 }
 
-static void tell_damage(void *context, const ttd_error *error)
+static void tell_damage(void *context, const struct ttd_error *error)
 {
     source_damaged(context, error);
 }
 
-int session_open(session *work, const common *options)
+int session_open(struct session *work, const struct common *options)
 {
     work->options = *options;
     work->has_output = false;
     work->uses_times = false;
     work->has_reasons = options->format->has_reasons;
-    work->report = (report){
+    work->report = (struct report){
         .output = &work->output.out, .shows_all = options->has_full_stacks, .path = options->trace};
     int status = known_open(&work->known, &work->options.known);
     if (status != STATUS_OK)
@@ -36,22 +36,23 @@ int session_open(session *work, const common *options)
     }
     work->report.known = &work->known.summary;
     definitions_init(&work->names);
-    work->names.stacks.damage = (stack_damage){&work->trace, tell_damage};
+    work->names.stacks.damage = (struct stack_damage){&work->trace, tell_damage};
     work->steps = limits_steps();
     work->names.stacks.steps = &work->steps;
     work->report.names = &work->names;
     work->has_names = false;
     work->needs_known_patterns = false;
-    work->tree = (view_tree){0};
+    work->tree = (struct view_tree){0};
     map_init(&work->judged);
     view_init(&work->view, &work->options.view, &work->names);
     work->report.view = &work->view;
-    work->report.clock = (report_clock){&work->trace, tell_time};
+    work->report.clock = (struct report_clock){&work->trace, tell_time};
     return STATUS_OK;
 }
 
 /* A pattern that is spelled wrong leaves out everything, or nothing. */
-static int check_patterns(session *work, const char *option, const view_patterns *patterns)
+static int check_patterns(struct session *work, const char *option,
+                          const struct view_patterns *patterns)
 {
     int status = STATUS_OK;
     for (size_t i = 0; i < patterns->count; i++) {
@@ -71,7 +72,7 @@ static int check_patterns(session *work, const char *option, const view_patterns
     return status;
 }
 
-int session_names(session *work, bool are_needed)
+int session_names(struct session *work, bool are_needed)
 {
     if (!are_needed || work->has_names)
         return STATUS_OK;
@@ -87,24 +88,24 @@ int session_names(session *work, bool are_needed)
 }
 
 /* Patterns are checked even if there is nothing to leave out. */
-static bool needs_names(const session *work, const heap_rows *rows)
+static bool needs_names(const struct session *work, const struct heap_rows *rows)
 {
     return *rows->count || view_has_filter(&work->options.view);
 }
 
-int session_check(session *work, ttd_status status)
+int session_check(struct session *work, enum ttd_status status)
 {
-    ttd_error error = {.what = NULL};
+    struct ttd_error error = {.what = NULL};
     return status == TTD_OK ? STATUS_OK : source_fail(&work->trace, status, &error);
 }
 
-int session_filter(session *work, const heap_rows *rows)
+int session_filter(struct session *work, const struct heap_rows *rows)
 {
     int status = session_names(work, needs_names(work, rows));
     return status == STATUS_OK ? session_check(work, view_filter(&work->view, rows)) : status;
 }
 
-int session_wants(session *work, ttd_id stack, bool *is_wanted)
+int session_wants(struct session *work, ttd_id stack, bool *is_wanted)
 {
     *is_wanted = true;
     if (!view_has_filter(&work->options.view))
@@ -114,25 +115,25 @@ int session_wants(session *work, ttd_id stack, bool *is_wanted)
                                : status;
 }
 
-bool session_has_tree(const session *work)
+bool session_has_tree(const struct session *work)
 {
     return work->options.view.shape != VIEW_FLAT;
 }
 
-int session_view(session *work, const heap_rows *rows)
+int session_view(struct session *work, const struct heap_rows *rows)
 {
     int status = session_filter(work, rows);
     return status == STATUS_OK ? session_group(work, rows) : status;
 }
 
-static bool was_killed(const session *work)
+static bool was_killed(const struct session *work)
 {
     return work->trace.is_closed && work->trace.end.reason == TTD_END_SIGNALED;
 }
 
 /* Whether blocks of the runtimes may be counted as leaks. A trace without any list may be one of a
  * writer that knows of no runtimes; the recorder writes none only if the program was killed. */
-static bool counts_runtime(const session *work, heap_runtime_told told)
+static bool counts_runtime(const struct session *work, enum heap_runtime_told told)
 {
     return told == HEAP_RUNTIME_CUT_SHORT || (told == HEAP_RUNTIME_UNKNOWN && was_killed(work));
 }
@@ -142,12 +143,12 @@ enum { JUDGED_FRAMES = 4 };
 
 static bool keeps_stack(void *context, ttd_id stack)
 {
-    session *work = context;
-    frame_list *frames = &work->report.frames;
+    struct session *work = context;
+    struct frame_list *frames = &work->report.frames;
     uint32_t judged = map_get(&work->judged, stack, 0);
     if (judged != MAP_NONE)
         return judged;
-    ttd_status status = frame_list_begin(frames, &work->names, stack, JUDGED_FRAMES);
+    enum ttd_status status = frame_list_begin(frames, &work->names, stack, JUDGED_FRAMES);
     bool keeps = status == TTD_OK && runtime_is_thread_storage(frames);
     if (status == TTD_OK)
         status = map_set(&work->judged, stack, 0, keeps);
@@ -156,26 +157,27 @@ static bool keeps_stack(void *context, ttd_id stack)
     return keeps;
 }
 
-int session_hook(session *work, heap_batch_hook *hook)
+int session_hook(struct session *work, struct heap_batch_hook *hook)
 {
     int status = session_names(work, true);
     *hook = source_hook(&work->trace);
     if (runtime_has_thread_storage(&work->names))
-        hook->judge = (heap_stack_judge){work, keeps_stack};
+        hook->judge = (struct heap_stack_judge){work, keeps_stack};
     return status;
 }
 
-int session_runtime(session *work, heap_runtime *runtime, bool is_shown)
+int session_runtime(struct session *work, struct heap_runtime *runtime, bool is_shown)
 {
-    work->report.runtime = (report_runtime){.groups = &runtime->groups,
-                                            .is_shown = is_shown,
-                                            .is_counted = counts_runtime(work, runtime->told),
-                                            .was_killed = was_killed(work)};
-    heap_rows rows = heap_groups_rows(&runtime->groups);
+    work->report.runtime =
+        (struct report_runtime){.groups = &runtime->groups,
+                                .is_shown = is_shown,
+                                .is_counted = counts_runtime(work, runtime->told),
+                                .was_killed = was_killed(work)};
+    struct heap_rows rows = heap_groups_rows(&runtime->groups);
     return session_has_tree(work) ? session_filter(work, &rows) : session_view(work, &rows);
 }
 
-int session_judge(session *work, const known_finding *finding, bool *is_new)
+int session_judge(struct session *work, const struct known_finding *finding, bool *is_new)
 {
     int status = session_names(work, true);
     if (status != STATUS_OK)
@@ -183,7 +185,7 @@ int session_judge(session *work, const known_finding *finding, bool *is_new)
     return session_check(work, known_judge(&work->known, &work->names, finding, is_new));
 }
 
-int session_end_known(session *work)
+int session_end_known(struct session *work)
 {
     int status = session_check(work, known_find_growth(&work->known));
     if (status != STATUS_OK)
@@ -191,7 +193,7 @@ int session_end_known(session *work)
     return known_write(&work->known, &work->names, work->trace.path);
 }
 
-int session_group(session *work, const heap_rows *rows)
+int session_group(struct session *work, const struct heap_rows *rows)
 {
     if (!session_has_tree(work))
         return session_check(work, view_group(&work->view, rows));
@@ -199,12 +201,12 @@ int session_group(session *work, const heap_rows *rows)
         work, view_tree_build(&work->view, rows, session_tree_limit(work), &work->tree));
 }
 
-size_t session_tree_limit(const session *work)
+size_t session_tree_limit(const struct session *work)
 {
     return work->options.format->needs_tree ? SIZE_MAX : work->options.view.limit;
 }
 
-int session_check_tree(session *work, ttd_status status)
+int session_check_tree(struct session *work, enum ttd_status status)
 {
     bool is_too_much = status == TTD_ERROR_LIMIT || status == TTD_ERROR_NO_MEMORY;
     int result = session_check(work, status);
@@ -213,24 +215,24 @@ int session_check_tree(session *work, ttd_status status)
     return result;
 }
 
-bool session_print_tree(session *work, const char *unit, const char *weight)
+bool session_print_tree(struct session *work, const char *unit, const char *weight)
 {
     if (!session_has_tree(work))
         return false;
-    report_tree data = {
+    struct report_tree data = {
         .tree = &work->tree, .options = &work->options.view, .unit = unit, .weight = weight};
     work->options.format->tree(&work->report, &data);
     return true;
 }
 
-int session_run(const command *which, int count, char **arguments, const struct option *own,
+int session_run(const struct command *which, int count, char **arguments, const struct option *own,
                 option_function take, void *options, session_function find)
 {
-    common common_options;
+    struct common common_options;
     int status = command_options(&common_options, which, count, arguments, own, take, options);
     if (status >= 0)
         return status;
-    session work;
+    struct session work;
     status = session_open(&work, &common_options);
     if (status != STATUS_OK)
         return status;
@@ -238,7 +240,7 @@ int session_run(const command *which, int count, char **arguments, const struct 
     return session_close(&work, status, work.has_output);
 }
 
-int session_output(session *work, bool is_long)
+int session_output(struct session *work, bool is_long)
 {
     progress_end(&work->trace.progress);
     bool pages = is_long && work->options.has_pager;
@@ -248,26 +250,28 @@ int session_output(session *work, bool is_long)
     return status;
 }
 
-void session_doubts(session *work, const heap_losses *losses, const heap_counts *counts,
-                    ttd_position at, bool reached_end, ttd_position last)
+void session_doubts(struct session *work, const struct heap_losses *losses,
+                    const struct heap_counts *counts, struct ttd_position at, bool reached_end,
+                    struct ttd_position last)
 {
-    doubt_facts facts = {.trace = ttd_reader_trace(work->trace.reader),
-                         .is_closed = work->trace.is_closed,
-                         .is_intact = source_is_intact(&work->trace),
-                         .is_truncated = work->trace.is_truncated,
-                         .is_given_up = work->trace.is_given_up,
-                         .uses_times = work->uses_times,
-                         .losses = losses,
-                         .counts = counts,
-                         .at = at,
-                         .reached_end = reached_end,
-                         .last = last,
-                         .part_of = work->trace.part_of};
+    struct doubt_facts facts = {.trace = ttd_reader_trace(work->trace.reader),
+                                .is_closed = work->trace.is_closed,
+                                .is_intact = source_is_intact(&work->trace),
+                                .is_truncated = work->trace.is_truncated,
+                                .is_given_up = work->trace.is_given_up,
+                                .uses_times = work->uses_times,
+                                .losses = losses,
+                                .counts = counts,
+                                .at = at,
+                                .reached_end = reached_end,
+                                .last = last,
+                                .part_of = work->trace.part_of};
     progress_end(&work->trace.progress);
     doubts_find(&work->report.doubts, &facts);
 }
 
-void session_outcome(session *work, const heap_outcome *outcome, ttd_position at)
+void session_outcome(struct session *work, const struct heap_outcome *outcome,
+                     struct ttd_position at)
 {
     if (outcome->truncated)
         source_truncated(&work->trace, &outcome->error);
@@ -276,13 +280,13 @@ void session_outcome(session *work, const heap_outcome *outcome, ttd_position at
 }
 
 /* Says why the report is uncertain, if it does not itself. */
-static void warn_of_doubts(const session *work)
+static void warn_of_doubts(const struct session *work)
 {
     for (size_t i = 0; !work->has_reasons && i < work->report.doubts.count; i++)
         message("warning: %s: uncertain: %s", work->trace.path, work->report.doubts.reasons[i]);
 }
 
-int session_close(session *work, int status, bool keep)
+int session_close(struct session *work, int status, bool keep)
 {
     warn_of_doubts(work);
     if (work->report.status != TTD_OK) {

@@ -38,12 +38,12 @@ static int fail_file(const char *path, bool silent)
 
 /* A file that gets its name when it is complete, so that nothing is left of one that is not, even
  * if we are killed; where the file system cannot do that, one of another name. */
-typedef struct draft {
+struct draft {
     int descriptor;
     /** The other name; for a file without one, that which it has for a moment at the end. */
     char *name;
     bool has_name;
-} draft;
+};
 
 static int open_nameless(const char *path)
 {
@@ -55,11 +55,11 @@ static int open_nameless(const char *path)
     return descriptor;
 }
 
-static bool draft_open(draft *file, const char *path)
+static bool draft_open(struct draft *file, const char *path)
 {
     uint64_t number = 0;
     size_t size = strlen(path) + sizeof ".0123456789abcdef";
-    *file = (draft){.descriptor = -1, .name = malloc(size)};
+    *file = (struct draft){.descriptor = -1, .name = malloc(size)};
     if (!file->name)
         return false;
     file->descriptor = open_nameless(path);
@@ -77,7 +77,7 @@ static bool draft_open(draft *file, const char *path)
 }
 
 /* Puts the file in its place. */
-static bool draft_publish(draft *file, const char *path)
+static bool draft_publish(struct draft *file, const char *path)
 {
     char self[64];
     snprintf(self, sizeof self, "/proc/self/fd/%d", file->descriptor);
@@ -90,7 +90,7 @@ static bool draft_publish(draft *file, const char *path)
 }
 
 /* Releases everything; a file that was not published is gone. */
-static void draft_close(draft *file)
+static void draft_close(struct draft *file)
 {
     if (file->has_name)
         unlink(file->name);
@@ -100,36 +100,36 @@ static void draft_close(draft *file)
 }
 
 /* What went wrong, and whether it was in the index. */
-typedef struct failure {
-    ttd_error error;
+struct failure {
+    struct ttd_error error;
     bool is_output;
-} failure;
+};
 
 /* Says of which file the index is, unless that has changed meanwhile. */
-static ttd_status write_stamp(const source *trace, ttd_writer *writer)
+static enum ttd_status write_stamp(const struct source *trace, struct ttd_writer *writer)
 {
-    stamp now = stamp_of(trace->path);
+    struct stamp now = stamp_of(trace->path);
     if (!stamp_is_same(&trace->opened, &now))
         return TTD_OK;
-    ttd_metadata record = {.key = {HEAP_SOURCE_KEY, strlen(HEAP_SOURCE_KEY)},
-                           .value = {now.text, strlen(now.text)}};
+    struct ttd_metadata record = {.key = {HEAP_SOURCE_KEY, strlen(HEAP_SOURCE_KEY)},
+                                  .value = {now.text, strlen(now.text)}};
     return ttd_writer_metadata(writer, &record);
 }
 
 /* Replays the trace into the index; the writer is closed. */
-static ttd_status fill_index(source *trace, ttd_writer *writer, heap_index_facts *facts,
-                             failure *reason)
+static enum ttd_status fill_index(struct source *trace, struct ttd_writer *writer,
+                                  struct heap_index_facts *facts, struct failure *reason)
 {
-    heap_batch_hook hook = source_hook(trace);
-    heap_index_spacing spacing = HEAP_INDEX_SPACING;
-    ttd_status status =
+    struct heap_batch_hook hook = source_hook(trace);
+    struct heap_index_spacing spacing = HEAP_INDEX_SPACING;
+    enum ttd_status status =
         heap_index_write(trace->reader, &spacing, &hook, writer, facts, &reason->error);
     if (status == TTD_OK)
         status = write_stamp(trace, writer);
-    ttd_end end = {.reason = TTD_END_NOT_RECORDED};
-    ttd_error own = ttd_writer_error(writer);
-    ttd_error closing;
-    ttd_status closed = ttd_writer_close(writer, status == TTD_OK ? &end : NULL, &closing);
+    struct ttd_end end = {.reason = TTD_END_NOT_RECORDED};
+    struct ttd_error own = ttd_writer_error(writer);
+    struct ttd_error closing;
+    enum ttd_status closed = ttd_writer_close(writer, status == TTD_OK ? &end : NULL, &closing);
     if (status == TTD_OK && closed != TTD_OK)
         own = closing;
     reason->is_output = own.status != TTD_OK;
@@ -138,19 +138,19 @@ static ttd_status fill_index(source *trace, ttd_writer *writer, heap_index_facts
     return status == TTD_OK ? closed : status;
 }
 
-static ttd_status write_index(source *trace, int descriptor, heap_index_facts *facts,
-                              failure *reason)
+static enum ttd_status write_index(struct source *trace, int descriptor,
+                                   struct heap_index_facts *facts, struct failure *reason)
 {
-    ttd_output file;
-    ttd_writer *writer;
-    ttd_trace derived = *ttd_reader_trace(trace->reader);
+    struct ttd_output file;
+    struct ttd_writer *writer;
+    struct ttd_trace derived = *ttd_reader_trace(trace->reader);
     /* The first chunk is lost. */
     if (!source_has_times(trace))
         return TTD_ERROR_CORRUPT;
     derived.flags |= TTD_TRACE_DERIVED;
     if (getrandom(&derived.trace_id, sizeof derived.trace_id, 0) < 0 || !derived.trace_id)
         derived.trace_id = ~ttd_reader_trace(trace->reader)->trace_id | 1;
-    ttd_status status = ttd_reader_tie(trace->reader, &derived);
+    enum ttd_status status = ttd_reader_tie(trace->reader, &derived);
     if (status == TTD_OK)
         status = ttd_output_descriptor(descriptor, 0, NULL, &file);
     if (status != TTD_OK)
@@ -160,8 +160,8 @@ static ttd_status write_index(source *trace, int descriptor, heap_index_facts *f
     return status == TTD_OK ? fill_index(trace, writer, facts, reason) : status;
 }
 
-static int fail(source *trace, const char *path, bool silent, ttd_status status,
-                const failure *reason)
+static int fail(struct source *trace, const char *path, bool silent, enum ttd_status status,
+                const struct failure *reason)
 {
     progress_end(&trace->progress);
     if (silent)
@@ -179,8 +179,8 @@ static int fail(source *trace, const char *path, bool silent, ttd_status status,
 /* Whether nothing is lost with what is there: nothing, or an index, if perhaps a damaged one. */
 static bool is_replaceable(const char *path)
 {
-    ttd_input input;
-    ttd_reader *reader;
+    struct ttd_input input;
+    struct ttd_reader *reader;
     struct stat there;
     if (stat(path, &there) != 0)
         return errno == ENOENT;
@@ -188,7 +188,7 @@ static bool is_replaceable(const char *path)
         return false;
     if (!there.st_size)
         return true;
-    ttd_status status = ttd_input_file(path, NULL, &input, NULL);
+    enum ttd_status status = ttd_input_file(path, NULL, &input, NULL);
     if (status != TTD_OK)
         return false;
     status = ttd_reader_open(&input, NULL, NULL, &reader, NULL);
@@ -199,10 +199,10 @@ static bool is_replaceable(const char *path)
     return is_index;
 }
 
-static int make(source *trace, const char *path, bool silent, heap_index_facts *facts)
+static int make(struct source *trace, const char *path, bool silent, struct heap_index_facts *facts)
 {
-    failure reason = {.error = {.what = NULL}};
-    draft file;
+    struct failure reason = {.error = {.what = NULL}};
+    struct draft file;
     int status = STATUS_OK;
     struct place place;
     errno = place_find(path, &place);
@@ -215,7 +215,7 @@ static int make(source *trace, const char *path, bool silent, heap_index_facts *
     if (!draft_open(&file, place.path)) {
         status = fail_file(path, silent);
     } else {
-        ttd_status written = write_index(trace, file.descriptor, facts, &reason);
+        enum ttd_status written = write_index(trace, file.descriptor, facts, &reason);
         if (written != TTD_OK)
             status = fail(trace, path, silent, written, &reason);
         else if (!draft_publish(&file, place.path))
@@ -226,7 +226,8 @@ static int make(source *trace, const char *path, bool silent, heap_index_facts *
     return status;
 }
 
-int sidecar_make(source *trace, const char *path, bool silent, heap_index_facts *facts)
+int sidecar_make(struct source *trace, const char *path, bool silent,
+                 struct heap_index_facts *facts)
 {
     if (!trace->is_closed) {
         if (!silent)
@@ -263,21 +264,21 @@ static const char *why_not_ours(const struct stat *index, const char *trace)
 }
 
 /* Opens what was looked at, whatever has the name meanwhile. */
-static ttd_status open_looked_at(int descriptor, ttd_reader **sidecar)
+static enum ttd_status open_looked_at(int descriptor, struct ttd_reader **sidecar)
 {
     char self[64];
-    ttd_input input;
-    ttd_error error;
+    struct ttd_input input;
+    struct ttd_error error;
     snprintf(self, sizeof self, "/proc/self/fd/%d", descriptor);
-    ttd_status status = ttd_input_file(self, NULL, &input, &error);
+    enum ttd_status status = ttd_input_file(self, NULL, &input, &error);
     return status == TTD_OK ? ttd_reader_open(&input, NULL, NULL, sidecar, &error) : status;
 }
 
 /* Takes the index if it is of this very file: all of that was intact when it was made, and not all
  * of it will be read. */
-static bool open_index(source *trace, const char *path)
+static bool open_index(struct source *trace, const char *path)
 {
-    ttd_reader *sidecar;
+    struct ttd_reader *sidecar;
     struct stat index;
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (descriptor < 0)
@@ -303,13 +304,13 @@ static bool open_index(source *trace, const char *path)
 }
 
 /* `pays`: to make one, if the trace is long. */
-static const heap_keyframes *use(session *work, bool pays)
+static const struct heap_keyframes *use(struct session *work, bool pays)
 {
-    source *trace = &work->trace;
+    struct source *trace = &work->trace;
     if (!work->options.has_index || !trace->is_closed)
         return NULL;
     char *path = trace->has_keyframes ? NULL : sidecar_path(trace->path);
-    heap_index_facts facts;
+    struct heap_index_facts facts;
     if (path && !open_index(trace, path) && pays && trace->end.events >= PAYS_EVENTS &&
         !trace->has_no_index) {
         trace->has_no_index = sidecar_make(trace, path, true, &facts) != STATUS_OK;
@@ -320,7 +321,7 @@ static const heap_keyframes *use(session *work, bool pays)
     return trace->has_keyframes ? &trace->keyframes : NULL;
 }
 
-const heap_keyframes *sidecar_use(session *work, ttd_position at)
+const struct heap_keyframes *sidecar_use(struct session *work, struct ttd_position at)
 {
     bool is_start = ttd_position_compare(at, ttd_position_min()) == 0;
     bool is_end = ttd_position_compare(at, ttd_position_max()) == 0;

@@ -7,17 +7,17 @@
 #include "cli/input.h"
 #include "cli/message.h"
 
-int source_open(source *trace, const char *path, bool reads_whole_chunks)
+int source_open(struct source *trace, const char *path, bool reads_whole_chunks)
 {
     memset(trace, 0, sizeof *trace);
     trace->path = path;
     trace->opened = stamp_of(path);
-    ttd_input input;
-    ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
-    ttd_status status = input_open(path, &input, &error);
+    struct ttd_input input;
+    struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
+    enum ttd_status status = input_open(path, &input, &error);
     if (status != TTD_OK)
         return source_fail(trace, status, &error);
-    ttd_reader_options options = ttd_reader_options_default();
+    struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
     options.event_batches = heap_ahead_batches();
     options.stored_stacks = true;
@@ -33,7 +33,7 @@ int source_open(source *trace, const char *path, bool reads_whole_chunks)
     return STATUS_OK;
 }
 
-void source_close(source *trace)
+void source_close(struct source *trace)
 {
     progress_end(&trace->progress);
     clock_free(&trace->clock);
@@ -43,19 +43,19 @@ void source_close(source *trace)
     trace->reader = NULL;
 }
 
-int source_fail(source *trace, ttd_status status, const ttd_error *error)
+int source_fail(struct source *trace, enum ttd_status status, const struct ttd_error *error)
 {
     progress_end(&trace->progress);
     return input_fail(trace->path, status, error);
 }
 
-int source_fail_times(const source *trace)
+int source_fail_times(const struct source *trace)
 {
     message("%s: wall times are not known", trace->path);
     return exit_for(TTD_ERROR_CORRUPT);
 }
 
-void source_truncated(source *trace, const ttd_error *error)
+void source_truncated(struct source *trace, const struct ttd_error *error)
 {
     if (!trace->is_truncated && !trace->is_given_up)
         message_error("warning: ", trace->path, error);
@@ -63,7 +63,7 @@ void source_truncated(source *trace, const ttd_error *error)
     trace->is_truncated |= error->status != TTD_ERROR_LIMIT;
 }
 
-void source_damaged(source *trace, const ttd_error *error)
+void source_damaged(struct source *trace, const struct ttd_error *error)
 {
     for (size_t i = 0; i < trace->reported_count; i++) {
         if (trace->reported[i] == error->offset)
@@ -81,9 +81,9 @@ void source_damaged(source *trace, const ttd_error *error)
     message("warning: %s: more damage; 'ttdanalyze verify' lists it all", trace->path);
 }
 
-static ttd_status see_batch(void *context, const ttd_batch *batch)
+static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
-    source *trace = context;
+    struct source *trace = context;
     clock_see(&trace->clock, batch);
     progress_update(&trace->progress, batch->chunk.offset, trace->size);
     if (batch->kind == TTD_KIND_LOSSES && batch->made_up)
@@ -91,17 +91,17 @@ static ttd_status see_batch(void *context, const ttd_batch *batch)
     return TTD_OK;
 }
 
-heap_batch_hook source_hook(source *trace)
+struct heap_batch_hook source_hook(struct source *trace)
 {
-    return (heap_batch_hook){.context = trace, .batch = see_batch};
+    return (struct heap_batch_hook){.context = trace, .batch = see_batch};
 }
 
-static int read_on(source *trace, const heap_batch_hook *hook, bool takes_unsupported)
+static int read_on(struct source *trace, const struct heap_batch_hook *hook, bool takes_unsupported)
 {
-    ttd_error error = {.what = NULL};
-    ttd_status status = TTD_OK;
+    struct ttd_error error = {.what = NULL};
+    enum ttd_status status = TTD_OK;
     while (status == TTD_OK) {
-        ttd_batch batch;
+        struct ttd_batch batch;
         status = ttd_reader_next(trace->reader, &batch, &error);
         if (status == TTD_OK)
             status = see_batch(trace, &batch);
@@ -116,33 +116,34 @@ static int read_on(source *trace, const heap_batch_hook *hook, bool takes_unsupp
     return STATUS_OK;
 }
 
-int source_read_on(source *trace, const heap_batch_hook *hook)
+int source_read_on(struct source *trace, const struct heap_batch_hook *hook)
 {
     return read_on(trace, hook, false);
 }
 
-int source_read(source *trace, uint32_t kinds, const heap_batch_hook *hook)
+int source_read(struct source *trace, uint32_t kinds, const struct heap_batch_hook *hook)
 {
-    ttd_error error = {.what = NULL};
-    ttd_status status = ttd_reader_rewind(trace->reader, kinds | TTD_KIND_BIT(TTD_KIND_LOSSES));
+    struct ttd_error error = {.what = NULL};
+    enum ttd_status status =
+        ttd_reader_rewind(trace->reader, kinds | TTD_KIND_BIT(TTD_KIND_LOSSES));
     return status == TTD_OK ? read_on(trace, hook, true) : source_fail(trace, status, &error);
 }
 
-int source_read_checked(source *trace, uint32_t kinds, const heap_batch_hook *hook)
+int source_read_checked(struct source *trace, uint32_t kinds, const struct heap_batch_hook *hook)
 {
-    ttd_error error = {.what = NULL};
-    ttd_status status =
+    struct ttd_error error = {.what = NULL};
+    enum ttd_status status =
         ttd_reader_rewind_checked(trace->reader, kinds | TTD_KIND_BIT(TTD_KIND_LOSSES));
     return status == TTD_OK ? source_read_on(trace, hook) : source_fail(trace, status, &error);
 }
 
 /* Reads everything, to check it. */
-static void check_all(source *trace)
+static void check_all(struct source *trace)
 {
-    ttd_error error;
-    ttd_status status = ttd_reader_rewind_checked(trace->reader, 0);
+    struct ttd_error error;
+    enum ttd_status status = ttd_reader_rewind_checked(trace->reader, 0);
     while (status == TTD_OK) {
-        ttd_batch batch;
+        struct ttd_batch batch;
         status = ttd_reader_next(trace->reader, &batch, &error);
         if (status == TTD_OK)
             see_batch(trace, &batch);
@@ -152,7 +153,7 @@ static void check_all(source *trace)
         source_truncated(trace, &error);
 }
 
-bool source_is_intact(source *trace)
+bool source_is_intact(struct source *trace)
 {
     if (trace->is_judged)
         return trace->is_intact;
@@ -162,19 +163,19 @@ bool source_is_intact(source *trace)
         return false;
     if (!trace->has_keyframes && !ttd_reader_is_intact(trace->reader))
         check_all(trace);
-    stamp now = stamp_of(trace->path);
+    struct stamp now = stamp_of(trace->path);
     trace->is_intact = (trace->has_keyframes || ttd_reader_is_intact(trace->reader)) &&
                        (!trace->opened.text[0] || stamp_is_same(&trace->opened, &now));
     return trace->is_intact;
 }
 
-static ttd_status define(void *context, const ttd_batch *batch)
+static enum ttd_status define(void *context, const struct ttd_batch *batch)
 {
     return definitions_add(context, batch);
 }
 
-int source_define(source *trace, uint32_t kinds, definitions *all)
+int source_define(struct source *trace, uint32_t kinds, struct definitions *all)
 {
-    heap_batch_hook hook = {.context = all, .batch = define};
+    struct heap_batch_hook hook = {.context = all, .batch = define};
     return source_read(trace, kinds, &hook);
 }

@@ -15,14 +15,14 @@
 /** Damaged places that are reported one by one. */
 #define SOURCE_REPORTED_MAX 10
 
-typedef struct source {
+struct source {
     const char *path;
-    ttd_reader *reader;
+    struct ttd_reader *reader;
     /** In bytes, when it was opened; for progress. */
     uint64_t size;
     /** Whether there is an End chunk, and what it says. */
     bool is_closed;
-    ttd_end end;
+    struct ttd_end end;
     /** Offsets of damage that was reported; the same is met in every pass over the file. */
     uint64_t reported[SOURCE_REPORTED_MAX];
     size_t reported_count;
@@ -34,71 +34,71 @@ typedef struct source {
      * that are readable; else 0. */
     uint64_t part_of;
     /** The sidecar index, once it was asked for and if there is one; see sidecar_use(). */
-    heap_keyframes keyframes;
+    struct heap_keyframes keyframes;
     bool has_keyframes;
     /** Making one has failed: it is not tried again. */
     bool has_no_index;
     /** One is there that is not believed, which was said. */
     bool has_refused_index;
     /** The stamp of the file when it was opened. */
-    stamp opened;
+    struct stamp opened;
     /** Once source_is_intact() was asked. */
     bool is_judged;
     bool is_intact;
-    progress progress;
-    trace_clock clock;
-} source;
+    struct progress progress;
+    struct trace_clock clock;
+};
 
 /**
  * Opens a trace. Returns an exit status; on failure a message was printed.
  *
  * @param reads_whole_chunks  as whole_chunks of ttd_reader_options
  */
-int source_open(source *trace, const char *path, bool reads_whole_chunks);
-void source_close(source *trace);
+int source_open(struct source *trace, const char *path, bool reads_whole_chunks);
+void source_close(struct source *trace);
 
 /** A hook for a cursor that shows progress and reports damage. */
-heap_batch_hook source_hook(source *trace);
+struct heap_batch_hook source_hook(struct source *trace);
 
 /** Whether wall times are known: the first chunk, which has their unit, was not lost. */
-static inline bool source_has_times(const source *trace)
+static inline bool source_has_times(const struct source *trace)
 {
     return ttd_reader_trace(trace->reader)->time_unit != 0;
 }
 
 /** Reports that what was asked for depends on them; returns the exit status. */
-int source_fail_times(const source *trace);
+int source_fail_times(const struct source *trace);
 
 /**
  * Whether the trace is what 'ttdanalyze verify' calls intact: what a certain verdict rests on.
  * Called when all was found: where that has not taken reading everything anyway, or an index of
  * this very file, everything is read now. Asked again, it says the same.
  */
-bool source_is_intact(source *trace);
+bool source_is_intact(struct source *trace);
 
 /** Reports that reading failed; returns the exit status. */
-int source_fail(source *trace, ttd_status status, const ttd_error *error);
+int source_fail(struct source *trace, enum ttd_status status, const struct ttd_error *error);
 
 /** Reports damage, each place once. */
-void source_damaged(source *trace, const ttd_error *error);
+void source_damaged(struct source *trace, const struct ttd_error *error);
 
 /** Reports, once, that the trace ends within a chunk, or was not read to its end. */
-void source_truncated(source *trace, const ttd_error *error);
+void source_truncated(struct source *trace, const struct ttd_error *error);
 
 /**
  * Reads the whole trace and calls `hook` for each batch of the kinds, and of losses.
  * Unsupported content ends the reading without a message: the pass that needs it gives one.
  * Returns an exit status; on failure a message was printed.
  */
-int source_read(source *trace, uint32_t kinds, const heap_batch_hook *hook);
+int source_read(struct source *trace, uint32_t kinds, const struct heap_batch_hook *hook);
 
 /** As source_read(), but checks all other chunks on the way as well: see source_is_intact(). */
-int source_read_checked(source *trace, uint32_t kinds, const heap_batch_hook *hook);
+int source_read_checked(struct source *trace, uint32_t kinds, const struct heap_batch_hook *hook);
 
 /** As source_read(), from where the reader is. The hook stops the reading with TTD_END. */
-int source_read_on(source *trace, const heap_batch_hook *hook);
+int source_read_on(struct source *trace, const struct heap_batch_hook *hook);
 
 /** Reads definitions of the kinds. Returns an exit status. */
-int source_define(source *trace, uint32_t kinds, definitions *all);
+int source_define(struct source *trace, uint32_t kinds, struct definitions *all);
 
 #endif

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-stamp stamp_of(const char *path)
+struct stamp stamp_of(const char *path)
 {
-    stamp result = {.text = ""};
+    struct stamp result = {.text = ""};
     struct stat file;
     if (stat(path, &file) == 0 && S_ISREG(file.st_mode))
         snprintf(result.text, sizeof result.text,
@@ -19,7 +19,7 @@ stamp stamp_of(const char *path)
     return result;
 }
 
-bool stamp_is_same(const stamp *before, const stamp *after)
+bool stamp_is_same(const struct stamp *before, const struct stamp *after)
 {
     return before->text[0] && strcmp(before->text, after->text) == 0;
 }

@@ -9,13 +9,13 @@
 
 /** The identity of a file, its size, and the time of its last change; empty if unknown. A copy
  * cannot be given the same. */
-typedef struct stamp {
+struct stamp {
     char text[STAMP_SIZE];
-} stamp;
+};
 
-stamp stamp_of(const char *path);
+struct stamp stamp_of(const char *path);
 
 /** Whether both are known, and of a file that was not changed from one to the other. */
-bool stamp_is_same(const stamp *before, const stamp *after);
+bool stamp_is_same(const struct stamp *before, const struct stamp *after);
 
 #endif

@@ -32,7 +32,7 @@ static size_t distance(const char *left, const char *right)
     return rows[strlen(left) % 3][right_size];
 }
 
-void suggest(suggestion *best, const char *name)
+void suggest(struct suggestion *best, const char *name)
 {
     size_t size = strlen(best->typed);
     if (size > NAME_MAX_SIZE || strlen(name) > NAME_MAX_SIZE || size == 0)

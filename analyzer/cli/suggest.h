@@ -6,14 +6,14 @@
 #include <stddef.h>
 
 /** The best match for a mistyped name so far: zeros at first, but for `typed`. */
-typedef struct suggestion {
+struct suggestion {
     const char *typed;
     /** NULL while nothing is near enough. */
     const char *name;
     size_t distance;
-} suggestion;
+};
 
 /** Offers a name, which must stay valid: it is taken if it is nearer than those before. */
-void suggest(suggestion *best, const char *name);
+void suggest(struct suggestion *best, const char *name);
 
 #endif

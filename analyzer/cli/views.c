@@ -18,14 +18,14 @@ const struct option filter_options[] = {{"include", required_argument, NULL, OPT
                                         {"exclude", required_argument, NULL, OPTION_EXCLUDE},
                                         {NULL, 0, NULL, 0}};
 
-void views_init(view_options *options)
+void views_init(struct view_options *options)
 {
-    *options = (view_options){.limit = LIMIT};
+    *options = (struct view_options){.limit = LIMIT};
 }
 
-static bool take_key(const char *name, view_key *key)
+static bool take_key(const char *name, enum view_key *key)
 {
-    for (view_key i = VIEW_BY_STACK; i <= VIEW_BY_HEAP; i++) {
+    for (enum view_key i = VIEW_BY_STACK; i <= VIEW_BY_HEAP; i++) {
         if (strcmp(view_key_name(i), name) == 0) {
             *key = i;
             return true;
@@ -34,7 +34,7 @@ static bool take_key(const char *name, view_key *key)
     return false;
 }
 
-static bool take_shape(const char *name, view_shape *shape)
+static bool take_shape(const char *name, enum view_shape *shape)
 {
     if (strcmp(name, "top-down") == 0)
         *shape = VIEW_TOP_DOWN;
@@ -45,15 +45,15 @@ static bool take_shape(const char *name, view_shape *shape)
     return true;
 }
 
-static bool take_pattern(const char *text, view_patterns *patterns)
+static bool take_pattern(const char *text, struct view_patterns *patterns)
 {
     if (!*text || patterns->count == VIEW_PATTERNS)
         return false;
-    patterns->items[patterns->count++] = (ttd_string){text, strlen(text)};
+    patterns->items[patterns->count++] = (struct ttd_string){text, strlen(text)};
     return true;
 }
 
-bool views_take(view_options *options, int option, const char *argument)
+bool views_take(struct view_options *options, int option, const char *argument)
 {
     uint64_t limit;
     switch (option) {
@@ -77,7 +77,7 @@ bool views_take(view_options *options, int option, const char *argument)
     }
 }
 
-const char *views_check(view_options *options, const report_format *format)
+const char *views_check(struct view_options *options, const struct report_format *format)
 {
     if (format->needs_tree && options->shape == VIEW_FLAT)
         options->shape = VIEW_TOP_DOWN;

@@ -26,13 +26,13 @@ enum {
 extern const struct option views_options[];
 extern const struct option filter_options[];
 
-void views_init(view_options *options);
+void views_init(struct view_options *options);
 
 /** Takes one of the options; false if its argument is invalid. */
-bool views_take(view_options *options, int option, const char *argument);
+bool views_take(struct view_options *options, int option, const char *argument);
 
 /** What is wrong with the options together, or NULL. Chooses a tree for a format that needs one. */
-const char *views_check(view_options *options, const report_format *format);
+const char *views_check(struct view_options *options, const struct report_format *format);
 
 /** For help texts: of groups, trees and filters; and of all. */
 #define VIEWS_GROUPS_HELP                                                                          \

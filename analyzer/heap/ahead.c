@@ -20,7 +20,7 @@ uint32_t heap_ahead_batches(void)
     return has_processor ? HEAP_AHEAD_BATCHES : 1;
 }
 
-void heap_ahead_init(heap_ahead *ahead, ttd_reader *reader)
+void heap_ahead_init(struct heap_ahead *ahead, struct ttd_reader *reader)
 {
     memset(ahead, 0, sizeof *ahead);
     ahead->reader = reader;
@@ -29,7 +29,7 @@ void heap_ahead_init(heap_ahead *ahead, ttd_reader *reader)
     pthread_cond_init(&ahead->emptied, NULL);
 }
 
-void heap_ahead_free(heap_ahead *ahead)
+void heap_ahead_free(struct heap_ahead *ahead)
 {
     if (!ahead->reader)
         return;
@@ -41,20 +41,20 @@ void heap_ahead_free(heap_ahead *ahead)
     ahead->reader = NULL;
 }
 
-static ttd_batch *slot_of(const heap_ahead *ahead, uint64_t number)
+static struct ttd_batch *slot_of(const struct heap_ahead *ahead, uint64_t number)
 {
     return &ahead->slots[number % SLOTS];
 }
 
 /* How many slots are filled. The other side's count may have moved on since. */
-static uint64_t count_filled(const heap_ahead *ahead)
+static uint64_t count_filled(const struct heap_ahead *ahead)
 {
     uint64_t tail = atomic_load(&ahead->tail);
     return atomic_load(&ahead->head) - tail;
 }
 
 /* Wakes the other side, if it waits; it looks at the counts after it has said so. */
-static void wake(heap_ahead *ahead, const _Atomic bool *waits, pthread_cond_t *condition)
+static void wake(struct heap_ahead *ahead, const _Atomic bool *waits, pthread_cond_t *condition)
 {
     if (!atomic_load(waits))
         return;
@@ -66,7 +66,7 @@ static void wake(heap_ahead *ahead, const _Atomic bool *waits, pthread_cond_t *c
 /* ---- The thread ---- */
 
 /* Waits until at most so many slots are filled, or the thread is to stop. */
-static void wait_for_room(heap_ahead *ahead, uint64_t tolerated)
+static void wait_for_room(struct heap_ahead *ahead, uint64_t tolerated)
 {
     pthread_mutex_lock(&ahead->mutex);
     atomic_store(&ahead->thread_waits, true);
@@ -81,7 +81,7 @@ static void wait_for_room(heap_ahead *ahead, uint64_t tolerated)
  * the reader is called again. Otherwise one slot stays empty: its batch is decoded to where the
  * oldest of SLOTS batches was. False when the thread is to stop.
  */
-static bool hand_over(heap_ahead *ahead, bool is_fleeting)
+static bool hand_over(struct heap_ahead *ahead, bool is_fleeting)
 {
     uint64_t tolerated = is_fleeting ? 0 : SLOTS - 1;
     atomic_fetch_add(&ahead->head, 1);
@@ -95,11 +95,11 @@ static bool hand_over(heap_ahead *ahead, bool is_fleeting)
 
 static void *read_ahead(void *argument)
 {
-    heap_ahead *ahead = argument;
-    ttd_status status = TTD_OK;
+    struct heap_ahead *ahead = argument;
+    enum ttd_status status = TTD_OK;
     bool go_on = true;
     while (go_on) {
-        ttd_batch *slot = slot_of(ahead, ahead->head);
+        struct ttd_batch *slot = slot_of(ahead, ahead->head);
         status = ttd_reader_next(ahead->reader, slot, &ahead->error);
         if (status != TTD_OK)
             break;
@@ -116,7 +116,7 @@ static void *read_ahead(void *argument)
 /* ---- The caller ---- */
 
 /* Starts the thread, if that is worth it and possible: it is not needed. */
-static void start(heap_ahead *ahead)
+static void start(struct heap_ahead *ahead)
 {
     if (ahead->passed < LONG_WAY)
         return;
@@ -129,7 +129,7 @@ static void start(heap_ahead *ahead)
         ahead->slots && pthread_create(&ahead->thread, NULL, read_ahead, ahead) == 0;
 }
 
-void heap_ahead_pause(heap_ahead *ahead)
+void heap_ahead_pause(struct heap_ahead *ahead)
 {
     if (!ahead->is_running)
         return;
@@ -142,7 +142,7 @@ void heap_ahead_pause(heap_ahead *ahead)
     atomic_store(&ahead->stop, false);
 }
 
-void heap_ahead_forget(heap_ahead *ahead)
+void heap_ahead_forget(struct heap_ahead *ahead)
 {
     heap_ahead_pause(ahead);
     ahead->head = ahead->tail = ahead->passed = 0;
@@ -150,7 +150,7 @@ void heap_ahead_forget(heap_ahead *ahead)
 }
 
 /* Waits for a slot to be filled, or for the thread's end. */
-static void wait_for_slot(heap_ahead *ahead)
+static void wait_for_slot(struct heap_ahead *ahead)
 {
     pthread_mutex_lock(&ahead->mutex);
     atomic_store(&ahead->caller_waits, true);
@@ -161,7 +161,7 @@ static void wait_for_slot(heap_ahead *ahead)
 }
 
 /* Gives back the slot that was used, and takes the next; NULL when there is none. */
-static const ttd_batch *take_slot(heap_ahead *ahead)
+static const struct ttd_batch *take_slot(struct heap_ahead *ahead)
 {
     atomic_fetch_add(&ahead->tail, ahead->holds);
     uint64_t filled = count_filled(ahead);
@@ -173,11 +173,12 @@ static const ttd_batch *take_slot(heap_ahead *ahead)
     return ahead->holds ? slot_of(ahead, ahead->tail) : NULL;
 }
 
-ttd_status heap_ahead_next(heap_ahead *ahead, ttd_batch *batch, ttd_error *error)
+enum ttd_status heap_ahead_next(struct heap_ahead *ahead, struct ttd_batch *batch,
+                                struct ttd_error *error)
 {
     if (!ahead->is_running && !ahead->holds && ahead->head == ahead->tail && !ahead->has_ended)
         start(ahead);
-    const ttd_batch *slot = take_slot(ahead);
+    const struct ttd_batch *slot = take_slot(ahead);
     if (slot) {
         *batch = *slot;
         return TTD_OK;

@@ -21,12 +21,12 @@
 uint32_t heap_ahead_batches(void);
 
 /** See heap_ahead_init(). Used by one thread, the caller's; it must not be moved or copied. */
-typedef struct heap_ahead {
-    ttd_reader *reader;
+struct heap_ahead {
+    struct ttd_reader *reader;
     /** Batches that the caller read itself, since a thread was last worth trying. */
     uint64_t passed;
     /** A ring; NULL before it is worth it. The thread fills it, the caller empties it. */
-    ttd_batch *slots;
+    struct ttd_batch *slots;
     bool is_running;
     pthread_t thread;
     /** The caller uses the slot that is next to be emptied. */
@@ -45,19 +45,19 @@ typedef struct heap_ahead {
     /* What follows is under the mutex while the thread runs. */
     /** Why the thread ended by itself: what the reader returned after the last slot. */
     bool has_ended;
-    ttd_status status;
-    ttd_error error;
-} heap_ahead;
+    enum ttd_status status;
+    struct ttd_error error;
+};
 
 /**
  * @param reader  used, but not owned: nobody else may call it before heap_ahead_pause(). With fewer
  *                event_batches than HEAP_AHEAD_BATCHES it is not read ahead
  * @param ahead   release with heap_ahead_free()
  */
-void heap_ahead_init(heap_ahead *ahead, ttd_reader *reader);
+void heap_ahead_init(struct heap_ahead *ahead, struct ttd_reader *reader);
 
 /** Ends the thread, and releases everything; one of zeros is allowed. */
-void heap_ahead_free(heap_ahead *ahead);
+void heap_ahead_free(struct heap_ahead *ahead);
 
 /**
  * The next batch, as ttd_reader_next() gives it: valid until the next call. Where there is no
@@ -65,15 +65,16 @@ void heap_ahead_free(heap_ahead *ahead);
  *
  * @param error  set on failure; not NULL
  */
-ttd_status heap_ahead_next(heap_ahead *ahead, ttd_batch *batch, ttd_error *error);
+enum ttd_status heap_ahead_next(struct heap_ahead *ahead, struct ttd_batch *batch,
+                                struct ttd_error *error);
 
 /**
  * Ends the thread: until the next batch is asked for, nobody uses the reader. What was read ahead
  * is kept, so the reader may be asked for facts, but must not go on: see heap_ahead_forget().
  */
-void heap_ahead_pause(heap_ahead *ahead);
+void heap_ahead_pause(struct heap_ahead *ahead);
 
 /** Pauses, and forgets what was read ahead: the reader goes somewhere else. */
-void heap_ahead_forget(heap_ahead *ahead);
+void heap_ahead_forget(struct heap_ahead *ahead);
 
 #endif

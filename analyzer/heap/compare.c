@@ -5,17 +5,17 @@
 
 #include "base/grow.h"
 
-void heap_comparison_init(heap_comparison *comparison)
+void heap_comparison_init(struct heap_comparison *comparison)
 {
-    *comparison = (heap_comparison){.items = NULL};
+    *comparison = (struct heap_comparison){.items = NULL};
     map_init(&comparison->by_key);
 }
 
-void heap_comparison_free(heap_comparison *comparison)
+void heap_comparison_free(struct heap_comparison *comparison)
 {
     free(comparison->items);
     map_free(&comparison->by_key);
-    *comparison = (heap_comparison){.items = NULL};
+    *comparison = (struct heap_comparison){.items = NULL};
 }
 
 static uint64_t distance(const uint64_t sides[HEAP_SIDES])
@@ -24,29 +24,30 @@ static uint64_t distance(const uint64_t sides[HEAP_SIDES])
                                              : sides[HEAP_NEW] - sides[HEAP_OLD];
 }
 
-static ttd_status change_of(heap_comparison *comparison, uint64_t key_high, uint64_t key_low,
-                            heap_change **change)
+static enum ttd_status change_of(struct heap_comparison *comparison, uint64_t key_high,
+                                 uint64_t key_low, struct heap_change **change)
 {
     uint32_t index = map_get(&comparison->by_key, key_high, key_low);
     if (index == MAP_NONE) {
-        ttd_status status = grow_array((void **)&comparison->items, &comparison->capacity,
-                                       comparison->count + 1, sizeof *comparison->items);
+        enum ttd_status status = grow_array((void **)&comparison->items, &comparison->capacity,
+                                            comparison->count + 1, sizeof *comparison->items);
         index = (uint32_t)comparison->count;
         if (status == TTD_OK)
             status = map_set(&comparison->by_key, key_high, key_low, index);
         if (status != TTD_OK)
             return status;
-        comparison->items[comparison->count++] = (heap_change){.blocks = {0, 0}};
+        comparison->items[comparison->count++] = (struct heap_change){.blocks = {0, 0}};
     }
     *change = &comparison->items[index];
     return TTD_OK;
 }
 
-ttd_status heap_comparison_add(heap_comparison *comparison, heap_side side, uint64_t key_high,
-                               uint64_t key_low, const heap_group *group)
+enum ttd_status heap_comparison_add(struct heap_comparison *comparison, enum heap_side side,
+                                    uint64_t key_high, uint64_t key_low,
+                                    const struct heap_group *group)
 {
-    heap_change *change;
-    ttd_status status = change_of(comparison, key_high, key_low, &change);
+    struct heap_change *change;
+    enum ttd_status status = change_of(comparison, key_high, key_low, &change);
     if (status != TTD_OK)
         return status;
     if (!change->blocks[side])
@@ -58,7 +59,7 @@ ttd_status heap_comparison_add(heap_comparison *comparison, heap_side side, uint
     return TTD_OK;
 }
 
-heap_change_kind heap_change_kind_of(const heap_change *change)
+enum heap_change_kind heap_change_kind_of(const struct heap_change *change)
 {
     if (!change->blocks[HEAP_OLD])
         return HEAP_CHANGE_ADDED;
@@ -73,8 +74,8 @@ heap_change_kind heap_change_kind_of(const heap_change *change)
 /* Keys differ on one side at least, so that the order depends on nothing else. */
 static int compare(const void *a, const void *b)
 {
-    const heap_change *x = a;
-    const heap_change *y = b;
+    const struct heap_change *x = a;
+    const struct heap_change *y = b;
     if (distance(x->bytes) != distance(y->bytes))
         return distance(x->bytes) > distance(y->bytes) ? -1 : 1;
     if (distance(x->blocks) != distance(y->blocks))
@@ -85,7 +86,7 @@ static int compare(const void *a, const void *b)
     return order ? order : heap_key_compare(x->keys[HEAP_OLD], y->keys[HEAP_OLD]);
 }
 
-void heap_comparison_sort(heap_comparison *comparison)
+void heap_comparison_sort(struct heap_comparison *comparison)
 {
     if (comparison->count)
         qsort(comparison->items, comparison->count, sizeof *comparison->items, compare);

@@ -5,57 +5,58 @@
 
 #include "base/grow.h"
 
-void heap_conditions_init(heap_conditions *all)
+void heap_conditions_init(struct heap_conditions *all)
 {
-    *all = (heap_conditions){0};
+    *all = (struct heap_conditions){0};
     map_init(&all->by_heap);
     map_init(&all->by_thread);
 }
 
-void heap_conditions_free(heap_conditions *all)
+void heap_conditions_free(struct heap_conditions *all)
 {
     free(all->items);
     free(all->holds);
     map_free(&all->by_heap);
     map_free(&all->by_thread);
-    *all = (heap_conditions){0};
+    *all = (struct heap_conditions){0};
 }
 
-static heap_condition *find(const heap_conditions *all, ttd_id heap)
+static struct heap_condition *find(const struct heap_conditions *all, ttd_id heap)
 {
     uint32_t index = all->count ? map_get(&all->by_heap, heap, 0) : MAP_NONE;
     return index == MAP_NONE ? NULL : &all->items[index];
 }
 
-const heap_condition *heap_conditions_of(const heap_conditions *all, ttd_id heap)
+const struct heap_condition *heap_conditions_of(const struct heap_conditions *all, ttd_id heap)
 {
     return find(all, heap);
 }
 
-static ttd_status obtain(heap_conditions *all, ttd_id heap, heap_condition **condition)
+static enum ttd_status obtain(struct heap_conditions *all, ttd_id heap,
+                              struct heap_condition **condition)
 {
     *condition = find(all, heap);
     if (*condition)
         return TTD_OK;
-    ttd_status status =
+    enum ttd_status status =
         grow_array((void **)&all->items, &all->capacity, all->count + 1, sizeof *all->items);
     if (status == TTD_OK)
         status = map_set(&all->by_heap, heap, 0, (uint32_t)all->count);
     if (status != TTD_OK)
         return status;
     *condition = &all->items[all->count++];
-    **condition = (heap_condition){.heap = heap,
-                                   .destroyed = heap_place_none(),
-                                   .read_only = heap_place_none(),
-                                   .first_hold = HEAP_NO_HOLD,
-                                   .last_hold = HEAP_NO_HOLD};
+    **condition = (struct heap_condition){.heap = heap,
+                                          .destroyed = heap_place_none(),
+                                          .read_only = heap_place_none(),
+                                          .first_hold = HEAP_NO_HOLD,
+                                          .last_hold = HEAP_NO_HOLD};
     return TTD_OK;
 }
 
-ttd_status heap_conditions_change(heap_conditions *all, const ttd_event *event)
+enum ttd_status heap_conditions_change(struct heap_conditions *all, const struct ttd_event *event)
 {
-    heap_condition *condition;
-    ttd_status status = obtain(all, event->heap, &condition);
+    struct heap_condition *condition;
+    enum ttd_status status = obtain(all, event->heap, &condition);
     if (status != TTD_OK)
         return status;
     if (event->action == TTD_ACTION_PROTECT) {
@@ -71,24 +72,26 @@ ttd_status heap_conditions_change(heap_conditions *all, const ttd_event *event)
     return TTD_OK;
 }
 
-bool heap_hold_is_active(const heap_conditions *all, const heap_hold *hold)
+bool heap_hold_is_active(const struct heap_conditions *all, const struct heap_hold *hold)
 {
-    const heap_condition *condition = find(all, hold->heap);
+    const struct heap_condition *condition = find(all, hold->heap);
     return hold->depth && hold->life == (condition ? condition->life : 0);
 }
 
 /* Where the link to what comes after a hold is, and to what comes before one. */
-static uint32_t *link_after(heap_conditions *all, heap_condition *condition, uint32_t hold)
+static uint32_t *link_after(struct heap_conditions *all, struct heap_condition *condition,
+                            uint32_t hold)
 {
     return hold == HEAP_NO_HOLD ? &condition->first_hold : &all->holds[hold].after;
 }
 
-static uint32_t *link_before(heap_conditions *all, heap_condition *condition, uint32_t hold)
+static uint32_t *link_before(struct heap_conditions *all, struct heap_condition *condition,
+                             uint32_t hold)
 {
     return hold == HEAP_NO_HOLD ? &condition->last_hold : &all->holds[hold].before;
 }
 
-static void append(heap_conditions *all, heap_condition *condition, uint32_t index)
+static void append(struct heap_conditions *all, struct heap_condition *condition, uint32_t index)
 {
     all->holds[index].before = condition->last_hold;
     all->holds[index].after = HEAP_NO_HOLD;
@@ -96,41 +99,42 @@ static void append(heap_conditions *all, heap_condition *condition, uint32_t ind
     condition->last_hold = index;
 }
 
-static void take_out(heap_conditions *all, heap_condition *condition, uint32_t index)
+static void take_out(struct heap_conditions *all, struct heap_condition *condition, uint32_t index)
 {
-    const heap_hold *hold = &all->holds[index];
+    const struct heap_hold *hold = &all->holds[index];
     *link_after(all, condition, hold->before) = hold->after;
     *link_before(all, condition, hold->after) = hold->before;
 }
 
 /* The thread's hold of the heap, perhaps not active. */
-static ttd_status obtain_hold(heap_conditions *all, const ttd_event *event, uint32_t *index)
+static enum ttd_status obtain_hold(struct heap_conditions *all, const struct ttd_event *event,
+                                   uint32_t *index)
 {
     *index = map_get(&all->by_thread, event->heap, event->thread);
     if (*index != MAP_NONE)
         return TTD_OK;
-    ttd_status status = grow_array((void **)&all->holds, &all->hold_capacity, all->hold_count + 1,
-                                   sizeof *all->holds);
+    enum ttd_status status = grow_array((void **)&all->holds, &all->hold_capacity,
+                                        all->hold_count + 1, sizeof *all->holds);
     *index = (uint32_t)all->hold_count;
     if (status == TTD_OK)
         status = map_set(&all->by_thread, event->heap, event->thread, *index);
     if (status == TTD_OK)
-        all->holds[all->hold_count++] = (heap_hold){.heap = event->heap};
+        all->holds[all->hold_count++] = (struct heap_hold){.heap = event->heap};
     return status;
 }
 
-ttd_status heap_conditions_lock(heap_conditions *all, const ttd_event *event)
+enum ttd_status heap_conditions_lock(struct heap_conditions *all, const struct ttd_event *event)
 {
-    heap_condition *condition;
+    struct heap_condition *condition;
     uint32_t index;
-    ttd_status status = obtain(all, event->heap, &condition);
+    enum ttd_status status = obtain(all, event->heap, &condition);
     if (status == TTD_OK)
         status = obtain_hold(all, event, &index);
     if (status != TTD_OK)
         return status;
-    heap_hold *hold = &all->holds[index];
+    struct heap_hold *hold = &all->holds[index];
     if (!heap_hold_is_active(all, hold)) {
-        *hold = (heap_hold){
+        *hold = (struct heap_hold){
             .heap = event->heap, .life = condition->life, .locked = heap_place_of_event(event)};
         append(all, condition, index);
     }
@@ -138,7 +142,7 @@ ttd_status heap_conditions_lock(heap_conditions *all, const ttd_event *event)
     return TTD_OK;
 }
 
-bool heap_conditions_unlock(heap_conditions *all, const ttd_event *event)
+bool heap_conditions_unlock(struct heap_conditions *all, const struct ttd_event *event)
 {
     uint32_t index = map_get(&all->by_thread, event->heap, event->thread);
     if (index == MAP_NONE || !heap_hold_is_active(all, &all->holds[index]))
@@ -148,9 +152,9 @@ bool heap_conditions_unlock(heap_conditions *all, const ttd_event *event)
     return true;
 }
 
-const heap_hold *heap_conditions_held(const heap_conditions *all, ttd_id heap)
+const struct heap_hold *heap_conditions_held(const struct heap_conditions *all, ttd_id heap)
 {
-    const heap_condition *condition = find(all, heap);
+    const struct heap_condition *condition = find(all, heap);
     if (!condition || condition->first_hold == HEAP_NO_HOLD)
         return NULL;
     return &all->holds[condition->first_hold];

@@ -5,61 +5,61 @@
 
 #include "heap/place.h"
 
-typedef struct heap_condition {
+struct heap_condition {
     ttd_id heap;
-    heap_place destroyed;
-    heap_place read_only;
+    struct heap_place destroyed;
+    struct heap_place read_only;
     /** Counts the heap's lives: locks of an earlier one are void. */
     uint64_t life;
     /** Locks of this life that are held, the oldest first: indices of holds, or HEAP_NO_HOLD. */
     uint32_t first_hold;
     uint32_t last_hold;
-} heap_condition;
+};
 
 #define HEAP_NO_HOLD UINT32_MAX
 
 /** Locks of a heap that a thread holds. */
-typedef struct heap_hold {
+struct heap_hold {
     ttd_id heap;
     uint64_t life;
     uint64_t depth;
     /** The outermost Lock. */
-    heap_place locked;
+    struct heap_place locked;
     /** Beside it in the list of its heap, while it is active. */
     uint32_t before;
     uint32_t after;
-} heap_hold;
+};
 
-typedef struct heap_conditions {
-    heap_condition *items;
+struct heap_conditions {
+    struct heap_condition *items;
     size_t count;
     size_t capacity;
-    hash_map by_heap;
-    heap_hold *holds;
+    struct hash_map by_heap;
+    struct heap_hold *holds;
     size_t hold_count;
     size_t hold_capacity;
-    hash_map by_thread;
-} heap_conditions;
+    struct hash_map by_thread;
+};
 
-void heap_conditions_init(heap_conditions *all);
-void heap_conditions_free(heap_conditions *all);
+void heap_conditions_init(struct heap_conditions *all);
+void heap_conditions_free(struct heap_conditions *all);
 
 /** The condition of a heap, or NULL if nothing is known of it. Valid until the next change. */
-const heap_condition *heap_conditions_of(const heap_conditions *all, ttd_id heap);
+const struct heap_condition *heap_conditions_of(const struct heap_conditions *all, ttd_id heap);
 
 /** Takes note of a successful Create, Destroy or Protect. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status heap_conditions_change(heap_conditions *all, const ttd_event *event);
+enum ttd_status heap_conditions_change(struct heap_conditions *all, const struct ttd_event *event);
 
 /** Takes note of a successful Lock. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status heap_conditions_lock(heap_conditions *all, const ttd_event *event);
+enum ttd_status heap_conditions_lock(struct heap_conditions *all, const struct ttd_event *event);
 
 /** Takes note of an Unlock; false if the thread holds no lock of the heap. */
-bool heap_conditions_unlock(heap_conditions *all, const ttd_event *event);
+bool heap_conditions_unlock(struct heap_conditions *all, const struct ttd_event *event);
 
 /** The oldest lock of the heap that any thread holds, or NULL. */
-const heap_hold *heap_conditions_held(const heap_conditions *all, ttd_id heap);
+const struct heap_hold *heap_conditions_held(const struct heap_conditions *all, ttd_id heap);
 
 /** Whether a hold is of the heap's present life and not yet undone. */
-bool heap_hold_is_active(const heap_conditions *all, const heap_hold *hold);
+bool heap_hold_is_active(const struct heap_conditions *all, const struct heap_hold *hold);
 
 #endif

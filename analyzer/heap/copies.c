@@ -5,20 +5,20 @@
 
 #include "base/grow.h"
 
-void heap_copies_free(heap_copies *copies)
+void heap_copies_free(struct heap_copies *copies)
 {
     free(copies->blocks);
     free(copies->records);
-    *copies = (heap_copies){.count = 0};
+    *copies = (struct heap_copies){.count = 0};
 }
 
-ttd_status heap_copies_grow(heap_copies *copies)
+enum ttd_status heap_copies_grow(struct heap_copies *copies)
 {
     /* Only when both have more room is there more. */
     size_t for_blocks = copies->capacity;
     size_t for_records = copies->capacity;
-    ttd_status status = grow_array((void **)&copies->blocks, &for_blocks, copies->count + 1,
-                                   sizeof *copies->blocks);
+    enum ttd_status status = grow_array((void **)&copies->blocks, &for_blocks, copies->count + 1,
+                                        sizeof *copies->blocks);
     if (status == TTD_OK)
         status = grow_array((void **)&copies->records, &for_records, copies->count + 1,
                             sizeof *copies->records);

@@ -6,24 +6,24 @@
 #include "heap/live.h"
 
 /** All zero when empty. */
-typedef struct heap_copies {
-    heap_block *blocks;
+struct heap_copies {
+    struct heap_block *blocks;
     /** Of each, the index of its record in heap_live.blocks. */
     uint32_t *records;
     size_t count;
     size_t capacity;
-} heap_copies;
+};
 
-void heap_copies_free(heap_copies *copies);
+void heap_copies_free(struct heap_copies *copies);
 
 /** Makes room for one more. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status heap_copies_grow(heap_copies *copies);
+enum ttd_status heap_copies_grow(struct heap_copies *copies);
 
 /** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-static inline ttd_status heap_copies_add(heap_copies *copies, const heap_block *block,
-                                         uint32_t record)
+static inline enum ttd_status heap_copies_add(struct heap_copies *copies,
+                                              const struct heap_block *block, uint32_t record)
 {
-    ttd_status status = copies->count < copies->capacity ? TTD_OK : heap_copies_grow(copies);
+    enum ttd_status status = copies->count < copies->capacity ? TTD_OK : heap_copies_grow(copies);
     if (status != TTD_OK)
         return status;
     copies->blocks[copies->count] = *block;

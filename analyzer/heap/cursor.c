@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/cursor.h"
 
-ttd_status heap_cursor_init(heap_cursor *cursor, ttd_reader *reader, uint32_t kinds,
-                            const heap_keyframes *keyframes, const heap_observer *observer,
-                            const heap_batch_hook *hook)
+enum ttd_status heap_cursor_init(struct heap_cursor *cursor, struct ttd_reader *reader,
+                                 uint32_t kinds, const struct heap_keyframes *keyframes,
+                                 const struct heap_observer *observer,
+                                 const struct heap_batch_hook *hook)
 {
-    *cursor = (heap_cursor){.reader = reader, .kinds = kinds, .keyframes = keyframes};
+    *cursor = (struct heap_cursor){.reader = reader, .kinds = kinds, .keyframes = keyframes};
     if (hook)
         cursor->hook = *hook;
     heap_ahead_init(&cursor->ahead, reader);
-    ttd_status status = heap_replay_init(&cursor->replay, observer);
+    enum ttd_status status = heap_replay_init(&cursor->replay, observer);
     return status == TTD_OK ? ttd_reader_rewind_checked(reader, kinds) : status;
 }
 
-void heap_cursor_free(heap_cursor *cursor)
+void heap_cursor_free(struct heap_cursor *cursor)
 {
     heap_ahead_free(&cursor->ahead);
     heap_replay_free(&cursor->replay);
 }
 
 /* What came from a keyframe is of no use any more. */
-static void forget_state(heap_cursor *cursor)
+static void forget_state(struct heap_cursor *cursor)
 {
     cursor->summary = NULL;
     if (cursor->sums)
@@ -30,15 +31,15 @@ static void forget_state(heap_cursor *cursor)
     cursor->at_end = false;
 }
 
-static ttd_status start_over(heap_cursor *cursor)
+static enum ttd_status start_over(struct heap_cursor *cursor)
 {
     forget_state(cursor);
-    ttd_status status = heap_replay_reset(&cursor->replay);
+    enum ttd_status status = heap_replay_reset(&cursor->replay);
     return status == TTD_OK ? ttd_reader_rewind_checked(cursor->reader, cursor->kinds) : status;
 }
 
 /* Whether a batch can be the next after a keyframe. */
-static bool may_follow(const ttd_batch *batch, const heap_keyframe *keyframe)
+static bool may_follow(const struct ttd_batch *batch, const struct heap_keyframe *keyframe)
 {
     if (batch->kind == TTD_KIND_LOSSES)
         return !batch->made_up;
@@ -47,7 +48,7 @@ static bool may_follow(const ttd_batch *batch, const heap_keyframe *keyframe)
             ttd_position_compare(ttd_event_position(&batch->u.events[0]), keyframe->position) >= 0);
 }
 
-static ttd_status call_hook(heap_cursor *cursor, const ttd_batch *batch)
+static enum ttd_status call_hook(struct heap_cursor *cursor, const struct ttd_batch *batch)
 {
     if (cursor->hook.batch)
         cursor->hook_status = cursor->hook.batch(cursor->hook.context, batch);
@@ -56,11 +57,12 @@ static ttd_status call_hook(heap_cursor *cursor, const ttd_batch *batch)
 
 /* Reads until there are events, or the end. `from`: the keyframe that they must fit, or NULL; a
  * batch that does not is seen by nobody. */
-static ttd_status refill(heap_cursor *cursor, const heap_keyframe *from, ttd_error *error)
+static enum ttd_status refill(struct heap_cursor *cursor, const struct heap_keyframe *from,
+                              struct ttd_error *error)
 {
     while (!cursor->batch.count && !cursor->at_end) {
-        ttd_batch batch;
-        ttd_status status = heap_ahead_next(&cursor->ahead, &batch, error);
+        struct ttd_batch batch;
+        enum ttd_status status = heap_ahead_next(&cursor->ahead, &batch, error);
         if (status != TTD_END && heap_is_over(status)) {
             cursor->truncated = true;
             cursor->error = *error;
@@ -82,22 +84,23 @@ static ttd_status refill(heap_cursor *cursor, const heap_keyframe *from, ttd_err
 }
 
 /* The keyframe from which `target` is nearer than from where the cursor is; NULL if none is. */
-static const heap_keyframe *find_keyframe(const heap_cursor *cursor, ttd_position target,
-                                          bool goes_back)
+static const struct heap_keyframe *find_keyframe(const struct heap_cursor *cursor,
+                                                 struct ttd_position target, bool goes_back)
 {
     if (!cursor->keyframes)
         return NULL;
-    const heap_keyframe *keyframe =
+    const struct heap_keyframe *keyframe =
         heap_keyframes_before(cursor->keyframes, target, cursor->sums != NULL);
     uint64_t replayed = goes_back ? 0 : cursor->replay.counts.events;
     /* To read a block takes about as long as to replay an event. */
     return keyframe && keyframe->counts.events > replayed + keyframe->blocks ? keyframe : NULL;
 }
 
-static ttd_status jump(heap_cursor *cursor, const heap_keyframe *keyframe, ttd_error *error)
+static enum ttd_status jump(struct heap_cursor *cursor, const struct heap_keyframe *keyframe,
+                            struct ttd_error *error)
 {
     forget_state(cursor);
-    ttd_status status =
+    enum ttd_status status =
         heap_keyframes_restore(cursor->keyframes, keyframe, &cursor->replay, cursor->sums);
     cursor->summary = keyframe->is_summary ? keyframe : NULL;
     if (status == TTD_OK)
@@ -110,14 +113,15 @@ static ttd_status jump(heap_cursor *cursor, const heap_keyframe *keyframe, ttd_e
 }
 
 /* Brings the cursor to a place from which `target` is reached by going on. */
-static ttd_status approach(heap_cursor *cursor, ttd_position target, ttd_error *error)
+static enum ttd_status approach(struct heap_cursor *cursor, struct ttd_position target,
+                                struct ttd_error *error)
 {
     bool goes_back = ttd_position_compare(target, cursor->target) < 0 ||
                      (cursor->summary && ttd_position_compare(target, cursor->summary->end) >= 0);
-    const heap_keyframe *keyframe = find_keyframe(cursor, target, goes_back);
+    const struct heap_keyframe *keyframe = find_keyframe(cursor, target, goes_back);
     if (!keyframe)
         return goes_back ? start_over(cursor) : TTD_OK;
-    ttd_status status = jump(cursor, keyframe, error);
+    enum ttd_status status = jump(cursor, keyframe, error);
     if (status == TTD_OK || cursor->hook_status != TTD_OK)
         return status;
     /* The index is no good, or asks for more memory than there is: it is not needed either. */
@@ -126,15 +130,16 @@ static ttd_status approach(heap_cursor *cursor, ttd_position target, ttd_error *
 }
 
 /* Whether what was replayed since the summary is what cannot come in its time. */
-static bool is_refuted(const heap_cursor *cursor)
+static bool is_refuted(const struct heap_cursor *cursor)
 {
     return cursor->summary && cursor->replay.counts.actions[TTD_ACTION_DESTROY] !=
                                   cursor->summary->counts.actions[TTD_ACTION_DESTROY];
 }
 
-ttd_status heap_cursor_seek(heap_cursor *cursor, ttd_position target, ttd_error *error)
+enum ttd_status heap_cursor_seek(struct heap_cursor *cursor, struct ttd_position target,
+                                 struct ttd_error *error)
 {
-    ttd_status status = approach(cursor, target, error);
+    enum ttd_status status = approach(cursor, target, error);
     cursor->target = target;
     while (status == TTD_OK) {
         status = refill(cursor, NULL, error);

@@ -13,61 +13,61 @@
 #define HEAP_CURSOR_KINDS (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES))
 
 /** Whether a reading with this status came to the end of what can be read, if not of the trace. */
-static inline bool heap_is_over(ttd_status status)
+static inline bool heap_is_over(enum ttd_status status)
 {
     return status == TTD_END || status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_LIMIT;
 }
 
 /** The last position before another; 0:0 has none before it. */
-static inline ttd_position heap_position_before(ttd_position position)
+static inline struct ttd_position heap_position_before(struct ttd_position position)
 {
     if (position.steps)
-        return (ttd_position){position.sequence, position.steps - 1};
+        return (struct ttd_position){position.sequence, position.steps - 1};
     if (position.sequence)
-        return (ttd_position){position.sequence - 1, UINT64_MAX};
+        return (struct ttd_position){position.sequence - 1, UINT64_MAX};
     return position;
 }
 
 /** Tells by the names of a stack what a trace itself does not list. */
-typedef struct heap_stack_judge {
+struct heap_stack_judge {
     void *context;
     /** Whether the runtimes keep all blocks of a stack; NULL if nobody can tell, or they keep none.
      * May be asked for the same stack again and again. */
     bool (*keeps)(void *context, ttd_id stack);
-} heap_stack_judge;
+};
 
 /** Sees every batch that the cursor reads, events before they are applied. */
-typedef struct heap_batch_hook {
+struct heap_batch_hook {
     void *context;
     /** Anything but TTD_OK ends the replay with that status. */
-    ttd_status (*batch)(void *context, const ttd_batch *batch);
-    heap_stack_judge judge;
-} heap_batch_hook;
+    enum ttd_status (*batch)(void *context, const struct ttd_batch *batch);
+    struct heap_stack_judge judge;
+};
 
-typedef struct heap_cursor {
-    ttd_reader *reader;
-    heap_ahead ahead;
+struct heap_cursor {
+    struct ttd_reader *reader;
+    struct heap_ahead ahead;
     uint32_t kinds;
     /** NULL for none, or when they proved to be wrong. */
-    const heap_keyframes *keyframes;
-    heap_replay replay;
+    const struct heap_keyframes *keyframes;
+    struct heap_replay replay;
     /** May be set before the first move: where sums of live blocks may go that replay.live then
      * does not have. NULL: it shall have all. */
-    heap_tables *sums;
+    struct heap_tables *sums;
     /** The summary that they came from, or NULL. */
-    const heap_keyframe *summary;
-    heap_batch_hook hook;
+    const struct heap_keyframe *summary;
+    struct heap_batch_hook hook;
     /** What the hook returned last. */
-    ttd_status hook_status;
+    enum ttd_status hook_status;
     /** The events of a batch that are still to be applied. */
-    ttd_batch batch;
+    struct ttd_batch batch;
     /** Where the cursor was sent to last. */
-    ttd_position target;
+    struct ttd_position target;
     bool at_end;
     /** The trace ends within a chunk, or was not read to its end, as `error` says. */
     bool truncated;
-    ttd_error error;
-} heap_cursor;
+    struct ttd_error error;
+};
 
 /**
  * Starts at the beginning of the trace. As long as no keyframe is gone to, everything is checked on
@@ -81,10 +81,11 @@ typedef struct heap_cursor {
  * @param hook      copied; NULL for none
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
  */
-ttd_status heap_cursor_init(heap_cursor *cursor, ttd_reader *reader, uint32_t kinds,
-                            const heap_keyframes *keyframes, const heap_observer *observer,
-                            const heap_batch_hook *hook);
-void heap_cursor_free(heap_cursor *cursor);
+enum ttd_status heap_cursor_init(struct heap_cursor *cursor, struct ttd_reader *reader,
+                                 uint32_t kinds, const struct heap_keyframes *keyframes,
+                                 const struct heap_observer *observer,
+                                 const struct heap_batch_hook *hook);
+void heap_cursor_free(struct heap_cursor *cursor);
 
 /**
  * Goes to `target`: afterwards cursor->replay is the state at it, cursor->replay.position the
@@ -95,6 +96,7 @@ void heap_cursor_free(heap_cursor *cursor);
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_UNSUPPORTED, and what observer and
  *         hook return; TTD_ERROR_ARGUMENT if somebody else has used the reader meanwhile.
  */
-ttd_status heap_cursor_seek(heap_cursor *cursor, ttd_position target, ttd_error *error);
+enum ttd_status heap_cursor_seek(struct heap_cursor *cursor, struct ttd_position target,
+                                 struct ttd_error *error);
 
 #endif

@@ -3,44 +3,46 @@
 
 #include <string.h>
 
-typedef struct diff_finder {
-    heap_diff *diff;
-    ttd_position from;
+struct diff_finder {
+    struct heap_diff *diff;
+    struct ttd_position from;
     /** The replay is behind the range. */
     bool is_over;
-} diff_finder;
+};
 
-static bool is_inside(const diff_finder *finder, ttd_position position)
+static bool is_inside(const struct diff_finder *finder, struct ttd_position position)
 {
     return ttd_position_compare(position, finder->from) >= 0;
 }
 
-static ttd_status add(diff_finder *finder, const heap_block *block, bool is_freed)
+static enum ttd_status add(struct diff_finder *finder, const struct heap_block *block,
+                           bool is_freed)
 {
-    heap_quadrant quadrant = is_freed ? HEAP_AOFI : HEAP_AOFO;
+    enum heap_quadrant quadrant = is_freed ? HEAP_AOFI : HEAP_AOFO;
     if (is_inside(finder, block->allocated))
         quadrant = is_freed ? HEAP_AIFI : HEAP_AIFO;
     return heap_groups_add(&finder->diff->quadrants[quadrant], block);
 }
 
 /* A block is gone, for whatever reason. */
-static ttd_status see_effect(void *context, const heap_effect *effect)
+static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
-    diff_finder *finder = context;
+    struct diff_finder *finder = context;
     bool is_wanted = !finder->is_over && is_inside(finder, effect->position);
     return is_wanted ? add(finder, effect->block, true) : TTD_OK;
 }
 
-static ttd_status add_live(void *context, const heap_block *block)
+static enum ttd_status add_live(void *context, const struct heap_block *block)
 {
     return add(context, block, false);
 }
 
-static ttd_status collect(diff_finder *finder, heap_kept *kept, heap_live *live)
+static enum ttd_status collect(struct diff_finder *finder, struct heap_kept *kept,
+                               struct heap_live *live)
 {
     size_t cursor = 0;
-    const heap_block *block;
-    ttd_status status = TTD_OK;
+    const struct heap_block *block;
+    enum ttd_status status = TTD_OK;
     heap_live_sweep(live);
     while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
         status = heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block)
@@ -48,11 +50,12 @@ static ttd_status collect(diff_finder *finder, heap_kept *kept, heap_live *live)
     return status;
 }
 
-static ttd_status finish(diff_finder *finder, heap_kept *kept, heap_pass *pass, ttd_error *error)
+static enum ttd_status finish(struct diff_finder *finder, struct heap_kept *kept,
+                              struct heap_pass *pass, struct ttd_error *error)
 {
-    heap_replay *replay = &pass->cursor.replay;
-    heap_diff *diff = finder->diff;
-    ttd_status status = collect(finder, kept, &replay->live);
+    struct heap_replay *replay = &pass->cursor.replay;
+    struct heap_diff *diff = finder->diff;
+    enum ttd_status status = collect(finder, kept, &replay->live);
     if (status == TTD_OK)
         status = replay->observer_status;
     diff->outcome = heap_pass_outcome(pass);
@@ -64,24 +67,25 @@ static ttd_status finish(diff_finder *finder, heap_kept *kept, heap_pass *pass, 
     return status == TTD_OK ? heap_groups_sort(&diff->runtime.groups) : status;
 }
 
-ttd_status heap_diff_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position from,
-                          ttd_position last, heap_split split, const heap_batch_hook *hook,
-                          heap_diff *diff, ttd_error *error)
+enum ttd_status heap_diff_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
+                               struct ttd_position from, struct ttd_position last,
+                               enum heap_split split, const struct heap_batch_hook *hook,
+                               struct heap_diff *diff, struct ttd_error *error)
 {
     memset(diff, 0, sizeof *diff);
     for (size_t i = 0; i < HEAP_QUADRANTS; i++) {
         heap_groups_init(&diff->quadrants[i]);
         diff->quadrants[i].split = split;
     }
-    diff_finder finder = {.diff = diff, .from = from};
-    heap_observer observer = {.context = &finder,
-                              .effect = see_effect,
-                              .unwanted = HEAP_EFFECT_BIT(HEAP_ACQUIRED) |
-                                          HEAP_EFFECT_BIT(HEAP_DESTROYED) |
-                                          HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
-    heap_kept kept;
-    heap_pass pass = {.hook = NULL};
-    ttd_status status = heap_kept_read(&kept, reader, split, hook, &diff->runtime, error);
+    struct diff_finder finder = {.diff = diff, .from = from};
+    struct heap_observer observer = {.context = &finder,
+                                     .effect = see_effect,
+                                     .unwanted = HEAP_EFFECT_BIT(HEAP_ACQUIRED) |
+                                                 HEAP_EFFECT_BIT(HEAP_DESTROYED) |
+                                                 HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
+    struct heap_kept kept;
+    struct heap_pass pass = {.hook = NULL};
+    enum ttd_status status = heap_kept_read(&kept, reader, split, hook, &diff->runtime, error);
     if (status == TTD_OK)
         status = heap_pass_run_range(&pass, reader, keyframes, from, last, &observer, hook, error);
     if (status == TTD_OK)
@@ -93,14 +97,14 @@ ttd_status heap_diff_find(ttd_reader *reader, const heap_keyframes *keyframes, t
     return status;
 }
 
-void heap_diff_free(heap_diff *diff)
+void heap_diff_free(struct heap_diff *diff)
 {
     for (size_t i = 0; i < HEAP_QUADRANTS; i++)
         heap_groups_free(&diff->quadrants[i]);
     heap_groups_free(&diff->runtime.groups);
 }
 
-const char *heap_quadrant_name(heap_quadrant quadrant)
+const char *heap_quadrant_name(enum heap_quadrant quadrant)
 {
     static const char *const names[HEAP_QUADRANTS] = {"aifi", "aifo", "aofi", "aofo"};
     return names[quadrant];

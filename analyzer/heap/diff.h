@@ -7,18 +7,18 @@
 #include "heap/pass.h"
 
 /** Allocated Inside or Outside the range, Freed Inside or Outside it. */
-typedef enum heap_quadrant { HEAP_AIFI, HEAP_AIFO, HEAP_AOFI, HEAP_AOFO } heap_quadrant;
+enum heap_quadrant { HEAP_AIFI, HEAP_AIFO, HEAP_AOFI, HEAP_AOFO };
 
 #define HEAP_QUADRANTS 4
 
-typedef struct heap_diff {
+struct heap_diff {
     /** By the stack that allocated. Outside means before the range, or after it for what is freed:
      * blocks that were not live at any position of the range are in none. */
-    heap_groups quadrants[HEAP_QUADRANTS];
+    struct heap_groups quadrants[HEAP_QUADRANTS];
     /** Live at the end of the range, and in no quadrant. */
-    heap_runtime runtime;
-    heap_outcome outcome;
-} heap_diff;
+    struct heap_runtime runtime;
+    struct heap_outcome outcome;
+};
 
 /**
  * @param keyframes  of the trace, to go to `from` faster; NULL for none
@@ -28,12 +28,13 @@ typedef struct heap_diff {
  * @param diff  set on TTD_OK; release with heap_diff_free()
  * Others and statuses as heap_pass_run().
  */
-ttd_status heap_diff_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position from,
-                          ttd_position last, heap_split split, const heap_batch_hook *hook,
-                          heap_diff *diff, ttd_error *error);
-void heap_diff_free(heap_diff *diff);
+enum ttd_status heap_diff_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
+                               struct ttd_position from, struct ttd_position last,
+                               enum heap_split split, const struct heap_batch_hook *hook,
+                               struct heap_diff *diff, struct ttd_error *error);
+void heap_diff_free(struct heap_diff *diff);
 
 /** Name of a quadrant, such as "aifi". Static. */
-const char *heap_quadrant_name(heap_quadrant quadrant);
+const char *heap_quadrant_name(enum heap_quadrant quadrant);
 
 #endif

@@ -11,19 +11,19 @@
 /* Addresses that are looked up together. */
 #define TOGETHER 128
 
-void heap_entries_init(heap_entries *entries)
+void heap_entries_init(struct heap_entries *entries)
 {
-    *entries = (heap_entries){.chunk = NO_CHUNK};
+    *entries = (struct heap_entries){.chunk = NO_CHUNK};
 }
 
-void heap_entries_free(heap_entries *entries)
+void heap_entries_free(struct heap_entries *entries)
 {
     free(entries->items);
     heap_entries_init(entries);
 }
 
 /* Ordinals and entries are good until the next chunk, or the next sweep. */
-void heap_entries_begin(heap_entries *entries, heap_live *live, uint64_t chunk)
+void heap_entries_begin(struct heap_entries *entries, struct heap_live *live, uint64_t chunk)
 {
     if (entries->chunk == chunk)
         return;
@@ -34,12 +34,12 @@ void heap_entries_begin(heap_entries *entries, heap_live *live, uint64_t chunk)
 }
 
 /* From far memory come first the slots of those to be looked up, then the records. */
-static ttd_status find_entries(heap_live *live, const uint64_t *addresses, size_t count,
-                               uint32_t *entries)
+static enum ttd_status find_entries(struct heap_live *live, const uint64_t *addresses, size_t count,
+                                    uint32_t *entries)
 {
     uint32_t hashes[TOGETHER];
     size_t places[TOGETHER];
-    ttd_status status = heap_live_reserve(live, live->filled + count);
+    enum ttd_status status = heap_live_reserve(live, live->filled + count);
     if (status != TTD_OK)
         return status;
     for (size_t i = 0; i < count; i++) {
@@ -57,12 +57,13 @@ static ttd_status find_entries(heap_live *live, const uint64_t *addresses, size_
 }
 
 /* Which entries they are does not depend on what happens to them. */
-ttd_status heap_entries_add(heap_entries *entries, heap_live *live, const ttd_batch *batch)
+enum ttd_status heap_entries_add(struct heap_entries *entries, struct heap_live *live,
+                                 const struct ttd_batch *batch)
 {
     size_t end = batch->first_ordinal + batch->address_count;
     if (entries->count < batch->first_ordinal)
         return TTD_ERROR_ARGUMENT;
-    ttd_status status =
+    enum ttd_status status =
         grow_array((void **)&entries->items, &entries->capacity, end, sizeof *entries->items);
     while (status == TTD_OK && entries->count < end) {
         size_t left = end - entries->count;

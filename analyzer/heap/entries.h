@@ -11,17 +11,17 @@
 #include "heap/live.h"
 
 /** All zero but for `chunk` when empty: see heap_entries_init(). */
-typedef struct heap_entries {
+struct heap_entries {
     /** By ordinal. */
     uint32_t *items;
     size_t count;
     size_t capacity;
     /** Where the chunk is: in a damaged trace two may have the same number. */
     uint64_t chunk;
-} heap_entries;
+};
 
-void heap_entries_init(heap_entries *entries);
-void heap_entries_free(heap_entries *entries);
+void heap_entries_init(struct heap_entries *entries);
+void heap_entries_free(struct heap_entries *entries);
 
 /**
  * Forgets all unless the chunk is the same as before; before another one the table is swept if it
@@ -29,7 +29,7 @@ void heap_entries_free(heap_entries *entries);
  *
  * @param chunk  its offset
  */
-void heap_entries_begin(heap_entries *entries, heap_live *live, uint64_t chunk);
+void heap_entries_begin(struct heap_entries *entries, struct heap_live *live, uint64_t chunk);
 
 /**
  * Finds the entries of all addresses that a batch of events adds to those of its chunk; the batches
@@ -37,10 +37,11 @@ void heap_entries_begin(heap_entries *entries, heap_live *live, uint64_t chunk);
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (batches before are missing).
  */
-ttd_status heap_entries_add(heap_entries *entries, heap_live *live, const ttd_batch *batch);
+enum ttd_status heap_entries_add(struct heap_entries *entries, struct heap_live *live,
+                                 const struct ttd_batch *batch);
 
 /** The entry of an ordinal that was added. */
-static inline uint32_t heap_entries_get(const heap_entries *entries, uint32_t ordinal)
+static inline uint32_t heap_entries_get(const struct heap_entries *entries, uint32_t ordinal)
 {
     return entries->items[ordinal];
 }

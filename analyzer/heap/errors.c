@@ -5,20 +5,20 @@
 
 #include "base/grow.h"
 
-void heap_errors_free(heap_errors *errors)
+void heap_errors_free(struct heap_errors *errors)
 {
     free(errors->findings);
     map_free(&errors->index);
 }
 
 /* The stacks of a finding that tell it from others, as one half of a key each. */
-static uint64_t call_key(const heap_finding *finding)
+static uint64_t call_key(const struct heap_finding *finding)
 {
     return (uint64_t)finding->place.stack << 16 | (uint64_t)finding->kind << 8 |
            finding->place.action | (finding->signal ? 0x80 : 0);
 }
 
-static uint64_t conflict_key(const heap_finding *finding)
+static uint64_t conflict_key(const struct heap_finding *finding)
 {
     ttd_id allocated = heap_place_is_known(&finding->allocated) ? finding->allocated.stack : 0;
     ttd_id other = heap_place_is_known(&finding->released) ? finding->released.stack : 0;
@@ -27,7 +27,7 @@ static uint64_t conflict_key(const heap_finding *finding)
     return (uint64_t)allocated << 32 | other;
 }
 
-ttd_status heap_errors_add(heap_errors *errors, const heap_finding *finding)
+enum ttd_status heap_errors_add(struct heap_errors *errors, const struct heap_finding *finding)
 {
     uint64_t a = call_key(finding);
     uint64_t b = conflict_key(finding);
@@ -42,20 +42,20 @@ ttd_status heap_errors_add(heap_errors *errors, const heap_finding *finding)
         errors->omitted++;
         return TTD_OK;
     }
-    ttd_status status = grow_array((void **)&errors->findings, &errors->capacity, errors->count + 1,
-                                   sizeof *errors->findings);
+    enum ttd_status status = grow_array((void **)&errors->findings, &errors->capacity,
+                                        errors->count + 1, sizeof *errors->findings);
     if (status == TTD_OK)
         status = map_set(&errors->index, a, b, (uint32_t)errors->count);
     if (status != TTD_OK)
         return status;
-    heap_finding *kept = &errors->findings[errors->count++];
+    struct heap_finding *kept = &errors->findings[errors->count++];
     *kept = *finding;
     kept->count = 1;
     kept->last = finding->place.position;
     return TTD_OK;
 }
 
-const char *heap_error_name(heap_error_kind kind)
+const char *heap_error_name(enum heap_error_kind kind)
 {
     static const char *const names[HEAP_ERROR_KINDS] = {
         [HEAP_ERROR_DOUBLE_FREE] = "double-free",

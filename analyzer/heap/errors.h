@@ -8,7 +8,7 @@
 #include "heap/neighbours.h"
 #include "heap/pass.h"
 
-typedef enum heap_error_kind {
+enum heap_error_kind {
     /** Released: the block was released before, and not allocated since. */
     HEAP_ERROR_DOUBLE_FREE,
     HEAP_ERROR_REALLOC_OF_FREED,
@@ -28,45 +28,45 @@ typedef enum heap_error_kind {
     HEAP_ERROR_DIED_IN_CALL,
     /** A block was allocated where another was live: something is missing in the trace. */
     HEAP_ERROR_TRACE_INCONSISTENCY
-} heap_error_kind;
+};
 
 #define HEAP_ERROR_KINDS (HEAP_ERROR_TRACE_INCONSISTENCY + 1)
 
 /** More findings that differ are only counted. */
 #define HEAP_FINDINGS_MAX 65536
 
-typedef struct heap_finding {
-    heap_error_kind kind;
+struct heap_finding {
+    enum heap_error_kind kind;
     /** The call, and the address given to it; for an allocation, the one returned. */
-    heap_place place;
+    struct heap_place place;
     uint64_t address;
     uint64_t size;
     ttd_id heap;
     /** Calls like this one, it included, and the last of them. */
     uint64_t count;
-    ttd_position last;
+    struct ttd_position last;
     /** The block that the call is about, if known; its address is 0 if there is none. */
     uint64_t block_address;
     uint64_t block_size;
     ttd_id block_heap;
-    heap_place allocated;
+    struct heap_place allocated;
     /** Who released the block before. */
-    heap_place released;
+    struct heap_place released;
     /** Who destroyed, protected or locked the heap. */
-    heap_place conflict;
+    struct heap_place conflict;
     /** The signal that the process died of before the call returned, or 0; and what lay beside the
      * address then. */
     uint32_t signal;
-    heap_neighbours neighbours;
+    struct heap_neighbours neighbours;
     /** False if what is missing in the trace, or was forgotten, may be the cause. */
     bool is_certain;
-} heap_finding;
+};
 
-typedef struct heap_errors {
-    heap_finding *findings;
+struct heap_errors {
+    struct heap_finding *findings;
     size_t count;
     size_t capacity;
-    hash_map index;
+    struct hash_map index;
     /** Calls of all findings; and calls whose finding was not kept. */
     uint64_t calls;
     uint64_t omitted;
@@ -76,15 +76,15 @@ typedef struct heap_errors {
     uint64_t forgotten;
     /** Releases of unknown addresses that were not looked for inside blocks: too many of them. */
     uint64_t unexamined;
-    heap_counts counts;
-    heap_losses losses;
-    ttd_position position;
+    struct heap_counts counts;
+    struct heap_losses losses;
+    struct ttd_position position;
     bool truncated;
-    ttd_error error;
-} heap_errors;
+    struct ttd_error error;
+};
 
 /** Whether the process had blocks before recording began, of its parent or of its own. */
-bool heap_has_early_blocks(const ttd_reader *reader);
+bool heap_has_early_blocks(const struct ttd_reader *reader);
 
 /**
  * Goes through the whole trace.
@@ -93,18 +93,19 @@ bool heap_has_early_blocks(const ttd_reader *reader);
  * @param errors      set on TTD_OK; release with heap_errors_free()
  * Others and statuses as heap_pass_run().
  */
-ttd_status heap_errors_find(ttd_reader *reader, uint32_t remembered, const heap_batch_hook *hook,
-                            heap_errors *errors, ttd_error *error);
-void heap_errors_free(heap_errors *errors);
+enum ttd_status heap_errors_find(struct ttd_reader *reader, uint32_t remembered,
+                                 const struct heap_batch_hook *hook, struct heap_errors *errors,
+                                 struct ttd_error *error);
+void heap_errors_free(struct heap_errors *errors);
 
 /**
  * Adds a finding, or counts it with those that have the same kind and stacks.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status heap_errors_add(heap_errors *errors, const heap_finding *finding);
+enum ttd_status heap_errors_add(struct heap_errors *errors, const struct heap_finding *finding);
 
 /** Name of a kind, such as "double-free". Static. */
-const char *heap_error_name(heap_error_kind kind);
+const char *heap_error_name(enum heap_error_kind kind);
 
 #endif

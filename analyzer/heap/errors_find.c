@@ -11,42 +11,42 @@
 #define SEARCH_FIRST    (UINT64_C(1) << 28)
 #define SEARCH_PER_CALL 16
 
-typedef struct error_finder {
-    heap_errors *errors;
-    const heap_pass *pass;
-    const heap_live *live;
-    heap_freed freed;
-    heap_conditions conditions;
+struct error_finder {
+    struct heap_errors *errors;
+    const struct heap_pass *pass;
+    const struct heap_live *live;
+    struct heap_freed freed;
+    struct heap_conditions conditions;
     /** The process had blocks before the trace began; addresses that no block can have. */
     bool has_early_blocks;
     uint64_t misaligned;
     uint64_t searched;
-    heap_last_calls last;
-} error_finder;
+    struct heap_last_calls last;
+};
 
-static heap_finding finding_of(heap_error_kind kind, const ttd_event *event)
+static struct heap_finding finding_of(enum heap_error_kind kind, const struct ttd_event *event)
 {
     bool allocates = event->action == TTD_ACTION_ALLOC;
-    return (heap_finding){.kind = kind,
-                          .place = heap_place_of_event(event),
-                          .address = allocates ? event->address : event->base_address,
-                          .size = event->size,
-                          .heap = event->heap,
-                          .allocated = heap_place_none(),
-                          .released = heap_place_none(),
-                          .conflict = heap_place_none(),
-                          .is_certain = true};
+    return (struct heap_finding){.kind = kind,
+                                 .place = heap_place_of_event(event),
+                                 .address = allocates ? event->address : event->base_address,
+                                 .size = event->size,
+                                 .heap = event->heap,
+                                 .allocated = heap_place_none(),
+                                 .released = heap_place_none(),
+                                 .conflict = heap_place_none(),
+                                 .is_certain = true};
 }
 
 /* A call that may be the last one of its thread is a finding of its own. */
-static ttd_status add(error_finder *finder, const heap_finding *finding)
+static enum ttd_status add(struct error_finder *finder, const struct heap_finding *finding)
 {
-    heap_finding added = *finding;
+    struct heap_finding added = *finding;
     added.signal = finding->place.is_unfinished ? finder->last.signal : 0;
     return heap_errors_add(finder->errors, &added);
 }
 
-static void set_block(heap_finding *finding, const heap_block *block)
+static void set_block(struct heap_finding *finding, const struct heap_block *block)
 {
     finding->block_address = block->address;
     finding->block_size = block->size;
@@ -55,10 +55,10 @@ static void set_block(heap_finding *finding, const heap_block *block)
 }
 
 /* A live block is given to the call: does the call fit it? */
-static ttd_status check_known(error_finder *finder, const ttd_event *event, const heap_block *block,
-                              bool *found)
+static enum ttd_status check_known(struct error_finder *finder, const struct ttd_event *event,
+                                   const struct heap_block *block, bool *found)
 {
-    heap_error_kind kind;
+    enum heap_error_kind kind;
     bool tells_size = event->action == TTD_ACTION_FREE && heap_release_is_sized(event->api);
     if (block->heap != event->heap)
         kind = HEAP_ERROR_WRONG_HEAP;
@@ -68,14 +68,14 @@ static ttd_status check_known(error_finder *finder, const ttd_event *event, cons
         kind = HEAP_ERROR_MISMATCHED_SIZE;
     else
         return TTD_OK;
-    heap_finding finding = finding_of(kind, event);
+    struct heap_finding finding = finding_of(kind, event);
     set_block(&finding, block);
     *found = true;
     return add(finder, &finding);
 }
 
 /* Whether `count` more blocks may be looked through. */
-static bool may_search(error_finder *finder, uint64_t count)
+static bool may_search(struct error_finder *finder, uint64_t count)
 {
     uint64_t allowed = SEARCH_FIRST + SEARCH_PER_CALL * finder->pass->cursor.replay.counts.events;
     if (finder->searched > allowed) {
@@ -87,15 +87,15 @@ static bool may_search(error_finder *finder, uint64_t count)
 }
 
 /* Finds the live or released block that an address lies in, at which no block begins. */
-static void find_enclosing(error_finder *finder, heap_finding *finding)
+static void find_enclosing(struct error_finder *finder, struct heap_finding *finding)
 {
-    const heap_block *block = heap_live_containing(finder->live, finding->address);
+    const struct heap_block *block = heap_live_containing(finder->live, finding->address);
     if (block) {
         finding->kind = HEAP_ERROR_INTERIOR_FREE;
         set_block(finding, block);
         return;
     }
-    const heap_freed_block *freed = heap_freed_containing(&finder->freed, finding->address);
+    const struct heap_freed_block *freed = heap_freed_containing(&finder->freed, finding->address);
     if (freed) {
         finding->block_address = freed->address;
         finding->block_size = freed->size;
@@ -106,18 +106,19 @@ static void find_enclosing(error_finder *finder, heap_finding *finding)
 }
 
 /* No block begins at the address, and none was released there lately. */
-static ttd_status check_unknown(error_finder *finder, const ttd_event *event, bool *found)
+static enum ttd_status check_unknown(struct error_finder *finder, const struct ttd_event *event,
+                                     bool *found)
 {
-    heap_finding finding = finding_of(HEAP_ERROR_INVALID_FREE, event);
+    struct heap_finding finding = finding_of(HEAP_ERROR_INVALID_FREE, event);
     bool searched = may_search(finder, finder->live->block_count + finder->freed.capacity);
     if (searched)
         find_enclosing(finder, &finding);
     bool is_interior = finding.kind == HEAP_ERROR_INTERIOR_FREE;
     if (!is_interior && finder->has_early_blocks && !(event->base_address & finder->misaligned)) {
         finder->errors->early_releases++;
-        heap_freed_block freed = {.address = event->base_address,
-                                  .allocated = heap_place_none(),
-                                  .released = finding.place};
+        struct heap_freed_block freed = {.address = event->base_address,
+                                         .allocated = heap_place_none(),
+                                         .released = finding.place};
         if (event->result || (event->action == TTD_ACTION_FREE && !ttd_event_returned(event)))
             heap_freed_add(&finder->freed, &freed);
         return TTD_OK;
@@ -127,18 +128,19 @@ static ttd_status check_unknown(error_finder *finder, const ttd_event *event, bo
     return add(finder, &finding);
 }
 
-static ttd_status check_release(error_finder *finder, const ttd_event *event, bool *found)
+static enum ttd_status check_release(struct error_finder *finder, const struct ttd_event *event,
+                                     bool *found)
 {
     if (!event->base_address)
         return TTD_OK;
-    const heap_block *block = heap_live_find(finder->live, event->base_address);
+    const struct heap_block *block = heap_live_find(finder->live, event->base_address);
     if (block)
         return check_known(finder, event, block, found);
-    heap_freed_block *freed = heap_freed_find(&finder->freed, event->base_address);
+    struct heap_freed_block *freed = heap_freed_find(&finder->freed, event->base_address);
     if (!freed)
         return check_unknown(finder, event, found);
     bool reallocates = event->action == TTD_ACTION_REALLOC;
-    heap_finding finding =
+    struct heap_finding finding =
         finding_of(reallocates ? HEAP_ERROR_REALLOC_OF_FREED : HEAP_ERROR_DOUBLE_FREE, event);
     finding.block_address = freed->address;
     finding.block_size = freed->size;
@@ -151,13 +153,14 @@ static ttd_status check_release(error_finder *finder, const ttd_event *event, bo
 }
 
 /* Destroyed and read-only heaps. A call that was under way when that happened is not to blame. */
-static ttd_status check_heap(error_finder *finder, const ttd_event *event, bool *found)
+static enum ttd_status check_heap(struct error_finder *finder, const struct ttd_event *event,
+                                  bool *found)
 {
-    const heap_condition *condition = heap_conditions_of(&finder->conditions, event->heap);
+    const struct heap_condition *condition = heap_conditions_of(&finder->conditions, event->heap);
     if (!condition || event->action == TTD_ACTION_CREATE)
         return TTD_OK;
-    heap_error_kind kind = HEAP_ERROR_USE_OF_DESTROYED_HEAP;
-    const heap_place *conflict = &condition->destroyed;
+    enum heap_error_kind kind = HEAP_ERROR_USE_OF_DESTROYED_HEAP;
+    const struct heap_place *conflict = &condition->destroyed;
     bool changes = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC ||
                    event->action == TTD_ACTION_FREE;
     if (!heap_place_is_known(conflict) && changes) {
@@ -167,13 +170,14 @@ static ttd_status check_heap(error_finder *finder, const ttd_event *event, bool 
     if (!heap_place_is_known(conflict) ||
         ttd_position_compare(event->time_start, conflict->position) <= 0)
         return TTD_OK;
-    heap_finding finding = finding_of(kind, event);
+    struct heap_finding finding = finding_of(kind, event);
     finding.conflict = *conflict;
     *found = true;
     return add(finder, &finding);
 }
 
-static ttd_status check_lock(error_finder *finder, const ttd_event *event, bool *found)
+static enum ttd_status check_lock(struct error_finder *finder, const struct ttd_event *event,
+                                  bool *found)
 {
     if (!event->result)
         return TTD_OK;
@@ -181,15 +185,16 @@ static ttd_status check_lock(error_finder *finder, const ttd_event *event, bool 
         return heap_conditions_lock(&finder->conditions, event);
     if (heap_conditions_unlock(&finder->conditions, event))
         return TTD_OK;
-    heap_finding finding = finding_of(HEAP_ERROR_UNBALANCED_LOCK, event);
-    const heap_hold *hold = heap_conditions_held(&finder->conditions, event->heap);
+    struct heap_finding finding = finding_of(HEAP_ERROR_UNBALANCED_LOCK, event);
+    const struct heap_hold *hold = heap_conditions_held(&finder->conditions, event->heap);
     if (hold)
         finding.conflict = hold->locked;
     *found = true;
     return add(finder, &finding);
 }
 
-static ttd_status check_action(error_finder *finder, const ttd_event *event, bool *found)
+static enum ttd_status check_action(struct error_finder *finder, const struct ttd_event *event,
+                                    bool *found)
 {
     switch (event->action) {
     case TTD_ACTION_FREE:
@@ -210,95 +215,95 @@ static ttd_status check_action(error_finder *finder, const ttd_event *event, boo
 }
 
 /* Nothing to give for no bytes is no failure. */
-static bool is_failure(const ttd_event *event)
+static bool is_failure(const struct ttd_event *event)
 {
     bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
     return ttd_event_returned(event) && !event->result && !(allocates && !event->size);
 }
 
 /* The call may be the one in which the process died. */
-static void add_last_call(error_finder *finder, const ttd_event *event)
+static void add_last_call(struct error_finder *finder, const struct ttd_event *event)
 {
-    heap_finding finding = finding_of(HEAP_ERROR_DIED_IN_CALL, event);
-    const heap_block *block = heap_live_find(finder->live, event->base_address);
+    struct heap_finding finding = finding_of(HEAP_ERROR_DIED_IN_CALL, event);
+    const struct heap_block *block = heap_live_find(finder->live, event->base_address);
     if (block)
         set_block(&finding, block);
     bool searches = finding.address && may_search(finder, finder->live->block_count);
     heap_last_calls_add(&finder->last, &finding, searches ? finder->live : NULL);
 }
 
-static ttd_status see_call(void *context, const ttd_event *event)
+static enum ttd_status see_call(void *context, const struct ttd_event *event)
 {
-    error_finder *finder = context;
+    struct error_finder *finder = context;
     bool found = false;
     if (heap_last_calls_see(&finder->last, event))
         add_last_call(finder, event);
-    ttd_status status = check_heap(finder, event, &found);
+    enum ttd_status status = check_heap(finder, event, &found);
     if (status == TTD_OK && !found)
         status = check_action(finder, event, &found);
     if (status != TTD_OK || found || !is_failure(event))
         return status;
-    heap_finding finding = finding_of(HEAP_ERROR_FAILED_CALL, event);
+    struct heap_finding finding = finding_of(HEAP_ERROR_FAILED_CALL, event);
     return add(finder, &finding);
 }
 
-static ttd_status overlap(error_finder *finder, const heap_effect *effect)
+static enum ttd_status overlap(struct error_finder *finder, const struct heap_effect *effect)
 {
-    heap_finding finding = {.kind = HEAP_ERROR_TRACE_INCONSISTENCY,
-                            .place = heap_place_of_effect(effect),
-                            .address = effect->address,
-                            .heap = effect->heap,
-                            .released = heap_place_none(),
-                            .conflict = heap_place_none(),
-                            .is_certain = true};
+    struct heap_finding finding = {.kind = HEAP_ERROR_TRACE_INCONSISTENCY,
+                                   .place = heap_place_of_effect(effect),
+                                   .address = effect->address,
+                                   .heap = effect->heap,
+                                   .released = heap_place_none(),
+                                   .conflict = heap_place_none(),
+                                   .is_certain = true};
     set_block(&finding, effect->block);
     return add(finder, &finding);
 }
 
-static ttd_status see_effect(void *context, const heap_effect *effect)
+static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
-    error_finder *finder = context;
+    struct error_finder *finder = context;
     if (effect->kind == HEAP_ACQUIRED)
         heap_freed_remove(&finder->freed, effect->address);
     if (effect->kind == HEAP_RELEASED) {
-        heap_freed_block freed = {.address = effect->address,
-                                  .size = effect->block->size,
-                                  .allocated = heap_place_of_block(effect->block),
-                                  .released = heap_place_of_effect(effect)};
+        struct heap_freed_block freed = {.address = effect->address,
+                                         .size = effect->block->size,
+                                         .allocated = heap_place_of_block(effect->block),
+                                         .released = heap_place_of_effect(effect)};
         heap_freed_add(&finder->freed, &freed);
     }
     return effect->kind == HEAP_OVERLAPPED ? overlap(finder, effect) : TTD_OK;
 }
 
 /* Locks that were held when the program exited. */
-static ttd_status find_held(error_finder *finder, ttd_reader *reader)
+static enum ttd_status find_held(struct error_finder *finder, struct ttd_reader *reader)
 {
-    ttd_end end;
-    ttd_status status = TTD_OK;
+    struct ttd_end end;
+    enum ttd_status status = TTD_OK;
     if (ttd_reader_end(reader, &end) != TTD_OK || end.reason != TTD_END_EXITED)
         return TTD_OK;
     for (size_t i = 0; i < finder->conditions.hold_count && status == TTD_OK; i++) {
-        const heap_hold *hold = &finder->conditions.holds[i];
+        const struct heap_hold *hold = &finder->conditions.holds[i];
         if (!heap_hold_is_active(&finder->conditions, hold))
             continue;
-        heap_finding finding = {.kind = HEAP_ERROR_UNBALANCED_LOCK,
-                                .place = hold->locked,
-                                .heap = hold->heap,
-                                .allocated = heap_place_none(),
-                                .released = heap_place_none(),
-                                .conflict = heap_place_none(),
-                                .is_certain = true};
+        struct heap_finding finding = {.kind = HEAP_ERROR_UNBALANCED_LOCK,
+                                       .place = hold->locked,
+                                       .heap = hold->heap,
+                                       .allocated = heap_place_none(),
+                                       .released = heap_place_none(),
+                                       .conflict = heap_place_none(),
+                                       .is_certain = true};
         status = add(finder, &finding);
     }
     return status;
 }
 
 /* A finding rests on what happened since the block was allocated or released, or on everything. */
-static void judge(heap_errors *errors)
+static void judge(struct heap_errors *errors)
 {
     for (size_t i = 0; i < errors->count; i++) {
-        heap_finding *finding = &errors->findings[i];
-        ttd_position from = ttd_position_min();
+        struct heap_finding *finding = &errors->findings[i];
+        struct ttd_position from = ttd_position_min();
         if (heap_place_is_known(&finding->allocated))
             from = finding->allocated.position;
         if (heap_place_is_known(&finding->released))
@@ -306,32 +311,34 @@ static void judge(heap_errors *errors)
         if (heap_place_is_known(&finding->conflict))
             from = finding->conflict.position;
         /* The return of a last call may be among the events that are missing. */
-        ttd_position to = finding->signal ? ttd_position_max() : finding->place.position;
+        struct ttd_position to = finding->signal ? ttd_position_max() : finding->place.position;
         bool rests_on_itself = finding->kind == HEAP_ERROR_FAILED_CALL;
         if (!rests_on_itself && heap_losses_between(&errors->losses, from, to))
             finding->is_certain = false;
     }
 }
 
-bool heap_has_early_blocks(const ttd_reader *reader)
+bool heap_has_early_blocks(const struct ttd_reader *reader)
 {
     return ttd_reader_trace(reader)->flags & (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED);
 }
 
-ttd_status heap_errors_find(ttd_reader *reader, uint32_t remembered, const heap_batch_hook *hook,
-                            heap_errors *errors, ttd_error *error)
+enum ttd_status heap_errors_find(struct ttd_reader *reader, uint32_t remembered,
+                                 const struct heap_batch_hook *hook, struct heap_errors *errors,
+                                 struct ttd_error *error)
 {
     memset(errors, 0, sizeof *errors);
     map_init(&errors->index);
-    const ttd_trace *trace = ttd_reader_trace(reader);
-    heap_pass pass;
-    error_finder finder = {.errors = errors, .pass = &pass, .live = &pass.cursor.replay.live};
+    const struct ttd_trace *trace = ttd_reader_trace(reader);
+    struct heap_pass pass;
+    struct error_finder finder = {
+        .errors = errors, .pass = &pass, .live = &pass.cursor.replay.live};
     finder.has_early_blocks = heap_has_early_blocks(reader);
     finder.misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
     heap_conditions_init(&finder.conditions);
     heap_last_calls_begin(&finder.last, reader);
-    heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
-    ttd_status status = heap_freed_init(&finder.freed, remembered);
+    struct heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
+    enum ttd_status status = heap_freed_init(&finder.freed, remembered);
     if (status == TTD_OK) {
         status = heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);
         errors->counts = pass.cursor.replay.counts;

@@ -6,12 +6,12 @@
 
 #define NONE UINT32_MAX
 
-ttd_status heap_freed_init(heap_freed *freed, uint32_t capacity)
+enum ttd_status heap_freed_init(struct heap_freed *freed, uint32_t capacity)
 {
     uint32_t heads = 1;
     while (heads < capacity)
         heads *= 2;
-    *freed = (heap_freed){.capacity = capacity, .mask = heads - 1, .key = hash_key_new()};
+    *freed = (struct heap_freed){.capacity = capacity, .mask = heads - 1, .key = hash_key_new()};
     freed->items = calloc(capacity, sizeof *freed->items);
     freed->heads = malloc(heads * sizeof *freed->heads);
     if (!freed->items || !freed->heads) {
@@ -22,19 +22,19 @@ ttd_status heap_freed_init(heap_freed *freed, uint32_t capacity)
     return TTD_OK;
 }
 
-void heap_freed_free(heap_freed *freed)
+void heap_freed_free(struct heap_freed *freed)
 {
     free(freed->items);
     free(freed->heads);
-    *freed = (heap_freed){0};
+    *freed = (struct heap_freed){0};
 }
 
-static uint32_t *head_of(const heap_freed *freed, uint64_t address)
+static uint32_t *head_of(const struct heap_freed *freed, uint64_t address)
 {
     return &freed->heads[hash_value(freed->key, address) & freed->mask];
 }
 
-heap_freed_block *heap_freed_find(const heap_freed *freed, uint64_t address)
+struct heap_freed_block *heap_freed_find(const struct heap_freed *freed, uint64_t address)
 {
     for (uint32_t i = *head_of(freed, address); i != NONE; i = freed->items[i].next) {
         if (freed->items[i].address == address)
@@ -43,11 +43,11 @@ heap_freed_block *heap_freed_find(const heap_freed *freed, uint64_t address)
     return NULL;
 }
 
-void heap_freed_remove(heap_freed *freed, uint64_t address)
+void heap_freed_remove(struct heap_freed *freed, uint64_t address)
 {
     uint32_t *link = head_of(freed, address);
     while (*link != NONE) {
-        heap_freed_block *item = &freed->items[*link];
+        struct heap_freed_block *item = &freed->items[*link];
         if (item->address == address) {
             *link = item->next;
             item->address = 0;
@@ -57,10 +57,10 @@ void heap_freed_remove(heap_freed *freed, uint64_t address)
     }
 }
 
-void heap_freed_add(heap_freed *freed, const heap_freed_block *block)
+void heap_freed_add(struct heap_freed *freed, const struct heap_freed_block *block)
 {
     uint32_t index = freed->position;
-    heap_freed_block *item = &freed->items[index];
+    struct heap_freed_block *item = &freed->items[index];
     freed->position = index + 1 == freed->capacity ? 0 : index + 1;
     if (item->address) {
         freed->forgotten++;
@@ -72,12 +72,13 @@ void heap_freed_add(heap_freed *freed, const heap_freed_block *block)
     *head = index;
 }
 
-const heap_freed_block *heap_freed_containing(const heap_freed *freed, uint64_t address)
+const struct heap_freed_block *heap_freed_containing(const struct heap_freed *freed,
+                                                     uint64_t address)
 {
     for (uint32_t back = 1; back <= freed->capacity; back++) {
         uint32_t index = freed->position >= back ? freed->position - back
                                                  : freed->position + freed->capacity - back;
-        const heap_freed_block *item = &freed->items[index];
+        const struct heap_freed_block *item = &freed->items[index];
         if (item->address && address > item->address && address - item->address < item->size)
             return item;
     }

@@ -12,18 +12,18 @@
 #define HEAP_FREED_DEFAULT (UINT32_C(1) << 18)
 #define HEAP_FREED_MAX     (UINT32_C(1) << 26)
 
-typedef struct heap_freed_block {
+struct heap_freed_block {
     /** 0: unused. */
     uint64_t address;
     uint64_t size;
     /** Unknown if the block was allocated before recording began. */
-    heap_place allocated;
-    heap_place released;
+    struct heap_place allocated;
+    struct heap_place released;
     uint32_t next;
-} heap_freed_block;
+};
 
-typedef struct heap_freed {
-    heap_freed_block *items;
+struct heap_freed {
+    struct heap_freed_block *items;
     /** First entry of each chain. */
     uint32_t *heads;
     uint32_t capacity;
@@ -32,26 +32,27 @@ typedef struct heap_freed {
     uint32_t position;
     /** How many had to give way. */
     uint64_t forgotten;
-    hash_key key;
-} heap_freed;
+    struct hash_key key;
+};
 
 /** @param capacity from 1 to HEAP_FREED_MAX. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status heap_freed_init(heap_freed *freed, uint32_t capacity);
-void heap_freed_free(heap_freed *freed);
+enum ttd_status heap_freed_init(struct heap_freed *freed, uint32_t capacity);
+void heap_freed_free(struct heap_freed *freed);
 
 /** Adds a block that is not in the table; `block` has all but `next`. */
-void heap_freed_add(heap_freed *freed, const heap_freed_block *block);
+void heap_freed_add(struct heap_freed *freed, const struct heap_freed_block *block);
 
 /** The entry of an address, or NULL; valid until the next change. */
-heap_freed_block *heap_freed_find(const heap_freed *freed, uint64_t address);
+struct heap_freed_block *heap_freed_find(const struct heap_freed *freed, uint64_t address);
 
 /**
  * The entry of the block released last of those that had `address` inside, or NULL. Looks at every
  * entry; valid until the next change.
  */
-const heap_freed_block *heap_freed_containing(const heap_freed *freed, uint64_t address);
+const struct heap_freed_block *heap_freed_containing(const struct heap_freed *freed,
+                                                     uint64_t address);
 
 /** Removes the entry of an address, if there is one. */
-void heap_freed_remove(heap_freed *freed, uint64_t address);
+void heap_freed_remove(struct heap_freed *freed, uint64_t address);
 
 #endif

@@ -8,28 +8,28 @@
 
 #define NUMBERS_MIN 64
 
-void heap_groups_init(heap_groups *groups)
+void heap_groups_init(struct heap_groups *groups)
 {
-    *groups = (heap_groups){.has_stacks = true, .hash = hash_key_new()};
+    *groups = (struct heap_groups){.has_stacks = true, .hash = hash_key_new()};
 }
 
 /* Groups are no longer found by their keys. */
-static void forget_keys(heap_groups *groups)
+static void forget_keys(struct heap_groups *groups)
 {
     free(groups->numbers);
     groups->numbers = NULL;
     groups->number_capacity = 0;
 }
 
-void heap_groups_free(heap_groups *groups)
+void heap_groups_free(struct heap_groups *groups)
 {
     free(groups->items);
     forget_keys(groups);
-    *groups = (heap_groups){0};
+    *groups = (struct heap_groups){0};
 }
 
 /* Where the number of a key's group is, or belongs. */
-static inline uint32_t *find_number(const heap_groups *groups, heap_key key)
+static inline uint32_t *find_number(const struct heap_groups *groups, struct heap_key key)
 {
     size_t mask = groups->number_capacity - 1;
     size_t i = hash_value(groups->hash, (uint64_t)key.stack << 32 | key.other) & mask;
@@ -42,7 +42,7 @@ static inline uint32_t *find_number(const heap_groups *groups, heap_key key)
 }
 
 /* Makes room for one more number. */
-static ttd_status reserve_number(heap_groups *groups)
+static enum ttd_status reserve_number(struct heap_groups *groups)
 {
     if (groups->count < groups->number_capacity / 2)
         return TTD_OK;
@@ -59,7 +59,7 @@ static ttd_status reserve_number(heap_groups *groups)
 }
 
 /* The group of a key; NULL if there is none. */
-static inline heap_group *find_group(const heap_groups *groups, heap_key key)
+static inline struct heap_group *find_group(const struct heap_groups *groups, struct heap_key key)
 {
     if (!groups->number_capacity)
         return NULL;
@@ -68,37 +68,38 @@ static inline heap_group *find_group(const heap_groups *groups, heap_key key)
 }
 
 /* A new group of nothing, with the key, API and position of its first block. */
-static ttd_status add_group(heap_groups *groups, const heap_group *first, heap_group **group)
+static enum ttd_status add_group(struct heap_groups *groups, const struct heap_group *first,
+                                 struct heap_group **group)
 {
-    ttd_status status = grow_array((void **)&groups->items, &groups->capacity, groups->count + 1,
-                                   sizeof *groups->items);
+    enum ttd_status status = grow_array((void **)&groups->items, &groups->capacity,
+                                        groups->count + 1, sizeof *groups->items);
     if (status == TTD_OK)
         status = reserve_number(groups);
     if (status != TTD_OK)
         return status;
     *group = &groups->items[groups->count];
-    **group = (heap_group){
+    **group = (struct heap_group){
         .key = first->key, .first = first->first, .last = first->last, .api = first->api};
     *find_number(groups, first->key) = (uint32_t)++groups->count;
     return TTD_OK;
 }
 
-static heap_key key_in(const heap_groups *groups, const heap_block *block)
+static struct heap_key key_in(const struct heap_groups *groups, const struct heap_block *block)
 {
-    heap_key key = heap_key_of_block(groups->split, block);
+    struct heap_key key = heap_key_of_block(groups->split, block);
     if (!groups->has_stacks)
         key.stack = TTD_NONE;
     return key;
 }
 
-ttd_status heap_groups_add(heap_groups *groups, const heap_block *block)
+enum ttd_status heap_groups_add(struct heap_groups *groups, const struct heap_block *block)
 {
-    heap_key key = key_in(groups, block);
-    heap_group *group = find_group(groups, key);
+    struct heap_key key = key_in(groups, block);
+    struct heap_group *group = find_group(groups, key);
     if (!group) {
-        heap_group first = {
+        struct heap_group first = {
             .key = key, .first = block->allocated, .last = block->allocated, .api = block->api};
-        ttd_status status = add_group(groups, &first, &group);
+        enum ttd_status status = add_group(groups, &first, &group);
         if (status != TTD_OK)
             return status;
     }
@@ -111,10 +112,10 @@ ttd_status heap_groups_add(heap_groups *groups, const heap_block *block)
     return TTD_OK;
 }
 
-void heap_groups_subtract(heap_groups *groups, const heap_block *block)
+void heap_groups_subtract(struct heap_groups *groups, const struct heap_block *block)
 {
-    ttd_position at = block->allocated;
-    heap_group *group = find_group(groups, key_in(groups, block));
+    struct ttd_position at = block->allocated;
+    struct heap_group *group = find_group(groups, key_in(groups, block));
     if (!group)
         return;
     if (ttd_position_compare(at, group->first) == 0 || ttd_position_compare(at, group->last) == 0) {
@@ -129,18 +130,18 @@ void heap_groups_subtract(heap_groups *groups, const heap_block *block)
 
 static void merge(void *into, const void *from)
 {
-    heap_group *sum = into;
-    const heap_group *group = from;
+    struct heap_group *sum = into;
+    const struct heap_group *group = from;
     sum->blocks += group->blocks;
     sum->bytes = heap_add(sum->bytes, group->bytes);
     heap_group_widen(sum, group->first);
     heap_group_widen(sum, group->last);
 }
 
-ttd_status heap_groups_add_sum(heap_groups *groups, const heap_group *sum)
+enum ttd_status heap_groups_add_sum(struct heap_groups *groups, const struct heap_group *sum)
 {
-    heap_group *group = find_group(groups, sum->key);
-    ttd_status status = group ? TTD_OK : add_group(groups, sum, &group);
+    struct heap_group *group = find_group(groups, sum->key);
+    enum ttd_status status = group ? TTD_OK : add_group(groups, sum, &group);
     if (status != TTD_OK)
         return status;
     merge(group, sum);
@@ -151,8 +152,8 @@ ttd_status heap_groups_add_sum(heap_groups *groups, const heap_group *sum)
 
 static int compare(const void *a, const void *b)
 {
-    const heap_group *x = a;
-    const heap_group *y = b;
+    const struct heap_group *x = a;
+    const struct heap_group *y = b;
     if (x->bytes != y->bytes)
         return x->bytes > y->bytes ? -1 : 1;
     if (x->blocks != y->blocks)
@@ -161,9 +162,9 @@ static int compare(const void *a, const void *b)
 }
 
 /* What compare() goes by, the least important first; the smallest is to be the first. */
-typedef enum criterion { BY_KEY, BY_BLOCKS, BY_BYTES, CRITERIA } criterion;
+enum criterion { BY_KEY, BY_BLOCKS, BY_BYTES, CRITERIA };
 
-static inline uint64_t value_of(const heap_group *group, criterion by)
+static inline uint64_t value_of(const struct heap_group *group, enum criterion by)
 {
     if (by == BY_KEY)
         return (uint64_t)group->key.stack << 32 | group->key.other;
@@ -171,10 +172,10 @@ static inline uint64_t value_of(const heap_group *group, criterion by)
 }
 
 /* Moves each group once, to where its key is. */
-static void move_groups(heap_group *groups, sort_key *keys, size_t count)
+static void move_groups(struct heap_group *groups, struct sort_key *keys, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        heap_group first = groups[i];
+        struct heap_group first = groups[i];
         size_t to = i;
         for (size_t from = keys[i].item; from != i; from = keys[to].item) {
             groups[to] = groups[from];
@@ -187,11 +188,11 @@ static void move_groups(heap_group *groups, sort_key *keys, size_t count)
 }
 
 /* As qsort() with compare(), in time that grows with the groups and not faster. */
-static void order(heap_groups *groups, sort_key *keys, sort_key *spare)
+static void order(struct heap_groups *groups, struct sort_key *keys, struct sort_key *spare)
 {
     for (size_t i = 0; i < groups->count; i++)
         keys[i].item = (uint32_t)i;
-    for (criterion by = BY_KEY; by < CRITERIA; by++) {
+    for (enum criterion by = BY_KEY; by < CRITERIA; by++) {
         for (size_t i = 0; i < groups->count; i++)
             keys[i].value = value_of(&groups->items[keys[i].item], by);
         sort_keys(keys, spare, groups->count);
@@ -199,12 +200,12 @@ static void order(heap_groups *groups, sort_key *keys, sort_key *spare)
     move_groups(groups->items, keys, groups->count);
 }
 
-ttd_status heap_groups_sort(heap_groups *groups)
+enum ttd_status heap_groups_sort(struct heap_groups *groups)
 {
     forget_keys(groups);
     if (groups->count < 2)
         return TTD_OK;
-    sort_key *keys = malloc(2 * groups->count * sizeof *keys);
+    struct sort_key *keys = malloc(2 * groups->count * sizeof *keys);
     if (!keys)
         return TTD_ERROR_NO_MEMORY;
     order(groups, keys, keys + groups->count);
@@ -212,14 +213,14 @@ ttd_status heap_groups_sort(heap_groups *groups)
     return TTD_OK;
 }
 
-ttd_status heap_groups_join(heap_groups *groups)
+enum ttd_status heap_groups_join(struct heap_groups *groups)
 {
-    hash_map by_other;
+    struct hash_map by_other;
     map_init(&by_other);
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     size_t count = 0;
     for (size_t i = 0; i < groups->count && status == TTD_OK; i++) {
-        heap_group *group = &groups->items[i];
+        struct heap_group *group = &groups->items[i];
         uint32_t index = map_get(&by_other, group->key.other, 0);
         if (index != MAP_NONE) {
             merge(&groups->items[index], group);
@@ -234,15 +235,15 @@ ttd_status heap_groups_join(heap_groups *groups)
     return status == TTD_OK ? heap_groups_sort(groups) : status;
 }
 
-static heap_amount amount(const void *item)
+static struct heap_amount amount(const void *item)
 {
-    const heap_group *group = item;
-    return (heap_amount){group->bytes, group->bytes, group->blocks};
+    const struct heap_group *group = item;
+    return (struct heap_amount){group->bytes, group->bytes, group->blocks};
 }
 
 static void recount(void *owner)
 {
-    heap_groups *groups = owner;
+    struct heap_groups *groups = owner;
     groups->blocks = 0;
     groups->bytes = 0;
     for (size_t i = 0; i < groups->count; i++) {
@@ -251,14 +252,14 @@ static void recount(void *owner)
     }
 }
 
-heap_rows heap_groups_rows(heap_groups *groups)
+struct heap_rows heap_groups_rows(struct heap_groups *groups)
 {
-    return (heap_rows){.owner = groups,
-                       .items = groups->items,
-                       .count = &groups->count,
-                       .size = sizeof *groups->items,
-                       .merge = merge,
-                       .compare = compare,
-                       .amount = amount,
-                       .recount = recount};
+    return (struct heap_rows){.owner = groups,
+                              .items = groups->items,
+                              .count = &groups->count,
+                              .size = sizeof *groups->items,
+                              .merge = merge,
+                              .compare = compare,
+                              .amount = amount,
+                              .recount = recount};
 }

@@ -5,27 +5,27 @@
 
 #include "heap/rows.h"
 
-typedef struct heap_group {
-    heap_key key;
+struct heap_group {
+    struct heap_key key;
     uint64_t blocks;
     uint64_t bytes;
     /** Of the allocations; see heap_group_is_unknown(). */
-    ttd_position first;
-    ttd_position last;
+    struct ttd_position first;
+    struct ttd_position last;
     /** A ttd_api_function: what allocated one of them. */
     uint8_t api;
-} heap_group;
+};
 
 /** See heap_groups_init(). */
-typedef struct heap_groups {
-    heap_group *items;
+struct heap_groups {
+    struct heap_group *items;
     size_t count;
     size_t capacity;
     uint64_t blocks;
     uint64_t bytes;
     /** May be set before anything is added: what tells groups apart beside the stack, and whether
      * the stack does. */
-    heap_split split;
+    enum heap_split split;
     bool has_stacks;
     /** Index of the group that a block was added to last. */
     uint32_t latest;
@@ -33,27 +33,27 @@ typedef struct heap_groups {
      * them, so small that they stay in the cache; the keys are in the groups. */
     uint32_t *numbers;
     size_t number_capacity;
-    hash_key hash;
-} heap_groups;
+    struct hash_key hash;
+};
 
-void heap_groups_init(heap_groups *groups);
-void heap_groups_free(heap_groups *groups);
+void heap_groups_init(struct heap_groups *groups);
+void heap_groups_free(struct heap_groups *groups);
 
 /** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status heap_groups_add(heap_groups *groups, const heap_block *block);
+enum ttd_status heap_groups_add(struct heap_groups *groups, const struct heap_block *block);
 
 /** Takes back a block that was added. The first and the last position are then unknown if they were
  * this block's: see heap_group_is_unknown(). */
-void heap_groups_subtract(heap_groups *groups, const heap_block *block);
+void heap_groups_subtract(struct heap_groups *groups, const struct heap_block *block);
 
 /** Whether the first and the last position of a group are unknown. */
-static inline bool heap_group_is_unknown(const heap_group *group)
+static inline bool heap_group_is_unknown(const struct heap_group *group)
 {
     return ttd_position_compare(group->first, group->last) > 0;
 }
 
 /** Makes a position one of those between the first and the last. */
-static inline void heap_group_widen(heap_group *group, ttd_position position)
+static inline void heap_group_widen(struct heap_group *group, struct ttd_position position)
 {
     if (ttd_position_compare(position, group->first) < 0)
         group->first = position;
@@ -62,19 +62,19 @@ static inline void heap_group_widen(heap_group *group, ttd_position position)
 }
 
 /** Adds blocks that were summed up already. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status heap_groups_add_sum(heap_groups *groups, const heap_group *sum);
+enum ttd_status heap_groups_add_sum(struct heap_groups *groups, const struct heap_group *sum);
 
 /**
  * Orders by bytes, then blocks, largest first. Nothing can be added or subtracted afterwards.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status heap_groups_sort(heap_groups *groups);
+enum ttd_status heap_groups_sort(struct heap_groups *groups);
 
 /** Merges groups that differ in their stacks only. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status heap_groups_join(heap_groups *groups);
+enum ttd_status heap_groups_join(struct heap_groups *groups);
 
 /** The groups as rows; valid while nothing is added. Their weight is bytes. */
-heap_rows heap_groups_rows(heap_groups *groups);
+struct heap_rows heap_groups_rows(struct heap_groups *groups);
 
 #endif

@@ -7,7 +7,7 @@
 /* Largest variance, relative to the squared mean, of what counts as about the same. */
 #define SAME_MAX 0.04
 
-void heap_growth_add(heap_move_group *group, uint64_t before, uint64_t after)
+void heap_growth_add(struct heap_move_group *group, uint64_t before, uint64_t after)
 {
     uint64_t low = before < after ? before : after;
     uint64_t high = before < after ? after : before;
@@ -30,7 +30,7 @@ void heap_growth_add(heap_move_group *group, uint64_t before, uint64_t after)
     group->step_squares += step * step;
 }
 
-void heap_growth_merge(heap_move_group *sum, const heap_move_group *group)
+void heap_growth_merge(struct heap_move_group *sum, const struct heap_move_group *group)
 {
     if (group->smallest < sum->smallest)
         sum->smallest = group->smallest;
@@ -53,7 +53,7 @@ static double spread(double sum, double squares, double count)
     return variance > 0 ? variance / (mean * mean) : 0;
 }
 
-heap_growth heap_move_growth(const heap_move_group *group, double *measure)
+enum heap_growth heap_move_growth(const struct heap_move_group *group, double *measure)
 {
     *measure = 0;
     uint64_t known = group->counts.moved + group->counts.in_place - group->counts.unknown_old;
@@ -79,7 +79,7 @@ heap_growth heap_move_growth(const heap_move_group *group, double *measure)
     return HEAP_GROWTH_IRREGULAR;
 }
 
-const char *heap_growth_name(heap_growth growth)
+const char *heap_growth_name(enum heap_growth growth)
 {
     switch (growth) {
     case HEAP_GROWTH_SHRINKING:

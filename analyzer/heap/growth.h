@@ -6,9 +6,9 @@
 #include "heap/moves.h"
 
 /** Adds a reallocation from `before` to `after` bytes to the group's statistics. */
-void heap_growth_add(heap_move_group *group, uint64_t before, uint64_t after);
+void heap_growth_add(struct heap_move_group *group, uint64_t before, uint64_t after);
 
 /** Adds the statistics of another group. */
-void heap_growth_merge(heap_move_group *sum, const heap_move_group *group);
+void heap_growth_merge(struct heap_move_group *sum, const struct heap_move_group *group);
 
 #endif

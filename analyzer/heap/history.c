@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-static ttd_status acquire(heap_history *history, const heap_effect *effect)
+static enum ttd_status acquire(struct heap_history *history, const struct heap_effect *effect)
 {
-    heap_block *block = effect->block;
+    struct heap_block *block = effect->block;
     block->user = 0;
     if (!heap_block_covers(block, history->first, history->last))
         return TTD_OK;
@@ -14,39 +14,39 @@ static ttd_status acquire(heap_history *history, const heap_effect *effect)
     uint64_t ordinal = ++history->total;
     block->user = (uint32_t)ordinal;
     history->owners[(ordinal - 1) % history->max] =
-        (heap_owner){.block = *block,
-                     .released = heap_place_none(),
-                     .previous_address = effect->previous_address,
-                     .ordinal = ordinal};
+        (struct heap_owner){.block = *block,
+                            .released = heap_place_none(),
+                            .previous_address = effect->previous_address,
+                            .ordinal = ordinal};
     history->is_complete = ttd_position_compare(block->allocated, history->around) > 0;
     return TTD_OK;
 }
 
-static void release(heap_history *history, const heap_effect *effect)
+static void release(struct heap_history *history, const struct heap_effect *effect)
 {
     uint32_t ordinal = effect->block->user;
     if (!ordinal)
         return;
-    heap_owner *owner = &history->owners[(ordinal - 1) % history->max];
+    struct heap_owner *owner = &history->owners[(ordinal - 1) % history->max];
     if (owner->ordinal != ordinal)
         return;
     owner->released = heap_place_of_effect(effect);
     owner->overlapped = effect->kind == HEAP_OVERLAPPED;
 }
 
-static void destroy(heap_history *history, const heap_effect *effect)
+static void destroy(struct heap_history *history, const struct heap_effect *effect)
 {
     size_t count = history->total < history->max ? (size_t)history->total : history->max;
     for (size_t i = 0; i < count; i++) {
-        heap_owner *owner = &history->owners[i];
+        struct heap_owner *owner = &history->owners[i];
         if (owner->block.heap == effect->heap && !heap_place_is_known(&owner->released))
             owner->released = heap_place_of_effect(effect);
     }
 }
 
-static ttd_status see_effect(void *context, const heap_effect *effect)
+static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
-    heap_history *history = context;
+    struct heap_history *history = context;
     switch (effect->kind) {
     case HEAP_ACQUIRED:
         return acquire(history, effect);
@@ -66,22 +66,22 @@ static ttd_status see_effect(void *context, const heap_effect *effect)
 
 static int compare(const void *a, const void *b)
 {
-    const heap_owner *x = a;
-    const heap_owner *y = b;
+    const struct heap_owner *x = a;
+    const struct heap_owner *y = b;
     return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
 }
 
-ttd_status heap_history_find(ttd_reader *reader, const heap_batch_hook *hook, heap_history *history,
-                             ttd_error *error)
+enum ttd_status heap_history_find(struct ttd_reader *reader, const struct heap_batch_hook *hook,
+                                  struct heap_history *history, struct ttd_error *error)
 {
     history->total = 0;
     history->is_complete = false;
     history->owners = calloc(history->max, sizeof *history->owners);
     if (!history->owners)
         return TTD_ERROR_NO_MEMORY;
-    heap_observer observer = {.context = history, .effect = see_effect};
-    heap_pass pass;
-    ttd_status status =
+    struct heap_observer observer = {.context = history, .effect = see_effect};
+    struct heap_pass pass;
+    enum ttd_status status =
         heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);
     heap_pass_end(&pass, &history->outcome);
     history->count = history->total < history->max ? (size_t)history->total : history->max;
@@ -91,21 +91,22 @@ ttd_status heap_history_find(ttd_reader *reader, const heap_batch_hook *hook, he
     return status;
 }
 
-void heap_history_free(heap_history *history)
+void heap_history_free(struct heap_history *history)
 {
     free(history->owners);
     history->owners = NULL;
 }
 
-static bool is_after(ttd_position position, ttd_position at)
+static bool is_after(struct ttd_position position, struct ttd_position at)
 {
     return ttd_position_compare(position, at) > 0;
 }
 
-const heap_owner *heap_history_live(const heap_history *history, ttd_position at)
+const struct heap_owner *heap_history_live(const struct heap_history *history,
+                                           struct ttd_position at)
 {
     for (size_t i = history->count; i > 0; i--) {
-        const heap_owner *owner = &history->owners[i - 1];
+        const struct heap_owner *owner = &history->owners[i - 1];
         bool is_released =
             heap_place_is_known(&owner->released) && !is_after(owner->released.position, at);
         if (!is_after(owner->block.allocated, at) && !is_released)
@@ -114,17 +115,19 @@ const heap_owner *heap_history_live(const heap_history *history, ttd_position at
     return NULL;
 }
 
-const heap_owner *heap_history_before(const heap_history *history, ttd_position at)
+const struct heap_owner *heap_history_before(const struct heap_history *history,
+                                             struct ttd_position at)
 {
     for (size_t i = history->count; i > 0; i--) {
-        const heap_owner *owner = &history->owners[i - 1];
+        const struct heap_owner *owner = &history->owners[i - 1];
         if (heap_place_is_known(&owner->released) && !is_after(owner->released.position, at))
             return owner;
     }
     return NULL;
 }
 
-const heap_owner *heap_history_after(const heap_history *history, ttd_position at)
+const struct heap_owner *heap_history_after(const struct heap_history *history,
+                                            struct ttd_position at)
 {
     for (size_t i = 0; i < history->count; i++) {
         if (is_after(history->owners[i].block.allocated, at))

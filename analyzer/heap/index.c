@@ -12,36 +12,36 @@
 /* While summaries are made keyframes are seldom read: they are so many times rarer. */
 #define SPARSER 6
 
-typedef struct index_maker {
-    heap_lister lister;
-    const heap_index_spacing *spacing;
-    heap_replay replay;
-    heap_summary summary;
+struct index_maker {
+    struct heap_lister lister;
+    const struct heap_index_spacing *spacing;
+    struct heap_replay replay;
+    struct heap_summary summary;
     /** The thread that writes the last one; the lister is its own meanwhile. */
-    task writing;
-    heap_index_facts facts;
+    struct task writing;
+    struct heap_index_facts facts;
     /** The chunk of events at hand, and bytes and events since the last keyframe. */
     uint64_t chunk;
     uint64_t bytes;
     uint64_t last_event;
     /** Effect position of the last event, whether it had an effect or not. */
-    ttd_position reached;
+    struct ttd_position reached;
     /** What the last keyframe took. */
     uint64_t keyframe_bytes;
     uint64_t keyframe_blocks;
-} index_maker;
+};
 
-static ttd_status write_keyframe(index_maker *maker)
+static enum ttd_status write_keyframe(struct index_maker *maker)
 {
-    heap_keyframe keyframe = {.position = maker->replay.position,
-                              .counts = maker->replay.counts,
-                              .next = maker->replay.next,
-                              .blocks = maker->replay.live.count};
+    struct heap_keyframe keyframe = {.position = maker->replay.position,
+                                     .counts = maker->replay.counts,
+                                     .next = maker->replay.next,
+                                     .blocks = maker->replay.live.count};
     char text[HEAP_RECORD_MAX];
-    ttd_metadata record = {.key = {HEAP_KEYFRAME_KEY, strlen(HEAP_KEYFRAME_KEY)},
-                           .value = {text, heap_keyframe_print(&keyframe, text)}};
+    struct ttd_metadata record = {.key = {HEAP_KEYFRAME_KEY, strlen(HEAP_KEYFRAME_KEY)},
+                                  .value = {text, heap_keyframe_print(&keyframe, text)}};
     uint64_t before = ttd_writer_bytes(maker->lister.writer);
-    ttd_status status = ttd_writer_metadata(maker->lister.writer, &record);
+    enum ttd_status status = ttd_writer_metadata(maker->lister.writer, &record);
     if (status == TTD_OK)
         status = heap_list_live(&maker->lister, keyframe.position, &maker->replay.live);
     if (status != TTD_OK)
@@ -54,16 +54,16 @@ static ttd_status write_keyframe(index_maker *maker)
     return TTD_OK;
 }
 
-static ttd_status write_peak(index_maker *maker)
+static enum ttd_status write_peak(struct index_maker *maker)
 {
-    heap_peak peak = heap_replay_peak(&maker->replay);
+    struct heap_peak peak = heap_replay_peak(&maker->replay);
     char text[HEAP_RECORD_MAX];
-    ttd_metadata record = {.key = {HEAP_PEAK_KEY, strlen(HEAP_PEAK_KEY)},
-                           .value = {text, heap_peak_print(&peak, text)}};
+    struct ttd_metadata record = {.key = {HEAP_PEAK_KEY, strlen(HEAP_PEAK_KEY)},
+                                  .value = {text, heap_peak_print(&peak, text)}};
     return ttd_writer_metadata(maker->lister.writer, &record);
 }
 
-static uint64_t guess_size(const index_maker *maker)
+static uint64_t guess_size(const struct index_maker *maker)
 {
     double each = maker->keyframe_blocks
                       ? (double)maker->keyframe_bytes / (double)maker->keyframe_blocks
@@ -71,7 +71,7 @@ static uint64_t guess_size(const index_maker *maker)
     return (uint64_t)((double)maker->replay.live.count * each);
 }
 
-static bool is_keyframe_due(const index_maker *maker)
+static bool is_keyframe_due(const struct index_maker *maker)
 {
     uint64_t events = maker->replay.counts.events - maker->last_event;
     uint64_t times = maker->summary.is_open ? SPARSER : 1;
@@ -81,7 +81,7 @@ static bool is_keyframe_due(const index_maker *maker)
 }
 
 /* Whether it is time for a summary to end. */
-static bool is_summary_due(const index_maker *maker)
+static bool is_summary_due(const struct index_maker *maker)
 {
     if (!maker->summary.is_open)
         return false;
@@ -93,22 +93,23 @@ static bool is_summary_due(const index_maker *maker)
  * Whether the state is that of its position: no call is in flight, and none was counted that comes
  * after the last effect.
  */
-static bool is_clean(const heap_replay *replay, ttd_position reached)
+static bool is_clean(const struct heap_replay *replay, struct ttd_position reached)
 {
     return !replay->queue.count && ttd_position_compare(reached, replay->position) <= 0;
 }
 
-static ttd_status write_summary(void *context)
+static enum ttd_status write_summary(void *context)
 {
-    index_maker *maker = context;
+    struct index_maker *maker = context;
     return heap_summary_write(&maker->summary, &maker->lister);
 }
 
 /* Ends the summary and, if there is one, writes it or leaves that to another thread. */
-static ttd_status end_summary(index_maker *maker, ttd_position end, bool *is_left)
+static enum ttd_status end_summary(struct index_maker *maker, struct ttd_position end,
+                                   bool *is_left)
 {
     bool has_ended = false;
-    ttd_status status = task_wait(&maker->writing);
+    enum ttd_status status = task_wait(&maker->writing);
     if (status == TTD_OK)
         status = heap_summary_end(&maker->summary, &maker->replay, end, &has_ended);
     maker->facts.summaries += has_ended;
@@ -117,7 +118,7 @@ static ttd_status end_summary(index_maker *maker, ttd_position end, bool *is_lef
 }
 
 /* What changes would take more and more memory, and nobody asks for it. */
-static void stop_summaries(index_maker *maker)
+static void stop_summaries(struct index_maker *maker)
 {
     heap_summary_close(&maker->summary);
     heap_replay_drop_changes(&maker->replay);
@@ -126,11 +127,11 @@ static void stop_summaries(index_maker *maker)
 /* Between two events: what is due. Records come in the order of events, so that no keyframe comes
  * between a summary's begin and its end. The first of some summaries begins at a keyframe: where
  * heaps are destroyed again and again there are only keyframes. */
-static ttd_status write_due(index_maker *maker, bool keyframe, ttd_position next)
+static enum ttd_status write_due(struct index_maker *maker, bool keyframe, struct ttd_position next)
 {
     bool are_many = maker->replay.live.count >= maker->spacing->summary_blocks;
     bool is_left = are_many && !keyframe;
-    ttd_status status = end_summary(maker, next, &is_left);
+    enum ttd_status status = end_summary(maker, next, &is_left);
     if (status == TTD_OK && keyframe)
         status = write_keyframe(maker);
     if (!are_many || !(keyframe || maker->summary.is_open))
@@ -143,12 +144,12 @@ static ttd_status write_due(index_maker *maker, bool keyframe, ttd_position next
 }
 
 /* Between two chunks of events. */
-static ttd_status pass_boundary(index_maker *maker, const ttd_batch *batch)
+static enum ttd_status pass_boundary(struct index_maker *maker, const struct ttd_batch *batch)
 {
-    ttd_position next = ttd_event_position(&batch->u.events[0]);
+    struct ttd_position next = ttd_event_position(&batch->u.events[0]);
     bool keyframe = is_keyframe_due(maker);
     bool is_due = keyframe || is_summary_due(maker);
-    ttd_status status = is_due ? heap_replay_settle(&maker->replay, next) : TTD_OK;
+    enum ttd_status status = is_due ? heap_replay_settle(&maker->replay, next) : TTD_OK;
     /* After a gap it is not the one after the last. */
     maker->replay.next = batch->u.events[0].number;
     if (status == TTD_OK && is_due && is_clean(&maker->replay, maker->reached))
@@ -158,9 +159,9 @@ static ttd_status pass_boundary(index_maker *maker, const ttd_batch *batch)
     return status;
 }
 
-static ttd_status add_batch(index_maker *maker, const ttd_batch *batch)
+static enum ttd_status add_batch(struct index_maker *maker, const struct ttd_batch *batch)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     size_t applied;
     if (batch->chunk.number != maker->chunk)
         status = pass_boundary(maker, batch);
@@ -169,14 +170,14 @@ static ttd_status add_batch(index_maker *maker, const ttd_batch *batch)
                             : status;
 }
 
-static ttd_status replay_all(index_maker *maker, ttd_reader *reader, const heap_batch_hook *hook,
-                             ttd_error *error)
+static enum ttd_status replay_all(struct index_maker *maker, struct ttd_reader *reader,
+                                  const struct heap_batch_hook *hook, struct ttd_error *error)
 {
-    heap_ahead ahead;
+    struct heap_ahead ahead;
     heap_ahead_init(&ahead, reader);
-    ttd_status status = ttd_reader_rewind_checked(reader, HEAP_CURSOR_KINDS);
+    enum ttd_status status = ttd_reader_rewind_checked(reader, HEAP_CURSOR_KINDS);
     while (status == TTD_OK) {
-        ttd_batch batch;
+        struct ttd_batch batch;
         status = heap_ahead_next(&ahead, &batch, error);
         if (status == TTD_OK)
             status = hook->batch(hook->context, &batch);
@@ -189,10 +190,10 @@ static ttd_status replay_all(index_maker *maker, ttd_reader *reader, const heap_
     }
     heap_ahead_free(&ahead);
     if (status == TTD_END && !ttd_reader_is_intact(reader)) {
-        *error = (ttd_error){.status = TTD_ERROR_CORRUPT,
-                             .offset = TTD_NOWHERE,
-                             .chunk = TTD_NOWHERE,
-                             .what = "chunks that do not agree with each other"};
+        *error = (struct ttd_error){.status = TTD_ERROR_CORRUPT,
+                                    .offset = TTD_NOWHERE,
+                                    .chunk = TTD_NOWHERE,
+                                    .what = "chunks that do not agree with each other"};
         status = TTD_ERROR_CORRUPT;
     }
     if (status == TTD_END)
@@ -203,12 +204,13 @@ static ttd_status replay_all(index_maker *maker, ttd_reader *reader, const heap_
     return status == TTD_OK ? write_peak(maker) : status;
 }
 
-ttd_status heap_index_write(ttd_reader *reader, const heap_index_spacing *spacing,
-                            const heap_batch_hook *hook, ttd_writer *writer,
-                            heap_index_facts *facts, ttd_error *error)
+enum ttd_status heap_index_write(struct ttd_reader *reader,
+                                 const struct heap_index_spacing *spacing,
+                                 const struct heap_batch_hook *hook, struct ttd_writer *writer,
+                                 struct heap_index_facts *facts, struct ttd_error *error)
 {
-    index_maker maker = {.lister.writer = writer, .spacing = spacing, .chunk = UINT64_MAX};
-    ttd_status status = heap_replay_init(&maker.replay, NULL);
+    struct index_maker maker = {.lister.writer = writer, .spacing = spacing, .chunk = UINT64_MAX};
+    enum ttd_status status = heap_replay_init(&maker.replay, NULL);
     if (status == TTD_OK)
         status = replay_all(&maker, reader, hook, error);
     maker.facts.events = maker.replay.counts.events;

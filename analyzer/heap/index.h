@@ -7,7 +7,7 @@
 #include "heap/keyframes.h"
 
 /** How much is between the states in an index. */
-typedef struct heap_index_spacing {
+struct heap_index_spacing {
     /** At least so many events from one keyframe to the next; 0 for a keyframe wherever there can
      * be one, else not more than that the index is about as large as the events; fewer where there
      * are summaries. */
@@ -16,19 +16,19 @@ typedef struct heap_index_spacing {
      * fewer are read fast enough. */
     uint64_t summaries;
     uint64_t summary_blocks;
-} heap_index_spacing;
+};
 
 /** Fewer events than these are replayed faster than a keyframe is found and read. */
 #define HEAP_INDEX_SPACING                                                                         \
-    ((heap_index_spacing){                                                                         \
+    ((struct heap_index_spacing){                                                                  \
         .keyframes = 131072, .summaries = UINT64_C(1) << 18, .summary_blocks = 131072})
 
 /** What an index was made of. */
-typedef struct heap_index_facts {
+struct heap_index_facts {
     uint64_t events;
     uint64_t keyframes;
     uint64_t summaries;
-} heap_index_facts;
+};
 
 /**
  * Replays a trace and writes keyframes and summaries.
@@ -43,8 +43,9 @@ typedef struct heap_index_facts {
  *         missing would not be seen any more), TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and what the
  *         hook returns.
  */
-ttd_status heap_index_write(ttd_reader *reader, const heap_index_spacing *spacing,
-                            const heap_batch_hook *hook, ttd_writer *writer,
-                            heap_index_facts *facts, ttd_error *error);
+enum ttd_status heap_index_write(struct ttd_reader *reader,
+                                 const struct heap_index_spacing *spacing,
+                                 const struct heap_batch_hook *hook, struct ttd_writer *writer,
+                                 struct heap_index_facts *facts, struct ttd_error *error);
 
 #endif

@@ -8,29 +8,29 @@
 #include "heap/groups.h"
 
 /** How completely a trace tells which blocks the runtimes keep. */
-typedef enum heap_runtime_told {
+enum heap_runtime_told {
     HEAP_RUNTIME_UNKNOWN,
     /** The list is not complete. */
     HEAP_RUNTIME_CUT_SHORT,
     HEAP_RUNTIME_TOLD
-} heap_runtime_told;
+};
 
 /** Blocks that the runtimes keep until the end, by stack, of those live at some position. */
-typedef struct heap_runtime {
-    heap_runtime_told told;
-    heap_groups groups;
-} heap_runtime;
+struct heap_runtime {
+    enum heap_runtime_told told;
+    struct heap_groups groups;
+};
 
 /** The addresses that a trace names, and blocks there of which it is open whether they stay; and
  * the judge of stacks whose blocks all stay. */
-typedef struct heap_kept {
-    hash_map addresses;
+struct heap_kept {
+    struct hash_map addresses;
     size_t address_count;
-    heap_block *candidates;
+    struct heap_block *candidates;
     size_t count;
     size_t capacity;
-    heap_stack_judge judge;
-} heap_kept;
+    struct heap_stack_judge judge;
+};
 
 /**
  * Reads the lists of a trace, which come last in it, from header to header.
@@ -41,46 +41,48 @@ typedef struct heap_kept {
  * @param kept     release with heap_kept_free(), also on failure
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and others of a reader.
  */
-ttd_status heap_kept_read(heap_kept *kept, ttd_reader *reader, heap_split split,
-                          const heap_batch_hook *hook, heap_runtime *runtime, ttd_error *error);
-void heap_kept_free(heap_kept *kept);
+enum ttd_status heap_kept_read(struct heap_kept *kept, struct ttd_reader *reader,
+                               enum heap_split split, const struct heap_batch_hook *hook,
+                               struct heap_runtime *runtime, struct ttd_error *error);
+void heap_kept_free(struct heap_kept *kept);
 
 /** Whether the address of a block is named. */
-static inline bool heap_kept_names(const heap_kept *kept, const heap_block *block)
+static inline bool heap_kept_names(const struct heap_kept *kept, const struct heap_block *block)
 {
     return kept->address_count && map_get(&kept->addresses, block->address, 0) != MAP_NONE;
 }
 
 /** Whether a runtime keeps a block, by the stack that allocated it. */
-static inline bool heap_kept_has_stack(const heap_kept *kept, const heap_block *block)
+static inline bool heap_kept_has_stack(const struct heap_kept *kept, const struct heap_block *block)
 {
     return kept->judge.keeps && kept->judge.keeps(kept->judge.context, block->stack);
 }
 
 /** Whether a runtime keeps a block, if one that is named is still at its address at the end. */
-static inline bool heap_kept_may_have(const heap_kept *kept, const heap_block *block)
+static inline bool heap_kept_may_have(const struct heap_kept *kept, const struct heap_block *block)
 {
     return heap_kept_names(kept, block) || heap_kept_has_stack(kept, block);
 }
 
 /** Whether there is anything to be told apart. */
-static inline bool heap_kept_is_empty(const heap_kept *kept)
+static inline bool heap_kept_is_empty(const struct heap_kept *kept)
 {
     return !kept->address_count && !kept->judge.keeps;
 }
 
 /** Takes a block that heap_kept_may_have(). @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status heap_kept_defer(heap_kept *kept, const heap_block *block);
+enum ttd_status heap_kept_defer(struct heap_kept *kept, const struct heap_block *block);
 
 /** Takes what no runtime keeps. */
-typedef ttd_status heap_kept_function(void *context, const heap_block *block);
+typedef enum ttd_status heap_kept_function(void *context, const struct heap_block *block);
 
 /**
  * Decides on all blocks that were deferred; for that the cursor goes to the end, if any are named.
  *
  * @return TTD_OK, what `add` returns, and as heap_cursor_seek().
  */
-ttd_status heap_kept_decide(heap_kept *kept, heap_cursor *cursor, heap_runtime *runtime,
-                            heap_kept_function *add, void *context, ttd_error *error);
+enum ttd_status heap_kept_decide(struct heap_kept *kept, struct heap_cursor *cursor,
+                                 struct heap_runtime *runtime, heap_kept_function *add,
+                                 void *context, struct ttd_error *error);
 
 #endif

@@ -14,18 +14,19 @@
 
 /* ---- Opening ---- */
 
-static bool has_key(const ttd_metadata *record, const char *key)
+static bool has_key(const struct ttd_metadata *record, const char *key)
 {
     return record->key.size == strlen(key) && memcmp(record->key.data, key, strlen(key)) == 0;
 }
 
-static ttd_status add_keyframe(heap_keyframes *keyframes, ttd_string text, bool is_summary)
+static enum ttd_status add_keyframe(struct heap_keyframes *keyframes, struct ttd_string text,
+                                    bool is_summary)
 {
-    ttd_status status = grow_array((void **)&keyframes->items, &keyframes->capacity,
-                                   keyframes->count + 1, sizeof *keyframes->items);
+    enum ttd_status status = grow_array((void **)&keyframes->items, &keyframes->capacity,
+                                        keyframes->count + 1, sizeof *keyframes->items);
     if (status != TTD_OK)
         return status;
-    heap_keyframe *keyframe = &keyframes->items[keyframes->count];
+    struct heap_keyframe *keyframe = &keyframes->items[keyframes->count];
     if (!heap_keyframe_parse(text, is_summary, keyframe))
         return TTD_ERROR_CORRUPT;
     /* A summary may begin where a keyframe is. */
@@ -37,13 +38,13 @@ static ttd_status add_keyframe(heap_keyframes *keyframes, ttd_string text, bool 
     return rises ? TTD_OK : TTD_ERROR_CORRUPT;
 }
 
-static ttd_status set_peak(heap_keyframes *keyframes, ttd_string text)
+static enum ttd_status set_peak(struct heap_keyframes *keyframes, struct ttd_string text)
 {
     keyframes->has_peak = heap_peak_parse(text, &keyframes->peak);
     return keyframes->has_peak ? TTD_OK : TTD_ERROR_CORRUPT;
 }
 
-static void set_source(heap_keyframes *keyframes, ttd_string text)
+static void set_source(struct heap_keyframes *keyframes, struct ttd_string text)
 {
     if (text.size < sizeof keyframes->source) {
         memcpy(keyframes->source, text.data, text.size);
@@ -51,11 +52,11 @@ static void set_source(heap_keyframes *keyframes, ttd_string text)
     }
 }
 
-static ttd_status add_records(heap_keyframes *keyframes, const ttd_batch *batch)
+static enum ttd_status add_records(struct heap_keyframes *keyframes, const struct ttd_batch *batch)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
-        const ttd_metadata *record = &batch->u.metadata[i];
+        const struct ttd_metadata *record = &batch->u.metadata[i];
         if (has_key(record, HEAP_KEYFRAME_KEY) || has_key(record, HEAP_SUMMARY_KEY))
             status = add_keyframe(keyframes, record->value, has_key(record, HEAP_SUMMARY_KEY));
         else if (has_key(record, HEAP_PEAK_KEY))
@@ -66,11 +67,11 @@ static ttd_status add_records(heap_keyframes *keyframes, const ttd_batch *batch)
     return status;
 }
 
-static ttd_status read_records(heap_keyframes *keyframes)
+static enum ttd_status read_records(struct heap_keyframes *keyframes)
 {
-    ttd_status status = ttd_reader_rewind(keyframes->sidecar, TTD_KIND_BIT(TTD_KIND_METADATA));
+    enum ttd_status status = ttd_reader_rewind(keyframes->sidecar, TTD_KIND_BIT(TTD_KIND_METADATA));
     while (status == TTD_OK) {
-        ttd_batch batch;
+        struct ttd_batch batch;
         status = ttd_reader_next(keyframes->sidecar, &batch, NULL);
         if (status == TTD_OK)
             status = add_records(keyframes, &batch);
@@ -79,20 +80,20 @@ static ttd_status read_records(heap_keyframes *keyframes)
 }
 
 /* What has been found of the lists and the sums before them. */
-typedef struct list_finder {
-    heap_keyframes *keyframes;
+struct list_finder {
+    struct heap_keyframes *keyframes;
     /** How many lists were found. */
     size_t count;
     uint64_t blocks_left;
     uint64_t sums_left;
-} list_finder;
+};
 
-static ttd_status find_in_chunk(list_finder *finder, const ttd_chunk *chunk)
+static enum ttd_status find_in_chunk(struct list_finder *finder, const struct ttd_chunk *chunk)
 {
     if (!finder->blocks_left && !finder->sums_left) {
         if (finder->count == finder->keyframes->count)
             return TTD_ERROR_CORRUPT;
-        heap_keyframe *next = &finder->keyframes->items[finder->count++];
+        struct heap_keyframe *next = &finder->keyframes->items[finder->count++];
         next->chunk = chunk->number;
         finder->blocks_left = next->blocks;
         finder->sums_left = next->sums;
@@ -106,18 +107,18 @@ static ttd_status find_in_chunk(list_finder *finder, const ttd_chunk *chunk)
 }
 
 /* Whether a chunk is of LIST_KINDS. There may be others of any kind. */
-static bool is_list(const ttd_chunk *chunk)
+static bool is_list(const struct ttd_chunk *chunk)
 {
     return chunk->kind == TTD_KIND_LIVE_BLOCKS || chunk->kind == TTD_KIND_USER_EVENTS;
 }
 
 /* Finds the first chunk of each list, or of its sums: they come in the order of their records. */
-static ttd_status find_lists(heap_keyframes *keyframes)
+static enum ttd_status find_lists(struct heap_keyframes *keyframes)
 {
-    list_finder finder = {.keyframes = keyframes};
-    ttd_status status = ttd_reader_rewind(keyframes->sidecar, 0);
+    struct list_finder finder = {.keyframes = keyframes};
+    enum ttd_status status = ttd_reader_rewind(keyframes->sidecar, 0);
     while (status == TTD_OK) {
-        ttd_chunk chunk;
+        struct ttd_chunk chunk;
         status = ttd_reader_next_chunk(keyframes->sidecar, &chunk, NULL);
         if (status == TTD_OK && is_list(&chunk))
             status = find_in_chunk(&finder, &chunk);
@@ -128,21 +129,22 @@ static ttd_status find_lists(heap_keyframes *keyframes)
     return is_complete ? TTD_OK : TTD_ERROR_CORRUPT;
 }
 
-static bool belongs_to(ttd_reader *sidecar, ttd_reader *trace)
+static bool belongs_to(struct ttd_reader *sidecar, struct ttd_reader *trace)
 {
-    ttd_trace wanted;
-    ttd_end end;
-    const ttd_trace *has = ttd_reader_trace(sidecar);
+    struct ttd_trace wanted;
+    struct ttd_end end;
+    const struct ttd_trace *has = ttd_reader_trace(sidecar);
     return ttd_reader_tie(trace, &wanted) == TTD_OK && ttd_reader_end(sidecar, &end) == TTD_OK &&
            (has->flags & TTD_TRACE_DERIVED) && wanted.source_hash &&
            has->source_trace_id == wanted.source_trace_id &&
            has->source_size == wanted.source_size && has->source_hash == wanted.source_hash;
 }
 
-ttd_status heap_keyframes_open(ttd_reader *sidecar, ttd_reader *trace, heap_keyframes *keyframes)
+enum ttd_status heap_keyframes_open(struct ttd_reader *sidecar, struct ttd_reader *trace,
+                                    struct heap_keyframes *keyframes)
 {
-    *keyframes = (heap_keyframes){.sidecar = sidecar};
-    ttd_status status = belongs_to(sidecar, trace) ? TTD_OK : TTD_ERROR_CORRUPT;
+    *keyframes = (struct heap_keyframes){.sidecar = sidecar};
+    enum ttd_status status = belongs_to(sidecar, trace) ? TTD_OK : TTD_ERROR_CORRUPT;
     if (status == TTD_OK)
         status = read_records(keyframes);
     if (status == TTD_OK)
@@ -152,15 +154,15 @@ ttd_status heap_keyframes_open(ttd_reader *sidecar, ttd_reader *trace, heap_keyf
     return status;
 }
 
-void heap_keyframes_close(heap_keyframes *keyframes)
+void heap_keyframes_close(struct heap_keyframes *keyframes)
 {
     ttd_reader_close(keyframes->sidecar);
     free(keyframes->items);
-    *keyframes = (heap_keyframes){.sidecar = NULL};
+    *keyframes = (struct heap_keyframes){.sidecar = NULL};
 }
 
 /* How many keyframes are at `position` or before. */
-static size_t count_before(const heap_keyframes *keyframes, ttd_position position)
+static size_t count_before(const struct heap_keyframes *keyframes, struct ttd_position position)
 {
     size_t low = 0;
     size_t high = keyframes->count;
@@ -176,17 +178,18 @@ static size_t count_before(const heap_keyframes *keyframes, ttd_position positio
 
 /* Whether it takes longer to start from `a`: to read a block takes about as long as to replay an
  * event. */
-static bool is_farther(const heap_keyframe *a, const heap_keyframe *b)
+static bool is_farther(const struct heap_keyframe *a, const struct heap_keyframe *b)
 {
     return a->counts.events + b->blocks < b->counts.events + a->blocks;
 }
 
-const heap_keyframe *heap_keyframes_before(const heap_keyframes *keyframes, ttd_position position,
-                                           bool takes_summaries)
+const struct heap_keyframe *heap_keyframes_before(const struct heap_keyframes *keyframes,
+                                                  struct ttd_position position,
+                                                  bool takes_summaries)
 {
-    const heap_keyframe *best = NULL;
+    const struct heap_keyframe *best = NULL;
     for (size_t i = count_before(keyframes, position); i > 0; i--) {
-        const heap_keyframe *keyframe = &keyframes->items[i - 1];
+        const struct heap_keyframe *keyframe = &keyframes->items[i - 1];
         bool serves = !keyframe->is_summary ||
                       (takes_summaries && ttd_position_compare(position, keyframe->end) < 0);
         if (serves && (!best || is_farther(best, keyframe)))
@@ -199,15 +202,15 @@ const heap_keyframe *heap_keyframes_before(const heap_keyframes *keyframes, ttd_
 
 /* ---- Restoring ---- */
 
-static ttd_status restore_block(heap_live *live, const heap_keyframe *keyframe,
-                                const ttd_block *block)
+static enum ttd_status restore_block(struct heap_live *live, const struct heap_keyframe *keyframe,
+                                     const struct ttd_block *block)
 {
     uint32_t entry;
-    heap_acquisition acquisition;
+    struct heap_acquisition acquisition;
     if (block->event >= keyframe->next ||
         ttd_position_compare(block->allocated, keyframe->position) > 0)
         return TTD_ERROR_CORRUPT;
-    ttd_status status =
+    enum ttd_status status =
         heap_live_entry(live, block->address, heap_live_hash(live, block->address), &entry);
     if (status == TTD_OK)
         status = heap_live_acquire(live, entry, block->heap, block->size, &acquisition);
@@ -227,10 +230,10 @@ static ttd_status restore_block(heap_live *live, const heap_keyframe *keyframe,
     return TTD_OK;
 }
 
-static ttd_status restore_blocks(heap_live *live, const heap_keyframe *keyframe,
-                                 const ttd_live_blocks *list)
+static enum ttd_status restore_blocks(struct heap_live *live, const struct heap_keyframe *keyframe,
+                                      const struct ttd_live_blocks *list)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     if (list->list != TTD_BLOCKS_KEYFRAME ||
         ttd_position_compare(list->position, keyframe->position) != 0 ||
         list->count > keyframe->blocks - live->count)
@@ -243,15 +246,16 @@ static ttd_status restore_blocks(heap_live *live, const heap_keyframe *keyframe,
     return status;
 }
 
-static ttd_status restore_sums(heap_tables *tables, const heap_keyframe *keyframe,
-                               const ttd_batch *batch)
+static enum ttd_status restore_sums(struct heap_tables *tables,
+                                    const struct heap_keyframe *keyframe,
+                                    const struct ttd_batch *batch)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
-        const ttd_user_event *record = &batch->u.user_events[i];
-        ttd_string text = {(const char *)record->data, record->size};
+        const struct ttd_user_event *record = &batch->u.user_events[i];
+        struct ttd_string text = {(const char *)record->data, record->size};
         size_t table;
-        heap_group sum;
+        struct heap_group sum;
         if (memcmp(record->client, HEAP_SUMS_CLIENT, sizeof record->client) != 0 ||
             ttd_position_compare(record->position, keyframe->position) != 0 ||
             !heap_sums_parse(text, &table, &sum) ||
@@ -264,23 +268,24 @@ static ttd_status restore_sums(heap_tables *tables, const heap_keyframe *keyfram
 }
 
 /* Goes to a chunk of the sidecar, from header to header. */
-static ttd_status go_to(ttd_reader *sidecar, uint64_t number)
+static enum ttd_status go_to(struct ttd_reader *sidecar, uint64_t number)
 {
-    ttd_chunk chunk = {.number = 0};
-    ttd_status status = ttd_reader_rewind(sidecar, LIST_KINDS);
+    struct ttd_chunk chunk = {.number = 0};
+    enum ttd_status status = ttd_reader_rewind(sidecar, LIST_KINDS);
     while (status == TTD_OK && chunk.number + 1 < number)
         status = ttd_reader_next_chunk(sidecar, &chunk, NULL);
     return status;
 }
 
 /* Reads the sums and the list. That they are as long as they should be is known. */
-static ttd_status read_list(const heap_keyframes *keyframes, const heap_keyframe *keyframe,
-                            heap_live *live, heap_tables *sums)
+static enum ttd_status read_list(const struct heap_keyframes *keyframes,
+                                 const struct heap_keyframe *keyframe, struct heap_live *live,
+                                 struct heap_tables *sums)
 {
     uint64_t sums_read = 0;
-    ttd_status status = go_to(keyframes->sidecar, keyframe->chunk);
+    enum ttd_status status = go_to(keyframes->sidecar, keyframe->chunk);
     while (status == TTD_OK && (sums_read < keyframe->sums || live->count < keyframe->blocks)) {
-        ttd_batch batch;
+        struct ttd_batch batch;
         status = ttd_reader_next(keyframes->sidecar, &batch, NULL);
         if (status != TTD_OK)
             break;
@@ -295,19 +300,20 @@ static ttd_status read_list(const heap_keyframes *keyframes, const heap_keyframe
 }
 
 /* Whether all tables are of as many blocks and bytes. */
-static bool agree(const heap_tables *tables)
+static bool agree(const struct heap_tables *tables)
 {
-    const heap_groups *first = &tables->by[0];
+    const struct heap_groups *first = &tables->by[0];
     for (size_t i = 1; i < HEAP_TABLES; i++)
         if (tables->by[i].blocks != first->blocks || tables->by[i].bytes != first->bytes)
             return false;
     return true;
 }
 
-ttd_status heap_keyframes_restore(const heap_keyframes *keyframes, const heap_keyframe *keyframe,
-                                  heap_replay *replay, heap_tables *sums)
+enum ttd_status heap_keyframes_restore(const struct heap_keyframes *keyframes,
+                                       const struct heap_keyframe *keyframe,
+                                       struct heap_replay *replay, struct heap_tables *sums)
 {
-    ttd_status status = heap_replay_reset(replay);
+    enum ttd_status status = heap_replay_reset(replay);
     /* What the file cannot hold is not made room for. */
     uint64_t room = ttd_reader_size(keyframes->sidecar);
     if (status == TTD_OK)

@@ -17,18 +17,18 @@
 #define HEAP_SOURCE_KEY  "source"
 #define HEAP_SOURCE_SIZE 160
 
-typedef struct heap_keyframes {
-    ttd_reader *sidecar;
-    heap_keyframe *items;
+struct heap_keyframes {
+    struct ttd_reader *sidecar;
+    struct heap_keyframe *items;
     size_t count;
     size_t capacity;
     /** Of the whole trace, if the sidecar says it. */
     bool has_peak;
-    heap_peak peak;
+    struct heap_peak peak;
     /** Identity of the trace's file as the sidecar records it (key HEAP_SOURCE_KEY); empty if it is
      * too long. */
     char source[HEAP_SOURCE_SIZE];
-} heap_keyframes;
+};
 
 /**
  * Reads which keyframes a sidecar has.
@@ -39,12 +39,14 @@ typedef struct heap_keyframes {
  * @return TTD_OK, TTD_ERROR_CORRUPT (damaged, or of another trace), TTD_ERROR_NO_MEMORY,
  *         TTD_ERROR_IO, and others of a reader.
  */
-ttd_status heap_keyframes_open(ttd_reader *sidecar, ttd_reader *trace, heap_keyframes *keyframes);
-void heap_keyframes_close(heap_keyframes *keyframes);
+enum ttd_status heap_keyframes_open(struct ttd_reader *sidecar, struct ttd_reader *trace,
+                                    struct heap_keyframes *keyframes);
+void heap_keyframes_close(struct heap_keyframes *keyframes);
 
 /** The keyframe, or also summary, from which `position` is nearest; NULL if there is none. */
-const heap_keyframe *heap_keyframes_before(const heap_keyframes *keyframes, ttd_position position,
-                                           bool takes_summaries);
+const struct heap_keyframe *heap_keyframes_before(const struct heap_keyframes *keyframes,
+                                                  struct ttd_position position,
+                                                  bool takes_summaries);
 
 /**
  * Makes a replay's state that of a keyframe, or, of a summary, that of the blocks it lists.
@@ -53,7 +55,8 @@ const heap_keyframe *heap_keyframes_before(const heap_keyframes *keyframes, ttd_
  * @return TTD_OK, TTD_ERROR_CORRUPT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO; after a failure the replay
  *         must be reset.
  */
-ttd_status heap_keyframes_restore(const heap_keyframes *keyframes, const heap_keyframe *keyframe,
-                                  heap_replay *replay, heap_tables *sums);
+enum ttd_status heap_keyframes_restore(const struct heap_keyframes *keyframes,
+                                       const struct heap_keyframe *keyframe,
+                                       struct heap_replay *replay, struct heap_tables *sums);
 
 #endif

@@ -9,16 +9,16 @@ static bool is_fault(uint32_t signal)
     return signal < 32 && faults >> signal & 1;
 }
 
-void heap_last_calls_begin(heap_last_calls *last, ttd_reader *reader)
+void heap_last_calls_begin(struct heap_last_calls *last, struct ttd_reader *reader)
 {
-    ttd_end end;
-    *last = (heap_last_calls){.signal = 0};
+    struct ttd_end end;
+    *last = (struct heap_last_calls){.signal = 0};
     if (ttd_reader_end(reader, &end) == TTD_OK && end.reason == TTD_END_SIGNALED &&
         is_fault(end.code))
         last->signal = end.code;
 }
 
-static void remove_call(heap_last_calls *last, ttd_id thread)
+static void remove_call(struct heap_last_calls *last, ttd_id thread)
 {
     for (size_t i = 0; i < last->count; i++) {
         if (last->calls[i].place.thread != thread)
@@ -28,7 +28,7 @@ static void remove_call(heap_last_calls *last, ttd_id thread)
     }
 }
 
-bool heap_last_calls_see(heap_last_calls *last, const ttd_event *event)
+bool heap_last_calls_see(struct heap_last_calls *last, const struct ttd_event *event)
 {
     if (!last->signal)
         return false;
@@ -37,23 +37,24 @@ bool heap_last_calls_see(heap_last_calls *last, const ttd_event *event)
     return !ttd_event_returned(event) && last->count < HEAP_LAST_CALLS_MAX;
 }
 
-void heap_last_calls_add(heap_last_calls *last, const heap_finding *call, const heap_live *live)
+void heap_last_calls_add(struct heap_last_calls *last, const struct heap_finding *call,
+                         const struct heap_live *live)
 {
-    heap_finding *added = &last->calls[last->count++];
+    struct heap_finding *added = &last->calls[last->count++];
     *added = *call;
     added->signal = last->signal;
     if (live && call->address)
         added->neighbours = heap_neighbours_find(live, call->address);
 }
 
-static bool is_about(const heap_finding *finding, const heap_finding *call)
+static bool is_about(const struct heap_finding *finding, const struct heap_finding *call)
 {
     return finding->signal && finding->place.thread == call->place.thread &&
            ttd_position_compare(finding->last, call->place.position) == 0;
 }
 
 /* A finding that is about this very call already. */
-static heap_finding *find(heap_errors *errors, const heap_finding *call)
+static struct heap_finding *find(struct heap_errors *errors, const struct heap_finding *call)
 {
     for (size_t i = 0; i < errors->count; i++) {
         if (is_about(&errors->findings[i], call))
@@ -63,7 +64,7 @@ static heap_finding *find(heap_errors *errors, const heap_finding *call)
 }
 
 /* After such calls the thread went on. */
-static void remove_others(const heap_last_calls *last, heap_errors *errors)
+static void remove_others(const struct heap_last_calls *last, struct heap_errors *errors)
 {
     for (size_t i = 0; i < errors->count; i++) {
         bool is_last = false;
@@ -75,11 +76,11 @@ static void remove_others(const heap_last_calls *last, heap_errors *errors)
 }
 
 /* Findings keep their order otherwise. */
-static void put_first(heap_errors *errors)
+static void put_first(struct heap_errors *errors)
 {
     size_t first = 0;
     for (size_t i = 0; i < errors->count; i++) {
-        heap_finding finding = errors->findings[i];
+        struct heap_finding finding = errors->findings[i];
         if (!finding.signal)
             continue;
         for (size_t k = i; k > first; k--)
@@ -88,12 +89,13 @@ static void put_first(heap_errors *errors)
     }
 }
 
-ttd_status heap_last_calls_report(const heap_last_calls *last, heap_errors *errors)
+enum ttd_status heap_last_calls_report(const struct heap_last_calls *last,
+                                       struct heap_errors *errors)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < last->count && status == TTD_OK; i++) {
-        const heap_finding *call = &last->calls[i];
-        heap_finding *known = find(errors, call);
+        const struct heap_finding *call = &last->calls[i];
+        struct heap_finding *known = find(errors, call);
         if (!known) {
             status = heap_errors_add(errors, call);
             continue;

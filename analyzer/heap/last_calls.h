@@ -11,22 +11,23 @@
 /** Threads that are inside a call at the end; more are not told. */
 #define HEAP_LAST_CALLS_MAX 16
 
-typedef struct heap_last_calls {
+struct heap_last_calls {
     /** The signal that the process died of; 0 if it did not, or another process may have sent it.
      */
     uint32_t signal;
-    heap_finding calls[HEAP_LAST_CALLS_MAX];
+    struct heap_finding calls[HEAP_LAST_CALLS_MAX];
     size_t count;
-} heap_last_calls;
+};
 
 /** Begins with a trace of which nothing was replayed yet. */
-void heap_last_calls_begin(heap_last_calls *last, ttd_reader *reader);
+void heap_last_calls_begin(struct heap_last_calls *last, struct ttd_reader *reader);
 
 /** Takes note of a call; true if it may be the last one of its thread: heap_last_calls_add(). */
-bool heap_last_calls_see(heap_last_calls *last, const ttd_event *event);
+bool heap_last_calls_see(struct heap_last_calls *last, const struct ttd_event *event);
 
 /** Adds such a call, and what lies in memory around the block that it was given. */
-void heap_last_calls_add(heap_last_calls *last, const heap_finding *call, const heap_live *live);
+void heap_last_calls_add(struct heap_last_calls *last, const struct heap_finding *call,
+                         const struct heap_live *live);
 
 /**
  * At the end of the trace: turns the calls that are left into findings, or marks those that there
@@ -34,6 +35,7 @@ void heap_last_calls_add(heap_last_calls *last, const heap_finding *call, const 
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status heap_last_calls_report(const heap_last_calls *last, heap_errors *errors);
+enum ttd_status heap_last_calls_report(const struct heap_last_calls *last,
+                                       struct heap_errors *errors);
 
 #endif

@@ -3,26 +3,28 @@
 
 #include <string.h>
 
-static ttd_status add(void *context, const heap_block *block)
+static enum ttd_status add(void *context, const struct heap_block *block)
 {
-    heap_leaks *leaks = context;
+    struct heap_leaks *leaks = context;
     return heap_groups_add(&leaks->groups, block);
 }
 
-static ttd_status collect(heap_leaks *leaks, heap_kept *kept, const heap_replay *replay)
+static enum ttd_status collect(struct heap_leaks *leaks, struct heap_kept *kept,
+                               const struct heap_replay *replay)
 {
     size_t cursor = 0;
-    const heap_block *block;
-    ttd_status status = TTD_OK;
+    const struct heap_block *block;
+    enum ttd_status status = TTD_OK;
     while (status == TTD_OK && (block = heap_live_each(&replay->live, &cursor)))
         status = heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block) : add(leaks, block);
     return status;
 }
 
-static ttd_status find(heap_leaks *leaks, heap_kept *kept, heap_pass *pass, ttd_error *error)
+static enum ttd_status find(struct heap_leaks *leaks, struct heap_kept *kept,
+                            struct heap_pass *pass, struct ttd_error *error)
 {
     leaks->outcome = heap_pass_outcome(pass);
-    ttd_status status = collect(leaks, kept, &pass->cursor.replay);
+    enum ttd_status status = collect(leaks, kept, &pass->cursor.replay);
     if (status == TTD_OK)
         status = heap_kept_decide(kept, &pass->cursor, &leaks->runtime, add, leaks, error);
     if (status == TTD_OK)
@@ -30,16 +32,17 @@ static ttd_status find(heap_leaks *leaks, heap_kept *kept, heap_pass *pass, ttd_
     return status == TTD_OK ? heap_groups_sort(&leaks->runtime.groups) : status;
 }
 
-ttd_status heap_leaks_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position at,
-                           heap_split split, const heap_batch_hook *hook, heap_leaks *leaks,
-                           ttd_error *error)
+enum ttd_status heap_leaks_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
+                                struct ttd_position at, enum heap_split split,
+                                const struct heap_batch_hook *hook, struct heap_leaks *leaks,
+                                struct ttd_error *error)
 {
     memset(leaks, 0, sizeof *leaks);
     heap_groups_init(&leaks->groups);
     leaks->groups.split = split;
-    heap_kept kept;
-    heap_pass pass = {.hook = NULL};
-    ttd_status status = heap_kept_read(&kept, reader, split, hook, &leaks->runtime, error);
+    struct heap_kept kept;
+    struct heap_pass pass = {.hook = NULL};
+    enum ttd_status status = heap_kept_read(&kept, reader, split, hook, &leaks->runtime, error);
     if (status == TTD_OK)
         status = heap_pass_run(&pass, reader, keyframes, at, NULL, hook, error);
     if (status == TTD_OK)
@@ -51,7 +54,7 @@ ttd_status heap_leaks_find(ttd_reader *reader, const heap_keyframes *keyframes, 
     return status;
 }
 
-void heap_leaks_free(heap_leaks *leaks)
+void heap_leaks_free(struct heap_leaks *leaks)
 {
     heap_groups_free(&leaks->groups);
     heap_groups_free(&leaks->runtime.groups);

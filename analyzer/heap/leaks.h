@@ -6,11 +6,11 @@
 #include "heap/kept.h"
 #include "heap/pass.h"
 
-typedef struct heap_leaks {
-    heap_groups groups;
-    heap_runtime runtime;
-    heap_outcome outcome;
-} heap_leaks;
+struct heap_leaks {
+    struct heap_groups groups;
+    struct heap_runtime runtime;
+    struct heap_outcome outcome;
+};
 
 /**
  * Finds what is live at `at` and not kept by a runtime.
@@ -23,9 +23,10 @@ typedef struct heap_leaks {
  * @param error     detail on failure
  * @return as heap_cursor_seek().
  */
-ttd_status heap_leaks_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position at,
-                           heap_split split, const heap_batch_hook *hook, heap_leaks *leaks,
-                           ttd_error *error);
-void heap_leaks_free(heap_leaks *leaks);
+enum ttd_status heap_leaks_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
+                                struct ttd_position at, enum heap_split split,
+                                const struct heap_batch_hook *hook, struct heap_leaks *leaks,
+                                struct ttd_error *error);
+void heap_leaks_free(struct heap_leaks *leaks);
 
 #endif

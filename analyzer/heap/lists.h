@@ -8,17 +8,18 @@
 #include "heap/live.h"
 
 /** Room for the list of a keyframe while it is written. */
-typedef struct heap_lister {
-    ttd_writer *writer;
+struct heap_lister {
+    struct ttd_writer *writer;
     /** How many lists were written. */
     uint32_t count;
-} heap_lister;
+};
 
 /** Writes a list of all live blocks. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO. */
-ttd_status heap_list_live(heap_lister *lister, ttd_position position, const heap_live *live);
+enum ttd_status heap_list_live(struct heap_lister *lister, struct ttd_position position,
+                               const struct heap_live *live);
 
 /** Writes a list of `count` blocks, of addresses that differ. Statuses as heap_list_live(). */
-ttd_status heap_list_blocks(heap_lister *lister, ttd_position position, const heap_block *blocks,
-                            size_t count);
+enum ttd_status heap_list_blocks(struct heap_lister *lister, struct ttd_position position,
+                                 const struct heap_block *blocks, size_t count);
 
 #endif

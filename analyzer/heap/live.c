@@ -12,7 +12,7 @@
 #define CAPACITY_MAX ((size_t)1 << 31)
 
 /* A record is one line of the cache: a large table begins with a page. */
-_Static_assert(sizeof(heap_block) == 64, "size of a record");
+_Static_assert(sizeof(struct heap_block) == 64, "size of a record");
 
 static size_t records_of(size_t slots)
 {
@@ -21,16 +21,16 @@ static size_t records_of(size_t slots)
 
 static size_t record_bytes(size_t slots)
 {
-    return records_of(slots) * sizeof(heap_block);
+    return records_of(slots) * sizeof(struct heap_block);
 }
 
 static size_t slot_bytes(size_t slots)
 {
-    return slots * sizeof(heap_slot);
+    return slots * sizeof(struct heap_slot);
 }
 
 /* Moves what is in the slots to `capacity` others, which are empty. */
-static void move_slots(heap_live *live, heap_slot *slots, size_t capacity)
+static void move_slots(struct heap_live *live, struct heap_slot *slots, size_t capacity)
 {
     for (size_t i = 0; i < live->slot_capacity; i++) {
         if (!live->slots[i].record)
@@ -45,16 +45,16 @@ static void move_slots(heap_live *live, heap_slot *slots, size_t capacity)
     live->slot_capacity = capacity;
 }
 
-static ttd_status grow(heap_live *live, size_t capacity)
+static enum ttd_status grow(struct heap_live *live, size_t capacity)
 {
     uint32_t *unused = realloc(live->unused, records_of(capacity) * sizeof *unused);
     if (!unused)
         return TTD_ERROR_NO_MEMORY;
     live->unused = unused;
-    heap_slot *slots = table_resize(NULL, 0, slot_bytes(capacity));
+    struct heap_slot *slots = table_resize(NULL, 0, slot_bytes(capacity));
     if (!slots)
         return TTD_ERROR_NO_MEMORY;
-    heap_block *blocks =
+    struct heap_block *blocks =
         table_resize(live->blocks, record_bytes(live->slot_capacity), record_bytes(capacity));
     if (!blocks) {
         table_free(slots, slot_bytes(capacity));
@@ -65,42 +65,42 @@ static ttd_status grow(heap_live *live, size_t capacity)
     return TTD_OK;
 }
 
-ttd_status heap_live_init(heap_live *live)
+enum ttd_status heap_live_init(struct heap_live *live)
 {
-    *live =
-        (heap_live){.key = hash_key_new(), .life_unused = HEAP_NO_LIFE, .last_heap = HEAP_NO_HEAP};
+    *live = (struct heap_live){
+        .key = hash_key_new(), .life_unused = HEAP_NO_LIFE, .last_heap = HEAP_NO_HEAP};
     map_init(&live->life_of_heap);
     return grow(live, FIRST_CAPACITY);
 }
 
-void heap_live_free(heap_live *live)
+void heap_live_free(struct heap_live *live)
 {
     table_free(live->slots, slot_bytes(live->slot_capacity));
     table_free(live->blocks, record_bytes(live->slot_capacity));
     free(live->unused);
     free(live->lives);
     map_free(&live->life_of_heap);
-    *live = (heap_live){0};
+    *live = (struct heap_live){0};
 }
 
 /* The slot of the address, or the empty one where it belongs. */
-static inline heap_slot *probe(const heap_live *live, uint64_t address, uint32_t hash)
+static inline struct heap_slot *probe(const struct heap_live *live, uint64_t address, uint32_t hash)
 {
     size_t mask = live->slot_capacity - 1;
     for (size_t i = hash & mask;; i = (i + 1) & mask) {
-        heap_slot *slot = &live->slots[i];
+        struct heap_slot *slot = &live->slots[i];
         if (!slot->record ||
             (slot->hash == hash && live->blocks[slot->record - 1].address == address))
             return slot;
     }
 }
 
-static inline bool is_stale(const heap_live *live, const heap_block *block)
+static inline bool is_stale(const struct heap_live *live, const struct heap_block *block)
 {
     return live->lives[block->life].ended;
 }
 
-ttd_status heap_live_reserve(heap_live *live, uint64_t count)
+enum ttd_status heap_live_reserve(struct heap_live *live, uint64_t count)
 {
     size_t capacity = live->slot_capacity;
     while (records_of(capacity) < count) {
@@ -111,33 +111,33 @@ ttd_status heap_live_reserve(heap_live *live, uint64_t count)
     return capacity > live->slot_capacity ? grow(live, capacity) : TTD_OK;
 }
 
-uint32_t heap_live_entry_slow(heap_live *live, uint64_t address, uint32_t hash)
+uint32_t heap_live_entry_slow(struct heap_live *live, uint64_t address, uint32_t hash)
 {
-    heap_slot *slot = probe(live, address, hash);
+    struct heap_slot *slot = probe(live, address, hash);
     return slot->record ? slot->record - 1 : heap_live_add_entry(live, slot, address, hash);
 }
 
-static ttd_status new_life(heap_live *live, ttd_id heap, uint32_t *life)
+static enum ttd_status new_life(struct heap_live *live, ttd_id heap, uint32_t *life)
 {
     if (live->life_unused != HEAP_NO_LIFE) {
         *life = live->life_unused;
         live->life_unused = live->lives[*life].heap;
     } else {
-        ttd_status status = grow_array((void **)&live->lives, &live->life_capacity,
-                                       (size_t)live->life_count + 1, sizeof *live->lives);
+        enum ttd_status status = grow_array((void **)&live->lives, &live->life_capacity,
+                                            (size_t)live->life_count + 1, sizeof *live->lives);
         if (status != TTD_OK)
             return status;
         *life = live->life_count++;
     }
-    live->lives[*life] = (heap_life){.heap = heap};
+    live->lives[*life] = (struct heap_life){.heap = heap};
     return map_set(&live->life_of_heap, heap, 0, *life);
 }
 
-static ttd_status find_life(heap_live *live, ttd_id heap, uint32_t *life)
+static enum ttd_status find_life(struct heap_live *live, ttd_id heap, uint32_t *life)
 {
     *life = map_get(&live->life_of_heap, heap, 0);
     if (*life == MAP_NONE || live->lives[*life].ended || live->lives[*life].heap != heap) {
-        ttd_status status = new_life(live, heap, life);
+        enum ttd_status status = new_life(live, heap, life);
         if (status != TTD_OK)
             return status;
     }
@@ -147,7 +147,7 @@ static ttd_status find_life(heap_live *live, ttd_id heap, uint32_t *life)
 }
 
 /* The life that a new block of the heap belongs to. */
-static inline ttd_status life_of(heap_live *live, ttd_id heap, uint32_t *life)
+static inline enum ttd_status life_of(struct heap_live *live, ttd_id heap, uint32_t *life)
 {
     *life = live->last_life;
     if (live->last_heap == heap)
@@ -155,21 +155,21 @@ static inline ttd_status life_of(heap_live *live, ttd_id heap, uint32_t *life)
     return find_life(live, heap, life);
 }
 
-static void discard(heap_live *live, heap_block *block)
+static void discard(struct heap_live *live, struct heap_block *block)
 {
     block->is_held = false;
     if (live->discard)
         live->discard(live->discard_context, block, live->lives[block->life].end);
 }
 
-ttd_status heap_live_acquire(heap_live *live, uint32_t entry, ttd_id heap, uint64_t size,
-                             heap_acquisition *acquisition)
+enum ttd_status heap_live_acquire(struct heap_live *live, uint32_t entry, ttd_id heap,
+                                  uint64_t size, struct heap_acquisition *acquisition)
 {
     uint32_t life = 0;
-    ttd_status status = life_of(live, heap, &life);
+    enum ttd_status status = life_of(live, heap, &life);
     if (status != TTD_OK)
         return status;
-    heap_block *block = &live->blocks[entry];
+    struct heap_block *block = &live->blocks[entry];
     acquisition->block = block;
     acquisition->replaced = false;
     if (block->is_held) {
@@ -187,7 +187,7 @@ ttd_status heap_live_acquire(heap_live *live, uint32_t entry, ttd_id heap, uint6
 }
 
 /* Empties a slot, and moves later ones nearer to their home, so that no probe ends early. */
-static void empty_slot(heap_live *live, size_t hole)
+static void empty_slot(struct heap_live *live, size_t hole)
 {
     size_t mask = live->slot_capacity - 1;
     size_t i = hole;
@@ -205,24 +205,24 @@ static void empty_slot(heap_live *live, size_t hole)
     live->filled--;
 }
 
-static void forget(heap_live *live, uint32_t entry)
+static void forget(struct heap_live *live, uint32_t entry)
 {
-    heap_block *block = &live->blocks[entry];
-    heap_slot *slot = probe(live, block->address, heap_live_hash(live, block->address));
+    struct heap_block *block = &live->blocks[entry];
+    struct heap_slot *slot = probe(live, block->address, heap_live_hash(live, block->address));
     empty_slot(live, (size_t)(slot - live->slots));
     block->address = 0;
     live->unused[live->unused_count++] = entry;
 }
 
-heap_block *heap_live_find(const heap_live *live, uint64_t address)
+struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address)
 {
-    const heap_slot *slot = probe(live, address, heap_live_hash(live, address));
+    const struct heap_slot *slot = probe(live, address, heap_live_hash(live, address));
     if (!slot->record || !heap_live_has(live, &live->blocks[slot->record - 1]))
         return NULL;
     return &live->blocks[slot->record - 1];
 }
 
-uint64_t heap_live_destroy(heap_live *live, ttd_id heap, ttd_position end)
+uint64_t heap_live_destroy(struct heap_live *live, ttd_id heap, struct ttd_position end)
 {
     uint32_t life = map_get(&live->life_of_heap, heap, 0);
     if (life == MAP_NONE || live->lives[life].ended || live->lives[life].heap != heap)
@@ -240,7 +240,7 @@ uint64_t heap_live_destroy(heap_live *live, ttd_id heap, ttd_position end)
 }
 
 /* No record refers to an ended life any more: they can be used again. */
-static void recycle_lives(heap_live *live)
+static void recycle_lives(struct heap_live *live)
 {
     live->life_unused = HEAP_NO_LIFE;
     live->life_ended = 0;
@@ -252,10 +252,10 @@ static void recycle_lives(heap_live *live)
     }
 }
 
-void heap_live_sweep(heap_live *live)
+void heap_live_sweep(struct heap_live *live)
 {
     for (uint32_t i = live->block_count; i > 0; i--) {
-        heap_block *block = &live->blocks[i - 1];
+        struct heap_block *block = &live->blocks[i - 1];
         if (!block->address || heap_live_has(live, block))
             continue;
         if (block->is_held)
@@ -265,10 +265,10 @@ void heap_live_sweep(heap_live *live)
     recycle_lives(live);
 }
 
-heap_block *heap_live_each(const heap_live *live, size_t *cursor)
+struct heap_block *heap_live_each(const struct heap_live *live, size_t *cursor)
 {
     while (*cursor < live->block_count) {
-        heap_block *block = &live->blocks[(*cursor)++];
+        struct heap_block *block = &live->blocks[(*cursor)++];
         if (block->address && heap_live_has(live, block))
             return block;
     }

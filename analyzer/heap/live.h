@@ -25,14 +25,14 @@
 #include "heap/sum.h"
 
 /** A block: live, or the last one at its address. */
-typedef struct heap_block {
+struct heap_block {
     /** 0 in a record that is not in use. */
     uint64_t address;
     uint64_t size;
     /** Number of the event that acquired it. */
     uint64_t event;
     /** When it was acquired: time_end of that event. */
-    ttd_position allocated;
+    struct ttd_position allocated;
     ttd_id thread;
     ttd_id stack;
     ttd_id heap;
@@ -46,14 +46,14 @@ typedef struct heap_block {
     uint8_t api;
     /** The table's own: acquired, and not released since. It may be stale. */
     bool is_held;
-} heap_block;
+};
 
 /** A slot of the index: 32 bits of the address's hash, the low ones of which say where it belongs,
  * and a number from 1 of a record; 0 in an empty one. */
-typedef struct heap_slot {
+struct heap_slot {
     uint32_t hash;
     uint32_t record;
-} heap_slot;
+};
 
 #define HEAP_NO_LIFE UINT32_MAX
 
@@ -65,87 +65,88 @@ typedef struct heap_slot {
 #define HEAP_LITTER_MAX 4096
 
 /** A heap from its first block to its destruction. */
-typedef struct heap_life {
+struct heap_life {
     /** In use: the heap. Unused: the next unused life. */
     uint32_t heap;
     bool ended;
     uint64_t blocks;
-    heap_sum bytes;
+    struct heap_sum bytes;
     /** When it ended. */
-    ttd_position end;
-} heap_life;
+    struct ttd_position end;
+};
 
 /** Called for a stale block that is forgotten; its heap was destroyed at `end`. */
-typedef void (*heap_discard_function)(void *context, const heap_block *block, ttd_position end);
+typedef void (*heap_discard_function)(void *context, const struct heap_block *block,
+                                      struct ttd_position end);
 
-typedef struct heap_live {
-    heap_slot *slots;
+struct heap_live {
+    struct heap_slot *slots;
     size_t slot_capacity;
     /** Entries: live, stale or neither. */
     size_t filled;
     /** Live blocks, and their bytes. */
     uint64_t count;
-    heap_sum bytes;
-    hash_key key;
+    struct heap_sum bytes;
+    struct hash_key key;
 
     /** As many as there may be entries: half of the slots. */
-    heap_block *blocks;
+    struct heap_block *blocks;
     uint32_t block_count;
     /** Records below block_count that are not in use, last freed first. */
     uint32_t *unused;
     uint32_t unused_count;
 
-    heap_life *lives;
+    struct heap_life *lives;
     size_t life_capacity;
     uint32_t life_count;
     uint32_t life_unused;
     /** Lives that ended since the last sweep. */
     uint32_t life_ended;
-    hash_map life_of_heap;
+    struct hash_map life_of_heap;
     /** The heap that was asked for last, and its life; HEAP_NO_HEAP if there is none. */
     uint64_t last_heap;
     uint32_t last_life;
 
     heap_discard_function discard;
     void *discard_context;
-} heap_live;
+};
 
 /** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status heap_live_init(heap_live *live);
-void heap_live_free(heap_live *live);
+enum ttd_status heap_live_init(struct heap_live *live);
+void heap_live_free(struct heap_live *live);
 
 /** What places an address in the table. */
-static inline uint32_t heap_live_hash(const heap_live *live, uint64_t address)
+static inline uint32_t heap_live_hash(const struct heap_live *live, uint64_t address)
 {
     return (uint32_t)hash_value(live->key, address);
 }
 
 /** Brings the slot of an address nearer, for a lookup that comes soon. Always inlined: of a
  * function that does nothing else, gcc removes the calls. */
-static inline __attribute__((always_inline)) void heap_live_prefetch(const heap_live *live,
+static inline __attribute__((always_inline)) void heap_live_prefetch(const struct heap_live *live,
                                                                      uint32_t hash)
 {
     __builtin_prefetch(&live->slots[hash & (live->slot_capacity - 1)], 1);
 }
 
 /** Makes room for `count` entries. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status heap_live_reserve(heap_live *live, uint64_t count);
+enum ttd_status heap_live_reserve(struct heap_live *live, uint64_t count);
 
 /** Adds the entry of an address that has none, in the slot where it belongs, and for which there is
  * room. */
-static inline uint32_t heap_live_add_entry(heap_live *live, heap_slot *slot, uint64_t address,
-                                           uint32_t hash)
+static inline uint32_t heap_live_add_entry(struct heap_live *live, struct heap_slot *slot,
+                                           uint64_t address, uint32_t hash)
 {
     uint32_t record = live->unused_count ? live->unused[--live->unused_count] : live->block_count++;
     live->blocks[record].address = address;
     live->blocks[record].is_held = false;
-    *slot = (heap_slot){hash, record + 1};
+    *slot = (struct heap_slot){hash, record + 1};
     live->filled++;
     return record;
 }
 
 /** Where in the index an address of this hash most probably is, or belongs. */
-static inline size_t heap_live_place(const heap_live *live, uint32_t hash)
+static inline size_t heap_live_place(const struct heap_live *live, uint32_t hash)
 {
     size_t mask = live->slot_capacity - 1;
     size_t at = hash & mask;
@@ -155,14 +156,14 @@ static inline size_t heap_live_place(const heap_live *live, uint32_t hash)
 }
 
 /** The general case of heap_live_entry_at(). */
-uint32_t heap_live_entry_slow(heap_live *live, uint64_t address, uint32_t hash);
+uint32_t heap_live_entry_slow(struct heap_live *live, uint64_t address, uint32_t hash);
 
 /** heap_live_entry(), given what heap_live_place() was, now or when there were fewer entries. There
  * must have been room already: see heap_live_reserve(). */
-static inline uint32_t heap_live_entry_at(heap_live *live, uint64_t address, uint32_t hash,
+static inline uint32_t heap_live_entry_at(struct heap_live *live, uint64_t address, uint32_t hash,
                                           size_t place)
 {
-    heap_slot *slot = &live->slots[place];
+    struct heap_slot *slot = &live->slots[place];
     if (!slot->record)
         return heap_live_add_entry(live, slot, address, hash);
     if (slot->hash != hash || live->blocks[slot->record - 1].address != address)
@@ -177,10 +178,10 @@ static inline uint32_t heap_live_entry_at(heap_live *live, uint64_t address, uin
  * @param entry  index in live->blocks, the same until heap_live_sweep(); set on TTD_OK
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-static inline ttd_status heap_live_entry(heap_live *live, uint64_t address, uint32_t hash,
-                                         uint32_t *entry)
+static inline enum ttd_status heap_live_entry(struct heap_live *live, uint64_t address,
+                                              uint32_t hash, uint32_t *entry)
 {
-    ttd_status status = heap_live_reserve(live, live->filled + 1);
+    enum ttd_status status = heap_live_reserve(live, live->filled + 1);
     *entry = 0;
     if (status == TTD_OK)
         *entry = heap_live_entry_at(live, address, hash, heap_live_place(live, hash));
@@ -188,7 +189,7 @@ static inline ttd_status heap_live_entry(heap_live *live, uint64_t address, uint
 }
 
 /** Counts a block that becomes live, or ends. */
-static inline void heap_live_add(heap_live *live, heap_life *life, uint64_t size)
+static inline void heap_live_add(struct heap_live *live, struct heap_life *life, uint64_t size)
 {
     life->blocks++;
     heap_sum_add(&life->bytes, size);
@@ -196,7 +197,7 @@ static inline void heap_live_add(heap_live *live, heap_life *life, uint64_t size
     heap_sum_add(&live->bytes, size);
 }
 
-static inline void heap_live_subtract(heap_live *live, heap_life *life, uint64_t size)
+static inline void heap_live_subtract(struct heap_live *live, struct heap_life *life, uint64_t size)
 {
     life->blocks--;
     heap_sum_take(&life->bytes, size);
@@ -205,13 +206,13 @@ static inline void heap_live_subtract(heap_live *live, heap_life *life, uint64_t
 }
 
 /** What heap_live_acquire() found and did. */
-typedef struct heap_acquisition {
+struct heap_acquisition {
     /** The record, valid until the next entry is added. All its members that are not the table's
      * own are to be set, its size to what was given. */
-    heap_block *block;
+    struct heap_block *block;
     /** Whether a live block at the address is replaced; the record still holds it. */
     bool replaced;
-} heap_acquisition;
+};
 
 /**
  * Makes an entry live, as a block of `size` bytes of `heap`.
@@ -219,14 +220,14 @@ typedef struct heap_acquisition {
  * @param acquisition  set on TTD_OK
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status heap_live_acquire(heap_live *live, uint32_t entry, ttd_id heap, uint64_t size,
-                             heap_acquisition *acquisition);
+enum ttd_status heap_live_acquire(struct heap_live *live, uint32_t entry, ttd_id heap,
+                                  uint64_t size, struct heap_acquisition *acquisition);
 
 /** The same for the usual case: returns NULL, and does nothing, where that is not enough. */
-static inline heap_block *heap_live_acquire_quickly(heap_live *live, uint32_t entry, ttd_id heap,
-                                                    uint64_t size)
+static inline struct heap_block *heap_live_acquire_quickly(struct heap_live *live, uint32_t entry,
+                                                           ttd_id heap, uint64_t size)
 {
-    heap_block *block = &live->blocks[entry];
+    struct heap_block *block = &live->blocks[entry];
     if (block->is_held || heap != live->last_heap)
         return NULL;
     block->is_held = true;
@@ -236,9 +237,9 @@ static inline heap_block *heap_live_acquire_quickly(heap_live *live, uint32_t en
 }
 
 /** Ends the block of an entry; false if it is not live. The record still holds the block. */
-static inline bool heap_live_release(heap_live *live, uint32_t entry)
+static inline bool heap_live_release(struct heap_live *live, uint32_t entry)
 {
-    heap_block *block = &live->blocks[entry];
+    struct heap_block *block = &live->blocks[entry];
     if (!block->is_held || live->lives[block->life].ended)
         return false;
     block->is_held = false;
@@ -247,34 +248,34 @@ static inline bool heap_live_release(heap_live *live, uint32_t entry)
 }
 
 /** Whether a record is that of a live block. */
-static inline bool heap_live_has(const heap_live *live, const heap_block *block)
+static inline bool heap_live_has(const struct heap_live *live, const struct heap_block *block)
 {
     return block->is_held && !live->lives[block->life].ended;
 }
 
 /** The block at `address`, or NULL; valid until the next change. */
-heap_block *heap_live_find(const heap_live *live, uint64_t address);
+struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address);
 
 /** Removes all blocks of a heap, which is destroyed at `end`; returns how many there were. */
-uint64_t heap_live_destroy(heap_live *live, ttd_id heap, ttd_position end);
+uint64_t heap_live_destroy(struct heap_live *live, ttd_id heap, struct ttd_position end);
 
 /**
  * Whether so much is not live that it should be swept up. A sweep goes through all records, of
  * which there are as many as there ever were entries: it must be worth that, also long after a
  * peak.
  */
-static inline bool heap_live_is_littered(const heap_live *live)
+static inline bool heap_live_is_littered(const struct heap_live *live)
 {
     return live->filled > 2 * live->count + live->block_count / 4 + HEAP_LITTER_MAX ||
            live->life_ended > (uint64_t)live->block_count + HEAP_LITTER_MAX;
 }
 
 /** Forgets entries that are not live; the discard function has then seen all that were stale. */
-void heap_live_sweep(heap_live *live);
+void heap_live_sweep(struct heap_live *live);
 
 /**
  * Steps through the live blocks in no particular order: `*cursor` is 0 at first. NULL at the end.
  */
-heap_block *heap_live_each(const heap_live *live, size_t *cursor);
+struct heap_block *heap_live_each(const struct heap_live *live, size_t *cursor);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/locate.h"
 
-const heap_block *heap_live_containing(const heap_live *live, uint64_t address)
+const struct heap_block *heap_live_containing(const struct heap_live *live, uint64_t address)
 {
-    const heap_block *best = NULL;
-    const heap_block *block;
+    const struct heap_block *best = NULL;
+    const struct heap_block *block;
     size_t cursor = 0;
     while ((block = heap_live_each(live, &cursor))) {
         if (heap_block_covers(block, address, address) && (!best || block->address > best->address))

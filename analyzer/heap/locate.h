@@ -6,7 +6,7 @@
 #include "heap/live.h"
 
 /** Whether `block` has an address from `first` to `last`. One of no bytes has its own address. */
-static inline bool heap_block_covers(const heap_block *block, uint64_t first, uint64_t last)
+static inline bool heap_block_covers(const struct heap_block *block, uint64_t first, uint64_t last)
 {
     uint64_t reach = block->size ? block->size - 1 : 0;
     return block->address <= last && (block->address >= first || first - block->address <= reach);
@@ -16,6 +16,6 @@ static inline bool heap_block_covers(const heap_block *block, uint64_t first, ui
  * The live block that `address` lies in, or NULL; of several, which only a faulty trace has, the
  * one that begins last. Looks at every block.
  */
-const heap_block *heap_live_containing(const heap_live *live, uint64_t address);
+const struct heap_block *heap_live_containing(const struct heap_live *live, uint64_t address);
 
 #endif

@@ -3,10 +3,10 @@
 
 #include "heap/rows.h"
 
-void heap_losses_add(heap_losses *losses, const ttd_batch *batch)
+void heap_losses_add(struct heap_losses *losses, const struct ttd_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
-        const ttd_loss *loss = &batch->u.losses[i];
+        const struct ttd_loss *loss = &batch->u.losses[i];
         losses->records++;
         if (batch->made_up || loss->reason == TTD_LOSS_DAMAGE)
             losses->damaged++;
@@ -16,18 +16,19 @@ void heap_losses_add(heap_losses *losses, const ttd_batch *batch)
             losses->events = heap_add(losses->events, loss->count);
         if (losses->kept_count == HEAP_LOSSES_KEPT)
             continue;
-        ttd_loss *kept = &losses->kept[losses->kept_count++];
+        struct ttd_loss *kept = &losses->kept[losses->kept_count++];
         *kept = *loss;
         if ((unsigned)kept->reason > TTD_LOSS_LATE)
             kept->reason = TTD_LOSS_UNKNOWN;
     }
 }
 
-uint64_t heap_losses_between(const heap_losses *losses, ttd_position from, ttd_position to)
+uint64_t heap_losses_between(const struct heap_losses *losses, struct ttd_position from,
+                             struct ttd_position to)
 {
     uint64_t count = losses->records - losses->kept_count;
     for (size_t i = 0; i < losses->kept_count; i++) {
-        const ttd_loss *loss = &losses->kept[i];
+        const struct ttd_loss *loss = &losses->kept[i];
         if (loss->count != 0 && ttd_position_compare(loss->last_good, to) < 0 &&
             ttd_position_compare(loss->first_good, from) > 0)
             count++;
@@ -35,7 +36,7 @@ uint64_t heap_losses_between(const heap_losses *losses, ttd_position from, ttd_p
     return count;
 }
 
-const char *heap_loss_text(ttd_loss_reason reason)
+const char *heap_loss_text(enum ttd_loss_reason reason)
 {
     switch (reason) {
     case TTD_LOSS_OVERFLOW:

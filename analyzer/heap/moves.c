@@ -8,13 +8,13 @@
 #include "heap/growth.h"
 #include "heap/regrowth.h"
 
-typedef struct move_finder {
-    heap_moves *moves;
-    regrowth_finder regrowths;
-    const heap_batch_hook *hook;
-} move_finder;
+struct move_finder {
+    struct heap_moves *moves;
+    struct regrowth_finder regrowths;
+    const struct heap_batch_hook *hook;
+};
 
-static void count_call(heap_move_counts *counts, const ttd_event *event)
+static void count_call(struct heap_move_counts *counts, const struct ttd_event *event)
 {
     counts->reallocs++;
     if (!ttd_event_returned(event))
@@ -31,19 +31,19 @@ static void count_call(heap_move_counts *counts, const ttd_event *event)
         counts->moved++;
 }
 
-static ttd_status see_batch(void *context, const ttd_batch *batch)
+static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
-    move_finder *mover = context;
-    heap_moves *moves = mover->moves;
+    struct move_finder *mover = context;
+    struct heap_moves *moves = mover->moves;
     if (batch->kind == TTD_KIND_LOSSES)
         heap_losses_add(&moves->losses, batch);
     for (size_t i = 0; batch->kind == TTD_KIND_EVENTS && i < batch->count; i++) {
-        const ttd_event *event = &batch->u.events[i];
+        const struct ttd_event *event = &batch->u.events[i];
         if (event->action != TTD_ACTION_REALLOC)
             continue;
-        heap_move_group *group;
-        heap_key key = heap_key_of(moves->split, event->stack, event->thread, event->heap);
-        ttd_status status = heap_move_table_find(&moves->reallocs, key, &group);
+        struct heap_move_group *group;
+        struct heap_key key = heap_key_of(moves->split, event->stack, event->thread, event->heap);
+        enum ttd_status status = heap_move_table_find(&moves->reallocs, key, &group);
         if (status != TTD_OK)
             return status;
         count_call(&moves->reallocs.total, event);
@@ -53,7 +53,7 @@ static ttd_status see_batch(void *context, const ttd_batch *batch)
 }
 
 /* Whether `a` is worse. */
-static bool is_worse(const heap_chain *a, const heap_chain *b)
+static bool is_worse(const struct heap_chain *a, const struct heap_chain *b)
 {
     if (a->bytes_copied != b->bytes_copied)
         return a->bytes_copied > b->bytes_copied;
@@ -63,9 +63,9 @@ static bool is_worse(const heap_chain *a, const heap_chain *b)
 }
 
 /* The chain's block is gone: the chain takes its place among the worst, if it is one of them. */
-static ttd_status end_chain(heap_moves *moves, uint32_t user)
+static enum ttd_status end_chain(struct heap_moves *moves, uint32_t user)
 {
-    const heap_chain *chain = &moves->chains[user - 1];
+    const struct heap_chain *chain = &moves->chains[user - 1];
     size_t i = moves->worst_count;
     while (i > 0 && is_worse(chain, &moves->worst[i - 1]))
         i--;
@@ -76,42 +76,44 @@ static ttd_status end_chain(heap_moves *moves, uint32_t user)
                 (moves->worst_count - 1 - i) * sizeof *moves->worst);
         moves->worst[i] = *chain;
     }
-    ttd_status status = grow_array((void **)&moves->unused, &moves->unused_capacity,
-                                   moves->unused_count + 1, sizeof *moves->unused);
+    enum ttd_status status = grow_array((void **)&moves->unused, &moves->unused_capacity,
+                                        moves->unused_count + 1, sizeof *moves->unused);
     if (status == TTD_OK)
         moves->unused[moves->unused_count++] = user;
     return status;
 }
 
-static ttd_status new_chain(heap_moves *moves, const heap_block *old, uint32_t *user)
+static enum ttd_status new_chain(struct heap_moves *moves, const struct heap_block *old,
+                                 uint32_t *user)
 {
     if (moves->unused_count) {
         *user = moves->unused[--moves->unused_count];
     } else {
-        ttd_status status = grow_array((void **)&moves->chains, &moves->chain_capacity,
-                                       moves->chain_count + 1, sizeof *moves->chains);
+        enum ttd_status status = grow_array((void **)&moves->chains, &moves->chain_capacity,
+                                            moves->chain_count + 1, sizeof *moves->chains);
         if (status != TTD_OK)
             return status;
         *user = (uint32_t)++moves->chain_count;
     }
-    moves->chains[*user - 1] = (heap_chain){.start_size = old->size, .first = old->allocated};
+    moves->chains[*user - 1] =
+        (struct heap_chain){.start_size = old->size, .first = old->allocated};
     return TTD_OK;
 }
 
 /* A reallocation of a known block is complete. */
-static ttd_status continue_chain(heap_moves *moves, const heap_effect *effect)
+static enum ttd_status continue_chain(struct heap_moves *moves, const struct heap_effect *effect)
 {
-    const heap_block *old = effect->previous;
-    heap_block *block = effect->block;
-    ttd_status status = block->user ? TTD_OK : new_chain(moves, old, &block->user);
-    heap_move_group *group = NULL;
+    const struct heap_block *old = effect->previous;
+    struct heap_block *block = effect->block;
+    enum ttd_status status = block->user ? TTD_OK : new_chain(moves, old, &block->user);
+    struct heap_move_group *group = NULL;
     if (status == TTD_OK)
         status =
             heap_move_table_find(&moves->reallocs, heap_key_of_block(moves->split, block), &group);
     if (status != TTD_OK)
         return status;
     uint64_t copied = 0;
-    heap_chain *chain = &moves->chains[block->user - 1];
+    struct heap_chain *chain = &moves->chains[block->user - 1];
     if (old->address != block->address) {
         copied = old->size < block->size ? old->size : block->size;
         chain->moved++;
@@ -128,11 +130,11 @@ static ttd_status continue_chain(heap_moves *moves, const heap_effect *effect)
     return TTD_OK;
 }
 
-static ttd_status see_effect(void *context, const heap_effect *effect)
+static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
-    move_finder *mover = context;
-    heap_moves *moves = mover->moves;
-    ttd_status watched = regrowth_see(&mover->regrowths, effect);
+    struct move_finder *mover = context;
+    struct heap_moves *moves = mover->moves;
+    enum ttd_status watched = regrowth_see(&mover->regrowths, effect);
     if (watched != TTD_OK)
         return watched;
     switch (effect->kind) {
@@ -140,9 +142,9 @@ static ttd_status see_effect(void *context, const heap_effect *effect)
         if (effect->previous)
             return continue_chain(moves, effect);
         if (effect->previous_address) {
-            heap_move_group *group;
-            heap_key key = heap_key_of_block(moves->split, effect->block);
-            ttd_status status = heap_move_table_find(&moves->reallocs, key, &group);
+            struct heap_move_group *group;
+            struct heap_key key = heap_key_of_block(moves->split, effect->block);
+            enum ttd_status status = heap_move_table_find(&moves->reallocs, key, &group);
             if (status != TTD_OK)
                 return status;
             group->counts.unknown_old++;
@@ -164,11 +166,11 @@ static ttd_status see_effect(void *context, const heap_effect *effect)
 }
 
 /* Ends the chains of all blocks that are still there. */
-static ttd_status finish(heap_moves *moves, heap_cursor *cursor)
+static enum ttd_status finish(struct heap_moves *moves, struct heap_cursor *cursor)
 {
     size_t step = 0;
-    const heap_block *block;
-    ttd_status status = TTD_OK;
+    const struct heap_block *block;
+    enum ttd_status status = TTD_OK;
     heap_live_sweep(&cursor->replay.live);
     while (status == TTD_OK && (block = heap_live_each(&cursor->replay.live, &step)))
         status = block->user ? end_chain(moves, block->user) : TTD_OK;
@@ -183,8 +185,9 @@ static ttd_status finish(heap_moves *moves, heap_cursor *cursor)
     return status;
 }
 
-ttd_status heap_moves_find(ttd_reader *reader, size_t chains, heap_split split,
-                           const heap_batch_hook *hook, heap_moves *moves, ttd_error *error)
+enum ttd_status heap_moves_find(struct ttd_reader *reader, size_t chains, enum heap_split split,
+                                const struct heap_batch_hook *hook, struct heap_moves *moves,
+                                struct ttd_error *error)
 {
     memset(moves, 0, sizeof *moves);
     heap_move_table_init(&moves->reallocs);
@@ -193,12 +196,12 @@ ttd_status heap_moves_find(ttd_reader *reader, size_t chains, heap_split split,
     /* One more, so that an insertion may push out the last one. */
     moves->worst = calloc(chains + 1, sizeof *moves->worst);
     moves->worst_max = chains;
-    move_finder mover = {.moves = moves, .hook = hook};
+    struct move_finder mover = {.moves = moves, .hook = hook};
     regrowth_init(&mover.regrowths, &moves->regrown, split);
-    heap_observer observer = {.context = &mover, .effect = see_effect};
-    heap_batch_hook own = {.context = &mover, .batch = see_batch};
-    heap_cursor cursor = {0};
-    ttd_status status = moves->worst ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    struct heap_observer observer = {.context = &mover, .effect = see_effect};
+    struct heap_batch_hook own = {.context = &mover, .batch = see_batch};
+    struct heap_cursor cursor = {0};
+    enum ttd_status status = moves->worst ? TTD_OK : TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK)
         status = heap_cursor_init(&cursor, reader, HEAP_CURSOR_KINDS, NULL, &observer, &own);
     if (status == TTD_OK)
@@ -212,7 +215,7 @@ ttd_status heap_moves_find(ttd_reader *reader, size_t chains, heap_split split,
     return status;
 }
 
-void heap_moves_free(heap_moves *moves)
+void heap_moves_free(struct heap_moves *moves)
 {
     heap_move_table_free(&moves->reallocs);
     heap_move_table_free(&moves->regrown);

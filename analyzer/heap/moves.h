@@ -8,7 +8,7 @@
 #include "heap/rows.h"
 
 /** How the sizes of a call site grow. */
-typedef enum heap_growth {
+enum heap_growth {
     /** Too few reallocations to say. */
     HEAP_GROWTH_UNKNOWN,
     /** Most make blocks smaller, or leave the size as it is. */
@@ -19,10 +19,10 @@ typedef enum heap_growth {
     /** By about the same factor each time. */
     HEAP_GROWTH_GEOMETRIC,
     HEAP_GROWTH_IRREGULAR
-} heap_growth;
+};
 
 /** Calls of realloc by what became of them. */
-typedef struct heap_move_counts {
+struct heap_move_counts {
     /** All; the sum of the seven that follow. */
     uint64_t reallocs;
     uint64_t moved;
@@ -35,11 +35,11 @@ typedef struct heap_move_counts {
     uint64_t unknown_old;
     /** Of the moved ones: the smaller of old and new size. */
     uint64_t bytes_copied;
-} heap_move_counts;
+};
 
-typedef struct heap_move_group {
-    heap_key key;
-    heap_move_counts counts;
+struct heap_move_group {
+    struct heap_key key;
+    struct heap_move_counts counts;
     /** Over reallocations of known blocks. */
     uint64_t smallest;
     uint64_t largest;
@@ -49,54 +49,54 @@ typedef struct heap_move_group {
     uint64_t measured;
     double factor_sum, factor_squares;
     double step_sum, step_squares;
-} heap_move_group;
+};
 
 /** Successive reallocations of one block. */
-typedef struct heap_chain {
+struct heap_chain {
     uint64_t start_size;
     uint64_t final_size;
     uint64_t reallocs;
     uint64_t moved;
     uint64_t bytes_copied;
     /** Of the first allocation, and of the last reallocation. */
-    ttd_position first;
-    ttd_position last;
+    struct ttd_position first;
+    struct ttd_position last;
     uint64_t address;
     ttd_id stack;
-} heap_chain;
+};
 
 /** Groups, in the end those that copied most bytes first. */
-typedef struct heap_move_table {
-    heap_move_counts total;
-    heap_move_group *groups;
+struct heap_move_table {
+    struct heap_move_counts total;
+    struct heap_move_group *groups;
     size_t count;
     size_t capacity;
-    hash_map by_key;
-} heap_move_table;
+    struct hash_map by_key;
+};
 
-typedef struct heap_moves {
-    heap_move_table reallocs;
+struct heap_moves {
+    struct heap_move_table reallocs;
     /** Inferred: see heap/regrowth.h. */
-    heap_move_table regrown;
-    heap_split split;
+    struct heap_move_table regrown;
+    enum heap_split split;
     /** The worst chains, worst first. */
-    heap_chain *worst;
+    struct heap_chain *worst;
     size_t worst_count;
     size_t worst_max;
     /** Chains of blocks that are live; `user` of a block is an index plus 1. */
-    heap_chain *chains;
+    struct heap_chain *chains;
     size_t chain_count;
     size_t chain_capacity;
     uint32_t *unused;
     size_t unused_count;
     size_t unused_capacity;
-    heap_losses losses;
-    heap_counts counts;
+    struct heap_losses losses;
+    struct heap_counts counts;
     /** Of the last effect. */
-    ttd_position position;
+    struct ttd_position position;
     bool truncated;
-    ttd_error error;
-} heap_moves;
+    struct ttd_error error;
+};
 
 /**
  * Goes through the whole trace.
@@ -106,30 +106,32 @@ typedef struct heap_moves {
  * @param moves   set on TTD_OK; release with heap_moves_free()
  * Others and statuses as heap_leaks_find().
  */
-ttd_status heap_moves_find(ttd_reader *reader, size_t chains, heap_split split,
-                           const heap_batch_hook *hook, heap_moves *moves, ttd_error *error);
-void heap_moves_free(heap_moves *moves);
+enum ttd_status heap_moves_find(struct ttd_reader *reader, size_t chains, enum heap_split split,
+                                const struct heap_batch_hook *hook, struct heap_moves *moves,
+                                struct ttd_error *error);
+void heap_moves_free(struct heap_moves *moves);
 
-void heap_move_table_init(heap_move_table *table);
-void heap_move_table_free(heap_move_table *table);
+void heap_move_table_init(struct heap_move_table *table);
+void heap_move_table_free(struct heap_move_table *table);
 
 /** Sets `group` to that of a key, valid until the next; adds it if there is none.
  * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status heap_move_table_find(heap_move_table *table, heap_key key, heap_move_group **group);
+enum ttd_status heap_move_table_find(struct heap_move_table *table, struct heap_key key,
+                                     struct heap_move_group **group);
 
 /** Puts the groups in order. */
-void heap_move_table_sort(heap_move_table *table);
+void heap_move_table_sort(struct heap_move_table *table);
 
 /** The groups as rows; their weight is the bytes copied. */
-heap_rows heap_move_table_rows(heap_move_table *table);
+struct heap_rows heap_move_table_rows(struct heap_move_table *table);
 
 /**
  * The growth of a group, and its measure: for linear the mean number of bytes, for geometric the
  * mean factor, else 0.
  */
-heap_growth heap_move_growth(const heap_move_group *group, double *measure);
+enum heap_growth heap_move_growth(const struct heap_move_group *group, double *measure);
 
 /** Name of a growth, such as "geometric". Static. */
-const char *heap_growth_name(heap_growth growth);
+const char *heap_growth_name(enum heap_growth growth);
 
 #endif

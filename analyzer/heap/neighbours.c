@@ -3,15 +3,15 @@
 
 #include "heap/locate.h"
 
-static heap_neighbour neighbour_of(const heap_block *block)
+static struct heap_neighbour neighbour_of(const struct heap_block *block)
 {
-    return block ? (heap_neighbour){block->address, block->size, heap_place_of_block(block)}
-                 : (heap_neighbour){.allocated = heap_place_none()};
+    return block ? (struct heap_neighbour){block->address, block->size, heap_place_of_block(block)}
+                 : (struct heap_neighbour){.allocated = heap_place_none()};
 }
 
-heap_neighbours heap_neighbours_find(const heap_live *live, uint64_t address)
+struct heap_neighbours heap_neighbours_find(const struct heap_live *live, uint64_t address)
 {
-    const heap_block *before = NULL, *after = NULL, *block;
+    const struct heap_block *before = NULL, *after = NULL, *block;
     size_t cursor = 0;
     while ((block = heap_live_each(live, &cursor))) {
         if (heap_block_covers(block, address, address))
@@ -21,5 +21,5 @@ heap_neighbours heap_neighbours_find(const heap_live *live, uint64_t address)
         if (block->address > address && (!after || block->address < after->address))
             after = block;
     }
-    return (heap_neighbours){neighbour_of(before), neighbour_of(after)};
+    return (struct heap_neighbours){neighbour_of(before), neighbour_of(after)};
 }

@@ -5,20 +5,20 @@
 
 #include "heap/place.h"
 
-typedef struct heap_neighbour {
+struct heap_neighbour {
     /** 0 if there is none. */
     uint64_t address;
     uint64_t size;
-    heap_place allocated;
-} heap_neighbour;
+    struct heap_place allocated;
+};
 
-typedef struct heap_neighbours {
+struct heap_neighbours {
     /** The blocks that begin next before the address, and next after it; not the one it is in. */
-    heap_neighbour before;
-    heap_neighbour after;
-} heap_neighbours;
+    struct heap_neighbour before;
+    struct heap_neighbour after;
+};
 
 /** Looks at every block. */
-heap_neighbours heap_neighbours_find(const heap_live *live, uint64_t address);
+struct heap_neighbours heap_neighbours_find(const struct heap_live *live, uint64_t address);
 
 #endif

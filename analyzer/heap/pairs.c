@@ -2,7 +2,7 @@
 #include "heap/pairs.h"
 
 /* What belongs together, whatever of it allocates or releases. */
-typedef enum family {
+enum family {
     FAMILY_UNKNOWN,
     FAMILY_C,
     FAMILY_NEW,
@@ -10,9 +10,9 @@ typedef enum family {
     FAMILY_NEW_ARRAY,
     FAMILY_NEW_ARRAY_ALIGNED,
     FAMILY_WINDOWS
-} family;
+};
 
-static family family_of(uint8_t api)
+static enum family family_of(uint8_t api)
 {
     switch (api) {
     case TTD_API_NEW:
@@ -51,8 +51,8 @@ static family family_of(uint8_t api)
 
 bool heap_pair_fits(uint8_t allocation, uint8_t release)
 {
-    family a = family_of(allocation);
-    family b = family_of(release);
+    enum family a = family_of(allocation);
+    enum family b = family_of(release);
     return a == FAMILY_UNKNOWN || b == FAMILY_UNKNOWN || a == b;
 }
 

@@ -5,7 +5,8 @@
 
 /* Adds a block of the peak that is still live at the end: one of a runtime, if the trace names it.
  */
-static ttd_status add_live(heap_peak_state *found, const heap_kept *kept, const heap_block *block)
+static enum ttd_status add_live(struct heap_peak_state *found, const struct heap_kept *kept,
+                                const struct heap_block *block)
 {
     if (ttd_position_compare(block->allocated, found->peak.position) > 0)
         return TTD_OK;
@@ -14,12 +15,13 @@ static ttd_status add_live(heap_peak_state *found, const heap_kept *kept, const 
 }
 
 /* The blocks that were live at the peak of a replay that is over. */
-static ttd_status collect(heap_peak_state *found, const heap_kept *kept, const heap_replay *replay)
+static enum ttd_status collect(struct heap_peak_state *found, const struct heap_kept *kept,
+                               const struct heap_replay *replay)
 {
-    const heap_copies *ended = &replay->ended_since_peak;
+    const struct heap_copies *ended = &replay->ended_since_peak;
     size_t cursor = 0;
-    const heap_block *block;
-    ttd_status status = TTD_OK;
+    const struct heap_block *block;
+    enum ttd_status status = TTD_OK;
     while (status == TTD_OK && (block = heap_live_each(&replay->live, &cursor)))
         status = add_live(found, kept, block);
     for (size_t i = 0; i < ended->count && status == TTD_OK; i++) {
@@ -30,12 +32,13 @@ static ttd_status collect(heap_peak_state *found, const heap_kept *kept, const h
     return status;
 }
 
-static ttd_status replay_all(ttd_reader *reader, const heap_kept *kept, const heap_batch_hook *hook,
-                             heap_peak_state *found, ttd_error *error)
+static enum ttd_status replay_all(struct ttd_reader *reader, const struct heap_kept *kept,
+                                  const struct heap_batch_hook *hook, struct heap_peak_state *found,
+                                  struct ttd_error *error)
 {
-    heap_pass pass;
-    heap_replay *replay = &pass.cursor.replay;
-    ttd_status status = heap_pass_run_peak(&pass, reader, hook, error);
+    struct heap_pass pass;
+    struct heap_replay *replay = &pass.cursor.replay;
+    enum ttd_status status = heap_pass_run_peak(&pass, reader, hook, error);
     if (status == TTD_OK)
         status = heap_replay_end_peak(replay);
     found->peak = replay->peak;
@@ -45,11 +48,11 @@ static ttd_status replay_all(ttd_reader *reader, const heap_kept *kept, const he
     return status;
 }
 
-static ttd_status find(ttd_reader *reader, const heap_batch_hook *hook, heap_peak_state *found,
-                       ttd_error *error)
+static enum ttd_status find(struct ttd_reader *reader, const struct heap_batch_hook *hook,
+                            struct heap_peak_state *found, struct ttd_error *error)
 {
-    heap_kept kept;
-    ttd_status status =
+    struct heap_kept kept;
+    enum ttd_status status =
         heap_kept_read(&kept, reader, found->groups.split, hook, &found->runtime, error);
     if (status == TTD_OK)
         status = replay_all(reader, &kept, hook, found, error);
@@ -60,13 +63,14 @@ static ttd_status find(ttd_reader *reader, const heap_batch_hook *hook, heap_pea
 }
 
 /* The same where keyframes know the peak. */
-static ttd_status look_up(ttd_reader *reader, const heap_keyframes *keyframes,
-                          const heap_batch_hook *hook, heap_peak_state *found, ttd_error *error)
+static enum ttd_status look_up(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
+                               const struct heap_batch_hook *hook, struct heap_peak_state *found,
+                               struct ttd_error *error)
 {
-    heap_pass pass;
-    heap_state_wishes wishes = {.split = found->groups.split, .tells_runtime = true};
-    heap_state state;
-    ttd_status status =
+    struct heap_pass pass;
+    struct heap_state_wishes wishes = {.split = found->groups.split, .tells_runtime = true};
+    struct heap_state state;
+    enum ttd_status status =
         heap_pass_run(&pass, reader, keyframes, ttd_position_max(), NULL, hook, error);
     heap_pass_end(&pass, &found->outcome);
     found->peak = keyframes->peak;
@@ -75,38 +79,39 @@ static ttd_status look_up(ttd_reader *reader, const heap_keyframes *keyframes,
             heap_state_find(reader, keyframes, found->peak.position, &wishes, hook, &state, error);
     if (status != TTD_OK)
         return status;
-    heap_groups *by_stack = &state.tables.by[HEAP_BY_STACK];
+    struct heap_groups *by_stack = &state.tables.by[HEAP_BY_STACK];
     heap_groups_free(&found->groups);
     found->groups = *by_stack;
-    *by_stack = (heap_groups){.count = 0};
+    *by_stack = (struct heap_groups){.count = 0};
     found->runtime = state.runtime;
-    state.runtime = (heap_runtime){.told = HEAP_RUNTIME_UNKNOWN};
+    state.runtime = (struct heap_runtime){.told = HEAP_RUNTIME_UNKNOWN};
     heap_state_free(&state);
     return TTD_OK;
 }
 
-static void begin(heap_peak_state *found, heap_split split)
+static void begin(struct heap_peak_state *found, enum heap_split split)
 {
-    *found = (heap_peak_state){.outcome = {.truncated = false}};
+    *found = (struct heap_peak_state){.outcome = {.truncated = false}};
     heap_groups_init(&found->groups);
     found->groups.split = split;
 }
 
 /* An index is not trusted: whether the state at its peak is as it says. */
-static bool is_right(const heap_peak_state *found)
+static bool is_right(const struct heap_peak_state *found)
 {
-    const heap_groups *kept = &found->runtime.groups;
+    const struct heap_groups *kept = &found->runtime.groups;
     return found->groups.blocks + kept->blocks == found->peak.blocks &&
            heap_add(found->groups.bytes, kept->bytes) == heap_sum_value(found->peak.bytes);
 }
 
-ttd_status heap_peak_find(ttd_reader *reader, const heap_keyframes *keyframes, heap_split split,
-                          const heap_batch_hook *hook, heap_peak_state *found, ttd_error *error)
+enum ttd_status heap_peak_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
+                               enum heap_split split, const struct heap_batch_hook *hook,
+                               struct heap_peak_state *found, struct ttd_error *error)
 {
     bool is_known = keyframes && keyframes->has_peak;
     begin(found, split);
-    ttd_status status = is_known ? look_up(reader, keyframes, hook, found, error)
-                                 : find(reader, hook, found, error);
+    enum ttd_status status = is_known ? look_up(reader, keyframes, hook, found, error)
+                                      : find(reader, hook, found, error);
     if (status == TTD_OK && is_known && !is_right(found)) {
         heap_peak_state_free(found);
         return heap_peak_find(reader, NULL, split, hook, found, error);
@@ -116,7 +121,7 @@ ttd_status heap_peak_find(ttd_reader *reader, const heap_keyframes *keyframes, h
     return status;
 }
 
-void heap_peak_state_free(heap_peak_state *found)
+void heap_peak_state_free(struct heap_peak_state *found)
 {
     heap_groups_free(&found->groups);
     heap_groups_free(&found->runtime.groups);

@@ -6,14 +6,14 @@
 #include "heap/kept.h"
 #include "heap/pass.h"
 
-typedef struct heap_peak_state {
-    heap_peak peak;
+struct heap_peak_state {
+    struct heap_peak peak;
     /** The blocks that were live then, without those that the runtimes keep. */
-    heap_groups groups;
-    heap_runtime runtime;
+    struct heap_groups groups;
+    struct heap_runtime runtime;
     /** Of the whole trace. */
-    heap_outcome outcome;
-} heap_peak_state;
+    struct heap_outcome outcome;
+};
 
 /**
  * Goes through the whole trace, or with keyframes that know the peak only there and through its
@@ -23,8 +23,9 @@ typedef struct heap_peak_state {
  * @param found    set on TTD_OK; release with heap_peak_state_free()
  * Others and statuses as heap_pass_run().
  */
-ttd_status heap_peak_find(ttd_reader *reader, const heap_keyframes *keyframes, heap_split split,
-                          const heap_batch_hook *hook, heap_peak_state *found, ttd_error *error);
-void heap_peak_state_free(heap_peak_state *found);
+enum ttd_status heap_peak_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
+                               enum heap_split split, const struct heap_batch_hook *hook,
+                               struct heap_peak_state *found, struct ttd_error *error);
+void heap_peak_state_free(struct heap_peak_state *found);
 
 #endif

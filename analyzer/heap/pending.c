@@ -5,22 +5,22 @@
 
 #include "base/grow.h"
 
-void heap_queue_free(heap_queue *queue)
+void heap_queue_free(struct heap_queue *queue)
 {
     free(queue->items);
-    *queue = (heap_queue){0};
+    *queue = (struct heap_queue){0};
 }
 
-static bool is_before(const heap_pending *a, const heap_pending *b)
+static bool is_before(const struct heap_pending *a, const struct heap_pending *b)
 {
     int order = ttd_position_compare(a->block.allocated, b->block.allocated);
     return order < 0 || (order == 0 && a->block.event < b->block.event);
 }
 
-ttd_status heap_queue_push(heap_queue *queue, const heap_pending *item)
+enum ttd_status heap_queue_push(struct heap_queue *queue, const struct heap_pending *item)
 {
-    ttd_status status = grow_array((void **)&queue->items, &queue->capacity, queue->count + 1,
-                                   sizeof *queue->items);
+    enum ttd_status status = grow_array((void **)&queue->items, &queue->capacity, queue->count + 1,
+                                        sizeof *queue->items);
     if (status != TTD_OK)
         return status;
     size_t i = queue->count++;
@@ -32,10 +32,10 @@ ttd_status heap_queue_push(heap_queue *queue, const heap_pending *item)
     return TTD_OK;
 }
 
-void heap_queue_pop(heap_queue *queue, heap_pending *item)
+void heap_queue_pop(struct heap_queue *queue, struct heap_pending *item)
 {
     *item = queue->items[0];
-    const heap_pending *last = &queue->items[--queue->count];
+    const struct heap_pending *last = &queue->items[--queue->count];
     size_t i = 0;
     for (;;) {
         size_t child = 2 * i + 1;

@@ -5,32 +5,32 @@
 
 #include "heap/live.h"
 
-typedef struct heap_pending {
+struct heap_pending {
     /** The block to be acquired, at block.allocated. */
-    heap_block block;
+    struct heap_block block;
     /** The address that the call was given, or 0; and the block that was there, if known. */
     uint64_t previous_address;
     bool has_previous;
-    heap_block previous;
-} heap_pending;
+    struct heap_block previous;
+};
 
 /** A priority queue, ordered by position and then by event. All zero when empty. */
-typedef struct heap_queue {
-    heap_pending *items;
+struct heap_queue {
+    struct heap_pending *items;
     size_t count;
     size_t capacity;
-} heap_queue;
+};
 
-void heap_queue_free(heap_queue *queue);
+void heap_queue_free(struct heap_queue *queue);
 
 /** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status heap_queue_push(heap_queue *queue, const heap_pending *item);
+enum ttd_status heap_queue_push(struct heap_queue *queue, const struct heap_pending *item);
 
 /** Removes the first one; the queue must not be empty. */
-void heap_queue_pop(heap_queue *queue, heap_pending *item);
+void heap_queue_pop(struct heap_queue *queue, struct heap_pending *item);
 
 /** Whether there is an effect at `position` or before. */
-static inline bool heap_queue_due(const heap_queue *queue, ttd_position position)
+static inline bool heap_queue_due(const struct heap_queue *queue, struct ttd_position position)
 {
     return queue->count && ttd_position_compare(queue->items[0].block.allocated, position) <= 0;
 }

@@ -5,9 +5,9 @@
 
 #include "heap/replay.h"
 
-typedef struct heap_place {
+struct heap_place {
     /** Invalid if there is no such call, or none is known. */
-    ttd_position position;
+    struct ttd_position position;
     ttd_id stack;
     ttd_id thread;
     /** A ttd_action, and a ttd_api_function. */
@@ -15,36 +15,36 @@ typedef struct heap_place {
     uint8_t api;
     /** The call never returned. */
     bool is_unfinished;
-} heap_place;
+};
 
-static inline heap_place heap_place_none(void)
+static inline struct heap_place heap_place_none(void)
 {
-    return (heap_place){.position = {TTD_SEQUENCE_INVALID, UINT64_MAX}};
+    return (struct heap_place){.position = {TTD_SEQUENCE_INVALID, UINT64_MAX}};
 }
 
-static inline bool heap_place_is_known(const heap_place *place)
+static inline bool heap_place_is_known(const struct heap_place *place)
 {
     return ttd_position_is_valid(place->position);
 }
 
-static inline heap_place heap_place_of_event(const ttd_event *event)
+static inline struct heap_place heap_place_of_event(const struct ttd_event *event)
 {
-    return (heap_place){
+    return (struct heap_place){
         ttd_event_position(event), event->stack, event->thread, event->action, event->api,
         !ttd_event_returned(event)};
 }
 
 /** Where a block was allocated. */
-static inline heap_place heap_place_of_block(const heap_block *block)
+static inline struct heap_place heap_place_of_block(const struct heap_block *block)
 {
-    return (heap_place){block->allocated, block->stack, block->thread,
-                        block->action,    block->api,   false};
+    return (struct heap_place){block->allocated, block->stack, block->thread,
+                               block->action,    block->api,   false};
 }
 
-static inline heap_place heap_place_of_effect(const heap_effect *effect)
+static inline struct heap_place heap_place_of_effect(const struct heap_effect *effect)
 {
-    return (heap_place){effect->position, effect->stack, effect->thread,
-                        effect->action,   effect->api,   effect->is_unfinished};
+    return (struct heap_place){effect->position, effect->stack, effect->thread,
+                               effect->action,   effect->api,   effect->is_unfinished};
 }
 
 #endif

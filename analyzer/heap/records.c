@@ -41,7 +41,7 @@ static size_t print_numbers(uint64_t *const *numbers, size_t count, char text[HE
     return size;
 }
 
-static bool parse_number(ttd_string *text, uint64_t *number)
+static bool parse_number(struct ttd_string *text, uint64_t *number)
 {
     uint64_t value = 0;
     size_t i = 0;
@@ -51,21 +51,21 @@ static bool parse_number(ttd_string *text, uint64_t *number)
             return false;
         value = value * 10 + digit;
     }
-    *text = (ttd_string){text->data + i, text->size - i};
+    *text = (struct ttd_string){text->data + i, text->size - i};
     *number = value;
     return i;
 }
 
-static bool take_blank(ttd_string *text)
+static bool take_blank(struct ttd_string *text)
 {
     if (!text->size || *text->data != ' ')
         return false;
-    *text = (ttd_string){text->data + 1, text->size - 1};
+    *text = (struct ttd_string){text->data + 1, text->size - 1};
     return true;
 }
 
 /* The numbers that a text consists of, and nothing else. */
-static bool parse_numbers(ttd_string text, uint64_t *const *numbers, size_t count)
+static bool parse_numbers(struct ttd_string text, uint64_t *const *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if ((i && !take_blank(&text)) || !parse_number(&text, numbers[i]))
@@ -76,9 +76,9 @@ static bool parse_numbers(ttd_string text, uint64_t *const *numbers, size_t coun
 /* ---- Keyframes ---- */
 
 /* The numbers of a keyframe in their order; returns how many there are. */
-static size_t list_numbers(heap_keyframe *keyframe, uint64_t *numbers[SUMMARY_NUMBERS])
+static size_t list_numbers(struct heap_keyframe *keyframe, uint64_t *numbers[SUMMARY_NUMBERS])
 {
-    heap_counts *counts = &keyframe->counts;
+    struct heap_counts *counts = &keyframe->counts;
     size_t n = 0;
     numbers[n++] = &keyframe->position.sequence;
     numbers[n++] = &keyframe->position.steps;
@@ -99,25 +99,25 @@ static size_t list_numbers(heap_keyframe *keyframe, uint64_t *numbers[SUMMARY_NU
     return n;
 }
 
-size_t heap_keyframe_print(const heap_keyframe *keyframe, char text[HEAP_RECORD_MAX])
+size_t heap_keyframe_print(const struct heap_keyframe *keyframe, char text[HEAP_RECORD_MAX])
 {
-    heap_keyframe copy = *keyframe;
+    struct heap_keyframe copy = *keyframe;
     uint64_t *numbers[SUMMARY_NUMBERS];
     size_t count = list_numbers(&copy, numbers);
     return print_numbers(numbers, count, text);
 }
 
 /* Whether so much can come of so many events. */
-static bool is_possible(const heap_keyframe *keyframe)
+static bool is_possible(const struct heap_keyframe *keyframe)
 {
-    const heap_counts *counts = &keyframe->counts;
+    const struct heap_counts *counts = &keyframe->counts;
     return counts->unknown_releases <= counts->events && counts->overlaps <= counts->events;
 }
 
-bool heap_keyframe_parse(ttd_string text, bool is_summary, heap_keyframe *keyframe)
+bool heap_keyframe_parse(struct ttd_string text, bool is_summary, struct heap_keyframe *keyframe)
 {
     uint64_t *numbers[SUMMARY_NUMBERS];
-    *keyframe = (heap_keyframe){.is_summary = is_summary};
+    *keyframe = (struct heap_keyframe){.is_summary = is_summary};
     size_t count = list_numbers(keyframe, numbers);
     return parse_numbers(text, numbers, count) && ttd_position_is_valid(keyframe->position) &&
            is_possible(keyframe);
@@ -125,7 +125,7 @@ bool heap_keyframe_parse(ttd_string text, bool is_summary, heap_keyframe *keyfra
 
 /* ---- The peak ---- */
 
-static void list_peak_numbers(heap_peak *peak, uint64_t *numbers[PEAK_NUMBERS])
+static void list_peak_numbers(struct heap_peak *peak, uint64_t *numbers[PEAK_NUMBERS])
 {
     numbers[0] = &peak->position.sequence;
     numbers[1] = &peak->position.steps;
@@ -134,15 +134,15 @@ static void list_peak_numbers(heap_peak *peak, uint64_t *numbers[PEAK_NUMBERS])
     numbers[4] = &peak->blocks;
 }
 
-size_t heap_peak_print(const heap_peak *peak, char text[HEAP_RECORD_MAX])
+size_t heap_peak_print(const struct heap_peak *peak, char text[HEAP_RECORD_MAX])
 {
-    heap_peak copy = *peak;
+    struct heap_peak copy = *peak;
     uint64_t *numbers[PEAK_NUMBERS];
     list_peak_numbers(&copy, numbers);
     return print_numbers(numbers, PEAK_NUMBERS, text);
 }
 
-bool heap_peak_parse(ttd_string text, heap_peak *peak)
+bool heap_peak_parse(struct ttd_string text, struct heap_peak *peak)
 {
     uint64_t *numbers[PEAK_NUMBERS];
     list_peak_numbers(peak, numbers);
@@ -152,14 +152,14 @@ bool heap_peak_parse(ttd_string text, heap_peak *peak)
 /* ---- Sums ---- */
 
 /* Those of its numbers that are not of 64 bits. */
-typedef struct small_numbers {
+struct small_numbers {
     uint64_t table;
     uint64_t stack;
     uint64_t other;
     uint64_t api;
-} small_numbers;
+};
 
-static void list_sums_numbers(heap_group *sum, small_numbers *small,
+static void list_sums_numbers(struct heap_group *sum, struct small_numbers *small,
                               uint64_t *numbers[SUMS_NUMBERS])
 {
     numbers[0] = &small->table;
@@ -174,22 +174,22 @@ static void list_sums_numbers(heap_group *sum, small_numbers *small,
     numbers[9] = &sum->last.steps;
 }
 
-size_t heap_sums_print(size_t table, const heap_group *sum, char text[HEAP_RECORD_MAX])
+size_t heap_sums_print(size_t table, const struct heap_group *sum, char text[HEAP_RECORD_MAX])
 {
-    heap_group copy = *sum;
+    struct heap_group copy = *sum;
     /* Positions are told only by stack. */
     if (table) {
         copy.first = ttd_position_min();
         copy.last = ttd_position_min();
     }
-    small_numbers small = {table, sum->key.stack, sum->key.other, sum->api};
+    struct small_numbers small = {table, sum->key.stack, sum->key.other, sum->api};
     uint64_t *numbers[SUMS_NUMBERS];
     list_sums_numbers(&copy, &small, numbers);
     return print_numbers(numbers, SUMS_NUMBERS, text);
 }
 
 /* Whether blocks of a class of sizes can have so many bytes. */
-static bool fits_class(const heap_group *sum)
+static bool fits_class(const struct heap_group *sum)
 {
     uint64_t first, last, least, most;
     if (sum->key.other > HEAP_CLASS_MAX)
@@ -203,22 +203,22 @@ static bool fits_class(const heap_group *sum)
 }
 
 /* Whether there can be such a sum. */
-static bool is_sum(size_t table, const heap_group *sum)
+static bool is_sum(size_t table, const struct heap_group *sum)
 {
     ttd_id unused = table == HEAP_BY_STACK ? sum->key.other : sum->key.stack;
     return sum->blocks && !unused && !heap_group_is_unknown(sum) &&
            (table != HEAP_BY_SIZE || fits_class(sum));
 }
 
-bool heap_sums_parse(ttd_string text, size_t *table, heap_group *sum)
+bool heap_sums_parse(struct ttd_string text, size_t *table, struct heap_group *sum)
 {
-    small_numbers small = {0};
+    struct small_numbers small = {0};
     uint64_t *numbers[SUMS_NUMBERS];
     list_sums_numbers(sum, &small, numbers);
     if (!parse_numbers(text, numbers, SUMS_NUMBERS) || small.table >= HEAP_TABLES ||
         small.stack > UINT32_MAX || small.other > UINT32_MAX || small.api > UINT8_MAX)
         return false;
-    sum->key = (heap_key){(ttd_id)small.stack, (ttd_id)small.other};
+    sum->key = (struct heap_key){(ttd_id)small.stack, (ttd_id)small.other};
     sum->api = (uint8_t)small.api;
     *table = (size_t)small.table;
     return is_sum(*table, sum);

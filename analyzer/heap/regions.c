@@ -5,27 +5,27 @@
 
 #include "base/grow.h"
 
-static uint64_t last_of(const heap_block *block)
+static uint64_t last_of(const struct heap_block *block)
 {
     uint64_t reach = block->size ? block->size - 1 : 0;
     return reach > UINT64_MAX - block->address ? UINT64_MAX : block->address + reach;
 }
 
-static ttd_status begin_region(heap_regions *regions, const heap_block *block)
+static enum ttd_status begin_region(struct heap_regions *regions, const struct heap_block *block)
 {
-    ttd_status status = grow_array((void **)&regions->items, &regions->capacity, regions->count + 1,
-                                   sizeof *regions->items);
+    enum ttd_status status = grow_array((void **)&regions->items, &regions->capacity,
+                                        regions->count + 1, sizeof *regions->items);
     if (status == TTD_OK)
         regions->items[regions->count++] =
-            (heap_region){.begin = block->address,
-                          .last = last_of(block),
-                          .blocks = 1,
-                          .used = last_of(block) - block->address + 1};
+            (struct heap_region){.begin = block->address,
+                                 .last = last_of(block),
+                                 .blocks = 1,
+                                 .used = last_of(block) - block->address + 1};
     return status;
 }
 
 /* A block that is not before the region's beginning; blocks of a faulty trace may overlap. */
-static void extend(heap_region *region, const heap_block *block)
+static void extend(struct heap_region *region, const struct heap_block *block)
 {
     uint64_t last = last_of(block);
     region->blocks++;
@@ -41,11 +41,11 @@ static void extend(heap_region *region, const heap_block *block)
     region->last = last > region->last ? last : region->last;
 }
 
-static void sum_up(heap_regions *regions)
+static void sum_up(struct heap_regions *regions)
 {
-    heap_region *total = &regions->total;
+    struct heap_region *total = &regions->total;
     for (size_t i = 0; i < regions->count; i++) {
-        const heap_region *region = &regions->items[i];
+        const struct heap_region *region = &regions->items[i];
         total->blocks += region->blocks;
         total->used += region->used;
         total->unused += region->unused;
@@ -55,13 +55,13 @@ static void sum_up(heap_regions *regions)
     }
 }
 
-ttd_status heap_regions_find(const heap_block *blocks, size_t count, uint64_t far,
-                             heap_regions *regions)
+enum ttd_status heap_regions_find(const struct heap_block *blocks, size_t count, uint64_t far,
+                                  struct heap_regions *regions)
 {
-    *regions = (heap_regions){0};
-    ttd_status status = TTD_OK;
+    *regions = (struct heap_regions){0};
+    enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < count && status == TTD_OK; i++) {
-        heap_region *region = regions->count ? &regions->items[regions->count - 1] : NULL;
+        struct heap_region *region = regions->count ? &regions->items[regions->count - 1] : NULL;
         bool is_near = region && (blocks[i].address <= region->last ||
                                   blocks[i].address - region->last - 1 < far);
         if (is_near)
@@ -75,7 +75,7 @@ ttd_status heap_regions_find(const heap_block *blocks, size_t count, uint64_t fa
     return status;
 }
 
-void heap_regions_free(heap_regions *regions)
+void heap_regions_free(struct heap_regions *regions)
 {
     free(regions->items);
     regions->items = NULL;

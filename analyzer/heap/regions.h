@@ -6,7 +6,7 @@
 #include "heap/live.h"
 
 /** Blocks that lie near each other. */
-typedef struct heap_region {
+struct heap_region {
     uint64_t begin;
     /** The last address. */
     uint64_t last;
@@ -16,15 +16,15 @@ typedef struct heap_region {
     uint64_t unused;
     uint64_t gaps;
     uint64_t largest_gap;
-} heap_region;
+};
 
-typedef struct heap_regions {
-    heap_region *items;
+struct heap_regions {
+    struct heap_region *items;
     size_t count;
     size_t capacity;
     /** Of all regions; begin and last are 0. */
-    heap_region total;
-} heap_regions;
+    struct heap_region total;
+};
 
 /**
  * @param blocks   ordered by address
@@ -32,8 +32,8 @@ typedef struct heap_regions {
  * @param regions  set on TTD_OK; release with heap_regions_free()
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status heap_regions_find(const heap_block *blocks, size_t count, uint64_t far,
-                             heap_regions *regions);
-void heap_regions_free(heap_regions *regions);
+enum ttd_status heap_regions_find(const struct heap_block *blocks, size_t count, uint64_t far,
+                                  struct heap_regions *regions);
+void heap_regions_free(struct heap_regions *regions);
 
 #endif

@@ -7,67 +7,71 @@
 #include "heap/growth.h"
 
 /* An allocation; none if its size is 0. */
-typedef struct allocation {
+struct allocation {
     uint64_t event;
     uint64_t size;
     ttd_id stack;
     ttd_id heap;
     /* Number among the thread's calls. */
     uint64_t call;
-} allocation;
+};
 
 /* The last calls of a thread, by their number modulo REGROWTH_CALLS. */
-typedef struct regrowth_recent {
+struct regrowth_recent {
     uint64_t calls;
-    allocation last[REGROWTH_CALLS];
-} regrowth_recent;
+    struct allocation last[REGROWTH_CALLS];
+};
 
-void regrowth_init(regrowth_finder *finder, heap_move_table *found, heap_split split)
+void regrowth_init(struct regrowth_finder *finder, struct heap_move_table *found,
+                   enum heap_split split)
 {
-    *finder = (regrowth_finder){.found = found, .split = split};
+    *finder = (struct regrowth_finder){.found = found, .split = split};
     map_init(&finder->threads);
 }
 
-void regrowth_free(regrowth_finder *finder)
+void regrowth_free(struct regrowth_finder *finder)
 {
     map_free(&finder->threads);
     free(finder->recent);
-    *finder = (regrowth_finder){.count = 0};
+    *finder = (struct regrowth_finder){.count = 0};
 }
 
-static ttd_status find_recent(regrowth_finder *finder, ttd_id thread, regrowth_recent **recent)
+static enum ttd_status find_recent(struct regrowth_finder *finder, ttd_id thread,
+                                   struct regrowth_recent **recent)
 {
     uint32_t index = map_get(&finder->threads, thread, 0);
     if (index == MAP_NONE) {
-        ttd_status status = grow_array((void **)&finder->recent, &finder->capacity,
-                                       finder->count + 1, sizeof *finder->recent);
+        enum ttd_status status = grow_array((void **)&finder->recent, &finder->capacity,
+                                            finder->count + 1, sizeof *finder->recent);
         if (status == TTD_OK)
             status = map_set(&finder->threads, thread, 0, (uint32_t)finder->count);
         if (status != TTD_OK)
             return status;
         index = (uint32_t)finder->count++;
-        finder->recent[index] = (regrowth_recent){.calls = 0};
+        finder->recent[index] = (struct regrowth_recent){.calls = 0};
     }
     *recent = &finder->recent[index];
     return TTD_OK;
 }
 
-static void see_allocation(regrowth_recent *recent, const heap_effect *effect)
+static void see_allocation(struct regrowth_recent *recent, const struct heap_effect *effect)
 {
-    const heap_block *block = effect->block;
-    allocation *item = &recent->last[recent->calls % REGROWTH_CALLS];
+    const struct heap_block *block = effect->block;
+    struct allocation *item = &recent->last[recent->calls % REGROWTH_CALLS];
     bool is_new = block->action == TTD_ACTION_ALLOC && block->stack != TTD_NONE;
-    *item = (allocation){.size = 0};
+    *item = (struct allocation){.size = 0};
     if (is_new)
-        *item = (allocation){block->event, block->size, block->stack, block->heap, recent->calls};
+        *item = (struct allocation){block->event, block->size, block->stack, block->heap,
+                                    recent->calls};
 }
 
 /* The allocation that a released block's contents were copied to, or NULL. */
-static allocation *find_successor(regrowth_recent *recent, const heap_block *old)
+static struct allocation *find_successor(struct regrowth_recent *recent,
+                                         const struct heap_block *old)
 {
-    allocation *found = NULL;
+    struct allocation *found = NULL;
     for (size_t i = 0; i < REGROWTH_CALLS; i++) {
-        allocation *item = &recent->last[i];
+        struct allocation *item = &recent->last[i];
         if (item->size > old->size && item->stack == old->stack && item->heap == old->heap &&
             item->event > old->event && (!found || item->call > found->call))
             found = item;
@@ -76,29 +80,29 @@ static allocation *find_successor(regrowth_recent *recent, const heap_block *old
 }
 
 /* A block that is released is nobody's successor any more. */
-static void forget(regrowth_recent *recent, uint64_t event)
+static void forget(struct regrowth_recent *recent, uint64_t event)
 {
     for (size_t i = 0; i < REGROWTH_CALLS; i++) {
         if (recent->last[i].event == event)
-            recent->last[i] = (allocation){.size = 0};
+            recent->last[i] = (struct allocation){.size = 0};
     }
 }
 
-static ttd_status see_release(regrowth_finder *finder, regrowth_recent *recent,
-                              const heap_block *old)
+static enum ttd_status see_release(struct regrowth_finder *finder, struct regrowth_recent *recent,
+                                   const struct heap_block *old)
 {
-    recent->last[recent->calls % REGROWTH_CALLS] = (allocation){.size = 0};
-    allocation *successor = NULL;
+    recent->last[recent->calls % REGROWTH_CALLS] = (struct allocation){.size = 0};
+    struct allocation *successor = NULL;
     if (old->action == TTD_ACTION_ALLOC && old->stack != TTD_NONE)
         successor = find_successor(recent, old);
     if (!successor)
         return TTD_OK;
-    heap_move_group *group;
-    ttd_status status =
+    struct heap_move_group *group;
+    enum ttd_status status =
         heap_move_table_find(finder->found, heap_key_of_block(finder->split, old), &group);
     if (status != TTD_OK)
         return status;
-    heap_move_counts *sums[] = {&group->counts, &finder->found->total};
+    struct heap_move_counts *sums[] = {&group->counts, &finder->found->total};
     for (size_t i = 0; i < 2; i++) {
         sums[i]->reallocs++;
         sums[i]->moved++;
@@ -109,12 +113,12 @@ static ttd_status see_release(regrowth_finder *finder, regrowth_recent *recent,
     return TTD_OK;
 }
 
-ttd_status regrowth_see(regrowth_finder *finder, const heap_effect *effect)
+enum ttd_status regrowth_see(struct regrowth_finder *finder, const struct heap_effect *effect)
 {
-    regrowth_recent *recent;
+    struct regrowth_recent *recent;
     if (effect->kind != HEAP_ACQUIRED && effect->kind != HEAP_RELEASED)
         return TTD_OK;
-    ttd_status status = find_recent(finder, effect->thread, &recent);
+    enum ttd_status status = find_recent(finder, effect->thread, &recent);
     if (status != TTD_OK)
         return status;
     if (effect->kind == HEAP_RELEASED)

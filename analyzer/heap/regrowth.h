@@ -15,21 +15,22 @@
 #define REGROWTH_CALLS 8
 
 /** The last calls of all threads, some hundred bytes each. */
-typedef struct regrowth_finder {
-    heap_move_table *found;
-    heap_split split;
+struct regrowth_finder {
+    struct heap_move_table *found;
+    enum heap_split split;
     /** Thread to an index in `recent`. */
-    hash_map threads;
+    struct hash_map threads;
     struct regrowth_recent *recent;
     size_t count;
     size_t capacity;
-} regrowth_finder;
+};
 
 /** @param found  what is found is added to it; not owned */
-void regrowth_init(regrowth_finder *finder, heap_move_table *found, heap_split split);
-void regrowth_free(regrowth_finder *finder);
+void regrowth_init(struct regrowth_finder *finder, struct heap_move_table *found,
+                   enum heap_split split);
+void regrowth_free(struct regrowth_finder *finder);
 
 /** Takes in one effect of a replay; must see all. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status regrowth_see(regrowth_finder *finder, const heap_effect *effect);
+enum ttd_status regrowth_see(struct regrowth_finder *finder, const struct heap_effect *effect);
 
 #endif

@@ -2,9 +2,9 @@
 #include "base/grow.h"
 #include "heap/replay_parts.h"
 
-static ttd_status start(heap_replay *replay)
+static enum ttd_status start(struct heap_replay *replay)
 {
-    ttd_status status = heap_live_init(&replay->live);
+    enum ttd_status status = heap_live_init(&replay->live);
     if (status == TTD_OK && heap_is_wanted(replay, HEAP_DISCARDED)) {
         replay->live.discard = heap_discard;
         replay->live.discard_context = replay;
@@ -12,9 +12,9 @@ static ttd_status start(heap_replay *replay)
     return status;
 }
 
-ttd_status heap_replay_init(heap_replay *replay, const heap_observer *observer)
+enum ttd_status heap_replay_init(struct heap_replay *replay, const struct heap_observer *observer)
 {
-    *replay = (heap_replay){0};
+    *replay = (struct heap_replay){0};
     heap_entries_init(&replay->entries);
     if (observer)
         replay->observer = *observer;
@@ -23,7 +23,7 @@ ttd_status heap_replay_init(heap_replay *replay, const heap_observer *observer)
     return start(replay);
 }
 
-void heap_replay_free(heap_replay *replay)
+void heap_replay_free(struct heap_replay *replay)
 {
     heap_live_free(&replay->live);
     heap_queue_free(&replay->queue);
@@ -32,12 +32,12 @@ void heap_replay_free(heap_replay *replay)
     heap_copies_free(&replay->ended_since_peak);
 }
 
-ttd_status heap_replay_reset(heap_replay *replay)
+enum ttd_status heap_replay_reset(struct heap_replay *replay)
 {
-    heap_observer observer = replay->observer;
+    struct heap_observer observer = replay->observer;
     bool keeps_peak = replay->keeps_peak;
     heap_replay_free(replay);
-    ttd_status status = heap_replay_init(replay, &observer);
+    enum ttd_status status = heap_replay_init(replay, &observer);
     if (status == TTD_OK && keeps_peak)
         heap_replay_keep_peak(replay);
     return status;
@@ -45,14 +45,14 @@ ttd_status heap_replay_reset(heap_replay *replay)
 
 /* Something happens at `position`: the state at the one before, with all that happened there, is
  * complete. */
-static inline void move_to(heap_replay *replay, ttd_position position)
+static inline void move_to(struct heap_replay *replay, struct ttd_position position)
 {
     if (heap_is_peak(replay) && ttd_position_compare(replay->position, position) != 0)
         heap_set_peak(replay);
     replay->position = position;
 }
 
-static inline void copy_block(heap_block *to, const heap_block *from)
+static inline void copy_block(struct heap_block *to, const struct heap_block *from)
 {
     to->size = from->size;
     to->event = from->event;
@@ -66,9 +66,10 @@ static inline void copy_block(heap_block *to, const heap_block *from)
 }
 
 /* A block ends at the position that the replay has moved to. */
-static inline ttd_status keep_ended(heap_replay *replay, const heap_block *block, uint32_t record)
+static inline enum ttd_status keep_ended(struct heap_replay *replay, const struct heap_block *block,
+                                         uint32_t record)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     if (block->event < replay->changes.since)
         status = heap_copies_add(&replay->changes.ended, block, record);
     if (status == TTD_OK && heap_was_at_peak(replay, block, replay->position))
@@ -76,30 +77,31 @@ static inline ttd_status keep_ended(heap_replay *replay, const heap_block *block
     return status;
 }
 
-static inline ttd_status keep_born(heap_changes *changes, uint64_t event, uint32_t record)
+static inline enum ttd_status keep_born(struct heap_changes *changes, uint64_t event,
+                                        uint32_t record)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     if (!changes->since)
         return TTD_OK;
     if (changes->born_count == changes->born_capacity)
         status = grow_array((void **)&changes->born, &changes->born_capacity,
                             changes->born_count + 1, sizeof *changes->born);
     if (status == TTD_OK)
-        changes->born[changes->born_count++] = (heap_born){event, record};
+        changes->born[changes->born_count++] = (struct heap_born){event, record};
     return status;
 }
 
 /* A block becomes live; `item` if it is that of a call in flight. */
-static ttd_status acquire(heap_replay *replay, uint32_t entry, const heap_block *block,
-                          const heap_pending *item)
+static enum ttd_status acquire(struct heap_replay *replay, uint32_t entry,
+                               const struct heap_block *block, const struct heap_pending *item)
 {
-    heap_acquisition acquisition;
+    struct heap_acquisition acquisition;
     move_to(replay, block->allocated);
-    ttd_status status =
+    enum ttd_status status =
         heap_live_acquire(&replay->live, entry, block->heap, block->size, &acquisition);
     if (status != TTD_OK)
         return status;
-    heap_block old;
+    struct heap_block old;
     if (acquisition.replaced) {
         old = *acquisition.block;
         status = keep_ended(replay, &old, entry);
@@ -114,17 +116,17 @@ static ttd_status acquire(heap_replay *replay, uint32_t entry, const heap_block 
 }
 
 /* Releases the block at the event's base address. */
-static inline ttd_status release(heap_replay *replay, const ttd_event *event, uint32_t entry,
-                                 bool continues, bool *known)
+static inline enum ttd_status release(struct heap_replay *replay, const struct ttd_event *event,
+                                      uint32_t entry, bool continues, bool *known)
 {
     move_to(replay, event->time_start);
     *known = heap_live_release(&replay->live, entry);
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     if (*known)
         status = keep_ended(replay, &replay->live.blocks[entry], entry);
     else
         replay->counts.unknown_releases++;
-    heap_effect_kind kind = *known ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE;
+    enum heap_effect_kind kind = *known ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE;
     if (!heap_is_wanted(replay, kind) || status != TTD_OK)
         return status;
     return heap_tell_released(replay, event, *known ? &replay->live.blocks[entry] : NULL,
@@ -132,42 +134,44 @@ static inline ttd_status release(heap_replay *replay, const ttd_event *event, ui
 }
 
 /* Behind the last event that is known, and up to where events are to be applied. */
-typedef struct range {
-    const ttd_event *end;
-    ttd_position until;
-} range;
+struct range {
+    const struct ttd_event *end;
+    struct ttd_position until;
+};
 
 /* The entries of what a call refers to. */
-static inline uint32_t base_entry(const heap_replay *replay, const ttd_event *event)
+static inline uint32_t base_entry(const struct heap_replay *replay, const struct ttd_event *event)
 {
     return heap_entries_get(&replay->entries, event->base_ordinal);
 }
 
-static inline uint32_t address_entry(const heap_replay *replay, const ttd_event *event)
+static inline uint32_t address_entry(const struct heap_replay *replay,
+                                     const struct ttd_event *event)
 {
     return heap_entries_get(&replay->entries, event->address_ordinal);
 }
 
-static inline ttd_status apply_alloc(heap_replay *replay, const ttd_event *event)
+static inline enum ttd_status apply_alloc(struct heap_replay *replay, const struct ttd_event *event)
 {
     if (!event->result || !event->address)
         return TTD_OK;
     uint32_t entry = address_entry(replay, event);
     move_to(replay, event->time_end);
-    heap_block *quick = heap_live_acquire_quickly(&replay->live, entry, event->heap, event->size);
+    struct heap_block *quick =
+        heap_live_acquire_quickly(&replay->live, entry, event->heap, event->size);
     if (quick) {
         heap_set_block(quick, event);
-        ttd_status status = keep_born(&replay->changes, event->number, entry);
+        enum ttd_status status = keep_born(&replay->changes, event->number, entry);
         if (status != TTD_OK || !heap_is_wanted(replay, HEAP_ACQUIRED))
             return status;
         return heap_tell_acquired(replay, quick, NULL, NULL);
     }
-    heap_block block = {.address = event->address};
+    struct heap_block block = {.address = event->address};
     heap_set_block(&block, event);
     return acquire(replay, entry, &block, NULL);
 }
 
-static inline ttd_status apply_free(heap_replay *replay, const ttd_event *event)
+static inline enum ttd_status apply_free(struct heap_replay *replay, const struct ttd_event *event)
 {
     if (!event->base_address || (!event->result && ttd_event_returned(event)))
         return TTD_OK;
@@ -176,22 +180,24 @@ static inline ttd_status apply_free(heap_replay *replay, const ttd_event *event)
 }
 
 /* Whether the acquisition of a ReAlloc comes before anything else can happen. */
-static inline bool is_alone(const heap_replay *replay, const ttd_event *event, range in)
+static inline bool is_alone(const struct heap_replay *replay, const struct ttd_event *event,
+                            struct range in)
 {
     return event + 1 < in.end && !replay->queue.count &&
            ttd_position_compare(event->time_end, in.until) <= 0 &&
            ttd_position_compare(event->time_end, ttd_event_position(event + 1)) <= 0;
 }
 
-static ttd_status apply_realloc(heap_replay *replay, const ttd_event *event, range in)
+static enum ttd_status apply_realloc(struct heap_replay *replay, const struct ttd_event *event,
+                                     struct range in)
 {
     if (!event->result)
         return TTD_OK;
-    heap_pending item;
+    struct heap_pending item;
     item.previous_address = event->base_address;
     item.has_previous = false;
     if (event->base_address) {
-        ttd_status status =
+        enum ttd_status status =
             release(replay, event, base_entry(replay, event), event->address, &item.has_previous);
         if (status != TTD_OK)
             return status;
@@ -210,7 +216,7 @@ static ttd_status apply_realloc(heap_replay *replay, const ttd_event *event, ran
     return heap_queue_push(&replay->queue, &item);
 }
 
-static ttd_status apply_destroy(heap_replay *replay, const ttd_event *event)
+static enum ttd_status apply_destroy(struct heap_replay *replay, const struct ttd_event *event)
 {
     if (!event->result && ttd_event_returned(event))
         return TTD_OK;
@@ -220,7 +226,7 @@ static ttd_status apply_destroy(heap_replay *replay, const ttd_event *event)
                                                   : TTD_OK;
 }
 
-static inline void count_event(heap_counts *counts, const ttd_event *event)
+static inline void count_event(struct heap_counts *counts, const struct ttd_event *event)
 {
     counts->events++;
     counts->actions[event->action]++;
@@ -232,10 +238,11 @@ static inline void count_event(heap_counts *counts, const ttd_event *event)
         counts->unfinished++;
 }
 
-static inline ttd_status apply_event(heap_replay *replay, const ttd_event *event, range in)
+static inline enum ttd_status apply_event(struct heap_replay *replay, const struct ttd_event *event,
+                                          struct range in)
 {
     if (replay->observer.call) {
-        ttd_status status = heap_tell_call(replay, event);
+        enum ttd_status status = heap_tell_call(replay, event);
         if (status != TTD_OK)
             return status;
     }
@@ -254,11 +261,11 @@ static inline ttd_status apply_event(heap_replay *replay, const ttd_event *event
     }
 }
 
-ttd_status heap_replay_settle(heap_replay *replay, ttd_position until)
+enum ttd_status heap_replay_settle(struct heap_replay *replay, struct ttd_position until)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     while (status == TTD_OK && heap_queue_due(&replay->queue, until)) {
-        heap_pending item;
+        struct heap_pending item;
         heap_queue_pop(&replay->queue, &item);
         uint32_t entry;
         uint32_t hash = heap_live_hash(&replay->live, item.block.address);
@@ -272,18 +279,19 @@ ttd_status heap_replay_settle(heap_replay *replay, ttd_position until)
 /* ---- Applying ---- */
 
 /* How many of the events are not after `until`. */
-static size_t count_until(const ttd_event *events, size_t count, ttd_position until)
+static size_t count_until(const struct ttd_event *events, size_t count, struct ttd_position until)
 {
     while (count && ttd_position_compare(ttd_event_position(&events[count - 1]), until) > 0)
         count--;
     return count;
 }
 
-static ttd_status apply_events(heap_replay *replay, const ttd_event *events, size_t count, range in)
+static enum ttd_status apply_events(struct heap_replay *replay, const struct ttd_event *events,
+                                    size_t count, struct range in)
 {
     bool has_runs = heap_has_runs(replay);
-    ttd_status status = TTD_OK;
-    for (const ttd_event *event = events; status == TTD_OK; event++) {
+    enum ttd_status status = TTD_OK;
+    for (const struct ttd_event *event = events; status == TTD_OK; event++) {
         if (has_runs)
             event = heap_replay_run(replay, event, events + count);
         if (event == events + count)
@@ -297,15 +305,15 @@ static ttd_status apply_events(heap_replay *replay, const ttd_event *events, siz
     return status;
 }
 
-ttd_status heap_replay_apply(heap_replay *replay, const ttd_batch *batch, ttd_position until,
-                             size_t *applied)
+enum ttd_status heap_replay_apply(struct heap_replay *replay, const struct ttd_batch *batch,
+                                  struct ttd_position until, size_t *applied)
 {
-    const ttd_event *events = batch->u.events;
+    const struct ttd_event *events = batch->u.events;
     size_t count = count_until(events, batch->count, until);
     heap_entries_begin(&replay->entries, &replay->live, batch->chunk.offset);
-    ttd_status status = heap_entries_add(&replay->entries, &replay->live, batch);
+    enum ttd_status status = heap_entries_add(&replay->entries, &replay->live, batch);
     if (status == TTD_OK)
-        status = apply_events(replay, events, count, (range){events + batch->count, until});
+        status = apply_events(replay, events, count, (struct range){events + batch->count, until});
     if (status != TTD_OK)
         return status;
     if (count)

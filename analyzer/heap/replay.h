@@ -15,7 +15,7 @@
 #include "heap/entries.h"
 #include "heap/pending.h"
 
-typedef enum heap_effect_kind {
+enum heap_effect_kind {
     /** `block` became live. It may be changed in its member `user`. */
     HEAP_ACQUIRED,
     /** `block` was released. */
@@ -28,12 +28,12 @@ typedef enum heap_effect_kind {
     HEAP_OVERLAPPED,
     /** `address` was released, but is no live block. */
     HEAP_UNKNOWN_RELEASE
-} heap_effect_kind;
+};
 
 /** A change of the heap. Pointers are valid during the call. */
-typedef struct heap_effect {
-    heap_effect_kind kind;
-    ttd_position position;
+struct heap_effect {
+    enum heap_effect_kind kind;
+    struct ttd_position position;
     /** The event that had the effect, and the action, function, heap and place of that call. */
     uint64_t event;
     uint8_t action;
@@ -42,32 +42,32 @@ typedef struct heap_effect {
     ttd_id thread;
     ttd_id heap;
     uint64_t address;
-    heap_block *block;
+    struct heap_block *block;
     /** Acquired by a ReAlloc: the address before, or 0; and the block before, or NULL. */
     uint64_t previous_address;
-    const heap_block *previous;
+    const struct heap_block *previous;
     /** Released by a ReAlloc that acquires another block. */
     bool continues;
     /** The call never returned. */
     bool is_unfinished;
     uint64_t count;
-} heap_effect;
+};
 
 /** A set of kinds of effects is a bit mask. */
 #define HEAP_EFFECT_BIT(kind) (1u << (kind))
 
-typedef struct heap_observer {
+struct heap_observer {
     void *context;
     /** Anything but TTD_OK ends the replay with that status. */
-    ttd_status (*effect)(void *context, const heap_effect *effect);
+    enum ttd_status (*effect)(void *context, const struct heap_effect *effect);
     /** Each call just before its own effects, whether it has any or not; NULL if not wanted. */
-    ttd_status (*call)(void *context, const ttd_event *event);
+    enum ttd_status (*call)(void *context, const struct ttd_event *event);
     /** Kinds of effects that it need not be told of, as HEAP_EFFECT_BITs. */
     unsigned unwanted;
-} heap_observer;
+};
 
 /** What was replayed. */
-typedef struct heap_counts {
+struct heap_counts {
     uint64_t events;
     /** By ttd_action; [0] is not used. */
     uint64_t actions[TTD_ACTION_DESTROY + 1];
@@ -75,69 +75,69 @@ typedef struct heap_counts {
     uint64_t unfinished;
     uint64_t unknown_releases;
     uint64_t overlaps;
-} heap_counts;
+};
 
 /** The first position with the largest number of live bytes; 0:0 if there never were any. */
-typedef struct heap_peak {
-    ttd_position position;
-    heap_sum bytes;
+struct heap_peak {
+    struct ttd_position position;
+    struct heap_sum bytes;
     uint64_t blocks;
-} heap_peak;
+};
 
 /** A block that was acquired; it is live as long as the record has it, and is live. */
-typedef struct heap_born {
+struct heap_born {
     uint64_t event;
     /** Index in live.blocks. */
     uint32_t record;
-} heap_born;
+};
 
 /** What has changed since some event, for whoever keeps sums of live blocks. */
-typedef struct heap_changes {
+struct heap_changes {
     /** Number of that event; 0 for nothing to be kept. */
     uint64_t since;
     /** Blocks acquired before that ended; not those that ended with their heap. */
-    heap_copies ended;
+    struct heap_copies ended;
     /** Blocks acquired since. */
-    heap_born *born;
+    struct heap_born *born;
     size_t born_count;
     size_t born_capacity;
-} heap_changes;
+};
 
-typedef struct heap_replay {
-    heap_live live;
-    heap_entries entries;
-    heap_queue queue;
-    heap_counts counts;
+struct heap_replay {
+    struct heap_live live;
+    struct heap_entries entries;
+    struct heap_queue queue;
+    struct heap_counts counts;
     /** The number of the event that comes next, or a smaller one if some are missing. */
     uint64_t next;
     /** Of the last effect; 0:0 at first. */
-    ttd_position position;
+    struct ttd_position position;
     /** Before that position: see heap_replay_peak(). */
-    heap_peak peak;
+    struct heap_peak peak;
     /** See heap_replay_keep_changes(). */
-    heap_changes changes;
+    struct heap_changes changes;
     /** See heap_replay_keep_peak(). */
     bool keeps_peak;
-    heap_copies ended_since_peak;
-    heap_observer observer;
+    struct heap_copies ended_since_peak;
+    struct heap_observer observer;
     /** Effects that the observer is told of; 0 if there is none. */
     unsigned wanted;
-    ttd_status observer_status;
-} heap_replay;
+    enum ttd_status observer_status;
+};
 
 /**
  * @param observer  copied; NULL for none, which is faster
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status heap_replay_init(heap_replay *replay, const heap_observer *observer);
-void heap_replay_free(heap_replay *replay);
+enum ttd_status heap_replay_init(struct heap_replay *replay, const struct heap_observer *observer);
+void heap_replay_free(struct heap_replay *replay);
 
 /** Keeps from now on what changes, until it is dropped or the replay is reset. */
-void heap_replay_keep_changes(heap_replay *replay);
-void heap_replay_drop_changes(heap_replay *replay);
+void heap_replay_keep_changes(struct heap_replay *replay);
+void heap_replay_drop_changes(struct heap_replay *replay);
 
 /** Back to the beginning. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status heap_replay_reset(heap_replay *replay);
+enum ttd_status heap_replay_reset(struct heap_replay *replay);
 
 /**
  * Applies events, in order, up to and including `until`, and every effect of earlier calls that is
@@ -150,14 +150,14 @@ ttd_status heap_replay_reset(heap_replay *replay);
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (batches are missing), and what the
  *         observer returns.
  */
-ttd_status heap_replay_apply(heap_replay *replay, const ttd_batch *batch, ttd_position until,
-                             size_t *applied);
+enum ttd_status heap_replay_apply(struct heap_replay *replay, const struct ttd_batch *batch,
+                                  struct ttd_position until, size_t *applied);
 
 /** The peak of all that was replayed, from the beginning or from a keyframe. */
-heap_peak heap_replay_peak(const heap_replay *replay);
+struct heap_peak heap_replay_peak(const struct heap_replay *replay);
 
 /** Keeps what was live at the peak and has ended since; to be called before anything is applied. */
-void heap_replay_keep_peak(heap_replay *replay);
+void heap_replay_keep_peak(struct heap_replay *replay);
 
 /**
  * To be called when nothing more is replayed: replay->peak is the peak then, and what was live at
@@ -165,9 +165,9 @@ void heap_replay_keep_peak(heap_replay *replay);
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status heap_replay_end_peak(heap_replay *replay);
+enum ttd_status heap_replay_end_peak(struct heap_replay *replay);
 
 /** Applies what is due at `until` or before. Statuses as heap_replay_apply(). */
-ttd_status heap_replay_settle(heap_replay *replay, ttd_position until);
+enum ttd_status heap_replay_settle(struct heap_replay *replay, struct ttd_position until);
 
 #endif

@@ -4,44 +4,44 @@
 
 #include "heap/replay_parts.h"
 
-void heap_replay_keep_changes(heap_replay *replay)
+void heap_replay_keep_changes(struct heap_replay *replay)
 {
     replay->changes.since = replay->next;
     replay->changes.ended.count = 0;
     replay->changes.born_count = 0;
 }
 
-void heap_replay_drop_changes(heap_replay *replay)
+void heap_replay_drop_changes(struct heap_replay *replay)
 {
     heap_copies_free(&replay->changes.ended);
     free(replay->changes.born);
-    replay->changes = (heap_changes){.since = 0};
+    replay->changes = (struct heap_changes){.since = 0};
 }
 
-static heap_peak peak_of(const heap_replay *replay)
+static struct heap_peak peak_of(const struct heap_replay *replay)
 {
-    return (heap_peak){replay->position, replay->live.bytes, replay->live.count};
+    return (struct heap_peak){replay->position, replay->live.bytes, replay->live.count};
 }
 
-void heap_set_peak(heap_replay *replay)
+void heap_set_peak(struct heap_replay *replay)
 {
     replay->peak = peak_of(replay);
     replay->ended_since_peak.count = 0;
 }
 
-heap_peak heap_replay_peak(const heap_replay *replay)
+struct heap_peak heap_replay_peak(const struct heap_replay *replay)
 {
     return heap_is_peak(replay) ? peak_of(replay) : replay->peak;
 }
 
-void heap_replay_keep_peak(heap_replay *replay)
+void heap_replay_keep_peak(struct heap_replay *replay)
 {
     replay->keeps_peak = true;
     replay->live.discard = heap_discard;
     replay->live.discard_context = replay;
 }
 
-ttd_status heap_replay_end_peak(heap_replay *replay)
+enum ttd_status heap_replay_end_peak(struct heap_replay *replay)
 {
     if (heap_is_peak(replay))
         heap_set_peak(replay);

@@ -7,45 +7,46 @@
 
 /* ---- Telling ---- */
 
-static inline bool heap_is_wanted(const heap_replay *replay, heap_effect_kind kind)
+static inline bool heap_is_wanted(const struct heap_replay *replay, enum heap_effect_kind kind)
 {
     return replay->wanted & HEAP_EFFECT_BIT(kind);
 }
 
 /* Each returns TTD_OK, and what the observer returns, now or before. */
 
-ttd_status heap_tell_call(heap_replay *replay, const ttd_event *event);
+enum ttd_status heap_tell_call(struct heap_replay *replay, const struct ttd_event *event);
 
 /** Tells of a block that was acquired, and before that of the one it replaced, or NULL: what is
  * wanted of it. `item`: the call was in flight; or NULL. */
-ttd_status heap_tell_acquired(heap_replay *replay, heap_block *block, heap_block *replaced,
-                              const heap_pending *item);
+enum ttd_status heap_tell_acquired(struct heap_replay *replay, struct heap_block *block,
+                                   struct heap_block *replaced, const struct heap_pending *item);
 
 /** @param block  NULL if it is not known */
-ttd_status heap_tell_released(heap_replay *replay, const ttd_event *event, heap_block *block,
-                              bool continues);
+enum ttd_status heap_tell_released(struct heap_replay *replay, const struct ttd_event *event,
+                                   struct heap_block *block, bool continues);
 
-ttd_status heap_tell_destroyed(heap_replay *replay, const ttd_event *event, uint64_t count);
+enum ttd_status heap_tell_destroyed(struct heap_replay *replay, const struct ttd_event *event,
+                                    uint64_t count);
 
 /** A heap_discard_function, for a replay: keeps and tells what is wanted. */
-void heap_discard(void *replay, const heap_block *block, ttd_position end);
+void heap_discard(void *replay, const struct heap_block *block, struct ttd_position end);
 
 /* ---- The peak ---- */
 
 /** Whether more is live than at the peak so far. */
-static inline bool heap_is_peak(const heap_replay *replay)
+static inline bool heap_is_peak(const struct heap_replay *replay)
 {
     return heap_sum_is_less(replay->peak.bytes, replay->live.bytes);
 }
 
 /** Makes what is live the peak. */
-void heap_set_peak(heap_replay *replay);
+void heap_set_peak(struct heap_replay *replay);
 
 /** Whether a block that ended at `end` was live at the peak, and is to be kept. */
-static inline bool heap_was_at_peak(const heap_replay *replay, const heap_block *block,
-                                    ttd_position end)
+static inline bool heap_was_at_peak(const struct heap_replay *replay,
+                                    const struct heap_block *block, struct ttd_position end)
 {
-    ttd_position peak = replay->peak.position;
+    struct ttd_position peak = replay->peak.position;
     return replay->keeps_peak && ttd_position_compare(block->allocated, peak) <= 0 &&
            ttd_position_compare(end, peak) > 0;
 }
@@ -53,7 +54,7 @@ static inline bool heap_was_at_peak(const heap_replay *replay, const heap_block 
 /* ---- Events ---- */
 
 /** What a successful Alloc or ReAlloc acquires: all of a record but what is the table's own. */
-static inline void heap_set_block(heap_block *block, const ttd_event *event)
+static inline void heap_set_block(struct heap_block *block, const struct ttd_event *event)
 {
     block->size = event->size;
     block->event = event->number;
@@ -71,7 +72,7 @@ static inline void heap_set_block(heap_block *block, const ttd_event *event)
 
 /** Fetches the event that is so many behind this one, if there is one: most often it is in another
  * thread's cache. */
-static inline __attribute__((always_inline)) void heap_prefetch(const ttd_event *event)
+static inline __attribute__((always_inline)) void heap_prefetch(const struct ttd_event *event)
 {
     uintptr_t place = (uintptr_t)event + HEAP_EVENTS_AHEAD * sizeof *event;
     __builtin_prefetch((const void *)place);
@@ -79,7 +80,7 @@ static inline __attribute__((always_inline)) void heap_prefetch(const ttd_event 
 }
 
 /** Whether there may be runs: nothing is to be told or kept. */
-static inline bool heap_has_runs(const heap_replay *replay)
+static inline bool heap_has_runs(const struct heap_replay *replay)
 {
     return !replay->wanted && !replay->observer.call && !replay->changes.since &&
            !replay->keeps_peak;
@@ -89,6 +90,7 @@ static inline bool heap_has_runs(const heap_replay *replay)
  * Applies events as long as they are usual ones: calls that succeeded, of the heap that was used
  * last, each of which does what it should. Returns the first that is not, or `end`.
  */
-const ttd_event *heap_replay_run(heap_replay *replay, const ttd_event *event, const ttd_event *end);
+const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct ttd_event *event,
+                                        const struct ttd_event *end);
 
 #endif

@@ -6,24 +6,24 @@
 #include "heap/replay_parts.h"
 
 /* Sums are below 2^64 in a run: what exceeds that is not usual. */
-typedef struct run {
-    heap_replay *replay;
+struct run {
+    struct heap_replay *replay;
     /** Of what is live, and of the peak. */
     uint64_t bytes;
     uint64_t peak;
     uint64_t count;
-    ttd_position position;
-} run;
+    struct ttd_position position;
+};
 
-static inline run begin(heap_replay *replay)
+static inline struct run begin(struct heap_replay *replay)
 {
-    return (run){replay, replay->live.bytes.low, replay->peak.bytes.low, replay->live.count,
-                 replay->position};
+    return (struct run){replay, replay->live.bytes.low, replay->peak.bytes.low, replay->live.count,
+                        replay->position};
 }
 
-static inline void end_run(const run *state, heap_life *life)
+static inline void end_run(const struct run *state, struct heap_life *life)
 {
-    heap_live *live = &state->replay->live;
+    struct heap_live *live = &state->replay->live;
     life->blocks += state->count - live->count;
     heap_sum_add(&life->bytes, state->bytes);
     heap_sum_take(&life->bytes, live->bytes.low);
@@ -33,23 +33,23 @@ static inline void end_run(const run *state, heap_life *life)
 }
 
 /* See heap_replay_peak(): the state at the position before is complete. */
-static inline void move_to(run *state, ttd_position position)
+static inline void move_to(struct run *state, struct ttd_position position)
 {
     if (state->peak < state->bytes && ttd_position_compare(state->position, position) != 0) {
-        state->replay->peak = (heap_peak){state->position, {0, state->bytes}, state->count};
+        state->replay->peak = (struct heap_peak){state->position, {0, state->bytes}, state->count};
         state->peak = state->bytes;
     }
     state->position = position;
 }
 
 /* Whether the event is usual, and what it does then. */
-static inline bool acquire(run *state, const ttd_event *event, heap_block *blocks,
-                           const uint32_t *entries)
+static inline bool acquire(struct run *state, const struct ttd_event *event,
+                           struct heap_block *blocks, const uint32_t *entries)
 {
-    const heap_live *live = &state->replay->live;
+    const struct heap_live *live = &state->replay->live;
     if (!event->address || event->heap != live->last_heap)
         return false;
-    heap_block *block = &blocks[entries[event->address_ordinal]];
+    struct heap_block *block = &blocks[entries[event->address_ordinal]];
     if (block->is_held || event->size > UINT64_MAX - state->bytes)
         return false;
     move_to(state, event->time_end);
@@ -61,12 +61,12 @@ static inline bool acquire(run *state, const ttd_event *event, heap_block *block
     return true;
 }
 
-static inline bool release(run *state, const ttd_event *event, heap_block *blocks,
-                           const uint32_t *entries)
+static inline bool release(struct run *state, const struct ttd_event *event,
+                           struct heap_block *blocks, const uint32_t *entries)
 {
     if (!event->base_address)
         return false;
-    heap_block *block = &blocks[entries[event->base_ordinal]];
+    struct heap_block *block = &blocks[entries[event->base_ordinal]];
     if (!block->is_held || block->life != state->replay->live.last_life)
         return false;
     move_to(state, event->time_start);
@@ -76,16 +76,17 @@ static inline bool release(run *state, const ttd_event *event, heap_block *block
     return true;
 }
 
-const ttd_event *heap_replay_run(heap_replay *replay, const ttd_event *event, const ttd_event *end)
+const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct ttd_event *event,
+                                        const struct ttd_event *end)
 {
-    heap_live *live = &replay->live;
+    struct heap_live *live = &replay->live;
     if (replay->queue.count || live->last_heap == HEAP_NO_HEAP || live->bytes.high ||
         replay->peak.bytes.high)
         return event;
-    heap_block *blocks = live->blocks;
+    struct heap_block *blocks = live->blocks;
     const uint32_t *entries = replay->entries.items;
-    run state = begin(replay);
-    const ttd_event *first = event;
+    struct run state = begin(replay);
+    const struct ttd_event *first = event;
     uint64_t acquired = 0;
     for (; event < end && event->result; event++) {
         heap_prefetch(event);

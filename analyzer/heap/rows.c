@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/rows.h"
 
-int heap_key_compare(heap_key a, heap_key b)
+int heap_key_compare(struct heap_key a, struct heap_key b)
 {
     if (a.stack != b.stack)
         return a.stack > b.stack ? 1 : -1;

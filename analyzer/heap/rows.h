@@ -9,29 +9,29 @@
 #include "heap/live.h"
 
 /** What sums are told apart by, beside the stack. */
-typedef enum heap_split {
+enum heap_split {
     HEAP_SPLIT_NONE,
     HEAP_SPLIT_THREAD,
     HEAP_SPLIT_HEAP,
     /** By the class of the size: 0, 1, 2 to 3, 4 to 7, … */
     HEAP_SPLIT_SIZE
-} heap_split;
+};
 
 /** What a row is about: a stack, and what it is split by. Every row begins with it. */
-typedef struct heap_key {
+struct heap_key {
     ttd_id stack;
     ttd_id other;
-} heap_key;
+};
 
 /** What a row weighs in a tree; `weight` is what trees are ordered by. Sums stop at the top. */
-typedef struct heap_amount {
+struct heap_amount {
     uint64_t weight;
     uint64_t bytes;
     uint64_t count;
-} heap_amount;
+};
 
 /** An array of rows that belongs to `owner`. */
-typedef struct heap_rows {
+struct heap_rows {
     void *owner;
     void *items;
     size_t *count;
@@ -39,14 +39,14 @@ typedef struct heap_rows {
     void (*merge)(void *into, const void *from);
     /** For qsort(), the largest first. */
     int (*compare)(const void *a, const void *b);
-    heap_amount (*amount)(const void *item);
+    struct heap_amount (*amount)(const void *item);
     /** Makes the owner's totals those of the rows that are left. */
     void (*recount)(void *owner);
-} heap_rows;
+};
 
-static inline heap_key *heap_row(const heap_rows *rows, size_t index)
+static inline struct heap_key *heap_row(const struct heap_rows *rows, size_t index)
 {
-    return (heap_key *)(void *)((char *)rows->items + index * rows->size);
+    return (struct heap_key *)(void *)((char *)rows->items + index * rows->size);
 }
 
 /** Sizes are what the program asked for, which may be nonsense: sums stop at the top. */
@@ -55,10 +55,11 @@ static inline uint64_t heap_add(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static inline heap_key heap_key_of(heap_split split, ttd_id stack, ttd_id thread, ttd_id heap)
+static inline struct heap_key heap_key_of(enum heap_split split, ttd_id stack, ttd_id thread,
+                                          ttd_id heap)
 {
     ttd_id other = split == HEAP_SPLIT_THREAD ? thread : split == HEAP_SPLIT_HEAP ? heap : TTD_NONE;
-    return (heap_key){stack, other};
+    return (struct heap_key){stack, other};
 }
 
 /** The largest class: no number has more digits. */
@@ -78,14 +79,15 @@ static inline void heap_class_range(ttd_id class, uint64_t *first, uint64_t *las
 }
 
 /** The key of a block. */
-static inline heap_key heap_key_of_block(heap_split split, const heap_block *block)
+static inline struct heap_key heap_key_of_block(enum heap_split split,
+                                                const struct heap_block *block)
 {
     if (split == HEAP_SPLIT_SIZE)
-        return (heap_key){block->stack, heap_class_of(block->size)};
+        return (struct heap_key){block->stack, heap_class_of(block->size)};
     return heap_key_of(split, block->stack, block->thread, block->heap);
 }
 
 /** Orders keys, for rows that are equal otherwise. */
-int heap_key_compare(heap_key a, heap_key b);
+int heap_key_compare(struct heap_key a, struct heap_key b);
 
 #endif

@@ -8,7 +8,7 @@ static int descending(double a, double b)
     return (a < b) - (a > b);
 }
 
-static double value_of(const heap_site *site, heap_site_order order)
+static double value_of(const struct heap_site *site, enum heap_site_order order)
 {
     switch (order) {
     case HEAP_SITES_BY_CALLS:
@@ -23,7 +23,7 @@ static double value_of(const heap_site *site, heap_site_order order)
     return (double)site->bytes.high * 0x1p64 + (double)site->bytes.low;
 }
 
-static int compare(const heap_site *x, const heap_site *y, heap_site_order order)
+static int compare(const struct heap_site *x, const struct heap_site *y, enum heap_site_order order)
 {
     int result = descending(value_of(x, order), value_of(y, order));
     return result ? result : heap_key_compare(x->key, y->key);
@@ -49,7 +49,7 @@ static int compare_temporary(const void *a, const void *b)
     return compare(a, b, HEAP_SITES_BY_TEMPORARY);
 }
 
-static void add_sum(heap_sum *sum, heap_sum value)
+static void add_sum(struct heap_sum *sum, struct heap_sum value)
 {
     heap_sum_add(sum, value.low);
     sum->high += value.high;
@@ -57,8 +57,8 @@ static void add_sum(heap_sum *sum, heap_sum value)
 
 static void merge(void *into, const void *from)
 {
-    heap_site *sum = into;
-    const heap_site *site = from;
+    struct heap_site *sum = into;
+    const struct heap_site *site = from;
     sum->allocations += site->allocations;
     add_sum(&sum->bytes, site->bytes);
     sum->temporary += site->temporary;
@@ -68,58 +68,58 @@ static void merge(void *into, const void *from)
     sum->byte_seconds += site->byte_seconds;
 }
 
-static heap_amount amount_of_calls(const void *item)
+static struct heap_amount amount_of_calls(const void *item)
 {
-    const heap_site *site = item;
-    return (heap_amount){site->allocations, heap_sum_value(site->bytes), site->allocations};
+    const struct heap_site *site = item;
+    return (struct heap_amount){site->allocations, heap_sum_value(site->bytes), site->allocations};
 }
 
-static heap_amount amount_of_bytes(const void *item)
+static struct heap_amount amount_of_bytes(const void *item)
 {
-    const heap_site *site = item;
+    const struct heap_site *site = item;
     uint64_t bytes = heap_sum_value(site->bytes);
-    return (heap_amount){bytes, bytes, site->allocations};
+    return (struct heap_amount){bytes, bytes, site->allocations};
 }
 
 /* As a whole number that loses little: bytes times microseconds. */
-static heap_amount amount_of_lifetime(const void *item)
+static struct heap_amount amount_of_lifetime(const void *item)
 {
-    const heap_site *site = item;
+    const struct heap_site *site = item;
     double value = site->byte_seconds * 1e6 + 0.5;
     uint64_t weight = value < 0x1p64 ? (uint64_t)value : UINT64_MAX;
-    return (heap_amount){weight, heap_sum_value(site->bytes), site->allocations};
+    return (struct heap_amount){weight, heap_sum_value(site->bytes), site->allocations};
 }
 
-static heap_amount amount_of_temporary(const void *item)
+static struct heap_amount amount_of_temporary(const void *item)
 {
-    const heap_site *site = item;
+    const struct heap_site *site = item;
     uint64_t bytes = heap_sum_value(site->temporary_bytes);
-    return (heap_amount){site->temporary, bytes, site->temporary};
+    return (struct heap_amount){site->temporary, bytes, site->temporary};
 }
 
 static void recount(void *owner)
 {
-    heap_usage *usage = owner;
-    usage->total = (heap_site){.allocations = 0};
+    struct heap_usage *usage = owner;
+    usage->total = (struct heap_site){.allocations = 0};
     for (size_t i = 0; i < usage->count; i++)
         merge(&usage->total, &usage->sites[i]);
 }
 
-heap_rows heap_usage_rows(heap_usage *usage)
+struct heap_rows heap_usage_rows(struct heap_usage *usage)
 {
     static const struct {
         int (*compare)(const void *a, const void *b);
-        heap_amount (*amount)(const void *item);
+        struct heap_amount (*amount)(const void *item);
     } orders[] = {[HEAP_SITES_BY_CALLS] = {compare_calls, amount_of_calls},
                   [HEAP_SITES_BY_BYTES] = {compare_bytes, amount_of_bytes},
                   [HEAP_SITES_BY_LIFETIME] = {compare_lifetime, amount_of_lifetime},
                   [HEAP_SITES_BY_TEMPORARY] = {compare_temporary, amount_of_temporary}};
-    return (heap_rows){.owner = usage,
-                       .items = usage->sites,
-                       .count = &usage->count,
-                       .size = sizeof *usage->sites,
-                       .merge = merge,
-                       .compare = orders[usage->wishes.order].compare,
-                       .amount = orders[usage->wishes.order].amount,
-                       .recount = recount};
+    return (struct heap_rows){.owner = usage,
+                              .items = usage->sites,
+                              .count = &usage->count,
+                              .size = sizeof *usage->sites,
+                              .merge = merge,
+                              .compare = orders[usage->wishes.order].compare,
+                              .amount = orders[usage->wishes.order].amount,
+                              .recount = recount};
 }

@@ -6,46 +6,47 @@
 
 static int compare_blocks(const void *a, const void *b)
 {
-    const heap_block *x = a;
-    const heap_block *y = b;
+    const struct heap_block *x = a;
+    const struct heap_block *y = b;
     return (x->address > y->address) - (x->address < y->address);
 }
 
-static ttd_status copy_blocks(heap_state *state, const heap_live *live)
+static enum ttd_status copy_blocks(struct heap_state *state, const struct heap_live *live)
 {
     state->blocks = malloc((size_t)live->count * sizeof *state->blocks + 1);
     if (!state->blocks)
         return TTD_ERROR_NO_MEMORY;
     size_t cursor = 0;
-    const heap_block *block;
+    const struct heap_block *block;
     while ((block = heap_live_each(live, &cursor)))
         state->blocks[state->block_count++] = *block;
     qsort(state->blocks, state->block_count, sizeof *state->blocks, compare_blocks);
     return TTD_OK;
 }
 
-static ttd_status add(void *context, const heap_block *block)
+static enum ttd_status add(void *context, const struct heap_block *block)
 {
-    heap_state *state = context;
+    struct heap_state *state = context;
     return heap_tables_add(&state->tables, block);
 }
 
-static ttd_status collect(heap_state *state, heap_kept *kept, const heap_live *live)
+static enum ttd_status collect(struct heap_state *state, struct heap_kept *kept,
+                               const struct heap_live *live)
 {
     size_t cursor = 0;
-    const heap_block *block;
-    ttd_status status = TTD_OK;
+    const struct heap_block *block;
+    enum ttd_status status = TTD_OK;
     while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
         status = heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block) : add(state, block);
     return status;
 }
 
-static ttd_status begin(heap_state *state, heap_kept *kept, ttd_reader *reader,
-                        const heap_state_wishes *wishes, const heap_batch_hook *hook,
-                        ttd_error *error)
+static enum ttd_status begin(struct heap_state *state, struct heap_kept *kept,
+                             struct ttd_reader *reader, const struct heap_state_wishes *wishes,
+                             const struct heap_batch_hook *hook, struct ttd_error *error)
 {
     memset(state, 0, sizeof *state);
-    *kept = (heap_kept){.count = 0};
+    *kept = (struct heap_kept){.count = 0};
     heap_tables_init(&state->tables);
     state->tables.by[HEAP_BY_STACK].split = wishes->split;
     for (size_t i = 0; i < HEAP_TABLES; i++)
@@ -56,19 +57,20 @@ static ttd_status begin(heap_state *state, heap_kept *kept, ttd_reader *reader,
 }
 
 /* Whether sums are enough; of those it is not known what a runtime keeps. */
-static bool takes_sums(const heap_state_wishes *wishes, const heap_kept *kept)
+static bool takes_sums(const struct heap_state_wishes *wishes, const struct heap_kept *kept)
 {
     return wishes->split == HEAP_SPLIT_NONE && !wishes->has_stacks_in_tables &&
            !wishes->keeps_blocks && !wishes->has_address && heap_kept_is_empty(kept);
 }
 
 /* Fills in the state once the pass has reached its position. */
-static ttd_status find(heap_state *state, heap_kept *kept, const heap_state_wishes *wishes,
-                       heap_pass *pass, ttd_error *error)
+static enum ttd_status find(struct heap_state *state, struct heap_kept *kept,
+                            const struct heap_state_wishes *wishes, struct heap_pass *pass,
+                            struct ttd_error *error)
 {
-    const heap_live *live = &pass->cursor.replay.live;
+    const struct heap_live *live = &pass->cursor.replay.live;
     state->outcome = heap_pass_outcome(pass);
-    ttd_status status = collect(state, kept, live);
+    enum ttd_status status = collect(state, kept, live);
     if (status == TTD_OK && wishes->keeps_blocks)
         status = copy_blocks(state, live);
     if (status == TTD_OK && wishes->has_address)
@@ -80,14 +82,15 @@ static ttd_status find(heap_state *state, heap_kept *kept, const heap_state_wish
     return status == TTD_OK ? heap_groups_sort(&state->runtime.groups) : status;
 }
 
-ttd_status heap_state_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position at,
-                           const heap_state_wishes *wishes, const heap_batch_hook *hook,
-                           heap_state *state, ttd_error *error)
+enum ttd_status heap_state_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
+                                struct ttd_position at, const struct heap_state_wishes *wishes,
+                                const struct heap_batch_hook *hook, struct heap_state *state,
+                                struct ttd_error *error)
 {
-    heap_kept kept;
-    heap_pass pass = {.hook = NULL};
-    ttd_status status = begin(state, &kept, reader, wishes, hook, error);
-    heap_tables *sums = takes_sums(wishes, &kept) ? &state->tables : NULL;
+    struct heap_kept kept;
+    struct heap_pass pass = {.hook = NULL};
+    enum ttd_status status = begin(state, &kept, reader, wishes, hook, error);
+    struct heap_tables *sums = takes_sums(wishes, &kept) ? &state->tables : NULL;
     if (status == TTD_OK)
         status = heap_pass_run_sums(&pass, reader, keyframes, at, sums, hook, error);
     if (status == TTD_OK)
@@ -99,7 +102,7 @@ ttd_status heap_state_find(ttd_reader *reader, const heap_keyframes *keyframes, 
     return status;
 }
 
-void heap_state_free(heap_state *state)
+void heap_state_free(struct heap_state *state)
 {
     heap_tables_free(&state->tables);
     heap_groups_free(&state->runtime.groups);

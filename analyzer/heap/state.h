@@ -8,23 +8,23 @@
 #include "heap/pass.h"
 #include "heap/tables.h"
 
-typedef struct heap_state {
+struct heap_state {
     /** Largest first. */
-    heap_tables tables;
+    struct heap_tables tables;
     /** If it was asked for: then it is not in the tables. */
-    heap_runtime runtime;
+    struct heap_runtime runtime;
     /** Copies of all blocks by address, if they were asked for. */
-    heap_block *blocks;
+    struct heap_block *blocks;
     size_t block_count;
     /** The neighbours of the address, if one was asked for. */
-    heap_neighbours neighbours;
-    heap_outcome outcome;
-} heap_state;
+    struct heap_neighbours neighbours;
+    struct heap_outcome outcome;
+};
 
 /** What is wanted of a state beside its tables. */
-typedef struct heap_state_wishes {
+struct heap_state_wishes {
     /** Of state->tables.by[HEAP_BY_STACK], beside the stack. */
-    heap_split split;
+    enum heap_split split;
     /** The other tables are by stack as well, so that stacks can be left out of them before they
      * are joined; it takes its time. */
     bool has_stacks_in_tables;
@@ -35,15 +35,16 @@ typedef struct heap_state_wishes {
     /** Set state->neighbours, to those of an address. */
     bool has_address;
     uint64_t address;
-} heap_state_wishes;
+};
 
 /**
  * @param state  set on TTD_OK; release with heap_state_free()
  * Others and statuses as heap_pass_run().
  */
-ttd_status heap_state_find(ttd_reader *reader, const heap_keyframes *keyframes, ttd_position at,
-                           const heap_state_wishes *wishes, const heap_batch_hook *hook,
-                           heap_state *state, ttd_error *error);
-void heap_state_free(heap_state *state);
+enum ttd_status heap_state_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
+                                struct ttd_position at, const struct heap_state_wishes *wishes,
+                                const struct heap_batch_hook *hook, struct heap_state *state,
+                                struct ttd_error *error);
+void heap_state_free(struct heap_state *state);
 
 #endif

@@ -7,31 +7,31 @@
 #include <stdint.h>
 
 /** A sum of sizes, which may be nonsense and large: 128 bits. */
-typedef struct heap_sum {
+struct heap_sum {
     uint64_t high;
     uint64_t low;
-} heap_sum;
+};
 
-static inline void heap_sum_add(heap_sum *sum, uint64_t value)
+static inline void heap_sum_add(struct heap_sum *sum, uint64_t value)
 {
     if (__builtin_add_overflow(sum->low, value, &sum->low))
         sum->high++;
 }
 
 /** What was added before. */
-static inline void heap_sum_take(heap_sum *sum, uint64_t value)
+static inline void heap_sum_take(struct heap_sum *sum, uint64_t value)
 {
     if (__builtin_sub_overflow(sum->low, value, &sum->low))
         sum->high--;
 }
 
-static inline void heap_sum_subtract(heap_sum *sum, heap_sum value)
+static inline void heap_sum_subtract(struct heap_sum *sum, struct heap_sum value)
 {
     heap_sum_take(sum, value.low);
     sum->high -= value.high;
 }
 
-static inline bool heap_sum_is_less(heap_sum a, heap_sum b)
+static inline bool heap_sum_is_less(struct heap_sum a, struct heap_sum b)
 {
     if (a.high == b.high)
         return a.low < b.low;
@@ -39,7 +39,7 @@ static inline bool heap_sum_is_less(heap_sum a, heap_sum b)
 }
 
 /** The sum, or the largest number if it is beyond that. */
-static inline uint64_t heap_sum_value(heap_sum sum)
+static inline uint64_t heap_sum_value(struct heap_sum sum)
 {
     return sum.high ? UINT64_MAX : sum.low;
 }

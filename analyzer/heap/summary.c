@@ -9,7 +9,7 @@
 /* Blocks whose records are fetched before they are needed. */
 #define AHEAD 12
 
-void heap_summary_close(heap_summary *summary)
+void heap_summary_close(struct heap_summary *summary)
 {
     if (summary->is_open)
         heap_tables_free(&summary->sums);
@@ -17,41 +17,42 @@ void heap_summary_close(heap_summary *summary)
     free(summary->ends);
     heap_copies_free(&summary->ended);
     heap_copies_free(&summary->born);
-    *summary = (heap_summary){.is_open = false};
+    *summary = (struct heap_summary){.is_open = false};
 }
 
 /* ---- Sums of what is live ---- */
 
-static ttd_status reserve_blocks(heap_summary *summary, size_t count)
+static enum ttd_status reserve_blocks(struct heap_summary *summary, size_t count)
 {
     return grow_array((void **)&summary->blocks, &summary->block_capacity, count,
                       sizeof *summary->blocks);
 }
 
-static ttd_status reserve(heap_summary *summary, uint32_t record)
+static enum ttd_status reserve(struct heap_summary *summary, uint32_t record)
 {
     size_t groups = summary->sums.by[HEAP_BY_STACK].count;
-    ttd_status status = reserve_blocks(summary, (size_t)record + 1);
+    enum ttd_status status = reserve_blocks(summary, (size_t)record + 1);
     if (status == TTD_OK)
         status = grow_array((void **)&summary->ends, &summary->end_capacity, groups,
                             sizeof *summary->ends);
     while (status == TTD_OK && summary->end_count < groups)
-        summary->ends[summary->end_count++] = (heap_ends){HEAP_NO_RECORD, HEAP_NO_RECORD};
+        summary->ends[summary->end_count++] = (struct heap_ends){HEAP_NO_RECORD, HEAP_NO_RECORD};
     return status;
 }
 
 /* Adds a block that was allocated after all others. */
-static ttd_status add(heap_summary *summary, const heap_block *block, uint32_t record)
+static enum ttd_status add(struct heap_summary *summary, const struct heap_block *block,
+                           uint32_t record)
 {
-    ttd_status status = heap_tables_add(&summary->sums, block);
+    enum ttd_status status = heap_tables_add(&summary->sums, block);
     if (status == TTD_OK)
         status = reserve(summary, record);
     if (status != TTD_OK)
         return status;
     uint32_t place = summary->sums.by[HEAP_BY_STACK].latest;
-    heap_ends *ends = &summary->ends[place];
-    summary->blocks[record] =
-        (heap_summed){block->allocated, place, .earlier = ends->last, .later = HEAP_NO_RECORD};
+    struct heap_ends *ends = &summary->ends[place];
+    summary->blocks[record] = (struct heap_summed){block->allocated, place, .earlier = ends->last,
+                                                   .later = HEAP_NO_RECORD};
     if (ends->last == HEAP_NO_RECORD)
         ends->first = record;
     else
@@ -60,10 +61,10 @@ static ttd_status add(heap_summary *summary, const heap_block *block, uint32_t r
     return TTD_OK;
 }
 
-static void unlink_block(heap_summary *summary, uint32_t record)
+static void unlink_block(struct heap_summary *summary, uint32_t record)
 {
-    const heap_summed *block = &summary->blocks[record];
-    heap_ends *ends = &summary->ends[block->place];
+    const struct heap_summed *block = &summary->blocks[record];
+    struct heap_ends *ends = &summary->ends[block->place];
     if (block->earlier == HEAP_NO_RECORD)
         ends->first = block->later;
     else
@@ -76,17 +77,17 @@ static void unlink_block(heap_summary *summary, uint32_t record)
 
 static int compare(const void *a, const void *b)
 {
-    const heap_block *const *x = a;
-    const heap_block *const *y = b;
+    const struct heap_block *const *x = a;
+    const struct heap_block *const *y = b;
     return ttd_position_compare((*x)->allocated, (*y)->allocated);
 }
 
-static ttd_status add_sorted(heap_summary *summary, const heap_live *live,
-                             const heap_block **blocks)
+static enum ttd_status add_sorted(struct heap_summary *summary, const struct heap_live *live,
+                                  const struct heap_block **blocks)
 {
     size_t cursor = 0;
     size_t count = 0;
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     while ((blocks[count] = heap_live_each(live, &cursor)))
         count++;
     qsort(blocks, count, sizeof *blocks, compare);
@@ -95,20 +96,21 @@ static ttd_status add_sorted(heap_summary *summary, const heap_live *live,
     return status;
 }
 
-static ttd_status add_all(heap_summary *summary, const heap_live *live)
+static enum ttd_status add_all(struct heap_summary *summary, const struct heap_live *live)
 {
-    const heap_block **blocks = malloc(((size_t)live->count + 1) * sizeof *blocks);
-    ttd_status status = blocks ? reserve_blocks(summary, live->block_count) : TTD_ERROR_NO_MEMORY;
+    const struct heap_block **blocks = malloc(((size_t)live->count + 1) * sizeof *blocks);
+    enum ttd_status status =
+        blocks ? reserve_blocks(summary, live->block_count) : TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK)
         status = add_sorted(summary, live, blocks);
     free(blocks);
     return status;
 }
 
-static ttd_status add_born(heap_summary *summary)
+static enum ttd_status add_born(struct heap_summary *summary)
 {
-    const heap_copies *born = &summary->born;
-    ttd_status status = TTD_OK;
+    const struct heap_copies *born = &summary->born;
+    enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < born->count && status == TTD_OK; i++) {
         if (i + AHEAD < born->count && born->records[i + AHEAD] < summary->block_capacity)
             __builtin_prefetch(&summary->blocks[born->records[i + AHEAD]], 1);
@@ -118,25 +120,25 @@ static ttd_status add_born(heap_summary *summary)
 }
 
 /* Fetches what unlink_block() will need: first the block, then those before and after it. */
-static inline __attribute__((always_inline)) void prefetch(const heap_summary *summary,
+static inline __attribute__((always_inline)) void prefetch(const struct heap_summary *summary,
                                                            size_t index)
 {
-    const heap_copies *ended = &summary->ended;
-    const heap_summed *blocks = summary->blocks;
+    const struct heap_copies *ended = &summary->ended;
+    const struct heap_summed *blocks = summary->blocks;
     if (index + AHEAD < ended->count)
         __builtin_prefetch(&blocks[ended->records[index + AHEAD]]);
     if (index + AHEAD / 2 >= ended->count)
         return;
-    const heap_summed *block = &blocks[ended->records[index + AHEAD / 2]];
+    const struct heap_summed *block = &blocks[ended->records[index + AHEAD / 2]];
     if (block->earlier != HEAP_NO_RECORD)
         __builtin_prefetch(&blocks[block->earlier]);
     if (block->later != HEAP_NO_RECORD)
         __builtin_prefetch(&blocks[block->later]);
 }
 
-static void subtract_ended(heap_summary *summary)
+static void subtract_ended(struct heap_summary *summary)
 {
-    const heap_copies *ended = &summary->ended;
+    const struct heap_copies *ended = &summary->ended;
     for (size_t i = 0; i < ended->count; i++) {
         prefetch(summary, i);
         for (size_t j = 0; j < HEAP_TABLES; j++)
@@ -146,11 +148,11 @@ static void subtract_ended(heap_summary *summary)
 }
 
 /* Finds first and last positions that are unknown since a block ended. */
-static void find_positions(heap_summary *summary)
+static void find_positions(struct heap_summary *summary)
 {
-    heap_groups *groups = &summary->sums.by[HEAP_BY_STACK];
+    struct heap_groups *groups = &summary->sums.by[HEAP_BY_STACK];
     for (size_t i = 0; i < groups->count; i++) {
-        const heap_ends *ends = &summary->ends[i];
+        const struct heap_ends *ends = &summary->ends[i];
         if (ends->first == HEAP_NO_RECORD)
             continue;
         groups->items[i].first = summary->blocks[ends->first].allocated;
@@ -160,33 +162,34 @@ static void find_positions(heap_summary *summary)
 
 /* ---- Writing ---- */
 
-static ttd_status write_record(const heap_keyframe *keyframe, ttd_writer *writer)
+static enum ttd_status write_record(const struct heap_keyframe *keyframe, struct ttd_writer *writer)
 {
     char text[HEAP_RECORD_MAX];
-    ttd_metadata record = {.key = {HEAP_SUMMARY_KEY, strlen(HEAP_SUMMARY_KEY)},
-                           .value = {text, heap_keyframe_print(keyframe, text)}};
+    struct ttd_metadata record = {.key = {HEAP_SUMMARY_KEY, strlen(HEAP_SUMMARY_KEY)},
+                                  .value = {text, heap_keyframe_print(keyframe, text)}};
     return ttd_writer_metadata(writer, &record);
 }
 
-static uint64_t count_sums(heap_tables *sums)
+static uint64_t count_sums(struct heap_tables *sums)
 {
     uint64_t count = 0;
     for (size_t i = 0; i < HEAP_TABLES; i++) {
-        const heap_groups *groups = &sums->by[i];
+        const struct heap_groups *groups = &sums->by[i];
         for (size_t j = 0; j < groups->count; j++)
             count += groups->items[j].blocks != 0;
     }
     return count;
 }
 
-static ttd_status write_sums(heap_tables *sums, ttd_position position, ttd_writer *writer)
+static enum ttd_status write_sums(struct heap_tables *sums, struct ttd_position position,
+                                  struct ttd_writer *writer)
 {
     char text[HEAP_RECORD_MAX];
-    ttd_user_event record = {.position = position, .data = (const uint8_t *)text};
-    ttd_status status = TTD_OK;
+    struct ttd_user_event record = {.position = position, .data = (const uint8_t *)text};
+    enum ttd_status status = TTD_OK;
     memcpy(record.client, HEAP_SUMS_CLIENT, sizeof record.client);
     for (size_t i = 0; i < HEAP_TABLES; i++) {
-        const heap_groups *groups = &sums->by[i];
+        const struct heap_groups *groups = &sums->by[i];
         for (size_t j = 0; j < groups->count && status == TTD_OK; j++) {
             if (!groups->items[j].blocks)
                 continue;
@@ -198,12 +201,12 @@ static ttd_status write_sums(heap_tables *sums, ttd_position position, ttd_write
     return status == TTD_OK ? ttd_writer_flush(writer) : status;
 }
 
-static ttd_status write(heap_summary *summary, heap_lister *lister)
+static enum ttd_status write(struct heap_summary *summary, struct heap_lister *lister)
 {
-    heap_keyframe *keyframe = &summary->done;
+    struct heap_keyframe *keyframe = &summary->done;
     keyframe->blocks = summary->ended.count;
     keyframe->sums = count_sums(&summary->sums);
-    ttd_status status = write_record(keyframe, lister->writer);
+    enum ttd_status status = write_record(keyframe, lister->writer);
     if (status == TTD_OK)
         status = write_sums(&summary->sums, keyframe->position, lister->writer);
     if (status != TTD_OK || !keyframe->blocks)
@@ -212,34 +215,34 @@ static ttd_status write(heap_summary *summary, heap_lister *lister)
                             summary->ended.count);
 }
 
-ttd_status heap_summary_write(heap_summary *summary, heap_lister *lister)
+enum ttd_status heap_summary_write(struct heap_summary *summary, struct heap_lister *lister)
 {
     subtract_ended(summary);
     find_positions(summary);
-    ttd_status status = write(summary, lister);
+    enum ttd_status status = write(summary, lister);
     return status == TTD_OK ? add_born(summary) : status;
 }
 
 /* ---- Begin and end ---- */
 
-ttd_status heap_summary_begin(heap_summary *summary, heap_replay *replay)
+enum ttd_status heap_summary_begin(struct heap_summary *summary, struct heap_replay *replay)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     if (!summary->is_open) {
         heap_tables_init(&summary->sums);
         summary->is_open = true;
         status = add_all(summary, &replay->live);
     }
-    summary->begin = (heap_keyframe){.is_summary = true,
-                                     .position = replay->position,
-                                     .counts = replay->counts,
-                                     .next = replay->next};
+    summary->begin = (struct heap_keyframe){.is_summary = true,
+                                            .position = replay->position,
+                                            .counts = replay->counts,
+                                            .next = replay->next};
     heap_replay_keep_changes(replay);
     return status;
 }
 
 /* Whether what is known of the beginning and of changes is all there is to know. */
-static bool is_complete(const heap_summary *summary, const heap_replay *replay)
+static bool is_complete(const struct heap_summary *summary, const struct heap_replay *replay)
 {
     uint64_t before = summary->begin.counts.actions[TTD_ACTION_DESTROY];
     return summary->sums.by[HEAP_BY_STACK].bytes < UINT64_MAX &&
@@ -247,25 +250,25 @@ static bool is_complete(const heap_summary *summary, const heap_replay *replay)
 }
 
 /* Those blocks acquired since that are still live. */
-static ttd_status copy_born(heap_summary *summary, const heap_replay *replay)
+static enum ttd_status copy_born(struct heap_summary *summary, const struct heap_replay *replay)
 {
-    const heap_changes *changes = &replay->changes;
-    const heap_live *live = &replay->live;
-    ttd_status status = TTD_OK;
+    const struct heap_changes *changes = &replay->changes;
+    const struct heap_live *live = &replay->live;
+    enum ttd_status status = TTD_OK;
     summary->born.count = 0;
     for (size_t i = 0; i < changes->born_count && status == TTD_OK; i++) {
-        const heap_born *born = &changes->born[i];
+        const struct heap_born *born = &changes->born[i];
         if (i + AHEAD < changes->born_count)
             __builtin_prefetch(&live->blocks[born[AHEAD].record]);
-        const heap_block *block = &live->blocks[born->record];
+        const struct heap_block *block = &live->blocks[born->record];
         if (block->event == born->event && heap_live_has(live, block))
             status = heap_copies_add(&summary->born, block, born->record);
     }
     return status;
 }
 
-ttd_status heap_summary_end(heap_summary *summary, heap_replay *replay, ttd_position end,
-                            bool *has_ended)
+enum ttd_status heap_summary_end(struct heap_summary *summary, struct heap_replay *replay,
+                                 struct ttd_position end, bool *has_ended)
 {
     *has_ended = summary->is_open && is_complete(summary, replay);
     if (!*has_ended) {
@@ -274,7 +277,7 @@ ttd_status heap_summary_end(heap_summary *summary, heap_replay *replay, ttd_posi
     }
     summary->done = summary->begin;
     summary->done.end = end;
-    heap_copies ended = replay->changes.ended;
+    struct heap_copies ended = replay->changes.ended;
     replay->changes.ended = summary->ended;
     summary->ended = ended;
     return copy_born(summary, replay);

@@ -14,46 +14,46 @@
 #define HEAP_NO_RECORD UINT32_MAX
 
 /** What is known of the live block of a record, without the table of live blocks. */
-typedef struct heap_summed {
-    ttd_position allocated;
+struct heap_summed {
+    struct ttd_position allocated;
     /** The index of its group in sums.by[HEAP_BY_STACK]. */
     uint32_t place;
     /** The records of the blocks of its group that were allocated before and after it. */
     uint32_t earlier;
     uint32_t later;
-} heap_summed;
+};
 
 /** The records of the first and the last live block of a group; HEAP_NO_RECORD where none is. */
-typedef struct heap_ends {
+struct heap_ends {
     uint32_t first;
     uint32_t last;
-} heap_ends;
+};
 
-typedef struct heap_summary {
+struct heap_summary {
     /** Whether one is being made, and its beginning. */
     bool is_open;
-    heap_keyframe begin;
+    struct heap_keyframe begin;
     /* What follows is of the last one that has ended, and heap_summary_write()'s meanwhile. */
-    heap_keyframe done;
+    struct heap_keyframe done;
     /** Blocks that ended while it was made, and those acquired that did not. */
-    heap_copies ended;
-    heap_copies born;
+    struct heap_copies ended;
+    struct heap_copies born;
     /** Of all blocks that were live when it began; afterwards when it ended. */
-    heap_tables sums;
+    struct heap_tables sums;
     /** By record; and by index of the group. */
-    heap_summed *blocks;
+    struct heap_summed *blocks;
     size_t block_capacity;
-    heap_ends *ends;
+    struct heap_ends *ends;
     size_t end_count;
     size_t end_capacity;
-} heap_summary;
+};
 
 /**
  * Starts one at the replay's position, where no call is in flight and a block is live.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status heap_summary_begin(heap_summary *summary, heap_replay *replay);
+enum ttd_status heap_summary_begin(struct heap_summary *summary, struct heap_replay *replay);
 
 /**
  * Ends it where no call is in flight, if there is one; not if a heap was destroyed meanwhile, or
@@ -63,13 +63,13 @@ ttd_status heap_summary_begin(heap_summary *summary, heap_replay *replay);
  * @param has_ended  set to whether there is one to be written, before the next ends
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status heap_summary_end(heap_summary *summary, heap_replay *replay, ttd_position end,
-                            bool *has_ended);
+enum ttd_status heap_summary_end(struct heap_summary *summary, struct heap_replay *replay,
+                                 struct ttd_position end, bool *has_ended);
 
 /** Writes the one that has ended. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO. */
-ttd_status heap_summary_write(heap_summary *summary, heap_lister *lister);
+enum ttd_status heap_summary_write(struct heap_summary *summary, struct heap_lister *lister);
 
 /** Nobody writes it any more. */
-void heap_summary_close(heap_summary *summary);
+void heap_summary_close(struct heap_summary *summary);
 
 #endif

@@ -7,20 +7,20 @@
 #include "base/grow.h"
 #include "heap/rows.h"
 
-void survey_init(survey *all)
+void survey_init(struct survey *all)
 {
     memset(all, 0, sizeof *all);
     all->first = ttd_position_max();
     map_init(&all->thread_index);
 }
 
-void survey_free(survey *all)
+void survey_free(struct survey *all)
 {
     free(all->threads);
     map_free(&all->thread_index);
 }
 
-static void add_sizes(survey_chunks *sizes, const ttd_chunk *chunk)
+static void add_sizes(struct survey_chunks *sizes, const struct ttd_chunk *chunk)
 {
     sizes->chunks++;
     sizes->items += chunk->item_count;
@@ -28,32 +28,32 @@ static void add_sizes(survey_chunks *sizes, const ttd_chunk *chunk)
     sizes->raw_bytes += chunk->raw_size;
 }
 
-void survey_add_chunk(survey *all, const ttd_chunk *chunk)
+void survey_add_chunk(struct survey *all, const struct ttd_chunk *chunk)
 {
     add_sizes(&all->kinds[chunk->kind < SURVEY_KINDS ? chunk->kind : 0], chunk);
     add_sizes(&all->all, chunk);
 }
 
-static ttd_status thread_of(survey *all, ttd_id id, survey_thread **thread)
+static enum ttd_status thread_of(struct survey *all, ttd_id id, struct survey_thread **thread)
 {
     uint32_t index = map_get(&all->thread_index, id, 0);
     if (index == MAP_NONE) {
-        ttd_status status = grow_array((void **)&all->threads, &all->thread_capacity,
-                                       all->thread_count + 1, sizeof *all->threads);
+        enum ttd_status status = grow_array((void **)&all->threads, &all->thread_capacity,
+                                            all->thread_count + 1, sizeof *all->threads);
         if (status == TTD_OK)
             status = map_set(&all->thread_index, id, 0, (uint32_t)all->thread_count);
         if (status != TTD_OK)
             return status;
         index = (uint32_t)all->thread_count++;
-        all->threads[index] = (survey_thread){.id = id};
+        all->threads[index] = (struct survey_thread){.id = id};
     }
     *thread = &all->threads[index];
     return TTD_OK;
 }
 
-static void add_span(survey *all, const ttd_event *event)
+static void add_span(struct survey *all, const struct ttd_event *event)
 {
-    ttd_position end = ttd_event_returned(event) ? event->time_end : event->time_start;
+    struct ttd_position end = ttd_event_returned(event) ? event->time_end : event->time_start;
     if (ttd_position_compare(event->time_start, all->first) < 0)
         all->first = event->time_start;
     if (ttd_position_compare(end, all->last) > 0)
@@ -61,7 +61,8 @@ static void add_span(survey *all, const ttd_event *event)
     all->last_wall_time = event->wall_time;
 }
 
-static void add_event(survey *all, survey_thread *thread, const ttd_event *event)
+static void add_event(struct survey *all, struct survey_thread *thread,
+                      const struct ttd_event *event)
 {
     all->events++;
     all->actions[event->action]++;
@@ -78,15 +79,16 @@ static void add_event(survey *all, survey_thread *thread, const ttd_event *event
     add_span(all, event);
 }
 
-void survey_end(survey *all, const ttd_reader *reader)
+void survey_end(struct survey *all, const struct ttd_reader *reader)
 {
-    ttd_loss rest;
-    ttd_batch batch = {.kind = TTD_KIND_LOSSES, .count = 1, .made_up = true, .u.losses = &rest};
+    struct ttd_loss rest;
+    struct ttd_batch batch = {
+        .kind = TTD_KIND_LOSSES, .count = 1, .made_up = true, .u.losses = &rest};
     if (ttd_reader_rest(reader, &rest))
         heap_losses_add(&all->losses, &batch);
 }
 
-ttd_status survey_add_batch(survey *all, const ttd_batch *batch)
+enum ttd_status survey_add_batch(struct survey *all, const struct ttd_batch *batch)
 {
     if (batch->kind == TTD_KIND_LOSSES)
         heap_losses_add(&all->losses, batch);
@@ -94,11 +96,11 @@ ttd_status survey_add_batch(survey *all, const ttd_batch *batch)
         all->user_events += batch->count;
     if (batch->kind != TTD_KIND_EVENTS)
         return TTD_OK;
-    survey_thread *thread = NULL;
+    struct survey_thread *thread = NULL;
     for (size_t i = 0; i < batch->count; i++) {
-        const ttd_event *event = &batch->u.events[i];
+        const struct ttd_event *event = &batch->u.events[i];
         if (!thread || thread->id != event->thread) {
-            ttd_status status = thread_of(all, event->thread, &thread);
+            enum ttd_status status = thread_of(all, event->thread, &thread);
             if (status != TTD_OK)
                 return status;
         }

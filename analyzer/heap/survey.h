@@ -11,24 +11,24 @@
 /** Kinds of chunks that are counted apart; others are counted in [0]. */
 #define SURVEY_KINDS (TTD_KIND_END + 1)
 
-typedef struct survey_chunks {
+struct survey_chunks {
     uint64_t chunks;
     uint64_t items;
     uint64_t stored_bytes;
     uint64_t raw_bytes;
-} survey_chunks;
+};
 
-typedef struct survey_thread {
+struct survey_thread {
     ttd_id id;
     uint64_t events;
     uint64_t allocs;
     uint64_t frees;
     uint64_t reallocs;
-} survey_thread;
+};
 
-typedef struct survey {
-    survey_chunks kinds[SURVEY_KINDS];
-    survey_chunks all;
+struct survey {
+    struct survey_chunks kinds[SURVEY_KINDS];
+    struct survey_chunks all;
     uint64_t events;
     /** By ttd_action; [0] for unknown ones. */
     uint64_t actions[TTD_ACTION_DESTROY + 1];
@@ -37,26 +37,26 @@ typedef struct survey {
     uint64_t bytes_requested;
     uint64_t user_events;
     /** Smallest and largest of all begins and ends of calls. */
-    ttd_position first;
-    ttd_position last;
+    struct ttd_position first;
+    struct ttd_position last;
     uint64_t last_wall_time;
     /** In order of first event. */
-    survey_thread *threads;
+    struct survey_thread *threads;
     size_t thread_count;
     size_t thread_capacity;
-    hash_map thread_index;
-    heap_losses losses;
-} survey;
+    struct hash_map thread_index;
+    struct heap_losses losses;
+};
 
-void survey_init(survey *all);
-void survey_free(survey *all);
+void survey_init(struct survey *all);
+void survey_free(struct survey *all);
 
-void survey_add_chunk(survey *all, const ttd_chunk *chunk);
+void survey_add_chunk(struct survey *all, const struct ttd_chunk *chunk);
 
 /** Counts events and losses; other batches are ignored. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 /** Adds the loss of what may come after the last chunk, once the reader has come to it. */
-void survey_end(survey *all, const ttd_reader *reader);
+void survey_end(struct survey *all, const struct ttd_reader *reader);
 
-ttd_status survey_add_batch(survey *all, const ttd_batch *batch);
+enum ttd_status survey_add_batch(struct survey *all, const struct ttd_batch *batch);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/tables.h"
 
-void heap_tables_init(heap_tables *tables)
+void heap_tables_init(struct heap_tables *tables)
 {
-    static const heap_split splits[HEAP_TABLES] = {HEAP_SPLIT_NONE, HEAP_SPLIT_HEAP,
-                                                   HEAP_SPLIT_THREAD, HEAP_SPLIT_SIZE};
+    static const enum heap_split splits[HEAP_TABLES] = {HEAP_SPLIT_NONE, HEAP_SPLIT_HEAP,
+                                                        HEAP_SPLIT_THREAD, HEAP_SPLIT_SIZE};
     for (size_t i = 0; i < HEAP_TABLES; i++) {
         heap_groups_init(&tables->by[i]);
         tables->by[i].split = splits[i];
@@ -12,29 +12,29 @@ void heap_tables_init(heap_tables *tables)
     }
 }
 
-void heap_tables_free(heap_tables *tables)
+void heap_tables_free(struct heap_tables *tables)
 {
     for (size_t i = 0; i < HEAP_TABLES; i++)
         heap_groups_free(&tables->by[i]);
 }
 
-void heap_tables_clear(heap_tables *tables)
+void heap_tables_clear(struct heap_tables *tables)
 {
     heap_tables_free(tables);
     heap_tables_init(tables);
 }
 
-ttd_status heap_tables_add(heap_tables *tables, const heap_block *block)
+enum ttd_status heap_tables_add(struct heap_tables *tables, const struct heap_block *block)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < HEAP_TABLES && status == TTD_OK; i++)
         status = heap_groups_add(&tables->by[i], block);
     return status;
 }
 
-ttd_status heap_tables_sort(heap_tables *tables)
+enum ttd_status heap_tables_sort(struct heap_tables *tables)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < HEAP_TABLES && status == TTD_OK; i++)
         status = heap_groups_sort(&tables->by[i]);
     return status;

@@ -15,20 +15,20 @@ enum {
     HEAP_TABLES
 };
 
-typedef struct heap_tables {
-    heap_groups by[HEAP_TABLES];
-} heap_tables;
+struct heap_tables {
+    struct heap_groups by[HEAP_TABLES];
+};
 
-void heap_tables_init(heap_tables *tables);
-void heap_tables_free(heap_tables *tables);
+void heap_tables_init(struct heap_tables *tables);
+void heap_tables_free(struct heap_tables *tables);
 
 /** Makes it as it was after heap_tables_init(). */
-void heap_tables_clear(heap_tables *tables);
+void heap_tables_clear(struct heap_tables *tables);
 
 /** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status heap_tables_add(heap_tables *tables, const heap_block *block);
+enum ttd_status heap_tables_add(struct heap_tables *tables, const struct heap_block *block);
 
 /** As heap_groups_sort(). */
-ttd_status heap_tables_sort(heap_tables *tables);
+enum ttd_status heap_tables_sort(struct heap_tables *tables);
 
 #endif

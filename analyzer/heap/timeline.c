@@ -4,40 +4,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct timeline_finder {
-    heap_timeline *timeline;
-    const heap_timeline_wishes *wishes;
-    heap_totals totals;
-    ttd_position position;
+struct timeline_finder {
+    struct heap_timeline *timeline;
+    const struct heap_timeline_wishes *wishes;
+    struct heap_totals totals;
+    struct ttd_position position;
     uint64_t wall_time;
     /* The largest number of an event that had an effect before the position or first at it. */
     uint64_t event;
-} timeline_finder;
+};
 
-static ttd_status see_call(void *context, const ttd_event *event)
+static enum ttd_status see_call(void *context, const struct ttd_event *event)
 {
-    timeline_finder *finder = context;
+    struct timeline_finder *finder = context;
     if (event->wall_time > finder->wall_time)
         finder->wall_time = event->wall_time;
     return TTD_OK;
 }
 
 /* Makes points twice as wide, and so half as many. */
-static void merge(heap_timeline *timeline)
+static void merge(struct heap_timeline *timeline)
 {
     size_t count = (timeline->count + 1) / 2;
     for (size_t i = 0; i < count; i++) {
-        heap_point *to = &timeline->points[i];
+        struct heap_point *to = &timeline->points[i];
         *to = timeline->points[2 * i];
         if (2 * i + 1 == timeline->count)
             break;
-        const heap_point *other = &timeline->points[2 * i + 1];
+        const struct heap_point *other = &timeline->points[2 * i + 1];
         if (heap_sum_is_less(to->peak, other->peak))
             to->peak = other->peak;
         to->live = other->live;
         to->allocations += other->allocations;
         to->releases += other->releases;
-        heap_sum sum = to->allocated;
+        struct heap_sum sum = to->allocated;
         heap_sum_add(&sum, other->allocated.low);
         sum.high += other->allocated.high;
         to->allocated = sum;
@@ -47,51 +47,52 @@ static void merge(heap_timeline *timeline)
 }
 
 /* The state at a position includes all that happens at it: only then does it count. */
-static void settle(timeline_finder *finder)
+static void settle(struct timeline_finder *finder)
 {
-    heap_timeline *timeline = finder->timeline;
+    struct heap_timeline *timeline = finder->timeline;
     if (!timeline->count)
         return;
-    heap_point *point = &timeline->points[timeline->count - 1];
+    struct heap_point *point = &timeline->points[timeline->count - 1];
     point->live = finder->totals.all;
     if (heap_sum_is_less(point->peak, point->live.bytes))
         point->peak = point->live.bytes;
 }
 
 /* The point of a value of the axis, which is not before the last one. */
-static heap_point *reach(timeline_finder *finder, uint64_t value)
+static struct heap_point *reach(struct timeline_finder *finder, uint64_t value)
 {
-    heap_timeline *timeline = finder->timeline;
+    struct heap_timeline *timeline = finder->timeline;
     if (!timeline->count)
         timeline->first = value - value % timeline->width;
     while ((value - timeline->first) / timeline->width >= timeline->max)
         merge(timeline);
     size_t index = (size_t)((value - timeline->first) / timeline->width);
     while (timeline->count <= index) {
-        heap_point *point = &timeline->points[timeline->count++];
-        *point = (heap_point){.peak = finder->totals.all.bytes,
-                              .live = finder->totals.all,
-                              .position = finder->position,
-                              .begin = finder->wall_time};
+        struct heap_point *point = &timeline->points[timeline->count++];
+        *point = (struct heap_point){.peak = finder->totals.all.bytes,
+                                     .live = finder->totals.all,
+                                     .position = finder->position,
+                                     .begin = finder->wall_time};
     }
     return &timeline->points[index];
 }
 
 /* Whether an effect is of blocks that count: of a heap, those were counted that do. */
-static ttd_status judge(const timeline_finder *finder, const heap_effect *effect, bool *is_wanted)
+static enum ttd_status judge(const struct timeline_finder *finder, const struct heap_effect *effect,
+                             bool *is_wanted)
 {
-    const heap_timeline_wishes *wishes = finder->wishes;
+    const struct heap_timeline_wishes *wishes = finder->wishes;
     *is_wanted = true;
     if (!wishes->filter || effect->kind == HEAP_DESTROYED)
         return TTD_OK;
     return wishes->filter(wishes->filter_context, effect->block->stack, is_wanted);
 }
 
-static ttd_status count_effect(timeline_finder *finder, heap_point *point,
-                               const heap_effect *effect)
+static enum ttd_status count_effect(struct timeline_finder *finder, struct heap_point *point,
+                                    const struct heap_effect *effect)
 {
     uint64_t before = finder->totals.all.blocks;
-    ttd_status status = heap_totals_add(&finder->totals, effect);
+    enum ttd_status status = heap_totals_add(&finder->totals, effect);
     if (effect->kind != HEAP_ACQUIRED) {
         point->releases += before - finder->totals.all.blocks;
         return status;
@@ -102,9 +103,9 @@ static ttd_status count_effect(timeline_finder *finder, heap_point *point,
 }
 
 /* The axis is that of all effects, so that timelines of parts of them can be compared. */
-static ttd_status see_effect(void *context, const heap_effect *effect)
+static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
-    timeline_finder *finder = context;
+    struct timeline_finder *finder = context;
     if (effect->kind == HEAP_DISCARDED || effect->kind == HEAP_UNKNOWN_RELEASE)
         return TTD_OK;
     if (ttd_position_compare(effect->position, finder->position) != 0) {
@@ -115,16 +116,16 @@ static ttd_status see_effect(void *context, const heap_effect *effect)
             finder->event = effect->event;
     }
     bool is_time = finder->wishes->axis == HEAP_AXIS_TIME;
-    heap_point *point = reach(finder, is_time ? finder->wall_time : finder->event);
+    struct heap_point *point = reach(finder, is_time ? finder->wall_time : finder->event);
     bool is_wanted;
-    ttd_status status = judge(finder, effect, &is_wanted);
+    enum ttd_status status = judge(finder, effect, &is_wanted);
     return status == TTD_OK && is_wanted ? count_effect(finder, point, effect) : status;
 }
 
 /* Over time points begin where the axis says, whenever the first call was. */
-static void finish(timeline_finder *finder)
+static void finish(struct timeline_finder *finder)
 {
-    heap_timeline *timeline = finder->timeline;
+    struct heap_timeline *timeline = finder->timeline;
     timeline->end = finder->wall_time;
     if (finder->wishes->axis != HEAP_AXIS_TIME)
         return;
@@ -132,7 +133,7 @@ static void finish(timeline_finder *finder)
         timeline->points[i].begin = timeline->first + (uint64_t)i * timeline->width;
 }
 
-uint64_t heap_timeline_duration(const heap_timeline *timeline, size_t index)
+uint64_t heap_timeline_duration(const struct heap_timeline *timeline, size_t index)
 {
     bool is_last = index + 1 == timeline->count;
     uint64_t end = is_last ? timeline->end : timeline->points[index + 1].begin;
@@ -156,27 +157,28 @@ static uint64_t round_width(uint64_t length, size_t max)
 
 /* A trace that says how long it is has points of a round width; one that does not, or lies, of one
  * that doubles on the way. */
-static uint64_t first_width(ttd_reader *reader, const heap_timeline_wishes *wishes)
+static uint64_t first_width(struct ttd_reader *reader, const struct heap_timeline_wishes *wishes)
 {
-    ttd_end end;
+    struct ttd_end end;
     if (ttd_reader_end(reader, &end) != TTD_OK)
         return 1;
     return round_width(wishes->axis == HEAP_AXIS_TIME ? end.wall_time : end.events, wishes->max);
 }
 
-ttd_status heap_timeline_find(ttd_reader *reader, const heap_timeline_wishes *wishes,
-                              const heap_batch_hook *hook, heap_timeline *timeline,
-                              ttd_error *error)
+enum ttd_status heap_timeline_find(struct ttd_reader *reader,
+                                   const struct heap_timeline_wishes *wishes,
+                                   const struct heap_batch_hook *hook,
+                                   struct heap_timeline *timeline, struct ttd_error *error)
 {
-    *timeline = (heap_timeline){.width = first_width(reader, wishes), .max = wishes->max};
+    *timeline = (struct heap_timeline){.width = first_width(reader, wishes), .max = wishes->max};
     timeline->points = calloc(wishes->max, sizeof *timeline->points);
     if (!timeline->points)
         return TTD_ERROR_NO_MEMORY;
-    timeline_finder finder = {.timeline = timeline, .wishes = wishes};
+    struct timeline_finder finder = {.timeline = timeline, .wishes = wishes};
     heap_totals_init(&finder.totals);
-    heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
-    heap_pass pass;
-    ttd_status status =
+    struct heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
+    struct heap_pass pass;
+    enum ttd_status status =
         heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);
     heap_pass_end(&pass, &timeline->outcome);
     settle(&finder);
@@ -187,7 +189,7 @@ ttd_status heap_timeline_find(ttd_reader *reader, const heap_timeline_wishes *wi
     return status;
 }
 
-void heap_timeline_free(heap_timeline *timeline)
+void heap_timeline_free(struct heap_timeline *timeline)
 {
     free(timeline->points);
     timeline->points = NULL;

@@ -6,53 +6,53 @@
 #include "heap/pass.h"
 #include "heap/totals.h"
 
-typedef enum heap_axis {
+enum heap_axis {
     /** Nanoseconds from the start: the wall time of the latest call. */
     HEAP_AXIS_TIME,
     /** Events, in the order of their effects: positions themselves lie anyhow far apart. */
     HEAP_AXIS_POSITION
-} heap_axis;
+};
 
 /** A stretch of the axis. */
-typedef struct heap_point {
+struct heap_point {
     /** The largest number of live bytes at any position in it, the one it begins with included. */
-    heap_sum peak;
+    struct heap_sum peak;
     /** What is live at its end. */
-    heap_total live;
+    struct heap_total live;
     uint64_t allocations;
-    heap_sum allocated;
+    struct heap_sum allocated;
     uint64_t releases;
     /** The position and the wall time of the first effect in it or after. Over time `begin` is when
      * the axis says that it begins. */
-    ttd_position position;
+    struct ttd_position position;
     uint64_t begin;
-} heap_point;
+};
 
-typedef struct heap_timeline {
+struct heap_timeline {
     /** Point i covers `width` values of the axis from first + i * width on; both are round numbers
      * if the trace says how long it is. */
     uint64_t first;
     uint64_t width;
-    heap_point *points;
+    struct heap_point *points;
     size_t count;
     size_t max;
     /** The wall time of the last call, with which the last point ends. */
     uint64_t end;
-    heap_outcome outcome;
-} heap_timeline;
+    struct heap_outcome outcome;
+};
 
 /** Sets `is_wanted` to whether blocks allocated with a stack count. Returns TTD_OK, or what ends
  * the work. */
-typedef ttd_status (*heap_stack_filter)(void *context, ttd_id stack, bool *is_wanted);
+typedef enum ttd_status (*heap_stack_filter)(void *context, ttd_id stack, bool *is_wanted);
 
-typedef struct heap_timeline_wishes {
-    heap_axis axis;
+struct heap_timeline_wishes {
+    enum heap_axis axis;
     /** Points at most, from 2 on; if the axis is long enough there are two fifths of that. */
     size_t max;
     /** NULL if all blocks count. */
     heap_stack_filter filter;
     void *filter_context;
-} heap_timeline_wishes;
+};
 
 /**
  * Goes through the whole trace.
@@ -60,11 +60,12 @@ typedef struct heap_timeline_wishes {
  * @param timeline  set on TTD_OK; release with heap_timeline_free()
  * Others and statuses as heap_pass_run(), and those of the filter.
  */
-ttd_status heap_timeline_find(ttd_reader *reader, const heap_timeline_wishes *wishes,
-                              const heap_batch_hook *hook, heap_timeline *timeline,
-                              ttd_error *error);
+enum ttd_status heap_timeline_find(struct ttd_reader *reader,
+                                   const struct heap_timeline_wishes *wishes,
+                                   const struct heap_batch_hook *hook,
+                                   struct heap_timeline *timeline, struct ttd_error *error);
 /** How long point `index` lasts, in nanoseconds. */
-uint64_t heap_timeline_duration(const heap_timeline *timeline, size_t index);
-void heap_timeline_free(heap_timeline *timeline);
+uint64_t heap_timeline_duration(const struct heap_timeline *timeline, size_t index);
+void heap_timeline_free(struct heap_timeline *timeline);
 
 #endif

@@ -5,31 +5,31 @@
 
 #include "base/grow.h"
 
-void heap_totals_init(heap_totals *totals)
+void heap_totals_init(struct heap_totals *totals)
 {
-    *totals = (heap_totals){.last = MAP_NONE};
+    *totals = (struct heap_totals){.last = MAP_NONE};
     map_init(&totals->by_heap);
 }
 
-void heap_totals_free(heap_totals *totals)
+void heap_totals_free(struct heap_totals *totals)
 {
     free(totals->heaps);
     map_free(&totals->by_heap);
 }
 
-static ttd_status total_of(heap_totals *totals, ttd_id heap, heap_total **total)
+static enum ttd_status total_of(struct heap_totals *totals, ttd_id heap, struct heap_total **total)
 {
     if (totals->last == MAP_NONE || totals->last_heap != heap) {
         uint32_t index = map_get(&totals->by_heap, heap, 0);
         if (index == MAP_NONE) {
             index = (uint32_t)totals->count;
-            ttd_status status = grow_array((void **)&totals->heaps, &totals->capacity,
-                                           totals->count + 1, sizeof *totals->heaps);
+            enum ttd_status status = grow_array((void **)&totals->heaps, &totals->capacity,
+                                                totals->count + 1, sizeof *totals->heaps);
             if (status == TTD_OK)
                 status = map_set(&totals->by_heap, heap, 0, index);
             if (status != TTD_OK)
                 return status;
-            totals->heaps[totals->count++] = (heap_total){.blocks = 0};
+            totals->heaps[totals->count++] = (struct heap_total){.blocks = 0};
         }
         totals->last_heap = heap;
         totals->last = index;
@@ -38,19 +38,20 @@ static ttd_status total_of(heap_totals *totals, ttd_id heap, heap_total **total)
     return TTD_OK;
 }
 
-static void subtract(heap_total *from, const heap_total *what)
+static void subtract(struct heap_total *from, const struct heap_total *what)
 {
     heap_sum_subtract(&from->bytes, what->bytes);
     from->blocks -= what->blocks;
 }
 
-ttd_status heap_totals_add(heap_totals *totals, const heap_effect *effect)
+enum ttd_status heap_totals_add(struct heap_totals *totals, const struct heap_effect *effect)
 {
     if (effect->kind == HEAP_DISCARDED || effect->kind == HEAP_UNKNOWN_RELEASE)
         return TTD_OK;
     bool destroys = effect->kind == HEAP_DESTROYED;
-    heap_total *total;
-    ttd_status status = total_of(totals, destroys ? effect->heap : effect->block->heap, &total);
+    struct heap_total *total;
+    enum ttd_status status =
+        total_of(totals, destroys ? effect->heap : effect->block->heap, &total);
     if (status != TTD_OK)
         return status;
     if (effect->kind == HEAP_ACQUIRED) {
@@ -60,9 +61,9 @@ ttd_status heap_totals_add(heap_totals *totals, const heap_effect *effect)
         totals->all.blocks++;
         return TTD_OK;
     }
-    heap_total gone = *total;
+    struct heap_total gone = *total;
     if (!destroys)
-        gone = (heap_total){{0, effect->block->size}, 1};
+        gone = (struct heap_total){{0, effect->block->size}, 1};
     subtract(total, &gone);
     subtract(&totals->all, &gone);
     return TTD_OK;

@@ -8,13 +8,13 @@
 #include "heap/totals.h"
 
 /** What was allocated with one stack, or by one size of lifetime. */
-typedef struct heap_site {
-    heap_key key;
+struct heap_site {
+    struct heap_key key;
     uint64_t allocations;
-    heap_sum bytes;
+    struct heap_sum bytes;
     /** Freed by the same thread with at most so many calls between as were asked for. */
     uint64_t temporary;
-    heap_sum temporary_bytes;
+    struct heap_sum temporary_bytes;
     /** Not released at the end of the trace; and released with their heap. */
     uint64_t never_released;
     uint64_t destroyed;
@@ -23,48 +23,48 @@ typedef struct heap_site {
      * those destroyed not at all.
      */
     double byte_seconds;
-} heap_site;
+};
 
-typedef enum heap_site_order {
+enum heap_site_order {
     HEAP_SITES_BY_CALLS,
     HEAP_SITES_BY_BYTES,
     HEAP_SITES_BY_LIFETIME,
     HEAP_SITES_BY_TEMPORARY
-} heap_site_order;
+};
 
 /** Classes of lifetimes: see heap_class_of(). */
 #define HEAP_LIFETIMES (HEAP_CLASS_MAX + 1)
 
-typedef struct heap_lifetime {
+struct heap_lifetime {
     uint64_t blocks;
-    heap_sum bytes;
-} heap_lifetime;
+    struct heap_sum bytes;
+};
 
 /** What is wanted. */
-typedef struct heap_usage_wishes {
+struct heap_usage_wishes {
     /** Calls of its thread that may lie between allocation and release of a temporary block. */
     uint64_t steps;
     /** Of usage->sites. */
-    heap_site_order order;
-    heap_split split;
+    enum heap_site_order order;
+    enum heap_split split;
     /** Set usage->by_time and usage->by_calls. */
     bool has_lifetimes;
-} heap_usage_wishes;
+};
 
-typedef struct heap_usage {
-    heap_site total;
-    heap_site *sites;
+struct heap_usage {
+    struct heap_site total;
+    struct heap_site *sites;
     size_t count;
     size_t capacity;
-    heap_usage_wishes wishes;
-    hash_map by_key;
+    struct heap_usage_wishes wishes;
+    struct hash_map by_key;
     /** Blocks released other than with their heap, by stack and, in key.other, the class of their
      * lifetime in nanoseconds, or in calls of the process from the one that allocated to the one
      * that released. */
-    heap_groups by_time;
-    heap_groups by_calls;
-    heap_outcome outcome;
-} heap_usage;
+    struct heap_groups by_time;
+    struct heap_groups by_calls;
+    struct heap_outcome outcome;
+};
 
 /**
  * Goes through the whole trace.
@@ -73,17 +73,19 @@ typedef struct heap_usage {
  * @param usage   set on TTD_OK; release with heap_usage_free()
  * Others and statuses as heap_pass_run().
  */
-ttd_status heap_usage_find(ttd_reader *reader, const heap_usage_wishes *wishes,
-                           const heap_batch_hook *hook, heap_usage *usage, ttd_error *error);
-void heap_usage_free(heap_usage *usage);
+enum ttd_status heap_usage_find(struct ttd_reader *reader, const struct heap_usage_wishes *wishes,
+                                const struct heap_batch_hook *hook, struct heap_usage *usage,
+                                struct ttd_error *error);
+void heap_usage_free(struct heap_usage *usage);
 
 /**
  * The sites as rows. Their weight is what they are ordered by, for HEAP_SITES_BY_LIFETIME bytes
  * times microseconds; bytes and count are those of temporary blocks for HEAP_SITES_BY_TEMPORARY.
  */
-heap_rows heap_usage_rows(heap_usage *usage);
+struct heap_rows heap_usage_rows(struct heap_usage *usage);
 
 /** Sums up usage->by_time or usage->by_calls: of all stacks by class. */
-void heap_lifetimes_sum(const heap_groups *groups, heap_lifetime lifetimes[HEAP_LIFETIMES]);
+void heap_lifetimes_sum(const struct heap_groups *groups,
+                        struct heap_lifetime lifetimes[HEAP_LIFETIMES]);
 
 #endif

@@ -4,38 +4,40 @@
 
 static const char *const side_names[HEAP_SIDES] = {"old", "new"};
 
-static const char *kind_name(heap_change_kind kind)
+static const char *kind_name(enum heap_change_kind kind)
 {
     static const char *const names[HEAP_CHANGE_KINDS] = {"new", "gone", "grown", "shrunk", "same"};
     return names[kind];
 }
 
 /* What has changed, and is not too much. */
-static size_t shown(const report_compare *data)
+static size_t shown(const struct report_compare *data)
 {
-    const heap_comparison *comparison = data->comparison;
+    const struct heap_comparison *comparison = data->comparison;
     size_t changed = comparison->count - comparison->kinds[HEAP_CHANGE_SAME];
     return changed < data->limit ? changed : data->limit;
 }
 
 /* What a change is known by, with the names of its side: the new one if it is there. */
-static heap_key use_side(report *to, const report_compare *data, const heap_change *change)
+static struct heap_key use_side(struct report *to, const struct report_compare *data,
+                                const struct heap_change *change)
 {
-    heap_side side = change->blocks[HEAP_NEW] ? HEAP_NEW : HEAP_OLD;
+    enum heap_side side = change->blocks[HEAP_NEW] ? HEAP_NEW : HEAP_OLD;
     to->names = data->sides[side].names;
     to->view = data->sides[side].view;
     return change->keys[side];
 }
 
-static bool is_by_stack(const report *to)
+static bool is_by_stack(const struct report *to)
 {
     return to->view->options.by == VIEW_BY_STACK;
 }
 
-static fingerprint fingerprint_of(report *to, fingerprinter *work, ttd_id stack)
+static struct fingerprint fingerprint_of(struct report *to, struct fingerprinter *work,
+                                         ttd_id stack)
 {
-    fingerprint result = {0, 0};
-    ttd_status status = fingerprint_stack(work, to->names, stack, &result);
+    struct fingerprint result = {0, 0};
+    enum ttd_status status = fingerprint_stack(work, to->names, stack, &result);
     if (status != TTD_OK)
         to->status = status;
     return result;
@@ -43,7 +45,7 @@ static fingerprint fingerprint_of(report *to, fingerprinter *work, ttd_id stack)
 
 /* ---- Text ---- */
 
-static void text_signed(out *output, const uint64_t sides[HEAP_SIDES], const char *unit)
+static void text_signed(struct out *output, const uint64_t sides[HEAP_SIDES], const char *unit)
 {
     bool has_grown = sides[HEAP_OLD] <= sides[HEAP_NEW];
     out_char(output, has_grown ? '+' : '-');
@@ -52,9 +54,10 @@ static void text_signed(out *output, const uint64_t sides[HEAP_SIDES], const cha
                  unit);
 }
 
-static void text_change(report *to, const report_compare *data, const heap_change *change)
+static void text_change(struct report *to, const struct report_compare *data,
+                        const struct heap_change *change)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     out_char(output, '\n');
     out_bold(output);
     text_signed(output, change->bytes, "byte");
@@ -77,10 +80,10 @@ static void text_change(report *to, const report_compare *data, const heap_chang
     report_site_text(to, use_side(to, data, change));
 }
 
-void text_compare_sums(report *to, const report_compare *data)
+void text_compare_sums(struct report *to, const struct report_compare *data)
 {
-    const heap_comparison *comparison = data->comparison;
-    out *output = to->output;
+    const struct heap_comparison *comparison = data->comparison;
+    struct out *output = to->output;
     for (int i = 0; i < HEAP_SIDES; i++) {
         out_text(output, i == HEAP_OLD ? "Old: " : "New: ");
         report_count(output, comparison->bytes[i], "byte");
@@ -98,24 +101,24 @@ void text_compare_sums(report *to, const report_compare *data)
     out_plain(output);
 }
 
-static void text_kinds(report *to, const heap_comparison *comparison)
+static void text_kinds(struct report *to, const struct heap_comparison *comparison)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     out_format(output, "; %ss:", view_key_name(to->view->options.by));
     for (int i = 0; i < HEAP_CHANGE_KINDS; i++) {
         out_text(output, i ? ", " : " ");
         out_grouped(output, comparison->kinds[i]);
         out_char(output, ' ');
-        out_text(output, kind_name((heap_change_kind)i));
+        out_text(output, kind_name((enum heap_change_kind)i));
     }
     out_char(output, '\n');
 }
 
 /* Says of each heap how much the runtimes keep of it, which is not counted. */
-void text_compare_runtime(report *to, const report_compare *data)
+void text_compare_runtime(struct report *to, const struct report_compare *data)
 {
     for (int i = 0; i < HEAP_SIDES; i++) {
-        const report_runtime *runtime = data->sides[i].runtime;
+        const struct report_runtime *runtime = data->sides[i].runtime;
         if (!runtime->groups || !runtime->groups->blocks)
             continue;
         out_format(to->output, "Of the %s heap, ", side_names[i]);
@@ -124,10 +127,10 @@ void text_compare_runtime(report *to, const report_compare *data)
     }
 }
 
-void text_compare_doubts(report *to, const report_compare *data)
+void text_compare_doubts(struct report *to, const struct report_compare *data)
 {
     for (int i = 0; i < HEAP_SIDES; i++) {
-        const doubts *all = data->sides[i].doubts;
+        const struct doubts *all = data->sides[i].doubts;
         for (size_t k = 0; k < all->count; k++) {
             out_alarm(to->output);
             out_text(to->output, "Uncertain");
@@ -137,13 +140,13 @@ void text_compare_doubts(report *to, const report_compare *data)
     }
 }
 
-void text_compare(report *to, const report_compare *data)
+void text_compare(struct report *to, const struct report_compare *data)
 {
     if (data->tree) {
         text_compare_tree(to, data);
         return;
     }
-    const heap_comparison *comparison = data->comparison;
+    const struct heap_comparison *comparison = data->comparison;
     size_t changed = comparison->count - comparison->kinds[HEAP_CHANGE_SAME];
     size_t count = shown(data);
     text_compare_sums(to, data);
@@ -157,9 +160,9 @@ void text_compare(report *to, const report_compare *data)
 
 /* ---- JSON ---- */
 
-static void json_side(json *writer, const report_compare *data, heap_side side)
+static void json_side(struct json *writer, const struct report_compare *data, enum heap_side side)
 {
-    const report_side *from = &data->sides[side];
+    const struct report_side *from = &data->sides[side];
     json_begin_object(writer, side_names[side]);
     json_hex(writer, "trace_id", from->trace_id);
     json_position(writer, "position", from->position);
@@ -174,11 +177,11 @@ static void json_side(json *writer, const report_compare *data, heap_side side)
     json_end_object(writer);
 }
 
-static void json_change(report *to, json *writer, const report_compare *data,
-                        const heap_change *change, fingerprinter *work)
+static void json_change(struct report *to, struct json *writer, const struct report_compare *data,
+                        const struct heap_change *change, struct fingerprinter *work)
 {
     char text[FINGERPRINT_TEXT];
-    heap_key key = use_side(to, data, change);
+    struct heap_key key = use_side(to, data, change);
     json_begin_object(writer, NULL);
     json_text(writer, "change", kind_name(heap_change_kind_of(change)));
     json_difference(writer, "change_blocks", change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]);
@@ -195,16 +198,16 @@ static void json_change(report *to, json *writer, const report_compare *data,
     json_end_object(writer);
 }
 
-static void json_certainty(json *writer, const report_compare *data)
+static void json_certainty(struct json *writer, const struct report_compare *data)
 {
     json_bool(writer, "certain", report_compare_is_certain(data));
 }
 
-static void json_changes(report *to, json *writer, const report_compare *data)
+static void json_changes(struct report *to, struct json *writer, const struct report_compare *data)
 {
     static const char *const totals[HEAP_CHANGE_KINDS] = {
         "new_stacks", "gone_stacks", "grown_stacks", "shrunk_stacks", "same_stacks"};
-    fingerprinter work = {.names = NULL};
+    struct fingerprinter work = {.names = NULL};
     for (int i = 0; i < HEAP_CHANGE_KINDS; i++)
         json_unsigned(writer, totals[i], data->comparison->kinds[i]);
     json_begin_array(writer, "changes");
@@ -214,10 +217,10 @@ static void json_changes(report *to, json *writer, const report_compare *data)
     fingerprinter_free(&work);
 }
 
-void json_compare(report *to, const report_compare *data)
+void json_compare(struct report *to, const struct report_compare *data)
 {
-    const heap_comparison *comparison = data->comparison;
-    json writer;
+    const struct heap_comparison *comparison = data->comparison;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     json_certainty(&writer, data);
@@ -236,23 +239,23 @@ void json_compare(report *to, const report_compare *data)
 
 /* ---- CSV ---- */
 
-void csv_compare(report *to, const report_compare *data)
+void csv_compare(struct report *to, const struct report_compare *data)
 {
     if (data->tree) {
         csv_compare_tree(to, data);
         return;
     }
-    fingerprinter work = {.names = NULL};
-    csv writer;
+    struct fingerprinter work = {.names = NULL};
+    struct csv writer;
     report_csv_begin(to, &writer);
     writer.is_certain = report_compare_is_certain(data);
     out_text(to->output, "change,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
                          "new_bytes");
     report_site_header(to, &writer, is_by_stack(to) ? ",fingerprint" : "");
     for (size_t i = 0; i < shown(data); i++) {
-        const heap_change *change = &data->comparison->items[i];
+        const struct heap_change *change = &data->comparison->items[i];
         char text[FINGERPRINT_TEXT];
-        heap_key key = use_side(to, data, change);
+        struct heap_key key = use_side(to, data, change);
         csv_text(&writer, kind_name(heap_change_kind_of(change)));
         csv_difference(&writer, change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]);
         csv_difference(&writer, change->bytes[HEAP_OLD], change->bytes[HEAP_NEW]);

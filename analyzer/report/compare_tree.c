@@ -11,29 +11,29 @@
 #define END_NEW    59
 
 /* What a node has, by side. */
-typedef struct node_sides {
+struct node_sides {
     uint64_t bytes[HEAP_SIDES];
     uint64_t blocks[HEAP_SIDES];
-} node_sides;
+};
 
-static node_sides sides_of(const heap_amount *old, const heap_amount *new)
+static struct node_sides sides_of(const struct heap_amount *old, const struct heap_amount *new)
 {
-    return (node_sides){{old->bytes, new->bytes}, {old->count, new->count}};
+    return (struct node_sides){{old->bytes, new->bytes}, {old->count, new->count}};
 }
 
-static node_sides all_of(const view_tree *tree, uint32_t node)
+static struct node_sides all_of(const struct view_tree *tree, uint32_t node)
 {
     return sides_of(&tree->old[node].all, &tree->nodes[node].all);
 }
 
-static node_sides self_of(const view_tree *tree, uint32_t node)
+static struct node_sides self_of(const struct view_tree *tree, uint32_t node)
 {
     return sides_of(&tree->old[node].self, &tree->nodes[node].self);
 }
 
 /* ---- Text ---- */
 
-static void text_signed(out *output, const uint64_t sides[HEAP_SIDES], size_t end)
+static void text_signed(struct out *output, const uint64_t sides[HEAP_SIDES], size_t end)
 {
     bool has_shrunk = sides[HEAP_OLD] > sides[HEAP_NEW];
     uint64_t distance =
@@ -41,7 +41,7 @@ static void text_signed(out *output, const uint64_t sides[HEAP_SIDES], size_t en
     report_tree_number(output, has_shrunk ? "-" : "+", distance, end);
 }
 
-static void text_header(out *output)
+static void text_header(struct out *output)
 {
     out_dim(output);
     report_tree_heading(output, "change", END_CHANGE);
@@ -52,10 +52,10 @@ static void text_header(out *output)
     out_char(output, '\n');
 }
 
-void text_compare_tree(report *to, const report_compare *data)
+void text_compare_tree(struct report *to, const struct report_compare *data)
 {
-    const view_tree *tree = data->tree;
-    out *output = to->output;
+    const struct view_tree *tree = data->tree;
+    struct out *output = to->output;
     text_compare_sums(to, data);
     out_char(output, '\n');
     text_compare_runtime(to, data);
@@ -65,7 +65,7 @@ void text_compare_tree(report *to, const report_compare *data)
     out_char(output, '\n');
     text_header(output);
     for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;) {
-        node_sides all = all_of(tree, i);
+        struct node_sides all = all_of(tree, i);
         text_signed(output, all.bytes, END_CHANGE);
         text_signed(output, all.blocks, END_BLOCKS);
         report_tree_number(output, "", all.bytes[HEAP_OLD], END_OLD);
@@ -77,10 +77,11 @@ void text_compare_tree(report *to, const report_compare *data)
 
 /* ---- JSON ---- */
 
-static void json_node(report *to, json *writer, const view_tree *tree, uint32_t node)
+static void json_node(struct report *to, struct json *writer, const struct view_tree *tree,
+                      uint32_t node)
 {
-    node_sides all = all_of(tree, node);
-    node_sides self = self_of(tree, node);
+    struct node_sides all = all_of(tree, node);
+    struct node_sides self = self_of(tree, node);
     json_begin_object(writer, NULL);
     json_unsigned(writer, "depth", tree->nodes[node].depth);
     json_difference(writer, "change_blocks", all.blocks[HEAP_OLD], all.blocks[HEAP_NEW]);
@@ -97,9 +98,9 @@ static void json_node(report *to, json *writer, const view_tree *tree, uint32_t 
     json_end_object(writer);
 }
 
-void json_compare_tree(report *to, json *writer, const report_compare *data)
+void json_compare_tree(struct report *to, struct json *writer, const struct report_compare *data)
 {
-    const view_tree *tree = data->tree;
+    const struct view_tree *tree = data->tree;
     report_tree_json(writer, &to->view->options);
     json_unsigned(writer, "total_nodes", tree->linked);
     json_begin_array(writer, "nodes");
@@ -110,18 +111,18 @@ void json_compare_tree(report *to, json *writer, const report_compare *data)
 
 /* ---- CSV ---- */
 
-void csv_compare_tree(report *to, const report_compare *data)
+void csv_compare_tree(struct report *to, const struct report_compare *data)
 {
-    const view_tree *tree = data->tree;
-    csv writer;
+    const struct view_tree *tree = data->tree;
+    struct csv writer;
     report_csv_begin(to, &writer);
     writer.is_certain = report_compare_is_certain(data);
     csv_header(&writer, "depth,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
                         "new_bytes,old_self_blocks,old_self_bytes,new_self_blocks,"
                         "new_self_bytes," REPORT_TREE_FIELDS);
     for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;) {
-        node_sides all = all_of(tree, i);
-        node_sides self = self_of(tree, i);
+        struct node_sides all = all_of(tree, i);
+        struct node_sides self = self_of(tree, i);
         csv_unsigned(&writer, tree->nodes[i].depth);
         csv_difference(&writer, all.blocks[HEAP_OLD], all.blocks[HEAP_NEW]);
         csv_difference(&writer, all.bytes[HEAP_OLD], all.bytes[HEAP_NEW]);
@@ -142,13 +143,13 @@ void csv_compare_tree(report *to, const report_compare *data)
 
 /* Bytes of the old heap and of the new one: what has not changed is there as well, as the base of
  * a differential flame graph. */
-void folded_compare(report *to, const report_compare *data)
+void folded_compare(struct report *to, const struct report_compare *data)
 {
-    const view_tree *tree = data->tree;
-    arena memory = {0};
+    const struct view_tree *tree = data->tree;
+    struct arena memory = {0};
     uint32_t *path = report_tree_path_room(to, tree, &memory);
     for (uint32_t i = 0; path && (i = view_tree_next(tree, i, SIZE_MAX)) != VIEW_NO_NODE;) {
-        node_sides self = self_of(tree, i);
+        struct node_sides self = self_of(tree, i);
         if (!self.bytes[HEAP_OLD] && !self.bytes[HEAP_NEW])
             continue;
         report_folded_begin(to->output, report_compare_is_certain(data));

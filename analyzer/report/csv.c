@@ -3,12 +3,12 @@
 
 #include "report/escape.h"
 
-void csv_init(csv *writer, out *output)
+void csv_init(struct csv *writer, struct out *output)
 {
-    *writer = (csv){.output = output};
+    *writer = (struct csv){.output = output};
 }
 
-void csv_header(csv *writer, const char *names)
+void csv_header(struct csv *writer, const char *names)
 {
     out_text(writer->output, names);
     if (writer->has_verdict)
@@ -16,14 +16,14 @@ void csv_header(csv *writer, const char *names)
     out_char(writer->output, '\n');
 }
 
-static void begin_field(csv *writer)
+static void begin_field(struct csv *writer)
 {
     if (writer->has_field)
         out_char(writer->output, ',');
     writer->has_field = true;
 }
 
-void csv_string(csv *writer, ttd_string text)
+void csv_string(struct csv *writer, struct ttd_string text)
 {
     bool is_quoted = false;
     for (size_t i = 0; i < text.size && !is_quoted; i++)
@@ -36,42 +36,42 @@ void csv_string(csv *writer, ttd_string text)
         out_char(writer->output, '"');
 }
 
-void csv_list_begin(csv *writer)
+void csv_list_begin(struct csv *writer)
 {
     begin_field(writer);
     out_char(writer->output, '"');
 }
 
-void csv_list_item(csv *writer, ttd_string text, bool is_first)
+void csv_list_item(struct csv *writer, struct ttd_string text, bool is_first)
 {
     if (!is_first)
         out_char(writer->output, ';');
     escape_csv(writer->output, text);
 }
 
-void csv_list_end(csv *writer)
+void csv_list_end(struct csv *writer)
 {
     out_char(writer->output, '"');
 }
 
-void csv_text(csv *writer, const char *text)
+void csv_text(struct csv *writer, const char *text)
 {
     csv_string(writer, escape_string(text));
 }
 
-void csv_bool(csv *writer, bool value)
+void csv_bool(struct csv *writer, bool value)
 {
     begin_field(writer);
     out_text(writer->output, value ? "true" : "false");
 }
 
-void csv_unsigned(csv *writer, uint64_t value)
+void csv_unsigned(struct csv *writer, uint64_t value)
 {
     begin_field(writer);
     out_unsigned(writer->output, value);
 }
 
-void csv_difference(csv *writer, uint64_t from, uint64_t to)
+void csv_difference(struct csv *writer, uint64_t from, uint64_t to)
 {
     begin_field(writer);
     if (from > to)
@@ -79,7 +79,7 @@ void csv_difference(csv *writer, uint64_t from, uint64_t to)
     out_unsigned(writer->output, from > to ? from - to : to - from);
 }
 
-void csv_count(csv *writer, uint64_t value)
+void csv_count(struct csv *writer, uint64_t value)
 {
     if (value == TTD_UNKNOWN)
         csv_empty(writer);
@@ -87,31 +87,31 @@ void csv_count(csv *writer, uint64_t value)
         csv_unsigned(writer, value);
 }
 
-void csv_double(csv *writer, double value)
+void csv_double(struct csv *writer, double value)
 {
     begin_field(writer);
     out_format(writer->output, "%.6g", value);
 }
 
-void csv_hex(csv *writer, uint64_t value)
+void csv_hex(struct csv *writer, uint64_t value)
 {
     begin_field(writer);
     out_hex(writer->output, value);
 }
 
-void csv_position(csv *writer, ttd_position position)
+void csv_position(struct csv *writer, struct ttd_position position)
 {
     begin_field(writer);
     if (ttd_position_is_valid(position))
         out_position(writer->output, position);
 }
 
-void csv_empty(csv *writer)
+void csv_empty(struct csv *writer)
 {
     begin_field(writer);
 }
 
-void csv_end_row(csv *writer)
+void csv_end_row(struct csv *writer)
 {
     if (writer->has_verdict)
         csv_bool(writer, writer->is_certain);

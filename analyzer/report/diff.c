@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/formats.h"
 
-static const char *quadrant_text(heap_quadrant quadrant)
+static const char *quadrant_text(enum heap_quadrant quadrant)
 {
     switch (quadrant) {
     case HEAP_AIFI:
@@ -15,17 +15,18 @@ static const char *quadrant_text(heap_quadrant quadrant)
     }
 }
 
-static const char *quadrant_title(heap_quadrant quadrant)
+static const char *quadrant_title(enum heap_quadrant quadrant)
 {
     static const char *const titles[HEAP_QUADRANTS] = {"AIFI", "AIFO", "AOFI", "AOFO"};
     return titles[quadrant];
 }
 
 /* Writes one quadrant: the blocks of the same fate. */
-static void text_quadrant(report *to, const report_diff *data, heap_quadrant quadrant)
+static void text_quadrant(struct report *to, const struct report_diff *data,
+                          enum heap_quadrant quadrant)
 {
-    out *output = to->output;
-    const heap_groups *groups = &data->diff->quadrants[quadrant];
+    struct out *output = to->output;
+    const struct heap_groups *groups = &data->diff->quadrants[quadrant];
     out_bold(output);
     out_text(output, quadrant_title(quadrant));
     out_plain(output);
@@ -37,10 +38,10 @@ static void text_quadrant(report *to, const report_diff *data, heap_quadrant qua
     report_count(output, groups->bytes, "byte");
 }
 
-void text_diff(report *to, const report_diff *data)
+void text_diff(struct report *to, const struct report_diff *data)
 {
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
-        text_quadrant(to, data, (heap_quadrant)i);
+        text_quadrant(to, data, (enum heap_quadrant)i);
         out_char(to->output, '\n');
     }
     report_runtime_text(to);
@@ -49,16 +50,16 @@ void text_diff(report *to, const report_diff *data)
         if (!data->diff->quadrants[i].count)
             continue;
         out_char(to->output, '\n');
-        text_quadrant(to, data, (heap_quadrant)i);
+        text_quadrant(to, data, (enum heap_quadrant)i);
         out_text(to->output, ":\n");
         report_groups_text(to, &data->diff->quadrants[i], data->limit, false);
     }
     report_runtime_groups_text(to, data->limit, false);
 }
 
-void json_diff(report *to, const report_diff *data)
+void json_diff(struct report *to, const struct report_diff *data)
 {
-    json writer;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     json_position(&writer, "position", data->diff->outcome.position);
@@ -66,8 +67,8 @@ void json_diff(report *to, const report_diff *data)
     report_runtime_json(&to->runtime, &writer);
     json_text(&writer, "by", view_key_name(to->view->options.by));
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
-        const heap_groups *groups = &data->diff->quadrants[i];
-        json_begin_object(&writer, heap_quadrant_name((heap_quadrant)i));
+        const struct heap_groups *groups = &data->diff->quadrants[i];
+        json_begin_object(&writer, heap_quadrant_name((enum heap_quadrant)i));
         json_unsigned(&writer, "blocks", groups->blocks);
         json_unsigned(&writer, "bytes", groups->bytes);
         json_unsigned(&writer, "total_groups", groups->count);
@@ -78,13 +79,13 @@ void json_diff(report *to, const report_diff *data)
     json_end_object(&writer);
 }
 
-void csv_diff(report *to, const report_diff *data)
+void csv_diff(struct report *to, const struct report_diff *data)
 {
-    csv writer;
+    struct csv writer;
     report_csv_begin(to, &writer);
     report_site_header(to, &writer, "quadrant,blocks,bytes,first_position,last_position");
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
-        report_kind_csv(to, &writer, heap_quadrant_name((heap_quadrant)i),
+        report_kind_csv(to, &writer, heap_quadrant_name((enum heap_quadrant)i),
                         &data->diff->quadrants[i], data->limit);
     }
     report_runtime_csv(to, &writer, data->limit);

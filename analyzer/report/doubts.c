@@ -6,7 +6,7 @@
 
 #include "heap/rows.h"
 
-__attribute__((format(printf, 2, 3))) static void add(doubts *all, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add(struct doubts *all, const char *format, ...)
 {
     if (all->count == DOUBTS_MAX)
         return;
@@ -17,14 +17,15 @@ __attribute__((format(printf, 2, 3))) static void add(doubts *all, const char *f
 }
 
 /* One reason for all losses of a kind, so that many of them stay readable. */
-static void add_losses(doubts *all, const doubt_facts *facts, ttd_loss_reason reason)
+static void add_losses(struct doubts *all, const struct doubt_facts *facts,
+                       enum ttd_loss_reason reason)
 {
     uint64_t events = 0;
     uint64_t places = 0;
     bool is_unknown = false;
-    ttd_position first = ttd_position_max();
+    struct ttd_position first = ttd_position_max();
     for (size_t i = 0; i < facts->losses->kept_count; i++) {
-        const ttd_loss *loss = &facts->losses->kept[i];
+        const struct ttd_loss *loss = &facts->losses->kept[i];
         if (loss->reason != reason || !loss->count ||
             ttd_position_compare(loss->last_good, facts->at) >= 0)
             continue;
@@ -48,11 +49,11 @@ static void add_losses(doubts *all, const doubt_facts *facts, ttd_loss_reason re
             (unsigned long long)events, position, heap_loss_text(reason));
 }
 
-void doubts_find(doubts *all, const doubt_facts *facts)
+void doubts_find(struct doubts *all, const struct doubt_facts *facts)
 {
     all->count = 0;
     for (int reason = TTD_LOSS_UNKNOWN; reason <= TTD_LOSS_LATE; reason++)
-        add_losses(all, facts, (ttd_loss_reason)reason);
+        add_losses(all, facts, (enum ttd_loss_reason)reason);
     if (facts->losses->records > facts->losses->kept_count)
         add(all, "events are missing in %llu more places",
             (unsigned long long)(facts->losses->records - facts->losses->kept_count));

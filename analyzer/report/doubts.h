@@ -12,14 +12,14 @@
 #define DOUBT_SIZE 240
 
 /** Reasons, as text; none means certain. */
-typedef struct doubts {
+struct doubts {
     char reasons[DOUBTS_MAX][DOUBT_SIZE];
     size_t count;
-} doubts;
+};
 
 /** What doubts come from. */
-typedef struct doubt_facts {
-    const ttd_trace *trace;
+struct doubt_facts {
+    const struct ttd_trace *trace;
     bool is_closed;
     bool is_truncated;
     bool is_given_up;
@@ -27,18 +27,18 @@ typedef struct doubt_facts {
     bool is_intact;
     /** The findings depend on wall times. */
     bool uses_times;
-    const heap_losses *losses;
-    const heap_counts *counts;
+    const struct heap_losses *losses;
+    const struct heap_counts *counts;
     /** What was asked for; ttd_position_max() for the end. */
-    ttd_position at;
+    struct ttd_position at;
     /** Whether that is the trace's end or beyond, and the last position that something is known of.
      */
     bool reached_end;
-    ttd_position last;
+    struct ttd_position last;
     /** A position was asked for as a part of so many events, all that are readable; 0 if not. */
     uint64_t part_of;
-} doubt_facts;
+};
 
-void doubts_find(doubts *all, const doubt_facts *facts);
+void doubts_find(struct doubts *all, const struct doubt_facts *facts);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/formats.h"
 
-static size_t shown(const report_errors *data)
+static size_t shown(const struct report_errors *data)
 {
     return data->errors->count < data->limit ? data->errors->count : data->limit;
 }
 
 /* What the call did, after its kind. */
-static void text_call(report *to, const heap_finding *finding)
+static void text_call(struct report *to, const struct heap_finding *finding)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     out_text(output, ttd_api_name(finding->place.api));
     out_char(output, '(');
     if (finding->address)
@@ -28,7 +28,7 @@ static void text_call(report *to, const heap_finding *finding)
     out_char(output, '\n');
 }
 
-static void text_block(out *output, const heap_finding *finding)
+static void text_block(struct out *output, const struct heap_finding *finding)
 {
     out_text(output, "  the block at ");
     out_hex(output, finding->block_address);
@@ -46,7 +46,7 @@ static void text_block(out *output, const heap_finding *finding)
     out_char(output, '\n');
 }
 
-static const char *conflict_text(const heap_finding *finding)
+static const char *conflict_text(const struct heap_finding *finding)
 {
     switch (finding->kind) {
     case HEAP_ERROR_USE_OF_DESTROYED_HEAP:
@@ -58,9 +58,9 @@ static const char *conflict_text(const heap_finding *finding)
     }
 }
 
-static void text_finding(report *to, const heap_finding *finding)
+static void text_finding(struct report *to, const struct heap_finding *finding)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     out_char(output, '\n');
     out_bold(output);
     out_text(output, heap_error_name(finding->kind));
@@ -87,9 +87,9 @@ static void text_finding(report *to, const heap_finding *finding)
     }
 }
 
-static void text_notes(report *to, const heap_errors *errors)
+static void text_notes(struct report *to, const struct heap_errors *errors)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     if (errors->early_releases) {
         report_count(output, errors->early_releases, "release");
         out_text(output, " of blocks from before the recording, no errors as far as is known\n");
@@ -108,10 +108,10 @@ static void text_notes(report *to, const heap_errors *errors)
     }
 }
 
-void text_errors(report *to, const report_errors *data)
+void text_errors(struct report *to, const struct report_errors *data)
 {
-    const heap_errors *errors = data->errors;
-    out *output = to->output;
+    const struct heap_errors *errors = data->errors;
+    struct out *output = to->output;
     out_bold(output);
     if (errors->count) {
         report_count(output, errors->count, "finding");
@@ -134,7 +134,7 @@ void text_errors(report *to, const report_errors *data)
     }
 }
 
-static void json_block(json *writer, const heap_finding *finding)
+static void json_block(struct json *writer, const struct heap_finding *finding)
 {
     if (!finding->block_address) {
         json_null(writer, "block");
@@ -149,7 +149,7 @@ static void json_block(json *writer, const heap_finding *finding)
     json_end_object(writer);
 }
 
-static void json_finding(report *to, json *writer, const heap_finding *finding)
+static void json_finding(struct report *to, struct json *writer, const struct heap_finding *finding)
 {
     json_begin_object(writer, NULL);
     json_text(writer, "kind", heap_error_name(finding->kind));
@@ -162,7 +162,7 @@ static void json_finding(report *to, json *writer, const heap_finding *finding)
     else
         json_null(writer, "address");
     json_unsigned(writer, "size", finding->size);
-    json_text(writer, "action", ttd_action_name((ttd_action)finding->place.action));
+    json_text(writer, "action", ttd_action_name((enum ttd_action)finding->place.action));
     json_text(writer, "api", ttd_api_name(finding->place.api));
     json_unsigned(writer, "heap_id", finding->heap);
     json_unsigned(writer, "thread", finding->place.thread);
@@ -177,10 +177,10 @@ static void json_finding(report *to, json *writer, const heap_finding *finding)
     json_end_object(writer);
 }
 
-void json_errors(report *to, const report_errors *data)
+void json_errors(struct report *to, const struct report_errors *data)
 {
-    const heap_errors *errors = data->errors;
-    json writer;
+    const struct heap_errors *errors = data->errors;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     report_doubts_json(to, &writer);
@@ -198,7 +198,7 @@ void json_errors(report *to, const report_errors *data)
     json_end_object(&writer);
 }
 
-static void csv_place(report *to, csv *writer, const heap_place *place)
+static void csv_place(struct report *to, struct csv *writer, const struct heap_place *place)
 {
     csv_position(writer, place->position);
     if (heap_place_is_known(place))
@@ -207,21 +207,21 @@ static void csv_place(report *to, csv *writer, const heap_place *place)
         csv_empty(writer);
 }
 
-void csv_errors(report *to, const report_errors *data)
+void csv_errors(struct report *to, const struct report_errors *data)
 {
-    csv writer;
+    struct csv writer;
     csv_init(&writer, to->output);
     csv_header(&writer, "kind,certain,count,address,size,action,api,thread,position,stack,"
                         "allocated_position,allocated_stack,released_position,released_stack,"
                         "conflict_position,conflict_stack,signal");
     for (size_t i = 0; i < shown(data); i++) {
-        const heap_finding *finding = &data->errors->findings[i];
+        const struct heap_finding *finding = &data->errors->findings[i];
         csv_text(&writer, heap_error_name(finding->kind));
         csv_bool(&writer, finding->is_certain);
         csv_unsigned(&writer, finding->count);
         csv_hex(&writer, finding->address);
         csv_unsigned(&writer, finding->size);
-        csv_text(&writer, ttd_action_name((ttd_action)finding->place.action));
+        csv_text(&writer, ttd_action_name((enum ttd_action)finding->place.action));
         csv_text(&writer, ttd_api_name(finding->place.api));
         csv_unsigned(&writer, finding->place.thread);
         csv_place(to, &writer, &finding->place);

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-ttd_string escape_string(const char *text)
+struct ttd_string escape_string(const char *text)
 {
-    return (ttd_string){text, strlen(text)};
+    return (struct ttd_string){text, strlen(text)};
 }
 
 /*
@@ -61,7 +61,7 @@ static bool is_hidden(uint32_t character)
 
 /* Writes, from `begin` on, what stands for itself everywhere, as nearly all characters do. Returns
  * where that ends. */
-static size_t write_plain(out *output, ttd_string text, size_t begin)
+static size_t write_plain(struct out *output, struct ttd_string text, size_t begin)
 {
     const unsigned char *data = (const unsigned char *)text.data;
     size_t end = begin;
@@ -73,17 +73,18 @@ static size_t write_plain(out *output, ttd_string text, size_t begin)
     return end;
 }
 
-static void write_bytes(out *output, const unsigned char *data, size_t size)
+static void write_bytes(struct out *output, const unsigned char *data, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         out_format(output, "\\x%02x", data[i]);
 }
 
 /* The kind of output, which decides which characters are escaped. */
-typedef enum meaning { PLAIN, LIST, CELL } meaning;
+enum meaning { PLAIN, LIST, CELL };
 
 /* Writes one character that is none of the plain ones, and returns its length. */
-static size_t write_one(out *output, const unsigned char *data, size_t size, meaning kind)
+static size_t write_one(struct out *output, const unsigned char *data, size_t size,
+                        enum meaning kind)
 {
     uint32_t character = 0;
     size_t length = decode(data, size, &character);
@@ -101,20 +102,20 @@ static size_t write_one(out *output, const unsigned char *data, size_t size, mea
 }
 
 /* The one routine for all but JSON. */
-static void write_text(out *output, ttd_string text, size_t begin, meaning kind)
+static void write_text(struct out *output, struct ttd_string text, size_t begin, enum meaning kind)
 {
     const unsigned char *data = (const unsigned char *)text.data;
     for (size_t i = begin; (i = write_plain(output, text, i)) < text.size;)
         i += write_one(output, data + i, text.size - i, kind);
 }
 
-void escape_text(out *output, ttd_string text)
+void escape_text(struct out *output, struct ttd_string text)
 {
     if (!output->error)
         write_text(output, text, 0, PLAIN);
 }
 
-void escape_folded(out *output, ttd_string text)
+void escape_folded(struct out *output, struct ttd_string text)
 {
     if (!output->error)
         write_text(output, text, 0, LIST);
@@ -123,7 +124,7 @@ void escape_folded(out *output, ttd_string text)
 /* How many bytes at the beginning of a cell make it a formula: '=', '+', '-', '@', or the wide
  * forms that some spreadsheets take for these; or a quote, which may hide one of them where ';'
  * separates cells. */
-static size_t formula_size(ttd_string text)
+static size_t formula_size(struct ttd_string text)
 {
     uint32_t character = 0;
     size_t length = text.size ? decode((const unsigned char *)text.data, text.size, &character) : 0;
@@ -140,7 +141,7 @@ static size_t formula_size(ttd_string text)
     }
 }
 
-void escape_csv(out *output, ttd_string text)
+void escape_csv(struct out *output, struct ttd_string text)
 {
     size_t formula = formula_size(text);
     write_bytes(output, (const unsigned char *)text.data, formula);
@@ -148,7 +149,7 @@ void escape_csv(out *output, ttd_string text)
 }
 
 /* Writes a character as one `\u` escape, or as two beyond U+FFFF. */
-static void write_unit(out *output, uint32_t character)
+static void write_unit(struct out *output, uint32_t character)
 {
     if (character > 0xFFFF) {
         out_format(output, "\\u%04x", 0xD7C0 + (character >> 10));
@@ -157,7 +158,7 @@ static void write_unit(out *output, uint32_t character)
     out_format(output, "\\u%04x", character);
 }
 
-void escape_json(out *output, ttd_string text)
+void escape_json(struct out *output, struct ttd_string text)
 {
     const unsigned char *data = (const unsigned char *)text.data;
     if (output->error)

@@ -13,22 +13,22 @@
  * change the direction of text or have no width. Each byte of what is not is written as \xNN, and a
  * backslash as two, so that every text is written in a way of its own.
  */
-void escape_text(out *output, ttd_string text);
+void escape_text(struct out *output, struct ttd_string text);
 
 /** As escape_text(), and ';', which separates the frames of a folded stack, as \x3b. */
-void escape_folded(out *output, ttd_string text);
+void escape_folded(struct out *output, struct ttd_string text);
 
 /**
  * The inside of a quoted field of CSV, or of an element of a list there: as escape_folded(), quotes
  * doubled. What begins a formula in spreadsheets is escaped at the beginning.
  */
-void escape_csv(out *output, ttd_string text);
+void escape_csv(struct out *output, struct ttd_string text);
 
 /** The inside of a JSON string, exact: what escape_text() would escape is a \u escape. Bytes that
  * are no UTF-8 become U+FFFD. */
-void escape_json(out *output, ttd_string text);
+void escape_json(struct out *output, struct ttd_string text);
 
 /** A string for those above. */
-ttd_string escape_string(const char *text);
+struct ttd_string escape_string(const char *text);
 
 #endif

@@ -25,43 +25,43 @@ enum {
 };
 
 /* Which properties an action has. */
-static bool has_address(const ttd_event *event)
+static bool has_address(const struct ttd_event *event)
 {
     return event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
 }
 
-static bool has_base(const ttd_event *event)
+static bool has_base(const struct ttd_event *event)
 {
     return event->action == TTD_ACTION_FREE || event->action == TTD_ACTION_REALLOC;
 }
 
-static bool has_previous(const ttd_event *event)
+static bool has_previous(const struct ttd_event *event)
 {
     return event->action == TTD_ACTION_REALLOC;
 }
 
-static bool has_size(const ttd_event *event)
+static bool has_size(const struct ttd_event *event)
 {
     return has_address(event) || (event->action == TTD_ACTION_FREE && event->size);
 }
 
-static bool has_limits(const ttd_event *event)
+static bool has_limits(const struct ttd_event *event)
 {
     return event->action == TTD_ACTION_CREATE;
 }
 
-static bool has_read_only(const ttd_event *event)
+static bool has_read_only(const struct ttd_event *event)
 {
     return event->action == TTD_ACTION_PROTECT;
 }
 
-static uint64_t handle_of(const report *to, const ttd_event *event)
+static uint64_t handle_of(const struct report *to, const struct ttd_event *event)
 {
-    const definition_heap *heap = definitions_heap(to->names, event->heap);
+    const struct definition_heap *heap = definitions_heap(to->names, event->heap);
     return heap ? heap->handle : 0;
 }
 
-void text_events_begin(report *to, const report_events *options)
+void text_events_begin(struct report *to, const struct report_events *options)
 {
     static const struct {
         int column;
@@ -95,7 +95,7 @@ void text_events_begin(report *to, const report_events *options)
     out_char(to->output, '\n');
 }
 
-static void cell(out *output, size_t column, bool has, uint64_t value)
+static void cell(struct out *output, size_t column, bool has, uint64_t value)
 {
     if (!has)
         return;
@@ -103,7 +103,7 @@ static void cell(out *output, size_t column, bool has, uint64_t value)
     out_hex(output, value);
 }
 
-static void text_parameters(out *output, const ttd_event *event)
+static void text_parameters(struct out *output, const struct ttd_event *event)
 {
     uint64_t parameters[TTD_PARAMETERS_MAX];
     size_t count = ttd_event_parameters(event, parameters);
@@ -119,15 +119,15 @@ static void text_parameters(out *output, const ttd_event *event)
     out_char(output, '}');
 }
 
-void text_event(report *to, const report_event *data)
+void text_event(struct report *to, const struct report_event *data)
 {
-    const ttd_event *event = data->event;
-    out *output = to->output;
+    const struct ttd_event *event = data->event;
+    struct out *output = to->output;
     out_char(output, '[');
     out_hex(output, event->number);
     out_char(output, ']');
     out_tab(output, COLUMN_ACTION);
-    out_text(output, ttd_action_name((ttd_action)event->action));
+    out_text(output, ttd_action_name((enum ttd_action)event->action));
     out_tab(output, COLUMN_API);
     out_text(output, ttd_api_name(event->api));
     cell(output, COLUMN_HEAP, true, handle_of(to, event));
@@ -158,13 +158,13 @@ void text_event(report *to, const report_event *data)
         report_stack_text(to, event->stack);
 }
 
-void json_events_begin(report *to, const report_events *options)
+void json_events_begin(struct report *to, const struct report_events *options)
 {
     (void)to;
     (void)options;
 }
 
-static void json_parameters(json *writer, const ttd_event *event)
+static void json_parameters(struct json *writer, const struct ttd_event *event)
 {
     uint64_t parameters[TTD_PARAMETERS_MAX];
     size_t count = ttd_event_parameters(event, parameters);
@@ -178,11 +178,11 @@ static void json_parameters(json *writer, const ttd_event *event)
     json_end_array(writer);
 }
 
-static void json_properties(report *to, json *writer, const report_event *data)
+static void json_properties(struct report *to, struct json *writer, const struct report_event *data)
 {
-    const ttd_event *event = data->event;
+    const struct ttd_event *event = data->event;
     json_unsigned(writer, "number", event->number);
-    json_text(writer, "action", ttd_action_name((ttd_action)event->action));
+    json_text(writer, "action", ttd_action_name((enum ttd_action)event->action));
     json_text(writer, "api", ttd_api_name(event->api));
     json_hex(writer, "heap", handle_of(to, event));
     json_unsigned(writer, "heap_id", event->heap);
@@ -209,14 +209,14 @@ static void json_properties(report *to, json *writer, const report_event *data)
     json_unsigned(writer, "stack", event->stack);
 }
 
-void text_events_end(report *to)
+void text_events_end(struct report *to)
 {
     report_doubts_text(to);
 }
 
-void json_event(report *to, const report_event *data)
+void json_event(struct report *to, const struct report_event *data)
 {
-    json writer;
+    struct json writer;
     json_init(&writer, to->output, false);
     json_begin_object(&writer, NULL);
     json_properties(to, &writer, data);
@@ -229,19 +229,19 @@ void json_event(report *to, const report_event *data)
     out_char(to->output, '\n');
 }
 
-void csv_events_begin(report *to, const report_events *options)
+void csv_events_begin(struct report *to, const struct report_events *options)
 {
     out_text(to->output,
              "number,action,api,heap,heap_id,address,previous_address,base_address,size,"
              "flags,result,reserve_size,commit_size,make_read_only,time_start,time_end,"
              "wall_time_ns,thread,stack");
     out_text(to->output, options->shows_parameters ? ",parameters" : "");
-    csv writer;
+    struct csv writer;
     report_csv_begin(to, &writer);
     csv_header(&writer, options->shows_stacks ? ",frames" : "");
 }
 
-static void csv_hex_if(csv *writer, bool has, uint64_t value)
+static void csv_hex_if(struct csv *writer, bool has, uint64_t value)
 {
     if (has)
         csv_hex(writer, value);
@@ -249,7 +249,7 @@ static void csv_hex_if(csv *writer, bool has, uint64_t value)
         csv_empty(writer);
 }
 
-static void csv_number_if(csv *writer, bool has, uint64_t value)
+static void csv_number_if(struct csv *writer, bool has, uint64_t value)
 {
     if (has)
         csv_unsigned(writer, value);
@@ -257,7 +257,7 @@ static void csv_number_if(csv *writer, bool has, uint64_t value)
         csv_empty(writer);
 }
 
-static void csv_parameters(csv *writer, const ttd_event *event)
+static void csv_parameters(struct csv *writer, const struct ttd_event *event)
 {
     uint64_t parameters[TTD_PARAMETERS_MAX];
     size_t count = ttd_event_parameters(event, parameters);
@@ -269,14 +269,14 @@ static void csv_parameters(csv *writer, const ttd_event *event)
     }
 }
 
-void csv_event(report *to, const report_event *data)
+void csv_event(struct report *to, const struct report_event *data)
 {
-    const ttd_event *event = data->event;
-    csv writer;
+    const struct ttd_event *event = data->event;
+    struct csv writer;
     report_csv_begin(to, &writer);
     writer.is_certain = data->is_certain;
     csv_unsigned(&writer, event->number);
-    csv_text(&writer, ttd_action_name((ttd_action)event->action));
+    csv_text(&writer, ttd_action_name((enum ttd_action)event->action));
     csv_text(&writer, ttd_api_name(event->api));
     csv_hex(&writer, handle_of(to, event));
     csv_unsigned(&writer, event->heap);

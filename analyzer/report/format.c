@@ -5,7 +5,7 @@
 
 #include "report/formats.h"
 
-static const report_format formats[] = {
+static const struct report_format formats[] = {
     {
         .name = "text",
         .has_reasons = true,
@@ -95,7 +95,7 @@ static const report_format formats[] = {
     },
 };
 
-const report_format *report_format_find(const char *name)
+const struct report_format *report_format_find(const char *name)
 {
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         if (strcmp(formats[i].name, name) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/formats.h"
 
-static void text_sums(out *output, const heap_region *region)
+static void text_sums(struct out *output, const struct heap_region *region)
 {
     report_count(output, region->used, "byte");
     out_text(output, " in ");
@@ -17,10 +17,10 @@ static void text_sums(out *output, const heap_region *region)
     out_char(output, '\n');
 }
 
-void text_fragmentation(report *to, const report_fragmentation *data)
+void text_fragmentation(struct report *to, const struct report_fragmentation *data)
 {
-    const heap_regions *regions = data->regions;
-    out *output = to->output;
+    const struct heap_regions *regions = data->regions;
+    struct out *output = to->output;
     out_bold(output);
     report_count(output, regions->count, "region");
     out_text(output, " at ");
@@ -46,7 +46,7 @@ void text_fragmentation(report *to, const report_fragmentation *data)
     }
 }
 
-static void json_sums(json *writer, const heap_region *region)
+static void json_sums(struct json *writer, const struct heap_region *region)
 {
     json_unsigned(writer, "blocks", region->blocks);
     json_unsigned(writer, "used_bytes", region->used);
@@ -55,10 +55,10 @@ static void json_sums(json *writer, const heap_region *region)
     json_unsigned(writer, "largest_gap", region->largest_gap);
 }
 
-void json_fragmentation(report *to, const report_fragmentation *data)
+void json_fragmentation(struct report *to, const struct report_fragmentation *data)
 {
-    const heap_regions *regions = data->regions;
-    json writer;
+    const struct heap_regions *regions = data->regions;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     json_position(&writer, "position", data->outcome->position);
@@ -77,13 +77,13 @@ void json_fragmentation(report *to, const report_fragmentation *data)
     json_end_object(&writer);
 }
 
-void csv_fragmentation(report *to, const report_fragmentation *data)
+void csv_fragmentation(struct report *to, const struct report_fragmentation *data)
 {
-    csv writer;
+    struct csv writer;
     report_csv_begin(to, &writer);
     csv_header(&writer, "begin,last,blocks,used_bytes,gaps,gap_bytes,largest_gap");
     for (size_t i = 0; i < data->regions->count && i < data->limit; i++) {
-        const heap_region *region = &data->regions->items[i];
+        const struct heap_region *region = &data->regions->items[i];
         csv_hex(&writer, region->begin);
         csv_hex(&writer, region->last);
         csv_unsigned(&writer, region->blocks);

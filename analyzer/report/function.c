@@ -9,14 +9,14 @@
 /* Longer template arguments are left out. */
 #define ARGUMENTS_MAX 24
 
-static bool stands_at(ttd_string name, size_t at, const char *word)
+static bool stands_at(struct ttd_string name, size_t at, const char *word)
 {
     size_t size = strlen(word);
     return name.size - at >= size && memcmp(name.data + at, word, size) == 0;
 }
 
 /* How many bytes an operator takes that begins here and has '<' in its name; 0 if none does. */
-static size_t operator_size(ttd_string name, size_t at)
+static size_t operator_size(struct ttd_string name, size_t at)
 {
     static const char *const names[] = {"operator<=>", "operator<<=", "operator<<",
                                         "operator<=", "operator<"};
@@ -28,7 +28,7 @@ static size_t operator_size(ttd_string name, size_t at)
 }
 
 /* The size of what the bracket at a place begins; 0 if nothing closes it. */
-static size_t arguments_size(ttd_string name, size_t at)
+static size_t arguments_size(struct ttd_string name, size_t at)
 {
     size_t depth = 0;
     for (size_t i = at; i < name.size; i++) {
@@ -42,7 +42,7 @@ static size_t arguments_size(ttd_string name, size_t at)
     return 0;
 }
 
-static size_t shorten(ttd_string name, char *text)
+static size_t shorten(struct ttd_string name, char *text)
 {
     static const char string[] =
         "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
@@ -71,11 +71,11 @@ static size_t shorten(ttd_string name, char *text)
     return size;
 }
 
-void report_function_text(report *to, ttd_string name)
+void report_function_text(struct report *to, struct ttd_string name)
 {
     char *text = NULL;
     if (!to->shows_all && name.size > ARGUMENTS_MAX && memchr(name.data, '<', name.size))
         text = malloc(name.size);
-    escape_text(to->output, text ? (ttd_string){text, shorten(name, text)} : name);
+    escape_text(to->output, text ? (struct ttd_string){text, shorten(name, text)} : name);
     free(text);
 }

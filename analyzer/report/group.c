@@ -6,15 +6,15 @@
 /* Bytes of a command in text: a line is to fit a terminal. */
 #define COMMAND_SHOWN 60
 
-static report_info info_of(const report_member *member)
+static struct report_info info_of(const struct report_member *member)
 {
-    return (report_info){
+    return (struct report_info){
         .trace = &member->trace, .is_closed = member->is_closed, .end = &member->end};
 }
 
-static void text_command(out *output, ttd_string command, bool is_whole)
+static void text_command(struct out *output, struct ttd_string command, bool is_whole)
 {
-    ttd_string shown = command;
+    struct ttd_string shown = command;
     if (!is_whole && shown.size > COMMAND_SHOWN) {
         shown.size = COMMAND_SHOWN;
         while (shown.size && ((unsigned char)shown.data[shown.size] & 0xc0) == 0x80)
@@ -25,10 +25,10 @@ static void text_command(out *output, ttd_string command, bool is_whole)
         out_text(output, " …");
 }
 
-static void text_member(report *to, const report_member *member)
+static void text_member(struct report *to, const struct report_member *member)
 {
-    out *output = to->output;
-    report_info data = info_of(member);
+    struct out *output = to->output;
+    struct report_info data = info_of(member);
     out_unsigned(output, member->trace.process_id);
     out_tab(output, 10);
     out_unsigned(output, member->trace.parent_process_id);
@@ -56,16 +56,16 @@ static void text_member(report *to, const report_member *member)
     out_char(output, '\n');
 }
 
-void text_recording(report *to, const report_group *data)
+void text_recording(struct report *to, const struct report_group *data)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     uint64_t events = 0, lost = 0;
     size_t open = 0;
     out_bold(output);
     out_text(output, "Process   Parent    Events        Lost      End           Trace, command\n");
     out_plain(output);
     for (size_t i = 0; i < data->count; i++) {
-        const report_member *member = &data->members[i];
+        const struct report_member *member = &data->members[i];
         text_member(to, member);
         events += member->events;
         lost += member->is_closed ? member->end.lost_events : 0;
@@ -86,11 +86,11 @@ void text_recording(report *to, const report_group *data)
     out_char(output, '\n');
 }
 
-static void json_member(json *writer, const report_member *member)
+static void json_member(struct json *writer, const struct report_member *member)
 {
     char text[INFO_TIME_SIZE];
-    report_info data = info_of(member);
-    const ttd_trace *trace = &member->trace;
+    struct report_info data = info_of(member);
+    const struct ttd_trace *trace = &member->trace;
     info_start_time(&data, text);
     json_begin_object(writer, NULL);
     json_text(writer, "path", member->path);
@@ -112,9 +112,9 @@ static void json_member(json *writer, const report_member *member)
     json_end_object(writer);
 }
 
-void json_recording(report *to, const report_group *data)
+void json_recording(struct report *to, const struct report_group *data)
 {
-    json writer;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     json_bytes(&writer, "group", data->id->bytes, sizeof data->id->bytes);
@@ -125,15 +125,15 @@ void json_recording(report *to, const report_group *data)
     json_end_object(&writer);
 }
 
-void csv_recording(report *to, const report_group *data)
+void csv_recording(struct report *to, const struct report_group *data)
 {
-    csv writer;
+    struct csv writer;
     csv_init(&writer, to->output);
     csv_header(&writer, "path,trace_id,parent_trace_id,process_id,parent_process_id,command,events,"
                         "lost_events,file_bytes,closed,end_reason,end_code");
     for (size_t i = 0; i < data->count; i++) {
-        const report_member *member = &data->members[i];
-        report_info info = info_of(member);
+        const struct report_member *member = &data->members[i];
+        struct report_info info = info_of(member);
         csv_text(&writer, member->path);
         csv_hex(&writer, member->trace.trace_id);
         if (member->trace.parent_trace_id)

@@ -2,9 +2,9 @@
 /* Groups of blocks, as several commands show them. */
 #include "report/format.h"
 
-static void text_positions(report *to, const heap_group *group)
+static void text_positions(struct report *to, const struct heap_group *group)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     out_text(output, group->blocks == 1 ? ", allocated at " : ", allocated from ");
     report_position_text(to, group->first);
     if (group->blocks == 1)
@@ -13,12 +13,13 @@ static void text_positions(report *to, const heap_group *group)
     report_position_text(to, group->last);
 }
 
-void report_groups_text(report *to, const heap_groups *groups, size_t limit, bool shows_positions)
+void report_groups_text(struct report *to, const struct heap_groups *groups, size_t limit,
+                        bool shows_positions)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     size_t count = groups->count < limit ? groups->count : limit;
     for (size_t i = 0; i < count; i++) {
-        const heap_group *group = &groups->items[i];
+        const struct heap_group *group = &groups->items[i];
         out_char(output, '\n');
         out_bold(output);
         report_count(output, group->bytes, "byte");
@@ -33,12 +34,12 @@ void report_groups_text(report *to, const heap_groups *groups, size_t limit, boo
     report_site_more(to, groups->count - count);
 }
 
-void report_groups_json(report *to, json *writer, const char *key, const heap_groups *groups,
-                        size_t limit)
+void report_groups_json(struct report *to, struct json *writer, const char *key,
+                        const struct heap_groups *groups, size_t limit)
 {
     json_begin_array(writer, key);
     for (size_t i = 0; i < groups->count && i < limit; i++) {
-        const heap_group *group = &groups->items[i];
+        const struct heap_group *group = &groups->items[i];
         json_begin_object(writer, NULL);
         json_unsigned(writer, "blocks", group->blocks);
         json_unsigned(writer, "bytes", group->bytes);
@@ -50,7 +51,7 @@ void report_groups_json(report *to, json *writer, const char *key, const heap_gr
     json_end_array(writer);
 }
 
-void report_group_csv(report *to, csv *writer, const heap_group *group)
+void report_group_csv(struct report *to, struct csv *writer, const struct heap_group *group)
 {
     csv_unsigned(writer, group->blocks);
     csv_unsigned(writer, group->bytes);
@@ -59,8 +60,8 @@ void report_group_csv(report *to, csv *writer, const heap_group *group)
     report_site_csv(to, writer, group->key);
 }
 
-void report_kind_csv(report *to, csv *writer, const char *kind, const heap_groups *groups,
-                     size_t limit)
+void report_kind_csv(struct report *to, struct csv *writer, const char *kind,
+                     const struct heap_groups *groups, size_t limit)
 {
     for (size_t i = 0; i < groups->count && i < limit; i++) {
         if (kind)
@@ -70,9 +71,9 @@ void report_kind_csv(report *to, csv *writer, const char *kind, const heap_group
     }
 }
 
-void report_groups_csv(report *to, const heap_groups *groups, size_t limit)
+void report_groups_csv(struct report *to, const struct heap_groups *groups, size_t limit)
 {
-    csv writer;
+    struct csv writer;
     bool has_kinds = to->runtime.is_shown;
     report_csv_begin(to, &writer);
     report_site_header(to, &writer,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/formats.h"
 
-void report_owner_text(report *to, const heap_owner *owner)
+void report_owner_text(struct report *to, const struct heap_owner *owner)
 {
-    out *output = to->output;
-    heap_place allocated = heap_place_of_block(&owner->block);
+    struct out *output = to->output;
+    struct heap_place allocated = heap_place_of_block(&owner->block);
     out_hex(output, owner->block.address);
     out_text(output, ", ");
     report_count(output, owner->block.size, "byte");
@@ -22,9 +22,9 @@ void report_owner_text(report *to, const heap_owner *owner)
         out_text(output, "  never released\n");
 }
 
-void text_history(report *to, const heap_history *data)
+void text_history(struct report *to, const struct heap_history *data)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     out_bold(output);
     report_count(output, data->total, "block");
     out_text(output, " covered ");
@@ -50,13 +50,14 @@ void text_history(report *to, const heap_history *data)
     }
 }
 
-void report_owner_json(report *to, json *writer, const char *key, const heap_owner *owner)
+void report_owner_json(struct report *to, struct json *writer, const char *key,
+                       const struct heap_owner *owner)
 {
     if (!owner) {
         json_null(writer, key);
         return;
     }
-    heap_place allocated = heap_place_of_block(&owner->block);
+    struct heap_place allocated = heap_place_of_block(&owner->block);
     json_begin_object(writer, key);
     json_hex(writer, "address", owner->block.address);
     json_unsigned(writer, "size", owner->block.size);
@@ -73,9 +74,9 @@ void report_owner_json(report *to, json *writer, const char *key, const heap_own
     json_end_object(writer);
 }
 
-void json_history(report *to, const heap_history *data)
+void json_history(struct report *to, const struct heap_history *data)
 {
-    json writer;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     json_hex(&writer, "address", data->first);
@@ -89,14 +90,14 @@ void json_history(report *to, const heap_history *data)
     json_end_object(&writer);
 }
 
-void csv_history(report *to, const heap_history *data)
+void csv_history(struct report *to, const struct heap_history *data)
 {
-    csv writer;
+    struct csv writer;
     report_csv_begin(to, &writer);
     csv_header(&writer, "address,size,allocated,thread,stack,released,released_by,released_thread,"
                         "released_stack");
     for (size_t i = 0; i < data->count; i++) {
-        const heap_owner *owner = &data->owners[i];
+        const struct heap_owner *owner = &data->owners[i];
         csv_hex(&writer, owner->block.address);
         csv_unsigned(&writer, owner->block.size);
         csv_position(&writer, owner->block.allocated);
@@ -104,7 +105,7 @@ void csv_history(report *to, const heap_history *data)
         report_stack_csv(to, &writer, owner->block.stack);
         csv_position(&writer, owner->released.position);
         if (heap_place_is_known(&owner->released)) {
-            csv_text(&writer, ttd_action_name((ttd_action)owner->released.action));
+            csv_text(&writer, ttd_action_name((enum ttd_action)owner->released.action));
             csv_unsigned(&writer, owner->released.thread);
             report_stack_csv(to, &writer, owner->released.stack);
         } else {

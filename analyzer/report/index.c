@@ -2,7 +2,7 @@
 #include "report/escape.h"
 #include "report/formats.h"
 
-void text_index(report *to, const report_index *data)
+void text_index(struct report *to, const struct report_index *data)
 {
     escape_text(to->output, escape_string(data->file));
     out_text(to->output, ": ");
@@ -19,9 +19,9 @@ void text_index(report *to, const report_index *data)
     out_char(to->output, '\n');
 }
 
-void json_index(report *to, const report_index *data)
+void json_index(struct report *to, const struct report_index *data)
 {
-    json writer;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     json_text(&writer, "index", data->file);
@@ -32,9 +32,9 @@ void json_index(report *to, const report_index *data)
     json_end_object(&writer);
 }
 
-void csv_index(report *to, const report_index *data)
+void csv_index(struct report *to, const struct report_index *data)
 {
-    csv writer;
+    struct csv writer;
     csv_init(&writer, to->output);
     csv_header(&writer, "index,keyframes,summaries,events,index_bytes");
     csv_text(&writer, data->file);

@@ -6,14 +6,14 @@
 
 #include "report/escape.h"
 
-const char *info_end_reason(const report_info *data)
+const char *info_end_reason(const struct report_info *data)
 {
     static const char *const names[] = {"unknown", "exited", "killed", "detached", "not recorded"};
     size_t reason = (size_t)data->end->reason;
     return reason < sizeof names / sizeof names[0] ? names[reason] : names[0];
 }
 
-bool info_has_end_code(const report_info *data)
+bool info_has_end_code(const struct report_info *data)
 {
     return data->is_closed &&
            (data->end->reason == TTD_END_EXITED || data->end->reason == TTD_END_SIGNALED);
@@ -25,7 +25,7 @@ const char *info_architecture(uint32_t architecture)
     return architecture < sizeof names / sizeof names[0] ? names[architecture] : names[0];
 }
 
-void info_start_time(const report_info *data, char text[INFO_TIME_SIZE])
+void info_start_time(const struct report_info *data, char text[INFO_TIME_SIZE])
 {
     time_t seconds = (time_t)(data->trace->start_time / 1000000000);
     struct tm parts;
@@ -34,13 +34,13 @@ void info_start_time(const report_info *data, char text[INFO_TIME_SIZE])
         text[0] = '\0';
 }
 
-double info_bytes_per_event(const survey *all)
+double info_bytes_per_event(const struct survey *all)
 {
     double stored = (double)all->kinds[TTD_KIND_EVENTS].stored_bytes;
     return all->events ? stored / (double)all->events : 0;
 }
 
-static void label(report *to, const char *name)
+static void label(struct report *to, const char *name)
 {
     out_bold(to->output);
     out_text(to->output, name);
@@ -48,9 +48,9 @@ static void label(report *to, const char *name)
     out_tab(to->output, 16);
 }
 
-static void text_end(report *to, const report_info *data)
+static void text_end(struct report *to, const struct report_info *data)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     label(to, "End");
     if (!data->is_closed) {
         out_alarm(output);
@@ -78,10 +78,10 @@ static void text_end(report *to, const report_info *data)
     out_format(output, " after %.6g s\n", (double)data->end->wall_time / 1e9);
 }
 
-static void text_origin(report *to, const report_info *data)
+static void text_origin(struct report *to, const struct report_info *data)
 {
-    const ttd_trace *trace = data->trace;
-    out *output = to->output;
+    const struct ttd_trace *trace = data->trace;
+    struct out *output = to->output;
     char text[INFO_TIME_SIZE];
     info_start_time(data, text);
     label(to, "Trace");
@@ -117,10 +117,10 @@ static void text_origin(report *to, const report_info *data)
     }
 }
 
-static void text_counts(report *to, const report_info *data)
+static void text_counts(struct report *to, const struct report_info *data)
 {
-    const survey *all = data->survey;
-    out *output = to->output;
+    const struct survey *all = data->survey;
+    struct out *output = to->output;
     label(to, "Events");
     out_grouped(output, all->events);
     if (all->events) {
@@ -137,7 +137,7 @@ static void text_counts(report *to, const report_info *data)
         if (!all->actions[i])
             continue;
         out_text(output, "  ");
-        out_text(output, ttd_action_name((ttd_action)i));
+        out_text(output, ttd_action_name((enum ttd_action)i));
         out_tab(output, 16);
         out_grouped(output, all->actions[i]);
         out_char(output, '\n');
@@ -156,11 +156,11 @@ static void text_counts(report *to, const report_info *data)
     out_char(output, '\n');
 }
 
-static void text_losses(report *to, const heap_losses *losses)
+static void text_losses(struct report *to, const struct heap_losses *losses)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     for (size_t i = 0; i < losses->kept_count; i++) {
-        const ttd_loss *loss = &losses->kept[i];
+        const struct ttd_loss *loss = &losses->kept[i];
         out_text(output, "  ");
         if (loss->count == TTD_UNKNOWN)
             out_text(output, "unknown");
@@ -176,15 +176,15 @@ static void text_losses(report *to, const heap_losses *losses)
     }
 }
 
-static void text_threads(report *to, const survey *all)
+static void text_threads(struct report *to, const struct survey *all)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     out_bold(output);
     out_text(output, "\nThread  OS id       Events      Alloc      Free       ReAlloc    Name\n");
     out_plain(output);
     for (size_t i = 0; i < all->thread_count; i++) {
-        const survey_thread *thread = &all->threads[i];
-        const definition_thread *known = definitions_thread(to->names, thread->id);
+        const struct survey_thread *thread = &all->threads[i];
+        const struct definition_thread *known = definitions_thread(to->names, thread->id);
         out_unsigned(output, thread->id);
         out_tab(output, 8);
         if (known)
@@ -206,14 +206,14 @@ static void text_threads(report *to, const survey *all)
     }
 }
 
-static void text_chunks(report *to, const survey *all)
+static void text_chunks(struct report *to, const struct survey *all)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     out_bold(output);
     out_text(output, "\nChunks       Number    Items         Stored        Raw           Ratio\n");
     out_plain(output);
     for (unsigned kind = 0; kind <= SURVEY_KINDS; kind++) {
-        const survey_chunks *chunks = kind < SURVEY_KINDS ? &all->kinds[kind] : &all->all;
+        const struct survey_chunks *chunks = kind < SURVEY_KINDS ? &all->kinds[kind] : &all->all;
         if (!chunks->chunks)
             continue;
         out_text(output, kind == SURVEY_KINDS ? "all" : kind ? ttd_kind_name(kind) : "other");
@@ -232,17 +232,17 @@ static void text_chunks(report *to, const survey *all)
     }
 }
 
-static void text_modules(report *to)
+static void text_modules(struct report *to)
 {
-    out *output = to->output;
-    const idtable *modules = &to->names->modules;
+    struct out *output = to->output;
+    const struct idtable *modules = &to->names->modules;
     if (idtable_count(modules)) {
         out_bold(output);
         out_text(output, "\nModules\n");
         out_plain(output);
     }
     for (size_t run = 0; run < modules->run_count; run++) {
-        const definition_module *items = modules->runs[run].records;
+        const struct definition_module *items = modules->runs[run].records;
         for (size_t i = 0; i < modules->runs[run].count; i++) {
             out_hex(output, items[i].begin);
             out_char(output, '-');
@@ -263,7 +263,7 @@ static void text_modules(report *to)
     }
 }
 
-void text_info(report *to, const report_info *data)
+void text_info(struct report *to, const struct report_info *data)
 {
     text_origin(to, data);
     text_end(to, data);

@@ -8,18 +8,18 @@
 #define INFO_TIME_SIZE 32
 
 /** One word for how the process ended, of a trace that was closed. Static. */
-const char *info_end_reason(const report_info *data);
+const char *info_end_reason(const struct report_info *data);
 
 /** Whether the end has a code: an exit status or a signal. */
-bool info_has_end_code(const report_info *data);
+bool info_has_end_code(const struct report_info *data);
 
 /** Static. */
 const char *info_architecture(uint32_t architecture);
 
 /** When the recording began, such as "2024-02-29T12:00:00Z". */
-void info_start_time(const report_info *data, char text[INFO_TIME_SIZE]);
+void info_start_time(const struct report_info *data, char text[INFO_TIME_SIZE]);
 
 /** Stored bytes of events, for each event. */
-double info_bytes_per_event(const survey *all);
+double info_bytes_per_event(const struct survey *all);
 
 #endif

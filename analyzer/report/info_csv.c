@@ -2,10 +2,10 @@
 #include "report/formats.h"
 #include "report/info.h"
 
-void csv_info(report *to, const report_info *data)
+void csv_info(struct report *to, const struct report_info *data)
 {
-    const survey *all = data->survey;
-    csv writer;
+    const struct survey *all = data->survey;
+    struct csv writer;
     report_csv_begin(to, &writer);
     csv_header(&writer, "name,value");
     const struct {

@@ -2,10 +2,10 @@
 #include "report/formats.h"
 #include "report/info.h"
 
-static void summary(json *writer, const report_info *data)
+static void summary(struct json *writer, const struct report_info *data)
 {
-    const survey *all = data->survey;
-    ttd_position none = ttd_position_invalid();
+    const struct survey *all = data->survey;
+    struct ttd_position none = ttd_position_invalid();
     json_unsigned(writer, "file_bytes", data->file_bytes);
     json_unsigned(writer, "chunks", all->all.chunks);
     json_unsigned(writer, "events", all->events);
@@ -37,9 +37,9 @@ static void summary(json *writer, const report_info *data)
         json_null(writer, "end_code");
 }
 
-static void trace_object(json *writer, const report_info *data)
+static void trace_object(struct json *writer, const struct report_info *data)
 {
-    const ttd_trace *trace = data->trace;
+    const struct ttd_trace *trace = data->trace;
     char text[INFO_TIME_SIZE];
     info_start_time(data, text);
     json_begin_object(writer, "trace");
@@ -65,12 +65,12 @@ static void trace_object(json *writer, const report_info *data)
     json_end_object(writer);
 }
 
-static void thread_list(report *to, json *writer, const survey *all)
+static void thread_list(struct report *to, struct json *writer, const struct survey *all)
 {
     json_begin_array(writer, "thread_list");
     for (size_t i = 0; i < all->thread_count; i++) {
-        const survey_thread *thread = &all->threads[i];
-        const definition_thread *known = definitions_thread(to->names, thread->id);
+        const struct survey_thread *thread = &all->threads[i];
+        const struct definition_thread *known = definitions_thread(to->names, thread->id);
         json_begin_object(writer, NULL);
         json_unsigned(writer, "thread", thread->id);
         if (known)
@@ -89,12 +89,12 @@ static void thread_list(report *to, json *writer, const survey *all)
     json_end_array(writer);
 }
 
-static void module_list(report *to, json *writer)
+static void module_list(struct report *to, struct json *writer)
 {
-    const idtable *modules = &to->names->modules;
+    const struct idtable *modules = &to->names->modules;
     json_begin_array(writer, "module_list");
     for (size_t run = 0; run < modules->run_count; run++) {
-        const definition_module *items = modules->runs[run].records;
+        const struct definition_module *items = modules->runs[run].records;
         for (size_t i = 0; i < modules->runs[run].count; i++) {
             json_begin_object(writer, NULL);
             json_unsigned(writer, "module", modules->runs[run].first + i);
@@ -111,11 +111,11 @@ static void module_list(report *to, json *writer)
     json_end_array(writer);
 }
 
-static void chunk_list(json *writer, const survey *all)
+static void chunk_list(struct json *writer, const struct survey *all)
 {
     json_begin_array(writer, "chunk_list");
     for (unsigned kind = 0; kind < SURVEY_KINDS; kind++) {
-        const survey_chunks *chunks = &all->kinds[kind];
+        const struct survey_chunks *chunks = &all->kinds[kind];
         if (!chunks->chunks)
             continue;
         json_begin_object(writer, NULL);
@@ -129,11 +129,11 @@ static void chunk_list(json *writer, const survey *all)
     json_end_array(writer);
 }
 
-static void loss_list(json *writer, const heap_losses *losses)
+static void loss_list(struct json *writer, const struct heap_losses *losses)
 {
     json_begin_array(writer, "loss_list");
     for (size_t i = 0; i < losses->kept_count; i++) {
-        const ttd_loss *loss = &losses->kept[i];
+        const struct ttd_loss *loss = &losses->kept[i];
         json_begin_object(writer, NULL);
         json_text(writer, "reason", heap_loss_text(loss->reason));
         json_unsigned(writer, "thread", loss->thread);
@@ -145,9 +145,9 @@ static void loss_list(json *writer, const heap_losses *losses)
     json_end_array(writer);
 }
 
-void json_info(report *to, const report_info *data)
+void json_info(struct report *to, const struct report_info *data)
 {
-    json writer;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     report_doubts_json(to, &writer);

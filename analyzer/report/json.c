@@ -7,12 +7,12 @@
 
 #define EXACT_MAX (UINT64_C(1) << 53)
 
-void json_init(json *writer, out *output, bool is_indented)
+void json_init(struct json *writer, struct out *output, bool is_indented)
 {
-    *writer = (json){.output = output, .is_indented = is_indented};
+    *writer = (struct json){.output = output, .is_indented = is_indented};
 }
 
-static void new_line(json *writer)
+static void new_line(struct json *writer)
 {
     if (!writer->is_indented)
         return;
@@ -22,7 +22,7 @@ static void new_line(json *writer)
 }
 
 /* What comes before a value: comma, line, key. */
-static void begin_value(json *writer, const char *key)
+static void begin_value(struct json *writer, const char *key)
 {
     if (writer->depth) {
         if (writer->has_member[writer->depth])
@@ -37,7 +37,7 @@ static void begin_value(json *writer, const char *key)
     out_text(writer->output, writer->is_indented ? "\": " : "\":");
 }
 
-static void begin_level(json *writer, const char *key, char bracket)
+static void begin_level(struct json *writer, const char *key, char bracket)
 {
     begin_value(writer, key);
     out_char(writer->output, bracket);
@@ -46,7 +46,7 @@ static void begin_level(json *writer, const char *key, char bracket)
     writer->has_member[writer->depth] = false;
 }
 
-static void end_level(json *writer, char bracket)
+static void end_level(struct json *writer, char bracket)
 {
     bool has_member = writer->has_member[writer->depth];
     writer->depth--;
@@ -57,27 +57,27 @@ static void end_level(json *writer, char bracket)
         out_char(writer->output, '\n');
 }
 
-void json_begin_object(json *writer, const char *key)
+void json_begin_object(struct json *writer, const char *key)
 {
     begin_level(writer, key, '{');
 }
 
-void json_end_object(json *writer)
+void json_end_object(struct json *writer)
 {
     end_level(writer, '}');
 }
 
-void json_begin_array(json *writer, const char *key)
+void json_begin_array(struct json *writer, const char *key)
 {
     begin_level(writer, key, '[');
 }
 
-void json_end_array(json *writer)
+void json_end_array(struct json *writer)
 {
     end_level(writer, ']');
 }
 
-void json_string(json *writer, const char *key, ttd_string text)
+void json_string(struct json *writer, const char *key, struct ttd_string text)
 {
     begin_value(writer, key);
     out_char(writer->output, '"');
@@ -85,7 +85,7 @@ void json_string(json *writer, const char *key, ttd_string text)
     out_char(writer->output, '"');
 }
 
-void json_text(json *writer, const char *key, const char *text)
+void json_text(struct json *writer, const char *key, const char *text)
 {
     if (text)
         json_string(writer, key, escape_string(text));
@@ -93,7 +93,7 @@ void json_text(json *writer, const char *key, const char *text)
         json_null(writer, key);
 }
 
-void json_name(json *writer, const char *key, ttd_string text)
+void json_name(struct json *writer, const char *key, struct ttd_string text)
 {
     if (text.size)
         json_string(writer, key, text);
@@ -101,7 +101,7 @@ void json_name(json *writer, const char *key, ttd_string text)
         json_null(writer, key);
 }
 
-void json_unsigned(json *writer, const char *key, uint64_t value)
+void json_unsigned(struct json *writer, const char *key, uint64_t value)
 {
     begin_value(writer, key);
     if (value >= EXACT_MAX)
@@ -111,7 +111,7 @@ void json_unsigned(json *writer, const char *key, uint64_t value)
         out_char(writer->output, '"');
 }
 
-void json_difference(json *writer, const char *key, uint64_t from, uint64_t to)
+void json_difference(struct json *writer, const char *key, uint64_t from, uint64_t to)
 {
     uint64_t distance = from > to ? from - to : to - from;
     begin_value(writer, key);
@@ -124,7 +124,7 @@ void json_difference(json *writer, const char *key, uint64_t from, uint64_t to)
         out_char(writer->output, '"');
 }
 
-void json_count(json *writer, const char *key, uint64_t value)
+void json_count(struct json *writer, const char *key, uint64_t value)
 {
     if (value == TTD_UNKNOWN)
         json_null(writer, key);
@@ -132,7 +132,7 @@ void json_count(json *writer, const char *key, uint64_t value)
         json_unsigned(writer, key, value);
 }
 
-void json_double(json *writer, const char *key, double value)
+void json_double(struct json *writer, const char *key, double value)
 {
     if (!isfinite(value)) {
         json_null(writer, key);
@@ -142,19 +142,19 @@ void json_double(json *writer, const char *key, double value)
     out_format(writer->output, "%.6g", value);
 }
 
-void json_bool(json *writer, const char *key, bool value)
+void json_bool(struct json *writer, const char *key, bool value)
 {
     begin_value(writer, key);
     out_text(writer->output, value ? "true" : "false");
 }
 
-void json_null(json *writer, const char *key)
+void json_null(struct json *writer, const char *key)
 {
     begin_value(writer, key);
     out_text(writer->output, "null");
 }
 
-void json_hex(json *writer, const char *key, uint64_t value)
+void json_hex(struct json *writer, const char *key, uint64_t value)
 {
     begin_value(writer, key);
     out_char(writer->output, '"');
@@ -162,7 +162,7 @@ void json_hex(json *writer, const char *key, uint64_t value)
     out_char(writer->output, '"');
 }
 
-void json_position(json *writer, const char *key, ttd_position position)
+void json_position(struct json *writer, const char *key, struct ttd_position position)
 {
     if (!ttd_position_is_valid(position)) {
         json_null(writer, key);
@@ -174,7 +174,7 @@ void json_position(json *writer, const char *key, ttd_position position)
     out_char(writer->output, '"');
 }
 
-void json_bytes(json *writer, const char *key, const uint8_t *data, size_t size)
+void json_bytes(struct json *writer, const char *key, const uint8_t *data, size_t size)
 {
     begin_value(writer, key);
     out_char(writer->output, '"');

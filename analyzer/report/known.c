@@ -10,7 +10,7 @@ static const struct {
     const char *amount;
 } units[] = {{"block", "byte"}, {"finding", "call"}};
 
-static void text_sums(out *output, report_unit unit, uint64_t count, uint64_t amount)
+static void text_sums(struct out *output, enum report_unit unit, uint64_t count, uint64_t amount)
 {
     report_count(output, count, units[unit].count);
     out_text(output, ", ");
@@ -18,16 +18,16 @@ static void text_sums(out *output, report_unit unit, uint64_t count, uint64_t am
 }
 
 /* How many growths to show. */
-static size_t shown(const report *to)
+static size_t shown(const struct report *to)
 {
     size_t limit = to->view->options.limit;
     return to->known->growth_count < limit ? to->known->growth_count : limit;
 }
 
-static void text_growths(report *to, report_unit unit)
+static void text_growths(struct report *to, enum report_unit unit)
 {
-    const report_known *known = to->known;
-    out *output = to->output;
+    const struct report_known *known = to->known;
+    struct out *output = to->output;
     if (!known->growth_count)
         return;
     out_bold(output);
@@ -36,7 +36,7 @@ static void text_growths(report *to, report_unit unit)
     out_plain(output);
     out_char(output, '\n');
     for (size_t i = 0; i < shown(to); i++) {
-        const report_growth *growth = &known->growths[i];
+        const struct report_growth *growth = &known->growths[i];
         out_text(output, "  ");
         if (unit == REPORT_FINDINGS)
             out_format(output, "%s: ", baseline_kind_name(growth->kind));
@@ -51,16 +51,16 @@ static void text_growths(report *to, report_unit unit)
         out_format(output, "  … and %zu more\n", known->growth_count - shown(to));
 }
 
-void report_known_text(report *to, report_unit unit)
+void report_known_text(struct report *to, enum report_unit unit)
 {
-    const report_known *known = to->known;
-    out *output = to->output;
+    const struct report_known *known = to->known;
+    struct out *output = to->output;
     if (known && known->suppressed) {
         out_text(output, "Suppressed: ");
         text_sums(output, unit, known->suppressed, known->suppressed_amount);
         out_char(output, '\n');
         for (size_t i = 0; i < known->rules->count; i++) {
-            const suppression *rule = &known->rules->rules[i];
+            const struct suppression *rule = &known->rules->rules[i];
             if (!rule->matched)
                 continue;
             out_text(output, "  ");
@@ -81,10 +81,10 @@ void report_known_text(report *to, report_unit unit)
 }
 
 /* Members of sums: all that a rule matched, all suppressed, and all in the baseline. */
-typedef enum json_prefix { MATCHED, SUPPRESSED, KNOWN } json_prefix;
+enum json_prefix { MATCHED, SUPPRESSED, KNOWN };
 
-static void json_sums(json *writer, json_prefix prefix, report_unit unit, uint64_t count,
-                      uint64_t amount)
+static void json_sums(struct json *writer, enum json_prefix prefix, enum report_unit unit,
+                      uint64_t count, uint64_t amount)
 {
     static const char *const names[][2][2] = {
         [MATCHED] = {{"blocks", "bytes"}, {"findings", "calls"}},
@@ -95,12 +95,12 @@ static void json_sums(json *writer, json_prefix prefix, report_unit unit, uint64
     json_unsigned(writer, names[prefix][unit][1], amount);
 }
 
-static void json_growths(report *to, json *writer)
+static void json_growths(struct report *to, struct json *writer)
 {
     json_unsigned(writer, "grown", to->known->growth_count);
     json_begin_array(writer, "growths");
     for (size_t i = 0; i < shown(to); i++) {
-        const report_growth *growth = &to->known->growths[i];
+        const struct report_growth *growth = &to->known->growths[i];
         json_begin_object(writer, NULL);
         json_text(writer, "kind", baseline_kind_name(growth->kind));
         json_unsigned(writer, "before", growth->before);
@@ -112,14 +112,14 @@ static void json_growths(report *to, json *writer)
     json_end_array(writer);
 }
 
-void report_known_json(report *to, json *writer, report_unit unit)
+void report_known_json(struct report *to, struct json *writer, enum report_unit unit)
 {
-    const report_known *known = to->known;
+    const struct report_known *known = to->known;
     if (known && known->has_suppressions) {
         json_sums(writer, SUPPRESSED, unit, known->suppressed, known->suppressed_amount);
         json_begin_array(writer, "suppressions");
         for (size_t i = 0; i < known->rules->count; i++) {
-            const suppression *rule = &known->rules->rules[i];
+            const struct suppression *rule = &known->rules->rules[i];
             if (!rule->matched)
                 continue;
             json_begin_object(writer, NULL);

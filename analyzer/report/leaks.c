@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/formats.h"
 
-static void text_notes(report *to, const report_leaks *data)
+static void text_notes(struct report *to, const struct report_leaks *data)
 {
-    const heap_leaks *leaks = data->leaks;
+    const struct heap_leaks *leaks = data->leaks;
     if (leaks->outcome.counts.unknown_releases) {
         report_count(to->output, leaks->outcome.counts.unknown_releases, "release");
         out_text(to->output, data->has_early_blocks
@@ -17,10 +17,10 @@ static void text_notes(report *to, const report_leaks *data)
     }
 }
 
-void text_leaks(report *to, const report_leaks *data)
+void text_leaks(struct report *to, const struct report_leaks *data)
 {
-    const heap_leaks *leaks = data->leaks;
-    out *output = to->output;
+    const struct heap_leaks *leaks = data->leaks;
+    struct out *output = to->output;
     out_bold(output);
     if (data->is_at_end)
         out_text(output, leaks->groups.blocks ? "Never released: " : "No leaks");
@@ -47,10 +47,10 @@ void text_leaks(report *to, const report_leaks *data)
     report_runtime_groups_text(to, data->limit, true);
 }
 
-void json_leaks(report *to, const report_leaks *data)
+void json_leaks(struct report *to, const struct report_leaks *data)
 {
-    const heap_leaks *leaks = data->leaks;
-    json writer;
+    const struct heap_leaks *leaks = data->leaks;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     json_position(&writer, "position", leaks->outcome.position);
@@ -70,25 +70,25 @@ void json_leaks(report *to, const report_leaks *data)
 }
 
 /* Stacks of which there are more blocks than in the baseline. */
-static void csv_growths(report *to, csv *writer, size_t limit)
+static void csv_growths(struct report *to, struct csv *writer, size_t limit)
 {
-    const report_known *known = to->known;
+    const struct report_known *known = to->known;
     if (to->view->options.by != VIEW_BY_STACK)
         return;
     for (size_t i = 0; i < known->growth_count && i < limit; i++) {
-        const report_growth *growth = &known->growths[i];
+        const struct report_growth *growth = &known->growths[i];
         csv_text(writer, "grown");
         csv_unsigned(writer, growth->now);
         for (int empty = 0; empty < 3; empty++)
             csv_empty(writer);
-        report_site_csv(to, writer, (heap_key){growth->stack, 0});
+        report_site_csv(to, writer, (struct heap_key){growth->stack, 0});
         csv_end_row(writer);
     }
 }
 
-void csv_leaks(report *to, const report_leaks *data)
+void csv_leaks(struct report *to, const struct report_leaks *data)
 {
-    csv writer;
+    struct csv writer;
     report_csv_begin(to, &writer);
     report_site_header(to, &writer, "kind,blocks,bytes,first_position,last_position");
     report_kind_csv(to, &writer, "leak", &data->leaks->groups, data->limit);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/formats.h"
 
-static size_t shown(const report_moves *data, const heap_move_table *table)
+static size_t shown(const struct report_moves *data, const struct heap_move_table *table)
 {
     return table->count < data->limit ? table->count : data->limit;
 }
 
-static void text_growth(out *output, const heap_move_group *group)
+static void text_growth(struct out *output, const struct heap_move_group *group)
 {
     double measure;
-    heap_growth growth = heap_move_growth(group, &measure);
+    enum heap_growth growth = heap_move_growth(group, &measure);
     out_text(output, heap_growth_name(growth));
     if (growth == HEAP_GROWTH_LINEAR)
         out_format(output, ", by %.0f bytes each time", measure);
@@ -17,7 +17,7 @@ static void text_growth(out *output, const heap_move_group *group)
         out_format(output, ", by a factor of %.2f each time", measure);
 }
 
-static void text_other(out *output, const heap_move_counts *counts)
+static void text_other(struct out *output, const struct heap_move_counts *counts)
 {
     const struct {
         uint64_t count;
@@ -36,7 +36,7 @@ static void text_other(out *output, const heap_move_counts *counts)
     }
 }
 
-static void text_counts(out *output, const heap_move_counts *counts)
+static void text_counts(struct out *output, const struct heap_move_counts *counts)
 {
     report_count(output, counts->reallocs, "reallocation");
     out_text(output, ": ");
@@ -47,9 +47,9 @@ static void text_counts(out *output, const heap_move_counts *counts)
     text_other(output, counts);
 }
 
-static void text_sizes(report *to, const heap_move_group *group)
+static void text_sizes(struct report *to, const struct heap_move_group *group)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     if (group->largest >= group->smallest) {
         out_text(output, "\n    sizes from ");
         out_grouped(output, group->smallest);
@@ -62,9 +62,9 @@ static void text_sizes(report *to, const heap_move_group *group)
     report_site_text(to, group->key);
 }
 
-static void text_group(report *to, const heap_move_group *group)
+static void text_group(struct report *to, const struct heap_move_group *group)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     out_char(output, '\n');
     out_bold(output);
     report_count(output, group->counts.bytes_copied, "byte");
@@ -75,7 +75,7 @@ static void text_group(report *to, const heap_move_group *group)
     text_sizes(to, group);
 }
 
-static void text_regrown_sums(out *output, const heap_move_counts *counts)
+static void text_regrown_sums(struct out *output, const struct heap_move_counts *counts)
 {
     out_text(output, "at most ");
     report_count(output, counts->bytes_copied, "byte");
@@ -83,10 +83,10 @@ static void text_regrown_sums(out *output, const heap_move_counts *counts)
     report_count(output, counts->reallocs, "time");
 }
 
-static void text_regrown(report *to, const report_moves *data)
+static void text_regrown(struct report *to, const struct report_moves *data)
 {
-    const heap_move_table *table = &data->moves->regrown;
-    out *output = to->output;
+    const struct heap_move_table *table = &data->moves->regrown;
+    struct out *output = to->output;
     if (!table->count)
         return;
     out_bold(output);
@@ -102,16 +102,16 @@ static void text_regrown(report *to, const report_moves *data)
     report_site_more(to, table->count - shown(data, table));
 }
 
-static void text_chains(report *to, const heap_moves *moves)
+static void text_chains(struct report *to, const struct heap_moves *moves)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     if (!moves->worst_count)
         return;
     out_bold(output);
     out_text(output, "\nBlocks that were reallocated again and again, worst first\n");
     out_plain(output);
     for (size_t i = 0; i < moves->worst_count; i++) {
-        const heap_chain *chain = &moves->worst[i];
+        const struct heap_chain *chain = &moves->worst[i];
         out_text(output, "  ");
         out_grouped(output, chain->start_size);
         out_text(output, " to ");
@@ -132,9 +132,9 @@ static void text_chains(report *to, const heap_moves *moves)
     }
 }
 
-void text_moves(report *to, const report_moves *data)
+void text_moves(struct report *to, const struct report_moves *data)
 {
-    const heap_moves *moves = data->moves;
+    const struct heap_moves *moves = data->moves;
     out_bold(to->output);
     out_text(to->output, "All: ");
     text_counts(to->output, &moves->reallocs.total);
@@ -148,7 +148,7 @@ void text_moves(report *to, const report_moves *data)
         out_char(to->output, '\n');
     }
     report_doubts_text(to);
-    const heap_move_table *table = &moves->reallocs;
+    const struct heap_move_table *table = &moves->reallocs;
     for (size_t i = 0; i < shown(data, table); i++)
         text_group(to, &table->groups[i]);
     report_site_more(to, table->count - shown(data, table));
@@ -156,7 +156,7 @@ void text_moves(report *to, const report_moves *data)
     text_regrown(to, data);
 }
 
-static void json_counts(json *writer, const heap_move_counts *counts)
+static void json_counts(struct json *writer, const struct heap_move_counts *counts)
 {
     json_unsigned(writer, "reallocs", counts->reallocs);
     json_unsigned(writer, "moved", counts->moved);
@@ -169,10 +169,10 @@ static void json_counts(json *writer, const heap_move_counts *counts)
     json_unsigned(writer, "bytes_copied", counts->bytes_copied);
 }
 
-static void json_sizes(report *to, json *writer, const heap_move_group *group)
+static void json_sizes(struct report *to, struct json *writer, const struct heap_move_group *group)
 {
     double measure;
-    heap_growth growth = heap_move_growth(group, &measure);
+    enum heap_growth growth = heap_move_growth(group, &measure);
     bool has_sizes = group->largest >= group->smallest;
     json_count(writer, "smallest_size", has_sizes ? group->smallest : TTD_UNKNOWN);
     json_count(writer, "largest_size", has_sizes ? group->largest : TTD_UNKNOWN);
@@ -191,9 +191,9 @@ static void json_sizes(report *to, json *writer, const heap_move_group *group)
     json_end_object(writer);
 }
 
-static void json_regrown(report *to, json *writer, const report_moves *data)
+static void json_regrown(struct report *to, struct json *writer, const struct report_moves *data)
 {
-    const heap_move_table *table = &data->moves->regrown;
+    const struct heap_move_table *table = &data->moves->regrown;
     json_begin_object(writer, "inferred");
     json_unsigned(writer, "replaced", table->total.reallocs);
     json_unsigned(writer, "bytes_copied_at_most", table->total.bytes_copied);
@@ -209,7 +209,7 @@ static void json_regrown(report *to, json *writer, const report_moves *data)
     json_end_object(writer);
 }
 
-static void json_chain(json *writer, const heap_chain *chain)
+static void json_chain(struct json *writer, const struct heap_chain *chain)
 {
     json_begin_object(writer, NULL);
     json_unsigned(writer, "start_size", chain->start_size);
@@ -224,16 +224,16 @@ static void json_chain(json *writer, const heap_chain *chain)
     json_end_object(writer);
 }
 
-void json_moves(report *to, const report_moves *data)
+void json_moves(struct report *to, const struct report_moves *data)
 {
-    const heap_moves *moves = data->moves;
-    json writer;
+    const struct heap_moves *moves = data->moves;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     report_doubts_json(to, &writer);
     json_counts(&writer, &moves->reallocs.total);
     json_text(&writer, "by", view_key_name(to->view->options.by));
-    const heap_move_table *table = &moves->reallocs;
+    const struct heap_move_table *table = &moves->reallocs;
     json_unsigned(&writer, "total_groups", table->count);
     json_begin_array(&writer, "groups");
     for (size_t i = 0; i < shown(data, table); i++) {
@@ -250,7 +250,7 @@ void json_moves(report *to, const report_moves *data)
     json_end_object(&writer);
 }
 
-static void csv_counts(csv *writer, const heap_move_counts *counts)
+static void csv_counts(struct csv *writer, const struct heap_move_counts *counts)
 {
     csv_unsigned(writer, counts->reallocs);
     csv_unsigned(writer, counts->moved);
@@ -263,7 +263,7 @@ static void csv_counts(csv *writer, const heap_move_counts *counts)
 }
 
 /* Writes the counts of inferred growth; the columns of reallocations stay empty. */
-static void csv_regrown_counts(csv *writer, const heap_move_counts *counts)
+static void csv_regrown_counts(struct csv *writer, const struct heap_move_counts *counts)
 {
     csv_empty(writer);
     csv_unsigned(writer, counts->moved);
@@ -271,12 +271,12 @@ static void csv_regrown_counts(csv *writer, const heap_move_counts *counts)
         csv_empty(writer);
 }
 
-static void csv_table(report *to, csv *writer, const report_moves *data,
-                      const heap_move_table *table)
+static void csv_table(struct report *to, struct csv *writer, const struct report_moves *data,
+                      const struct heap_move_table *table)
 {
     bool is_inferred = table == &data->moves->regrown;
     for (size_t i = 0; i < shown(data, table); i++) {
-        const heap_move_group *group = &table->groups[i];
+        const struct heap_move_group *group = &table->groups[i];
         double measure;
         csv_text(writer, is_inferred ? "inferred" : "realloc");
         if (is_inferred)
@@ -290,9 +290,9 @@ static void csv_table(report *to, csv *writer, const report_moves *data,
     }
 }
 
-void csv_moves(report *to, const report_moves *data)
+void csv_moves(struct report *to, const struct report_moves *data)
 {
-    csv writer;
+    struct csv writer;
     report_csv_begin(to, &writer);
     report_site_header(to, &writer,
                        "kind,reallocs,moved,in_place,from_null,to_zero,failed,unfinished,"

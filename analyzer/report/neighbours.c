@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/format.h"
 
-static void text_one(report *to, const heap_neighbour *block, uint64_t apart, bool is_before)
+static void text_one(struct report *to, const struct heap_neighbour *block, uint64_t apart,
+                     bool is_before)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     if (!block->address)
         return;
     out_text(output, is_before ? "  the block before it, at " : "  the block behind it, at ");
@@ -16,13 +17,15 @@ static void text_one(report *to, const heap_neighbour *block, uint64_t apart, bo
     report_place_text(to, "allocated", &block->allocated);
 }
 
-void report_neighbours_text(report *to, const heap_neighbours *neighbours, uint64_t address)
+void report_neighbours_text(struct report *to, const struct heap_neighbours *neighbours,
+                            uint64_t address)
 {
     text_one(to, &neighbours->before, address - neighbours->before.address, true);
     text_one(to, &neighbours->after, neighbours->after.address - address, false);
 }
 
-static void json_one(report *to, json *writer, const char *key, const heap_neighbour *block)
+static void json_one(struct report *to, struct json *writer, const char *key,
+                     const struct heap_neighbour *block)
 {
     if (!block->address) {
         json_null(writer, key);
@@ -35,7 +38,8 @@ static void json_one(report *to, json *writer, const char *key, const heap_neigh
     json_end_object(writer);
 }
 
-void report_neighbours_json(report *to, json *writer, const heap_neighbours *neighbours)
+void report_neighbours_json(struct report *to, struct json *writer,
+                            const struct heap_neighbours *neighbours)
 {
     json_one(to, writer, "before", &neighbours->before);
     json_one(to, writer, "after", &neighbours->after);

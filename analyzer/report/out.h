@@ -11,7 +11,7 @@
 
 #define OUT_BUFFER 65536
 
-typedef struct out {
+struct out {
     int descriptor;
     /** The errno of the first failure, or 0. */
     int error;
@@ -29,32 +29,32 @@ typedef struct out {
     /** Characters since the last new line. */
     size_t column;
     char buffer[OUT_BUFFER];
-} out;
+};
 
-void out_init(out *output, int descriptor, bool has_color);
+void out_init(struct out *output, int descriptor, bool has_color);
 
 /** Writes out what is buffered. False if anything failed so far. */
-bool out_flush(out *output);
+bool out_flush(struct out *output);
 
-void out_write(out *output, const char *data, size_t size);
-void out_char(out *output, char c);
-void out_text(out *output, const char *text);
-void out_unsigned(out *output, uint64_t value);
+void out_write(struct out *output, const char *data, size_t size);
+void out_char(struct out *output, char c);
+void out_text(struct out *output, const char *text);
+void out_unsigned(struct out *output, uint64_t value);
 /** As a number with thousands separated by commas. */
-void out_grouped(out *output, uint64_t value);
+void out_grouped(struct out *output, uint64_t value);
 /** In lower-case hexadecimal with 0x. */
-void out_hex(out *output, uint64_t value);
-void out_position(out *output, ttd_position position);
-__attribute__((format(printf, 2, 3))) void out_format(out *output, const char *format, ...);
+void out_hex(struct out *output, uint64_t value);
+void out_position(struct out *output, struct ttd_position position);
+__attribute__((format(printf, 2, 3))) void out_format(struct out *output, const char *format, ...);
 
 /** Spaces up to `column`, counted from 0; at least one if there is anything in the line. */
-void out_tab(out *output, size_t column);
+void out_tab(struct out *output, size_t column);
 
 /** Bold until out_plain(), if there are colours. */
-void out_bold(out *output);
+void out_bold(struct out *output);
 /** For what is wrong or uncertain. */
-void out_alarm(out *output);
-void out_dim(out *output);
-void out_plain(out *output);
+void out_alarm(struct out *output);
+void out_dim(struct out *output);
+void out_plain(struct out *output);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/formats.h"
 
-void text_peak(report *to, const report_peak *data)
+void text_peak(struct report *to, const struct report_peak *data)
 {
-    const heap_groups *groups = &data->found->groups;
+    const struct heap_groups *groups = &data->found->groups;
     out_bold(to->output);
     out_text(to->output, "Peak at ");
     report_position_text(to, data->found->peak.position);
@@ -21,10 +21,10 @@ void text_peak(report *to, const report_peak *data)
     report_runtime_groups_text(to, data->limit, false);
 }
 
-void json_peak(report *to, const report_peak *data)
+void json_peak(struct report *to, const struct report_peak *data)
 {
-    const heap_groups *groups = &data->found->groups;
-    json writer;
+    const struct heap_groups *groups = &data->found->groups;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     json_position(&writer, "position", data->found->peak.position);
@@ -39,7 +39,7 @@ void json_peak(report *to, const report_peak *data)
     json_end_object(&writer);
 }
 
-void csv_peak(report *to, const report_peak *data)
+void csv_peak(struct report *to, const struct report_peak *data)
 {
     report_groups_csv(to, &data->found->groups, data->limit);
 }

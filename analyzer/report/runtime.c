@@ -2,7 +2,7 @@
 /* Reports the blocks that the C and C++ runtimes keep until the end, apart from all others. */
 #include "report/format.h"
 
-static void text_counted(out *output, const report_runtime *runtime)
+static void text_counted(struct out *output, const struct report_runtime *runtime)
 {
     if (runtime->is_counted)
         out_text(output, runtime->was_killed
@@ -12,7 +12,7 @@ static void text_counted(out *output, const report_runtime *runtime)
                                "known: the rest is counted as well\n");
 }
 
-void report_runtime_sums(out *output, const report_runtime *runtime)
+void report_runtime_sums(struct out *output, const struct report_runtime *runtime)
 {
     report_count(output, runtime->groups->blocks, "block");
     out_text(output, ", ");
@@ -20,9 +20,9 @@ void report_runtime_sums(out *output, const report_runtime *runtime)
     out_text(output, " kept by the C/C++ runtime, not counted");
 }
 
-void report_runtime_text(report *to)
+void report_runtime_text(struct report *to)
 {
-    const report_runtime *runtime = &to->runtime;
+    const struct report_runtime *runtime = &to->runtime;
     if (!runtime->groups)
         return;
     text_counted(to->output, runtime);
@@ -32,13 +32,13 @@ void report_runtime_text(report *to)
     out_text(to->output, runtime->is_shown ? "; they come last\n" : " (--show-runtime to list)\n");
 }
 
-void report_runtime_groups_text(report *to, size_t limit, bool shows_positions)
+void report_runtime_groups_text(struct report *to, size_t limit, bool shows_positions)
 {
     if (to->runtime.is_shown)
         report_groups_text(to, to->runtime.groups, limit, shows_positions);
 }
 
-void report_runtime_json(const report_runtime *runtime, json *writer)
+void report_runtime_json(const struct report_runtime *runtime, struct json *writer)
 {
     if (!runtime->groups)
         return;
@@ -47,13 +47,13 @@ void report_runtime_json(const report_runtime *runtime, json *writer)
     json_unsigned(writer, "runtime_bytes", runtime->groups->bytes);
 }
 
-void report_runtime_groups_json(report *to, json *writer, size_t limit)
+void report_runtime_groups_json(struct report *to, struct json *writer, size_t limit)
 {
     if (to->runtime.is_shown)
         report_groups_json(to, writer, "runtime_groups", to->runtime.groups, limit);
 }
 
-void report_runtime_csv(report *to, csv *writer, size_t limit)
+void report_runtime_csv(struct report *to, struct csv *writer, size_t limit)
 {
     if (to->runtime.is_shown)
         report_kind_csv(to, writer, "runtime", to->runtime.groups, limit);

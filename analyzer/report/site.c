@@ -4,34 +4,35 @@
 #include "report/format.h"
 #include "view/glob.h"
 
-static bool is_by_stack(const report *to)
+static bool is_by_stack(const struct report *to)
 {
     return to->view->options.by == VIEW_BY_STACK;
 }
 
-ttd_string report_label_name(const report *to, const view_label *name)
+struct ttd_string report_label_name(const struct report *to, const struct view_label *name)
 {
     if (name->kind == LABEL_THREAD) {
-        const definition_thread *thread = definitions_thread(to->names, (ttd_id)name->number);
+        const struct definition_thread *thread =
+            definitions_thread(to->names, (ttd_id)name->number);
         return definitions_text(to->names, thread ? thread->name : TTD_NONE);
     }
     if (name->kind == LABEL_HEAP) {
-        const definition_heap *heap = definitions_heap(to->names, (ttd_id)name->number);
+        const struct definition_heap *heap = definitions_heap(to->names, (ttd_id)name->number);
         return definitions_text(to->names, heap ? heap->name : TTD_NONE);
     }
     return name->name;
 }
 
-static uint64_t handle_of(const report *to, const view_label *name)
+static uint64_t handle_of(const struct report *to, const struct view_label *name)
 {
-    const definition_heap *heap = definitions_heap(to->names, (ttd_id)name->number);
+    const struct definition_heap *heap = definitions_heap(to->names, (ttd_id)name->number);
     return heap ? heap->handle : 0;
 }
 
-static void text_function(report *to, const view_label *name)
+static void text_function(struct report *to, const struct view_label *name)
 {
-    out *output = to->output;
-    ttd_string module = glob_base_name(name->module);
+    struct out *output = to->output;
+    struct ttd_string module = glob_base_name(name->module);
     if (name->name.size) {
         report_function_text(to, name->name);
         if (module.size)
@@ -49,9 +50,9 @@ static void text_function(report *to, const view_label *name)
     out_hex(output, name->number);
 }
 
-static void text_owner(report *to, const char *kind, const view_label *name)
+static void text_owner(struct report *to, const char *kind, const struct view_label *name)
 {
-    ttd_string text = report_label_name(to, name);
+    struct ttd_string text = report_label_name(to, name);
     out_format(to->output, "%s %u ", kind, (unsigned)name->number);
     if (text.size)
         escape_text(to->output, text);
@@ -59,9 +60,9 @@ static void text_owner(report *to, const char *kind, const view_label *name)
         out_hex(to->output, handle_of(to, name));
 }
 
-void report_label_text(report *to, const view_label *name)
+void report_label_text(struct report *to, const struct view_label *name)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     switch (name->kind) {
     case LABEL_NONE:
         out_text(output, "(no stack was recorded)");
@@ -92,7 +93,7 @@ void report_label_text(report *to, const view_label *name)
     }
 }
 
-void report_label_json(report *to, json *writer, const view_label *name)
+void report_label_json(struct report *to, struct json *writer, const struct view_label *name)
 {
     switch (name->kind) {
     case LABEL_NONE:
@@ -123,7 +124,7 @@ void report_label_json(report *to, json *writer, const view_label *name)
     }
 }
 
-void report_site_text(report *to, heap_key key)
+void report_site_text(struct report *to, struct heap_key key)
 {
     if (is_by_stack(to)) {
         report_stack_text(to, key.stack);
@@ -135,28 +136,28 @@ void report_site_text(report *to, heap_key key)
 }
 
 /* What has no stack has the members that others of its kind have. */
-static view_label label_of(const report *to, heap_key key)
+static struct view_label label_of(const struct report *to, struct heap_key key)
 {
-    static const label_kind kinds[] = {LABEL_NONE,   LABEL_FUNCTION, LABEL_FILE,
-                                       LABEL_MODULE, LABEL_THREAD,   LABEL_HEAP};
-    view_label name = *view_find_label(to->view, key);
+    static const enum label_kind kinds[] = {LABEL_NONE,   LABEL_FUNCTION, LABEL_FILE,
+                                            LABEL_MODULE, LABEL_THREAD,   LABEL_HEAP};
+    struct view_label name = *view_find_label(to->view, key);
     if (name.kind == LABEL_NONE)
-        name = (view_label){.kind = kinds[to->view->options.by]};
+        name = (struct view_label){.kind = kinds[to->view->options.by]};
     return name;
 }
 
-void report_site_json(report *to, json *writer, heap_key key)
+void report_site_json(struct report *to, struct json *writer, struct heap_key key)
 {
     if (is_by_stack(to)) {
         json_unsigned(writer, "stack_id", key.stack);
         report_stack_json(to, writer, "stack", key.stack);
         return;
     }
-    view_label name = label_of(to, key);
+    struct view_label name = label_of(to, key);
     report_label_json(to, writer, &name);
 }
 
-void report_site_header(report *to, csv *writer, const char *names)
+void report_site_header(struct report *to, struct csv *writer, const char *names)
 {
     static const char *const fields[] = {",stack_id,stack", ",function,module,offset",
                                          ",file,module",    ",module",
@@ -165,7 +166,7 @@ void report_site_header(report *to, csv *writer, const char *names)
     csv_header(writer, fields[to->view->options.by]);
 }
 
-static void csv_label(report *to, csv *writer, const view_label *name)
+static void csv_label(struct report *to, struct csv *writer, const struct view_label *name)
 {
     switch (name->kind) {
     case LABEL_NONE:
@@ -197,23 +198,23 @@ static void csv_label(report *to, csv *writer, const view_label *name)
     }
 }
 
-void report_site_csv(report *to, csv *writer, heap_key key)
+void report_site_csv(struct report *to, struct csv *writer, struct heap_key key)
 {
     if (is_by_stack(to)) {
         csv_unsigned(writer, key.stack);
         report_stack_csv(to, writer, key.stack);
         return;
     }
-    view_label name = label_of(to, key);
+    struct view_label name = label_of(to, key);
     csv_label(to, writer, &name);
 }
 
-void report_site_count(report *to, size_t count)
+void report_site_count(struct report *to, size_t count)
 {
     report_count(to->output, count, view_key_name(to->view->options.by));
 }
 
-void report_site_more(report *to, size_t count)
+void report_site_more(struct report *to, size_t count)
 {
     if (!count)
         return;

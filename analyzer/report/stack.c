@@ -8,14 +8,14 @@
 #include "symbols/runtime.h"
 
 /* Leaves out the frames that the options skip. */
-static void skip(frame_list *list, size_t count)
+static void skip(struct frame_list *list, size_t count)
 {
     list->count -= count;
     if (count)
         memmove(list->items, list->items + count, list->count * sizeof *list->items);
 }
 
-void report_expand(report *to, ttd_id stack)
+void report_expand(struct report *to, ttd_id stack)
 {
     /* Stacks that are shown were asked for: their steps are not counted. */
     to->frames.count = 0;
@@ -23,7 +23,7 @@ void report_expand(report *to, ttd_id stack)
         return;
     uint64_t *steps = to->names->stacks.steps;
     to->names->stacks.steps = NULL;
-    ttd_status status = frame_list_expand(&to->frames, to->names, stack);
+    enum ttd_status status = frame_list_expand(&to->frames, to->names, stack);
     to->names->stacks.steps = steps;
     if (status == TTD_OK) {
         skip(&to->frames, view_skipped(to->view, &to->frames));
@@ -33,20 +33,20 @@ void report_expand(report *to, ttd_id stack)
     to->status = status;
 }
 
-static ttd_string base_name(ttd_string path)
+static struct ttd_string base_name(struct ttd_string path)
 {
     for (size_t i = path.size; i > 0; i--) {
         if (path.data[i - 1] == '/')
-            return (ttd_string){path.data + i, path.size - i};
+            return (struct ttd_string){path.data + i, path.size - i};
     }
     return path;
 }
 
 /* `function (file:line) in module`, or `module+0xoffset` when there are no names. */
-static void frame_text(report *to, const frame *item)
+static void frame_text(struct report *to, const struct frame *item)
 {
-    out *output = to->output;
-    ttd_string module = base_name(item->module);
+    struct out *output = to->output;
+    struct ttd_string module = base_name(item->module);
     if (!item->function.size) {
         if (module.size)
             escape_text(output, module);
@@ -73,7 +73,7 @@ static void frame_text(report *to, const frame *item)
         out_text(output, " (inlined)");
 }
 
-void report_stack_text(report *to, ttd_id stack)
+void report_stack_text(struct report *to, ttd_id stack)
 {
     report_expand(to, stack);
     size_t count = to->frames.count;
@@ -92,12 +92,12 @@ void report_stack_text(report *to, ttd_id stack)
         out_text(to->output, "    (no stack was recorded)\n");
 }
 
-void report_stack_json(report *to, json *writer, const char *key, ttd_id stack)
+void report_stack_json(struct report *to, struct json *writer, const char *key, ttd_id stack)
 {
     report_expand(to, stack);
     json_begin_array(writer, key);
     for (size_t i = 0; i < to->frames.count; i++) {
-        const frame *item = &to->frames.items[i];
+        const struct frame *item = &to->frames.items[i];
         json_begin_object(writer, NULL);
         json_name(writer, "function", item->function);
         json_name(writer, "file", item->file);
@@ -114,13 +114,13 @@ void report_stack_json(report *to, json *writer, const char *key, ttd_id stack)
     json_end_array(writer);
 }
 
-void report_stack_csv(report *to, csv *writer, ttd_id stack)
+void report_stack_csv(struct report *to, struct csv *writer, ttd_id stack)
 {
     report_expand(to, stack);
     csv_list_begin(writer);
     for (size_t i = 0; i < to->frames.count; i++) {
-        const frame *item = &to->frames.items[i];
-        ttd_string name = item->function.size ? item->function : base_name(item->module);
+        const struct frame *item = &to->frames.items[i];
+        struct ttd_string name = item->function.size ? item->function : base_name(item->module);
         csv_list_item(writer, name, !i);
         if (item->function.size)
             continue;
@@ -131,7 +131,8 @@ void report_stack_csv(report *to, csv *writer, ttd_id stack)
     csv_list_end(writer);
 }
 
-void report_place_json(report *to, json *writer, const char *key, const heap_place *place)
+void report_place_json(struct report *to, struct json *writer, const char *key,
+                       const struct heap_place *place)
 {
     if (!heap_place_is_known(place)) {
         json_null(writer, key);
@@ -139,7 +140,7 @@ void report_place_json(report *to, json *writer, const char *key, const heap_pla
     }
     json_begin_object(writer, key);
     json_position(writer, "position", place->position);
-    json_text(writer, "action", ttd_action_name((ttd_action)place->action));
+    json_text(writer, "action", ttd_action_name((enum ttd_action)place->action));
     json_text(writer, "api", ttd_api_name(place->api));
     json_unsigned(writer, "thread", place->thread);
     json_unsigned(writer, "stack_id", place->stack);
@@ -148,7 +149,7 @@ void report_place_json(report *to, json *writer, const char *key, const heap_pla
     json_end_object(writer);
 }
 
-void report_position_text(report *to, ttd_position position)
+void report_position_text(struct report *to, struct ttd_position position)
 {
     char text[32];
     out_position(to->output, position);
@@ -156,7 +157,7 @@ void report_position_text(report *to, ttd_position position)
         out_format(to->output, " (%s)", text);
 }
 
-void report_place_text(report *to, const char *what, const heap_place *place)
+void report_place_text(struct report *to, const char *what, const struct heap_place *place)
 {
     if (!heap_place_is_known(place))
         return;
@@ -167,7 +168,7 @@ void report_place_text(report *to, const char *what, const heap_place *place)
     report_stack_text(to, place->stack);
 }
 
-void report_doubts_json(const report *to, json *writer)
+void report_doubts_json(const struct report *to, struct json *writer)
 {
     json_bool(writer, "certain", !to->doubts.count);
     json_begin_array(writer, "reasons");
@@ -176,7 +177,7 @@ void report_doubts_json(const report *to, json *writer)
     json_end_array(writer);
 }
 
-void report_doubts_text(const report *to)
+void report_doubts_text(const struct report *to)
 {
     for (size_t i = 0; i < to->doubts.count; i++) {
         out_alarm(to->output);
@@ -188,20 +189,20 @@ void report_doubts_text(const report *to)
     }
 }
 
-void report_csv_begin(const report *to, csv *writer)
+void report_csv_begin(const struct report *to, struct csv *writer)
 {
     csv_init(writer, to->output);
     writer->has_verdict = true;
     writer->is_certain = !to->doubts.count;
 }
 
-void report_folded_begin(out *output, bool is_certain)
+void report_folded_begin(struct out *output, bool is_certain)
 {
     if (!is_certain)
         out_text(output, "[uncertain];");
 }
 
-void report_count(out *output, uint64_t count, const char *unit)
+void report_count(struct out *output, uint64_t count, const char *unit)
 {
     /* Sums stop at this value. */
     if (count == UINT64_MAX)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/formats.h"
 
-static void json_sums(json *writer, const heap_group *group)
+static void json_sums(struct json *writer, const struct heap_group *group)
 {
     json_unsigned(writer, "blocks", group->blocks);
     json_unsigned(writer, "bytes", group->bytes);
 }
 
-static void json_heaps(report *to, json *writer, const heap_groups *groups)
+static void json_heaps(struct report *to, struct json *writer, const struct heap_groups *groups)
 {
     json_begin_array(writer, "heaps");
     for (size_t i = 0; i < groups->count; i++) {
-        const definition_heap *heap = definitions_heap(to->names, groups->items[i].key.other);
+        const struct definition_heap *heap =
+            definitions_heap(to->names, groups->items[i].key.other);
         json_begin_object(writer, NULL);
         json_unsigned(writer, "heap_id", groups->items[i].key.other);
         json_hex(writer, "heap", heap ? heap->handle : 0);
@@ -22,11 +23,12 @@ static void json_heaps(report *to, json *writer, const heap_groups *groups)
     json_end_array(writer);
 }
 
-static void json_threads(report *to, json *writer, const heap_groups *groups)
+static void json_threads(struct report *to, struct json *writer, const struct heap_groups *groups)
 {
     json_begin_array(writer, "threads");
     for (size_t i = 0; i < groups->count; i++) {
-        const definition_thread *thread = definitions_thread(to->names, groups->items[i].key.other);
+        const struct definition_thread *thread =
+            definitions_thread(to->names, groups->items[i].key.other);
         json_begin_object(writer, NULL);
         json_unsigned(writer, "thread", groups->items[i].key.other);
         json_name(writer, "name", definitions_text(to->names, thread ? thread->name : TTD_NONE));
@@ -36,7 +38,7 @@ static void json_threads(report *to, json *writer, const heap_groups *groups)
     json_end_array(writer);
 }
 
-static void json_sizes(json *writer, const heap_groups *groups)
+static void json_sizes(struct json *writer, const struct heap_groups *groups)
 {
     json_begin_array(writer, "sizes");
     for (size_t i = 0; i < groups->count; i++) {
@@ -51,11 +53,11 @@ static void json_sizes(json *writer, const heap_groups *groups)
     json_end_array(writer);
 }
 
-static void json_blocks(json *writer, const heap_state *state)
+static void json_blocks(struct json *writer, const struct heap_state *state)
 {
     json_begin_array(writer, "blocks");
     for (size_t i = 0; i < state->block_count; i++) {
-        const heap_block *block = &state->blocks[i];
+        const struct heap_block *block = &state->blocks[i];
         json_begin_object(writer, NULL);
         json_hex(writer, "address", block->address);
         json_unsigned(writer, "size", block->size);
@@ -69,12 +71,12 @@ static void json_blocks(json *writer, const heap_state *state)
     json_end_array(writer);
 }
 
-static void json_address(report *to, json *writer, const report_state *data)
+static void json_address(struct report *to, struct json *writer, const struct report_state *data)
 {
-    const heap_history *history = data->history;
-    const heap_owner *live = heap_history_live(history, data->at);
-    const heap_owner *before = heap_history_before(history, data->at);
-    const heap_owner *owner = live ? live : before;
+    const struct heap_history *history = data->history;
+    const struct heap_owner *live = heap_history_live(history, data->at);
+    const struct heap_owner *before = heap_history_before(history, data->at);
+    const struct heap_owner *owner = live ? live : before;
     json_begin_object(writer, "address");
     json_hex(writer, "address", history->first);
     json_text(writer, "status", live ? "live" : before ? "freed" : "never allocated");
@@ -85,10 +87,10 @@ static void json_address(report *to, json *writer, const report_state *data)
     json_end_object(writer);
 }
 
-void json_state(report *to, const report_state *data)
+void json_state(struct report *to, const struct report_state *data)
 {
-    const heap_state *state = data->state;
-    json writer;
+    const struct heap_state *state = data->state;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     json_position(&writer, "position", state->outcome.position);
@@ -111,7 +113,7 @@ void json_state(report *to, const report_state *data)
     json_end_object(&writer);
 }
 
-void csv_state(report *to, const report_state *data)
+void csv_state(struct report *to, const struct report_state *data)
 {
     report_groups_csv(to, &data->state->tables.by[HEAP_BY_STACK], data->limit);
 }

@@ -6,17 +6,17 @@
 #define COLUMN_BLOCKS 30
 #define COLUMN_BYTES  46
 
-static void text_heap(report *to, ttd_id id)
+static void text_heap(struct report *to, ttd_id id)
 {
-    report_label_text(to, &(view_label){.kind = LABEL_HEAP, .number = id});
+    report_label_text(to, &(struct view_label){.kind = LABEL_HEAP, .number = id});
 }
 
-static void text_thread(report *to, ttd_id id)
+static void text_thread(struct report *to, ttd_id id)
 {
-    report_label_text(to, &(view_label){.kind = LABEL_THREAD, .number = id});
+    report_label_text(to, &(struct view_label){.kind = LABEL_THREAD, .number = id});
 }
 
-static void text_size(report *to, ttd_id id)
+static void text_size(struct report *to, ttd_id id)
 {
     uint64_t first, last;
     heap_class_range(id, &first, &last);
@@ -28,7 +28,8 @@ static void text_size(report *to, ttd_id id)
     out_text(to->output, last == 1 ? " byte" : " bytes");
 }
 
-static void text_table(report *to, const heap_groups *groups, void (*name)(report *to, ttd_id id))
+static void text_table(struct report *to, const struct heap_groups *groups,
+                       void (*name)(struct report *to, ttd_id id))
 {
     out_char(to->output, '\n');
     for (size_t i = 0; i < groups->count; i++) {
@@ -42,12 +43,12 @@ static void text_table(report *to, const heap_groups *groups, void (*name)(repor
     }
 }
 
-static void text_blocks(report *to, const heap_state *state)
+static void text_blocks(struct report *to, const struct heap_state *state)
 {
     if (state->block_count)
         out_char(to->output, '\n');
     for (size_t i = 0; i < state->block_count; i++) {
-        const heap_block *block = &state->blocks[i];
+        const struct heap_block *block = &state->blocks[i];
         out_text(to->output, "  ");
         out_hex(to->output, block->address);
         out_tab(to->output, 22);
@@ -59,13 +60,13 @@ static void text_blocks(report *to, const heap_state *state)
     }
 }
 
-static void text_address(report *to, const report_state *data)
+static void text_address(struct report *to, const struct report_state *data)
 {
-    out *output = to->output;
-    const heap_history *history = data->history;
-    const heap_owner *live = heap_history_live(history, data->at);
-    const heap_owner *before = heap_history_before(history, data->at);
-    const heap_owner *after = heap_history_after(history, data->at);
+    struct out *output = to->output;
+    const struct heap_history *history = data->history;
+    const struct heap_owner *live = heap_history_live(history, data->at);
+    const struct heap_owner *before = heap_history_before(history, data->at);
+    const struct heap_owner *after = heap_history_after(history, data->at);
     out_bold(output);
     out_hex(output, history->first);
     out_plain(output);
@@ -87,18 +88,18 @@ static void text_address(report *to, const report_state *data)
     report_neighbours_text(to, &data->state->neighbours, history->first);
 }
 
-static void text_tables(report *to, const report_state *data)
+static void text_tables(struct report *to, const struct report_state *data)
 {
-    const heap_state *state = data->state;
+    const struct heap_state *state = data->state;
     report_groups_text(to, &state->tables.by[HEAP_BY_STACK], data->limit, false);
     text_table(to, &state->tables.by[HEAP_BY_HEAP], text_heap);
     text_table(to, &state->tables.by[HEAP_BY_THREAD], text_thread);
     text_table(to, &state->tables.by[HEAP_BY_SIZE], text_size);
 }
 
-static void text_totals(report *to, const heap_state *state)
+static void text_totals(struct report *to, const struct heap_state *state)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     out_bold(output);
     out_text(output, "Live at ");
     report_position_text(to, state->outcome.position);
@@ -117,9 +118,9 @@ static void text_totals(report *to, const heap_state *state)
 }
 
 /* Writes the answer for the address if one was asked for, else the whole heap. */
-void text_state(report *to, const report_state *data)
+void text_state(struct report *to, const struct report_state *data)
 {
-    const heap_state *state = data->state;
+    const struct heap_state *state = data->state;
     if (data->history)
         text_address(to, data);
     else {

@@ -9,12 +9,12 @@
 #define COLUMN_BAR 18
 #define BAR_SPACE  2
 
-static uint64_t first_of(const heap_timeline *timeline, size_t index)
+static uint64_t first_of(const struct heap_timeline *timeline, size_t index)
 {
     return timeline->first + (uint64_t)index * timeline->width;
 }
 
-static double as_double(heap_sum sum)
+static double as_double(struct heap_sum sum)
 {
     return (double)sum.high * 0x1p64 + (double)sum.low;
 }
@@ -25,9 +25,9 @@ static double per_second(double amount, uint64_t duration)
 }
 
 /* What the bar of a point stands for. */
-static double value_of(const report_timeline *data, size_t index)
+static double value_of(const struct report_timeline *data, size_t index)
 {
-    const heap_point *point = &data->timeline->points[index];
+    const struct heap_point *point = &data->timeline->points[index];
     uint64_t duration = heap_timeline_duration(data->timeline, index);
     switch (data->plot) {
     case TIMELINE_ALLOCATIONS:
@@ -43,21 +43,21 @@ static double value_of(const report_timeline *data, size_t index)
 /* ---- Text ---- */
 
 /* How wide things are, for the terminal at hand. */
-typedef struct layout {
+struct layout {
     double most;
     size_t bar;
     /** Beside the bar only what it stands for. */
     bool is_narrow;
-} layout;
+};
 
-static void put_count(out *output, uint64_t count, const char *unit, const char *after)
+static void put_count(struct out *output, uint64_t count, const char *unit, const char *after)
 {
     report_count(output, count, unit);
     out_text(output, after);
 }
 
 /* A rate, in whole numbers; nothing is known of a moment without duration. */
-static void put_rate(out *output, double amount, uint64_t duration, const char *unit,
+static void put_rate(struct out *output, double amount, uint64_t duration, const char *unit,
                      const char *after)
 {
     double value = per_second(amount, duration) + 0.5;
@@ -73,9 +73,10 @@ static void put_rate(out *output, double amount, uint64_t duration, const char *
     out_text(output, after);
 }
 
-static void text_numbers(out *output, const report_timeline *data, size_t index, bool is_narrow)
+static void text_numbers(struct out *output, const struct report_timeline *data, size_t index,
+                         bool is_narrow)
 {
-    const heap_point *point = &data->timeline->points[index];
+    const struct heap_point *point = &data->timeline->points[index];
     uint64_t duration = heap_timeline_duration(data->timeline, index);
     switch (data->plot) {
     case TIMELINE_ALLOCATIONS:
@@ -99,18 +100,18 @@ static void text_numbers(out *output, const report_timeline *data, size_t index,
 }
 
 /* The numbers of a point take so many columns. */
-static size_t numbers_width(const report_timeline *data, size_t index, bool is_narrow)
+static size_t numbers_width(const struct report_timeline *data, size_t index, bool is_narrow)
 {
-    out measure;
+    struct out measure;
     out_init(&measure, -1, false);
     text_numbers(&measure, data, index, is_narrow);
     return measure.column;
 }
 
 /* Lines fit into the terminal as far as possible: first bars get shorter, then numbers fewer. */
-static layout find_layout(out *output, const report_timeline *data)
+static struct layout find_layout(struct out *output, const struct report_timeline *data)
 {
-    layout result = {.bar = BAR_USUAL};
+    struct layout result = {.bar = BAR_USUAL};
     size_t widest[2] = {0, 0};
     for (size_t i = 0; i < data->timeline->count; i++) {
         double value = value_of(data, i);
@@ -132,7 +133,7 @@ static layout find_layout(out *output, const report_timeline *data)
 
 /* A bar in eighths of a column, or without such characters in whole ones. Counted by hand, since
  * they are of three bytes. */
-static void text_bar(out *output, const layout *how, double value)
+static void text_bar(struct out *output, const struct layout *how, double value)
 {
     static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     double share = how->most > 0 ? value / how->most : 0;
@@ -149,7 +150,7 @@ static void text_bar(out *output, const layout *how, double value)
 }
 
 /* In seconds, with as many digits as tell the points apart. */
-static void text_time(out *output, uint64_t time, uint64_t width)
+static void text_time(struct out *output, uint64_t time, uint64_t width)
 {
     int digits = 9;
     for (; digits > 0 && width % 10 == 0; width /= 10)
@@ -157,7 +158,8 @@ static void text_time(out *output, uint64_t time, uint64_t width)
     out_format(output, "+%.*fs", digits, (double)time / 1e9);
 }
 
-static void text_point(out *output, const report_timeline *data, size_t index, const layout *how)
+static void text_point(struct out *output, const struct report_timeline *data, size_t index,
+                       const struct layout *how)
 {
     out_text(output, "  ");
     if (data->axis == HEAP_AXIS_TIME)
@@ -170,11 +172,11 @@ static void text_point(out *output, const report_timeline *data, size_t index, c
     out_char(output, '\n');
 }
 
-void text_timeline(report *to, const report_timeline *data)
+void text_timeline(struct report *to, const struct report_timeline *data)
 {
     static const char *const titles[] = {"Live bytes at most, allocations and releases",
                                          "Allocations per second", "Bytes allocated per second"};
-    layout how = find_layout(to->output, data);
+    struct layout how = find_layout(to->output, data);
     out_bold(to->output);
     out_text(to->output, titles[data->plot]);
     out_text(to->output, ", from each moment on\n");
@@ -194,10 +196,10 @@ static double rate(double amount, uint64_t duration)
     return duration ? per_second(amount, duration) : NAN;
 }
 
-void json_timeline(report *to, const report_timeline *data)
+void json_timeline(struct report *to, const struct report_timeline *data)
 {
-    const heap_timeline *timeline = data->timeline;
-    json writer;
+    const struct heap_timeline *timeline = data->timeline;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     report_doubts_json(to, &writer);
@@ -205,7 +207,7 @@ void json_timeline(report *to, const report_timeline *data)
     json_unsigned(&writer, "width", timeline->width);
     json_begin_array(&writer, "points");
     for (size_t i = 0; i < timeline->count; i++) {
-        const heap_point *point = &timeline->points[i];
+        const struct heap_point *point = &timeline->points[i];
         json_begin_object(&writer, NULL);
         json_unsigned(&writer, "first", first_of(timeline, i));
         json_position(&writer, "position", point->position);
@@ -225,7 +227,7 @@ void json_timeline(report *to, const report_timeline *data)
     json_end_object(&writer);
 }
 
-static void csv_rate(csv *writer, double value)
+static void csv_rate(struct csv *writer, double value)
 {
     if (isnan(value))
         csv_empty(writer);
@@ -233,15 +235,15 @@ static void csv_rate(csv *writer, double value)
         csv_double(writer, value);
 }
 
-void csv_timeline(report *to, const report_timeline *data)
+void csv_timeline(struct report *to, const struct report_timeline *data)
 {
-    csv writer;
+    struct csv writer;
     report_csv_begin(to, &writer);
     csv_header(&writer,
                "first,position,peak_bytes,live_bytes,live_blocks,allocations,allocated_bytes,"
                "releases,duration_ns,allocations_per_second,bytes_per_second");
     for (size_t i = 0; i < data->timeline->count; i++) {
-        const heap_point *point = &data->timeline->points[i];
+        const struct heap_point *point = &data->timeline->points[i];
         uint64_t duration = heap_timeline_duration(data->timeline, i);
         csv_unsigned(&writer, first_of(data->timeline, i));
         csv_position(&writer, point->position);

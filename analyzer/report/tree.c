@@ -13,7 +13,7 @@
 #define END_COUNT   37
 #define INDENT_MAX  64
 
-void report_tree_number(out *output, const char *sign, uint64_t value, size_t end)
+void report_tree_number(struct out *output, const char *sign, uint64_t value, size_t end)
 {
     size_t digits = 1;
     for (uint64_t rest = value; rest >= 10; rest /= 10)
@@ -24,14 +24,14 @@ void report_tree_number(out *output, const char *sign, uint64_t value, size_t en
     out_grouped(output, value);
 }
 
-void report_tree_heading(out *output, const char *name, size_t end)
+void report_tree_heading(struct out *output, const char *name, size_t end)
 {
     size_t size = strlen(name);
     out_tab(output, end > size ? end - size : 0);
     out_text(output, name);
 }
 
-static void text_percent(out *output, uint64_t part, uint64_t all)
+static void text_percent(struct out *output, uint64_t part, uint64_t all)
 {
     double percent = all ? (double)part * 100 / (double)all : 0;
     out_tab(output,
@@ -39,14 +39,14 @@ static void text_percent(out *output, uint64_t part, uint64_t all)
     out_format(output, "%.1f%%", percent);
 }
 
-static void text_amount(out *output, const heap_amount *amount, uint64_t all)
+static void text_amount(struct out *output, const struct heap_amount *amount, uint64_t all)
 {
     report_tree_number(output, "", amount->bytes, END_BYTES);
     text_percent(output, amount->weight, all);
     report_tree_number(output, "", amount->count, END_COUNT);
 }
 
-static void text_header(out *output, const char *unit)
+static void text_header(struct out *output, const char *unit)
 {
     size_t size = strlen(unit) + 1;
     out_dim(output);
@@ -59,9 +59,10 @@ static void text_header(out *output, const char *unit)
     out_char(output, '\n');
 }
 
-void report_tree_name(report *to, const view_tree *tree, const view_node *node, size_t limit)
+void report_tree_name(struct report *to, const struct view_tree *tree, const struct view_node *node,
+                      size_t limit)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     out_text(output, "  ");
     for (uint32_t i = 1; i < node->branches && i < INDENT_MAX; i++)
         out_text(output, "  ");
@@ -79,9 +80,9 @@ void report_tree_name(report *to, const view_tree *tree, const view_node *node, 
     out_char(output, '\n');
 }
 
-void report_tree_more(report *to, const view_tree *tree, size_t limit)
+void report_tree_more(struct report *to, const struct view_tree *tree, size_t limit)
 {
-    const view_node *all = &tree->nodes[0];
+    const struct view_node *all = &tree->nodes[0];
     if (all->count > limit) {
         out_text(to->output, "… and ");
         out_grouped(to->output, all->count - limit);
@@ -89,10 +90,10 @@ void report_tree_more(report *to, const view_tree *tree, size_t limit)
     }
 }
 
-void text_tree(report *to, const report_tree *data)
+void text_tree(struct report *to, const struct report_tree *data)
 {
-    out *output = to->output;
-    const view_node *all = &data->tree->nodes[0];
+    struct out *output = to->output;
+    const struct view_node *all = &data->tree->nodes[0];
     size_t limit = data->options->limit;
     out_bold(output);
     out_text(output, "All: ");
@@ -118,7 +119,7 @@ void text_tree(report *to, const report_tree *data)
     report_runtime_groups_text(to, limit, false);
 }
 
-static void json_amount(json *writer, const view_node *node)
+static void json_amount(struct json *writer, const struct view_node *node)
 {
     json_unsigned(writer, "weight", node->all.weight);
     json_unsigned(writer, "self_weight", node->self.weight);
@@ -128,16 +129,16 @@ static void json_amount(json *writer, const view_node *node)
     json_unsigned(writer, "self_count", node->self.count);
 }
 
-void report_tree_json(json *writer, const view_options *options)
+void report_tree_json(struct json *writer, const struct view_options *options)
 {
     json_text(writer, "tree", options->shape == VIEW_TOP_DOWN ? "top-down" : "bottom-up");
     json_text(writer, "by", view_key_name(options->by));
 }
 
-void json_tree(report *to, const report_tree *data)
+void json_tree(struct report *to, const struct report_tree *data)
 {
-    const heap_amount *all = &data->tree->nodes[0].all;
-    json writer;
+    const struct heap_amount *all = &data->tree->nodes[0].all;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     report_doubts_json(to, &writer);
@@ -153,8 +154,8 @@ void json_tree(report *to, const report_tree *data)
     json_begin_array(&writer, "nodes");
     for (uint32_t i = 0;
          (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {
-        const view_node *node = &data->tree->nodes[i];
-        const view_label *name = view_tree_label(data->tree, node);
+        const struct view_node *node = &data->tree->nodes[i];
+        const struct view_label *name = view_tree_label(data->tree, node);
         json_begin_object(&writer, NULL);
         json_unsigned(&writer, "depth", node->depth);
         json_amount(&writer, node);
@@ -165,13 +166,13 @@ void json_tree(report *to, const report_tree *data)
     json_end_object(&writer);
 }
 
-static const char *kind_name(label_kind kind)
+static const char *kind_name(enum label_kind kind)
 {
     static const char *const names[] = {"none", "function", "file", "module", "thread", "heap"};
     return names[kind];
 }
 
-void report_tree_csv(report *to, csv *writer, const view_label *name)
+void report_tree_csv(struct report *to, struct csv *writer, const struct view_label *name)
 {
     csv_text(writer, kind_name(name->kind));
     csv_string(writer, report_label_name(to, name));
@@ -184,15 +185,15 @@ void report_tree_csv(report *to, csv *writer, const view_label *name)
         csv_empty(writer);
 }
 
-void csv_tree(report *to, const report_tree *data)
+void csv_tree(struct report *to, const struct report_tree *data)
 {
-    csv writer;
+    struct csv writer;
     report_csv_begin(to, &writer);
     csv_header(&writer,
                "depth,weight,self_weight,bytes,self_bytes,count,self_count," REPORT_TREE_FIELDS);
     for (uint32_t i = 0;
          (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {
-        const view_node *node = &data->tree->nodes[i];
+        const struct view_node *node = &data->tree->nodes[i];
         csv_unsigned(&writer, node->depth);
         csv_unsigned(&writer, node->all.weight);
         csv_unsigned(&writer, node->self.weight);
@@ -205,11 +206,11 @@ void csv_tree(report *to, const report_tree *data)
     }
 }
 
-static void folded_name(report *to, const view_label *name)
+static void folded_name(struct report *to, const struct view_label *name)
 {
-    out *output = to->output;
-    ttd_string text = report_label_name(to, name);
-    ttd_string module = glob_base_name(name->module);
+    struct out *output = to->output;
+    struct ttd_string text = report_label_name(to, name);
+    struct ttd_string module = glob_base_name(name->module);
     switch (name->kind) {
     case LABEL_NONE:
         out_text(output, "[no stack]");
@@ -235,7 +236,8 @@ static void folded_name(report *to, const view_label *name)
         out_text(output, "[unknown]");
 }
 
-void report_tree_path(report *to, const view_tree *tree, uint32_t node, uint32_t *path)
+void report_tree_path(struct report *to, const struct view_tree *tree, uint32_t node,
+                      uint32_t *path)
 {
     size_t count = 0;
     if (to->output->error)
@@ -249,7 +251,8 @@ void report_tree_path(report *to, const view_tree *tree, uint32_t node, uint32_t
     }
 }
 
-uint32_t *report_tree_path_room(report *to, const view_tree *tree, arena *memory)
+uint32_t *report_tree_path_room(struct report *to, const struct view_tree *tree,
+                                struct arena *memory)
 {
     size_t deepest = 0;
     for (size_t i = 1; i < tree->count; i++) {
@@ -262,12 +265,12 @@ uint32_t *report_tree_path_room(report *to, const view_tree *tree, arena *memory
     return path;
 }
 
-void folded_tree(report *to, const report_tree *data)
+void folded_tree(struct report *to, const struct report_tree *data)
 {
-    arena memory = {0};
+    struct arena memory = {0};
     uint32_t *path = report_tree_path_room(to, data->tree, &memory);
     for (uint32_t i = 0; path && (i = view_tree_next(data->tree, i, SIZE_MAX)) != VIEW_NO_NODE;) {
-        const view_node *node = &data->tree->nodes[i];
+        const struct view_node *node = &data->tree->nodes[i];
         if (!node->self.weight)
             continue;
         report_folded_begin(to->output, !to->doubts.count);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/formats.h"
 
-static size_t shown(const report_usage *data)
+static size_t shown(const struct report_usage *data)
 {
     return data->usage->count < data->limit ? data->usage->count : data->limit;
 }
 
 /* In whole numbers, as all that is counted, where they say enough and fit. */
-static void text_byte_seconds(out *output, double value)
+static void text_byte_seconds(struct out *output, double value)
 {
     if (value >= 100 && value < 0x1p63)
         out_grouped(output, (uint64_t)(value + 0.5));
@@ -16,7 +16,7 @@ static void text_byte_seconds(out *output, double value)
     out_text(output, " byte-seconds");
 }
 
-static void text_site(out *output, const heap_site *site)
+static void text_site(struct out *output, const struct heap_site *site)
 {
     report_count(output, heap_sum_value(site->bytes), "byte");
     out_text(output, " by ");
@@ -36,9 +36,9 @@ static void text_site(out *output, const heap_site *site)
     out_char(output, '\n');
 }
 
-void text_hot(report *to, const report_usage *data)
+void text_hot(struct report *to, const struct report_usage *data)
 {
-    const heap_usage *usage = data->usage;
+    const struct heap_usage *usage = data->usage;
     out_text(to->output, "All: ");
     text_site(to->output, &usage->total);
     report_doubts_text(to);
@@ -52,7 +52,7 @@ void text_hot(report *to, const report_usage *data)
     report_site_more(to, usage->count - shown(data));
 }
 
-static void json_site(json *writer, const heap_site *site)
+static void json_site(struct json *writer, const struct heap_site *site)
 {
     json_unsigned(writer, "allocations", site->allocations);
     json_unsigned(writer, "bytes", heap_sum_value(site->bytes));
@@ -63,10 +63,10 @@ static void json_site(json *writer, const heap_site *site)
     json_unsigned(writer, "destroyed", site->destroyed);
 }
 
-void json_hot(report *to, const report_usage *data)
+void json_hot(struct report *to, const struct report_usage *data)
 {
-    const heap_usage *usage = data->usage;
-    json writer;
+    const struct heap_usage *usage = data->usage;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     report_doubts_json(to, &writer);
@@ -84,15 +84,15 @@ void json_hot(report *to, const report_usage *data)
     json_end_object(&writer);
 }
 
-void csv_hot(report *to, const report_usage *data)
+void csv_hot(struct report *to, const struct report_usage *data)
 {
-    csv writer;
+    struct csv writer;
     report_csv_begin(to, &writer);
     report_site_header(to, &writer,
                        "allocations,bytes,byte_seconds,temporary,temporary_bytes,never_released,"
                        "destroyed");
     for (size_t i = 0; i < shown(data); i++) {
-        const heap_site *site = &data->usage->sites[i];
+        const struct heap_site *site = &data->usage->sites[i];
         csv_unsigned(&writer, site->allocations);
         csv_unsigned(&writer, heap_sum_value(site->bytes));
         csv_double(&writer, site->byte_seconds);
@@ -105,7 +105,7 @@ void csv_hot(report *to, const report_usage *data)
     }
 }
 
-static void text_share(out *output, const heap_site *site)
+static void text_share(struct out *output, const struct heap_site *site)
 {
     out_grouped(output, site->temporary);
     out_text(output, " of ");
@@ -115,9 +115,9 @@ static void text_share(out *output, const heap_site *site)
     out_char(output, '\n');
 }
 
-void text_temporary(report *to, const report_usage *data)
+void text_temporary(struct report *to, const struct report_usage *data)
 {
-    const heap_usage *usage = data->usage;
+    const struct heap_usage *usage = data->usage;
     out_text(to->output, "All: ");
     text_share(to->output, &usage->total);
     report_doubts_text(to);
@@ -136,7 +136,7 @@ void text_temporary(report *to, const report_usage *data)
 }
 
 /* Nanoseconds as a time of three digits. */
-static void text_time(out *output, uint64_t time)
+static void text_time(struct out *output, uint64_t time)
 {
     static const char *const units[] = {"ns", "us", "ms", "s"};
     double value = (double)time;
@@ -148,7 +148,7 @@ static void text_time(out *output, uint64_t time)
     out_format(output, "%.3g %s", value, units[unit]);
 }
 
-static void text_class(out *output, unsigned class, bool is_time)
+static void text_class(struct out *output, unsigned class, bool is_time)
 {
     uint64_t first, last;
     heap_class_range(class, &first, &last);
@@ -163,9 +163,9 @@ static void text_class(out *output, unsigned class, bool is_time)
         report_count(output, last, "call");
 }
 
-static void text_histogram(out *output, const heap_groups *groups, bool is_time)
+static void text_histogram(struct out *output, const struct heap_groups *groups, bool is_time)
 {
-    heap_lifetime lifetimes[HEAP_LIFETIMES];
+    struct heap_lifetime lifetimes[HEAP_LIFETIMES];
     heap_lifetimes_sum(groups, lifetimes);
     for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
         if (!lifetimes[i].blocks)
@@ -180,10 +180,10 @@ static void text_histogram(out *output, const heap_groups *groups, bool is_time)
     out_char(output, '\n');
 }
 
-void text_lifetimes(report *to, const report_usage *data)
+void text_lifetimes(struct report *to, const struct report_usage *data)
 {
-    const heap_usage *usage = data->usage;
-    out *output = to->output;
+    const struct heap_usage *usage = data->usage;
+    struct out *output = to->output;
     report_count(output, usage->total.allocations, "block");
     out_text(output, "; ");
     out_grouped(output, usage->total.never_released);
@@ -201,9 +201,9 @@ void text_lifetimes(report *to, const report_usage *data)
     text_histogram(output, &usage->by_calls, false);
 }
 
-static void json_histogram(json *writer, const char *key, const heap_groups *groups)
+static void json_histogram(struct json *writer, const char *key, const struct heap_groups *groups)
 {
-    heap_lifetime lifetimes[HEAP_LIFETIMES];
+    struct heap_lifetime lifetimes[HEAP_LIFETIMES];
     heap_lifetimes_sum(groups, lifetimes);
     json_begin_array(writer, key);
     for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
@@ -221,10 +221,10 @@ static void json_histogram(json *writer, const char *key, const heap_groups *gro
     json_end_array(writer);
 }
 
-void json_lifetimes(report *to, const report_usage *data)
+void json_lifetimes(struct report *to, const struct report_usage *data)
 {
-    const heap_usage *usage = data->usage;
-    json writer;
+    const struct heap_usage *usage = data->usage;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     report_doubts_json(to, &writer);
@@ -236,9 +236,9 @@ void json_lifetimes(report *to, const report_usage *data)
     json_end_object(&writer);
 }
 
-static void csv_histogram(csv *writer, const char *unit, const heap_groups *groups)
+static void csv_histogram(struct csv *writer, const char *unit, const struct heap_groups *groups)
 {
-    heap_lifetime lifetimes[HEAP_LIFETIMES];
+    struct heap_lifetime lifetimes[HEAP_LIFETIMES];
     heap_lifetimes_sum(groups, lifetimes);
     for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
         if (!lifetimes[i].blocks)
@@ -254,9 +254,9 @@ static void csv_histogram(csv *writer, const char *unit, const heap_groups *grou
     }
 }
 
-void csv_lifetimes(report *to, const report_usage *data)
+void csv_lifetimes(struct report *to, const struct report_usage *data)
 {
-    csv writer;
+    struct csv writer;
     report_csv_begin(to, &writer);
     csv_header(&writer, "unit,shortest,longest,blocks,bytes");
     csv_histogram(&writer, "ns", &data->usage->by_time);

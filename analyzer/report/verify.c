@@ -3,19 +3,19 @@
 
 #include "report/escape.h"
 
-static bool has_gap(const ttd_problem *problem)
+static bool has_gap(const struct ttd_problem *problem)
 {
     return problem->missing_chunks || problem->missing_events;
 }
 
-static bool has_positions(const ttd_problem *problem)
+static bool has_positions(const struct ttd_problem *problem)
 {
-    ttd_position none = ttd_position_min();
+    struct ttd_position none = ttd_position_min();
     return ttd_position_compare(problem->last_good, none) != 0 ||
            ttd_position_compare(problem->first_good, none) != 0;
 }
 
-static void text_missing(out *output, uint64_t count, const char *unit)
+static void text_missing(struct out *output, uint64_t count, const char *unit)
 {
     if (count == TTD_UNKNOWN) {
         out_text(output, "an unknown number of ");
@@ -26,7 +26,7 @@ static void text_missing(out *output, uint64_t count, const char *unit)
     }
 }
 
-static void text_gap(out *output, const ttd_problem *problem)
+static void text_gap(struct out *output, const struct ttd_problem *problem)
 {
     out_text(output, " (missing ");
     if (problem->missing_chunks)
@@ -47,16 +47,16 @@ static void text_gap(out *output, const ttd_problem *problem)
     out_char(output, ')');
 }
 
-void text_verify_begin(report *to)
+void text_verify_begin(struct report *to)
 {
     (void)to;
 }
 
-void text_problem(report *to, const ttd_problem *problem, uint64_t index)
+void text_problem(struct report *to, const struct ttd_problem *problem, uint64_t index)
 {
     (void)index;
-    out *output = to->output;
-    const ttd_error *error = &problem->error;
+    struct out *output = to->output;
+    const struct ttd_error *error = &problem->error;
     escape_text(output, escape_string(to->path));
     out_text(output, ": ");
     if (error->offset != TTD_NOWHERE) {
@@ -79,9 +79,9 @@ void text_problem(report *to, const ttd_problem *problem, uint64_t index)
     out_char(output, '\n');
 }
 
-void text_verify_end(report *to, const ttd_verdict *verdict)
+void text_verify_end(struct report *to, const struct ttd_verdict *verdict)
 {
-    out *output = to->output;
+    struct out *output = to->output;
     escape_text(output, escape_string(to->path));
     out_text(output, ": ");
     if (verdict->ok)
@@ -102,12 +102,12 @@ void text_verify_end(report *to, const ttd_verdict *verdict)
 }
 
 /* The array of problems is open between begin and end; its elements are objects of one line. */
-void json_verify_begin(report *to)
+void json_verify_begin(struct report *to)
 {
     out_text(to->output, "{\n  \"problems\": [");
 }
 
-static void json_nowhere(json *writer, const char *key, uint64_t value)
+static void json_nowhere(struct json *writer, const char *key, uint64_t value)
 {
     if (value == TTD_NOWHERE)
         json_null(writer, key);
@@ -115,10 +115,10 @@ static void json_nowhere(json *writer, const char *key, uint64_t value)
         json_unsigned(writer, key, value);
 }
 
-void json_problem(report *to, const ttd_problem *problem, uint64_t index)
+void json_problem(struct report *to, const struct ttd_problem *problem, uint64_t index)
 {
     out_text(to->output, index ? ",\n    " : "\n    ");
-    json writer;
+    struct json writer;
     json_init(&writer, to->output, false);
     json_begin_object(&writer, NULL);
     json_nowhere(&writer, "offset", problem->error.offset);
@@ -135,7 +135,7 @@ void json_problem(report *to, const ttd_problem *problem, uint64_t index)
 }
 
 /* Members of a verdict, in an object that is open. */
-static void json_verdict(json *writer, const ttd_verdict *verdict)
+static void json_verdict(struct json *writer, const struct ttd_verdict *verdict)
 {
     json_bool(writer, "ok", verdict->ok);
     json_bool(writer, "closed", verdict->closed);
@@ -147,10 +147,10 @@ static void json_verdict(json *writer, const ttd_verdict *verdict)
     json_unsigned(writer, "intact_bytes", verdict->intact_bytes);
 }
 
-void json_verify_end(report *to, const ttd_verdict *verdict)
+void json_verify_end(struct report *to, const struct ttd_verdict *verdict)
 {
     out_text(to->output, verdict->problems ? "\n  ]" : "]");
-    json writer;
+    struct json writer;
     json_init(&writer, to->output, true);
     writer.depth = 1;
     writer.has_member[1] = true;
@@ -158,18 +158,18 @@ void json_verify_end(report *to, const ttd_verdict *verdict)
     json_end_object(&writer);
 }
 
-void csv_verify_begin(report *to)
+void csv_verify_begin(struct report *to)
 {
-    csv writer;
+    struct csv writer;
     csv_init(&writer, to->output);
     csv_header(&writer, "offset,chunk,status,what,bytes,missing_chunks,missing_events,"
                         "last_good,first_good");
 }
 
-void csv_problem(report *to, const ttd_problem *problem, uint64_t index)
+void csv_problem(struct report *to, const struct ttd_problem *problem, uint64_t index)
 {
     (void)index;
-    csv writer;
+    struct csv writer;
     csv_init(&writer, to->output);
     csv_count(&writer, problem->error.offset);
     csv_count(&writer, problem->error.chunk);
@@ -184,16 +184,16 @@ void csv_problem(report *to, const ttd_problem *problem, uint64_t index)
     csv_end_row(&writer);
 }
 
-void csv_verify_end(report *to, const ttd_verdict *verdict)
+void csv_verify_end(struct report *to, const struct ttd_verdict *verdict)
 {
     (void)to;
     (void)verdict;
 }
 
-void text_recover(report *to, const report_recovery *data)
+void text_recover(struct report *to, const struct report_recovery *data)
 {
-    const ttd_verdict *verdict = data->verdict;
-    out *output = to->output;
+    const struct ttd_verdict *verdict = data->verdict;
+    struct out *output = to->output;
     escape_text(output, escape_string(data->result));
     out_text(output, ": recovered ");
     report_count(output, verdict->events, "event");
@@ -210,9 +210,9 @@ void text_recover(report *to, const report_recovery *data)
     out_text(output, " were intact\n");
 }
 
-void json_recover(report *to, const report_recovery *data)
+void json_recover(struct report *to, const struct report_recovery *data)
 {
-    json writer;
+    struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);
     json_text(&writer, "result", data->result);
@@ -220,9 +220,9 @@ void json_recover(report *to, const report_recovery *data)
     json_end_object(&writer);
 }
 
-void csv_recover(report *to, const report_recovery *data)
+void csv_recover(struct report *to, const struct report_recovery *data)
 {
-    csv writer;
+    struct csv writer;
     csv_init(&writer, to->output);
     csv_header(&writer, "result,closed,problems,chunks,events,lost_events,file_bytes,intact_bytes");
     csv_text(&writer, data->result);

@@ -4,21 +4,21 @@
 #include <string.h>
 
 /* A name that is being read, and what it has become. */
-typedef struct name_reader {
-    ttd_string name;
+struct name_reader {
+    struct ttd_string name;
     size_t at;
     char *text;
     size_t size;
-} name_reader;
+};
 
-static bool stands_at(ttd_string name, size_t at, const char *word)
+static bool stands_at(struct ttd_string name, size_t at, const char *word)
 {
     size_t size = strlen(word);
     return at <= name.size && name.size - at >= size && memcmp(name.data + at, word, size) == 0;
 }
 
 /* Whether a suffix begins here that compilers give to a part or a copy of a function. */
-static bool is_clone_suffix(ttd_string name, size_t at)
+static bool is_clone_suffix(struct ttd_string name, size_t at)
 {
     static const char *const words[] = {".cold",     ".constprop",  ".isra", ".llvm",
                                         ".lto_priv", ".localalias", ".part"};
@@ -32,11 +32,11 @@ static bool is_clone_suffix(ttd_string name, size_t at)
     return false;
 }
 
-ttd_string canonical_without_clone(ttd_string name)
+struct ttd_string canonical_without_clone(struct ttd_string name)
 {
     for (size_t i = 1; i < name.size; i++) {
         if ((name.data[i] == '.' || name.data[i] == ' ') && is_clone_suffix(name, i))
-            return (ttd_string){name.data, i};
+            return (struct ttd_string){name.data, i};
     }
     return name;
 }
@@ -52,24 +52,24 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static char peek(const name_reader *from)
+static char peek(const struct name_reader *from)
 {
     return from->at < from->name.size ? from->name.data[from->at] : 0;
 }
 
-static bool stands(const name_reader *from, const char *word)
+static bool stands(const struct name_reader *from, const char *word)
 {
     return stands_at(from->name, from->at, word);
 }
 
-static void put(name_reader *to, const char *text, size_t size)
+static void put(struct name_reader *to, const char *text, size_t size)
 {
     memcpy(to->text + to->size, text, size);
     to->size += size;
 }
 
 /* Goes behind the bracket that closes the one at this place, or to the end. */
-static void skip_brackets(name_reader *from)
+static void skip_brackets(struct name_reader *from)
 {
     size_t depth = 0;
     do {
@@ -85,7 +85,7 @@ static void skip_brackets(name_reader *from)
 }
 
 /* "{lambda(int)#1}" of demanglers, "<lambda(int)>" of debug information, "$_0" of clang. */
-static bool take_lambda(name_reader *from)
+static bool take_lambda(struct name_reader *from)
 {
     bool is_part = from->size > 1 && from->text[from->size - 1] == ':';
     size_t end = from->at + 2;
@@ -102,15 +102,15 @@ static bool take_lambda(name_reader *from)
 }
 
 /* The words of a built-in type come in any order: "long unsigned int", "unsigned long". */
-typedef struct builtin {
+struct builtin {
     bool is_unsigned;
     bool is_signed;
     bool is_short;
     bool has_int;
     unsigned longs;
-} builtin;
+};
 
-static bool add_builtin(builtin *type, ttd_string word)
+static bool add_builtin(struct builtin *type, struct ttd_string word)
 {
     if (word.size == 8 && memcmp(word.data, "unsigned", 8) == 0)
         type->is_unsigned = true;
@@ -127,7 +127,7 @@ static bool add_builtin(builtin *type, ttd_string word)
     return true;
 }
 
-static void flush_builtin(name_reader *to, builtin *type)
+static void flush_builtin(struct name_reader *to, struct builtin *type)
 {
     bool has_other = type->is_unsigned || type->is_short || type->longs;
     if (type->is_unsigned)
@@ -140,18 +140,18 @@ static void flush_builtin(name_reader *to, builtin *type)
         put(to, "long", 4);
     if (type->has_int && !has_other)
         put(to, "int", 3);
-    *type = (builtin){.longs = 0};
+    *type = (struct builtin){.longs = 0};
 }
 
-static ttd_string take_word(name_reader *from)
+static struct ttd_string take_word(struct name_reader *from)
 {
     size_t begin = from->at;
     while (is_word(peek(from)))
         from->at++;
-    return (ttd_string){from->name.data + begin, from->at - begin};
+    return (struct ttd_string){from->name.data + begin, from->at - begin};
 }
 
-static void put_word(name_reader *to, builtin *type, ttd_string word)
+static void put_word(struct name_reader *to, struct builtin *type, struct ttd_string word)
 {
     static const char *const dropped[] = {"const", "volatile"};
     for (size_t i = 0; i < sizeof dropped / sizeof dropped[0]; i++) {
@@ -168,10 +168,10 @@ static void put_word(name_reader *to, builtin *type, ttd_string word)
 }
 
 /* Template arguments, without what is written in several ways. */
-static void take_arguments(name_reader *from)
+static void take_arguments(struct name_reader *from)
 {
-    builtin type = {.longs = 0};
-    name_reader end = *from;
+    struct builtin type = {.longs = 0};
+    struct name_reader end = *from;
     skip_brackets(&end);
     while (from->at < end.at) {
         char c = peek(from);
@@ -191,7 +191,7 @@ static void take_arguments(name_reader *from)
 }
 
 /* "operator" and what follows it, which may be brackets or a type. */
-static bool take_operator(name_reader *from)
+static bool take_operator(struct name_reader *from)
 {
     static const char *const symbols[] = {"()", "[]", "<=>", "<<=", ">>=", "<<", ">>",
                                           "<=", ">=", "->*", "->",  "<",   ">"};
@@ -223,7 +223,7 @@ static bool take_operator(name_reader *from)
 
 /* After parameters: "const", "&" and the like belong to the function. What else a space follows is
  * its type, or says what it is. */
-static void take_space(name_reader *from, bool after_parameters)
+static void take_space(struct name_reader *from, bool after_parameters)
 {
     static const char *const qualifiers[] = {"const", "volatile", "&&", "&", "noexcept"};
     from->at++;
@@ -236,7 +236,7 @@ static void take_space(name_reader *from, bool after_parameters)
     from->size = 0;
 }
 
-static void take_parentheses(name_reader *from, bool *after_parameters)
+static void take_parentheses(struct name_reader *from, bool *after_parameters)
 {
     static const char anonymous[] = "(anonymous namespace)";
     if (stands(from, anonymous)) {
@@ -248,7 +248,7 @@ static void take_parentheses(name_reader *from, bool *after_parameters)
     *after_parameters = true;
 }
 
-static void take_part(name_reader *from, bool *after_parameters)
+static void take_part(struct name_reader *from, bool *after_parameters)
 {
     char c = peek(from);
     bool at_begin = !from->size || from->text[from->size - 1] == ':';
@@ -272,7 +272,7 @@ static void take_part(name_reader *from, bool *after_parameters)
     }
 }
 
-static size_t write_name(name_reader *from)
+static size_t write_name(struct name_reader *from)
 {
     from->name = canonical_without_clone(from->name);
     /* A name of C is as it is. */
@@ -288,21 +288,21 @@ static size_t write_name(name_reader *from)
     return from->size;
 }
 
-size_t canonical_name(ttd_string name, char *text)
+size_t canonical_name(struct ttd_string name, char *text)
 {
-    name_reader from = {.name = name, .text = text};
+    struct name_reader from = {.name = name, .text = text};
     return name.size ? write_name(&from) : 0;
 }
 
 /* Whether an operator's name begins here. */
-static bool is_operator(ttd_string canonical, size_t at)
+static bool is_operator(struct ttd_string canonical, size_t at)
 {
     bool begins = !at || canonical.data[at - 1] == ':';
     return begins && stands_at(canonical, at, "operator") &&
            (at + 8 == canonical.size || !is_word(canonical.data[at + 8]));
 }
 
-size_t canonical_bare(ttd_string canonical, char *text)
+size_t canonical_bare(struct ttd_string canonical, char *text)
 {
     size_t depth = 0;
     size_t size = 0;
@@ -320,7 +320,7 @@ size_t canonical_bare(ttd_string canonical, char *text)
     return size;
 }
 
-ttd_string canonical_last(ttd_string canonical)
+struct ttd_string canonical_last(struct ttd_string canonical)
 {
     size_t depth = 0;
     size_t begin = 0;
@@ -342,5 +342,5 @@ ttd_string canonical_last(ttd_string canonical)
             end = canonical.size;
         }
     }
-    return (ttd_string){canonical.data + begin, end - begin};
+    return (struct ttd_string){canonical.data + begin, end - begin};
 }

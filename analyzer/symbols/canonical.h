@@ -16,16 +16,16 @@
 #define CANONICAL_ROOM(size) (2 * (size) + 16)
 
 /** Writes the canonical form of a demangled name; returns its length. */
-size_t canonical_name(ttd_string name, char *text);
+size_t canonical_name(struct ttd_string name, char *text);
 
 /** Writes a canonical name without template arguments, up to "operator"; returns its length. */
-size_t canonical_bare(ttd_string canonical, char *text);
+size_t canonical_bare(struct ttd_string canonical, char *text);
 
 /** The last part of a canonical name, without template arguments: what follows the last "::". */
-ttd_string canonical_last(ttd_string canonical);
+struct ttd_string canonical_last(struct ttd_string canonical);
 
 /** A function's name without the suffix that tells which copy of it a compiler chose: a part of
  * `name`. */
-ttd_string canonical_without_clone(ttd_string name);
+struct ttd_string canonical_without_clone(struct ttd_string name);
 
 #endif

@@ -10,11 +10,11 @@
 /* Longer mangled names are left alone: the demangler's stack use grows with them. */
 #define MANGLED_MAX 8192
 
-typedef struct sink {
+struct sink {
     char *text;
     size_t size;
     jmp_buf full;
-} sink;
+};
 
 /*
  * A crafted name of some hundred bytes can stand for gigabytes of text, and the demangler has no
@@ -22,7 +22,7 @@ typedef struct sink {
  */
 static void collect(const char *data, size_t size, void *context)
 {
-    sink *out = context;
+    struct sink *out = context;
     if (size > DEMANGLE_MAX - out->size)
         longjmp(out->full, 1);
     if (size) /* of nothing, it may be nowhere */
@@ -30,7 +30,7 @@ static void collect(const char *data, size_t size, void *context)
     out->size += size;
 }
 
-static bool try_all(const char *name, sink *out)
+static bool try_all(const char *name, struct sink *out)
 {
     int options = DMGL_PARAMS | DMGL_ANSI;
     if (rust_demangle_callback(name, options, collect, out))
@@ -44,7 +44,7 @@ size_t demangle(const char *name, char text[DEMANGLE_MAX + 1])
     bool may_be = name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
     if (!may_be || strlen(name) > MANGLED_MAX)
         return 0;
-    sink out = {.text = text};
+    struct sink out = {.text = text};
     if (setjmp(out.full))
         return 0;
     if (!try_all(name, &out))

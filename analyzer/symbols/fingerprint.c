@@ -11,7 +11,7 @@
 #include "symbols/runtime.h"
 
 /* The part that a frame plays in a fingerprint. */
-typedef enum item_kind {
+enum item_kind {
     /* A frame below main(), such as _start: neither it nor its callers count. */
     ITEM_BEGINNING,
     /* main(): counts, but its callers do not. */
@@ -23,32 +23,32 @@ typedef enum item_kind {
     ITEM_PROGRAM,
     /* A frame in no module: counts each time. */
     ITEM_NOWHERE
-} item_kind;
+};
 
-typedef struct fingerprint_item {
-    fingerprint name;
-    item_kind kind;
-} fingerprint_item;
+struct fingerprint_item {
+    struct fingerprint name;
+    enum item_kind kind;
+};
 
 /* The frames of an address: so many from `first` on, outermost first. */
-typedef struct fingerprint_site {
+struct fingerprint_site {
     size_t first;
     size_t count;
     /* Hash of the module's name, for stacks that have nothing else. */
-    fingerprint module;
-} fingerprint_site;
+    struct fingerprint module;
+};
 
 /* The fingerprint of a stack up to its innermost frame, and the state to go on from. */
-typedef struct fingerprint_node {
-    fingerprint print;
+struct fingerprint_node {
+    struct fingerprint print;
     /* The last frame in it; 0 for none. */
-    fingerprint last;
+    struct fingerprint last;
     bool is_in_library;
-    fingerprint modules;
-    fingerprint last_module;
-} fingerprint_node;
+    struct fingerprint modules;
+    struct fingerprint last_module;
+};
 
-void fingerprinter_free(fingerprinter *work)
+void fingerprinter_free(struct fingerprinter *work)
 {
     frame_list_free(&work->frames);
     map_free(&work->site_index);
@@ -58,11 +58,11 @@ void fingerprinter_free(fingerprinter *work)
     free(work->items);
     free(work->nodes);
     free(work->path);
-    *work = (fingerprinter){0};
+    *work = (struct fingerprinter){0};
 }
 
 /* Starts over where the trace is another one: all that is kept belongs to one trace. */
-static void begin(fingerprinter *work, definitions *all)
+static void begin(struct fingerprinter *work, struct definitions *all)
 {
     if (work->names == all)
         return;
@@ -78,13 +78,13 @@ static void put_number(unsigned char *bytes, uint64_t value)
         bytes[i] = (unsigned char)(value >> 8 * i);
 }
 
-static fingerprint hash_bytes(const void *bytes, size_t size)
+static struct fingerprint hash_bytes(const void *bytes, size_t size)
 {
     XXH128_hash_t hash = XXH3_128bits(bytes, size);
-    return (fingerprint){hash.high64, hash.low64};
+    return (struct fingerprint){hash.high64, hash.low64};
 }
 
-static fingerprint chain(fingerprint before, fingerprint next)
+static struct fingerprint chain(struct fingerprint before, struct fingerprint next)
 {
     unsigned char bytes[32];
     put_number(bytes, before.high);
@@ -94,23 +94,24 @@ static fingerprint chain(fingerprint before, fingerprint next)
     return hash_bytes(bytes, sizeof bytes);
 }
 
-static bool is_nothing(fingerprint value)
+static bool is_nothing(struct fingerprint value)
 {
     return !value.high && !value.low;
 }
 
 /* Describes a frame with a name, by its canonical form; of std without template arguments. */
-static ttd_status describe_name(fingerprinter *work, const frame *item, fingerprint_item *found)
+static enum ttd_status describe_name(struct fingerprinter *work, const struct frame *item,
+                                     struct fingerprint_item *found)
 {
     bool is_mixed;
-    ttd_string name = definitions_canonical(work->names, item->name);
+    struct ttd_string name = definitions_canonical(work->names, item->name);
     found->kind = ITEM_PROGRAM;
     if (runtime_has_function(name, &is_mixed)) {
-        ttd_status status =
+        enum ttd_status status =
             grow_array((void **)&work->text, &work->text_capacity, name.size + 1, 1);
         if (status != TTD_OK)
             return status;
-        name = (ttd_string){work->text, canonical_bare(name, work->text)};
+        name = (struct ttd_string){work->text, canonical_bare(name, work->text)};
         found->kind = is_mixed ? ITEM_HIDDEN : ITEM_LIBRARY;
     }
     found->name = hash_bytes(name.data, name.size);
@@ -119,10 +120,11 @@ static ttd_status describe_name(fingerprinter *work, const frame *item, fingerpr
     return TTD_OK;
 }
 
-static ttd_status describe(fingerprinter *work, const frame *item, fingerprint_item *found)
+static enum ttd_status describe(struct fingerprinter *work, const struct frame *item,
+                                struct fingerprint_item *found)
 {
     unsigned char offset[sizeof item->offset + 1] = {'+'};
-    *found = (fingerprint_item){.kind = ITEM_NOWHERE, .name = hash_bytes("?", 1)};
+    *found = (struct fingerprint_item){.kind = ITEM_NOWHERE, .name = hash_bytes("?", 1)};
     if (runtime_begins(item))
         found->kind = ITEM_BEGINNING;
     else if (runtime_has_module(item->module))
@@ -131,17 +133,17 @@ static ttd_status describe(fingerprinter *work, const frame *item, fingerprint_i
         return describe_name(work, item, found);
     else if (item->module_id) {
         put_number(offset + 1, item->offset);
-        *found = (fingerprint_item){hash_bytes(offset, sizeof offset), ITEM_PROGRAM};
+        *found = (struct fingerprint_item){hash_bytes(offset, sizeof offset), ITEM_PROGRAM};
     }
     return TTD_OK;
 }
 
 /* The part of a path that is a library's name: "libc" of "/lib/libc.so.6". */
-static fingerprint module_of(const fingerprinter *work)
+static struct fingerprint module_of(const struct fingerprinter *work)
 {
     if (!work->frames.count)
-        return (fingerprint){0, 0};
-    ttd_string path = work->frames.items[0].module;
+        return (struct fingerprint){0, 0};
+    struct ttd_string path = work->frames.items[0].module;
     if (!path.size)
         return hash_bytes("", 0);
     size_t begin = path.size;
@@ -154,11 +156,11 @@ static fingerprint module_of(const fingerprinter *work)
 }
 
 /* Finds out of an address what a fingerprint needs. */
-static ttd_status make_site(fingerprinter *work, const ttd_stack *stack)
+static enum ttd_status make_site(struct fingerprinter *work, const struct ttd_stack *stack)
 {
     work->frames.count = 0;
-    fingerprint_site site = {.first = work->item_count};
-    ttd_status status = frame_list_add(&work->frames, work->names, stack);
+    struct fingerprint_site site = {.first = work->item_count};
+    enum ttd_status status = frame_list_add(&work->frames, work->names, stack);
     size_t count = work->frames.count;
     size_t most = count < FINGERPRINT_INLINED_MAX ? count : FINGERPRINT_INLINED_MAX;
     for (size_t i = 0; i < most && status == TTD_OK; i++) {
@@ -182,11 +184,12 @@ static ttd_status make_site(fingerprinter *work, const ttd_stack *stack)
     return TTD_OK;
 }
 
-static void add_item(fingerprint_node *node, const fingerprint_item *item)
+static void add_item(struct fingerprint_node *node, const struct fingerprint_item *item)
 {
     bool is_in_library = item->kind == ITEM_HIDDEN || item->kind == ITEM_LIBRARY;
     if (item->kind == ITEM_BEGINNING || item->kind == ITEM_MAIN)
-        *node = (fingerprint_node){.modules = node->modules, .last_module = node->last_module};
+        *node =
+            (struct fingerprint_node){.modules = node->modules, .last_module = node->last_module};
     bool counts = item->kind == ITEM_MAIN || item->kind == ITEM_PROGRAM ||
                   item->kind == ITEM_NOWHERE ||
                   (item->kind == ITEM_LIBRARY && !node->is_in_library);
@@ -199,16 +202,17 @@ static void add_item(fingerprint_node *node, const fingerprint_item *item)
 }
 
 /* Adds an address to what calls it. */
-static ttd_status add_address(fingerprinter *work, const ttd_stack *stack, fingerprint_node *node)
+static enum ttd_status add_address(struct fingerprinter *work, const struct ttd_stack *stack,
+                                   struct fingerprint_node *node)
 {
     uint32_t index = map_get(&work->site_index, stack->module, stack->offset);
     if (index == MAP_NONE) {
-        ttd_status status = make_site(work, stack);
+        enum ttd_status status = make_site(work, stack);
         if (status != TTD_OK)
             return status;
         index = (uint32_t)work->site_count - 1;
     }
-    const fingerprint_site *site = &work->sites[index];
+    const struct fingerprint_site *site = &work->sites[index];
     for (size_t i = 0; i < site->count; i++)
         add_item(node, &work->items[site->first + i]);
     if (!fingerprint_equal(site->module, node->last_module)) {
@@ -218,10 +222,11 @@ static ttd_status add_address(fingerprinter *work, const ttd_stack *stack, finge
     return TTD_OK;
 }
 
-static ttd_status keep_node(fingerprinter *work, ttd_id stack, const fingerprint_node *node)
+static enum ttd_status keep_node(struct fingerprinter *work, ttd_id stack,
+                                 const struct fingerprint_node *node)
 {
-    ttd_status status = grow_array((void **)&work->nodes, &work->node_capacity,
-                                   work->node_count + 1, sizeof *work->nodes);
+    enum ttd_status status = grow_array((void **)&work->nodes, &work->node_capacity,
+                                        work->node_count + 1, sizeof *work->nodes);
     if (status == TTD_OK)
         status = map_set(&work->node_index, stack, 0, (uint32_t)work->node_count);
     if (status == TTD_OK)
@@ -231,15 +236,16 @@ static ttd_status keep_node(fingerprinter *work, ttd_id stack, const fingerprint
 
 /* Collects the stacks from one on outwards that are not known yet; sets `known` to the one that is,
  * or to MAP_NONE. */
-static ttd_status find_path(fingerprinter *work, ttd_id stack, size_t *count, uint32_t *known)
+static enum ttd_status find_path(struct fingerprinter *work, ttd_id stack, size_t *count,
+                                 uint32_t *known)
 {
     *count = 0;
     for (;;) {
-        ttd_stack item;
+        struct ttd_stack item;
         *known = map_get(&work->node_index, stack, 0);
         if (*known != MAP_NONE)
             return TTD_OK;
-        ttd_status status = definitions_stack(work->names, stack, &item);
+        enum ttd_status status = definitions_stack(work->names, stack, &item);
         if (status == TTD_OK)
             status = grow_array((void **)&work->path, &work->path_capacity, *count + 1,
                                 sizeof *work->path);
@@ -250,18 +256,18 @@ static ttd_status find_path(fingerprinter *work, ttd_id stack, size_t *count, ui
     }
 }
 
-ttd_status fingerprint_stack(fingerprinter *work, definitions *all, ttd_id stack,
-                             fingerprint *result)
+enum ttd_status fingerprint_stack(struct fingerprinter *work, struct definitions *all, ttd_id stack,
+                                  struct fingerprint *result)
 {
-    fingerprint_node node = {.is_in_library = false};
+    struct fingerprint_node node = {.is_in_library = false};
     size_t count;
     uint32_t known;
     begin(work, all);
-    ttd_status status = find_path(work, stack, &count, &known);
+    enum ttd_status status = find_path(work, stack, &count, &known);
     if (status == TTD_OK && known != MAP_NONE)
         node = work->nodes[known];
     while (count > 0 && status == TTD_OK) {
-        const ttd_stack *item = &work->path[--count];
+        const struct ttd_stack *item = &work->path[--count];
         status = add_address(work, item, &node);
         if (status == TTD_OK)
             status = keep_node(work, item->id, &node);
@@ -272,7 +278,7 @@ ttd_status fingerprint_stack(fingerprinter *work, definitions *all, ttd_id stack
     return TTD_OK;
 }
 
-void fingerprint_format(fingerprint value, char text[FINGERPRINT_TEXT])
+void fingerprint_format(struct fingerprint value, char text[FINGERPRINT_TEXT])
 {
     for (unsigned i = 0; i < 32; i++) {
         uint64_t half = i < 16 ? value.high : value.low;
@@ -281,7 +287,7 @@ void fingerprint_format(fingerprint value, char text[FINGERPRINT_TEXT])
     text[32] = 0;
 }
 
-bool fingerprint_parse(const char *text, fingerprint *result)
+bool fingerprint_parse(const char *text, struct fingerprint *result)
 {
     uint64_t halves[2] = {0, 0};
     for (unsigned i = 0; i < 32; i++) {
@@ -293,6 +299,6 @@ bool fingerprint_parse(const char *text, fingerprint *result)
     }
     if (text[32])
         return false;
-    *result = (fingerprint){halves[0], halves[1]};
+    *result = (struct fingerprint){halves[0], halves[1]};
     return true;
 }

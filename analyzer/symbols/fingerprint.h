@@ -26,20 +26,20 @@
 
 #define FINGERPRINT_INLINED_MAX 256
 
-typedef struct fingerprint {
+struct fingerprint {
     uint64_t high;
     uint64_t low;
-} fingerprint;
+};
 
 /** Makes the fingerprints of the stacks of one trace; all zero when empty. Keeps what it has found
  * for each address and stack, so that shared callers are looked at once. */
-typedef struct fingerprinter {
-    definitions *names;
-    frame_list frames;
+struct fingerprinter {
+    struct definitions *names;
+    struct frame_list frames;
     char *text;
     size_t text_capacity;
     /** (module, offset) of an address to an index in `sites`; `items` are the frames of all. */
-    hash_map site_index;
+    struct hash_map site_index;
     struct fingerprint_site *sites;
     size_t site_count;
     size_t site_capacity;
@@ -47,16 +47,16 @@ typedef struct fingerprinter {
     size_t item_count;
     size_t item_capacity;
     /** Stack to an index in `nodes`. */
-    hash_map node_index;
+    struct hash_map node_index;
     struct fingerprint_node *nodes;
     size_t node_count;
     size_t node_capacity;
     /** Stacks on the way to one that is known. */
-    ttd_stack *path;
+    struct ttd_stack *path;
     size_t path_capacity;
-} fingerprinter;
+};
 
-void fingerprinter_free(fingerprinter *work);
+void fingerprinter_free(struct fingerprinter *work);
 
 /**
  * The fingerprint of a stack; TTD_NONE and one that is not defined have that of no frames.
@@ -64,10 +64,10 @@ void fingerprinter_free(fingerprinter *work);
  * @param all  complete, and the same or unchanged from call to call
  * @return TTD_OK, TTD_ERROR_NO_MEMORY with `result` untouched.
  */
-ttd_status fingerprint_stack(fingerprinter *work, definitions *all, ttd_id stack,
-                             fingerprint *result);
+enum ttd_status fingerprint_stack(struct fingerprinter *work, struct definitions *all, ttd_id stack,
+                                  struct fingerprint *result);
 
-static inline bool fingerprint_equal(fingerprint a, fingerprint b)
+static inline bool fingerprint_equal(struct fingerprint a, struct fingerprint b)
 {
     return a.high == b.high && a.low == b.low;
 }
@@ -76,9 +76,9 @@ static inline bool fingerprint_equal(fingerprint a, fingerprint b)
 #define FINGERPRINT_TEXT 33
 
 /** 32 hexadecimal digits in lower case. */
-void fingerprint_format(fingerprint value, char text[FINGERPRINT_TEXT]);
+void fingerprint_format(struct fingerprint value, char text[FINGERPRINT_TEXT]);
 
 /** Reads what fingerprint_format() writes; false, with `result` untouched, if it is not that. */
-bool fingerprint_parse(const char *text, fingerprint *result);
+bool fingerprint_parse(const char *text, struct fingerprint *result);
 
 #endif

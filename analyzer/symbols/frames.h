@@ -7,36 +7,36 @@
 
 /** A frame; texts have a size of 0 if unknown. They are untrusted, and belong to the definitions.
  */
-typedef struct frame {
-    ttd_string function;
+struct frame {
+    struct ttd_string function;
     /** The function's name as in the trace, not demangled. */
-    ttd_string symbol;
+    struct ttd_string symbol;
     /** Its identifier, for definitions_canonical(). */
     ttd_id name;
-    ttd_string file;
+    struct ttd_string file;
     uint32_t line;
     /** Path of the module. */
-    ttd_string module;
+    struct ttd_string module;
     ttd_id module_id;
     /** In the module, and in the process. */
     uint64_t offset;
     uint64_t address;
     /** Inlined into the frame that follows. */
     bool is_inlined;
-} frame;
+};
 
 /** Stacks are cut after about so many frames: a crafted trace can have millions that are inlined.
  */
 #define FRAME_LIST_MAX 65536
 
 /** All zero when empty; used again and again. */
-typedef struct frame_list {
-    frame *items;
+struct frame_list {
+    struct frame *items;
     size_t count;
     size_t capacity;
-} frame_list;
+};
 
-void frame_list_free(frame_list *list);
+void frame_list_free(struct frame_list *list);
 
 /**
  * Sets `list` to the frames of a stack, innermost first, inlined ones expanded. Empty for
@@ -44,16 +44,18 @@ void frame_list_free(frame_list *list);
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */
-ttd_status frame_list_expand(frame_list *list, definitions *all, ttd_id stack);
+enum ttd_status frame_list_expand(struct frame_list *list, struct definitions *all, ttd_id stack);
 
 /** As frame_list_expand(), but cut after about `most` frames. */
-ttd_status frame_list_begin(frame_list *list, definitions *all, ttd_id stack, size_t most);
+enum ttd_status frame_list_begin(struct frame_list *list, struct definitions *all, ttd_id stack,
+                                 size_t most);
 
 /** Adds the frames of one address of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY,
  * TTD_ERROR_LIMIT (see stack_table_spend()). */
-ttd_status frame_list_add(frame_list *list, definitions *all, const ttd_stack *stack);
+enum ttd_status frame_list_add(struct frame_list *list, struct definitions *all,
+                               const struct ttd_stack *stack);
 
 /** Adds a frame at the end. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status frame_list_push(frame_list *list, const frame *item);
+enum ttd_status frame_list_push(struct frame_list *list, const struct frame *item);
 
 #endif

@@ -5,19 +5,20 @@
 
 #include "base/grow.h"
 
-void stack_memo_free(stack_memo *memo)
+void stack_memo_free(struct stack_memo *memo)
 {
     for (size_t i = 0; i < memo->chunk_count; i++)
         free(memo->chunks[i]);
     free(memo->chunks);
     free(memo->path);
-    *memo = (stack_memo){.chunks = NULL};
+    *memo = (struct stack_memo){.chunks = NULL};
 }
 
 /* Finds where the fact about a stack is kept. TTD_END: the stack is not defined. */
-static ttd_status place_of(stack_memo *memo, const stack_table *table, ttd_id id, uint32_t **place)
+static enum ttd_status place_of(struct stack_memo *memo, const struct stack_table *table, ttd_id id,
+                                uint32_t **place)
 {
-    const stack_chunk *chunk = stack_table_find(table, id);
+    const struct stack_chunk *chunk = stack_table_find(table, id);
     if (!chunk)
         return TTD_END;
     if (!memo->chunks) {
@@ -37,10 +38,10 @@ static ttd_status place_of(stack_memo *memo, const stack_table *table, ttd_id id
 
 /* Sets memo->path to the stacks from one on whose facts are not known, and `fact` to that of the
  * first that is; 0 if there is none. */
-static ttd_status climb(stack_memo *memo, const stack_table *table, ttd_id id,
-                        const stack_memo_finder *finder, size_t *count, uint32_t *fact)
+static enum ttd_status climb(struct stack_memo *memo, const struct stack_table *table, ttd_id id,
+                             const struct stack_memo_finder *finder, size_t *count, uint32_t *fact)
 {
-    ttd_status status;
+    enum ttd_status status;
     *count = 0;
     *fact = 0;
     for (;;) {
@@ -64,14 +65,15 @@ static ttd_status climb(stack_memo *memo, const stack_table *table, ttd_id id,
     return status == TTD_END ? TTD_OK : status;
 }
 
-ttd_status stack_memo_find(stack_memo *memo, const stack_table *table, ttd_id stack,
-                           const stack_memo_finder *finder, uint32_t *fact)
+enum ttd_status stack_memo_find(struct stack_memo *memo, const struct stack_table *table,
+                                ttd_id stack, const struct stack_memo_finder *finder,
+                                uint32_t *fact)
 {
     size_t count;
     uint32_t above;
-    ttd_status status = climb(memo, table, stack, finder, &count, &above);
+    enum ttd_status status = climb(memo, table, stack, finder, &count, &above);
     while (status == TTD_OK && count > 0) {
-        const ttd_stack *next = &memo->path[--count];
+        const struct ttd_stack *next = &memo->path[--count];
         uint32_t found = 0;
         uint32_t *place;
         status = finder->find(finder->context, next, above, &found);

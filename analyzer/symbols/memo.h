@@ -10,32 +10,33 @@
 #include "symbols/stacks.h"
 
 /** How a fact is found. Both functions return TTD_OK, or what stack_memo_find() is to return. */
-typedef struct stack_memo_finder {
+struct stack_memo_finder {
     void *context;
     /** Called first, for each stack whose fact is not known, from the innermost outward; may be
      * NULL. */
-    ttd_status (*meet)(void *context, const ttd_stack *stack);
+    enum ttd_status (*meet)(void *context, const struct ttd_stack *stack);
     /**
      * Then for the same, from the outermost inward.
      *
      * @param above  the fact about its parent, 0 if that is not defined
      * @param fact   to be set to anything but 0
      */
-    ttd_status (*find)(void *context, const ttd_stack *stack, uint32_t above, uint32_t *fact);
-} stack_memo_finder;
+    enum ttd_status (*find)(void *context, const struct ttd_stack *stack, uint32_t above,
+                            uint32_t *fact);
+};
 
 /** All zero when empty. */
-typedef struct stack_memo {
+struct stack_memo {
     /** Facts of each chunk of the table, 0 where not found yet; NULL before the first of a chunk.
      */
     uint32_t **chunks;
     size_t chunk_count;
     /** Stacks on the way to one whose fact is known, the innermost first. */
-    ttd_stack *path;
+    struct ttd_stack *path;
     size_t path_capacity;
-} stack_memo;
+};
 
-void stack_memo_free(stack_memo *memo);
+void stack_memo_free(struct stack_memo *memo);
 
 /**
  * Finds the fact about a stack, and about all that it is called by.
@@ -44,7 +45,8 @@ void stack_memo_free(stack_memo *memo);
  * @param fact   set on TTD_OK; 0 if the stack is not defined
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT, or what the finder returns.
  */
-ttd_status stack_memo_find(stack_memo *memo, const stack_table *table, ttd_id stack,
-                           const stack_memo_finder *finder, uint32_t *fact);
+enum ttd_status stack_memo_find(struct stack_memo *memo, const struct stack_table *table,
+                                ttd_id stack, const struct stack_memo_finder *finder,
+                                uint32_t *fact);
 
 #endif

@@ -6,12 +6,12 @@
 #include "symbols/definitions.h"
 
 /** Whether a name is one that is looked for. */
-typedef struct names_matcher {
+struct names_matcher {
     const void *context;
-    bool (*matches)(const void *context, ttd_string name);
+    bool (*matches)(const void *context, struct ttd_string name);
     /** Files of functions count as well. */
     bool takes_files;
-} names_matcher;
+};
 
 /**
  * Looks for a function, a module or a file whose name matches, whether a stack leads there or not.
@@ -20,6 +20,7 @@ typedef struct names_matcher {
  * @param has_match  set on TTD_OK
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status names_find(definitions *all, const names_matcher *matcher, bool *has_match);
+enum ttd_status names_find(struct definitions *all, const struct names_matcher *matcher,
+                           bool *has_match);
 
 #endif

@@ -24,23 +24,23 @@ static const char *const beginnings[] = {"_start",
 static const char *const prefixes[] = {"__libc_start_main", "generic_start_main", "_GLOBAL__sub_I",
                                        "__GI___clone"};
 
-static bool equals(ttd_string text, const char *word)
+static bool equals(struct ttd_string text, const char *word)
 {
     return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
 
-static bool begins(ttd_string text, const char *word)
+static bool begins(struct ttd_string text, const char *word)
 {
     size_t size = strlen(word);
     return text.size >= size && memcmp(text.data, word, size) == 0;
 }
 
-bool runtime_has_module(ttd_string path)
+bool runtime_has_module(struct ttd_string path)
 {
     size_t at = path.size;
     while (at > 0 && path.data[at - 1] != '/')
         at--;
-    ttd_string name = at ? (ttd_string){path.data + at, path.size - at} : path;
+    struct ttd_string name = at ? (struct ttd_string){path.data + at, path.size - at} : path;
     for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++) {
         if (begins(name, modules[i]))
             return true;
@@ -48,7 +48,7 @@ bool runtime_has_module(ttd_string path)
     return false;
 }
 
-bool runtime_begins(const frame *item)
+bool runtime_begins(const struct frame *item)
 {
     for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
         if (equals(item->symbol, beginnings[i]))
@@ -61,7 +61,7 @@ bool runtime_begins(const frame *item)
     return false;
 }
 
-bool runtime_has_function(ttd_string canonical, bool *is_mixed)
+bool runtime_has_function(struct ttd_string canonical, bool *is_mixed)
 {
     static const char *const inner[] = {"__cxx11::", "__1::", "basic_"};
     *is_mixed = false;
@@ -69,22 +69,22 @@ bool runtime_has_function(ttd_string canonical, bool *is_mixed)
         return true;
     if (!begins(canonical, "std::"))
         return false;
-    ttd_string name = {canonical.data + 5, canonical.size - 5};
+    struct ttd_string name = {canonical.data + 5, canonical.size - 5};
     for (size_t i = 0; i < sizeof inner / sizeof inner[0]; i++) {
         if (!begins(name, inner[i]))
             continue;
         *is_mixed = i == 2;
-        name = (ttd_string){name.data + strlen(inner[i]), name.size - strlen(inner[i])};
+        name = (struct ttd_string){name.data + strlen(inner[i]), name.size - strlen(inner[i])};
     }
     return true;
 }
 
-bool runtime_is_main(const frame *item)
+bool runtime_is_main(const struct frame *item)
 {
     return equals(item->symbol, "main") && !runtime_has_module(item->module);
 }
 
-size_t runtime_main_of(const frame_list *list)
+size_t runtime_main_of(const struct frame_list *list)
 {
     size_t at = list->count;
     while (at > 0) {
@@ -100,7 +100,7 @@ static const char *const storage[] = {
     "_dl_allocate_tls",   "__GI__dl_allocate_tls", "allocate_dtv",  "_dl_resize_dtv",
     "allocate_dtv_entry", "tls_get_addr_tail",     "__tls_get_addr"};
 
-static bool is_storage_name(ttd_string name)
+static bool is_storage_name(struct ttd_string name)
 {
     for (size_t i = 0; i < sizeof storage / sizeof storage[0]; i++) {
         if (equals(name, storage[i]))
@@ -109,7 +109,7 @@ static bool is_storage_name(ttd_string name)
     return false;
 }
 
-bool runtime_has_thread_storage(const definitions *all)
+bool runtime_has_thread_storage(const struct definitions *all)
 {
     for (size_t i = 0; i < all->frame_count; i++) {
         if (is_storage_name(definitions_text(all, all->frames[i].function)))
@@ -118,7 +118,7 @@ bool runtime_has_thread_storage(const definitions *all)
     return false;
 }
 
-bool runtime_is_thread_storage(const frame_list *list)
+bool runtime_is_thread_storage(const struct frame_list *list)
 {
     for (size_t i = 0; i < list->count && runtime_has_module(list->items[i].module); i++) {
         if (is_storage_name(list->items[i].symbol))

@@ -7,10 +7,10 @@
 #include "symbols/frames.h"
 
 /** Whether a module is a C or C++ library or the dynamic linker, by the base name of its path. */
-bool runtime_has_module(ttd_string path);
+bool runtime_has_module(struct ttd_string path);
 
 /** Whether a frame is one that every thread or process begins with. */
-bool runtime_begins(const frame *item);
+bool runtime_begins(const struct frame *item);
 
 /**
  * Whether a function, by its canonical name, is of the C++ library's headers, whatever module it is
@@ -18,21 +18,21 @@ bool runtime_begins(const frame *item);
  *
  * @param is_mixed  set to whether it is in the library's module in some builds: of strings, streams
  */
-bool runtime_has_function(ttd_string canonical, bool *is_mixed);
+bool runtime_has_function(struct ttd_string canonical, bool *is_mixed);
 
 /** Whether a frame is the program's main(). */
-bool runtime_is_main(const frame *item);
+bool runtime_is_main(const struct frame *item);
 
 /** Whether names that are known are of the dynamic linker's code for thread-local storage. */
-bool runtime_has_thread_storage(const definitions *all);
+bool runtime_has_thread_storage(const struct definitions *all);
 
 /**
  * Whether a block with these innermost frames is thread-local storage: the C library allocates it
  * with a thread, and keeps it until that has ended and was joined.
  */
-bool runtime_is_thread_storage(const frame_list *list);
+bool runtime_is_thread_storage(const struct frame_list *list);
 
 /** The index of the outermost main() in a list, or its count if there is none. */
-size_t runtime_main_of(const frame_list *list);
+size_t runtime_main_of(const struct frame_list *list);
 
 #endif

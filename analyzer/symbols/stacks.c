@@ -7,7 +7,7 @@
 
 #include "base/grow.h"
 
-void stack_table_free(stack_table *table)
+void stack_table_free(struct stack_table *table)
 {
     for (size_t i = 0; i < table->count; i++)
         ttd_stacks_close(table->chunks[i].stacks);
@@ -15,18 +15,18 @@ void stack_table_free(stack_table *table)
     memset(table, 0, sizeof *table);
 }
 
-ttd_status stack_table_add(stack_table *table, const ttd_batch *batch)
+enum ttd_status stack_table_add(struct stack_table *table, const struct ttd_batch *batch)
 {
-    const stack_chunk *last = table->count ? &table->chunks[table->count - 1] : NULL;
+    const struct stack_chunk *last = table->count ? &table->chunks[table->count - 1] : NULL;
     /* Of an id that is defined twice the first definition counts. */
     uint64_t defined = last ? (uint64_t)last->first + last->count : 0;
     uint64_t first = batch->chunk.first_item > defined ? batch->chunk.first_item : defined;
     uint64_t after = batch->chunk.first_item + batch->chunk.item_count;
     if (after <= first)
         return TTD_OK;
-    ttd_status status = grow_array((void **)&table->chunks, &table->capacity, table->count + 1,
-                                   sizeof *table->chunks);
-    stack_chunk added = {.first = (ttd_id)first, .count = (uint32_t)(after - first)};
+    enum ttd_status status = grow_array((void **)&table->chunks, &table->capacity, table->count + 1,
+                                        sizeof *table->chunks);
+    struct stack_chunk added = {.first = (ttd_id)first, .count = (uint32_t)(after - first)};
     if (status == TTD_OK)
         status = ttd_stacks_open(batch, NULL, &added.stacks);
     if (status == TTD_OK)
@@ -34,13 +34,13 @@ ttd_status stack_table_add(stack_table *table, const ttd_batch *batch)
     return status;
 }
 
-stack_chunk *stack_table_find(const stack_table *table, ttd_id id)
+struct stack_chunk *stack_table_find(const struct stack_table *table, ttd_id id)
 {
     size_t low = 0;
     size_t high = table->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        stack_chunk *chunk = &table->chunks[middle];
+        struct stack_chunk *chunk = &table->chunks[middle];
         if (id < chunk->first)
             high = middle;
         else if (id - chunk->first >= chunk->count)
@@ -51,7 +51,7 @@ stack_chunk *stack_table_find(const stack_table *table, ttd_id id)
     return NULL;
 }
 
-ttd_status stack_table_spend(const stack_table *table, uint64_t steps)
+enum ttd_status stack_table_spend(const struct stack_table *table, uint64_t steps)
 {
     if (!table->steps)
         return TTD_OK;
@@ -60,13 +60,13 @@ ttd_status stack_table_spend(const stack_table *table, uint64_t steps)
     return is_enough ? TTD_OK : TTD_ERROR_LIMIT;
 }
 
-ttd_status stack_table_get(const stack_table *table, ttd_id id, ttd_stack *stack)
+enum ttd_status stack_table_get(const struct stack_table *table, ttd_id id, struct ttd_stack *stack)
 {
-    stack_chunk *chunk = stack_table_find(table, id);
+    struct stack_chunk *chunk = stack_table_find(table, id);
     if (!chunk)
         return TTD_END;
-    ttd_error error = {.what = NULL};
-    ttd_status status = stack_table_spend(table, 1);
+    struct ttd_error error = {.what = NULL};
+    enum ttd_status status = stack_table_spend(table, 1);
     if (status != TTD_OK)
         return status;
     status = ttd_stacks_get(chunk->stacks, id, stack, &error);

@@ -9,32 +9,32 @@
 #include <ttdtrace/stacks.h>
 
 /** The stacks of a chunk. */
-typedef struct stack_chunk {
+struct stack_chunk {
     ttd_id first;
     uint32_t count;
-    ttd_stacks *stacks;
-} stack_chunk;
+    struct ttd_stacks *stacks;
+};
 
 /** Told why a stack cannot be had, each time; the same for all of a chunk. */
-typedef struct stack_damage {
+struct stack_damage {
     void *context;
-    void (*tell)(void *context, const ttd_error *error);
-} stack_damage;
+    void (*tell)(void *context, const struct ttd_error *error);
+};
 
 /** All zero at first. */
-typedef struct stack_table {
+struct stack_table {
     /** In increasing order of their ids. */
-    stack_chunk *chunks;
+    struct stack_chunk *chunks;
     size_t count;
     size_t capacity;
     /** May be set before the first look-up. */
-    stack_damage damage;
+    struct stack_damage damage;
     /** How many steps may still be taken, see stack_table_spend(); NULL for any number. Not owned.
      */
     uint64_t *steps;
-} stack_table;
+};
 
-void stack_table_free(stack_table *table);
+void stack_table_free(struct stack_table *table);
 
 /**
  * Adds a chunk; one that defines an identifier once more is ignored, since a definition never
@@ -43,7 +43,7 @@ void stack_table_free(stack_table *table);
  * @param batch  of a reader with stored_stacks
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status stack_table_add(stack_table *table, const ttd_batch *batch);
+enum ttd_status stack_table_add(struct stack_table *table, const struct ttd_batch *batch);
 
 /**
  * Counts work on stacks, so that a crafted trace, in which millions of stacks of thousands of
@@ -51,10 +51,10 @@ ttd_status stack_table_add(stack_table *table, const ttd_batch *batch);
  *
  * @return TTD_OK, TTD_ERROR_LIMIT for more than there are left.
  */
-ttd_status stack_table_spend(const stack_table *table, uint64_t steps);
+enum ttd_status stack_table_spend(const struct stack_table *table, uint64_t steps);
 
 /** The chunk of a stack; NULL if there is none. */
-stack_chunk *stack_table_find(const stack_table *table, ttd_id id);
+struct stack_chunk *stack_table_find(const struct stack_table *table, ttd_id id);
 
 /**
  * Looks up a stack, which is a step.
@@ -63,6 +63,7 @@ stack_chunk *stack_table_find(const stack_table *table, ttd_id id);
  * @return TTD_OK, TTD_END (there is no such one, or it is in damage that was told),
  *         TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */
-ttd_status stack_table_get(const stack_table *table, ttd_id id, ttd_stack *stack);
+enum ttd_status stack_table_get(const struct stack_table *table, ttd_id id,
+                                struct ttd_stack *stack);
 
 #endif

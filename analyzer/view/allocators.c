@@ -71,16 +71,17 @@ static const char *const wrappers[] = {
     "QArrayData::reallocate*", "llvm::safe_malloc", "llvm::safe_calloc", "llvm::safe_realloc",
     "llvm::allocate_buffer", "boost::pool*::malloc"};
 
-bool allocators_wrap(ttd_string canonical)
+bool allocators_wrap(struct ttd_string canonical)
 {
     for (size_t i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++) {
-        if (glob_match(GLOB_STARS, (ttd_string){wrappers[i], strlen(wrappers[i])}, canonical))
+        if (glob_match(GLOB_STARS, (struct ttd_string){wrappers[i], strlen(wrappers[i])},
+                       canonical))
             return true;
     }
     return false;
 }
 
-bool allocators_have(ttd_string function)
+bool allocators_have(struct ttd_string function)
 {
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         if (strlen(functions[i]) == function.size &&
@@ -95,7 +96,7 @@ bool allocators_have(ttd_string function)
     return false;
 }
 
-bool allocators_are_operator(ttd_string function)
+bool allocators_are_operator(struct ttd_string function)
 {
     static const char *const beginnings[] = {"operator new(", "operator new[](", "operator delete(",
                                              "operator delete[]("};

@@ -8,14 +8,14 @@
 #include <ttdtrace/model.h>
 
 /** Whether the function, demangled, is an allocation function of C or C++. */
-bool allocators_have(ttd_string function);
+bool allocators_have(struct ttd_string function);
 
 /** Whether the function, demangled, is an operator new or delete of C++. */
-bool allocators_are_operator(ttd_string function);
+bool allocators_are_operator(struct ttd_string function);
 
 /** Whether a function, by its canonical name, is of those that many programs and libraries have
  * between themselves and the allocator, such as xmalloc() or g_malloc(). */
-bool allocators_wrap(ttd_string canonical);
+bool allocators_wrap(struct ttd_string canonical);
 
 /** How the symbol table names an API function, by ttd_api_function. Static. */
 const char *allocators_symbol(uint8_t api);

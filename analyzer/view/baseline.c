@@ -8,13 +8,13 @@
 #include "base/grow.h"
 #include "heap/rows.h"
 
-void baseline_init(baseline *all)
+void baseline_init(struct baseline *all)
 {
     memset(all, 0, sizeof *all);
     map_init(&all->index);
 }
 
-void baseline_free(baseline *all)
+void baseline_free(struct baseline *all)
 {
     free(all->entries);
     map_free(&all->index);
@@ -23,34 +23,35 @@ void baseline_free(baseline *all)
 
 const char *baseline_kind_name(unsigned kind)
 {
-    return kind == SUPPRESS_LEAK ? "leak" : heap_error_name((heap_error_kind)kind);
+    return kind == SUPPRESS_LEAK ? "leak" : heap_error_name((enum heap_error_kind)kind);
 }
 
 /* Fingerprints are hashes: another kind is another number. */
-static uint64_t first_key(const baseline_entry *entry)
+static uint64_t first_key(const struct baseline_entry *entry)
 {
     return entry->print.high ^ (uint64_t)entry->kind << 56;
 }
 
-static baseline_entry *find(const baseline *all, const baseline_entry *entry)
+static struct baseline_entry *find(const struct baseline *all, const struct baseline_entry *entry)
 {
     uint32_t index = map_get(&all->index, first_key(entry), entry->print.low);
     return index == MAP_NONE ? NULL : &all->entries[index];
 }
 
-const baseline_entry *baseline_find(const baseline *all, const baseline_entry *entry)
+const struct baseline_entry *baseline_find(const struct baseline *all,
+                                           const struct baseline_entry *entry)
 {
     return find(all, entry);
 }
 
-ttd_status baseline_add(baseline *all, const baseline_entry *entry)
+enum ttd_status baseline_add(struct baseline *all, const struct baseline_entry *entry)
 {
-    baseline_entry *known = find(all, entry);
+    struct baseline_entry *known = find(all, entry);
     if (known) {
         known->count = heap_add(known->count, entry->count);
         return TTD_OK;
     }
-    ttd_status status =
+    enum ttd_status status =
         grow_array((void **)&all->entries, &all->capacity, all->count + 1, sizeof *all->entries);
     if (status == TTD_OK)
         status = map_set(&all->index, first_key(entry), entry->print.low, (uint32_t)all->count);
@@ -61,8 +62,8 @@ ttd_status baseline_add(baseline *all, const baseline_entry *entry)
 
 static int compare(const void *a, const void *b)
 {
-    const baseline_entry *x = a;
-    const baseline_entry *y = b;
+    const struct baseline_entry *x = a;
+    const struct baseline_entry *y = b;
     if (x->kind != y->kind)
         return x->kind > y->kind ? 1 : -1;
     if (x->print.high != y->print.high)
@@ -70,13 +71,13 @@ static int compare(const void *a, const void *b)
     return (x->print.low > y->print.low) - (x->print.low < y->print.low);
 }
 
-void baseline_sort(baseline *all)
+void baseline_sort(struct baseline *all)
 {
     if (all->count)
         qsort(all->entries, all->count, sizeof *all->entries, compare);
 }
 
-static bool parse_kind(ttd_string name, unsigned *kind)
+static bool parse_kind(struct ttd_string name, unsigned *kind)
 {
     for (unsigned i = 0; i < SUPPRESS_KINDS; i++) {
         const char *known = baseline_kind_name(i);
@@ -89,16 +90,16 @@ static bool parse_kind(ttd_string name, unsigned *kind)
 }
 
 /* Takes the part of a line up to the next space, which may be the whole. */
-static ttd_string take_part(ttd_string *line)
+static struct ttd_string take_part(struct ttd_string *line)
 {
     const char *space = line->size ? memchr(line->data, ' ', line->size) : NULL;
-    ttd_string part = {line->data, space ? (size_t)(space - line->data) : line->size};
+    struct ttd_string part = {line->data, space ? (size_t)(space - line->data) : line->size};
     size_t used = part.size + (space != NULL);
-    *line = (ttd_string){line->data + used, line->size - used};
+    *line = (struct ttd_string){line->data + used, line->size - used};
     return part;
 }
 
-static bool parse_count(ttd_string text, uint64_t *count)
+static bool parse_count(struct ttd_string text, uint64_t *count)
 {
     *count = 0;
     for (size_t i = 0; i < text.size; i++) {
@@ -111,24 +112,24 @@ static bool parse_count(ttd_string text, uint64_t *count)
 }
 
 /* "leak 0123… 3 for people" */
-static bool parse_entry(ttd_string line, baseline_entry *entry)
+static bool parse_entry(struct ttd_string line, struct baseline_entry *entry)
 {
     char text[FINGERPRINT_TEXT] = "";
     if (!parse_kind(take_part(&line), &entry->kind))
         return false;
-    ttd_string print = take_part(&line);
+    struct ttd_string print = take_part(&line);
     if (print.size != sizeof text - 1)
         return false;
     memcpy(text, print.data, print.size);
     return fingerprint_parse(text, &entry->print) && parse_count(take_part(&line), &entry->count);
 }
 
-static bool equals(ttd_string line, const char *text)
+static bool equals(struct ttd_string line, const char *text)
 {
     return line.size == strlen(text) && memcmp(line.data, text, line.size) == 0;
 }
 
-static ttd_status read_header(ttd_string line, suppress_error *error)
+static enum ttd_status read_header(struct ttd_string line, struct suppress_error *error)
 {
     if (equals(line, BASELINE_HEADER))
         return TTD_OK;
@@ -142,9 +143,10 @@ static ttd_status read_header(ttd_string line, suppress_error *error)
     return TTD_ERROR_ARGUMENT;
 }
 
-static ttd_status read_line(baseline *all, ttd_string line, size_t number, suppress_error *error)
+static enum ttd_status read_line(struct baseline *all, struct ttd_string line, size_t number,
+                                 struct suppress_error *error)
 {
-    baseline_entry entry = {.stack = TTD_NONE};
+    struct baseline_entry entry = {.stack = TTD_NONE};
     error->line = number;
     if (number == 1)
         return read_header(line, error);
@@ -157,36 +159,38 @@ static ttd_status read_line(baseline *all, ttd_string line, size_t number, suppr
     return TTD_ERROR_ARGUMENT;
 }
 
-ttd_status baseline_read(baseline *all, ttd_string text, suppress_error *error)
+enum ttd_status baseline_read(struct baseline *all, struct ttd_string text,
+                              struct suppress_error *error)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     size_t number = 0;
     do {
         const char *end = text.size ? memchr(text.data, '\n', text.size) : NULL;
         size_t size = end ? (size_t)(end - text.data) : text.size;
         size_t shown = size && text.data[size - 1] == '\r' ? size - 1 : size;
-        status = read_line(all, (ttd_string){text.data, shown}, ++number, error);
+        status = read_line(all, (struct ttd_string){text.data, shown}, ++number, error);
         size += end != NULL;
-        text = (ttd_string){text.data + size, text.size - size};
+        text = (struct ttd_string){text.data + size, text.size - size};
     } while (text.size && status == TTD_OK);
     return status;
 }
 
-static fingerprint mix(fingerprint a, fingerprint b)
+static struct fingerprint mix(struct fingerprint a, struct fingerprint b)
 {
     const uint64_t prime = UINT64_C(0x9E3779B97F4A7C15);
-    fingerprint mixed = {(a.high ^ a.high >> 29) * prime + b.high,
-                         (a.low ^ a.low >> 31) * prime + b.low};
+    struct fingerprint mixed = {(a.high ^ a.high >> 29) * prime + b.high,
+                                (a.low ^ a.low >> 31) * prime + b.low};
     return mixed;
 }
 
-ttd_status baseline_entry_of(fingerprinter *work, definitions *names, unsigned kind,
-                             const ttd_id stacks[BASELINE_STACKS], baseline_entry *entry)
+enum ttd_status baseline_entry_of(struct fingerprinter *work, struct definitions *names,
+                                  unsigned kind, const ttd_id stacks[BASELINE_STACKS],
+                                  struct baseline_entry *entry)
 {
-    baseline_entry found = {.kind = kind, .stack = stacks[0]};
-    ttd_status status = fingerprint_stack(work, names, stacks[0], &found.print);
+    struct baseline_entry found = {.kind = kind, .stack = stacks[0]};
+    enum ttd_status status = fingerprint_stack(work, names, stacks[0], &found.print);
     for (size_t i = 1; i < BASELINE_STACKS && status == TTD_OK; i++) {
-        fingerprint other = {0, 0};
+        struct fingerprint other = {0, 0};
         if (stacks[i] == TTD_NONE)
             continue;
         status = fingerprint_stack(work, names, stacks[i], &other);

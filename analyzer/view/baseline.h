@@ -18,37 +18,39 @@
 /** Calls that a finding is about. */
 #define BASELINE_STACKS 4
 
-typedef struct baseline_entry {
+struct baseline_entry {
     unsigned kind;
-    fingerprint print;
+    struct fingerprint print;
     /** Blocks of a leak, calls of an error. */
     uint64_t count;
     /** Of the call that the finding is about: the first one of several. */
     ttd_id stack;
-} baseline_entry;
+};
 
-typedef struct baseline {
+struct baseline {
     /** In the order in which they were added. */
-    baseline_entry *entries;
+    struct baseline_entry *entries;
     size_t count;
     size_t capacity;
-    hash_map index;
-} baseline;
+    struct hash_map index;
+};
 
-void baseline_init(baseline *all);
-void baseline_free(baseline *all);
+void baseline_init(struct baseline *all);
+void baseline_free(struct baseline *all);
 
 /** Adds an entry, or its count to the one that is there. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-ttd_status baseline_add(baseline *all, const baseline_entry *entry);
+enum ttd_status baseline_add(struct baseline *all, const struct baseline_entry *entry);
 
 /** The entry of the same kind and fingerprint, or NULL. */
-const baseline_entry *baseline_find(const baseline *all, const baseline_entry *entry);
+const struct baseline_entry *baseline_find(const struct baseline *all,
+                                           const struct baseline_entry *entry);
 
 /** Orders entries by kind and fingerprint; none can be added or found then. */
-void baseline_sort(baseline *all);
+void baseline_sort(struct baseline *all);
 
 /** Adds the entries of a file. Statuses as suppress_read(). */
-ttd_status baseline_read(baseline *all, ttd_string text, suppress_error *error);
+enum ttd_status baseline_read(struct baseline *all, struct ttd_string text,
+                              struct suppress_error *error);
 
 /**
  * The entry of a finding: its fingerprint is that of the first stack if the others are TTD_NONE,
@@ -56,8 +58,9 @@ ttd_status baseline_read(baseline *all, ttd_string text, suppress_error *error);
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY with `entry` untouched.
  */
-ttd_status baseline_entry_of(fingerprinter *work, definitions *names, unsigned kind,
-                             const ttd_id stacks[BASELINE_STACKS], baseline_entry *entry);
+enum ttd_status baseline_entry_of(struct fingerprinter *work, struct definitions *names,
+                                  unsigned kind, const ttd_id stacks[BASELINE_STACKS],
+                                  struct baseline_entry *entry);
 
 /** Name of a kind, such as "leak". Static. */
 const char *baseline_kind_name(unsigned kind);

@@ -5,10 +5,10 @@
 #include "view/glob.h"
 #include "view/view_parts.h"
 
-static bool is_named(const view *shown, const frame *item)
+static bool is_named(const struct view *shown, const struct frame *item)
 {
-    const view_patterns *skip = &shown->options.skip;
-    ttd_string canonical = {"", 0};
+    const struct view_patterns *skip = &shown->options.skip;
+    struct ttd_string canonical = {"", 0};
     if (skip->count && item->function.size)
         canonical = definitions_canonical(shown->names, item->name);
     for (size_t i = 0; i < skip->count && item->function.size; i++) {
@@ -19,14 +19,14 @@ static bool is_named(const view *shown, const frame *item)
     return false;
 }
 
-bool view_is_skipped(const view *shown, const frame *item)
+bool view_is_skipped(const struct view *shown, const struct frame *item)
 {
     return allocators_have(item->function) || is_named(shown, item);
 }
 
-bool view_has_own(const view *shown, const frame *item)
+bool view_has_own(const struct view *shown, const struct frame *item)
 {
-    view_key by = shown->options.by;
+    enum view_key by = shown->options.by;
     bool is_mixed;
     if (by != VIEW_BY_FUNCTION && by != VIEW_BY_FILE && by != VIEW_BY_MODULE)
         return true;
@@ -34,11 +34,11 @@ bool view_has_own(const view *shown, const frame *item)
         return false;
     if (!item->function.size)
         return true;
-    ttd_string name = definitions_canonical(shown->names, item->name);
+    struct ttd_string name = definitions_canonical(shown->names, item->name);
     return !runtime_has_function(name, &is_mixed) && !allocators_wrap(name);
 }
 
-size_t view_skipped(const view *shown, const frame_list *list)
+size_t view_skipped(const struct view *shown, const struct frame_list *list)
 {
     size_t count = 0;
     while (shown->options.skip.count && count < list->count &&
@@ -51,22 +51,22 @@ size_t view_skipped(const view *shown, const frame_list *list)
 /* The fact about a stack without such a frame. */
 #define NO_CALLER UINT32_MAX
 
-static bool allocates(const view_frame *item)
+static bool allocates(const struct view_frame *item)
 {
     return item->allocates;
 }
 
-static bool is_foreign(const view_frame *item)
+static bool is_foreign(const struct view_frame *item)
 {
     return !item->is_own;
 }
 
 /* The number plus 1 of the last stack with a frame that is not to be left out. */
-static ttd_status find_last(view *shown, const ttd_stack *stack, uint32_t above,
-                            bool (*is_left_out)(const view_frame *), uint32_t *fact)
+static enum ttd_status find_last(struct view *shown, const struct ttd_stack *stack, uint32_t above,
+                                 bool (*is_left_out)(const struct view_frame *), uint32_t *fact)
 {
-    view_site site;
-    ttd_status status = view_go_through(shown, stack, &site);
+    struct view_site site;
+    enum ttd_status status = view_go_through(shown, stack, &site);
     *fact = above ? above : NO_CALLER;
     for (size_t i = 0; i < site.count && status == TTD_OK; i++) {
         if (!is_left_out(&shown->frames[site.first + i]) && stack->id < NO_CALLER - 1)
@@ -75,22 +75,24 @@ static ttd_status find_last(view *shown, const ttd_stack *stack, uint32_t above,
     return status;
 }
 
-static ttd_status find_caller(void *context, const ttd_stack *stack, uint32_t above, uint32_t *fact)
+static enum ttd_status find_caller(void *context, const struct ttd_stack *stack, uint32_t above,
+                                   uint32_t *fact)
 {
     return find_last(context, stack, above, allocates, fact);
 }
 
-static ttd_status find_own_caller(void *context, const ttd_stack *stack, uint32_t above,
-                                  uint32_t *fact)
+static enum ttd_status find_own_caller(void *context, const struct ttd_stack *stack, uint32_t above,
+                                       uint32_t *fact)
 {
     return find_last(context, stack, above, is_foreign, fact);
 }
 
 /* Sets `caller` and `site` to those of a fact, from the first frame on that is not left out. */
-static ttd_status set_caller(view *shown, ttd_id id, bool (*is_left_out)(const view_frame *),
-                             ttd_stack *caller, view_site *site)
+static enum ttd_status set_caller(struct view *shown, ttd_id id,
+                                  bool (*is_left_out)(const struct view_frame *),
+                                  struct ttd_stack *caller, struct view_site *site)
 {
-    ttd_status status = definitions_stack(shown->names, id, caller);
+    enum ttd_status status = definitions_stack(shown->names, id, caller);
     if (status == TTD_OK)
         status = view_find_site(shown, caller, site);
     while (status == TTD_OK && is_left_out && is_left_out(&shown->frames[site->first])) {
@@ -100,10 +102,11 @@ static ttd_status set_caller(view *shown, ttd_id id, bool (*is_left_out)(const v
     return status;
 }
 
-ttd_status view_find_caller(view *shown, ttd_id stack, ttd_stack *caller, view_site *site)
+enum ttd_status view_find_caller(struct view *shown, ttd_id stack, struct ttd_stack *caller,
+                                 struct view_site *site)
 {
     uint32_t fact;
-    ttd_status status = view_find_fact(shown, &shown->callers, stack, find_caller, &fact);
+    enum ttd_status status = view_find_fact(shown, &shown->callers, stack, find_caller, &fact);
     if (status != TTD_OK || !fact)
         return status == TTD_OK ? TTD_END : status;
     /* A stack of nothing else has been cut. */
@@ -112,10 +115,12 @@ ttd_status view_find_caller(view *shown, ttd_id stack, ttd_stack *caller, view_s
     return set_caller(shown, fact - 1, allocates, caller, site);
 }
 
-ttd_status view_find_own_caller(view *shown, ttd_id stack, ttd_stack *caller, view_site *site)
+enum ttd_status view_find_own_caller(struct view *shown, ttd_id stack, struct ttd_stack *caller,
+                                     struct view_site *site)
 {
     uint32_t fact;
-    ttd_status status = view_find_fact(shown, &shown->own_callers, stack, find_own_caller, &fact);
+    enum ttd_status status =
+        view_find_fact(shown, &shown->own_callers, stack, find_own_caller, &fact);
     if (status != TTD_OK || !fact)
         return status == TTD_OK ? TTD_END : status;
     if (fact == NO_CALLER)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-bool glob_match(glob_kind kind, ttd_string pattern, ttd_string text)
+bool glob_match(enum glob_kind kind, struct ttd_string pattern, struct ttd_string text)
 {
     size_t p = 0;
     size_t t = 0;
@@ -31,18 +31,18 @@ bool glob_match(glob_kind kind, ttd_string pattern, ttd_string text)
     return p == pattern.size;
 }
 
-bool glob_find(ttd_string pattern, ttd_string text)
+bool glob_find(struct ttd_string pattern, struct ttd_string text)
 {
     if (memchr(pattern.data, '*', pattern.size) || memchr(pattern.data, '?', pattern.size))
         return text.size && glob_match(GLOB_STARS_AND_MARKS, pattern, text);
     return text.size && memmem(text.data, text.size, pattern.data, pattern.size);
 }
 
-ttd_string glob_base_name(ttd_string path)
+struct ttd_string glob_base_name(struct ttd_string path)
 {
     for (size_t i = path.size; i > 0; i--) {
         if (path.data[i - 1] == '/')
-            return (ttd_string){path.data + i, path.size - i};
+            return (struct ttd_string){path.data + i, path.size - i};
     }
     return path;
 }

@@ -9,19 +9,19 @@
 #include "symbols/canonical.h"
 #include "view/glob.h"
 
-void labels_init(label_table *table)
+void labels_init(struct label_table *table)
 {
-    *table = (label_table){.key = hash_key_new()};
+    *table = (struct label_table){.key = hash_key_new()};
 }
 
-void labels_free(label_table *table)
+void labels_free(struct label_table *table)
 {
     free(table->items);
     free(table->slots);
-    *table = (label_table){0};
+    *table = (struct label_table){0};
 }
 
-static uint64_t hash_text(hash_key key, uint64_t hash, ttd_string text)
+static uint64_t hash_text(struct hash_key key, uint64_t hash, struct ttd_string text)
 {
     hash = hash_value(key, hash ^ text.size);
     for (size_t i = 0; i < text.size; i += sizeof(uint64_t)) {
@@ -33,19 +33,19 @@ static uint64_t hash_text(hash_key key, uint64_t hash, ttd_string text)
     return hash;
 }
 
-static bool same_text(ttd_string a, ttd_string b)
+static bool same_text(struct ttd_string a, struct ttd_string b)
 {
     return a.size == b.size && (!a.size || memcmp(a.data, b.data, a.size) == 0);
 }
 
-static bool same(const view_label *a, const view_label *b)
+static bool same(const struct view_label *a, const struct view_label *b)
 {
     return a->kind == b->kind && a->number == b->number && same_text(a->name, b->name) &&
            same_text(a->module, b->module);
 }
 
 /* The slot of a label, or the empty one where it belongs. */
-static uint32_t *slot_of(const label_table *table, const view_label *wanted)
+static uint32_t *slot_of(const struct label_table *table, const struct view_label *wanted)
 {
     uint64_t hash = hash_value(table->key, wanted->number ^ (uint64_t)wanted->kind << 60);
     hash = hash_text(table->key, hash, wanted->name);
@@ -56,9 +56,9 @@ static uint32_t *slot_of(const label_table *table, const view_label *wanted)
     return &table->slots[i];
 }
 
-static ttd_status rebuild(label_table *table)
+static enum ttd_status rebuild(struct label_table *table)
 {
-    label_table grown = *table;
+    struct label_table grown = *table;
     grown.slot_count = table->slot_count ? table->slot_count * 2 : 64;
     if (grown.slot_count > SIZE_MAX / sizeof *grown.slots)
         return TTD_ERROR_NO_MEMORY;
@@ -73,9 +73,10 @@ static ttd_status rebuild(label_table *table)
     return TTD_OK;
 }
 
-ttd_status labels_add(label_table *table, const view_label *wanted, uint32_t *index)
+enum ttd_status labels_add(struct label_table *table, const struct view_label *wanted,
+                           uint32_t *index)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     if (table->count >= table->slot_count / 2)
         status = rebuild(table);
     if (status != TTD_OK)
@@ -93,23 +94,23 @@ ttd_status labels_add(label_table *table, const view_label *wanted, uint32_t *in
     return TTD_OK;
 }
 
-view_label label_of_frame(label_kind kind, const frame *item)
+struct view_label label_of_frame(enum label_kind kind, const struct frame *item)
 {
-    view_label found = {.kind = kind, .name = item->function, .module = item->module};
+    struct view_label found = {.kind = kind, .name = item->function, .module = item->module};
     if (kind == LABEL_MODULE) {
         found.name = item->module;
-        found.module = (ttd_string){"", 0};
+        found.module = (struct ttd_string){"", 0};
     } else if (kind == LABEL_FILE) {
         found.name = item->file;
         if (item->file.size)
-            found.module = (ttd_string){"", 0};
+            found.module = (struct ttd_string){"", 0};
     } else if (!item->function.size) {
         found.number = item->offset;
     }
     return found;
 }
 
-view_label label_across(view_label label)
+struct view_label label_across(struct view_label label)
 {
     label.module = glob_base_name(label.module);
     if (label.kind == LABEL_MODULE)

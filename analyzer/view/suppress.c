@@ -8,13 +8,13 @@
 #include "view/allocators.h"
 #include "view/glob.h"
 
-void suppress_init(suppressions *all)
+void suppress_init(struct suppressions *all)
 {
     memset(all, 0, sizeof *all);
     map_init(&all->sites);
 }
 
-void suppress_free(suppressions *all)
+void suppress_free(struct suppressions *all)
 {
     free(all->rules);
     free(all->lines);
@@ -24,29 +24,29 @@ void suppress_free(suppressions *all)
     memset(all, 0, sizeof *all);
 }
 
-static ttd_string text_of(const char *text)
+static struct ttd_string text_of(const char *text)
 {
-    return (ttd_string){text, strlen(text)};
+    return (struct ttd_string){text, strlen(text)};
 }
 
-static bool equals(ttd_string text, const char *word)
+static bool equals(struct ttd_string text, const char *word)
 {
     return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
 
 /* Valgrind's name for what is unknown. */
-static ttd_string known(ttd_string text)
+static struct ttd_string known(struct ttd_string text)
 {
     return text.size ? text : text_of("???");
 }
 
-static bool has(ttd_string pattern, ttd_string text)
+static bool has(struct ttd_string pattern, struct ttd_string text)
 {
     return glob_match(GLOB_STARS_AND_MARKS, pattern, text);
 }
 
 /* Valgrind calls all that leads to main() so. */
-static bool is_below_main(ttd_string function)
+static bool is_below_main(struct ttd_string function)
 {
     return equals(function, "_start") || equals(function, "__libc_start_call_main") ||
            has(text_of("__libc_start_main*"), function) ||
@@ -54,7 +54,7 @@ static bool is_below_main(ttd_string function)
 }
 
 /* The C library's own name of a public function: "__GI___strdup" is strdup, says valgrind. */
-static bool matches_alias(ttd_string pattern, ttd_string symbol)
+static bool matches_alias(struct ttd_string pattern, struct ttd_string symbol)
 {
     static const char prefix[] = "__GI_";
     size_t size = sizeof prefix - 1;
@@ -62,10 +62,10 @@ static bool matches_alias(ttd_string pattern, ttd_string symbol)
         return false;
     while (size < symbol.size - 1 && symbol.data[size] == '_')
         size++;
-    return has(pattern, (ttd_string){symbol.data + size, symbol.size - size});
+    return has(pattern, (struct ttd_string){symbol.data + size, symbol.size - size});
 }
 
-static bool same(ttd_string a, ttd_string b)
+static bool same(struct ttd_string a, struct ttd_string b)
 {
     return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
 }
@@ -75,7 +75,8 @@ static bool same(ttd_string a, ttd_string b)
  * several symbols; or that has no mangled name and is the same otherwise. An inlined function has
  * only a short name in valgrind.
  */
-static bool matches_other_name(const suppression_line *line, definitions *names, const frame *item)
+static bool matches_other_name(const struct suppression_line *line, struct definitions *names,
+                               const struct frame *item)
 {
     bool is_mangled = item->symbol.size != item->function.size;
     if (line->is_clone && (has(line->pattern, canonical_without_clone(item->symbol)) ||
@@ -89,9 +90,10 @@ static bool matches_other_name(const suppression_line *line, definitions *names,
            has(line->inlined, canonical_last(definitions_canonical(names, item->name)));
 }
 
-static bool matches_function(const suppression_line *line, definitions *names, const frame *item)
+static bool matches_function(const struct suppression_line *line, struct definitions *names,
+                             const struct frame *item)
 {
-    ttd_string pattern = line->pattern;
+    struct ttd_string pattern = line->pattern;
     if (matches_alias(pattern, item->symbol))
         return true;
     if (equals(pattern, "(below main)"))
@@ -100,7 +102,7 @@ static bool matches_function(const suppression_line *line, definitions *names, c
            (item->function.size && matches_other_name(line, names, item));
 }
 
-static bool matches_source(const suppression_line *line, const frame *item)
+static bool matches_source(const struct suppression_line *line, const struct frame *item)
 {
     if (line->line && line->line != item->line)
         return false;
@@ -108,9 +110,9 @@ static bool matches_source(const suppression_line *line, const frame *item)
            (has(line->pattern, item->file) || has(line->pattern, glob_base_name(item->file)));
 }
 
-static bool matches_any(ttd_string pattern, const frame *item)
+static bool matches_any(struct ttd_string pattern, const struct frame *item)
 {
-    const ttd_string texts[] = {item->function, item->symbol, item->file, item->module};
+    const struct ttd_string texts[] = {item->function, item->symbol, item->file, item->module};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (texts[i].size && glob_match(GLOB_STARS, pattern, texts[i]))
             return true;
@@ -118,7 +120,8 @@ static bool matches_any(ttd_string pattern, const frame *item)
     return false;
 }
 
-static bool matches(const suppression_line *line, definitions *names, const frame *item)
+static bool matches(const struct suppression_line *line, struct definitions *names,
+                    const struct frame *item)
 {
     switch (line->part) {
     case SUPPRESS_FUNCTION:
@@ -136,8 +139,8 @@ static bool matches(const suppression_line *line, definitions *names, const fram
 }
 
 /* Whether the lines match frames from the first on; what is left of these does not matter. */
-static bool matches_frames(const suppression_line *lines, size_t count, definitions *names,
-                           const frame_list *frames)
+static bool matches_frames(const struct suppression_line *lines, size_t count,
+                           struct definitions *names, const struct frame_list *frames)
 {
     size_t frame_count = frames->count;
     size_t l = 0;
@@ -163,17 +166,17 @@ static bool matches_frames(const suppression_line *lines, size_t count, definiti
 }
 
 /* The first rule of LeakSanitizer that matches at an address, plus 1; 0 for none. */
-static ttd_status find_at(suppressions *all, definitions *names, const ttd_stack *stack,
-                          uint32_t *rule)
+static enum ttd_status find_at(struct suppressions *all, struct definitions *names,
+                               const struct ttd_stack *stack, uint32_t *rule)
 {
     *rule = map_get(&all->sites, stack->module, stack->offset);
     if (*rule != MAP_NONE)
         return TTD_OK;
     all->frames.count = 0;
-    ttd_status status = frame_list_add(&all->frames, names, stack);
+    enum ttd_status status = frame_list_add(&all->frames, names, stack);
     *rule = 0;
     for (size_t i = 0; i < all->count && !*rule && status == TTD_OK; i++) {
-        const suppression *tried = &all->rules[i];
+        const struct suppression *tried = &all->rules[i];
         for (size_t k = 0; tried->is_sanitizer && k < all->frames.count && !*rule; k++) {
             if (matches(&all->lines[tried->first], names, &all->frames.items[k]))
                 *rule = (uint32_t)i + 1;
@@ -182,10 +185,11 @@ static ttd_status find_at(suppressions *all, definitions *names, const ttd_stack
     return status == TTD_OK ? map_set(&all->sites, stack->module, stack->offset, *rule) : status;
 }
 
-static ttd_status find_sanitizer(suppressions *all, definitions *names, ttd_id stack, size_t *best)
+static enum ttd_status find_sanitizer(struct suppressions *all, struct definitions *names,
+                                      ttd_id stack, size_t *best)
 {
-    ttd_stack item;
-    ttd_status status;
+    struct ttd_stack item;
+    enum ttd_status status;
     while ((status = definitions_stack(names, stack, &item)) == TTD_OK) {
         uint32_t rule;
         status = find_at(all, names, &item, &rule);
@@ -199,13 +203,14 @@ static ttd_status find_sanitizer(suppressions *all, definitions *names, ttd_id s
 }
 
 /* Sets all->frames to the stack, with the function that was called as valgrind would have it. */
-static ttd_status expand(suppressions *all, definitions *names, uint8_t api, ttd_id stack)
+static enum ttd_status expand(struct suppressions *all, struct definitions *names, uint8_t api,
+                              ttd_id stack)
 {
-    ttd_status status = frame_list_expand(&all->frames, names, stack);
-    frame called = {.function = text_of(ttd_api_name(api)),
-                    .symbol = text_of(allocators_symbol(api)),
-                    .module = text_of("vgpreload_memcheck")};
-    frame_list *list = &all->frames;
+    enum ttd_status status = frame_list_expand(&all->frames, names, stack);
+    struct frame called = {.function = text_of(ttd_api_name(api)),
+                           .symbol = text_of(allocators_symbol(api)),
+                           .module = text_of("vgpreload_memcheck")};
+    struct frame_list *list = &all->frames;
     bool is_there = list->count && (equals(list->items[0].symbol, called.symbol.data) ||
                                     equals(list->items[0].function, called.function.data));
     if (status == TTD_OK && !is_there) {
@@ -218,18 +223,18 @@ static ttd_status expand(suppressions *all, definitions *names, uint8_t api, ttd
     return status;
 }
 
-ttd_status suppress_find(suppressions *all, definitions *names, unsigned kind, uint8_t api,
-                         ttd_id stack, suppression **rule)
+enum ttd_status suppress_find(struct suppressions *all, struct definitions *names, unsigned kind,
+                              uint8_t api, ttd_id stack, struct suppression **rule)
 {
     size_t best = all->count;
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     *rule = NULL;
     if (kind == SUPPRESS_LEAK && all->count)
         status = find_sanitizer(all, names, stack, &best);
     if (status == TTD_OK && all->count)
         status = expand(all, names, api, stack);
     for (size_t i = 0; i < best && status == TTD_OK; i++) {
-        const suppression *tried = &all->rules[i];
+        const struct suppression *tried = &all->rules[i];
         if (!tried->is_sanitizer && tried->kinds >> kind & 1 &&
             matches_frames(&all->lines[tried->first], tried->count, names, &all->frames))
             best = i;

@@ -35,7 +35,7 @@
 /** Bytes of a file. */
 #define SUPPRESS_FILE_MAX (16u << 20)
 
-typedef enum suppression_part {
+enum suppression_part {
     /** Any number of frames. */
     SUPPRESS_FRAMES,
     SUPPRESS_FUNCTION,
@@ -43,30 +43,30 @@ typedef enum suppression_part {
     SUPPRESS_SOURCE,
     /** As of LeakSanitizer: function, file or module. */
     SUPPRESS_ANY
-} suppression_part;
+};
 
-typedef struct suppression_line {
-    suppression_part part;
-    ttd_string pattern;
+struct suppression_line {
+    enum suppression_part part;
+    struct ttd_string pattern;
     /** Of SUPPRESS_FUNCTION: a mangled name demangled, and in canonical form. Of size 0 if it is
      * none. */
-    ttd_string display;
-    ttd_string canonical;
+    struct ttd_string display;
+    struct ttd_string canonical;
     /** The last part of a name, without template arguments, if the pattern may be the name of an
      * inlined function; else of size 0. */
-    ttd_string inlined;
+    struct ttd_string inlined;
     /** The suffix of a compiler's copy was removed from the pattern. */
     bool is_clone;
     /** Of SUPPRESS_SOURCE; 0 for any. */
     uint32_t line;
-} suppression_line;
+};
 
-typedef struct suppression {
+struct suppression {
     /** Its file as given, and the line at which it begins. */
     const char *file;
     size_t line;
     /** Name of a valgrind rule, or "leak:pattern". Untrusted. */
-    ttd_string name;
+    struct ttd_string name;
     /** A bit for each kind of finding. */
     uint32_t kinds;
     bool is_sanitizer;
@@ -75,29 +75,29 @@ typedef struct suppression {
     /** What it has matched: findings or blocks, and calls or bytes. */
     uint64_t matched;
     uint64_t amount;
-} suppression;
+};
 
-typedef struct suppressions {
-    suppression *rules;
+struct suppressions {
+    struct suppression *rules;
     size_t count;
     size_t capacity;
-    suppression_line *lines;
+    struct suppression_line *lines;
     size_t line_count;
     size_t line_capacity;
-    arena text;
+    struct arena text;
     /** (module, offset) to the first rule of LeakSanitizer that matches there, plus 1. */
-    hash_map sites;
-    frame_list frames;
-} suppressions;
+    struct hash_map sites;
+    struct frame_list frames;
+};
 
 /** What is wrong with a file. */
-typedef struct suppress_error {
+struct suppress_error {
     size_t line;
     char reason[160];
-} suppress_error;
+};
 
-void suppress_init(suppressions *all);
-void suppress_free(suppressions *all);
+void suppress_init(struct suppressions *all);
+void suppress_free(struct suppressions *all);
 
 /**
  * Adds the rules of a file.
@@ -106,8 +106,8 @@ void suppress_free(suppressions *all);
  * @param error  set if something is wrong with it
  * @return TTD_OK, TTD_ERROR_ARGUMENT for a bad file, TTD_ERROR_NO_MEMORY.
  */
-ttd_status suppress_read(suppressions *all, const char *file, ttd_string text,
-                         suppress_error *error);
+enum ttd_status suppress_read(struct suppressions *all, const char *file, struct ttd_string text,
+                              struct suppress_error *error);
 
 /**
  * Finds the first rule that matches.
@@ -117,7 +117,7 @@ ttd_status suppress_read(suppressions *all, const char *file, ttd_string text,
  * @param rule  set to it, or to NULL
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status suppress_find(suppressions *all, definitions *names, unsigned kind, uint8_t api,
-                         ttd_id stack, suppression **rule);
+enum ttd_status suppress_find(struct suppressions *all, struct definitions *names, unsigned kind,
+                              uint8_t api, ttd_id stack, struct suppression **rule);
 
 #endif

@@ -9,14 +9,14 @@
 #include "symbols/demangle.h"
 #include "view/suppress.h"
 
-typedef struct rule_reader {
-    suppressions *all;
+struct rule_reader {
+    struct suppressions *all;
     const char *file;
-    ttd_string text;
+    struct ttd_string text;
     size_t at;
     size_t line;
-    suppress_error *error;
-} rule_reader;
+    struct suppress_error *error;
+};
 
 #define BIT(kind) (UINT32_C(1) << (kind))
 
@@ -26,8 +26,8 @@ static const uint32_t free_kinds = BIT(HEAP_ERROR_DOUBLE_FREE) | BIT(HEAP_ERROR_
                                    BIT(HEAP_ERROR_MISMATCHED_SIZE) | BIT(HEAP_ERROR_WRONG_HEAP) |
                                    BIT(HEAP_ERROR_USE_OF_DESTROYED_HEAP);
 
-__attribute__((format(printf, 3, 4))) static ttd_status fail(rule_reader *reader, size_t line,
-                                                             const char *format, ...)
+__attribute__((format(printf, 3, 4))) static enum ttd_status
+fail(struct rule_reader *reader, size_t line, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -42,17 +42,17 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-static ttd_string trim(ttd_string text)
+static struct ttd_string trim(struct ttd_string text)
 {
     while (text.size && is_blank(text.data[0]))
-        text = (ttd_string){text.data + 1, text.size - 1};
+        text = (struct ttd_string){text.data + 1, text.size - 1};
     while (text.size && is_blank(text.data[text.size - 1]))
         text.size--;
     return text;
 }
 
 /* The next line that is neither empty nor a comment; false at the end. */
-static bool next_line(rule_reader *reader, ttd_string *line)
+static bool next_line(struct rule_reader *reader, struct ttd_string *line)
 {
     while (reader->at < reader->text.size) {
         const char *begin = reader->text.data + reader->at;
@@ -61,83 +61,86 @@ static bool next_line(rule_reader *reader, ttd_string *line)
         size_t size = end ? (size_t)(end - begin) : left;
         reader->at += size + (end != NULL);
         reader->line++;
-        *line = trim((ttd_string){begin, size});
+        *line = trim((struct ttd_string){begin, size});
         if (line->size && line->data[0] != '#')
             return true;
     }
     return false;
 }
 
-static bool equals(ttd_string text, const char *word)
+static bool equals(struct ttd_string text, const char *word)
 {
     return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
 
 /* Removes a word at the beginning, if it is there. */
-static bool take_word(ttd_string *text, const char *word)
+static bool take_word(struct ttd_string *text, const char *word)
 {
     size_t size = strlen(word);
     if (text->size < size || memcmp(text->data, word, size) != 0)
         return false;
-    *text = (ttd_string){text->data + size, text->size - size};
+    *text = (struct ttd_string){text->data + size, text->size - size};
     return true;
 }
 
-static ttd_status keep(suppressions *all, ttd_string text, ttd_string *kept)
+static enum ttd_status keep(struct suppressions *all, struct ttd_string text,
+                            struct ttd_string *kept)
 {
     char *copy = arena_copy(&all->text, text.data, text.size);
     if (!copy)
         return TTD_ERROR_NO_MEMORY;
-    *kept = (ttd_string){copy, text.size};
+    *kept = (struct ttd_string){copy, text.size};
     return TTD_OK;
 }
 
-static ttd_status add_rule(rule_reader *reader, ttd_string name, suppression **rule)
+static enum ttd_status add_rule(struct rule_reader *reader, struct ttd_string name,
+                                struct suppression **rule)
 {
-    suppressions *all = reader->all;
+    struct suppressions *all = reader->all;
     if (all->count == SUPPRESS_RULES_MAX)
         return fail(reader, reader->line, "more than %d rules", SUPPRESS_RULES_MAX);
-    ttd_status status =
+    enum ttd_status status =
         grow_array((void **)&all->rules, &all->capacity, all->count + 1, sizeof *all->rules);
-    ttd_string kept = {"", 0};
+    struct ttd_string kept = {"", 0};
     if (status == TTD_OK)
         status = keep(all, name, &kept);
     if (status != TTD_OK)
         return status;
     *rule = &all->rules[all->count++];
-    **rule = (suppression){
+    **rule = (struct suppression){
         .file = reader->file, .line = reader->line, .name = kept, .first = all->line_count};
     return TTD_OK;
 }
 
-static bool begins(ttd_string text, const char *word)
+static bool begins(struct ttd_string text, const char *word)
 {
     return text.size >= strlen(word) && memcmp(text.data, word, strlen(word)) == 0;
 }
 
-static ttd_status keep_canonical(suppressions *all, ttd_string name, ttd_string *kept)
+static enum ttd_status keep_canonical(struct suppressions *all, struct ttd_string name,
+                                      struct ttd_string *kept)
 {
     char *text = arena_take(&all->text, CANONICAL_ROOM(name.size));
     if (!text)
         return TTD_ERROR_NO_MEMORY;
-    *kept = (ttd_string){text, canonical_name(name, text)};
+    *kept = (struct ttd_string){text, canonical_name(name, text)};
     return TTD_OK;
 }
 
 /* Finds out which other names of a function the pattern, which ends with a NUL, stands for. */
-static ttd_status read_function(suppressions *all, suppression_line *line)
+static enum ttd_status read_function(struct suppressions *all, struct suppression_line *line)
 {
-    ttd_string name = canonical_without_clone(line->pattern);
+    struct ttd_string name = canonical_without_clone(line->pattern);
     char display[DEMANGLE_MAX + 1];
-    ttd_string canonical;
+    struct ttd_string canonical;
     line->is_clone = name.size < line->pattern.size;
     line->pattern = name;
     if (begins(name, "_Z")) {
-        ttd_status status = keep(all, name, &name);
+        enum ttd_status status = keep(all, name, &name);
         size_t size = status == TTD_OK ? demangle(name.data, display) : 0;
         if (!size)
             return status;
-        status = keep(all, (ttd_string){display, size}, &line->display);
+        status = keep(all, (struct ttd_string){display, size}, &line->display);
         return status == TTD_OK ? keep_canonical(all, line->display, &line->canonical) : status;
     }
     /* A name with parameters is demangled already. */
@@ -145,18 +148,19 @@ static ttd_status read_function(suppressions *all, suppression_line *line)
     const char *parameters = is_call ? name.data + 10 : name.data;
     if (memchr(parameters, '(', name.size - (size_t)(parameters - name.data)))
         return TTD_OK;
-    ttd_status status = keep_canonical(all, name, &canonical);
+    enum ttd_status status = keep_canonical(all, name, &canonical);
     if (status != TTD_OK)
         return status;
-    ttd_string last = canonical_last(canonical);
+    struct ttd_string last = canonical_last(canonical);
     if (last.data == canonical.data)
         line->inlined = last;
     return TTD_OK;
 }
 
-static ttd_status add_line(suppressions *all, suppression *rule, suppression_line line)
+static enum ttd_status add_line(struct suppressions *all, struct suppression *rule,
+                                struct suppression_line line)
 {
-    ttd_status status = keep(all, line.pattern, &line.pattern);
+    enum ttd_status status = keep(all, line.pattern, &line.pattern);
     if (status == TTD_OK && line.part == SUPPRESS_FUNCTION)
         status = read_function(all, &line);
     if (status == TTD_OK)
@@ -170,9 +174,9 @@ static ttd_status add_line(suppressions *all, suppression *rule, suppression_lin
 }
 
 /* "leak:pattern": as a pattern of the whole name in any frame. */
-static ttd_status read_sanitizer(rule_reader *reader, ttd_string line)
+static enum ttd_status read_sanitizer(struct rule_reader *reader, struct ttd_string line)
 {
-    ttd_string pattern = line;
+    struct ttd_string pattern = line;
     if (!take_word(&pattern, "leak:"))
         return fail(reader, reader->line,
                     "neither 'leak:PATTERN' nor a block that begins with '{': '%.*s'",
@@ -182,8 +186,8 @@ static ttd_status read_sanitizer(rule_reader *reader, ttd_string line)
     pattern.size -= is_end;
     if (!pattern.size)
         return fail(reader, reader->line, "'leak:' has no pattern");
-    suppression *rule;
-    ttd_status status = add_rule(reader, line, &rule);
+    struct suppression *rule;
+    enum ttd_status status = add_rule(reader, line, &rule);
     char *text = status == TTD_OK ? arena_take(&reader->all->text, pattern.size + 2) : NULL;
     if (!text)
         return status == TTD_OK ? TTD_ERROR_NO_MEMORY : status;
@@ -197,41 +201,42 @@ static ttd_status read_sanitizer(rule_reader *reader, ttd_string line)
     rule->kinds = BIT(SUPPRESS_LEAK);
     rule->is_sanitizer = true;
     return add_line(reader->all, rule,
-                    (suppression_line){.part = SUPPRESS_ANY, .pattern = {text, size}});
+                    (struct suppression_line){.part = SUPPRESS_ANY, .pattern = {text, size}});
 }
 
 /* Whether a comma-separated list of tools has one. */
-static bool has_tool(ttd_string tools, const char *wanted)
+static bool has_tool(struct ttd_string tools, const char *wanted)
 {
     while (tools.size) {
         const char *comma = memchr(tools.data, ',', tools.size);
         size_t size = comma ? (size_t)(comma - tools.data) : tools.size;
-        if (equals((ttd_string){tools.data, size}, wanted))
+        if (equals((struct ttd_string){tools.data, size}, wanted))
             return true;
         size += comma != NULL;
-        tools = (ttd_string){tools.data + size, tools.size - size};
+        tools = (struct ttd_string){tools.data + size, tools.size - size};
     }
     return false;
 }
 
-static uint32_t own_kinds(ttd_string name)
+static uint32_t own_kinds(struct ttd_string name)
 {
     for (int i = 0; i < HEAP_ERROR_KINDS; i++) {
-        if (equals(name, heap_error_name((heap_error_kind)i)))
+        if (equals(name, heap_error_name((enum heap_error_kind)i)))
             return BIT(i);
     }
     return equals(name, "leak") ? BIT(SUPPRESS_LEAK) : 0;
 }
 
 /* "Memcheck:Leak": tools and a kind. */
-static ttd_status read_kinds(rule_reader *reader, ttd_string line, uint32_t *kinds)
+static enum ttd_status read_kinds(struct rule_reader *reader, struct ttd_string line,
+                                  uint32_t *kinds)
 {
     const char *colon = memchr(line.data, ':', line.size);
     if (!colon || colon == line.data || colon + 1 == line.data + line.size)
         return fail(reader, reader->line, "no TOOL:KIND such as Memcheck:Leak: '%.*s'",
                     (int)(line.size < 60 ? line.size : 60), line.data);
-    ttd_string tools = {line.data, (size_t)(colon - line.data)};
-    ttd_string kind = {colon + 1, line.size - tools.size - 1};
+    struct ttd_string tools = {line.data, (size_t)(colon - line.data)};
+    struct ttd_string kind = {colon + 1, line.size - tools.size - 1};
     *kinds = 0;
     if (has_tool(tools, "ttdanalyze")) {
         *kinds = own_kinds(kind);
@@ -250,7 +255,8 @@ static ttd_status read_kinds(rule_reader *reader, ttd_string line, uint32_t *kin
     return TTD_OK;
 }
 
-static ttd_status read_leak_kinds(rule_reader *reader, ttd_string list, suppression *rule)
+static enum ttd_status read_leak_kinds(struct rule_reader *reader, struct ttd_string list,
+                                       struct suppression *rule)
 {
     static const char *const names[] = {"definite", "indirect", "possible", "reachable", "all"};
     list = trim(list);
@@ -260,7 +266,7 @@ static ttd_status read_leak_kinds(rule_reader *reader, ttd_string list, suppress
     }
     do {
         const char *comma = list.size ? memchr(list.data, ',', list.size) : NULL;
-        ttd_string name = {list.data, comma ? (size_t)(comma - list.data) : list.size};
+        struct ttd_string name = {list.data, comma ? (size_t)(comma - list.data) : list.size};
         bool is_known = false;
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
             is_known |= equals(trim(name), names[i]);
@@ -268,13 +274,13 @@ static ttd_status read_leak_kinds(rule_reader *reader, ttd_string list, suppress
             return fail(reader, reader->line, "unknown kind of leak '%.*s'",
                         (int)(name.size < 60 ? name.size : 60), name.data);
         size_t used = name.size + (comma != NULL);
-        list = (ttd_string){list.data + used, list.size - used};
+        list = (struct ttd_string){list.data + used, list.size - used};
     } while (list.size);
     return TTD_OK;
 }
 
 /* "file.c:123": the number, if there is one, is not part of the pattern. */
-static void split_source(suppression_line *line)
+static void split_source(struct suppression_line *line)
 {
     size_t digits = 0;
     uint64_t number = 0;
@@ -293,9 +299,10 @@ static void split_source(suppression_line *line)
     line->pattern.size = size - digits - 1;
 }
 
-static ttd_status read_frame(rule_reader *reader, ttd_string text, suppression *rule)
+static enum ttd_status read_frame(struct rule_reader *reader, struct ttd_string text,
+                                  struct suppression *rule)
 {
-    suppression_line line = {.part = SUPPRESS_FRAMES, .pattern = text};
+    struct suppression_line line = {.part = SUPPRESS_FRAMES, .pattern = text};
     if (rule->count == SUPPRESS_FRAMES_MAX)
         return fail(reader, reader->line, "more than %d frames", SUPPRESS_FRAMES_MAX);
     if (take_word(&line.pattern, "fun:"))
@@ -314,17 +321,18 @@ static ttd_status read_frame(rule_reader *reader, ttd_string text, suppression *
     return add_line(reader->all, rule, line);
 }
 
-static ttd_status read_frames(rule_reader *reader, size_t begin, suppression *rule)
+static enum ttd_status read_frames(struct rule_reader *reader, size_t begin,
+                                   struct suppression *rule)
 {
-    ttd_string line;
+    struct ttd_string line;
     bool is_used = rule->kinds;
     bool is_leak = rule->kinds & BIT(SUPPRESS_LEAK);
     while (next_line(reader, &line)) {
         if (equals(line, "}"))
             return rule->count || !is_used ? TTD_OK
                                            : fail(reader, reader->line, "a rule without frames");
-        ttd_status status = TTD_OK;
-        ttd_string list = line;
+        enum ttd_status status = TTD_OK;
+        struct ttd_string list = line;
         if (is_leak && !rule->count && take_word(&list, "match-leak-kinds:"))
             status = read_leak_kinds(reader, list, rule);
         else if (is_used)
@@ -335,14 +343,14 @@ static ttd_status read_frames(rule_reader *reader, size_t begin, suppression *ru
     return fail(reader, begin, "a block that does not end with '}'");
 }
 
-static ttd_status read_block(rule_reader *reader)
+static enum ttd_status read_block(struct rule_reader *reader)
 {
     size_t begin = reader->line;
-    ttd_string name, line;
+    struct ttd_string name, line;
     if (!next_line(reader, &name) || equals(name, "}"))
         return fail(reader, begin, "a block without a name");
-    suppression *rule;
-    ttd_status status = add_rule(reader, name, &rule);
+    struct suppression *rule;
+    enum ttd_status status = add_rule(reader, name, &rule);
     if (status != TTD_OK)
         return status;
     rule->line = begin;
@@ -352,12 +360,12 @@ static ttd_status read_block(rule_reader *reader)
     return status == TTD_OK ? read_frames(reader, begin, rule) : status;
 }
 
-ttd_status suppress_read(suppressions *all, const char *file, ttd_string text,
-                         suppress_error *error)
+enum ttd_status suppress_read(struct suppressions *all, const char *file, struct ttd_string text,
+                              struct suppress_error *error)
 {
-    rule_reader reader = {.all = all, .file = file, .text = text, .error = error};
-    ttd_string line;
-    ttd_status status = TTD_OK;
+    struct rule_reader reader = {.all = all, .file = file, .text = text, .error = error};
+    struct ttd_string line;
+    enum ttd_status status = TTD_OK;
     if (text.size && memchr(text.data, '\0', text.size))
         return fail(&reader, 1, "not a text");
     while (status == TTD_OK && next_line(&reader, &line)) {

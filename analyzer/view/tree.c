@@ -5,19 +5,19 @@
 #include <string.h>
 
 /* Of an order of nodes, where it ends. */
-typedef struct node_order {
+struct node_order {
     uint32_t parent;
     uint32_t node;
     /* The heaviest comes first; then that of more. */
     uint64_t weight;
     uint64_t count;
-} node_order;
+};
 
 /* Those of the last parent first, and of each the lightest first. */
 static int compare(const void *a, const void *b)
 {
-    const node_order *x = a;
-    const node_order *y = b;
+    const struct node_order *x = a;
+    const struct node_order *y = b;
     if (x->parent != y->parent)
         return x->parent < y->parent ? 1 : -1;
     if (x->weight != y->weight)
@@ -27,24 +27,24 @@ static int compare(const void *a, const void *b)
     return x->node < y->node ? 1 : -1;
 }
 
-static node_order order_of(const view_tree *tree, uint32_t node)
+static struct node_order order_of(const struct view_tree *tree, uint32_t node)
 {
     uint32_t parent = tree->nodes[node].parent;
-    const heap_amount *all = &tree->nodes[node].all;
+    const struct heap_amount *all = &tree->nodes[node].all;
     if (!tree->is_of_two)
-        return (node_order){parent, node, all->weight, all->count};
-    return (node_order){parent, node, tree->old[node].changed_bytes,
-                        tree->old[node].changed_blocks};
+        return (struct node_order){parent, node, all->weight, all->count};
+    return (struct node_order){parent, node, tree->old[node].changed_bytes,
+                               tree->old[node].changed_blocks};
 }
 
 /* Links what is below each node, in order, so many levels; without weight only if `has_same`. */
-static ttd_status link_nodes(view_tree *tree, uint64_t levels, bool has_same)
+static enum ttd_status link_nodes(struct view_tree *tree, uint64_t levels, bool has_same)
 {
-    node_order *order = malloc(tree->count * sizeof *order);
+    struct node_order *order = malloc(tree->count * sizeof *order);
     if (!order)
         return TTD_ERROR_NO_MEMORY;
     for (size_t i = 1; i < tree->count; i++) {
-        node_order next = order_of(tree, (uint32_t)i);
+        struct node_order next = order_of(tree, (uint32_t)i);
         if (tree->nodes[i].depth < levels && (has_same || next.weight || next.count))
             order[tree->linked++] = next;
         else
@@ -53,7 +53,7 @@ static ttd_status link_nodes(view_tree *tree, uint64_t levels, bool has_same)
     if (tree->linked)
         qsort(order, tree->linked, sizeof *order, compare);
     for (size_t i = 0; i < tree->linked; i++) {
-        view_node *parent = &tree->nodes[order[i].parent];
+        struct view_node *parent = &tree->nodes[order[i].parent];
         tree->nodes[order[i].node].next = parent->first;
         parent->first = order[i].node;
         parent->count++;
@@ -63,10 +63,10 @@ static ttd_status link_nodes(view_tree *tree, uint64_t levels, bool has_same)
 }
 
 /* A node is made after the one that it is below. */
-static void rank_nodes(view_tree *tree)
+static void rank_nodes(struct view_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++) {
-        const view_node *node = &tree->nodes[i];
+        const struct view_node *node = &tree->nodes[i];
         uint32_t rank = 0;
         bool ends_here = node->self.count || (tree->is_of_two && tree->old[i].self.count);
         bool has_branches = node->count > 1 || (i && ends_here);
@@ -82,28 +82,28 @@ static uint64_t distance(uint64_t a, uint64_t b)
     return a < b ? b - a : a - b;
 }
 
-static void weigh_changes(view_tree *tree)
+static void weigh_changes(struct view_tree *tree)
 {
     for (size_t i = tree->count; i-- > 0;) {
-        const view_node *node = &tree->nodes[i];
-        view_sums *old = &tree->old[i];
+        const struct view_node *node = &tree->nodes[i];
+        struct view_sums *old = &tree->old[i];
         old->changed_bytes =
             heap_add(old->changed_bytes, distance(old->self.bytes, node->self.bytes));
         old->changed_blocks =
             heap_add(old->changed_blocks, distance(old->self.count, node->self.count));
         if (!i)
             return;
-        view_sums *parent = &tree->old[node->parent];
+        struct view_sums *parent = &tree->old[node->parent];
         parent->changed_bytes = heap_add(parent->changed_bytes, old->changed_bytes);
         parent->changed_blocks = heap_add(parent->changed_blocks, old->changed_blocks);
     }
 }
 
 /* Stacks that go on where the tree is cut end there. */
-static void cut(view_tree *tree, uint64_t levels)
+static void cut(struct view_tree *tree, uint64_t levels)
 {
     for (size_t i = tree->count; i-- > 1;) {
-        const view_node *node = &tree->nodes[i];
+        const struct view_node *node = &tree->nodes[i];
         if (node->depth < levels)
             continue;
         view_add_amount(&tree->nodes[node->parent].self, node->self);
@@ -112,10 +112,10 @@ static void cut(view_tree *tree, uint64_t levels)
 }
 
 /* Adds up the nodes from the last to the first: those below a node come after it. */
-static void sum_up(view_tree *tree)
+static void sum_up(struct view_tree *tree)
 {
     for (size_t i = tree->count; i-- > 0;) {
-        view_node *node = &tree->nodes[i];
+        struct view_node *node = &tree->nodes[i];
         view_add_amount(&node->all, node->self);
         if (i)
             view_add_amount(&tree->nodes[node->parent].all, node->all);
@@ -128,12 +128,12 @@ static void sum_up(view_tree *tree)
 }
 
 /* Tails count, but have no nodes yet. */
-static ttd_status count_tails(view_tree *tree)
+static enum ttd_status count_tails(struct view_tree *tree)
 {
     uint64_t all = tree->linked;
     for (size_t i = 0; i < tree->count; i++) {
         uint64_t size;
-        ttd_status status = view_tail_size(tree, (uint32_t)i, &size);
+        enum ttd_status status = view_tail_size(tree, (uint32_t)i, &size);
         if (status != TTD_OK)
             return status;
         all = heap_add(all, size);
@@ -143,10 +143,10 @@ static ttd_status count_tails(view_tree *tree)
 }
 
 /* Makes the nodes of the tail of a node that is shown. */
-static ttd_status show_tail(view_tree *tree, uint32_t node)
+static enum ttd_status show_tail(struct view_tree *tree, uint32_t node)
 {
     uint32_t below;
-    ttd_status status;
+    enum ttd_status status;
     while ((status = view_tail_step(tree, node, &below)) == TTD_OK && below != VIEW_NO_NODE) {
         tree->nodes[node].first = below;
         tree->nodes[node].count = 1;
@@ -156,16 +156,16 @@ static ttd_status show_tail(view_tree *tree, uint32_t node)
     return status;
 }
 
-static ttd_status show_tails(view_tree *tree, size_t limit)
+static enum ttd_status show_tails(struct view_tree *tree, size_t limit)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     uint32_t i = 0;
     while (status == TTD_OK && (i = view_tree_next(tree, i, limit)) != VIEW_NO_NODE)
         status = show_tail(tree, i);
     return status;
 }
 
-static ttd_status begin(view_tree *tree, label_table *labels, uint64_t levels)
+static enum ttd_status begin(struct view_tree *tree, struct label_table *labels, uint64_t levels)
 {
     tree->labels = labels;
     tree->levels = levels;
@@ -173,13 +173,13 @@ static ttd_status begin(view_tree *tree, label_table *labels, uint64_t levels)
     return view_tree_add_node(tree, VIEW_NO_NODE, 0);
 }
 
-ttd_status view_tree_begin(view_tree *tree, label_table *labels, bool is_across)
+enum ttd_status view_tree_begin(struct view_tree *tree, struct label_table *labels, bool is_across)
 {
-    *tree = (view_tree){.is_of_two = true, .is_across = is_across};
+    *tree = (struct view_tree){.is_of_two = true, .is_across = is_across};
     return begin(tree, labels, UINT64_MAX);
 }
 
-ttd_status view_tree_end(view_tree *tree, const view_shown *wanted)
+enum ttd_status view_tree_end(struct view_tree *tree, const struct view_shown *wanted)
 {
     sum_up(tree);
     tree->levels = wanted->levels;
@@ -187,7 +187,7 @@ ttd_status view_tree_end(view_tree *tree, const view_shown *wanted)
         weigh_changes(tree);
         cut(tree, wanted->levels);
     }
-    ttd_status status = link_nodes(tree, wanted->levels, wanted->has_same);
+    enum ttd_status status = link_nodes(tree, wanted->levels, wanted->has_same);
     if (status == TTD_OK)
         status = count_tails(tree);
     if (status != TTD_OK)
@@ -198,12 +198,13 @@ ttd_status view_tree_end(view_tree *tree, const view_shown *wanted)
     return status;
 }
 
-ttd_status view_tree_build(view *shown, const heap_rows *rows, size_t limit, view_tree *tree)
+enum ttd_status view_tree_build(struct view *shown, const struct heap_rows *rows, size_t limit,
+                                struct view_tree *tree)
 {
-    view_shown wanted = {
+    struct view_shown wanted = {
         .levels = view_tree_levels(&shown->options), .limit = limit, .has_same = true};
-    *tree = (view_tree){.is_of_two = false};
-    ttd_status status = begin(tree, &shown->labels, wanted.levels);
+    *tree = (struct view_tree){.is_of_two = false};
+    enum ttd_status status = begin(tree, &shown->labels, wanted.levels);
     if (status == TTD_OK)
         status = view_tree_add(tree, shown, rows, HEAP_NEW);
     if (status == TTD_OK)
@@ -213,17 +214,17 @@ ttd_status view_tree_build(view *shown, const heap_rows *rows, size_t limit, vie
     return status;
 }
 
-void view_tree_free(view_tree *tree)
+void view_tree_free(struct view_tree *tree)
 {
     free(tree->nodes);
     free(tree->old);
     map_free(&tree->index);
-    *tree = (view_tree){.is_of_two = false};
+    *tree = (struct view_tree){.is_of_two = false};
 }
 
-uint32_t view_tree_next(const view_tree *tree, uint32_t node, size_t limit)
+uint32_t view_tree_next(const struct view_tree *tree, uint32_t node, size_t limit)
 {
-    const view_node *at = &tree->nodes[node];
+    const struct view_node *at = &tree->nodes[node];
     if (at->first != VIEW_NO_NODE && limit)
         return at->first;
     while (at->parent != VIEW_NO_NODE) {

@@ -11,7 +11,7 @@
 
 /** The rest of a single stack below a node, of which nodes are made only when they are needed:
  * stacks that share little are a thousand times larger as an outward tree than in a trace. */
-typedef struct view_tail {
+struct view_tail {
     /** If not, the tail is empty. */
     bool has_more;
     /** A stack of the old heap. */
@@ -21,17 +21,17 @@ typedef struct view_tail {
     /** Begins so many frames before the end of those of this stack's address. */
     ttd_id stack;
     uint32_t left;
-} view_tail;
+};
 
-typedef struct view_node {
+struct view_node {
     uint32_t label;
     uint32_t parent;
     /** Levels above it; 0 for those that are in no other. */
     uint32_t depth;
-    view_tail tail;
+    struct view_tail tail;
     /** Of it and all below it; and of stacks that end with it, or with its tail. */
-    heap_amount all;
-    heap_amount self;
+    struct heap_amount all;
+    struct heap_amount self;
     /** Those below it, the heaviest first: the first, how many, and the next beside this one. */
     uint32_t first;
     uint32_t count;
@@ -40,24 +40,24 @@ typedef struct view_node {
     uint32_t rank;
     /** How often the tree has branched on the way to it. */
     uint32_t branches;
-} view_node;
+};
 
 /** Of a node of a tree of two heaps: what view_node has of the new one, in the old one; and how
  * much has changed at it and below, in either direction, from stack to stack. */
-typedef struct view_sums {
-    heap_amount all;
-    heap_amount self;
+struct view_sums {
+    struct heap_amount all;
+    struct heap_amount self;
     uint64_t changed_bytes;
     uint64_t changed_blocks;
-} view_sums;
+};
 
 /** nodes[0] is no call: all others are below it. */
-typedef struct view_tree {
-    view_node *nodes;
+struct view_tree {
+    struct view_node *nodes;
     size_t count;
     size_t capacity;
     /** Of two heaps, by node; NULL for one heap. */
-    view_sums *old;
+    struct view_sums *old;
     size_t old_capacity;
     bool is_of_two;
     /** Labels are as label_across() makes them. */
@@ -68,11 +68,11 @@ typedef struct view_tree {
     /** How many levels it may have. */
     uint64_t levels;
     /** The view of each side; NULL if none of its rows was added. Not owned. */
-    view *views[HEAP_SIDES];
+    struct view *views[HEAP_SIDES];
     /** Not owned. */
-    label_table *labels;
-    hash_map index;
-} view_tree;
+    struct label_table *labels;
+    struct hash_map index;
+};
 
 /**
  * Makes a tree of rows: by function, unless by file or module; frames of the same file or module
@@ -83,8 +83,9 @@ typedef struct view_tree {
  * @param tree   set on TTD_OK; release with view_tree_free()
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT for more steps through stacks than are left.
  */
-ttd_status view_tree_build(view *shown, const heap_rows *rows, size_t limit, view_tree *tree);
-void view_tree_free(view_tree *tree);
+enum ttd_status view_tree_build(struct view *shown, const struct heap_rows *rows, size_t limit,
+                                struct view_tree *tree);
+void view_tree_free(struct view_tree *tree);
 
 /**
  * Begins a tree of what two heaps differ in, as view_tree_build() of each would be. Then come the
@@ -95,37 +96,39 @@ void view_tree_free(view_tree *tree);
  * @param tree       release with view_tree_free(), also on failure
  * @return as view_tree_build().
  */
-ttd_status view_tree_begin(view_tree *tree, label_table *labels, bool is_across);
-ttd_status view_tree_add(view_tree *tree, view *shown, const heap_rows *rows, heap_side side);
+enum ttd_status view_tree_begin(struct view_tree *tree, struct label_table *labels, bool is_across);
+enum ttd_status view_tree_add(struct view_tree *tree, struct view *shown,
+                              const struct heap_rows *rows, enum heap_side side);
 
 /** The part of a tree that is shown. */
-typedef struct view_shown {
+struct view_shown {
     /** How many levels are left; UINT64_MAX for all. */
     uint64_t levels;
     /** As view_tree_build(). */
     size_t limit;
     /** Nodes that have not changed are in the tree, too. */
     bool has_same;
-} view_shown;
+};
 
 /**
  * Puts nodes in order, those that have changed most first.
  *
  * @return as view_tree_build().
  */
-ttd_status view_tree_end(view_tree *tree, const view_shown *wanted);
+enum ttd_status view_tree_end(struct view_tree *tree, const struct view_shown *wanted);
 
 /** How many levels a tree has by the options. */
-uint64_t view_tree_levels(const view_options *options);
+uint64_t view_tree_levels(const struct view_options *options);
 
 /**
  * The node after another, depth first, of each only the first `limit` below it; begins with node
  * 0, which is not returned. VIEW_NO_NODE at the end.
  */
-uint32_t view_tree_next(const view_tree *tree, uint32_t node, size_t limit);
+uint32_t view_tree_next(const struct view_tree *tree, uint32_t node, size_t limit);
 
 /** What a node stands for. */
-static inline const view_label *view_tree_label(const view_tree *tree, const view_node *node)
+static inline const struct view_label *view_tree_label(const struct view_tree *tree,
+                                                       const struct view_node *node)
 {
     return &tree->labels->items[node->label];
 }

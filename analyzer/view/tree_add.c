@@ -5,11 +5,11 @@
 #include "base/grow.h"
 #include "view/tree_parts.h"
 
-ttd_status view_tree_add_node(view_tree *tree, uint32_t parent, uint32_t label)
+enum ttd_status view_tree_add_node(struct view_tree *tree, uint32_t parent, uint32_t label)
 {
     if (tree->count == VIEW_NO_NODE)
         return TTD_ERROR_NO_MEMORY;
-    ttd_status status =
+    enum ttd_status status =
         grow_array((void **)&tree->nodes, &tree->capacity, tree->count + 1, sizeof *tree->nodes);
     if (status == TTD_OK && tree->is_of_two)
         status = grow_array((void **)&tree->old, &tree->old_capacity, tree->count + 1,
@@ -17,39 +17,42 @@ ttd_status view_tree_add_node(view_tree *tree, uint32_t parent, uint32_t label)
     if (status != TTD_OK)
         return status;
     if (tree->is_of_two)
-        tree->old[tree->count] = (view_sums){.all = {0, 0, 0}};
+        tree->old[tree->count] = (struct view_sums){.all = {0, 0, 0}};
     bool is_deep = parent != VIEW_NO_NODE && parent != 0;
-    tree->nodes[tree->count++] = (view_node){.label = label,
-                                             .parent = parent,
-                                             .depth = is_deep ? tree->nodes[parent].depth + 1 : 0,
-                                             .first = VIEW_NO_NODE,
-                                             .next = VIEW_NO_NODE};
+    tree->nodes[tree->count++] =
+        (struct view_node){.label = label,
+                           .parent = parent,
+                           .depth = is_deep ? tree->nodes[parent].depth + 1 : 0,
+                           .first = VIEW_NO_NODE,
+                           .next = VIEW_NO_NODE};
     return TTD_OK;
 }
 
-ttd_status view_tree_find_label(view_tree *tree, const view *shown, uint32_t label, uint32_t *found)
+enum ttd_status view_tree_find_label(struct view_tree *tree, const struct view *shown,
+                                     uint32_t label, uint32_t *found)
 {
     *found = label;
     if (tree->labels == &shown->labels)
         return TTD_OK;
-    view_label name = shown->labels.items[label];
+    struct view_label name = shown->labels.items[label];
     if (tree->is_across)
         name = label_across(name);
     return labels_add(tree->labels, &name, found);
 }
 
-ttd_status view_tree_add_below(view_tree *tree, uint32_t node, uint32_t label, uint32_t *below)
+enum ttd_status view_tree_add_below(struct view_tree *tree, uint32_t node, uint32_t label,
+                                    uint32_t *below)
 {
     *below = (uint32_t)tree->count;
-    ttd_status status = view_tree_add_node(tree, node, label);
+    enum ttd_status status = view_tree_add_node(tree, node, label);
     return status == TTD_OK ? map_set(&tree->index, node, label, *below) : status;
 }
 
-ttd_status view_tree_descend(const view_addition *from, uint32_t label, uint32_t *node,
-                             bool *is_new)
+enum ttd_status view_tree_descend(const struct view_addition *from, uint32_t label, uint32_t *node,
+                                  bool *is_new)
 {
-    view_tree *tree = from->tree;
-    ttd_status status = view_tree_find_label(tree, from->shown, label, &label);
+    struct view_tree *tree = from->tree;
+    enum ttd_status status = view_tree_find_label(tree, from->shown, label, &label);
     if (status != TTD_OK)
         return status;
     uint32_t below = map_get(&tree->index, *node, label);
@@ -60,25 +63,26 @@ ttd_status view_tree_descend(const view_addition *from, uint32_t label, uint32_t
     return status;
 }
 
-bool view_tree_is_last(const view_tree *tree, uint32_t node)
+bool view_tree_is_last(const struct view_tree *tree, uint32_t node)
 {
     return node && tree->nodes[node].depth + UINT64_C(1) >= tree->levels;
 }
 
 /* The label of a thread or a heap, or of a stack without frames; otherwise none is needed. */
-static ttd_status add_first(const view_addition *from, heap_key key, bool has_stack, uint32_t *node)
+static enum ttd_status add_first(const struct view_addition *from, struct heap_key key,
+                                 bool has_stack, uint32_t *node)
 {
-    view *shown = from->shown;
-    view_label name = view_row_label(shown, key);
+    struct view *shown = from->shown;
+    struct view_label name = view_row_label(shown, key);
     uint32_t index;
     bool is_new;
     if (has_stack && name.kind != LABEL_THREAD && name.kind != LABEL_HEAP)
         return TTD_OK;
-    ttd_status status = labels_add(&shown->labels, &name, &index);
+    enum ttd_status status = labels_add(&shown->labels, &name, &index);
     return status == TTD_OK ? view_tree_descend(from, index, node, &is_new) : status;
 }
 
-uint64_t view_tree_levels(const view_options *options)
+uint64_t view_tree_levels(const struct view_options *options)
 {
     bool has_first = options->by == VIEW_BY_THREAD || options->by == VIEW_BY_HEAP;
     return options->depth && options->depth < UINT64_MAX ? options->depth + has_first : UINT64_MAX;
@@ -86,10 +90,11 @@ uint64_t view_tree_levels(const view_options *options)
 
 /* Goes on through the frames of an address, the outermost first. `last` is the label of the frame
  * before. */
-static ttd_status enter(const view_addition *from, view_site site, uint32_t *last, uint32_t *node)
+static enum ttd_status enter(const struct view_addition *from, struct view_site site,
+                             uint32_t *last, uint32_t *node)
 {
-    const view *shown = from->shown;
-    ttd_status status = stack_table_spend(&shown->names->stacks, site.count);
+    const struct view *shown = from->shown;
+    enum ttd_status status = stack_table_spend(&shown->names->stacks, site.count);
     for (size_t i = site.count; status == TTD_OK && i-- > 0;) {
         uint32_t label = shown->frames[site.first + i].label;
         if (view_merges(shown) && label == *last)
@@ -105,16 +110,16 @@ static ttd_status enter(const view_addition *from, view_site site, uint32_t *las
 
 /* Sets from->path to the stacks from one on that have no node yet, and `node` to that of the first
  * that has one, if any has. */
-static ttd_status climb(view_addition *from, uint32_t first, ttd_id id, size_t *count,
-                        uint32_t *last, uint32_t *node)
+static enum ttd_status climb(struct view_addition *from, uint32_t first, ttd_id id, size_t *count,
+                             uint32_t *last, uint32_t *node)
 {
-    ttd_stack stack;
-    ttd_status status;
+    struct ttd_stack stack;
+    enum ttd_status status;
     *count = 0;
     while ((status = definitions_stack(from->shown->names, id, &stack)) == TTD_OK) {
         uint32_t known = map_get(&from->stacks, first, id);
         if (known != MAP_NONE) {
-            view_site site;
+            struct view_site site;
             *node = known;
             status = view_find_site(from->shown, &stack, &site);
             if (status == TTD_OK)
@@ -131,16 +136,16 @@ static ttd_status climb(view_addition *from, uint32_t first, ttd_id id, size_t *
     return status == TTD_END ? TTD_OK : status;
 }
 
-static ttd_status add_inward(view_addition *from, const ttd_stack *caller, view_site site,
-                             uint32_t *node)
+static enum ttd_status add_inward(struct view_addition *from, const struct ttd_stack *caller,
+                                  struct view_site site, uint32_t *node)
 {
     uint32_t first = *node;
     uint32_t last = VIEW_NO_NODE;
     size_t count;
-    ttd_status status = climb(from, first, caller->parent, &count, &last, node);
+    enum ttd_status status = climb(from, first, caller->parent, &count, &last, node);
     while (status == TTD_OK && count > 0) {
-        const ttd_stack *next = &from->path[--count];
-        view_site whole;
+        const struct ttd_stack *next = &from->path[--count];
+        struct view_site whole;
         status = view_find_site(from->shown, next, &whole);
         if (status == TTD_OK)
             status = enter(from, whole, &last, node);
@@ -150,14 +155,15 @@ static ttd_status add_inward(view_addition *from, const ttd_stack *caller, view_
     return status == TTD_OK ? enter(from, site, &last, node) : status;
 }
 
-static ttd_status add_row(view_addition *from, heap_key key, heap_amount amount)
+static enum ttd_status add_row(struct view_addition *from, struct heap_key key,
+                               struct heap_amount amount)
 {
-    view_tree *tree = from->tree;
+    struct view_tree *tree = from->tree;
     uint32_t node = 0;
-    ttd_stack caller;
-    view_site site;
-    ttd_status found = view_find_caller(from->shown, key.stack, &caller, &site);
-    ttd_status status = found == TTD_END ? TTD_OK : found;
+    struct ttd_stack caller;
+    struct view_site site;
+    enum ttd_status found = view_find_caller(from->shown, key.stack, &caller, &site);
+    enum ttd_status status = found == TTD_END ? TTD_OK : found;
     if (status == TTD_OK)
         status = add_first(from, key, found == TTD_OK, &node);
     if (status == TTD_OK && found == TTD_OK)
@@ -173,14 +179,15 @@ static ttd_status add_row(view_addition *from, heap_key key, heap_amount amount)
     return status;
 }
 
-ttd_status view_tree_add(view_tree *tree, view *shown, const heap_rows *rows, heap_side side)
+enum ttd_status view_tree_add(struct view_tree *tree, struct view *shown,
+                              const struct heap_rows *rows, enum heap_side side)
 {
-    view_addition from = {.tree = tree, .shown = shown, .side = side};
-    ttd_status status = TTD_OK;
+    struct view_addition from = {.tree = tree, .shown = shown, .side = side};
+    enum ttd_status status = TTD_OK;
     tree->views[side] = shown;
     map_init(&from.stacks);
     for (size_t i = 0; i < *rows->count && status == TTD_OK; i++) {
-        heap_amount amount = rows->amount(heap_row(rows, i));
+        struct heap_amount amount = rows->amount(heap_row(rows, i));
         if (amount.weight || amount.count)
             status = add_row(&from, *heap_row(rows, i), amount);
     }

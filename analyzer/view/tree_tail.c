@@ -4,16 +4,16 @@
 #include "view/tree_parts.h"
 
 /* A place in a stack: the next of the frames of an address, and which come after. */
-typedef struct place {
-    view *shown;
-    ttd_stack stack;
-    view_site site;
-} place;
+struct place {
+    struct view *shown;
+    struct ttd_stack stack;
+    struct view_site site;
+};
 
 /* Goes to where frames are left. @return TTD_OK, TTD_END where the stack ends, or an error. */
-static ttd_status find_frame(place *at)
+static enum ttd_status find_frame(struct place *at)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     while (!at->site.count && status == TTD_OK) {
         status = definitions_stack(at->shown->names, at->stack.parent, &at->stack);
         if (status == TTD_OK)
@@ -23,9 +23,9 @@ static ttd_status find_frame(place *at)
 }
 
 /* Goes to the next label, which is not `last` where these are one. @return as find_frame(). */
-static ttd_status next_label(place *at, uint32_t last, uint32_t *label)
+static enum ttd_status next_label(struct place *at, uint32_t last, uint32_t *label)
 {
-    ttd_status status;
+    enum ttd_status status;
     while ((status = find_frame(at)) == TTD_OK) {
         *label = at->shown->frames[at->site.first].label;
         at->site.first++;
@@ -37,26 +37,28 @@ static ttd_status next_label(place *at, uint32_t last, uint32_t *label)
     return status;
 }
 
-static view_tail tail_of(const view_tree *tree, const place *at, uint32_t last)
+static struct view_tail tail_of(const struct view_tree *tree, const struct place *at, uint32_t last)
 {
-    return (view_tail){.has_more = true,
-                       .is_old = at->shown == tree->views[HEAP_OLD],
-                       .last = last,
-                       .stack = at->stack.id,
-                       .left = (uint32_t)at->site.count};
+    return (struct view_tail){.has_more = true,
+                              .is_old = at->shown == tree->views[HEAP_OLD],
+                              .last = last,
+                              .stack = at->stack.id,
+                              .left = (uint32_t)at->site.count};
 }
 
 /* Whether a node's tail is what is left of a stack at a place. */
-static bool is_at(const view_tree *tree, const view_tail *tail, const place *at)
+static bool is_at(const struct view_tree *tree, const struct view_tail *tail,
+                  const struct place *at)
 {
     return tail->has_more && tail->stack == at->stack.id && tail->left == at->site.count &&
            tail->is_old == (at->shown == tree->views[HEAP_OLD]);
 }
 
-static ttd_status place_of(const view_tree *tree, const view_tail *tail, place *at)
+static enum ttd_status place_of(const struct view_tree *tree, const struct view_tail *tail,
+                                struct place *at)
 {
     at->shown = tree->views[tail->is_old ? HEAP_OLD : HEAP_NEW];
-    ttd_status status = definitions_stack(at->shown->names, tail->stack, &at->stack);
+    enum ttd_status status = definitions_stack(at->shown->names, tail->stack, &at->stack);
     if (status == TTD_OK)
         status = view_find_site(at->shown, &at->stack, &at->site);
     if (status == TTD_OK) {
@@ -67,29 +69,29 @@ static ttd_status place_of(const view_tree *tree, const view_tail *tail, place *
 }
 
 /* Gives the sums of a node to the one that is all that is below it. */
-static void hand_down(view_tree *tree, uint32_t node, uint32_t below)
+static void hand_down(struct view_tree *tree, uint32_t node, uint32_t below)
 {
-    view_node *from = &tree->nodes[node];
+    struct view_node *from = &tree->nodes[node];
     tree->nodes[below].all = from->all;
     tree->nodes[below].self = from->self;
-    from->self = (heap_amount){0, 0, 0};
+    from->self = (struct heap_amount){0, 0, 0};
     if (!tree->is_of_two)
         return;
     tree->old[below] = tree->old[node];
-    tree->old[node].self = (heap_amount){0, 0, 0};
+    tree->old[node].self = (struct heap_amount){0, 0, 0};
 }
 
-ttd_status view_tail_step(view_tree *tree, uint32_t node, uint32_t *below)
+enum ttd_status view_tail_step(struct view_tree *tree, uint32_t node, uint32_t *below)
 {
-    view_tail tail = tree->nodes[node].tail;
-    place at;
+    struct view_tail tail = tree->nodes[node].tail;
+    struct place at;
     uint32_t label = 0;
     uint32_t found;
     *below = VIEW_NO_NODE;
     if (!tail.has_more)
         return TTD_OK;
     tree->nodes[node].tail.has_more = false;
-    ttd_status status = view_tree_is_last(tree, node) ? TTD_END : place_of(tree, &tail, &at);
+    enum ttd_status status = view_tree_is_last(tree, node) ? TTD_END : place_of(tree, &tail, &at);
     if (status == TTD_OK)
         status = next_label(&at, tail.last, &label);
     if (status != TTD_OK)
@@ -105,13 +107,13 @@ ttd_status view_tail_step(view_tree *tree, uint32_t node, uint32_t *below)
 }
 
 /* How many nodes there are outward from a stack on, whose last call comes after `last`. */
-static ttd_status count_outward(view *shown, ttd_id id, uint32_t last, uint64_t *count)
+static enum ttd_status count_outward(struct view *shown, ttd_id id, uint32_t last, uint64_t *count)
 {
-    ttd_stack stack;
-    view_site site;
+    struct ttd_stack stack;
+    struct view_site site;
     uint64_t labels;
     *count = 0;
-    ttd_status status = definitions_stack(shown->names, id, &stack);
+    enum ttd_status status = definitions_stack(shown->names, id, &stack);
     if (status == TTD_OK)
         status = view_find_site(shown, &stack, &site);
     if (status == TTD_OK)
@@ -121,16 +123,16 @@ static ttd_status count_outward(view *shown, ttd_id id, uint32_t last, uint64_t 
     return status == TTD_END ? TTD_OK : status;
 }
 
-ttd_status view_tail_size(const view_tree *tree, uint32_t node, uint64_t *size)
+enum ttd_status view_tail_size(const struct view_tree *tree, uint32_t node, uint64_t *size)
 {
-    const view_tail *tail = &tree->nodes[node].tail;
+    const struct view_tail *tail = &tree->nodes[node].tail;
     uint64_t most = tree->levels - tree->nodes[node].depth - 1;
     uint32_t last = tail->last;
-    place at;
+    struct place at;
     *size = 0;
     if (!tail->has_more || view_tree_is_last(tree, node))
         return TTD_OK;
-    ttd_status status = place_of(tree, tail, &at);
+    enum ttd_status status = place_of(tree, tail, &at);
     for (; status == TTD_OK && at.site.count; at.site.first++, at.site.count--) {
         uint32_t label = at.shown->frames[at.site.first].label;
         *size += !view_merges(at.shown) || label != last;
@@ -143,19 +145,20 @@ ttd_status view_tail_size(const view_tree *tree, uint32_t node, uint64_t *size)
     return status;
 }
 
-ttd_status view_tree_add_outward(const view_addition *from, const ttd_stack *caller, view_site site,
-                                 uint32_t *node)
+enum ttd_status view_tree_add_outward(const struct view_addition *from,
+                                      const struct ttd_stack *caller, struct view_site site,
+                                      uint32_t *node)
 {
-    view_tree *tree = from->tree;
-    place at = {from->shown, *caller, site};
+    struct view_tree *tree = from->tree;
+    struct place at = {from->shown, *caller, site};
     uint32_t last = VIEW_NO_NODE;
     bool is_new = false;
     while (!is_new && !is_at(tree, &tree->nodes[*node].tail, &at)) {
         uint32_t label;
         uint32_t below;
-        ttd_status status =
+        enum ttd_status status =
             view_tree_is_last(tree, *node) ? TTD_END : next_label(&at, last, &label);
-        ttd_status made =
+        enum ttd_status made =
             status == TTD_OK || status == TTD_END ? view_tail_step(tree, *node, &below) : status;
         if (status == TTD_END || made != TTD_OK)
             return made;

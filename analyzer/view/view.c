@@ -9,7 +9,7 @@
 #include "view/glob.h"
 #include "view/view_parts.h"
 
-void view_init(view *shown, const view_options *options, definitions *names)
+void view_init(struct view *shown, const struct view_options *options, struct definitions *names)
 {
     memset(shown, 0, sizeof *shown);
     shown->options = *options;
@@ -18,7 +18,7 @@ void view_init(view *shown, const view_options *options, definitions *names)
     map_init(&shown->site_index);
 }
 
-void view_free(view *shown)
+void view_free(struct view *shown)
 {
     labels_free(&shown->labels);
     map_free(&shown->site_index);
@@ -32,23 +32,23 @@ void view_free(view *shown)
     memset(shown, 0, sizeof *shown);
 }
 
-heap_split view_split(const view_options *options)
+enum heap_split view_split(const struct view_options *options)
 {
     if (options->by == VIEW_BY_THREAD)
         return HEAP_SPLIT_THREAD;
     return options->by == VIEW_BY_HEAP ? HEAP_SPLIT_HEAP : HEAP_SPLIT_NONE;
 }
 
-const char *view_key_name(view_key key)
+const char *view_key_name(enum view_key key)
 {
     static const char *const names[] = {"stack", "function", "file", "module", "thread", "heap"};
     return names[key];
 }
 
-static bool matches(const view_patterns *patterns, const frame *item)
+static bool matches(const struct view_patterns *patterns, const struct frame *item)
 {
     for (size_t i = 0; i < patterns->count; i++) {
-        ttd_string pattern = patterns->items[i];
+        struct ttd_string pattern = patterns->items[i];
         if (glob_find(pattern, item->function) || glob_find(pattern, item->file) ||
             glob_find(pattern, item->module))
             return true;
@@ -56,31 +56,32 @@ static bool matches(const view_patterns *patterns, const frame *item)
     return false;
 }
 
-static bool matches_name(const void *context, ttd_string name)
+static bool matches_name(const void *context, struct ttd_string name)
 {
-    const ttd_string *pattern = context;
+    const struct ttd_string *pattern = context;
     return glob_find(*pattern, name);
 }
 
-ttd_status view_knows(const view *shown, const ttd_string *pattern, bool *is_known)
+enum ttd_status view_knows(const struct view *shown, const struct ttd_string *pattern,
+                           bool *is_known)
 {
-    names_matcher matcher = {pattern, matches_name, .takes_files = true};
+    struct names_matcher matcher = {pattern, matches_name, .takes_files = true};
     return names_find(shown->names, &matcher, is_known);
 }
 
-static label_kind kind_of_frames(view_key by)
+static enum label_kind kind_of_frames(enum view_key by)
 {
     return by == VIEW_BY_FILE ? LABEL_FILE : by == VIEW_BY_MODULE ? LABEL_MODULE : LABEL_FUNCTION;
 }
 
-static ttd_status add_frame(view *shown, const frame *item)
+static enum ttd_status add_frame(struct view *shown, const struct frame *item)
 {
-    view_frame added = {.allocates = view_is_skipped(shown, item),
-                        .is_own = view_has_own(shown, item),
-                        .is_included = matches(&shown->options.include, item),
-                        .is_excluded = matches(&shown->options.exclude, item)};
-    view_label name = label_of_frame(kind_of_frames(shown->options.by), item);
-    ttd_status status = labels_add(&shown->labels, &name, &added.label);
+    struct view_frame added = {.allocates = view_is_skipped(shown, item),
+                               .is_own = view_has_own(shown, item),
+                               .is_included = matches(&shown->options.include, item),
+                               .is_excluded = matches(&shown->options.exclude, item)};
+    struct view_label name = label_of_frame(kind_of_frames(shown->options.by), item);
+    enum ttd_status status = labels_add(&shown->labels, &name, &added.label);
     if (status == TTD_OK)
         status = grow_array((void **)&shown->frames, &shown->frame_capacity, shown->frame_count + 1,
                             sizeof *shown->frames);
@@ -90,7 +91,8 @@ static ttd_status add_frame(view *shown, const frame *item)
 }
 
 /* What is found out of an address is kept: there are far fewer addresses than stacks. */
-ttd_status view_find_site(view *shown, const ttd_stack *stack, view_site *site)
+enum ttd_status view_find_site(struct view *shown, const struct ttd_stack *stack,
+                               struct view_site *site)
 {
     uint32_t index = map_get(&shown->site_index, stack->module, stack->offset);
     if (index != MAP_NONE) {
@@ -99,7 +101,7 @@ ttd_status view_find_site(view *shown, const ttd_stack *stack, view_site *site)
     }
     shown->scratch.count = 0;
     site->first = shown->frame_count;
-    ttd_status status = frame_list_add(&shown->scratch, shown->names, stack);
+    enum ttd_status status = frame_list_add(&shown->scratch, shown->names, stack);
     for (size_t i = 0; i < shown->scratch.count && status == TTD_OK; i++)
         status = add_frame(shown, &shown->scratch.items[i]);
     site->count = shown->frame_count - site->first;
@@ -114,23 +116,24 @@ ttd_status view_find_site(view *shown, const ttd_stack *stack, view_site *site)
     return status;
 }
 
-ttd_status view_go_through(view *shown, const ttd_stack *stack, view_site *site)
+enum ttd_status view_go_through(struct view *shown, const struct ttd_stack *stack,
+                                struct view_site *site)
 {
-    ttd_status status = view_find_site(shown, stack, site);
+    enum ttd_status status = view_find_site(shown, stack, site);
     return status == TTD_OK ? stack_table_spend(&shown->names->stacks, site->count) : status;
 }
 
 /* Labels are numbered as they are met. */
-static ttd_status meet(void *context, const ttd_stack *stack)
+static enum ttd_status meet(void *context, const struct ttd_stack *stack)
 {
-    view_site site;
+    struct view_site site;
     return view_find_site(context, stack, &site);
 }
 
-ttd_status view_find_fact(view *shown, stack_memo *memo, ttd_id stack, view_fact_finder *find,
-                          uint32_t *fact)
+enum ttd_status view_find_fact(struct view *shown, struct stack_memo *memo, ttd_id stack,
+                               view_fact_finder *find, uint32_t *fact)
 {
-    stack_memo_finder finder = {.context = shown, .meet = meet, .find = find};
+    struct stack_memo_finder finder = {.context = shown, .meet = meet, .find = find};
     return stack_memo_find(memo, &shown->names->stacks, stack, &finder, fact);
 }
 
@@ -139,41 +142,41 @@ ttd_status view_find_fact(view *shown, stack_memo *memo, ttd_id stack, view_fact
 #define STACK_IS_INCLUDED UINT32_C(2)
 #define STACK_IS_EXCLUDED UINT32_C(4)
 
-static ttd_status find_verdict(void *context, const ttd_stack *stack, uint32_t above,
-                               uint32_t *fact)
+static enum ttd_status find_verdict(void *context, const struct ttd_stack *stack, uint32_t above,
+                                    uint32_t *fact)
 {
-    view *shown = context;
-    view_site site;
-    ttd_status status = view_go_through(shown, stack, &site);
+    struct view *shown = context;
+    struct view_site site;
+    enum ttd_status status = view_go_through(shown, stack, &site);
     if (status != TTD_OK)
         return status;
     *fact = above | STACK_IS_SEEN;
     for (size_t i = 0; i < site.count; i++) {
-        const view_frame *item = &shown->frames[site.first + i];
+        const struct view_frame *item = &shown->frames[site.first + i];
         *fact |= (item->is_included ? STACK_IS_INCLUDED : 0) |
                  (item->is_excluded ? STACK_IS_EXCLUDED : 0);
     }
     return TTD_OK;
 }
 
-ttd_status view_wants(view *shown, ttd_id stack, bool *is_wanted)
+enum ttd_status view_wants(struct view *shown, ttd_id stack, bool *is_wanted)
 {
     uint32_t fact;
-    ttd_status status = view_find_fact(shown, &shown->verdicts, stack, find_verdict, &fact);
+    enum ttd_status status = view_find_fact(shown, &shown->verdicts, stack, find_verdict, &fact);
     if (status == TTD_OK)
         *is_wanted = !(fact & STACK_IS_EXCLUDED) &&
                      (fact & STACK_IS_INCLUDED || !shown->options.include.count);
     return status;
 }
 
-ttd_status view_filter(view *shown, const heap_rows *rows)
+enum ttd_status view_filter(struct view *shown, const struct heap_rows *rows)
 {
     if (!view_has_filter(&shown->options))
         return TTD_OK;
     size_t kept = 0;
     for (size_t i = 0; i < *rows->count; i++) {
         bool is_wanted;
-        ttd_status status = view_wants(shown, heap_row(rows, i)->stack, &is_wanted);
+        enum ttd_status status = view_wants(shown, heap_row(rows, i)->stack, &is_wanted);
         if (status != TTD_OK)
             return status;
         if (is_wanted)
@@ -184,29 +187,29 @@ ttd_status view_filter(view *shown, const heap_rows *rows)
     return TTD_OK;
 }
 
-view_label view_row_label(const view *shown, heap_key key)
+struct view_label view_row_label(const struct view *shown, struct heap_key key)
 {
-    static const label_kind kinds[] = {LABEL_NONE,   LABEL_NONE,   LABEL_FILE,
-                                       LABEL_MODULE, LABEL_THREAD, LABEL_HEAP};
-    return (view_label){.kind = kinds[shown->options.by], .number = key.other};
+    static const enum label_kind kinds[] = {LABEL_NONE,   LABEL_NONE,   LABEL_FILE,
+                                            LABEL_MODULE, LABEL_THREAD, LABEL_HEAP};
+    return (struct view_label){.kind = kinds[shown->options.by], .number = key.other};
 }
 
 /* The number plus 1; UINT32_MAX for that and more. */
-static ttd_status find_label_count(void *context, const ttd_stack *stack, uint32_t above,
-                                   uint32_t *fact)
+static enum ttd_status find_label_count(void *context, const struct ttd_stack *stack,
+                                        uint32_t above, uint32_t *fact)
 {
-    view *shown = context;
-    view_site site;
+    struct view *shown = context;
+    struct view_site site;
     uint32_t last = MAP_NONE;
     uint64_t count = 0;
-    ttd_status status = view_go_through(shown, stack, &site);
+    enum ttd_status status = view_go_through(shown, stack, &site);
     if (status != TTD_OK)
         return status;
     for (size_t i = 0; i < site.count; i++) {
         count += !view_merges(shown) || shown->frames[site.first + i].label != last;
         last = shown->frames[site.first + i].label;
     }
-    ttd_stack parent;
+    struct ttd_stack parent;
     if (above && view_merges(shown)) {
         status = definitions_stack(shown->names, stack->parent, &parent);
         if (status == TTD_OK)
@@ -219,10 +222,11 @@ static ttd_status find_label_count(void *context, const ttd_stack *stack, uint32
     return status;
 }
 
-ttd_status view_count_labels(view *shown, ttd_id stack, uint64_t *count)
+enum ttd_status view_count_labels(struct view *shown, ttd_id stack, uint64_t *count)
 {
     uint32_t fact;
-    ttd_status status = view_find_fact(shown, &shown->label_counts, stack, find_label_count, &fact);
+    enum ttd_status status =
+        view_find_fact(shown, &shown->label_counts, stack, find_label_count, &fact);
     if (status == TTD_OK && !fact)
         return TTD_END;
     if (status == TTD_OK)
@@ -231,43 +235,44 @@ ttd_status view_count_labels(view *shown, ttd_id stack, uint64_t *count)
 }
 
 /* The label of what a row is grouped by. */
-static ttd_status find_label(view *shown, heap_key key, uint32_t *index)
+static enum ttd_status find_label(struct view *shown, struct heap_key key, uint32_t *index)
 {
-    view_label name = view_row_label(shown, key);
+    struct view_label name = view_row_label(shown, key);
     if (name.kind == LABEL_THREAD || name.kind == LABEL_HEAP)
         return labels_add(&shown->labels, &name, index);
-    ttd_stack caller;
-    view_site site;
-    ttd_status status = view_find_own_caller(shown, key.stack, &caller, &site);
+    struct ttd_stack caller;
+    struct view_site site;
+    enum ttd_status status = view_find_own_caller(shown, key.stack, &caller, &site);
     if (status == TTD_OK)
         *index = shown->frames[site.first].label;
     return status == TTD_END ? labels_add(&shown->labels, &name, index) : status;
 }
 
 /* Replaces the key of a row by that of its group: a label, or the stack without what is skipped. */
-static ttd_status find_key(view *shown, heap_key *key)
+static enum ttd_status find_key(struct view *shown, struct heap_key *key)
 {
     if (shown->options.by != VIEW_BY_STACK) {
         uint32_t label;
-        ttd_status status = find_label(shown, *key, &label);
+        enum ttd_status status = find_label(shown, *key, &label);
         if (status == TTD_OK)
-            *key = (heap_key){TTD_NONE, label};
+            *key = (struct heap_key){TTD_NONE, label};
         return status;
     }
-    ttd_stack caller;
-    view_site site;
-    ttd_status status = view_find_caller(shown, key->stack, &caller, &site);
+    struct ttd_stack caller;
+    struct view_site site;
+    enum ttd_status status = view_find_caller(shown, key->stack, &caller, &site);
     if (status == TTD_OK)
         key->stack = caller.id;
     return status == TTD_END ? TTD_OK : status;
 }
 
-static ttd_status merge_rows(view *shown, const heap_rows *rows, hash_map *groups)
+static enum ttd_status merge_rows(struct view *shown, const struct heap_rows *rows,
+                                  struct hash_map *groups)
 {
     size_t count = 0;
     for (size_t i = 0; i < *rows->count; i++) {
-        heap_key key = *heap_row(rows, i);
-        ttd_status status = find_key(shown, &key);
+        struct heap_key key = *heap_row(rows, i);
+        enum ttd_status status = find_key(shown, &key);
         if (status != TTD_OK)
             return status;
         uint32_t group = map_get(groups, key.stack, key.other);
@@ -285,20 +290,20 @@ static ttd_status merge_rows(view *shown, const heap_rows *rows, hash_map *group
     return TTD_OK;
 }
 
-ttd_status view_group(view *shown, const heap_rows *rows)
+enum ttd_status view_group(struct view *shown, const struct heap_rows *rows)
 {
     if (shown->options.by == VIEW_BY_STACK && !shown->options.skip.count)
         return TTD_OK;
-    hash_map groups;
+    struct hash_map groups;
     map_init(&groups);
-    ttd_status status = merge_rows(shown, rows, &groups);
+    enum ttd_status status = merge_rows(shown, rows, &groups);
     map_free(&groups);
     if (status == TTD_OK && *rows->count)
         qsort(rows->items, *rows->count, rows->size, rows->compare);
     return status;
 }
 
-const view_label *view_find_label(const view *shown, heap_key key)
+const struct view_label *view_find_label(const struct view *shown, struct heap_key key)
 {
     return &shown->labels.items[key.other];
 }

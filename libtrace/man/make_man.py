@@ -19,7 +19,7 @@ NAME_MAX = 75
 class Function:
     def __init__(self, header, comment, declaration, group):
         self.header = header
-        self.prototype = ' '.join(declaration.replace('TTD_API', '').split())
+        self.prototype = ' '.join(declaration.replace('TTD_EXPORT', '').split())
         match = re.fullmatch(r'(?:static inline )?(.*?[ *])(\w+)\((.*)\)', self.prototype)
         self.type, self.name = match[1].strip(), match[2]
         self.arguments = re.findall(r'[^,]+', match[3])
@@ -36,7 +36,7 @@ class Function:
                 if re.search(r'\b[Rr]eturns?\b|[Ss]tatuses', sentence)]
         if told:
             return ' '.join(told)
-        if self.type == 'ttd_status' and group:
+        if self.type == 'enum ttd_status' and group:
             return self.of_group(group)
         return self.text
 
@@ -83,7 +83,7 @@ def parse(path):
     about = re.search(r'(?s)\n/\*\*(.*?)\*/', source)[1]
     functions, group, types = [], '', []
     pattern = re.compile(
-        r'(?s)(?P<doc>/\*\*(?:(?!\*/).)*\*/\n)?(?:(?P<declaration>TTD_API [^;{]*\))(?:;)|'
+        r'(?s)(?P<doc>/\*\*(?:(?!\*/).)*\*/\n)?(?:(?P<declaration>TTD_EXPORT [^;{]*\))(?:;)|'
         r'(?P<inline>static inline [^;{]*\))\n\{.*?\n\}\n)|(?P<group>\n/\*(?!\*).*?\*/\n\n)')
     end = 0
     for match in pattern.finditer(body):

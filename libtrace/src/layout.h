@@ -94,7 +94,7 @@
 #define TTD_INDEX_LINKS_MAX 64
 
 /* "Events": columns, in the order of their lengths and of their bytes. */
-typedef enum ttd_column {
+enum ttd_column {
     TTD_COLUMN_CLASSES = 0,
     TTD_COLUMN_SHAPE_CLASSES,
     TTD_COLUMN_SHAPE_STACKS,
@@ -111,7 +111,7 @@ typedef enum ttd_column {
     TTD_COLUMN_CLOCK,
     TTD_COLUMN_EXTRA,
     TTD_COLUMN_COUNT
-} ttd_column;
+};
 
 #define TTD_EVENTS_CLASS_COUNT 0
 #define TTD_EVENTS_SHAPE_COUNT 4
@@ -168,7 +168,7 @@ typedef enum ttd_column {
 #define TTD_BLOCKS_POSITION 16
 #define TTD_BLOCKS_LENGTHS  32
 #define TTD_BLOCKS_LAST     1u
-typedef enum ttd_block_column {
+enum ttd_block_column {
     TTD_BLOCK_ADDRESSES = 0,
     TTD_BLOCK_SIZES,
     TTD_BLOCK_EVENTS,
@@ -179,17 +179,17 @@ typedef enum ttd_block_column {
     TTD_BLOCK_STACKS,
     TTD_BLOCK_APIS,
     TTD_BLOCK_COLUMN_COUNT
-} ttd_block_column;
+};
 #define TTD_BLOCKS_COLUMNS (TTD_BLOCKS_LENGTHS + 4 * TTD_BLOCK_COLUMN_COUNT)
 
 /* "Stacks". */
-typedef enum ttd_stack_column {
+enum ttd_stack_column {
     TTD_STACK_PARENTS = 0,
     TTD_STACK_FRAMES,
     TTD_STACK_MODULES,
     TTD_STACK_OFFSETS,
     TTD_STACK_COLUMN_COUNT
-} ttd_stack_column;
+};
 #define TTD_STACKS_LENGTHS 0
 #define TTD_STACKS_COLUMNS (TTD_STACKS_LENGTHS + 4 * TTD_STACK_COLUMN_COUNT)
 

@@ -11,7 +11,7 @@
 
 enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20, UNHELD_LOOKS = 10 };
 
-bool collector_open(struct collector *collector, const char *output, ttd_error *error)
+bool collector_open(struct collector *collector, const char *output, struct ttd_error *error)
 {
     group_init(&collector->group, output);
     finishers_init(&collector->finishers);
@@ -78,9 +78,9 @@ static bool has_exited(struct collector *collector, const struct process *proces
     return collector->launched_done;
 }
 
-static ttd_end end_of(const struct collector *collector, const struct process *process)
+static struct ttd_end end_of(const struct collector *collector, const struct process *process)
 {
-    ttd_end end = {.reason = TTD_END_UNKNOWN};
+    struct ttd_end end = {.reason = TTD_END_UNKNOWN};
     int status = 0;
     end.wall_time = atomic_load_explicit(&collector->host.channel->clock, memory_order_relaxed);
     if (process->pid == (uint32_t)collector->launched && collector->launched_done)
@@ -96,7 +96,7 @@ static ttd_end end_of(const struct collector *collector, const struct process *p
 static void leave_image(struct collector *collector, struct process *process)
 {
     uint64_t newest = atomic_load(&collector->host.channel->sequence);
-    ttd_position position = {newest < TTD_SEQUENCE_MAX ? newest + 1 : newest, 0};
+    struct ttd_position position = {newest < TTD_SEQUENCE_MAX ? newest + 1 : newest, 0};
     trace_unload_all(process->trace, position);
     trace_new_heap(process->trace, position, TTD_NONE);
     trace_metadata(process->trace, "unrecorded", "a program that was executed");
@@ -105,7 +105,7 @@ static void leave_image(struct collector *collector, struct process *process)
     collector->images_left++;
 }
 
-static void end_process(struct collector *collector, size_t index, const ttd_end *end)
+static void end_process(struct collector *collector, size_t index, const struct ttd_end *end)
 {
     struct process *process = processes_take(&collector->processes, index);
     uint32_t notes = atomic_load(&channel_process(&collector->host.view, process->slot)->notes);
@@ -125,7 +125,7 @@ static void end_process(struct collector *collector, size_t index, const ttd_end
         leave_image(collector, process);
     runtime_collect(process->trace, &collector->host, slot, process->pid,
                     process_is_empty(process));
-    ttd_end own = *end;
+    struct ttd_end own = *end;
     own.wall_time = process_time(process, end->wall_time);
     collector->events += process->trace->events;
     collector->acquisitions += process->trace->acquisitions;
@@ -248,7 +248,7 @@ static size_t collect(struct collector *collector)
 
 static void detach_all(struct collector *collector)
 {
-    ttd_end end = {.reason = TTD_END_DETACHED};
+    struct ttd_end end = {.reason = TTD_END_DETACHED};
     host_stop(&collector->host);
     end.wall_time = host_tick(&collector->host);
     while (collector->processes.count > 0)

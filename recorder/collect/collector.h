@@ -51,7 +51,7 @@ struct collector {
  * Opens the launched program's trace in the file `output`, a path that must stay valid. False, with
  * the reason in `error`, if that is impossible; nothing is left behind then.
  */
-bool collector_open(struct collector *collector, const char *output, ttd_error *error);
+bool collector_open(struct collector *collector, const char *output, struct ttd_error *error);
 
 /* Collects until all recorded processes are gone, or `*detach` becomes non-zero. */
 void collector_run(struct collector *collector, const volatile sig_atomic_t *detach);

@@ -61,7 +61,7 @@ static void set_signals(void)
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal}, NULL);
 }
 
-static bool finish(struct finishers *finishers, struct trace *trace, const ttd_end *end)
+static bool finish(struct finishers *finishers, struct trace *trace, const struct ttd_end *end)
 {
     bool whole = trace_finish(trace, end, finishers->names);
     if (!whole && message_is_first(MESSAGE_NOT_WHOLE, message_reason(&trace->error)))
@@ -69,7 +69,7 @@ static bool finish(struct finishers *finishers, struct trace *trace, const ttd_e
     return whole;
 }
 
-static void finish_here(struct finishers *finishers, struct trace *trace, const ttd_end *end)
+static void finish_here(struct finishers *finishers, struct trace *trace, const struct ttd_end *end)
 {
     finishers->failures += !finish(finishers, trace, end);
     trace_free(trace);
@@ -77,7 +77,7 @@ static void finish_here(struct finishers *finishers, struct trace *trace, const 
 
 /* Closes a trace: at once where traces before it had the same addresses, which is a matter of
  * moments; else in a process of its own. False if there are enough of them. */
-static bool begin(struct finishers *finishers, struct trace *trace, const ttd_end *end)
+static bool begin(struct finishers *finishers, struct trace *trace, const struct ttd_end *end)
 {
     size_t answers = symbolize_cache_size(finishers->names);
     bool is_full = finishers->count == FINISHERS_AT_ONCE;
@@ -182,7 +182,7 @@ bool finishers_have_room(struct finishers *finishers)
     return false;
 }
 
-void finishers_take(struct finishers *finishers, struct trace *trace, const ttd_end *end)
+void finishers_take(struct finishers *finishers, struct trace *trace, const struct ttd_end *end)
 {
     trace_flush(trace); /* whatever happens to us before it is closed */
     size_t last = (finishers->first + finishers->waiting_count++) % FINISHERS_WAITING;

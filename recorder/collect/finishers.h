@@ -15,7 +15,7 @@ enum { FINISHERS_AT_ONCE = 16, FINISHERS_WAITING = 256 };
 /* A trace that is to be closed. */
 struct unfinished {
     struct trace *trace;
-    ttd_end end;
+    struct ttd_end end;
 };
 
 struct finishers {
@@ -42,7 +42,7 @@ void finishers_prepare(struct finishers *finishers, struct trace *trace);
 bool finishers_have_room(struct finishers *finishers);
 
 /* Closes a trace, for which there is room, sooner or later, and releases it. */
-void finishers_take(struct finishers *finishers, struct trace *trace, const ttd_end *end);
+void finishers_take(struct finishers *finishers, struct trace *trace, const struct ttd_end *end);
 
 /* Goes on with the oldest of the traces that wait. False if that is not possible yet, or there are
  * none. */

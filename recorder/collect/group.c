@@ -30,10 +30,10 @@ void group_free(struct group *group)
     free(group->pids);
 }
 
-static ttd_trace new_info(const struct group *group, const struct host *host)
+static struct ttd_trace new_info(const struct group *group, const struct host *host)
 {
     struct timespec now;
-    ttd_trace info = {
+    struct ttd_trace info = {
         .group = group->id,
         .time_unit = CLOCK_UNIT_NS,
         .architecture = TTD_ARCH_X86_64,
@@ -47,12 +47,12 @@ static ttd_trace new_info(const struct group *group, const struct host *host)
 }
 
 struct trace *group_open(struct group *group, const struct host *host, pid_t launched,
-                         ttd_error *error)
+                         struct ttd_error *error)
 {
-    ttd_trace info = new_info(group, host);
+    struct ttd_trace info = new_info(group, host);
     info.process_id = (uint64_t)launched;
     info.parent_process_id = (uint64_t)getpid();
-    ttd_trace old;
+    struct ttd_trace old;
     bool is_replaced = stale_look(group->output, &old);
     struct trace *trace = trace_open(group->output, &info, error);
     group->is_file = trace != NULL && trace->created != NULL;
@@ -133,9 +133,9 @@ void group_name_child(const struct process_slot *slot, struct trace *trace)
 }
 
 /* Makes a position of numbers from the program, which may be anything; invalid ones are unknown. */
-static ttd_position told_position(uint64_t sequence, uint64_t steps)
+static struct ttd_position told_position(uint64_t sequence, uint64_t steps)
 {
-    ttd_position position = {sequence, steps};
+    struct ttd_position position = {sequence, steps};
     return ttd_position_is_valid(position) ? position : ttd_position_invalid();
 }
 
@@ -143,8 +143,8 @@ struct trace *group_open_child(struct group *group, const struct host *host,
                                const struct process_slot *slot, const struct trace *parent)
 {
     char path[2 * PATH_MAX];
-    ttd_error error;
-    ttd_trace info = new_info(group, host);
+    struct ttd_error error;
+    struct ttd_trace info = new_info(group, host);
     info.process_id = slot->pid;
     info.parent_process_id = slot->parent_pid;
     uint64_t elapsed = host_now(host);
@@ -158,8 +158,8 @@ struct trace *group_open_child(struct group *group, const struct host *host,
     }
     name_child_file(group, slot->pid, path, sizeof path);
     if (!group->is_file) {
-        error = (ttd_error){TTD_ERROR_IO, ENOTDIR, TTD_NOWHERE, TTD_NOWHERE,
-                            "no place for the trace of a child process"};
+        error = (struct ttd_error){TTD_ERROR_IO, ENOTDIR, TTD_NOWHERE, TTD_NOWHERE,
+                                   "no place for the trace of a child process"};
         return trace_none(path, &info, &error);
     }
     char named[2 * PATH_MAX];

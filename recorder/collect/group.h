@@ -12,7 +12,7 @@
 struct group {
     const char *output; /* the launched program's file */
     bool is_file;       /* and not a pipe, say: the traces of children have no place beside that */
-    ttd_group id;
+    struct ttd_group id;
     uint32_t *pids; /* of all children so far */
     size_t pid_count, pid_capacity;
 };
@@ -22,7 +22,7 @@ void group_free(struct group *group);
 
 /* The launched program's trace; NULL with the reason in `error`. */
 struct trace *group_open(struct group *group, const struct host *host, pid_t launched,
-                         ttd_error *error);
+                         struct ttd_error *error);
 
 /*
  * The trace of the process in a slot, forked by that of `parent` if that is not NULL; one that is

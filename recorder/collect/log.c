@@ -12,7 +12,8 @@ static void copy_bytes(void *to, const volatile uint64_t *words, size_t size)
     }
 }
 
-static void apply_load(struct process *process, const struct record *record, ttd_position position)
+static void apply_load(struct process *process, const struct record *record,
+                       struct ttd_position position)
 {
     enum { FACTS = 8, PATH_MAX_BYTES = 4096 };
     char path[PATH_MAX_BYTES + 1];
@@ -45,7 +46,7 @@ void log_apply(struct process *process, struct host *host, uint64_t sequence)
         const struct record *record = &process->log_next;
         if (!process->has_log_next || record->count < 4 || record->words[1] > sequence)
             break;
-        ttd_position position = {record->words[1], record->words[2]};
+        struct ttd_position position = {record->words[1], record->words[2]};
         if (record_operation(record->head) == OP_MODULE_LOAD)
             apply_load(process, record, position);
         else if (record_operation(record->head) == OP_MODULE_UNLOAD)

@@ -3,7 +3,7 @@
 
 void losses_of_reader(struct process *process, struct reader *reader, const struct host *host)
 {
-    static const ttd_loss_reason reasons[LOSS_COUNTERS] = {
+    static const enum ttd_loss_reason reasons[LOSS_COUNTERS] = {
         [LOSS_OVERFLOW] = TTD_LOSS_OVERFLOW,
         [LOSS_REENTRANT] = TTD_LOSS_REENTRANT,
     };
@@ -13,9 +13,9 @@ void losses_of_reader(struct process *process, struct reader *reader, const stru
         if (lost == reader->lost[i])
             continue;
         uint64_t newest = atomic_load(&host->channel->sequence);
-        ttd_position good = ttd_position_max();
+        struct ttd_position good = ttd_position_max();
         if (newest < TTD_SEQUENCE_MAX)
-            good = (ttd_position){newest + 1, 0};
+            good = (struct ttd_position){newest + 1, 0};
         trace_loss(process->trace, reasons[i], reader->thread, lost - reader->lost[i],
                    reader->checked, good);
         reader->lost[i] = lost;

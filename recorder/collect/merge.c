@@ -50,19 +50,19 @@ static inline bool parse(const struct process *process, struct reader *reader,
 }
 
 /* A step that the thread only counted. */
-static ttd_position count_step(struct reader *reader)
+static struct ttd_position count_step(struct reader *reader)
 {
-    return (ttd_position){reader->sequence, ++reader->steps};
+    return (struct ttd_position){reader->sequence, ++reader->steps};
 }
 
 /* The step that the record's stamp stands for. */
-static ttd_position stamped_step(struct reader *reader, const struct parsed *parsed)
+static struct ttd_position stamped_step(struct reader *reader, const struct parsed *parsed)
 {
     if (!parsed->is_new)
         return count_step(reader);
     reader->sequence = parsed->sequence;
     reader->steps = 0;
-    return (ttd_position){reader->sequence, 0};
+    return (struct ttd_position){reader->sequence, 0};
 }
 
 static ttd_id update_stack(struct process *process, struct reader *reader,
@@ -104,7 +104,7 @@ static void give_up(struct process *process, struct reader *reader)
 static inline void begin_call(struct process *process, struct reader *reader,
                               const struct parsed *parsed)
 {
-    ttd_event *event = &reader->held;
+    struct ttd_event *event = &reader->held;
     for (unsigned i = 0; i < parsed->shape->operands; i++)
         reader->operands[i] = parsed->operands[i];
     translate_call(parsed->shape, reader->operands, event);
@@ -158,7 +158,7 @@ static void end_reallocation(struct process *process, struct reader *reader)
 /* Writes the call that is held, if it can be; else it is still under way. */
 static bool resolve_held(struct process *process, struct reader *reader, struct host *host)
 {
-    ttd_event *event = &reader->held;
+    struct ttd_event *event = &reader->held;
     peek(reader, host);
     if (event->action == TTD_ACTION_FREE) {
         bool running = !reader->has_next && atomic_load(&reader->shared->in_release) != 0;
@@ -186,7 +186,7 @@ static void define_own_thread(struct process *process, struct reader *reader)
             name[strcspn(name, "\n")] = '\0';
         fclose(file);
     }
-    ttd_position position = {reader->shared->sequence, 0};
+    struct ttd_position position = {reader->shared->sequence, 0};
     reader->thread = trace_thread_begin(process->trace, position, reader->tid, name);
     reader->is_defined = true;
 }
@@ -201,9 +201,9 @@ static void define_thread(struct process *process, struct reader *reader)
 }
 
 /* The end of a reallocation that was written as if it had none. */
-static void lose_late(struct process *process, struct reader *reader, ttd_position position)
+static void lose_late(struct process *process, struct reader *reader, struct ttd_position position)
 {
-    ttd_position last = process->trace->last;
+    struct ttd_position last = process->trace->last;
     bool is_behind = ttd_position_compare(position, last) > 0;
     trace_loss(process->trace, TTD_LOSS_LATE, reader->thread, 1, last, is_behind ? position : last);
 }
@@ -224,7 +224,7 @@ static inline void begin(struct process *process, struct reader *reader)
         consume(reader);
         return;
     }
-    ttd_event *event = &reader->held;
+    struct ttd_event *event = &reader->held;
     begin_call(process, reader, &parsed);
     if (kind == CALL_ACQUISITION) {
         event->time_start = count_step(reader);

@@ -59,12 +59,12 @@ unsigned message_count(enum message_kind kind)
     return atomic_load(&counts->by_kind[kind]);
 }
 
-int message_reason(const ttd_error *error)
+int message_reason(const struct ttd_error *error)
 {
     return error->system_error != 0 ? error->system_error : OTHER_REASONS + (int)error->status;
 }
 
-void message_error(const char *path, const ttd_error *error)
+void message_error(const char *path, const struct ttd_error *error)
 {
     const char *reason =
         error->system_error != 0 ? strerror(error->system_error) : ttd_status_text(error->status);

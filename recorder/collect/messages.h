@@ -24,9 +24,9 @@ bool message_is_first(enum message_kind kind, int reason);
 unsigned message_count(enum message_kind kind);
 
 /* The number that tells reasons apart: an errno value, or one for its status. */
-int message_reason(const ttd_error *error);
+int message_reason(const struct ttd_error *error);
 
 /* Prints a failure of the library, with the file that it is about. */
-void message_error(const char *path, const ttd_error *error);
+void message_error(const char *path, const struct ttd_error *error);
 
 #endif

@@ -103,9 +103,9 @@ static void add_names(void *context, size_t module, uint64_t offset,
     settle(question, (ttd_id)(module + 1), offset);
     if (count == 0)
         return;
-    ttd_name named[SYMBOLIZE_FRAMES_MAX];
+    struct ttd_name named[SYMBOLIZE_FRAMES_MAX];
     for (size_t i = 0; i < count; i++)
-        named[i] = (ttd_name){
+        named[i] = (struct ttd_name){
             .function = {frames[i].function, frames[i].function_size},
             .file = {frames[i].file, frames[i].file_size},
             .line = frames[i].line,
@@ -164,7 +164,7 @@ bool trace_is_quick(struct trace *trace, const struct symbolize_cache *names)
     return known;
 }
 
-bool trace_finish(struct trace *trace, const ttd_end *end, struct symbolize_cache *names)
+bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symbolize_cache *names)
 {
     if (trace->writer == NULL)
         return false;
@@ -172,7 +172,7 @@ bool trace_finish(struct trace *trace, const ttd_end *end, struct symbolize_cach
     name_addresses(trace, names);
     if (trace->writer == NULL)
         return false;
-    ttd_status status = ttd_writer_close(trace->writer, end, &trace->error);
+    enum ttd_status status = ttd_writer_close(trace->writer, end, &trace->error);
     trace->writer = NULL;
     return status == TTD_OK;
 }

@@ -38,7 +38,7 @@ struct process *process_new(uint32_t slot, const struct process_slot *claim, str
     process->pid = claim->pid;
     process->pidfd = open_pidfd(claim->pid);
     process->trace = trace;
-    trace_new_heap(trace, (ttd_position){claim->sequence, 0}, TTD_NONE);
+    trace_new_heap(trace, (struct ttd_position){claim->sequence, 0}, TTD_NONE);
     process->calls_before = trace->events + trace->lost;
     return process;
 }
@@ -119,9 +119,9 @@ bool process_add_thread(struct process *process, struct host *host, uint32_t slo
     return true;
 }
 
-static ttd_position reader_position(const struct reader *reader)
+static struct ttd_position reader_position(const struct reader *reader)
 {
-    return (ttd_position){reader->sequence, reader->steps};
+    return (struct ttd_position){reader->sequence, reader->steps};
 }
 
 /* The thread is gone, and all it published has been read. */
@@ -197,7 +197,7 @@ void process_drain(struct process *process, struct host *host)
     struct process_slot *slot = channel_process(&host->view, process->slot);
     uint64_t lost = atomic_load(&slot->lost);
     if (lost != 0)
-        trace_loss(process->trace, TTD_LOSS_OVERFLOW, TTD_NONE, lost, (ttd_position){0, 0},
+        trace_loss(process->trace, TTD_LOSS_OVERFLOW, TTD_NONE, lost, (struct ttd_position){0, 0},
                    ttd_position_max());
     stream_close(&process->log, host, &slot->log);
     host_free_process(host, process->slot);
@@ -207,7 +207,7 @@ void process_exec(struct process *process, struct host *host, uint32_t slot)
 {
     process_drain(process, host);
     const struct process_slot *claim = channel_process(&host->view, slot);
-    ttd_position position = {claim->sequence, 0};
+    struct ttd_position position = {claim->sequence, 0};
     trace_unload_all(process->trace, position);
     process->dead = false;
     process->notes = 0;

@@ -32,11 +32,11 @@ struct reader {
     uint64_t wall_time;
     /* A call that is under way: it cannot be written, nor anything after it, before it returns. */
     bool holds;
-    ttd_event held;
+    struct ttd_event held;
     uint64_t pressed_since; /* when much was first seen to wait behind it; 0 if not yet */
     uint64_t operands[CALL_OPERANDS];
     uint64_t lost[LOSS_COUNTERS];
-    ttd_position checked; /* the trace's last position when `lost` was looked at */
+    struct ttd_position checked; /* the trace's last position when `lost` was looked at */
     /* Ids of the stack and of all stacks below, outermost first. */
     uint32_t depth;
     ttd_id path[STACK_DEPTH_MAX];
@@ -61,8 +61,8 @@ struct process {
     bool exited;                       /* as `end` says */
     bool dead;                         /* nothing more will be published */
     uint32_t notes;                    /* of its slot, that have been told */
-    ttd_position checked;              /* the trace's last position when they were looked at */
-    ttd_end end;
+    struct ttd_position checked;       /* the trace's last position when they were looked at */
+    struct ttd_end end;
     struct trace *trace;
     struct stream log;
     struct record log_next; /* valid while `has_log_next` */

@@ -12,13 +12,13 @@
 
 #include <ttdtrace/ttdtrace.h>
 
-bool stale_look(const char *path, ttd_trace *old)
+bool stale_look(const char *path, struct ttd_trace *old)
 {
-    static const ttd_group none;
+    static const struct ttd_group none;
     struct stat status;
-    ttd_input input;
-    ttd_reader *reader;
-    ttd_error error;
+    struct ttd_input input;
+    struct ttd_reader *reader;
+    struct ttd_error error;
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) ||
         ttd_input_file(path, NULL, &input, &error) != TTD_OK ||
         ttd_reader_open(&input, NULL, NULL, &reader, &error) != TTD_OK)
@@ -41,17 +41,17 @@ static uint64_t named_process(const char *name, const char *base)
     return *end == '\0' || *end == '.' || *end == '-' ? process : 0;
 }
 
-static bool is_stale(const char *path, uint64_t process, const ttd_trace *old)
+static bool is_stale(const char *path, uint64_t process, const struct ttd_trace *old)
 {
     struct stat status;
-    ttd_trace found;
+    struct ttd_trace found;
     return process != 0 && lstat(path, &status) == 0 && S_ISREG(status.st_mode) &&
            status.st_uid == geteuid() && stale_look(path, &found) &&
            memcmp(&found.group, &old->group, sizeof found.group) == 0 &&
            found.process_id == process && found.trace_id != old->trace_id;
 }
 
-void stale_remove(const char *path, const ttd_trace *old)
+void stale_remove(const char *path, const struct ttd_trace *old)
 {
     const char *slash = strrchr(path, '/');
     const char *base = slash != NULL ? slash + 1 : path;

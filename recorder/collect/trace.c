@@ -22,7 +22,7 @@ static void tell_damage(struct trace *trace)
 
 /* Whether something was written. What the writer does not take is left out; after a failure, which
  * is remembered, the file is not continued, and what is in it stays. */
-static bool trace_check(struct trace *trace, ttd_status status)
+static bool trace_check(struct trace *trace, enum ttd_status status)
 {
     if (status == TTD_OK)
         return true;
@@ -43,14 +43,15 @@ static void out_of_memory(struct trace *trace)
         return;
     ttd_writer_close(trace->writer, NULL, NULL);
     trace->writer = NULL;
-    trace->error = (ttd_error){.status = TTD_ERROR_NO_MEMORY,
-                               .offset = TTD_NOWHERE,
-                               .chunk = TTD_NOWHERE,
-                               .what = "no memory for stacks or modules"};
+    trace->error = (struct ttd_error){.status = TTD_ERROR_NO_MEMORY,
+                                      .offset = TTD_NOWHERE,
+                                      .chunk = TTD_NOWHERE,
+                                      .what = "no memory for stacks or modules"};
 }
 
 /* A file is replaced by another one, so that who has it open keeps what it was. */
-static ttd_status open_output(struct trace *trace, ttd_output *output, ttd_error *error)
+static enum ttd_status open_output(struct trace *trace, struct ttd_output *output,
+                                   struct ttd_error *error)
 {
     struct place place;
     int reason = place_find(trace->path, &place);
@@ -59,36 +60,39 @@ static ttd_status open_output(struct trace *trace, ttd_output *output, ttd_error
         place_free(&place);
     }
     if (reason != 0) {
-        *error = (ttd_error){TTD_ERROR_IO, reason, TTD_NOWHERE, TTD_NOWHERE, "cannot write to it"};
+        *error = (struct ttd_error){TTD_ERROR_IO, reason, TTD_NOWHERE, TTD_NOWHERE,
+                                    "cannot write to it"};
         return TTD_ERROR_IO;
     }
     if (place.path == NULL)
         return ttd_output_descriptor(place.descriptor, 1, NULL, output);
-    ttd_status result = ttd_output_file(place.path, NULL, output, error);
+    enum ttd_status result = ttd_output_file(place.path, NULL, output, error);
     trace->created = result == TTD_OK ? place.path : NULL;
     if (result != TTD_OK)
         place_free(&place);
     return result;
 }
 
-static ttd_status open_child_output(struct trace *trace, ttd_output *output, ttd_error *error)
+static enum ttd_status open_child_output(struct trace *trace, struct ttd_output *output,
+                                         struct ttd_error *error)
 {
     struct stat there;
     if (lstat(trace->path, &there) == 0 && (S_ISREG(there.st_mode) || S_ISLNK(there.st_mode)))
         unlink(trace->path);
-    ttd_status result = ttd_output_file(trace->path, NULL, output, error);
+    enum ttd_status result = ttd_output_file(trace->path, NULL, output, error);
     trace->created = result == TTD_OK ? strdup(trace->path) : NULL;
     return result;
 }
 
-typedef ttd_status output_function(struct trace *trace, ttd_output *output, ttd_error *error);
+typedef enum ttd_status output_function(struct trace *trace, struct ttd_output *output,
+                                        struct ttd_error *error);
 
-static struct trace *open_with(output_function *function, const char *path, const ttd_trace *info,
-                               ttd_error *error)
+static struct trace *open_with(output_function *function, const char *path,
+                               const struct ttd_trace *info, struct ttd_error *error)
 {
-    ttd_output output;
+    struct ttd_output output;
     struct trace *trace = calloc(1, sizeof *trace);
-    *error = (ttd_error){TTD_ERROR_NO_MEMORY, 0, TTD_NOWHERE, TTD_NOWHERE, "no memory"};
+    *error = (struct ttd_error){TTD_ERROR_NO_MEMORY, 0, TTD_NOWHERE, TTD_NOWHERE, "no memory"};
     if (trace == NULL)
         return NULL;
     trace->info = *info;
@@ -103,12 +107,13 @@ failed:
     return NULL;
 }
 
-struct trace *trace_open(const char *path, const ttd_trace *info, ttd_error *error)
+struct trace *trace_open(const char *path, const struct ttd_trace *info, struct ttd_error *error)
 {
     return open_with(open_output, path, info, error);
 }
 
-struct trace *trace_open_child(const char *path, const ttd_trace *info, ttd_error *error)
+struct trace *trace_open_child(const char *path, const struct ttd_trace *info,
+                               struct ttd_error *error)
 {
     return open_with(open_child_output, path, info, error);
 }
@@ -128,7 +133,8 @@ void trace_rename(struct trace *trace, const char *path)
     trace->created = created;
 }
 
-struct trace *trace_none(const char *path, const ttd_trace *info, const ttd_error *error)
+struct trace *trace_none(const char *path, const struct ttd_trace *info,
+                         const struct ttd_error *error)
 {
     struct trace *trace = calloc(1, sizeof *trace);
     if (trace == NULL)
@@ -168,7 +174,7 @@ void trace_abandon(struct trace *trace)
 
 void trace_metadata(struct trace *trace, const char *key, const char *value)
 {
-    ttd_metadata metadata = {{key, strlen(key)}, {value, strlen(value)}};
+    struct ttd_metadata metadata = {{key, strlen(key)}, {value, strlen(value)}};
     if (trace->writer != NULL)
         trace_check(trace, ttd_writer_metadata(trace->writer, &metadata));
 }
@@ -181,11 +187,11 @@ static ttd_id trace_string(struct trace *trace, const char *text, size_t size)
     return id;
 }
 
-ttd_id trace_thread_begin(struct trace *trace, ttd_position position, uint64_t tid,
+ttd_id trace_thread_begin(struct trace *trace, struct ttd_position position, uint64_t tid,
                           const char *name)
 {
     ttd_id id = TTD_NONE;
-    ttd_thread thread = {
+    struct ttd_thread thread = {
         .action = TTD_THREAD_BEGIN,
         .position = position,
         .os_id = tid,
@@ -196,17 +202,17 @@ ttd_id trace_thread_begin(struct trace *trace, ttd_position position, uint64_t t
     return id;
 }
 
-void trace_thread_end(struct trace *trace, ttd_position position, ttd_id id)
+void trace_thread_end(struct trace *trace, struct ttd_position position, ttd_id id)
 {
-    ttd_thread thread = {.action = TTD_THREAD_END, .id = id, .position = position};
+    struct ttd_thread thread = {.action = TTD_THREAD_END, .id = id, .position = position};
     if (trace->writer != NULL)
         trace_check(trace, ttd_writer_thread(trace->writer, &thread, NULL));
 }
 
-void trace_new_heap(struct trace *trace, ttd_position position, ttd_id thread)
+void trace_new_heap(struct trace *trace, struct ttd_position position, ttd_id thread)
 {
     if (trace->heap != TTD_NONE) {
-        ttd_event event = {
+        struct ttd_event event = {
             .action = TTD_ACTION_DESTROY,
             .api = TTD_API_OTHER,
             .heap = trace->heap,
@@ -218,14 +224,15 @@ void trace_new_heap(struct trace *trace, ttd_position position, ttd_id thread)
         };
         trace_event(trace, &event, position);
     }
-    ttd_heap heap = {.name = trace_string(trace, "malloc", 6)};
+    struct ttd_heap heap = {.name = trace_string(trace, "malloc", 6)};
     if (trace->writer != NULL)
         trace_check(trace, ttd_writer_heap(trace->writer, &heap, &trace->heap));
 }
 
-void trace_module_load(struct trace *trace, ttd_position position, const struct module *module)
+void trace_module_load(struct trace *trace, struct ttd_position position,
+                       const struct module *module)
 {
-    ttd_module load = {
+    struct ttd_module load = {
         .action = TTD_MODULE_LOAD,
         .position = position,
         .path = trace_string(trace, module->path, strlen(module->path)),
@@ -242,10 +249,10 @@ void trace_module_load(struct trace *trace, ttd_position position, const struct 
         out_of_memory(trace);
 }
 
-static void unload(struct trace *trace, ttd_position position, size_t index)
+static void unload(struct trace *trace, struct ttd_position position, size_t index)
 {
     const struct module *module = &trace->modules.items[index];
-    ttd_module record = {
+    struct ttd_module record = {
         .action = TTD_MODULE_UNLOAD, .id = (ttd_id)(index + 1), .position = position};
     modules_unload(&trace->modules, index);
     stacks_forget(&trace->stacks, module->begin, module->end);
@@ -253,14 +260,14 @@ static void unload(struct trace *trace, ttd_position position, size_t index)
         trace_check(trace, ttd_writer_module(trace->writer, &record, NULL));
 }
 
-void trace_module_unload(struct trace *trace, ttd_position position, uint64_t begin)
+void trace_module_unload(struct trace *trace, struct ttd_position position, uint64_t begin)
 {
     size_t index = modules_at(&trace->modules, begin);
     if (index != SIZE_MAX)
         unload(trace, position, index);
 }
 
-void trace_unload_all(struct trace *trace, ttd_position position)
+void trace_unload_all(struct trace *trace, struct ttd_position position)
 {
     for (size_t i = 0; i < trace->modules.count; i++)
         if (trace->modules.items[i].loaded)
@@ -284,26 +291,26 @@ ttd_id trace_new_stack(struct trace *trace, ttd_id parent, uint64_t pc)
     return entry->id;
 }
 
-void trace_late(struct trace *trace, const ttd_event *event)
+void trace_late(struct trace *trace, const struct ttd_event *event)
 {
     trace_loss(trace, TTD_LOSS_LATE, event->thread, 1, ttd_event_position(event), trace->last);
 }
 
-void trace_unwritten(struct trace *trace, ttd_status status)
+void trace_unwritten(struct trace *trace, enum ttd_status status)
 {
     if (trace->writer != NULL)
         trace_check(trace, status);
     trace->lost++; /* there is no file any more that could say so */
 }
 
-void trace_loss(struct trace *trace, ttd_loss_reason reason, ttd_id thread, uint64_t count,
-                ttd_position last_good, ttd_position first_good)
+void trace_loss(struct trace *trace, enum ttd_loss_reason reason, ttd_id thread, uint64_t count,
+                struct ttd_position last_good, struct ttd_position first_good)
 {
-    ttd_loss loss = {.reason = reason,
-                     .thread = thread,
-                     .count = count,
-                     .last_good = last_good,
-                     .first_good = first_good};
+    struct ttd_loss loss = {.reason = reason,
+                            .thread = thread,
+                            .count = count,
+                            .last_good = last_good,
+                            .first_good = first_good};
     if (trace->writer != NULL)
         trace_check(trace, ttd_writer_loss(trace->writer, &loss));
     if (count != TTD_UNKNOWN)
@@ -318,7 +325,7 @@ static int compare_addresses(const void *left, const void *right)
 
 void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count, bool is_all)
 {
-    ttd_block *blocks = calloc(count + 1, sizeof *blocks);
+    struct ttd_block *blocks = calloc(count + 1, sizeof *blocks);
     if (blocks == NULL || trace->writer == NULL) {
         free(blocks);
         return;
@@ -327,13 +334,13 @@ void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count
     size_t unique = 0;
     for (size_t i = 0; i < count; i++)
         if (i == 0 || addresses[i] != addresses[i - 1])
-            blocks[unique++] = (ttd_block){.address = addresses[i], .event = TTD_UNKNOWN};
-    ttd_live_blocks list = {.list = TTD_BLOCKS_RUNTIME,
-                            .list_id = 1,
-                            .last = is_all,
-                            .position = trace->last,
-                            .blocks = blocks,
-                            .count = unique};
+            blocks[unique++] = (struct ttd_block){.address = addresses[i], .event = TTD_UNKNOWN};
+    struct ttd_live_blocks list = {.list = TTD_BLOCKS_RUNTIME,
+                                   .list_id = 1,
+                                   .last = is_all,
+                                   .position = trace->last,
+                                   .blocks = blocks,
+                                   .count = unique};
     trace_check(trace, ttd_writer_live_blocks(trace->writer, &list));
     free(blocks);
 }

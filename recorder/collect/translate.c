@@ -60,7 +60,7 @@ const struct call_shape call_shapes[UINT8_MAX + 1] = {
     [OP_REALLOC_END] = {.kind = CALL_END, .operands = 1}, /* result */
 };
 
-void translate_reallocation_end(uint64_t address, ttd_event *event)
+void translate_reallocation_end(uint64_t address, struct ttd_event *event)
 {
     /* The C library's realloc(base, 0) releases the block and returns NULL: a success. */
     bool released = address == 0 && event->size == 0 && event->base_address != 0;

@@ -39,7 +39,7 @@ extern const struct call_shape call_shapes[UINT8_MAX + 1];
  * are set. `event->parameters` points there. What else only other actions have is left alone.
  */
 static inline void translate_call(const struct call_shape *shape, const uint64_t *operands,
-                                  ttd_event *event)
+                                  struct ttd_event *event)
 {
     uint64_t base = operands[shape->base], address = operands[shape->address], size;
     if (__builtin_mul_overflow(operands[shape->size], operands[shape->count], &size))
@@ -55,6 +55,6 @@ static inline void translate_call(const struct call_shape *shape, const uint64_t
 }
 
 /* The end of a reallocation: what it returned. */
-void translate_reallocation_end(uint64_t address, ttd_event *event);
+void translate_reallocation_end(uint64_t address, struct ttd_event *event);
 
 #endif

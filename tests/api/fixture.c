@@ -3,53 +3,54 @@
 
 #include <inttypes.h>
 
-ttd_writer_options fixture_options(ttd_codec codec, int level, uint32_t events_per_chunk)
+struct ttd_writer_options fixture_options(enum ttd_codec codec, int level,
+                                          uint32_t events_per_chunk)
 {
-    ttd_writer_options options = ttd_writer_options_default();
+    struct ttd_writer_options options = ttd_writer_options_default();
     options.codec = codec;
     options.level = level;
     options.events_per_chunk = events_per_chunk;
     return options;
 }
 
-ttd_trace fixture_trace(void)
+struct ttd_trace fixture_trace(void)
 {
-    return (ttd_trace){.trace_id = 7, .time_unit = 1, .pointer_size = 8};
+    return (struct ttd_trace){.trace_id = 7, .time_unit = 1, .pointer_size = 8};
 }
 
-ttd_writer *fixture_writer(ttd_memory *memory, const ttd_trace *trace,
-                           const ttd_writer_options *options)
+struct ttd_writer *fixture_writer(struct ttd_memory *memory, const struct ttd_trace *trace,
+                                  const struct ttd_writer_options *options)
 {
-    ttd_output output;
-    ttd_writer *writer = NULL;
+    struct ttd_output output;
+    struct ttd_writer *writer = NULL;
     cr_assert_eq(ttd_output_memory(memory, NULL, &output), TTD_OK);
     cr_assert_eq(ttd_writer_open(&output, trace, options, NULL, &writer, NULL), TTD_OK);
     cr_assert_not_null(writer);
     return writer;
 }
 
-void fixture_close(ttd_writer *writer)
+void fixture_close(struct ttd_writer *writer)
 {
-    ttd_end end = {.reason = TTD_END_EXITED, .code = 3, .wall_time = 99};
-    ttd_error error = {.what = ""};
-    ttd_status status = ttd_writer_close(writer, &end, &error);
+    struct ttd_end end = {.reason = TTD_END_EXITED, .code = 3, .wall_time = 99};
+    struct ttd_error error = {.what = ""};
+    enum ttd_status status = ttd_writer_close(writer, &end, &error);
     cr_assert_eq(status, TTD_OK, "close: %s", error.what);
 }
 
-ttd_reader *fixture_reader(const ttd_memory *memory, bool tolerant)
+struct ttd_reader *fixture_reader(const struct ttd_memory *memory, bool tolerant)
 {
-    ttd_input input;
-    ttd_reader *reader = NULL;
-    ttd_error error = {.what = ""};
-    ttd_reader_options options = ttd_reader_options_default();
+    struct ttd_input input;
+    struct ttd_reader *reader = NULL;
+    struct ttd_error error = {.what = ""};
+    struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = tolerant;
     cr_assert_eq(ttd_input_memory(memory->data, memory->size, NULL, &input), TTD_OK);
-    ttd_status status = ttd_reader_open(&input, &options, NULL, &reader, &error);
+    enum ttd_status status = ttd_reader_open(&input, &options, NULL, &reader, &error);
     cr_assert_eq(status, TTD_OK, "open: %s", error.what);
     return reader;
 }
 
-static bool report(void *context, const ttd_problem *problem)
+static bool report(void *context, const struct ttd_problem *problem)
 {
     (void)context;
     cr_log_error("problem: %s at %" PRIu64, problem->error.what, problem->error.offset);
@@ -58,8 +59,8 @@ static bool report(void *context, const ttd_problem *problem)
 
 void fixture_check_intact(const void *data, size_t size)
 {
-    ttd_input input;
-    ttd_verdict verdict;
+    struct ttd_input input;
+    struct ttd_verdict verdict;
     cr_assert_eq(ttd_input_memory(data, size, NULL, &input), TTD_OK);
     cr_assert_eq(ttd_verify(&input, NULL, report, NULL, &verdict, NULL), TTD_OK);
     cr_assert(verdict.ok);
@@ -69,13 +70,13 @@ void fixture_check_intact(const void *data, size_t size)
     cr_assert_eq(verdict.intact_bytes, size);
 }
 
-void fixture_check_model(const model *m, const ttd_memory *memory)
+void fixture_check_model(const struct model *m, const struct ttd_memory *memory)
 {
-    text_table found = {0};
-    ttd_reader *reader = fixture_reader(memory, false);
-    ttd_status status = model_read(reader, &found);
+    struct text_table found = {0};
+    struct ttd_reader *reader = fixture_reader(memory, false);
+    enum ttd_status status = model_read(reader, &found);
     cr_assert_eq(status, TTD_END, "read: %s", ttd_status_text(status));
-    ttd_end end;
+    struct ttd_end end;
     cr_assert_eq(ttd_reader_end(reader, &end), TTD_OK);
     cr_assert_eq(end.events, m->events);
     cr_assert_eq(end.reason, TTD_END_EXITED);
@@ -88,13 +89,14 @@ void fixture_check_model(const model *m, const ttd_memory *memory)
     fixture_check_intact(memory->data, memory->size);
 }
 
-void fixture_write_model(model *m, entropy from, model_style style,
-                         const ttd_writer_options *options, size_t steps, ttd_memory *memory)
+void fixture_write_model(struct model *m, struct entropy from, enum model_style style,
+                         const struct ttd_writer_options *options, size_t steps,
+                         struct ttd_memory *memory)
 {
-    ttd_trace trace = model_begin(m, from, style);
-    ttd_writer *writer = fixture_writer(memory, &trace, options);
+    struct ttd_trace trace = model_begin(m, from, style);
+    struct ttd_writer *writer = fixture_writer(memory, &trace, options);
     for (size_t i = 0; i < steps; i++) {
-        ttd_status status = model_step(m, writer);
+        enum ttd_status status = model_step(m, writer);
         cr_assert_eq(status, TTD_OK, "step %zu: %s", i, ttd_writer_error(writer).what);
     }
     fixture_close(writer);

@@ -9,27 +9,29 @@
 #include "support/model.h"
 
 /** Writer options with this codec, level and size of chunks. */
-ttd_writer_options fixture_options(ttd_codec codec, int level, uint32_t events_per_chunk);
+struct ttd_writer_options fixture_options(enum ttd_codec codec, int level,
+                                          uint32_t events_per_chunk);
 
 /** Opens a writer into memory; both are checked. */
-ttd_writer *fixture_writer(ttd_memory *memory, const ttd_trace *trace,
-                           const ttd_writer_options *options);
+struct ttd_writer *fixture_writer(struct ttd_memory *memory, const struct ttd_trace *trace,
+                                  const struct ttd_writer_options *options);
 
 /** A trace with nothing out of the ordinary. */
-ttd_trace fixture_trace(void);
+struct ttd_trace fixture_trace(void);
 
 /** Closes the writer with an End chunk; checked. */
-void fixture_close(ttd_writer *writer);
+void fixture_close(struct ttd_writer *writer);
 
 /** Opens a reader of memory; checked. */
-ttd_reader *fixture_reader(const ttd_memory *memory, bool tolerant);
+struct ttd_reader *fixture_reader(const struct ttd_memory *memory, bool tolerant);
 
 /** Checks that what is read is what the model wrote, and that verify finds nothing wrong. */
-void fixture_check_model(const model *m, const ttd_memory *memory);
+void fixture_check_model(const struct model *m, const struct ttd_memory *memory);
 
 /** Writes a model's trace of `steps` records, with an End chunk. */
-void fixture_write_model(model *m, entropy from, model_style style,
-                         const ttd_writer_options *options, size_t steps, ttd_memory *memory);
+void fixture_write_model(struct model *m, struct entropy from, enum model_style style,
+                         const struct ttd_writer_options *options, size_t steps,
+                         struct ttd_memory *memory);
 
 /** Checks that verify finds nothing wrong. */
 void fixture_check_intact(const void *data, size_t size);

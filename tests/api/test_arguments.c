@@ -4,18 +4,18 @@
 
 #include <string.h>
 
-static ttd_memory memory;
-static ttd_writer *writer;
+static struct ttd_memory memory;
+static struct ttd_writer *writer;
 
 static void begin(void)
 {
-    ttd_trace trace = fixture_trace();
+    struct ttd_trace trace = fixture_trace();
     ttd_id id;
     writer = fixture_writer(&memory, &trace, NULL);
-    ttd_thread thread = {.action = TTD_THREAD_BEGIN};
+    struct ttd_thread thread = {.action = TTD_THREAD_BEGIN};
     cr_assert_eq(ttd_writer_string(writer, "a", 1, &id), TTD_OK);
     cr_assert_eq(ttd_writer_thread(writer, &thread, &id), TTD_OK);
-    cr_assert_eq(ttd_writer_heap(writer, &(ttd_heap){.name = 1}, &id), TTD_OK);
+    cr_assert_eq(ttd_writer_heap(writer, &(struct ttd_heap){.name = 1}, &id), TTD_OK);
     cr_assert_eq(ttd_writer_stack(writer, TTD_NONE, TTD_NONE, 1, &id), TTD_OK);
 }
 
@@ -28,24 +28,24 @@ static void finish(void)
 
 TestSuite(arguments, .init = begin, .fini = finish);
 
-static ttd_event good_event(void)
+static struct ttd_event good_event(void)
 {
-    return (ttd_event){.action = TTD_ACTION_REALLOC,
-                       .api = TTD_API_REALLOC,
-                       .time_start = {5, 1},
-                       .time_end = {5, 2},
-                       .result = 1,
-                       .address = 16,
-                       .base_address = 32,
-                       .previous_address = 32,
-                       .size = 8,
-                       .thread = 1,
-                       .heap = 1,
-                       .stack = 1};
+    return (struct ttd_event){.action = TTD_ACTION_REALLOC,
+                              .api = TTD_API_REALLOC,
+                              .time_start = {5, 1},
+                              .time_end = {5, 2},
+                              .result = 1,
+                              .address = 16,
+                              .base_address = 32,
+                              .previous_address = 32,
+                              .size = 8,
+                              .thread = 1,
+                              .heap = 1,
+                              .stack = 1};
 }
 
 /** The writer refuses the event, says what is wrong, and takes a good one after it. */
-static void refuse(ttd_event event, const char *what)
+static void refuse(struct ttd_event event, const char *what)
 {
     cr_assert_eq(ttd_writer_event(writer, &event), TTD_ERROR_ARGUMENT, "%s", what);
     cr_assert_str_eq(ttd_writer_error(writer).what, what);
@@ -54,14 +54,14 @@ static void refuse(ttd_event event, const char *what)
 
 #define REFUSE(what, change)                                                                       \
     do {                                                                                           \
-        ttd_event event = good_event();                                                            \
+        struct ttd_event event = good_event();                                                     \
         change;                                                                                    \
         refuse(event, what);                                                                       \
     } while (0)
 
 Test(arguments, events)
 {
-    ttd_event good = good_event();
+    struct ttd_event good = good_event();
     cr_assert_eq(ttd_writer_event(writer, &good), TTD_OK);
     REFUSE("action", event.action = 0);
     REFUSE("action", event.action = 9);
@@ -83,18 +83,18 @@ Test(arguments, events)
     REFUSE("parameter_count", (event.parameters = parameters, event.parameter_count = 9));
     REFUSE("result of a call that never returned",
            (event.time_end = ttd_position_invalid(), event.address = 0));
-    ttd_event size = {.action = TTD_ACTION_LOCK, .size = 1, .time_start = {5, 1}};
+    struct ttd_event size = {.action = TTD_ACTION_LOCK, .size = 1, .time_start = {5, 1}};
     refuse(size, "size");
     cr_assert_eq(ttd_writer_event(writer, &good), TTD_OK);
 }
 
 Test(arguments, wall_time_is_in_units)
 {
-    ttd_memory other;
-    ttd_trace trace = fixture_trace();
+    struct ttd_memory other;
+    struct ttd_trace trace = fixture_trace();
     trace.time_unit = 10;
-    ttd_writer *in_units = fixture_writer(&other, &trace, NULL);
-    ttd_event event = {.action = TTD_ACTION_LOCK, .time_end = {0, 1}, .wall_time = 15};
+    struct ttd_writer *in_units = fixture_writer(&other, &trace, NULL);
+    struct ttd_event event = {.action = TTD_ACTION_LOCK, .time_end = {0, 1}, .wall_time = 15};
     cr_assert_eq(ttd_writer_event(in_units, &event), TTD_ERROR_ARGUMENT);
     event.wall_time = 20;
     cr_assert_eq(ttd_writer_event(in_units, &event), TTD_OK);
@@ -111,20 +111,20 @@ Test(arguments, definitions)
     cr_assert_eq(ttd_writer_string(writer, large, sizeof large, &id), TTD_ERROR_LIMIT);
     cr_assert_eq(ttd_writer_stack(writer, 2, TTD_NONE, 0, &id), TTD_ERROR_ARGUMENT);
     cr_assert_eq(ttd_writer_stack(writer, 1, 1, 0, &id), TTD_ERROR_ARGUMENT);
-    cr_assert_eq(ttd_writer_heap(writer, &(ttd_heap){.name = 2}, &id), TTD_ERROR_ARGUMENT);
-    ttd_module module = {.action = TTD_MODULE_UNLOAD, .id = 1};
+    cr_assert_eq(ttd_writer_heap(writer, &(struct ttd_heap){.name = 2}, &id), TTD_ERROR_ARGUMENT);
+    struct ttd_module module = {.action = TTD_MODULE_UNLOAD, .id = 1};
     cr_assert_eq(ttd_writer_module(writer, &module, &id), TTD_ERROR_ARGUMENT);
-    module = (ttd_module){.action = TTD_MODULE_LOAD, .build_id_size = TTD_BUILD_ID_MAX + 1};
+    module = (struct ttd_module){.action = TTD_MODULE_LOAD, .build_id_size = TTD_BUILD_ID_MAX + 1};
     cr_assert_eq(ttd_writer_module(writer, &module, &id), TTD_ERROR_ARGUMENT);
-    module = (ttd_module){.action = TTD_MODULE_LOAD, .path = 2};
+    module = (struct ttd_module){.action = TTD_MODULE_LOAD, .path = 2};
     cr_assert_eq(ttd_writer_module(writer, &module, &id), TTD_ERROR_ARGUMENT);
-    ttd_thread thread = {.action = TTD_THREAD_END, .id = 2};
+    struct ttd_thread thread = {.action = TTD_THREAD_END, .id = 2};
     cr_assert_eq(ttd_writer_thread(writer, &thread, &id), TTD_ERROR_ARGUMENT);
-    thread = (ttd_thread){.action = (ttd_thread_action)3, .id = 1};
+    thread = (struct ttd_thread){.action = (enum ttd_thread_action)3, .id = 1};
     cr_assert_eq(ttd_writer_thread(writer, &thread, &id), TTD_ERROR_ARGUMENT);
-    ttd_symbol symbol = {.module = 1};
+    struct ttd_symbol symbol = {.module = 1};
     cr_assert_eq(ttd_writer_symbol(writer, &symbol), TTD_ERROR_ARGUMENT);
-    symbol = (ttd_symbol){.frame_count = 1};
+    symbol = (struct ttd_symbol){.frame_count = 1};
     cr_assert_eq(ttd_writer_symbol(writer, &symbol), TTD_ERROR_ARGUMENT);
     cr_assert_eq(id, 77, "an id was set by a refusal");
     cr_assert_eq(ttd_writer_string(writer, large, sizeof large - 1, &id), TTD_OK);
@@ -135,21 +135,21 @@ Test(arguments, records)
 {
     uint64_t first = 77;
     uint8_t page[512] = {0};
-    ttd_block blocks[2] = {{.address = 8}, {.address = 8}};
-    ttd_live_blocks list = {
+    struct ttd_block blocks[2] = {{.address = 8}, {.address = 8}};
+    struct ttd_live_blocks list = {
         .list = TTD_BLOCKS_SNAPSHOT, .list_id = 1, .last = true, .blocks = blocks, .count = 2};
     cr_assert_eq(ttd_writer_live_blocks(writer, &list), TTD_ERROR_ARGUMENT);
-    blocks[1] = (ttd_block){.address = 9, .stack = 2};
+    blocks[1] = (struct ttd_block){.address = 9, .stack = 2};
     cr_assert_eq(ttd_writer_live_blocks(writer, &list), TTD_ERROR_ARGUMENT);
     blocks[1].stack = 1;
     cr_assert_eq(ttd_writer_live_blocks(writer, &list), TTD_OK);
-    ttd_pages pages = {0, 500, 1, page};
+    struct ttd_pages pages = {0, 500, 1, page};
     cr_assert_eq(ttd_writer_pages(writer, &pages, &first), TTD_ERROR_ARGUMENT);
     pages.page_size = 512;
     cr_assert_eq(ttd_writer_pages(writer, &pages, &first), TTD_OK);
     cr_assert_eq(first, TTD_PAGE_FIRST);
-    ttd_memory_run runs[2] = {{0, 1, 0, TTD_PAGE_FIRST + 1}, {0, 1, 0, TTD_PAGE_ZERO}};
-    ttd_memory_map map = {1, true, {0, 0}, 512, runs, 1};
+    struct ttd_memory_run runs[2] = {{0, 1, 0, TTD_PAGE_FIRST + 1}, {0, 1, 0, TTD_PAGE_ZERO}};
+    struct ttd_memory_map map = {1, true, {0, 0}, 512, runs, 1};
     cr_assert_eq(ttd_writer_memory_map(writer, &map), TTD_ERROR_ARGUMENT, "page not defined");
     runs[0].page = TTD_PAGE_FIRST;
     runs[0].page_count = 2;
@@ -157,16 +157,16 @@ Test(arguments, records)
     runs[0].page_count = 1;
     map.count = 2;
     cr_assert_eq(ttd_writer_memory_map(writer, &map), TTD_ERROR_ARGUMENT, "runs overlap");
-    runs[1] = (ttd_memory_run){UINT64_MAX - 511, 2, 0, TTD_PAGE_ZERO};
+    runs[1] = (struct ttd_memory_run){UINT64_MAX - 511, 2, 0, TTD_PAGE_ZERO};
     cr_assert_eq(ttd_writer_memory_map(writer, &map), TTD_ERROR_ARGUMENT, "run wraps around");
     runs[1].page_count = 1;
     runs[1].protection = 16;
     cr_assert_eq(ttd_writer_memory_map(writer, &map), TTD_ERROR_ARGUMENT, "protection");
     runs[1].protection = 15;
     cr_assert_eq(ttd_writer_memory_map(writer, &map), TTD_OK);
-    ttd_user_event user = {.position = ttd_position_invalid()};
+    struct ttd_user_event user = {.position = ttd_position_invalid()};
     cr_assert_eq(ttd_writer_user_event(writer, &user), TTD_ERROR_ARGUMENT);
-    cr_assert_eq(ttd_writer_loss(writer, &(ttd_loss){.thread = 2}), TTD_ERROR_ARGUMENT);
+    cr_assert_eq(ttd_writer_loss(writer, &(struct ttd_loss){.thread = 2}), TTD_ERROR_ARGUMENT);
 }
 
 /** An output whose close is counted. */
@@ -188,11 +188,11 @@ static int count_close(void *context)
     return 0;
 }
 
-static void refuse_open(const ttd_trace *trace, const ttd_writer_options *options)
+static void refuse_open(const struct ttd_trace *trace, const struct ttd_writer_options *options)
 {
-    ttd_output output = {NULL, never_write, count_close};
-    ttd_writer *none = NULL;
-    ttd_error error = {.status = TTD_OK};
+    struct ttd_output output = {NULL, never_write, count_close};
+    struct ttd_writer *none = NULL;
+    struct ttd_error error = {.status = TTD_OK};
     closed = 0;
     cr_assert_eq(ttd_writer_open(&output, trace, options, NULL, &none, &error), TTD_ERROR_ARGUMENT);
     cr_assert_eq(error.status, TTD_ERROR_ARGUMENT);
@@ -202,8 +202,8 @@ static void refuse_open(const ttd_trace *trace, const ttd_writer_options *option
 
 Test(arguments, open)
 {
-    ttd_trace trace = fixture_trace();
-    ttd_writer_options options = ttd_writer_options_default();
+    struct ttd_trace trace = fixture_trace();
+    struct ttd_writer_options options = ttd_writer_options_default();
     refuse_open(NULL, NULL);
     trace.trace_id = 0;
     refuse_open(&trace, NULL);
@@ -234,13 +234,13 @@ Test(arguments, open)
 Test(arguments, event_batches)
 {
     static const uint32_t wrong[] = {0, TTD_EVENT_BATCHES_MAX + 1, UINT32_MAX};
-    ttd_trace trace = fixture_trace();
-    ttd_memory made;
+    struct ttd_trace trace = fixture_trace();
+    struct ttd_memory made;
     fixture_close(fixture_writer(&made, &trace, NULL));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        ttd_reader_options options = ttd_reader_options_default();
-        ttd_input input;
-        ttd_reader *reader;
+        struct ttd_reader_options options = ttd_reader_options_default();
+        struct ttd_input input;
+        struct ttd_reader *reader;
         options.event_batches = wrong[i];
         cr_assert_eq(ttd_input_memory(made.data, made.size, NULL, &input), TTD_OK);
         cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_ERROR_ARGUMENT);
@@ -258,7 +258,7 @@ Test(arguments, nothing_to_close)
 Test(arguments, positions_as_text)
 {
     static const struct {
-        ttd_position position;
+        struct ttd_position position;
         const char *text;
     } good[] = {{{0, 0}, "0:0"},
                 {{0x1A29, 0x3F7}, "1A29:3F7"},
@@ -281,13 +281,13 @@ Test(arguments, positions_as_text)
                                       "Invalid"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         char out[TTD_POSITION_TEXT];
-        ttd_position position;
+        struct ttd_position position;
         cr_assert_eq(ttd_position_format(good[i].position, out), strlen(good[i].text));
         cr_assert_str_eq(out, good[i].text);
         cr_assert(ttd_position_parse(out, &position));
         cr_assert_eq(ttd_position_compare(position, good[i].position), 0);
     }
-    ttd_position position = {7, 8};
+    struct ttd_position position = {7, 8};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         cr_assert_not(ttd_position_parse(bad[i], &position), "\"%s\"", bad[i]);
     cr_assert_eq(position.sequence, 7);
@@ -299,13 +299,13 @@ Test(arguments, positions_as_text)
 Test(arguments, names)
 {
     cr_assert_str_eq(ttd_action_name(TTD_ACTION_REALLOC), "ReAlloc");
-    cr_assert_str_eq(ttd_action_name((ttd_action)9), "?");
+    cr_assert_str_eq(ttd_action_name((enum ttd_action)9), "?");
     cr_assert_str_eq(ttd_api_name(TTD_API_NEW_ARRAY), "operator new[]");
     cr_assert_str_eq(ttd_api_name(14), "?");
     cr_assert_str_eq(ttd_api_name(256), "?");
     cr_assert_str_eq(ttd_kind_name(TTD_KIND_EVENTS), "events");
     cr_assert_str_eq(ttd_kind_name(99), "?");
     cr_assert_str_eq(ttd_status_text(TTD_ERROR_CORRUPT), "corrupt");
-    cr_assert_str_eq(ttd_status_text((ttd_status)99), "unknown status");
+    cr_assert_str_eq(ttd_status_text((enum ttd_status)99), "unknown status");
     cr_assert_str_eq(ttd_version(), TTD_VERSION_STRING);
 }

@@ -12,43 +12,44 @@
 #include "vectors/vectors.h"
 
 /** A good file, and the text of each of its chunks. */
-typedef struct subject {
+struct subject {
     const char *name;
-    vector_file file;
-    text_table chunks;
+    struct vector_file file;
+    struct text_table chunks;
     /** The same for a reader that does not know the trace's time unit: the first chunk is bad. */
-    text_table unitless;
+    struct text_table unitless;
     size_t chunk_count;
-} subject;
+};
 
 /** Notes a batch, or what is left of it without wall times. */
-static void note(text_table *found, const ttd_batch *batch, bool has_times)
+static void note(struct text_table *found, const struct ttd_batch *batch, bool has_times)
 {
-    text *to = text_table_at(found, (size_t)batch->chunk.number);
+    struct text *to = text_table_at(found, (size_t)batch->chunk.number);
     if (batch->kind != TTD_KIND_EVENTS || has_times) {
         text_of_batch(to, batch);
         return;
     }
     for (size_t i = 0; i < batch->count; i++) {
-        ttd_event event = batch->u.events[i];
+        struct ttd_event event = batch->u.events[i];
         event.wall_time = 0;
-        ttd_batch one = {.kind = TTD_KIND_EVENTS, .count = 1, .u.events = &event};
+        struct ttd_batch one = {.kind = TTD_KIND_EVENTS, .count = 1, .u.events = &event};
         text_of_batch(to, &one);
     }
 }
 
 /** Reads all that a reader finds; by chunk. */
-static ttd_status read_noting(const uint8_t *data, size_t size, bool tolerant, text_table *found,
-                              ttd_error *error, bool has_times)
+static enum ttd_status read_noting(const uint8_t *data, size_t size, bool tolerant,
+                                   struct text_table *found, struct ttd_error *error,
+                                   bool has_times)
 {
-    ttd_input input;
-    ttd_reader *reader = NULL;
-    ttd_reader_options options = ttd_reader_options_default();
+    struct ttd_input input;
+    struct ttd_reader *reader = NULL;
+    struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = tolerant;
     cr_assert_eq(ttd_input_memory(data, size, NULL, &input), TTD_OK);
-    ttd_status status = ttd_reader_open(&input, &options, NULL, &reader, error);
+    enum ttd_status status = ttd_reader_open(&input, &options, NULL, &reader, error);
     for (int batches = 0; status == TTD_OK; batches++) {
-        ttd_batch batch;
+        struct ttd_batch batch;
         cr_assert_lt(batches, 100000, "endless");
         status = ttd_reader_next(reader, &batch, error);
         if (status == TTD_OK && !batch.made_up)
@@ -58,16 +59,16 @@ static ttd_status read_noting(const uint8_t *data, size_t size, bool tolerant, t
     return status;
 }
 
-static ttd_status read_chunks(const uint8_t *data, size_t size, bool tolerant, text_table *found,
-                              ttd_error *error)
+static enum ttd_status read_chunks(const uint8_t *data, size_t size, bool tolerant,
+                                   struct text_table *found, struct ttd_error *error)
 {
     return read_noting(data, size, tolerant, found, error, true);
 }
 
-static subject make_subject(const char *name)
+static struct subject make_subject(const char *name)
 {
-    subject s = {.name = name};
-    for (const vector *v = vectors_good; v->name; v++)
+    struct subject s = {.name = name};
+    for (const struct vector *v = vectors_good; v->name; v++)
         if (strcmp(v->name, name) == 0)
             s.file = vector_make(v);
     cr_assert_not_null(s.file.data);
@@ -80,7 +81,7 @@ static subject make_subject(const char *name)
     return s;
 }
 
-static void free_subject(subject *s)
+static void free_subject(struct subject *s)
 {
     free(s->file.data);
     text_table_free(&s->chunks);
@@ -88,19 +89,19 @@ static void free_subject(subject *s)
 }
 
 /** Whether both say the same of this chunk. */
-static bool same_chunk(const text_table *a, const text_table *b, size_t chunk)
+static bool same_chunk(const struct text_table *a, const struct text_table *b, size_t chunk)
 {
-    text none = {0};
-    text one = chunk < a->count ? a->texts[chunk] : none;
-    text other = chunk < b->count ? b->texts[chunk] : none;
+    struct text none = {0};
+    struct text one = chunk < a->count ? a->texts[chunk] : none;
+    struct text other = chunk < b->count ? b->texts[chunk] : none;
     return one.size == other.size && (!one.size || memcmp(one.data, other.data, one.size) == 0);
 }
 
 /** Checks that all chunks but those from `from` to before `to` were found, and those not. */
-static void check_found(const subject *s, const text_table *found, size_t from, size_t to,
-                        const char *how)
+static void check_found(const struct subject *s, const struct text_table *found, size_t from,
+                        size_t to, const char *how)
 {
-    const text_table *chunks = from == 0 ? &s->unitless : &s->chunks;
+    const struct text_table *chunks = from == 0 ? &s->unitless : &s->chunks;
     cr_assert_leq(found->count, s->chunk_count, "%s: chunks that do not exist", how);
     for (size_t i = 0; i < s->chunk_count; i++) {
         if (i >= from && i < to)
@@ -110,52 +111,52 @@ static void check_found(const subject *s, const text_table *found, size_t from, 
     }
 }
 
-static size_t offset_of(const subject *s, size_t chunk)
+static size_t offset_of(const struct subject *s, size_t chunk)
 {
     return chunk_edit_find(s->file.data, s->file.size, chunk);
 }
 
-static unsigned kind_of(const subject *s, size_t chunk)
+static unsigned kind_of(const struct subject *s, size_t chunk)
 {
     return ttd_get16(s->file.data + offset_of(s, chunk) + TTD_HEADER_KIND);
 }
 
-static uint32_t items_of(const subject *s, size_t chunk)
+static uint32_t items_of(const struct subject *s, size_t chunk)
 {
     return ttd_get32(s->file.data + offset_of(s, chunk) + TTD_HEADER_ITEM_COUNT);
 }
 
-static bool keep_first(void *context, const ttd_problem *problem)
+static bool keep_first(void *context, const struct ttd_problem *problem)
 {
-    ttd_problem *first = context;
+    struct ttd_problem *first = context;
     if (first->error.status == TTD_OK)
         *first = *problem;
     return true;
 }
 
 /** Recovers; checks that the result is intact and has all events but those of the bad chunks. */
-static void check_recover(const subject *s, const uint8_t *data, size_t size, size_t from,
+static void check_recover(const struct subject *s, const uint8_t *data, size_t size, size_t from,
                           size_t to, const char *how)
 {
-    ttd_input input;
-    ttd_memory recovered;
-    ttd_output output;
-    ttd_verdict verdict = {0};
+    struct ttd_input input;
+    struct ttd_memory recovered;
+    struct ttd_output output;
+    struct ttd_verdict verdict = {0};
     cr_assert_eq(ttd_input_memory(data, size, NULL, &input), TTD_OK);
     cr_assert_eq(ttd_output_memory(&recovered, NULL, &output), TTD_OK);
-    ttd_status status = ttd_recover(&input, &output, NULL, NULL, NULL, &verdict, NULL);
+    enum ttd_status status = ttd_recover(&input, &output, NULL, NULL, NULL, &verdict, NULL);
     cr_assert_eq(status, TTD_OK, "%s: recover: %s", how, ttd_status_text(status));
     fixture_check_intact(recovered.data, recovered.size);
-    text_table found = {0};
-    ttd_reader *reader = fixture_reader(&recovered, false);
+    struct text_table found = {0};
+    struct ttd_reader *reader = fixture_reader(&recovered, false);
     cr_assert_eq(model_read(reader, &found), TTD_END);
     ttd_reader_close(reader);
-    text *events = text_table_at(&found, TTD_KIND_EVENTS);
+    struct text *events = text_table_at(&found, TTD_KIND_EVENTS);
     size_t at = 0;
     for (size_t i = 0; i < s->chunk_count; i++) {
         if ((i >= from && i < to) || kind_of(s, i) != TTD_KIND_EVENTS)
             continue;
-        const text *chunk = from == 0 ? &s->unitless.texts[i] : &s->chunks.texts[i];
+        const struct text *chunk = from == 0 ? &s->unitless.texts[i] : &s->chunks.texts[i];
         cr_assert(at + chunk->size <= events->size &&
                       memcmp(events->data + at, chunk->data, chunk->size) == 0,
                   "%s: recover: events of chunk %zu", how, i);
@@ -167,14 +168,14 @@ static void check_recover(const subject *s, const uint8_t *data, size_t size, si
 }
 
 /** One byte of `chunk` is wrong. */
-static void check_flip(const subject *s, const uint8_t *data, size_t chunk, const char *how)
+static void check_flip(const struct subject *s, const uint8_t *data, size_t chunk, const char *how)
 {
     size_t size = s->file.size;
     uint64_t offset = offset_of(s, chunk);
     bool in_index = kind_of(s, chunk) == TTD_KIND_INDEX;
-    text_table found = {0};
-    ttd_error error = {.what = ""};
-    ttd_status status = read_chunks(data, size, false, &found, &error);
+    struct text_table found = {0};
+    struct ttd_error error = {.what = ""};
+    enum ttd_status status = read_chunks(data, size, false, &found, &error);
     if (!in_index || status != TTD_END) { /* reading in order does not look into the index */
         cr_assert(status == TTD_ERROR_CORRUPT || (chunk == 0 && status == TTD_ERROR_NOT_A_TRACE),
                   "%s: strict: %s", how, ttd_status_text(status));
@@ -186,9 +187,9 @@ static void check_flip(const subject *s, const uint8_t *data, size_t chunk, cons
     cr_assert_eq(status, TTD_END, "%s: tolerant: %s", how, ttd_status_text(status));
     check_found(s, &found, chunk, chunk + 1, how);
     text_table_free(&found);
-    ttd_input input;
-    ttd_verdict verdict = {0};
-    ttd_problem first = {.error = {.what = ""}};
+    struct ttd_input input;
+    struct ttd_verdict verdict = {0};
+    struct ttd_problem first = {.error = {.what = ""}};
     cr_assert_eq(ttd_input_memory(data, size, NULL, &input), TTD_OK);
     cr_assert_eq(ttd_verify(&input, NULL, keep_first, &first, &verdict, NULL), TTD_OK, "%s", how);
     cr_assert(!verdict.ok, "%s: verify", how);
@@ -207,7 +208,7 @@ static void check_flip(const subject *s, const uint8_t *data, size_t chunk, cons
 static void check_flips(const char *name)
 {
     static const uint8_t masks[] = {0x01, 0x80, 0xFF};
-    subject s = make_subject(name);
+    struct subject s = make_subject(name);
     size_t chunk = 0;
     for (size_t i = 0; i < s.file.size; i++) {
         char how[100];
@@ -242,14 +243,14 @@ Test(damage, flips_kinds_lz4)
 }
 
 /** The file ends after `size` bytes, within `chunk` or at its start. */
-static void check_cut(const subject *s, const uint8_t *data, size_t size, size_t chunk,
+static void check_cut(const struct subject *s, const uint8_t *data, size_t size, size_t chunk,
                       const char *how)
 {
     uint64_t offset = offset_of(s, chunk);
     bool whole = size == offset;
-    text_table found = {0};
-    ttd_error error = {.what = ""};
-    ttd_status status = read_chunks(data, size, false, &found, &error);
+    struct text_table found = {0};
+    struct ttd_error error = {.what = ""};
+    enum ttd_status status = read_chunks(data, size, false, &found, &error);
     if (size < TTD_MAGIC_SIZE) {
         cr_assert_eq(status, TTD_ERROR_NOT_A_TRACE, "%s: %s", how, ttd_status_text(status));
     } else if (whole) {
@@ -263,9 +264,9 @@ static void check_cut(const subject *s, const uint8_t *data, size_t size, size_t
     status = read_chunks(data, size, true, &found, NULL);
     check_found(s, &found, chunk, s->chunk_count, how);
     text_table_free(&found);
-    ttd_input input;
-    ttd_verdict verdict = {0};
-    ttd_problem first = {.error = {.what = ""}};
+    struct ttd_input input;
+    struct ttd_verdict verdict = {0};
+    struct ttd_problem first = {.error = {.what = ""}};
     cr_assert_eq(ttd_input_memory(data, size, NULL, &input), TTD_OK);
     status = ttd_verify(&input, NULL, keep_first, &first, &verdict, NULL);
     if (chunk == 0) {
@@ -284,7 +285,7 @@ static void check_cut(const subject *s, const uint8_t *data, size_t size, size_t
 
 static void check_cuts(const char *name)
 {
-    subject s = make_subject(name);
+    struct subject s = make_subject(name);
     size_t chunk = 0;
     for (size_t size = 0; size < s.file.size; size++) {
         char how[100];
@@ -311,7 +312,7 @@ Test(damage, cuts)
 /* Whole chunks are missing, one after the other and in groups. */
 Test(damage, missing_chunks)
 {
-    subject s = make_subject("good-chunks");
+    struct subject s = make_subject("good-chunks");
     for (size_t from = 1; from < s.chunk_count; from++) {
         for (size_t to = from + 1; to <= s.chunk_count && to < from + 5; to++) {
             char how[100];
@@ -321,8 +322,8 @@ Test(damage, missing_chunks)
             uint8_t *copy = malloc(s.file.size);
             memcpy(copy, s.file.data, s.file.size);
             memset(copy + begin, 0, end - begin);
-            text_table found = {0};
-            ttd_status status = read_chunks(copy, s.file.size, true, &found, NULL);
+            struct text_table found = {0};
+            enum ttd_status status = read_chunks(copy, s.file.size, true, &found, NULL);
             cr_assert(status == TTD_END || to == s.chunk_count, "%s", how);
             check_found(&s, &found, from, to, how);
             check_recover(&s, copy, s.file.size, from, to, how);

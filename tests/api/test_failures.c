@@ -9,26 +9,26 @@
 #define STEPS 400
 
 /** What one run of something under test came to. */
-typedef struct outcome {
-    ttd_status status;
-    ttd_error error;
+struct outcome {
+    enum ttd_status status;
+    struct ttd_error error;
     uint64_t memory_calls;
     uint64_t io_calls;
     uint64_t sum;
-} outcome;
+};
 
 /** Which call fails: of memory, of input, of output. */
-typedef struct faults {
+struct faults {
     uint64_t memory;
     uint64_t input;
     uint64_t output;
     int forever;
     size_t at_once;
-} faults;
+};
 
-static const faults no_faults = {CHAOS_NEVER, CHAOS_NEVER, CHAOS_NEVER, 0, 0};
+static const struct faults no_faults = {CHAOS_NEVER, CHAOS_NEVER, CHAOS_NEVER, 0, 0};
 
-static void check_memory(const chaos_memory *memory)
+static void check_memory(const struct chaos_memory *memory)
 {
     cr_assert_eq(memory->blocks, 0, "%d blocks leaked", (int)memory->blocks);
     cr_assert_eq(memory->bytes, 0);
@@ -36,19 +36,19 @@ static void check_memory(const chaos_memory *memory)
 
 /* Writing. */
 
-static outcome run_writer(const faults *f, chaos_output *output)
+static struct outcome run_writer(const struct faults *f, struct chaos_output *output)
 {
-    chaos_memory memory;
-    outcome result = {.status = TTD_OK};
+    struct chaos_memory memory;
+    struct outcome result = {.status = TTD_OK};
     chaos_memory_init(&memory, f->memory);
     memory.counter.forever = f->forever;
-    *output = (chaos_output){.counter = {.fail_at = f->output, .forever = f->forever}};
-    ttd_allocator allocator = chaos_allocator(&memory);
-    ttd_output table = chaos_output_table(output);
-    ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 0, 50);
-    model m;
-    ttd_trace trace = model_begin(&m, (entropy){.state = 11}, MODEL_ANYTHING);
-    ttd_writer *writer = NULL;
+    *output = (struct chaos_output){.counter = {.fail_at = f->output, .forever = f->forever}};
+    struct ttd_allocator allocator = chaos_allocator(&memory);
+    struct ttd_output table = chaos_output_table(output);
+    struct ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 0, 50);
+    struct model m;
+    struct ttd_trace trace = model_begin(&m, (struct entropy){.state = 11}, MODEL_ANYTHING);
+    struct ttd_writer *writer = NULL;
     result.status = ttd_writer_open(&table, &trace, &options, &allocator, &writer, &result.error);
     for (int i = 0; i < STEPS && result.status == TTD_OK; i++)
         result.status = model_step(&m, writer);
@@ -56,9 +56,9 @@ static outcome run_writer(const faults *f, chaos_output *output)
         result.error = ttd_writer_error(writer);
         cr_assert_eq(ttd_writer_flush(writer), TTD_ERROR_MISUSE);
         cr_assert_eq(model_event(&m, writer), TTD_ERROR_MISUSE);
-        cr_assert_eq(ttd_writer_close(writer, &(ttd_end){0}, NULL), TTD_ERROR_MISUSE);
+        cr_assert_eq(ttd_writer_close(writer, &(struct ttd_end){0}, NULL), TTD_ERROR_MISUSE);
     } else if (writer) {
-        result.status = ttd_writer_close(writer, &(ttd_end){0}, &result.error);
+        result.status = ttd_writer_close(writer, &(struct ttd_end){0}, &result.error);
     }
     check_memory(&memory);
     cr_assert_eq(output->closed, 1);
@@ -71,12 +71,12 @@ static outcome run_writer(const faults *f, chaos_output *output)
 }
 
 /* What was written before a failure is there: whole chunks, and perhaps a piece of one. */
-static void check_written(const chaos_output *output)
+static void check_written(const struct chaos_output *output)
 {
-    ttd_input input;
-    ttd_verdict verdict;
+    struct ttd_input input;
+    struct ttd_verdict verdict;
     cr_assert_eq(ttd_input_memory(output->data, output->size, NULL, &input), TTD_OK);
-    ttd_status status = ttd_verify(&input, NULL, NULL, NULL, &verdict, NULL);
+    enum ttd_status status = ttd_verify(&input, NULL, NULL, NULL, &verdict, NULL);
     if (status == TTD_OK)
         cr_assert(verdict.problems <= 1, "%d problems", (int)verdict.problems);
     else
@@ -85,15 +85,15 @@ static void check_written(const chaos_output *output)
 
 Test(failures, writer_memory)
 {
-    chaos_output output;
+    struct chaos_output output;
     uint64_t calls = run_writer(&no_faults, &output).memory_calls;
     free(output.data);
     cr_assert_gt(calls, 20);
     for (uint64_t i = 0; i < 2 * calls; i++) {
-        faults f = no_faults;
+        struct faults f = no_faults;
         f.memory = i / 2;
         f.forever = i % 2;
-        outcome result = run_writer(&f, &output);
+        struct outcome result = run_writer(&f, &output);
         cr_assert_eq(result.status, TTD_ERROR_NO_MEMORY, "allocation %d: %s", (int)i / 2,
                      ttd_status_text(result.status));
         cr_assert_eq(result.error.status, TTD_ERROR_NO_MEMORY);
@@ -104,15 +104,15 @@ Test(failures, writer_memory)
 
 Test(failures, writer_output)
 {
-    chaos_output output;
+    struct chaos_output output;
     uint64_t calls = run_writer(&no_faults, &output).io_calls;
     free(output.data);
     cr_assert_gt(calls, 50);
     for (uint64_t i = 0; i < 2 * calls; i++) {
-        faults f = no_faults;
+        struct faults f = no_faults;
         f.output = i / 2;
         f.forever = i % 2;
-        outcome result = run_writer(&f, &output);
+        struct outcome result = run_writer(&f, &output);
         cr_assert_eq(result.status, TTD_ERROR_IO, "write %d: %s", (int)i / 2,
                      ttd_status_text(result.status));
         cr_assert_eq(result.error.status, TTD_ERROR_IO);
@@ -124,14 +124,14 @@ Test(failures, writer_output)
 
 /* Reading, verifying and recovering: each is a function of a trace, under faults. */
 
-typedef outcome (*subject)(const faults *f, const ttd_memory *trace);
+typedef struct outcome (*subject)(const struct faults *f, const struct ttd_memory *trace);
 
-static uint64_t read_all(ttd_reader *reader, outcome *result)
+static uint64_t read_all(struct ttd_reader *reader, struct outcome *result)
 {
-    text lines = {0};
+    struct text lines = {0};
     uint64_t sum = 0;
     while (result->status == TTD_OK) {
-        ttd_batch batch;
+        struct ttd_batch batch;
         result->status = ttd_reader_next(reader, &batch, &result->error);
         lines.size = 0;
         if (result->status == TTD_OK)
@@ -143,21 +143,22 @@ static uint64_t read_all(ttd_reader *reader, outcome *result)
     return sum;
 }
 
-static outcome run_reader(const faults *f, const ttd_memory *trace, bool tolerant, bool seek)
+static struct outcome run_reader(const struct faults *f, const struct ttd_memory *trace,
+                                 bool tolerant, bool seek)
 {
-    chaos_memory memory;
+    struct chaos_memory memory;
     chaos_memory_init(&memory, f->memory);
     memory.counter.forever = f->forever;
-    chaos_input input = {.data = trace->data,
-                         .size = trace->size,
-                         .at_once = f->at_once,
-                         .counter = {.fail_at = f->input, .forever = f->forever}};
-    ttd_allocator allocator = chaos_allocator(&memory);
-    ttd_input table = chaos_input_table(&input);
-    ttd_reader_options options = ttd_reader_options_default();
+    struct chaos_input input = {.data = trace->data,
+                                .size = trace->size,
+                                .at_once = f->at_once,
+                                .counter = {.fail_at = f->input, .forever = f->forever}};
+    struct ttd_allocator allocator = chaos_allocator(&memory);
+    struct ttd_input table = chaos_input_table(&input);
+    struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = tolerant;
-    ttd_reader *reader = NULL;
-    outcome result = {.status = TTD_OK};
+    struct ttd_reader *reader = NULL;
+    struct outcome result = {.status = TTD_OK};
     result.status = ttd_reader_open(&table, &options, &allocator, &reader, &result.error);
     if (result.status == TTD_OK && seek)
         result.status = ttd_reader_seek_event(reader, 200, &result.error);
@@ -171,36 +172,36 @@ static outcome run_reader(const faults *f, const ttd_memory *trace, bool toleran
     return result;
 }
 
-static outcome run_strict(const faults *f, const ttd_memory *trace)
+static struct outcome run_strict(const struct faults *f, const struct ttd_memory *trace)
 {
     return run_reader(f, trace, false, false);
 }
 
-static outcome run_tolerant(const faults *f, const ttd_memory *trace)
+static struct outcome run_tolerant(const struct faults *f, const struct ttd_memory *trace)
 {
     return run_reader(f, trace, true, false);
 }
 
-static outcome run_seek(const faults *f, const ttd_memory *trace)
+static struct outcome run_seek(const struct faults *f, const struct ttd_memory *trace)
 {
     return run_reader(f, trace, false, true);
 }
 
-static outcome run_walk(const faults *f, const ttd_memory *trace, bool recover)
+static struct outcome run_walk(const struct faults *f, const struct ttd_memory *trace, bool recover)
 {
-    chaos_memory memory;
+    struct chaos_memory memory;
     chaos_memory_init(&memory, f->memory);
     memory.counter.forever = f->forever;
-    chaos_input input = {.data = trace->data,
-                         .size = trace->size,
-                         .at_once = f->at_once,
-                         .counter = {.fail_at = f->input, .forever = f->forever}};
-    chaos_output output = {.counter = {.fail_at = f->output, .forever = f->forever}};
-    ttd_allocator allocator = chaos_allocator(&memory);
-    ttd_input from = chaos_input_table(&input);
-    ttd_output to = chaos_output_table(&output);
-    ttd_verdict verdict = {0};
-    outcome result = {.status = TTD_OK};
+    struct chaos_input input = {.data = trace->data,
+                                .size = trace->size,
+                                .at_once = f->at_once,
+                                .counter = {.fail_at = f->input, .forever = f->forever}};
+    struct chaos_output output = {.counter = {.fail_at = f->output, .forever = f->forever}};
+    struct ttd_allocator allocator = chaos_allocator(&memory);
+    struct ttd_input from = chaos_input_table(&input);
+    struct ttd_output to = chaos_output_table(&output);
+    struct ttd_verdict verdict = {0};
+    struct outcome result = {.status = TTD_OK};
     result.status = recover
                         ? ttd_recover(&from, &to, &allocator, NULL, NULL, &verdict, &result.error)
                         : ttd_verify(&from, &allocator, NULL, NULL, &verdict, &result.error);
@@ -216,21 +217,21 @@ static outcome run_walk(const faults *f, const ttd_memory *trace, bool recover)
     return result;
 }
 
-static outcome run_verify(const faults *f, const ttd_memory *trace)
+static struct outcome run_verify(const struct faults *f, const struct ttd_memory *trace)
 {
     return run_walk(f, trace, false);
 }
 
-static outcome run_recover(const faults *f, const ttd_memory *trace)
+static struct outcome run_recover(const struct faults *f, const struct ttd_memory *trace)
 {
     return run_walk(f, trace, true);
 }
 
-static void make_trace(ttd_memory *trace, bool damaged)
+static void make_trace(struct ttd_memory *trace, bool damaged)
 {
-    model m;
-    ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 0, 50);
-    fixture_write_model(&m, (entropy){.state = 11}, MODEL_ANYTHING, &options, STEPS, trace);
+    struct model m;
+    struct ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 0, 50);
+    fixture_write_model(&m, (struct entropy){.state = 11}, MODEL_ANYTHING, &options, STEPS, trace);
     model_free(&m);
     if (damaged)
         for (size_t i = 3000; i < trace->size; i += 7000)
@@ -238,13 +239,13 @@ static void make_trace(ttd_memory *trace, bool damaged)
 }
 
 /* Short reads change nothing. */
-static void check_short_reads(subject run, const ttd_memory *trace)
+static void check_short_reads(subject run, const struct ttd_memory *trace)
 {
-    outcome whole = run(&no_faults, trace);
+    struct outcome whole = run(&no_faults, trace);
     for (size_t at_once = 1; at_once < 200; at_once = at_once * 2 + 1) {
-        faults f = no_faults;
+        struct faults f = no_faults;
         f.at_once = at_once;
-        outcome parts = run(&f, trace);
+        struct outcome parts = run(&f, trace);
         cr_assert_eq(parts.status, whole.status);
         cr_assert_eq(parts.sum, whole.sum);
     }
@@ -252,25 +253,25 @@ static void check_short_reads(subject run, const ttd_memory *trace)
 
 static void check_subject(subject run, bool damaged)
 {
-    ttd_memory trace;
+    struct ttd_memory trace;
     make_trace(&trace, damaged);
-    outcome whole = run(&no_faults, &trace);
+    struct outcome whole = run(&no_faults, &trace);
     cr_assert(whole.status == TTD_OK || whole.status == TTD_END);
     cr_assert_gt(whole.memory_calls, 0);
     for (uint64_t i = 0; i < 2 * whole.memory_calls; i++) {
-        faults f = no_faults;
+        struct faults f = no_faults;
         f.memory = i / 2;
         f.forever = i % 2;
-        outcome result = run(&f, &trace);
+        struct outcome result = run(&f, &trace);
         cr_assert_eq(result.status, TTD_ERROR_NO_MEMORY, "allocation %d: %s", (int)i / 2,
                      ttd_status_text(result.status));
         cr_assert_eq(result.error.status, TTD_ERROR_NO_MEMORY);
     }
     for (uint64_t i = 0; i < 2 * whole.io_calls; i++) {
-        faults f = no_faults;
+        struct faults f = no_faults;
         f.input = i / 2;
         f.forever = i % 2;
-        outcome result = run(&f, &trace);
+        struct outcome result = run(&f, &trace);
         cr_assert_eq(result.status, TTD_ERROR_IO, "input %d: %s", (int)i / 2,
                      ttd_status_text(result.status));
         cr_assert_eq(result.error.status, TTD_ERROR_IO);
@@ -306,23 +307,23 @@ Test(failures, recover)
  * over. Whatever happens is a documented status, and what is read then is right. */
 Test(failures, seek)
 {
-    ttd_memory trace;
+    struct ttd_memory trace;
     make_trace(&trace, false);
-    outcome whole = run_seek(&no_faults, &trace);
+    struct outcome whole = run_seek(&no_faults, &trace);
     cr_assert_eq(whole.status, TTD_END);
     for (uint64_t i = 0; i < whole.io_calls; i++) {
-        faults f = no_faults;
+        struct faults f = no_faults;
         f.input = i;
-        outcome result = run_seek(&f, &trace);
+        struct outcome result = run_seek(&f, &trace);
         if (result.status == TTD_END)
             cr_assert_eq(result.sum, whole.sum, "input %d", (int)i);
         else
             cr_assert_eq(result.status, TTD_ERROR_IO, "input %d", (int)i);
     }
     for (uint64_t i = 0; i < whole.memory_calls; i++) {
-        faults f = no_faults;
+        struct faults f = no_faults;
         f.memory = i;
-        outcome result = run_seek(&f, &trace);
+        struct outcome result = run_seek(&f, &trace);
         if (result.status == TTD_END)
             cr_assert_eq(result.sum, whole.sum, "allocation %d", (int)i);
         else
@@ -334,12 +335,12 @@ Test(failures, seek)
 
 Test(failures, recover_output)
 {
-    ttd_memory trace;
+    struct ttd_memory trace;
     make_trace(&trace, true);
     for (uint64_t i = 0; i < 10000; i++) {
-        faults f = no_faults;
+        struct faults f = no_faults;
         f.output = i;
-        outcome result = run_recover(&f, &trace);
+        struct outcome result = run_recover(&f, &trace);
         if (result.status == TTD_OK) {
             cr_assert_gt(i, 20);
             ttd_memory_free(&trace);

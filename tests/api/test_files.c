@@ -25,18 +25,18 @@ static void path_in(char path[PATH_SIZE], const char *directory, const char *nam
     cr_assert_lt(snprintf(path, PATH_SIZE, "%s/%s", directory, name), PATH_SIZE);
 }
 
-static ttd_status add_event(ttd_writer *writer, uint64_t step)
+static enum ttd_status add_event(struct ttd_writer *writer, uint64_t step)
 {
-    ttd_event event = {
+    struct ttd_event event = {
         .action = TTD_ACTION_LOCK, .time_start = {1, 2 * step}, .time_end = {1, 2 * step + 1}};
     return ttd_writer_event(writer, &event);
 }
 
 /** The events that are there, from where the reader is. */
-static size_t count_events(ttd_reader *reader, ttd_status *status)
+static size_t count_events(struct ttd_reader *reader, enum ttd_status *status)
 {
     size_t count = 0;
-    ttd_batch batch;
+    struct ttd_batch batch;
     while ((*status = ttd_reader_next(reader, &batch, NULL)) == TTD_OK)
         if (batch.kind == TTD_KIND_EVENTS)
             count += batch.count;
@@ -50,17 +50,17 @@ Test(files, growing)
     char path[PATH_SIZE];
     make_directory(directory);
     path_in(path, directory, "growing");
-    ttd_output output;
-    ttd_input input;
-    ttd_writer *writer = NULL;
-    ttd_reader *reader = NULL;
-    ttd_trace trace = fixture_trace();
+    struct ttd_output output;
+    struct ttd_input input;
+    struct ttd_writer *writer = NULL;
+    struct ttd_reader *reader = NULL;
+    struct ttd_trace trace = fixture_trace();
     cr_assert_eq(ttd_output_file(path, NULL, &output, NULL), TTD_OK);
     cr_assert_eq(ttd_writer_open(&output, &trace, NULL, NULL, &writer, NULL), TTD_OK);
     cr_assert_eq(ttd_input_file(path, NULL, &input, NULL), TTD_OK);
     cr_assert_eq(ttd_reader_open(&input, NULL, NULL, &reader, NULL), TTD_OK);
-    ttd_status status;
-    ttd_end end;
+    enum ttd_status status;
+    struct ttd_end end;
     for (size_t round = 1; round < 50; round++) {
         for (size_t i = 0; i < round; i++)
             cr_assert_eq(add_event(writer, round * 100 + i), TTD_OK);
@@ -84,20 +84,20 @@ Test(files, growing)
 /* A file that grows by a byte at a time: what is incomplete heals, strictly and tolerantly. */
 static void check_growing_bytes(bool tolerant)
 {
-    model m;
-    ttd_memory memory;
-    ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 0, 5);
-    fixture_write_model(&m, (entropy){.state = 21}, MODEL_REALISTIC, &options, 60, &memory);
-    chaos_input input = {.data = memory.data, .counter = {.fail_at = CHAOS_NEVER}};
-    ttd_input table = chaos_input_table(&input);
-    ttd_reader_options reading = ttd_reader_options_default();
+    struct model m;
+    struct ttd_memory memory;
+    struct ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 0, 5);
+    fixture_write_model(&m, (struct entropy){.state = 21}, MODEL_REALISTIC, &options, 60, &memory);
+    struct chaos_input input = {.data = memory.data, .counter = {.fail_at = CHAOS_NEVER}};
+    struct ttd_input table = chaos_input_table(&input);
+    struct ttd_reader_options reading = ttd_reader_options_default();
     reading.tolerant = tolerant;
-    ttd_reader *reader = NULL;
-    text_table found = {0};
+    struct ttd_reader *reader = NULL;
+    struct text_table found = {0};
     input.size = 224; /* the first chunk */
     cr_assert_eq(ttd_reader_open(&table, &reading, NULL, &reader, NULL), TTD_OK);
     for (; input.size <= memory.size; input.size++) {
-        ttd_status status = model_read(reader, &found);
+        enum ttd_status status = model_read(reader, &found);
         cr_assert(status == TTD_END || status == TTD_ERROR_TRUNCATED, "%zu bytes: %s", input.size,
                   ttd_status_text(status));
     }
@@ -124,15 +124,16 @@ Test(files, pipe)
 {
     int ends[2];
     cr_assert_eq(pipe(ends), 0);
-    model in_memory;
-    model in_pipe;
-    ttd_memory memory;
-    ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 3, 7);
-    fixture_write_model(&in_memory, (entropy){.state = 5}, MODEL_REALISTIC, &options, 150, &memory);
+    struct model in_memory;
+    struct model in_pipe;
+    struct ttd_memory memory;
+    struct ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 3, 7);
+    fixture_write_model(&in_memory, (struct entropy){.state = 5}, MODEL_REALISTIC, &options, 150,
+                        &memory);
     cr_assert_lt(memory.size, 60000, "more than a pipe takes");
-    ttd_trace trace = model_begin(&in_pipe, (entropy){.state = 5}, MODEL_REALISTIC);
-    ttd_output output;
-    ttd_writer *writer = NULL;
+    struct ttd_trace trace = model_begin(&in_pipe, (struct entropy){.state = 5}, MODEL_REALISTIC);
+    struct ttd_output output;
+    struct ttd_writer *writer = NULL;
     cr_assert_eq(ttd_output_descriptor(ends[1], 1, NULL, &output), TTD_OK);
     cr_assert_eq(ttd_writer_open(&output, &trace, &options, NULL, &writer, NULL), TTD_OK);
     for (int i = 0; i < 150; i++)
@@ -162,8 +163,8 @@ Test(files, output_is_new)
     make_directory(directory);
     path_in(path, directory, "file");
     path_in(link, directory, "link");
-    ttd_output output;
-    ttd_error error = {.status = TTD_OK};
+    struct ttd_output output;
+    struct ttd_error error = {.status = TTD_OK};
     umask(0);
     cr_assert_eq(ttd_output_file(path, NULL, &output, NULL), TTD_OK);
     cr_assert_eq(output.close(output.context), 0);
@@ -186,8 +187,8 @@ Test(files, input_is_a_file)
     char path[PATH_SIZE];
     make_directory(directory);
     path_in(path, directory, "fifo");
-    ttd_input input;
-    ttd_error error = {.status = TTD_OK};
+    struct ttd_input input;
+    struct ttd_error error = {.status = TTD_OK};
     cr_assert_eq(ttd_input_file(path, NULL, &input, &error), TTD_ERROR_IO);
     cr_assert_eq(error.system_error, ENOENT);
     cr_assert_eq(ttd_input_file(directory, NULL, &input, &error), TTD_ERROR_IO);
@@ -200,10 +201,10 @@ Test(files, input_is_a_file)
 /* A full disk and a closed pipe are errors of the output, with their reason. */
 Test(files, output_fails)
 {
-    ttd_trace trace = fixture_trace();
-    ttd_writer *writer = NULL;
-    ttd_output output;
-    ttd_error error = {.status = TTD_OK};
+    struct ttd_trace trace = fixture_trace();
+    struct ttd_writer *writer = NULL;
+    struct ttd_output output;
+    struct ttd_error error = {.status = TTD_OK};
     FILE *full = fopen("/dev/full", "w");
     if (!full)
         cr_skip_test("no /dev/full");

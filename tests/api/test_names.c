@@ -4,39 +4,39 @@
 
 #include <string.h>
 
-static ttd_memory memory;
-static ttd_writer *writer;
+static struct ttd_memory memory;
+static struct ttd_writer *writer;
 static size_t asked;
 
-#define TEXT(literal) ((ttd_string){literal, sizeof(literal) - 1})
+#define TEXT(literal) ((struct ttd_string){literal, sizeof(literal) - 1})
 
 /* What is known: nothing below 0x1000; from 0x5000 on an inlined function and its caller. */
-static size_t look_up(void *context, uint64_t address, ttd_name names[TTD_NAMES_MAX])
+static size_t look_up(void *context, uint64_t address, struct ttd_name names[TTD_NAMES_MAX])
 {
     (void)context;
     asked++;
     if (address < 0x1000)
         return 0;
-    names[0] = (ttd_name){TEXT("main"), TEXT("main.c"), (uint32_t)address};
+    names[0] = (struct ttd_name){TEXT("main"), TEXT("main.c"), (uint32_t)address};
     if (address < 0x5000)
         return 1;
     names[1] = names[0];
-    names[0] = (ttd_name){TEXT("inlined"), TEXT("main.c"), 7};
+    names[0] = (struct ttd_name){TEXT("inlined"), TEXT("main.c"), 7};
     return 2;
 }
 
-static const ttd_loaded program = {.path = {"/bin/program", 12},
-                                   .bias = 0x1000,
-                                   .begin = 0x1000,
-                                   .end = 0x3000,
-                                   .build_id = (const uint8_t *)"\x12\x34",
-                                   .build_id_size = 2};
-static const ttd_loaded jit = {.path = {"[jit]", 5}, .begin = 0x5000, .end = 0x6000};
+static const struct ttd_loaded program = {.path = {"/bin/program", 12},
+                                          .bias = 0x1000,
+                                          .begin = 0x1000,
+                                          .end = 0x3000,
+                                          .build_id = (const uint8_t *)"\x12\x34",
+                                          .build_id_size = 2};
+static const struct ttd_loaded jit = {.path = {"[jit]", 5}, .begin = 0x5000, .end = 0x6000};
 
-static ttd_names *begin(ttd_names_lookup lookup, const ttd_allocator *allocator)
+static struct ttd_names *begin(ttd_names_lookup lookup, const struct ttd_allocator *allocator)
 {
-    ttd_trace trace = fixture_trace();
-    ttd_names *names = NULL;
+    struct ttd_trace trace = fixture_trace();
+    struct ttd_names *names = NULL;
     asked = 0;
     writer = fixture_writer(&memory, &trace, NULL);
     cr_assert_eq(ttd_names_open(writer, lookup, NULL, allocator, &names), TTD_OK);
@@ -44,23 +44,23 @@ static ttd_names *begin(ttd_names_lookup lookup, const ttd_allocator *allocator)
 }
 
 /* Closes the trace, and returns its lines of a kind. */
-static const char *end(ttd_names *names, ttd_kind kind)
+static const char *end(struct ttd_names *names, enum ttd_kind kind)
 {
-    static text_table found;
+    static struct text_table found;
     ttd_names_close(names);
     fixture_close(writer);
     fixture_check_intact(memory.data, memory.size);
-    ttd_reader *reader = fixture_reader(&memory, false);
+    struct ttd_reader *reader = fixture_reader(&memory, false);
     text_table_free(&found);
     cr_assert_eq(model_read(reader, &found), TTD_END);
     ttd_reader_close(reader);
     ttd_memory_free(&memory);
-    text *lines = text_table_at(&found, kind);
+    struct text *lines = text_table_at(&found, kind);
     text_append(lines, "%s", "");
     return lines->data;
 }
 
-static ttd_id stack_of(ttd_names *names, size_t count, const uint64_t *addresses)
+static ttd_id stack_of(struct ttd_names *names, size_t count, const uint64_t *addresses)
 {
     ttd_id stack = TTD_NONE;
     cr_assert_eq(ttd_names_stack(names, addresses, count, &stack), TTD_OK);
@@ -70,7 +70,7 @@ static ttd_id stack_of(ttd_names *names, size_t count, const uint64_t *addresses
 #define STACK(names, ...)                                                                          \
     stack_of(names, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), (uint64_t[]){__VA_ARGS__})
 
-static void load(ttd_names *names, const ttd_loaded *module, ttd_id expected)
+static void load(struct ttd_names *names, const struct ttd_loaded *module, ttd_id expected)
 {
     ttd_id id;
     cr_assert_eq(ttd_names_load(names, ttd_position_min(), module, &id), TTD_OK);
@@ -80,7 +80,7 @@ static void load(ttd_names *names, const ttd_loaded *module, ttd_id expected)
 /* Innermost first: the outermost frame has no parent, and common callers are written once. */
 Test(names, stacks)
 {
-    ttd_names *names = begin(NULL, NULL);
+    struct ttd_names *names = begin(NULL, NULL);
     load(names, &jit, 1);
     load(names, &program, 2);
     cr_expect_eq(stack_of(names, 0, NULL), TTD_NONE);
@@ -102,7 +102,7 @@ Test(names, stacks)
 /* A frame is asked for once, whatever stacks it is in; what has no names has no symbol. */
 Test(names, lookup)
 {
-    ttd_names *names = begin(look_up, NULL);
+    struct ttd_names *names = begin(look_up, NULL);
     load(names, &program, 1);
     load(names, &jit, 2);
     STACK(names, 0x5010, 0x2000);
@@ -116,10 +116,10 @@ Test(names, lookup)
 
 Test(names, strings)
 {
-    ttd_names *names = begin(look_up, NULL);
+    struct ttd_names *names = begin(look_up, NULL);
     ttd_id first, again, none;
     cr_assert_eq(ttd_names_string(names, TEXT("malloc"), &first), TTD_OK);
-    load(names, &(ttd_loaded){.path = TEXT("malloc"), .begin = 1, .end = 2}, 1);
+    load(names, &(struct ttd_loaded){.path = TEXT("malloc"), .begin = 1, .end = 2}, 1);
     cr_assert_eq(ttd_names_string(names, TEXT("malloc"), &again), TTD_OK);
     cr_assert_eq(ttd_names_string(names, TEXT(""), &none), TTD_OK);
     cr_expect_eq(first, again);
@@ -130,8 +130,8 @@ Test(names, strings)
 /* What is loaded where something was before is another module, with other frames. */
 Test(names, unload)
 {
-    const ttd_loaded above = {.begin = 0x7000, .end = 0x8000};
-    ttd_names *names = begin(look_up, NULL);
+    const struct ttd_loaded above = {.begin = 0x7000, .end = 0x8000};
+    struct ttd_names *names = begin(look_up, NULL);
     load(names, &jit, 1);
     load(names, &above, 2);
     ttd_id before = STACK(names, 0x5010);
@@ -157,9 +157,9 @@ Test(names, unload)
 Test(names, arguments)
 {
     static uint64_t deep[4097];
-    ttd_names *names = begin(NULL, NULL);
+    struct ttd_names *names = begin(NULL, NULL);
     ttd_id id = 77;
-    ttd_loaded module = jit;
+    struct ttd_loaded module = jit;
     cr_expect_eq(ttd_names_open(NULL, NULL, NULL, NULL, &names), TTD_ERROR_ARGUMENT);
     module.end = module.begin;
     cr_expect_eq(ttd_names_load(names, ttd_position_min(), &module, &id), TTD_ERROR_ARGUMENT);
@@ -167,7 +167,7 @@ Test(names, arguments)
     module.build_id_size = TTD_BUILD_ID_MAX + 1;
     cr_expect_eq(ttd_names_load(names, ttd_position_min(), &module, &id), TTD_ERROR_ARGUMENT);
     load(names, &jit, 1);
-    module = (ttd_loaded){.begin = 0x4000, .end = 0x5001};
+    module = (struct ttd_loaded){.begin = 0x4000, .end = 0x5001};
     cr_expect_eq(ttd_names_load(names, ttd_position_min(), &module, &id), TTD_ERROR_ARGUMENT);
     module.begin = 0x5FFF;
     module.end = 0x7000;
@@ -185,13 +185,13 @@ Test(names, no_memory)
     const uint64_t addresses[] = {0x5010, 0x2000, 0x1800};
     size_t failures = 0;
     for (uint64_t fail_at = 0, calls = 1; fail_at < calls; fail_at++) {
-        chaos_memory chaos;
+        struct chaos_memory chaos;
         chaos_memory_init(&chaos, CHAOS_NEVER);
-        ttd_allocator allocator = chaos_allocator(&chaos);
-        ttd_names *names = begin(look_up, &allocator);
+        struct ttd_allocator allocator = chaos_allocator(&chaos);
+        struct ttd_names *names = begin(look_up, &allocator);
         chaos.counter.fail_at = chaos.counter.calls + fail_at;
         ttd_id stack = TTD_NONE;
-        ttd_status status = ttd_names_load(names, ttd_position_min(), &program, NULL);
+        enum ttd_status status = ttd_names_load(names, ttd_position_min(), &program, NULL);
         if (status == TTD_ERROR_NO_MEMORY && ++failures)
             status = ttd_names_load(names, ttd_position_min(), &program, NULL);
         cr_assert_eq(status, TTD_OK);
@@ -202,10 +202,10 @@ Test(names, no_memory)
         /* So many that the table grows. */
         for (char name[] = "name A"; name[5] <= 'z'; name[5]++) {
             ttd_id id = 77;
-            status = ttd_names_string(names, (ttd_string){name, 6}, &id);
+            status = ttd_names_string(names, (struct ttd_string){name, 6}, &id);
             if (status == TTD_ERROR_NO_MEMORY && ++failures) {
                 cr_expect_eq(id, 77);
-                status = ttd_names_string(names, (ttd_string){name, 6}, &id);
+                status = ttd_names_string(names, (struct ttd_string){name, 6}, &id);
             }
             cr_assert_eq(status, TTD_OK);
         }

@@ -9,14 +9,14 @@
 #include "support/chunk_edit.h"
 
 /** Effect positions of all events, in order. */
-typedef struct positions {
-    ttd_position *data;
+struct positions {
+    struct ttd_position *data;
     size_t count;
-} positions;
+};
 
-static bool next_events(ttd_reader *reader, ttd_batch *batch)
+static bool next_events(struct ttd_reader *reader, struct ttd_batch *batch)
 {
-    ttd_status status;
+    enum ttd_status status;
     do
         status = ttd_reader_next(reader, batch, NULL);
     while (status == TTD_OK && batch->kind != TTD_KIND_EVENTS);
@@ -24,10 +24,10 @@ static bool next_events(ttd_reader *reader, ttd_batch *batch)
     return status == TTD_OK;
 }
 
-static positions read_positions(ttd_reader *reader, size_t count)
+static struct positions read_positions(struct ttd_reader *reader, size_t count)
 {
-    positions all = {calloc(count + 1, sizeof *all.data), 0};
-    ttd_batch batch;
+    struct positions all = {calloc(count + 1, sizeof *all.data), 0};
+    struct ttd_batch batch;
     while (next_events(reader, &batch))
         for (size_t i = 0; i < batch.count && all.count < count; i++)
             all.data[all.count++] = ttd_event_position(&batch.u.events[i]);
@@ -36,7 +36,7 @@ static positions read_positions(ttd_reader *reader, size_t count)
 }
 
 /** Number of the first event not before the position. */
-static size_t search(const positions *all, ttd_position position)
+static size_t search(const struct positions *all, struct ttd_position position)
 {
     size_t low = 0;
     size_t high = all->count;
@@ -50,10 +50,11 @@ static size_t search(const positions *all, ttd_position position)
     return low;
 }
 
-static void check_position(ttd_reader *reader, const positions *all, ttd_position position)
+static void check_position(struct ttd_reader *reader, const struct positions *all,
+                           struct ttd_position position)
 {
     size_t expected = search(all, position);
-    ttd_batch batch;
+    struct ttd_batch batch;
     cr_assert_eq(ttd_reader_seek(reader, position, NULL), TTD_OK);
     bool first = true;
     while (next_events(reader, &batch)) {
@@ -75,9 +76,9 @@ static void check_position(ttd_reader *reader, const positions *all, ttd_positio
     cr_assert_eq(expected, all->count);
 }
 
-static void check_number(ttd_reader *reader, const positions *all, uint64_t number)
+static void check_number(struct ttd_reader *reader, const struct positions *all, uint64_t number)
 {
-    ttd_batch batch;
+    struct ttd_batch batch;
     cr_assert_eq(ttd_reader_seek_event(reader, number, NULL), TTD_OK);
     bool found = next_events(reader, &batch);
     cr_assert_eq(found, number < all->count);
@@ -89,12 +90,12 @@ static void check_number(ttd_reader *reader, const positions *all, uint64_t numb
 }
 
 /** Seeks to every `step`th event, and to positions just before and after. */
-static void check_all(const ttd_memory *memory, size_t events, size_t step, bool tolerant)
+static void check_all(const struct ttd_memory *memory, size_t events, size_t step, bool tolerant)
 {
-    ttd_reader *reader = fixture_reader(memory, tolerant);
-    positions all = read_positions(reader, events);
+    struct ttd_reader *reader = fixture_reader(memory, tolerant);
+    struct positions all = read_positions(reader, events);
     for (size_t i = 0; i < events; i += step) {
-        ttd_position position = all.data[i];
+        struct ttd_position position = all.data[i];
         check_position(reader, &all, position);
         check_number(reader, &all, i);
         position.steps++;
@@ -112,13 +113,13 @@ static void check_all(const ttd_memory *memory, size_t events, size_t step, bool
 }
 
 /** A trace of a model, with an index or, not having been closed, without. */
-static size_t write_trace(ttd_memory *memory, model_style style, uint64_t seed, size_t steps,
-                          uint32_t per_chunk, bool closed)
+static size_t write_trace(struct ttd_memory *memory, enum model_style style, uint64_t seed,
+                          size_t steps, uint32_t per_chunk, bool closed)
 {
-    model m;
-    ttd_writer_options options = fixture_options(TTD_CODEC_RAW, 0, per_chunk);
-    ttd_trace trace = model_begin(&m, (entropy){.state = seed}, style);
-    ttd_writer *writer = fixture_writer(memory, &trace, &options);
+    struct model m;
+    struct ttd_writer_options options = fixture_options(TTD_CODEC_RAW, 0, per_chunk);
+    struct ttd_trace trace = model_begin(&m, (struct entropy){.state = seed}, style);
+    struct ttd_writer *writer = fixture_writer(memory, &trace, &options);
     for (size_t i = 0; i < steps; i++)
         cr_assert_eq(model_step(&m, writer), TTD_OK);
     if (closed)
@@ -134,7 +135,7 @@ Test(seek, every_position)
 {
     for (uint64_t seed = 0; seed < 12; seed++) {
         for (int closed = 0; closed < 2; closed++) {
-            ttd_memory memory;
+            struct ttd_memory memory;
             size_t events = write_trace(&memory, seed % 2 ? MODEL_ANYTHING : MODEL_REALISTIC, seed,
                                         250, 1 + (uint32_t)seed * 3, closed);
             check_all(&memory, events, 1, seed % 3 == 0);
@@ -146,10 +147,10 @@ Test(seek, every_position)
 /* How far a reader is, from chunk to chunk up to the end. */
 Test(seek, offset)
 {
-    ttd_memory memory;
+    struct ttd_memory memory;
     write_trace(&memory, MODEL_REALISTIC, 3, 400, 10, true);
-    ttd_reader *reader = fixture_reader(&memory, false);
-    ttd_batch batch;
+    struct ttd_reader *reader = fixture_reader(&memory, false);
+    struct ttd_batch batch;
     uint64_t last = 0;
     while (ttd_reader_next(reader, &batch, NULL) == TTD_OK) {
         uint64_t offset = ttd_reader_offset(reader);
@@ -166,7 +167,7 @@ Test(seek, offset)
 /* Many index chunks, so that links between them are followed. */
 Test(seek, many_indexes)
 {
-    ttd_memory memory;
+    struct ttd_memory memory;
     size_t events = write_trace(&memory, MODEL_REALISTIC, 4, 16000, 1, true);
     fixture_check_intact(memory.data, memory.size);
     check_all(&memory, events, 97, false);
@@ -176,9 +177,9 @@ Test(seek, many_indexes)
 /* Nothing but definitions for thousands of chunks before, between and after the events. */
 Test(seek, indexes_without_events)
 {
-    ttd_memory memory;
-    ttd_trace trace = fixture_trace();
-    ttd_writer *writer = fixture_writer(&memory, &trace, NULL);
+    struct ttd_memory memory;
+    struct ttd_trace trace = fixture_trace();
+    struct ttd_writer *writer = fixture_writer(&memory, &trace, NULL);
     uint64_t step = 0;
     for (int part = 0; part < 3; part++) {
         for (int i = 0; i < 2500; i++) {
@@ -187,7 +188,7 @@ Test(seek, indexes_without_events)
             cr_assert_eq(ttd_writer_flush(writer), TTD_OK);
         }
         for (int i = 0; i < 5 && part < 2; i++, step += 2) {
-            ttd_event event = {
+            struct ttd_event event = {
                 .action = TTD_ACTION_LOCK, .time_start = {1, step}, .time_end = {1, step + 1}};
             cr_assert_eq(ttd_writer_event(writer, &event), TTD_OK);
             cr_assert_eq(ttd_writer_flush(writer), TTD_OK);
@@ -202,8 +203,8 @@ Test(seek, indexes_without_events)
 /* A file without events, and one with nothing at all. */
 Test(seek, no_events)
 {
-    ttd_memory memory;
-    ttd_trace trace = fixture_trace();
+    struct ttd_memory memory;
+    struct ttd_trace trace = fixture_trace();
     fixture_close(fixture_writer(&memory, &trace, NULL));
     check_all(&memory, 0, 1, false);
     ttd_memory_free(&memory);
@@ -234,7 +235,7 @@ static bool seal_entry(uint8_t *index, size_t size, size_t at)
  * that of the entry as well. The chunks win. */
 Test(seek, wrong_index)
 {
-    ttd_memory memory;
+    struct ttd_memory memory;
     size_t events = write_trace(&memory, MODEL_REALISTIC, 9, 120, 12, true);
     cr_assert_gt(events, 50);
     size_t index = chunk_edit_find_kind(memory.data, memory.size, TTD_KIND_INDEX);

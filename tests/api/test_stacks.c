@@ -11,15 +11,15 @@
 #define CHUNKS_MAX 16
 
 /* A trace, and its stacks by id as a reader gives them. */
-static ttd_memory trace_file;
-static ttd_stack *stacks;
+static struct ttd_memory trace_file;
+static struct ttd_stack *stacks;
 
 /* Frames that are new and frames that come again; callers near by and far off, and none. */
 static void write_trace(void)
 {
-    entropy from = {.state = 5};
-    ttd_trace trace = fixture_trace();
-    ttd_writer *writer = fixture_writer(&trace_file, &trace, NULL);
+    struct entropy from = {.state = 5};
+    struct ttd_trace trace = fixture_trace();
+    struct ttd_writer *writer = fixture_writer(&trace_file, &trace, NULL);
     for (ttd_id i = 1; i <= STACKS; i++) {
         uint64_t reach = entropy_below(&from, 3) && i > 20 ? 20 : i;
         ttd_id back = (ttd_id)entropy_below(&from, reach);
@@ -34,8 +34,8 @@ static void write_trace(void)
 
 static void read_trace(void)
 {
-    ttd_reader *reader = fixture_reader(&trace_file, false);
-    ttd_batch batch;
+    struct ttd_reader *reader = fixture_reader(&trace_file, false);
+    struct ttd_batch batch;
     stacks = calloc(STACKS + 1, sizeof *stacks);
     cr_assert_eq(ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_STACKS)), TTD_OK);
     while (ttd_reader_next(reader, &batch, NULL) == TTD_OK) {
@@ -59,11 +59,11 @@ static void finish(void)
 
 TestSuite(stacks, .init = begin, .fini = finish);
 
-static ttd_reader *stored_reader(void)
+static struct ttd_reader *stored_reader(void)
 {
-    ttd_input input;
-    ttd_reader *reader = NULL;
-    ttd_reader_options options = ttd_reader_options_default();
+    struct ttd_input input;
+    struct ttd_reader *reader = NULL;
+    struct ttd_reader_options options = ttd_reader_options_default();
     options.kinds = TTD_KIND_BIT(TTD_KIND_STACKS);
     options.stored_stacks = true;
     cr_assert_eq(ttd_input_memory(trace_file.data, trace_file.size, NULL, &input), TTD_OK);
@@ -71,27 +71,27 @@ static ttd_reader *stored_reader(void)
     return reader;
 }
 
-static bool is_same(const ttd_stack *a, const ttd_stack *b)
+static bool is_same(const struct ttd_stack *a, const struct ttd_stack *b)
 {
     return a->id == b->id && a->parent == b->parent && a->module == b->module &&
            a->offset == b->offset;
 }
 
-static void check_get(ttd_stacks *kept, ttd_id id)
+static void check_get(struct ttd_stacks *kept, ttd_id id)
 {
-    ttd_stack found;
-    ttd_error error = {.what = "-"};
+    struct ttd_stack found;
+    struct ttd_error error = {.what = "-"};
     cr_assert_eq(ttd_stacks_get(kept, id, &found, &error), TTD_OK, "stack %u: %s", id, error.what);
     cr_assert(is_same(&found, &stacks[id]), "stack %u", id);
 }
 
 Test(stacks, in_any_order)
 {
-    ttd_stacks *chunks[CHUNKS_MAX];
+    struct ttd_stacks *chunks[CHUNKS_MAX];
     ttd_id firsts[CHUNKS_MAX + 1] = {1};
     size_t count = 0;
-    ttd_reader *reader = stored_reader();
-    ttd_batch batch;
+    struct ttd_reader *reader = stored_reader();
+    struct ttd_batch batch;
     while (ttd_reader_next(reader, &batch, NULL) == TTD_OK) {
         cr_assert_eq(batch.chunk.first_item, firsts[count]);
         cr_assert_eq(batch.count, batch.chunk.item_count);
@@ -102,9 +102,9 @@ Test(stacks, in_any_order)
     ttd_reader_close(reader);
     cr_assert_eq(firsts[count], STACKS + 1);
     cr_assert_gt(count, 2);
-    entropy from = {.state = 9};
+    struct entropy from = {.state = 9};
     for (size_t i = 0; i < count; i++) {
-        ttd_stack none;
+        struct ttd_stack none;
         cr_assert_eq(ttd_stacks_get(chunks[i], firsts[i] - 1, &none, NULL), TTD_END);
         for (int k = 0; k < 2000; k++)
             check_get(chunks[i],
@@ -118,20 +118,20 @@ Test(stacks, in_any_order)
 
 /* Opens the first chunk and looks up three stacks. Each call that fails is done once more, when
  * there is memory again. Returns the number of calls of the allocator. */
-static uint64_t run_with_faults(const ttd_batch *batch, uint64_t fail_at)
+static uint64_t run_with_faults(const struct ttd_batch *batch, uint64_t fail_at)
 {
     static const ttd_id ids[] = {300, 7, 20000};
-    chaos_memory memory;
+    struct chaos_memory memory;
     chaos_memory_init(&memory, fail_at);
-    ttd_allocator allocator = chaos_allocator(&memory);
-    ttd_stacks *kept = NULL;
-    ttd_status status = ttd_stacks_open(batch, &allocator, &kept);
+    struct ttd_allocator allocator = chaos_allocator(&memory);
+    struct ttd_stacks *kept = NULL;
+    enum ttd_status status = ttd_stacks_open(batch, &allocator, &kept);
     uint64_t failures = status == TTD_ERROR_NO_MEMORY;
     if (failures)
         cr_assert_eq(ttd_stacks_open(batch, &allocator, &kept), TTD_OK);
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        ttd_stack found;
-        ttd_error error = {.what = NULL};
+        struct ttd_stack found;
+        struct ttd_error error = {.what = NULL};
         status = ttd_stacks_get(kept, ids[i], &found, &error);
         if (status == TTD_ERROR_NO_MEMORY) {
             cr_assert_str_eq(error.what, "memory");
@@ -147,8 +147,8 @@ static uint64_t run_with_faults(const ttd_batch *batch, uint64_t fail_at)
 
 Test(stacks, without_memory)
 {
-    ttd_reader *reader = stored_reader();
-    ttd_batch batch;
+    struct ttd_reader *reader = stored_reader();
+    struct ttd_batch batch;
     cr_assert_eq(ttd_reader_next(reader, &batch, NULL), TTD_OK);
     uint64_t calls = run_with_faults(&batch, CHAOS_NEVER);
     cr_assert_gt(calls, 5);
@@ -160,26 +160,26 @@ Test(stacks, without_memory)
 /* What was compressed far is not kept: a small file must not take much memory. */
 Test(stacks, bounded_memory)
 {
-    ttd_memory file;
-    ttd_trace trace = fixture_trace();
-    ttd_writer *writer = fixture_writer(&file, &trace, NULL);
+    struct ttd_memory file;
+    struct ttd_trace trace = fixture_trace();
+    struct ttd_writer *writer = fixture_writer(&file, &trace, NULL);
     ttd_id id;
     for (int i = 0; i < 60000; i++)
         cr_assert_eq(ttd_writer_stack(writer, TTD_NONE, TTD_NONE, 5, &id), TTD_OK);
     fixture_close(writer);
-    ttd_memory other = trace_file;
+    struct ttd_memory other = trace_file;
     trace_file = file;
-    ttd_reader *reader = stored_reader();
+    struct ttd_reader *reader = stored_reader();
     trace_file = other;
-    ttd_batch batch;
+    struct ttd_batch batch;
     cr_assert_eq(ttd_reader_next(reader, &batch, NULL), TTD_OK);
     cr_assert_eq(batch.chunk.item_count, 60000);
     cr_assert_gt(batch.chunk.raw_size, 100 * batch.chunk.stored_size);
-    chaos_memory memory;
+    struct chaos_memory memory;
     chaos_memory_init(&memory, CHAOS_NEVER);
-    ttd_allocator allocator = chaos_allocator(&memory);
-    ttd_stacks *kept;
-    ttd_stack found;
+    struct ttd_allocator allocator = chaos_allocator(&memory);
+    struct ttd_stacks *kept;
+    struct ttd_stack found;
     cr_assert_eq(ttd_stacks_open(&batch, &allocator, &kept), TTD_OK);
     cr_assert_lt(memory.bytes, 10000);
     cr_assert_eq(ttd_stacks_get(kept, 1, &found, NULL), TTD_OK);
@@ -191,7 +191,7 @@ Test(stacks, bounded_memory)
 
 /* A payload of 300 stacks without callers, of the same new frame; `wrong` is what the stack 201 has
  * for its frame. */
-static ttd_batch damaged(uint8_t payload[1024], uint8_t wrong)
+static struct ttd_batch damaged(uint8_t payload[1024], uint8_t wrong)
 {
     static const uint32_t lengths[] = {300, 300, 1, 1};
     memset(payload, 0, 1024);
@@ -203,27 +203,28 @@ static ttd_batch damaged(uint8_t payload[1024], uint8_t wrong)
     memset(frames + 1, 1, 299);
     frames[200] = wrong;
     frames[301] = 2 * 5; /* the offset */
-    ttd_chunk chunk = {.number = 4,
-                       .offset = 4096,
-                       .kind = TTD_KIND_STACKS,
-                       .codec = TTD_CODEC_RAW,
-                       .stored_size = 16 + 602,
-                       .raw_size = 16 + 602,
-                       .first_item = 1,
-                       .item_count = 300};
-    return (ttd_batch){.kind = TTD_KIND_STACKS, .count = 300, .chunk = chunk, .stored = payload};
+    struct ttd_chunk chunk = {.number = 4,
+                              .offset = 4096,
+                              .kind = TTD_KIND_STACKS,
+                              .codec = TTD_CODEC_RAW,
+                              .stored_size = 16 + 602,
+                              .raw_size = 16 + 602,
+                              .first_item = 1,
+                              .item_count = 300};
+    return (struct ttd_batch){
+        .kind = TTD_KIND_STACKS, .count = 300, .chunk = chunk, .stored = payload};
 }
 
 Test(stacks, damage)
 {
     uint8_t payload[1024];
-    ttd_stack found;
-    ttd_error error;
-    ttd_stacks *kept;
-    ttd_batch batch = damaged(payload, 1);
+    struct ttd_stack found;
+    struct ttd_error error;
+    struct ttd_stacks *kept;
+    struct ttd_batch batch = damaged(payload, 1);
     cr_assert_eq(ttd_stacks_open(&batch, NULL, &kept), TTD_OK);
     cr_assert_eq(ttd_stacks_get(kept, 300, &found, NULL), TTD_OK);
-    cr_assert(is_same(&found, &(ttd_stack){300, TTD_NONE, TTD_NONE, 5}));
+    cr_assert(is_same(&found, &(struct ttd_stack){300, TTD_NONE, TTD_NONE, 5}));
     ttd_stacks_close(kept);
     batch = damaged(payload, 2);
     cr_assert_eq(ttd_stacks_open(&batch, NULL, &kept), TTD_OK);
@@ -247,9 +248,9 @@ Test(stacks, damage)
 
 Test(stacks, arguments)
 {
-    ttd_stacks *kept = NULL;
-    ttd_reader *reader = fixture_reader(&trace_file, false);
-    ttd_batch batch;
+    struct ttd_stacks *kept = NULL;
+    struct ttd_reader *reader = fixture_reader(&trace_file, false);
+    struct ttd_batch batch;
     do
         cr_assert_eq(ttd_reader_next(reader, &batch, NULL), TTD_OK);
     while (batch.kind != TTD_KIND_STACKS);
@@ -259,7 +260,7 @@ Test(stacks, arguments)
     reader = stored_reader();
     cr_assert_eq(ttd_reader_next(reader, &batch, NULL), TTD_OK);
     cr_assert_eq(ttd_stacks_open(&batch, NULL, NULL), TTD_ERROR_ARGUMENT);
-    cr_assert_eq(ttd_stacks_open(&batch, &(ttd_allocator){NULL, NULL, NULL}, &kept),
+    cr_assert_eq(ttd_stacks_open(&batch, &(struct ttd_allocator){NULL, NULL, NULL}, &kept),
                  TTD_ERROR_ARGUMENT);
     ttd_reader_close(reader);
     cr_assert_null(kept);
@@ -272,9 +273,9 @@ Test(stacks, unknown_codec)
     size_t at = chunk_edit_find_kind(trace_file.data, trace_file.size, TTD_KIND_STACKS);
     trace_file.data[at + TTD_HEADER_CODEC] = TTD_CODEC_ZSTD;
     chunk_edit_seal_header(trace_file.data + at);
-    ttd_reader *reader = stored_reader();
-    ttd_batch batch;
-    ttd_error error;
+    struct ttd_reader *reader = stored_reader();
+    struct ttd_batch batch;
+    struct ttd_error error;
     cr_assert_eq(ttd_reader_next(reader, &batch, &error), TTD_ERROR_UNSUPPORTED);
     cr_assert_str_eq(error.what, "codec");
     ttd_reader_close(reader);

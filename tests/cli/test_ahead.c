@@ -11,7 +11,7 @@
 #define TRACES   4
 #define ANYWHERE 8
 
-static entropy random_source;
+static struct entropy random_source;
 
 static uint64_t pick(uint64_t limit)
 {
@@ -19,30 +19,31 @@ static uint64_t pick(uint64_t limit)
 }
 
 /* A trace of many small chunks. */
-static void write_trace(ttd_memory *memory, uint64_t seed)
+static void write_trace(struct ttd_memory *memory, uint64_t seed)
 {
-    model m;
-    ttd_output output;
-    ttd_writer *writer;
-    ttd_writer_options options = ttd_writer_options_default();
-    ttd_trace trace = model_begin(&m, (entropy){.state = seed}, MODEL_REALISTIC);
-    random_source = (entropy){.state = seed};
+    struct model m;
+    struct ttd_output output;
+    struct ttd_writer *writer;
+    struct ttd_writer_options options = ttd_writer_options_default();
+    struct ttd_trace trace = model_begin(&m, (struct entropy){.state = seed}, MODEL_REALISTIC);
+    random_source = (struct entropy){.state = seed};
     options.events_per_chunk = (uint32_t)(1 + pick(100));
     cr_assert_eq(ttd_output_memory(memory, NULL, &output), TTD_OK);
     cr_assert_eq(ttd_writer_open(&output, &trace, &options, NULL, &writer, NULL), TTD_OK);
     for (int i = 0; i < RECORDS; i++) {
-        ttd_status status = pick(50) ? model_event(&m, writer) : model_step(&m, writer);
+        enum ttd_status status = pick(50) ? model_event(&m, writer) : model_step(&m, writer);
         cr_assert_eq(status, TTD_OK, "%s", ttd_writer_error(writer).what);
     }
-    cr_assert_eq(ttd_writer_close(writer, &(ttd_end){.reason = TTD_END_EXITED}, NULL), TTD_OK);
+    cr_assert_eq(ttd_writer_close(writer, &(struct ttd_end){.reason = TTD_END_EXITED}, NULL),
+                 TTD_OK);
     model_free(&m);
 }
 
-static ttd_reader *open_reader(const ttd_memory *memory, uint32_t batches)
+static struct ttd_reader *open_reader(const struct ttd_memory *memory, uint32_t batches)
 {
-    ttd_input input;
-    ttd_reader *reader;
-    ttd_reader_options options = ttd_reader_options_default();
+    struct ttd_input input;
+    struct ttd_reader *reader;
+    struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
     options.event_batches = batches;
     cr_assert_eq(ttd_input_memory(memory->data, memory->size, NULL, &input), TTD_OK);
@@ -50,7 +51,7 @@ static ttd_reader *open_reader(const ttd_memory *memory, uint32_t batches)
     return reader;
 }
 
-static void add(text *to, const ttd_batch *batch)
+static void add(struct text *to, const struct ttd_batch *batch)
 {
     text_append(to, "chunk %llu%s\n", (unsigned long long)batch->chunk.number,
                 batch->made_up ? ": made up" : "");
@@ -58,12 +59,12 @@ static void add(text *to, const ttd_batch *batch)
 }
 
 /* All that the reader gives, and its last status. */
-static ttd_status read_plainly(const ttd_memory *memory, text *to)
+static enum ttd_status read_plainly(const struct ttd_memory *memory, struct text *to)
 {
-    ttd_reader *reader = open_reader(memory, 1);
-    ttd_batch batch;
-    ttd_error error = {.what = NULL};
-    ttd_status status;
+    struct ttd_reader *reader = open_reader(memory, 1);
+    struct ttd_batch batch;
+    struct ttd_error error = {.what = NULL};
+    enum ttd_status status;
     while ((status = ttd_reader_next(reader, &batch, &error)) == TTD_OK)
         add(to, &batch);
     ttd_reader_close(reader);
@@ -72,13 +73,14 @@ static ttd_status read_plainly(const ttd_memory *memory, text *to)
 
 /* The same, ahead, with interruptions of a kind for each bit of `disturb`. */
 enum { PAUSE = 1, FORGET = 2 };
-static ttd_status read_ahead(const ttd_memory *memory, unsigned disturb, text *to)
+static enum ttd_status read_ahead(const struct ttd_memory *memory, unsigned disturb,
+                                  struct text *to)
 {
-    ttd_reader *reader = open_reader(memory, HEAP_AHEAD_BATCHES);
-    heap_ahead ahead;
-    ttd_batch batch;
-    ttd_error error = {.what = NULL};
-    ttd_status status;
+    struct ttd_reader *reader = open_reader(memory, HEAP_AHEAD_BATCHES);
+    struct heap_ahead ahead;
+    struct ttd_batch batch;
+    struct ttd_error error = {.what = NULL};
+    enum ttd_status status;
     bool used = false;
     heap_ahead_init(&ahead, reader);
     while ((status = heap_ahead_next(&ahead, &batch, &error)) == TTD_OK) {
@@ -99,10 +101,10 @@ static ttd_status read_ahead(const ttd_memory *memory, unsigned disturb, text *t
     return status;
 }
 
-static void compare(const ttd_memory *memory, unsigned disturb)
+static void compare(const struct ttd_memory *memory, unsigned disturb)
 {
-    text plain = {0}, found = {0};
-    ttd_status expected = read_plainly(memory, &plain);
+    struct text plain = {0}, found = {0};
+    enum ttd_status expected = read_plainly(memory, &plain);
     cr_assert_eq(read_ahead(memory, disturb, &found), expected);
     cr_assert_eq(found.size, plain.size);
     cr_assert(memcmp(found.data, plain.data, plain.size) == 0);
@@ -113,7 +115,7 @@ static void compare(const ttd_memory *memory, unsigned disturb)
 Test(ahead, is_the_same)
 {
     for (uint64_t seed = 1; seed <= TRACES; seed++) {
-        ttd_memory memory = {0};
+        struct ttd_memory memory = {0};
         write_trace(&memory, seed);
         for (unsigned disturb = 0; disturb <= (PAUSE | FORGET); disturb++)
             compare(&memory, disturb);
@@ -124,7 +126,7 @@ Test(ahead, is_the_same)
 Test(ahead, of_damaged_and_truncated_traces)
 {
     for (uint64_t seed = 1; seed <= TRACES; seed++) {
-        ttd_memory memory = {0};
+        struct ttd_memory memory = {0};
         write_trace(&memory, seed);
         /* Not in the first chunks, so that much can be read. */
         for (int i = 0; i < ANYWHERE; i++)
@@ -139,13 +141,13 @@ Test(ahead, of_damaged_and_truncated_traces)
 /* A reader of a growing trace is asked again. */
 Test(ahead, goes_on_after_the_end)
 {
-    ttd_memory memory = {0};
+    struct ttd_memory memory = {0};
     write_trace(&memory, 99);
-    ttd_reader *reader = open_reader(&memory, HEAP_AHEAD_BATCHES);
-    heap_ahead ahead;
-    ttd_batch batch;
-    ttd_error error;
-    ttd_status status;
+    struct ttd_reader *reader = open_reader(&memory, HEAP_AHEAD_BATCHES);
+    struct heap_ahead ahead;
+    struct ttd_batch batch;
+    struct ttd_error error;
+    enum ttd_status status;
     heap_ahead_init(&ahead, reader);
     while ((status = heap_ahead_next(&ahead, &batch, &error)) == TTD_OK)
         ;
@@ -160,12 +162,12 @@ Test(ahead, goes_on_after_the_end)
 /* A reader that keeps only one batch is left alone. */
 Test(ahead, not_without_batches)
 {
-    ttd_memory memory = {0};
+    struct ttd_memory memory = {0};
     write_trace(&memory, 7);
-    ttd_reader *reader = open_reader(&memory, HEAP_AHEAD_BATCHES - 1);
-    heap_ahead ahead;
-    ttd_batch batch;
-    ttd_error error;
+    struct ttd_reader *reader = open_reader(&memory, HEAP_AHEAD_BATCHES - 1);
+    struct heap_ahead ahead;
+    struct ttd_batch batch;
+    struct ttd_error error;
     heap_ahead_init(&ahead, reader);
     while (heap_ahead_next(&ahead, &batch, &error) == TTD_OK)
         cr_assert_not(ahead.is_running);

@@ -7,7 +7,7 @@
 #include "support/stored_stack.h"
 #include "symbols/frames.h"
 
-static definitions names;
+static struct definitions names;
 
 static void begin(void)
 {
@@ -21,34 +21,34 @@ static void finish(void)
 
 TestSuite(definitions, .init = begin, .fini = finish);
 
-static void define(ttd_stack stack)
+static void define(struct ttd_stack stack)
 {
     uint8_t payload[STORED_STACK_SIZE_MAX];
-    ttd_batch batch = stored_stack(&stack, payload);
+    struct ttd_batch batch = stored_stack(&stack, payload);
     cr_assert_eq(definitions_add(&names, &batch), TTD_OK);
 }
 
 Test(definitions, of_stacks)
 {
-    ttd_stack found;
-    define((ttd_stack){.id = 3, .offset = 30});
-    define((ttd_stack){.id = 4, .parent = 3, .offset = 40});
-    define((ttd_stack){.id = 4, .offset = 41});
-    define((ttd_stack){.id = 3, .offset = 31});
-    define((ttd_stack){.id = 9, .parent = 4, .offset = 90});
+    struct ttd_stack found;
+    define((struct ttd_stack){.id = 3, .offset = 30});
+    define((struct ttd_stack){.id = 4, .parent = 3, .offset = 40});
+    define((struct ttd_stack){.id = 4, .offset = 41});
+    define((struct ttd_stack){.id = 3, .offset = 31});
+    define((struct ttd_stack){.id = 9, .parent = 4, .offset = 90});
     static const uint64_t offsets[] = {0, 0, 0, 30, 40, 0, 0, 0, 0, 90, 0};
     for (ttd_id id = 0; id <= 10; id++) {
         cr_assert_eq(definitions_stack(&names, id, &found), offsets[id] ? TTD_OK : TTD_END);
         cr_assert(!offsets[id] || found.offset == offsets[id], "the first definition stays");
     }
-    frame_list list = {.items = NULL};
+    struct frame_list list = {.items = NULL};
     cr_assert_eq(frame_list_expand(&list, &names, 9), TTD_OK);
     cr_assert_eq(list.count, 3);
     cr_assert_eq(list.items[2].offset, 30);
     frame_list_free(&list);
 }
 
-static void tell(void *context, const ttd_error *error)
+static void tell(void *context, const struct ttd_error *error)
 {
     (*(int *)context)++;
     cr_assert_eq(error->status, TTD_ERROR_CORRUPT);
@@ -58,10 +58,10 @@ Test(definitions, damaged)
 {
     int told = 0;
     uint8_t payload[STORED_STACK_SIZE_MAX];
-    ttd_stack found;
-    ttd_batch batch = stored_stack(&(ttd_stack){.id = 1, .offset = 5}, payload);
+    struct ttd_stack found;
+    struct ttd_batch batch = stored_stack(&(struct ttd_stack){.id = 1, .offset = 5}, payload);
     payload[batch.chunk.stored_size - 1] |= 0x80;
-    names.stacks.damage = (stack_damage){&told, tell};
+    names.stacks.damage = (struct stack_damage){&told, tell};
     cr_assert_eq(definitions_add(&names, &batch), TTD_OK);
     cr_assert_eq(definitions_stack(&names, 1, &found), TTD_END);
     cr_assert_eq(told, 1);
@@ -78,14 +78,14 @@ Test(definitions, without_memory)
     cr_skip_test("AddressSanitizer ends the process where memory is limited");
 #endif
     uint8_t payload[STORED_STACK_SIZE_MAX];
-    ttd_batch batch = stored_stack(&(ttd_stack){.id = 1, .offset = 5}, payload);
+    struct ttd_batch batch = stored_stack(&(struct ttd_stack){.id = 1, .offset = 5}, payload);
     batch.chunk.codec = TTD_CODEC_LZ4;
     batch.chunk.raw_size = UINT32_C(1) << 31;
     cr_assert_eq(definitions_add(&names, &batch), TTD_OK);
     struct rlimit limit = {UINT32_C(1) << 30, UINT32_C(1) << 30};
     cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
-    ttd_stack found;
-    frame_list list = {.items = NULL};
+    struct ttd_stack found;
+    struct frame_list list = {.items = NULL};
     cr_assert_eq(definitions_stack(&names, 1, &found), TTD_ERROR_NO_MEMORY);
     cr_assert_eq(frame_list_expand(&list, &names, 1), TTD_ERROR_NO_MEMORY);
     frame_list_free(&list);

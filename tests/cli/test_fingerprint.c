@@ -9,54 +9,54 @@
 #include "symbols/fingerprint.h"
 
 /* Definitions under construction. */
-typedef struct world {
-    definitions names;
+struct world {
+    struct definitions names;
     ttd_id strings;
     ttd_id modules;
     ttd_id stacks;
-} world;
+};
 
-static ttd_id string(world *to, const char *text)
+static ttd_id string(struct world *to, const char *text)
 {
     if (!*text)
         return TTD_NONE;
-    ttd_string_definition item = {++to->strings, {text, strlen(text)}};
-    ttd_batch batch = {.kind = TTD_KIND_STRINGS, .count = 1, .u.strings = &item};
+    struct ttd_string_definition item = {++to->strings, {text, strlen(text)}};
+    struct ttd_batch batch = {.kind = TTD_KIND_STRINGS, .count = 1, .u.strings = &item};
     cr_assert_eq(definitions_add(&to->names, &batch), TTD_OK);
     return item.id;
 }
 
-static ttd_id module(world *to, const char *path, uint64_t bias)
+static ttd_id module(struct world *to, const char *path, uint64_t bias)
 {
-    ttd_module item = {.action = TTD_MODULE_LOAD, .id = ++to->modules, .bias = bias};
+    struct ttd_module item = {.action = TTD_MODULE_LOAD, .id = ++to->modules, .bias = bias};
     item.path = string(to, path);
-    ttd_batch batch = {.kind = TTD_KIND_MODULES, .count = 1, .u.modules = &item};
+    struct ttd_batch batch = {.kind = TTD_KIND_MODULES, .count = 1, .u.modules = &item};
     cr_assert_eq(definitions_add(&to->names, &batch), TTD_OK);
     return item.id;
 }
 
-static ttd_id stack(world *to, ttd_id parent, ttd_id in, uint64_t offset)
+static ttd_id stack(struct world *to, ttd_id parent, ttd_id in, uint64_t offset)
 {
-    ttd_stack item = {++to->stacks, parent, in, offset};
+    struct ttd_stack item = {++to->stacks, parent, in, offset};
     uint8_t payload[STORED_STACK_SIZE_MAX];
-    ttd_batch batch = stored_stack(&item, payload);
+    struct ttd_batch batch = stored_stack(&item, payload);
     cr_assert_eq(definitions_add(&to->names, &batch), TTD_OK);
     return item.id;
 }
 
-static void name(world *to, ttd_id in, uint64_t offset, const char *function, uint32_t line)
+static void name(struct world *to, ttd_id in, uint64_t offset, const char *function, uint32_t line)
 {
-    ttd_symbol_frame place = {string(to, function), string(to, "file.c"), line};
-    ttd_symbol item = {in, offset, &place, 1};
-    ttd_batch batch = {.kind = TTD_KIND_SYMBOLS, .count = 1, .u.symbols = &item};
+    struct ttd_symbol_frame place = {string(to, function), string(to, "file.c"), line};
+    struct ttd_symbol item = {in, offset, &place, 1};
+    struct ttd_batch batch = {.kind = TTD_KIND_SYMBOLS, .count = 1, .u.symbols = &item};
     cr_assert_eq(definitions_add(&to->names, &batch), TTD_OK);
 }
 
 /* A function called from another one in another module; `noise` is what must not matter. */
-static fingerprint two_frames(const char *path, const char *function, uint64_t offset,
-                              unsigned noise)
+static struct fingerprint two_frames(const char *path, const char *function, uint64_t offset,
+                                     unsigned noise)
 {
-    world all = {.strings = 0};
+    struct world all = {.strings = 0};
     definitions_init(&all.names);
     for (unsigned i = 0; i < noise; i++) {
         string(&all, "elsewhere");
@@ -69,22 +69,22 @@ static fingerprint two_frames(const char *path, const char *function, uint64_t o
         name(&all, other, offset, function, 7 + noise);
     ttd_id outer = stack(&all, TTD_NONE, main_module, 0x10 + noise);
     ttd_id inner = stack(&all, outer, other, offset);
-    fingerprinter work = {.names = NULL};
-    fingerprint result = {0, 0};
+    struct fingerprinter work = {.names = NULL};
+    struct fingerprint result = {0, 0};
     cr_assert_eq(fingerprint_stack(&work, &all.names, inner, &result), TTD_OK);
     fingerprinter_free(&work);
     definitions_free(&all.names);
     return result;
 }
 
-static bool same(fingerprint a, fingerprint b)
+static bool same(struct fingerprint a, struct fingerprint b)
 {
     return fingerprint_equal(a, b);
 }
 
 Test(fingerprint, what_does_not_matter)
 {
-    fingerprint base = two_frames("/usr/lib/libx.so", "work", 0x40, 0);
+    struct fingerprint base = two_frames("/usr/lib/libx.so", "work", 0x40, 0);
     cr_assert(same(base, two_frames("/usr/lib/libx.so", "work", 0x40, 3)), "where it was loaded");
     cr_assert(same(base, two_frames("/opt/liby.so", "work", 0x40, 0)), "what the file is called");
     cr_assert(same(base, two_frames("/usr/lib/libx.so", "work", 0x99, 1)), "where in the function");
@@ -98,8 +98,8 @@ Test(fingerprint, what_does_not_matter)
 
 Test(fingerprint, what_matters)
 {
-    fingerprint base = two_frames("/usr/lib/libx.so", "work", 0x40, 0);
-    fingerprint nameless = two_frames("/usr/lib/libx.so", "", 0x40, 0);
+    struct fingerprint base = two_frames("/usr/lib/libx.so", "work", 0x40, 0);
+    struct fingerprint nameless = two_frames("/usr/lib/libx.so", "", 0x40, 0);
     cr_assert(!same(base, nameless));
     cr_assert(!same(base, two_frames("/usr/lib/libc.so.6", "work", 0x40, 0)), "a library's frame");
     cr_assert(!same(base, two_frames("/usr/lib/libx.so", "worker", 0x40, 0)), "the function");
@@ -116,13 +116,13 @@ Test(fingerprint, frames_do_not_run_together)
 
 Test(fingerprint, addresses_outside_modules)
 {
-    world all = {.strings = 0};
+    struct world all = {.strings = 0};
     definitions_init(&all.names);
     ttd_id one = stack(&all, TTD_NONE, TTD_NONE, 0x7f0000001000);
     ttd_id other = stack(&all, TTD_NONE, TTD_NONE, 0x7f5555551000);
     ttd_id deeper = stack(&all, one, TTD_NONE, 0x7f0000001000);
-    fingerprinter work = {.names = NULL};
-    fingerprint found[4];
+    struct fingerprinter work = {.names = NULL};
+    struct fingerprint found[4];
     ttd_id stacks[4] = {one, other, deeper, TTD_NONE};
     for (size_t i = 0; i < 4; i++)
         cr_assert_eq(fingerprint_stack(&work, &all.names, stacks[i], &found[i]), TTD_OK);
@@ -136,7 +136,7 @@ Test(fingerprint, addresses_outside_modules)
 static void expect_canonical(const char *name, const char *expected)
 {
     char text[CANONICAL_ROOM(512)];
-    size_t size = canonical_name((ttd_string){name, strlen(name)}, text);
+    size_t size = canonical_name((struct ttd_string){name, strlen(name)}, text);
     cr_assert_eq(size, strlen(expected), "%s: %.*s", name, (int)size, text);
     cr_assert_eq(memcmp(text, expected, size), 0, "%s: %.*s", name, (int)size, text);
 }
@@ -190,7 +190,8 @@ Test(canonical, last_parts)
                                            {"operator<<<int>", "operator<<<int>"},
                                            {"a::operators<int>", "operators"}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        ttd_string last = canonical_last((ttd_string){names[i][0], strlen(names[i][0])});
+        struct ttd_string last =
+            canonical_last((struct ttd_string){names[i][0], strlen(names[i][0])});
         cr_assert_eq(last.size, strlen(names[i][1]), "%s", names[i][0]);
         cr_assert_eq(memcmp(last.data, names[i][1], last.size), 0, "%s", names[i][0]);
     }
@@ -200,10 +201,10 @@ Test(fingerprint, may_be_stored)
 {
     /* Changes only if baselines that people keep are to be made anew. */
     char text[FINGERPRINT_TEXT];
-    fingerprint value = two_frames("/usr/lib/libx.so", "work", 0x40, 0);
+    struct fingerprint value = two_frames("/usr/lib/libx.so", "work", 0x40, 0);
     fingerprint_format(value, text);
     cr_assert_str_eq(text, "56702ea0e93ef8894e65781413102cfc");
-    fingerprint back = {0, 0};
+    struct fingerprint back = {0, 0};
     cr_assert(fingerprint_parse(text, &back));
     cr_assert(same(back, value));
     cr_assert(!fingerprint_parse("", &back));

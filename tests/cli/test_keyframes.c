@@ -13,53 +13,53 @@
 #define TRACEID 77
 
 /* A keyframe wherever there can be one, and few of them. */
-static const heap_index_spacing everywhere = {.keyframes = 0, .summary_blocks = 1};
-static const heap_index_spacing few_keyframes = {.keyframes = 5, .summary_blocks = 1};
+static const struct heap_index_spacing everywhere = {.keyframes = 0, .summary_blocks = 1};
+static const struct heap_index_spacing few_keyframes = {.keyframes = 5, .summary_blocks = 1};
 
 /* A trace in memory, its index, and what is true. */
-typedef struct sample {
-    ttd_event events[HEAP_MODEL_EVENTS_MAX];
+struct sample {
+    struct ttd_event events[HEAP_MODEL_EVENTS_MAX];
     size_t count;
-    heap_model states[HEAP_MODEL_TICKS];
-    ttd_memory trace;
-    ttd_memory sidecar;
-    ttd_reader *reader;
-    heap_keyframes keyframes;
+    struct heap_model states[HEAP_MODEL_TICKS];
+    struct ttd_memory trace;
+    struct ttd_memory sidecar;
+    struct ttd_reader *reader;
+    struct heap_keyframes keyframes;
     /** Batches of events that cursors have read. */
     size_t batches;
     /** How often there were sums at the end of a trace. */
     size_t sums_at_end;
-} sample;
+};
 
 /* ---- Writing ---- */
 
-static ttd_writer *open_writer(ttd_memory *memory, const ttd_trace *trace,
-                               const ttd_writer_options *options)
+static struct ttd_writer *open_writer(struct ttd_memory *memory, const struct ttd_trace *trace,
+                                      const struct ttd_writer_options *options)
 {
-    ttd_output output;
-    ttd_writer *writer;
-    ttd_error error;
+    struct ttd_output output;
+    struct ttd_writer *writer;
+    struct ttd_error error;
     cr_assert_eq(ttd_output_memory(memory, NULL, &output), TTD_OK);
     cr_assert_eq(ttd_writer_open(&output, trace, options, NULL, &writer, &error), TTD_OK, "%s",
                  error.what);
     return writer;
 }
 
-static void close_writer(ttd_writer *writer)
+static void close_writer(struct ttd_writer *writer)
 {
-    ttd_end end = {.reason = TTD_END_EXITED};
+    struct ttd_end end = {.reason = TTD_END_EXITED};
     cr_assert_eq(ttd_writer_close(writer, &end, NULL), TTD_OK);
 }
 
-static void define(ttd_writer *writer)
+static void define(struct ttd_writer *writer)
 {
     ttd_id id;
     for (unsigned i = 0; i < HEAP_MODEL_THREADS; i++) {
-        ttd_thread thread = {.action = TTD_THREAD_BEGIN, .os_id = i};
+        struct ttd_thread thread = {.action = TTD_THREAD_BEGIN, .os_id = i};
         cr_assert_eq(ttd_writer_thread(writer, &thread, &id), TTD_OK);
     }
     for (unsigned i = 0; i < HEAP_MODEL_HEAPS; i++) {
-        ttd_heap heap = {.handle = i};
+        struct ttd_heap heap = {.handle = i};
         cr_assert_eq(ttd_writer_heap(writer, &heap, &id), TTD_OK);
     }
     for (unsigned i = 0; i < HEAP_MODEL_STACKS; i++)
@@ -67,14 +67,14 @@ static void define(ttd_writer *writer)
 }
 
 /* Now and then something else between the events. */
-static void interrupt(ttd_writer *writer, const ttd_event *event)
+static void interrupt(struct ttd_writer *writer, const struct ttd_event *event)
 {
-    ttd_position now = ttd_event_position(event);
-    ttd_loss loss = {.reason = TTD_LOSS_OVERFLOW,
-                     .count = heap_model_pick(3),
-                     .last_good = now,
-                     .first_good = now};
-    ttd_user_event user = {.position = now, .thread = 1};
+    struct ttd_position now = ttd_event_position(event);
+    struct ttd_loss loss = {.reason = TTD_LOSS_OVERFLOW,
+                            .count = heap_model_pick(3),
+                            .last_good = now,
+                            .first_good = now};
+    struct ttd_user_event user = {.position = now, .thread = 1};
     if (!heap_model_pick(20))
         cr_assert_eq(ttd_writer_loss(writer, &loss), TTD_OK);
     if (!heap_model_pick(20))
@@ -83,16 +83,16 @@ static void interrupt(ttd_writer *writer, const ttd_event *event)
         cr_assert_eq(ttd_writer_flush(writer), TTD_OK);
 }
 
-static void write_trace(sample *made)
+static void write_trace(struct sample *made)
 {
-    ttd_trace trace = {.trace_id = TRACEID, .time_unit = 1, .pointer_size = 8};
-    ttd_writer_options options = ttd_writer_options_default();
+    struct ttd_trace trace = {.trace_id = TRACEID, .time_unit = 1, .pointer_size = 8};
+    struct ttd_writer_options options = ttd_writer_options_default();
     options.events_per_chunk = 1 + heap_model_pick(8);
     options.codec = heap_model_pick(2) ? TTD_CODEC_LZ4 : TTD_CODEC_RAW;
-    ttd_writer *writer = open_writer(&made->trace, &trace, &options);
+    struct ttd_writer *writer = open_writer(&made->trace, &trace, &options);
     define(writer);
     for (size_t i = 0; i < made->count; i++) {
-        ttd_event event = made->events[i];
+        struct ttd_event event = made->events[i];
         /* What a call that failed returned goes into no trace. */
         event.address = event.result ? event.address : 0;
         cr_assert_eq(ttd_writer_event(writer, &event), TTD_OK, "%s", ttd_writer_error(writer).what);
@@ -101,18 +101,18 @@ static void write_trace(sample *made)
     close_writer(writer);
 }
 
-static ttd_reader *open_reader(const ttd_memory *memory, bool tolerant)
+static struct ttd_reader *open_reader(const struct ttd_memory *memory, bool tolerant)
 {
-    ttd_input input;
-    ttd_reader *reader;
-    ttd_reader_options options = ttd_reader_options_default();
+    struct ttd_input input;
+    struct ttd_reader *reader;
+    struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = tolerant;
     cr_assert_eq(ttd_input_memory(memory->data, memory->size, NULL, &input), TTD_OK);
     cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
     return reader;
 }
 
-static ttd_status pass(void *context, const ttd_batch *batch)
+static enum ttd_status pass(void *context, const struct ttd_batch *batch)
 {
     size_t *batches = context;
     *batches += batch->kind == TTD_KIND_EVENTS;
@@ -120,14 +120,15 @@ static ttd_status pass(void *context, const ttd_batch *batch)
 }
 
 /* A chunk that is no list, to become one of a kind that nobody knows. */
-static void write_foreign(ttd_writer *writer)
+static void write_foreign(struct ttd_writer *writer)
 {
-    ttd_memory_run run = {.address = 0x1000, .page_count = 1, .page = 1};
-    ttd_memory_map map = {.snapshot = 1, .last = true, .page_size = 4096, .runs = &run, .count = 1};
+    struct ttd_memory_run run = {.address = 0x1000, .page_count = 1, .page = 1};
+    struct ttd_memory_map map = {
+        .snapshot = 1, .last = true, .page_size = 4096, .runs = &run, .count = 1};
     cr_assert_eq(ttd_writer_memory_map(writer, &map), TTD_OK);
 }
 
-static void make_unknown(ttd_memory *memory)
+static void make_unknown(struct ttd_memory *memory)
 {
     size_t at = chunk_edit_find_kind(memory->data, memory->size, TTD_KIND_MEMORY_MAP);
     cr_assert_lt(at, memory->size);
@@ -135,15 +136,16 @@ static void make_unknown(ttd_memory *memory)
     chunk_edit_seal_header(memory->data + at);
 }
 
-static heap_index_facts write_index(sample *made, const heap_index_spacing *spacing)
+static struct heap_index_facts write_index(struct sample *made,
+                                           const struct heap_index_spacing *spacing)
 {
-    ttd_trace derived = *ttd_reader_trace(made->reader);
+    struct ttd_trace derived = *ttd_reader_trace(made->reader);
     derived.flags |= TTD_TRACE_DERIVED;
     cr_assert_eq(ttd_reader_tie(made->reader, &derived), TTD_OK);
-    ttd_writer *writer = open_writer(&made->sidecar, &derived, NULL);
-    heap_batch_hook hook = {.context = &made->batches, .batch = pass};
-    heap_index_facts facts;
-    ttd_error error;
+    struct ttd_writer *writer = open_writer(&made->sidecar, &derived, NULL);
+    struct heap_batch_hook hook = {.context = &made->batches, .batch = pass};
+    struct heap_index_facts facts;
+    struct ttd_error error;
     bool has_unknown = !heap_model_pick(3);
     if (has_unknown)
         write_foreign(writer);
@@ -156,14 +158,14 @@ static heap_index_facts write_index(sample *made, const heap_index_spacing *spac
 }
 
 /* Sizes that are nonsense, and more in sum than there can be. */
-static void inflate(sample *made)
+static void inflate(struct sample *made)
 {
     for (size_t i = 0; i < made->count; i++)
         if (made->events[i].size && !heap_model_pick(3))
             made->events[i].size |= UINT64_C(1) << 63;
 }
 
-static void open_sample(sample *made)
+static void open_sample(struct sample *made)
 {
     made->count = heap_model_events(made->events);
     if (!heap_model_pick(8))
@@ -172,13 +174,14 @@ static void open_sample(sample *made)
     heap_model_run(made->states, made->events, made->count);
     write_trace(made);
     made->reader = open_reader(&made->trace, true);
-    heap_index_facts facts = write_index(made, heap_model_pick(2) ? &everywhere : &few_keyframes);
-    ttd_reader *sidecar = open_reader(&made->sidecar, false);
+    struct heap_index_facts facts =
+        write_index(made, heap_model_pick(2) ? &everywhere : &few_keyframes);
+    struct ttd_reader *sidecar = open_reader(&made->sidecar, false);
     cr_assert_eq(heap_keyframes_open(sidecar, made->reader, &made->keyframes), TTD_OK);
     cr_assert_eq(made->keyframes.count, facts.keyframes + facts.summaries);
 }
 
-static void close_sample(sample *made)
+static void close_sample(struct sample *made)
 {
     heap_keyframes_close(&made->keyframes);
     ttd_reader_close(made->reader);
@@ -189,20 +192,20 @@ static void close_sample(sample *made)
 /* ---- Comparing ---- */
 
 /* The tick of a position. */
-static unsigned tick_of(ttd_position position)
+static unsigned tick_of(struct ttd_position position)
 {
     return (unsigned)(position.sequence * 4 + position.steps);
 }
 
-static void go_and_compare(sample *made, heap_cursor *cursor, unsigned tick)
+static void go_and_compare(struct sample *made, struct heap_cursor *cursor, unsigned tick)
 {
-    ttd_error error;
+    struct ttd_error error;
     cr_assert_eq(heap_cursor_seek(cursor, heap_model_at(tick), &error), TTD_OK);
     heap_model_expect(&made->states[tick], &cursor->replay);
 }
 
 /* Forwards, backwards and anywhere, in an order that differs from trace to trace. */
-static void visit_all(sample *made, heap_cursor *cursor)
+static void visit_all(struct sample *made, struct heap_cursor *cursor)
 {
     unsigned stride = 1 + heap_model_pick(3);
     for (unsigned tick = 0; tick < HEAP_MODEL_TICKS; tick += stride)
@@ -214,10 +217,10 @@ static void visit_all(sample *made, heap_cursor *cursor)
 }
 
 /* Returns how many batches of events it took. */
-static size_t check_cursor(sample *made, const heap_keyframes *keyframes)
+static size_t check_cursor(struct sample *made, const struct heap_keyframes *keyframes)
 {
-    heap_cursor cursor;
-    heap_batch_hook hook = {.context = &made->batches, .batch = pass};
+    struct heap_cursor cursor;
+    struct heap_batch_hook hook = {.context = &made->batches, .batch = pass};
     made->batches = 0;
     cr_assert_eq(heap_cursor_init(&cursor, made->reader, HEAP_CURSOR_KINDS, keyframes, NULL, &hook),
                  TTD_OK);
@@ -228,19 +231,19 @@ static size_t check_cursor(sample *made, const heap_keyframes *keyframes)
 }
 
 /* Each keyframe by itself is the state at its position, but for events that come later there. */
-static void check_keyframes(sample *made)
+static void check_keyframes(struct sample *made)
 {
-    heap_replay replay;
+    struct heap_replay replay;
     cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
     for (size_t i = 0; i < made->keyframes.count; i++) {
-        const heap_keyframe *keyframe = &made->keyframes.items[i];
+        const struct heap_keyframe *keyframe = &made->keyframes.items[i];
         if (keyframe->is_summary)
             continue;
         cr_assert_eq(heap_keyframes_restore(&made->keyframes, keyframe, &replay, NULL), TTD_OK);
         cr_assert_eq(replay.live.count, keyframe->blocks);
         uint64_t next = keyframe->next;
         cr_assert_lt(next, made->count);
-        ttd_position after = ttd_event_position(&made->events[next]);
+        struct ttd_position after = ttd_event_position(&made->events[next]);
         if (ttd_position_compare(after, keyframe->position) > 0)
             heap_model_expect(&made->states[tick_of(keyframe->position)], &replay);
     }
@@ -259,7 +262,7 @@ static unsigned count_digits(uint64_t number)
 }
 
 /* Whether a group of a table has a block that the event acquired. */
-static bool is_of(const heap_group *group, size_t table, const ttd_event *event)
+static bool is_of(const struct heap_group *group, size_t table, const struct ttd_event *event)
 {
     switch (table) {
     case HEAP_BY_STACK:
@@ -273,11 +276,12 @@ static bool is_of(const heap_group *group, size_t table, const ttd_event *event)
     }
 }
 
-static void expect_group(const heap_group *group, size_t table, const heap_model *state)
+static void expect_group(const struct heap_group *group, size_t table,
+                         const struct heap_model *state)
 {
-    heap_group sum = {.first = ttd_position_max()};
+    struct heap_group sum = {.first = ttd_position_max()};
     for (size_t i = 0; i < state->count; i++) {
-        const ttd_event *event = state->live[i];
+        const struct ttd_event *event = state->live[i];
         if (!is_of(group, table, event))
             continue;
         sum.blocks++;
@@ -297,11 +301,12 @@ static void expect_group(const heap_group *group, size_t table, const heap_model
 }
 
 /* What was summed up and what is live are together what the model has. */
-static void expect_sums(const heap_model *state, const heap_tables *sums, const heap_live *live)
+static void expect_sums(const struct heap_model *state, const struct heap_tables *sums,
+                        const struct heap_live *live)
 {
-    heap_tables all;
+    struct heap_tables all;
     size_t cursor = 0;
-    const heap_block *block;
+    const struct heap_block *block;
     heap_tables_init(&all);
     for (size_t i = 0; i < HEAP_TABLES; i++)
         for (size_t j = 0; j < sums->by[i].count; j++)
@@ -321,12 +326,12 @@ static void expect_sums(const heap_model *state, const heap_tables *sums, const 
 }
 
 /* Returns how often there were sums. */
-static size_t check_sums(sample *made)
+static size_t check_sums(struct sample *made)
 {
     size_t with_sums = 0;
-    heap_tables sums;
-    heap_cursor cursor;
-    ttd_error error;
+    struct heap_tables sums;
+    struct heap_cursor cursor;
+    struct ttd_error error;
     heap_tables_init(&sums);
     cr_assert_eq(
         heap_cursor_init(&cursor, made->reader, HEAP_CURSOR_KINDS, &made->keyframes, NULL, NULL),
@@ -350,7 +355,7 @@ static size_t check_sums(sample *made)
 
 /* ---- Passes ---- */
 
-static void expect_same_pass(const heap_outcome *a, const heap_outcome *b)
+static void expect_same_pass(const struct heap_outcome *a, const struct heap_outcome *b)
 {
     cr_assert_eq(a->losses.records, b->losses.records);
     cr_assert_eq(a->losses.events, b->losses.events);
@@ -361,13 +366,13 @@ static void expect_same_pass(const heap_outcome *a, const heap_outcome *b)
     cr_assert_eq(a->truncated, b->truncated);
 }
 
-static void check_passes(sample *made)
+static void check_passes(struct sample *made)
 {
     for (unsigned tick = 0; tick < HEAP_MODEL_TICKS; tick += 1 + heap_model_pick(20)) {
-        heap_outcome outcomes[2];
+        struct heap_outcome outcomes[2];
         for (unsigned i = 0; i < 2; i++) {
-            heap_pass way;
-            ttd_error error;
+            struct heap_pass way;
+            struct ttd_error error;
             cr_assert_eq(heap_pass_run(&way, made->reader, i ? &made->keyframes : NULL,
                                        heap_model_at(tick), NULL, NULL, &error),
                          TTD_OK);
@@ -379,7 +384,7 @@ static void check_passes(sample *made)
 
 Test(keyframes, state_at_every_position_is_that_of_the_model)
 {
-    static sample made;
+    static struct sample made;
     size_t keyframes = 0;
     size_t with_sums = 0;
     size_t with = 0;
@@ -405,16 +410,16 @@ Test(keyframes, state_at_every_position_is_that_of_the_model)
 /* Small traces need no keyframes. */
 Test(keyframes, are_spaced)
 {
-    static sample made;
+    static struct sample made;
     heap_model_seed = 1;
     open_sample(&made);
     ttd_memory_free(&made.sidecar);
-    heap_index_spacing spacing = HEAP_INDEX_SPACING;
-    heap_index_facts facts = write_index(&made, &spacing);
+    struct heap_index_spacing spacing = HEAP_INDEX_SPACING;
+    struct heap_index_facts facts = write_index(&made, &spacing);
     cr_assert_eq(facts.keyframes, 0);
     cr_assert_eq(facts.summaries, 0);
     ttd_memory_free(&made.sidecar);
-    spacing = (heap_index_spacing){.keyframes = 10, .summaries = 10, .summary_blocks = 1};
+    spacing = (struct heap_index_spacing){.keyframes = 10, .summaries = 10, .summary_blocks = 1};
     facts = write_index(&made, &spacing);
     cr_assert_leq(facts.keyframes, made.count / 10);
     cr_assert_leq(facts.summaries, made.count / 10 + facts.keyframes + 1);

@@ -8,18 +8,18 @@
 #define TRACES 6000
 
 /* The first of the states with the largest number of bytes. */
-static const heap_model *find_peak(const heap_model *states, unsigned count)
+static const struct heap_model *find_peak(const struct heap_model *states, unsigned count)
 {
-    const heap_model *peak = &states[0];
+    const struct heap_model *peak = &states[0];
     for (unsigned i = 1; i < count; i++)
         if (heap_sum_is_less(heap_model_bytes(peak), heap_model_bytes(&states[i])))
             peak = &states[i];
     return peak;
 }
 
-static void expect_peak(const heap_model *expected, const heap_peak *peak)
+static void expect_peak(const struct heap_model *expected, const struct heap_peak *peak)
 {
-    heap_sum bytes = heap_model_bytes(expected);
+    struct heap_sum bytes = heap_model_bytes(expected);
     cr_assert_eq(peak->bytes.high, bytes.high);
     cr_assert_eq(peak->bytes.low, bytes.low);
     if (!bytes.high && !bytes.low)
@@ -29,9 +29,9 @@ static void expect_peak(const heap_model *expected, const heap_peak *peak)
 }
 
 /* Goes to ever later positions, feeding events in batches of random size. */
-static void replay_forward(heap_replay *replay, const ttd_event *events, size_t count)
+static void replay_forward(struct heap_replay *replay, const struct ttd_event *events, size_t count)
 {
-    static heap_model states[HEAP_MODEL_TICKS];
+    static struct heap_model states[HEAP_MODEL_TICKS];
     size_t next = 0;
     heap_model_run(states, events, count);
     size_t chunk = 1 + heap_model_pick(HEAP_MODEL_EVENTS_MAX);
@@ -42,7 +42,7 @@ static void replay_forward(heap_replay *replay, const ttd_event *events, size_t 
             size_t left = (next / chunk + 1) * chunk - next;
             batch = batch < count - next ? batch : count - next;
             batch = batch < left ? batch : left;
-            ttd_batch given = heap_model_batch(next / chunk, events + next, batch);
+            struct ttd_batch given = heap_model_batch(next / chunk, events + next, batch);
             cr_assert_eq(heap_replay_apply(replay, &given, heap_model_at(tick), &applied), TTD_OK);
             next += applied;
             if (applied < batch)
@@ -50,13 +50,13 @@ static void replay_forward(heap_replay *replay, const ttd_event *events, size_t 
         }
         cr_assert_eq(heap_replay_settle(replay, heap_model_at(tick)), TTD_OK);
         heap_model_expect(&states[tick], replay);
-        heap_peak peak = heap_replay_peak(replay);
+        struct heap_peak peak = heap_replay_peak(replay);
         expect_peak(find_peak(states, tick + 1), &peak);
     }
 }
 
 /* Sizes that are nonsense: their sums exceed 64 bits. */
-static void enlarge(ttd_event *events, size_t count)
+static void enlarge(struct ttd_event *events, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         events[i].size <<= 57;
@@ -64,11 +64,11 @@ static void enlarge(ttd_event *events, size_t count)
 
 Test(replay, agrees_with_model_at_every_position)
 {
-    ttd_event events[HEAP_MODEL_EVENTS_MAX];
+    struct ttd_event events[HEAP_MODEL_EVENTS_MAX];
     for (heap_model_seed = 1; heap_model_seed < TRACES; heap_model_seed++) {
         uint64_t kept = heap_model_seed;
         size_t count = heap_model_events(events);
-        heap_replay replay;
+        struct heap_replay replay;
         if (kept % 4 == 0)
             enlarge(events, count);
         cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
@@ -80,7 +80,7 @@ Test(replay, agrees_with_model_at_every_position)
 
 /* ---- What was live at the peak ---- */
 
-static bool is_live(const heap_model *state, const heap_block *block)
+static bool is_live(const struct heap_model *state, const struct heap_block *block)
 {
     for (size_t i = 0; i < state->count; i++)
         if (state->live[i]->number == block->event && state->live[i]->address == block->address)
@@ -88,12 +88,12 @@ static bool is_live(const heap_model *state, const heap_block *block)
     return false;
 }
 
-static void expect_kept(const heap_model *expected, const heap_replay *replay)
+static void expect_kept(const struct heap_model *expected, const struct heap_replay *replay)
 {
-    const heap_copies *ended = &replay->ended_since_peak;
+    const struct heap_copies *ended = &replay->ended_since_peak;
     size_t cursor = 0;
     size_t found = ended->count;
-    const heap_block *block;
+    const struct heap_block *block;
     expect_peak(expected, &replay->peak);
     for (size_t i = 0; i < ended->count; i++)
         cr_assert(is_live(expected, &ended->blocks[i]));
@@ -110,14 +110,14 @@ static void expect_kept(const heap_model *expected, const heap_replay *replay)
 
 Test(replay, keeps_what_was_live_at_the_peak)
 {
-    static heap_model states[HEAP_MODEL_TICKS];
-    ttd_event events[HEAP_MODEL_EVENTS_MAX];
+    static struct heap_model states[HEAP_MODEL_TICKS];
+    struct ttd_event events[HEAP_MODEL_EVENTS_MAX];
     for (heap_model_seed = 1; heap_model_seed < TRACES; heap_model_seed++) {
         uint64_t kept = heap_model_seed;
         size_t count = heap_model_events(events);
         heap_model_run(states, events, count);
-        ttd_batch batch = heap_model_batch(1, events, count);
-        heap_replay replay;
+        struct ttd_batch batch = heap_model_batch(1, events, count);
+        struct heap_replay replay;
         size_t applied;
         cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
         heap_replay_keep_peak(&replay);
@@ -130,31 +130,32 @@ Test(replay, keeps_what_was_live_at_the_peak)
     }
 }
 
-static ttd_event call_at(unsigned tick, ttd_action action, uint64_t address, uint64_t size)
+static struct ttd_event call_at(unsigned tick, enum ttd_action action, uint64_t address,
+                                uint64_t size)
 {
     bool allocates = action == TTD_ACTION_ALLOC;
-    return (ttd_event){.action = (uint8_t)action,
-                       .time_start = heap_model_at(tick),
-                       .time_end = heap_model_at(tick),
-                       .result = 1,
-                       .address = allocates ? address : 0,
-                       .base_address = allocates ? 0 : address,
-                       .size = size};
+    return (struct ttd_event){.action = (uint8_t)action,
+                              .time_start = heap_model_at(tick),
+                              .time_end = heap_model_at(tick),
+                              .result = 1,
+                              .address = allocates ? address : 0,
+                              .base_address = allocates ? 0 : address,
+                              .size = size};
 }
 
 /* A block that came and went at the first position was never live at one. */
 Test(replay, nothing_is_kept_of_no_peak)
 {
     const uint64_t address = 0x10;
-    ttd_event events[] = {call_at(0, TTD_ACTION_ALLOC, address, 100),
-                          call_at(0, TTD_ACTION_FREE, address, 0),
-                          call_at(2, TTD_ACTION_ALLOC, address, 0)};
-    ttd_batch batch = {.kind = TTD_KIND_EVENTS,
-                       .count = 3,
-                       .u.events = events,
-                       .addresses = &address,
-                       .address_count = 1};
-    heap_replay replay;
+    struct ttd_event events[] = {call_at(0, TTD_ACTION_ALLOC, address, 100),
+                                 call_at(0, TTD_ACTION_FREE, address, 0),
+                                 call_at(2, TTD_ACTION_ALLOC, address, 0)};
+    struct ttd_batch batch = {.kind = TTD_KIND_EVENTS,
+                              .count = 3,
+                              .u.events = events,
+                              .addresses = &address,
+                              .address_count = 1};
+    struct heap_replay replay;
     size_t applied;
     cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
     heap_replay_keep_peak(&replay);
@@ -171,17 +172,17 @@ Test(replay, nothing_is_kept_of_no_peak)
 Test(replay, chunks_are_told_apart_by_place)
 {
     const uint64_t addresses[] = {0x10, 0x20};
-    heap_replay replay;
+    struct heap_replay replay;
     size_t applied;
     cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
     for (unsigned i = 0; i < 2; i++) {
-        ttd_event event = call_at(i, TTD_ACTION_ALLOC, addresses[i], 8);
-        ttd_batch batch = {.kind = TTD_KIND_EVENTS,
-                           .count = 1,
-                           .chunk = {.number = UINT64_MAX, .offset = 64 * (i + 1)},
-                           .u.events = &event,
-                           .addresses = &addresses[i],
-                           .address_count = 1};
+        struct ttd_event event = call_at(i, TTD_ACTION_ALLOC, addresses[i], 8);
+        struct ttd_batch batch = {.kind = TTD_KIND_EVENTS,
+                                  .count = 1,
+                                  .chunk = {.number = UINT64_MAX, .offset = 64 * (i + 1)},
+                                  .u.events = &event,
+                                  .addresses = &addresses[i],
+                                  .address_count = 1};
         cr_assert_eq(heap_replay_apply(&replay, &batch, ttd_position_max(), &applied), TTD_OK);
     }
     cr_assert_eq(replay.counts.overlaps, 0);
@@ -197,16 +198,16 @@ Test(replay, chunks_are_told_apart_by_place)
  * was found of its addresses is good to its end. */
 Test(replay, addresses_are_good_to_the_end_of_their_chunk)
 {
-    static ttd_event events[CHUNK_BLOCKS];
+    static struct ttd_event events[CHUNK_BLOCKS];
     static uint64_t addresses[CHUNK_BLOCKS + CHUNK_MORE];
     const unsigned freed = CHUNK_BLOCKS - CHUNK_BLOCKS / 6;
-    heap_replay replay;
+    struct heap_replay replay;
     size_t applied;
-    ttd_batch batch = {.kind = TTD_KIND_EVENTS,
-                       .chunk.offset = 7,
-                       .u.events = events,
-                       .addresses = addresses,
-                       .address_count = CHUNK_BLOCKS};
+    struct ttd_batch batch = {.kind = TTD_KIND_EVENTS,
+                              .chunk.offset = 7,
+                              .u.events = events,
+                              .addresses = addresses,
+                              .address_count = CHUNK_BLOCKS};
     for (uint32_t i = 0; i < CHUNK_BLOCKS + CHUNK_MORE; i++)
         addresses[i] = 0x1000 + 16 * (uint64_t)i;
     cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
@@ -242,15 +243,15 @@ Test(replay, addresses_are_good_to_the_end_of_their_chunk)
 
 /* ---- Observers ---- */
 
-typedef struct watcher {
+struct watcher {
     /* What is live, as far as effects tell. */
-    heap_block live[HEAP_MODEL_EVENTS_MAX];
+    struct heap_block live[HEAP_MODEL_EVENTS_MAX];
     size_t count;
     size_t acquired;
     size_t gone;
-} watcher;
+};
 
-static void watch_removal(watcher *state, uint64_t address)
+static void watch_removal(struct watcher *state, uint64_t address)
 {
     for (size_t i = 0; i < state->count; i++) {
         if (state->live[i].address == address) {
@@ -261,9 +262,9 @@ static void watch_removal(watcher *state, uint64_t address)
     cr_assert_fail("what was not acquired was released");
 }
 
-static ttd_status watch(void *context, const heap_effect *seen)
+static enum ttd_status watch(void *context, const struct heap_effect *seen)
 {
-    watcher *state = context;
+    struct watcher *state = context;
     switch (seen->kind) {
     case HEAP_ACQUIRED:
         if (seen->previous)
@@ -296,18 +297,18 @@ static ttd_status watch(void *context, const heap_effect *seen)
 
 Test(replay, observer_sees_every_change)
 {
-    ttd_event events[HEAP_MODEL_EVENTS_MAX];
+    struct ttd_event events[HEAP_MODEL_EVENTS_MAX];
     for (heap_model_seed = 1; heap_model_seed < TRACES; heap_model_seed++) {
         uint64_t kept = heap_model_seed;
         size_t count = heap_model_events(events);
-        watcher state = {.count = 0};
-        heap_observer observer = {.context = &state, .effect = watch};
-        heap_replay replay;
+        struct watcher state = {.count = 0};
+        struct heap_observer observer = {.context = &state, .effect = watch};
+        struct heap_replay replay;
         cr_assert_eq(heap_replay_init(&replay, &observer), TTD_OK);
         replay_forward(&replay, events, count);
         cr_assert_eq(state.count, replay.live.count);
         for (size_t i = 0; i < state.count; i++) {
-            const heap_block *block = heap_live_find(&replay.live, state.live[i].address);
+            const struct heap_block *block = heap_live_find(&replay.live, state.live[i].address);
             cr_assert_not_null(block);
             cr_assert_eq(block->event, state.live[i].event);
         }
@@ -323,24 +324,25 @@ Test(replay, observer_sees_every_change)
 #define MASKED_TRACES 200
 
 /* What was told of, in order. */
-typedef struct listener {
-    heap_effect effects[EFFECTS_MAX];
+struct listener {
+    struct heap_effect effects[EFFECTS_MAX];
     size_t count;
-} listener;
+};
 
-static ttd_status listen(void *context, const heap_effect *seen)
+static enum ttd_status listen(void *context, const struct heap_effect *seen)
 {
-    listener *to = context;
+    struct listener *to = context;
     cr_assert_lt(to->count, EFFECTS_MAX);
     to->effects[to->count++] = *seen;
     return TTD_OK;
 }
 
-static void hear(listener *to, const ttd_event *events, size_t count, unsigned unwanted)
+static void hear(struct listener *to, const struct ttd_event *events, size_t count,
+                 unsigned unwanted)
 {
-    heap_observer observer = {.context = to, .effect = listen, .unwanted = unwanted};
-    ttd_batch batch = heap_model_batch(1, events, count);
-    heap_replay replay;
+    struct heap_observer observer = {.context = to, .effect = listen, .unwanted = unwanted};
+    struct ttd_batch batch = heap_model_batch(1, events, count);
+    struct heap_replay replay;
     size_t applied;
     to->count = 0;
     cr_assert_eq(heap_replay_init(&replay, &observer), TTD_OK);
@@ -351,11 +353,12 @@ static void hear(listener *to, const ttd_event *events, size_t count, unsigned u
 }
 
 /* Of all effects those that are wanted, and nothing else. */
-static void expect_wanted(const listener *all, const listener *some, unsigned unwanted)
+static void expect_wanted(const struct listener *all, const struct listener *some,
+                          unsigned unwanted)
 {
     size_t next = 0;
     for (size_t i = 0; i < all->count; i++) {
-        const heap_effect *effect = &all->effects[i];
+        const struct heap_effect *effect = &all->effects[i];
         if (unwanted & HEAP_EFFECT_BIT(effect->kind))
             continue;
         cr_assert_lt(next, some->count);
@@ -369,7 +372,7 @@ static void expect_wanted(const listener *all, const listener *some, unsigned un
 }
 
 /* A block of a heap that was destroyed ended when some heap was. */
-static void expect_destruction(const listener *all, const heap_effect *discarded)
+static void expect_destruction(const struct listener *all, const struct heap_effect *discarded)
 {
     for (size_t i = 0; i < all->count; i++)
         if (all->effects[i].kind == HEAP_DESTROYED &&
@@ -380,9 +383,9 @@ static void expect_destruction(const listener *all, const heap_effect *discarded
 
 Test(replay, observer_hears_what_it_wants)
 {
-    static listener all;
-    static listener some;
-    ttd_event events[HEAP_MODEL_EVENTS_MAX];
+    static struct listener all;
+    static struct listener some;
+    struct ttd_event events[HEAP_MODEL_EVENTS_MAX];
     size_t discarded = 0;
     for (heap_model_seed = 1; heap_model_seed < MASKED_TRACES; heap_model_seed++) {
         uint64_t kept = heap_model_seed;
@@ -403,7 +406,7 @@ Test(replay, observer_hears_what_it_wants)
     cr_assert_gt(discarded, MASKED_TRACES / 4);
 }
 
-static ttd_status refuse(void *context, const heap_effect *seen)
+static enum ttd_status refuse(void *context, const struct heap_effect *seen)
 {
     (void)seen;
     return --*(int *)context < 0 ? TTD_ERROR_NO_MEMORY : TTD_OK;
@@ -411,25 +414,25 @@ static ttd_status refuse(void *context, const heap_effect *seen)
 
 Test(replay, observer_ends_the_replay)
 {
-    ttd_event events[4];
+    struct ttd_event events[4];
     const uint64_t addresses[4] = {0x10, 0x11, 0x12, 0x13};
     for (unsigned i = 0; i < 4; i++)
-        events[i] = (ttd_event){.number = i,
-                                .action = TTD_ACTION_ALLOC,
-                                .time_start = heap_model_at(i),
-                                .time_end = heap_model_at(i),
-                                .result = 1,
-                                .address = addresses[i],
-                                .address_ordinal = i};
+        events[i] = (struct ttd_event){.number = i,
+                                       .action = TTD_ACTION_ALLOC,
+                                       .time_start = heap_model_at(i),
+                                       .time_end = heap_model_at(i),
+                                       .result = 1,
+                                       .address = addresses[i],
+                                       .address_ordinal = i};
     int allowed = 2;
-    heap_observer observer = {.context = &allowed, .effect = refuse};
-    heap_replay replay;
+    struct heap_observer observer = {.context = &allowed, .effect = refuse};
+    struct heap_replay replay;
     cr_assert_eq(heap_replay_init(&replay, &observer), TTD_OK);
-    ttd_batch batch = {.kind = TTD_KIND_EVENTS,
-                       .count = 4,
-                       .u.events = events,
-                       .addresses = addresses,
-                       .address_count = 4};
+    struct ttd_batch batch = {.kind = TTD_KIND_EVENTS,
+                              .count = 4,
+                              .u.events = events,
+                              .addresses = addresses,
+                              .address_count = 4};
     size_t applied;
     cr_assert_eq(heap_replay_apply(&replay, &batch, ttd_position_max(), &applied),
                  TTD_ERROR_NO_MEMORY);
@@ -439,14 +442,15 @@ Test(replay, observer_ends_the_replay)
 Test(replay, batches_must_not_be_missing)
 {
     const uint64_t address = 0x10;
-    ttd_event event = {.action = TTD_ACTION_FREE, .base_address = address, .base_ordinal = 3};
-    ttd_batch batch = {.kind = TTD_KIND_EVENTS,
-                       .count = 1,
-                       .u.events = &event,
-                       .addresses = &address,
-                       .address_count = 1,
-                       .first_ordinal = 3};
-    heap_replay replay;
+    struct ttd_event event = {
+        .action = TTD_ACTION_FREE, .base_address = address, .base_ordinal = 3};
+    struct ttd_batch batch = {.kind = TTD_KIND_EVENTS,
+                              .count = 1,
+                              .u.events = &event,
+                              .addresses = &address,
+                              .address_count = 1,
+                              .first_ordinal = 3};
+    struct heap_replay replay;
     cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
     size_t applied;
     cr_assert_eq(heap_replay_apply(&replay, &batch, ttd_position_max(), &applied),
@@ -459,11 +463,11 @@ Test(replay, batches_must_not_be_missing)
 #define MANY 200000
 
 /* Acquires a block; returns whether another was replaced. */
-static bool acquire(heap_live *live, uint64_t address, ttd_id heap, uint64_t size,
+static bool acquire(struct heap_live *live, uint64_t address, ttd_id heap, uint64_t size,
                     uint64_t *replaced_size)
 {
     uint32_t entry;
-    heap_acquisition acquisition;
+    struct heap_acquisition acquisition;
     cr_assert_eq(heap_live_entry(live, address, heap_live_hash(live, address), &entry), TTD_OK);
     cr_assert_eq(heap_live_acquire(live, entry, heap, size, &acquisition), TTD_OK);
     cr_assert_eq(acquisition.block->address, address);
@@ -473,7 +477,7 @@ static bool acquire(heap_live *live, uint64_t address, ttd_id heap, uint64_t siz
     return acquisition.replaced;
 }
 
-static bool release(heap_live *live, uint64_t address, uint64_t *size)
+static bool release(struct heap_live *live, uint64_t address, uint64_t *size)
 {
     uint32_t entry;
     cr_assert_eq(heap_live_entry(live, address, heap_live_hash(live, address), &entry), TTD_OK);
@@ -484,7 +488,7 @@ static bool release(heap_live *live, uint64_t address, uint64_t *size)
 
 Test(live, agrees_with_array)
 {
-    heap_live live;
+    struct heap_live live;
     cr_assert_eq(heap_live_init(&live), TTD_OK);
     static uint64_t model_size[MANY];
     static ttd_id model_heap[MANY];
@@ -533,7 +537,7 @@ Test(live, agrees_with_array)
 /* Destroying small heaps again and again costs nothing for the blocks of others. */
 Test(live, destruction_is_cheap, .timeout = 20)
 {
-    heap_live live;
+    struct heap_live live;
     uint64_t old;
     cr_assert_eq(heap_live_init(&live), TTD_OK);
     for (uint64_t i = 1; i <= 1000000; i++)
@@ -552,7 +556,7 @@ Test(live, destruction_is_cheap, .timeout = 20)
 /* Nor does it leave anything behind where an address is used again and again. */
 Test(live, destruction_leaves_nothing)
 {
-    heap_live live;
+    struct heap_live live;
     uint64_t old;
     cr_assert_eq(heap_live_init(&live), TTD_OK);
     for (uint64_t i = 1; i <= 1000000; i++) {
@@ -568,7 +572,7 @@ Test(live, destruction_leaves_nothing)
 /* Long after a peak new addresses cost no more than before it, and the table does not grow. */
 Test(live, peak_is_over, .timeout = 20)
 {
-    heap_live live;
+    struct heap_live live;
     uint64_t old;
     unsigned sweeps = 0;
     cr_assert_eq(heap_live_init(&live), TTD_OK);

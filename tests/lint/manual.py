@@ -20,7 +20,7 @@ def public_functions(root):
     for path in (root / 'libtrace/include').rglob('*.h'):
         text = re.sub(r'(?s)/\*.*?\*/', '', path.read_text())
         for kind, name in re.findall(
-                r'(?m)^(?:TTD_API|static inline) ([^(;]*?)\b(\w+)\(', text):
+                r'(?m)^(?:TTD_EXPORT|static inline) ([^(;]*?)\b(\w+)\(', text):
             found[name] = kind.strip(), path.name
     return found
 
@@ -41,7 +41,7 @@ def check(name, kind, header, page):
             problems.append(f'{name}: no {heading}')
     if f'.In ttdtrace/{header}' not in page or f'.Fo {name}' not in page:
         problems.append(f'{name}: not its synopsis')
-    if kind == 'ttd_status' and 'TTD_OK' not in found.get('RETURN VALUE', '') and \
+    if kind == 'enum ttd_status' and 'TTD_OK' not in found.get('RETURN VALUE', '') and \
             not re.search(r'[Ss]tatuses as|as .*ttd_\w+\(\)', found.get('RETURN VALUE', '')):
         problems.append(f'{name}: what is returned when all is well?')
     if not re.search(r'(?m)^\.Nd \S.{5,}$', page):

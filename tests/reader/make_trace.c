@@ -12,21 +12,21 @@ int main(int argc, char **argv)
     if (argc != 3)
         return 2;
     uint64_t seed = strtoull(argv[1], NULL, 0);
-    ttd_writer_options options = ttd_writer_options_default();
+    struct ttd_writer_options options = ttd_writer_options_default();
     options.codec = seed % 3 ? TTD_CODEC_LZ4 : TTD_CODEC_RAW;
     options.events_per_chunk = 1 + (uint32_t)seed * 37 % 200;
-    model m;
-    ttd_trace trace =
-        model_begin(&m, (entropy){.state = seed}, seed % 2 ? MODEL_ANYTHING : MODEL_REALISTIC);
-    ttd_output output;
-    ttd_writer *writer = NULL;
-    ttd_status status = ttd_output_file(argv[2], NULL, &output, NULL);
+    struct model m;
+    struct ttd_trace trace = model_begin(&m, (struct entropy){.state = seed},
+                                         seed % 2 ? MODEL_ANYTHING : MODEL_REALISTIC);
+    struct ttd_output output;
+    struct ttd_writer *writer = NULL;
+    enum ttd_status status = ttd_output_file(argv[2], NULL, &output, NULL);
     if (status == TTD_OK)
         status = ttd_writer_open(&output, &trace, &options, NULL, &writer, NULL);
     for (int i = 0; i < STEPS && status == TTD_OK; i++)
         status = model_step(&m, writer);
     if (status == TTD_OK)
-        status = ttd_writer_close(writer, &(ttd_end){.reason = TTD_END_DETACHED}, NULL);
+        status = ttd_writer_close(writer, &(struct ttd_end){.reason = TTD_END_DETACHED}, NULL);
     model_free(&m);
     return status == TTD_OK ? 0 : 1;
 }

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-void address_book_free(address_book *book)
+void address_book_free(struct address_book *book)
 {
     free(book->items);
-    *book = (address_book){.items = NULL};
+    *book = (struct address_book){.items = NULL};
 }
 
-static const char *add_all(address_book *book, const ttd_batch *batch)
+static const char *add_all(struct address_book *book, const struct ttd_batch *batch)
 {
     size_t count = book->count + batch->address_count;
     if (batch->first_ordinal != book->count)
@@ -30,7 +30,7 @@ static const char *add_all(address_book *book, const ttd_batch *batch)
 }
 
 /* `known`: how many ordinals the events before mention. */
-static bool fits(const address_book *book, uint64_t address, uint32_t ordinal, size_t *known)
+static bool fits(const struct address_book *book, uint64_t address, uint32_t ordinal, size_t *known)
 {
     if (!address)
         return true;
@@ -38,9 +38,9 @@ static bool fits(const address_book *book, uint64_t address, uint32_t ordinal, s
     return ordinal < *known && ordinal < book->count && book->items[ordinal] == address;
 }
 
-const char *address_book_add(address_book *book, const ttd_batch *batch)
+const char *address_book_add(struct address_book *book, const struct ttd_batch *batch)
 {
-    const ttd_event *events = batch->u.events;
+    const struct ttd_event *events = batch->u.events;
     size_t known = batch->first_ordinal;
     if (book->chunk != batch->chunk.offset || book->next != events->number)
         book->count = 0;
@@ -48,7 +48,7 @@ const char *address_book_add(address_book *book, const ttd_batch *batch)
     book->next = events[batch->count - 1].number + 1;
     const char *wrong = add_all(book, batch);
     for (size_t i = 0; i < batch->count && !wrong; i++) {
-        const ttd_event *event = &events[i];
+        const struct ttd_event *event = &events[i];
         if (!fits(book, event->base_address, event->base_ordinal, &known) ||
             !fits(book, event->address, event->address_ordinal, &known))
             wrong = "ordinal of an address";

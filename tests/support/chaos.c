@@ -8,15 +8,15 @@
 /** Before each block: its size, and as much again for alignment. */
 #define BLOCK_HEADER 16
 
-static int fails(chaos_counter *counter)
+static int fails(struct chaos_counter *counter)
 {
     uint64_t call = counter->calls++;
     return counter->forever ? call >= counter->fail_at : call == counter->fail_at;
 }
 
-void chaos_memory_init(chaos_memory *memory, uint64_t fail_at)
+void chaos_memory_init(struct chaos_memory *memory, uint64_t fail_at)
 {
-    *memory = (chaos_memory){.counter = {.fail_at = fail_at}};
+    *memory = (struct chaos_memory){.counter = {.fail_at = fail_at}};
 }
 
 static uint64_t size_of(const uint8_t *block)
@@ -28,7 +28,7 @@ static uint64_t size_of(const uint8_t *block)
 
 static void release(void *context, void *block)
 {
-    chaos_memory *memory = context;
+    struct chaos_memory *memory = context;
     if (!block)
         return;
     memory->blocks--;
@@ -39,7 +39,7 @@ static void release(void *context, void *block)
 /* Always moves, so that a pointer kept to the old place is found out. */
 static void *resize(void *context, void *block, size_t size)
 {
-    chaos_memory *memory = context;
+    struct chaos_memory *memory = context;
     if (size == 0)
         abort();
     if (fails(&memory->counter))
@@ -63,14 +63,14 @@ static void *resize(void *context, void *block, size_t size)
     return result;
 }
 
-ttd_allocator chaos_allocator(chaos_memory *memory)
+struct ttd_allocator chaos_allocator(struct chaos_memory *memory)
 {
-    return (ttd_allocator){memory, resize, release};
+    return (struct ttd_allocator){memory, resize, release};
 }
 
 static int read_at(void *context, uint64_t offset, void *data, size_t size, size_t *got)
 {
-    chaos_input *input = context;
+    struct chaos_input *input = context;
     if (fails(&input->counter))
         return EIO;
     *got = 0;
@@ -86,7 +86,7 @@ static int read_at(void *context, uint64_t offset, void *data, size_t size, size
 
 static int get_size(void *context, uint64_t *size)
 {
-    chaos_input *input = context;
+    struct chaos_input *input = context;
     if (fails(&input->counter))
         return EIO;
     *size = input->size;
@@ -95,18 +95,18 @@ static int get_size(void *context, uint64_t *size)
 
 static void close_input(void *context)
 {
-    chaos_input *input = context;
+    struct chaos_input *input = context;
     input->closed++;
 }
 
-ttd_input chaos_input_table(chaos_input *input)
+struct ttd_input chaos_input_table(struct chaos_input *input)
 {
-    return (ttd_input){input, read_at, get_size, close_input};
+    return (struct ttd_input){input, read_at, get_size, close_input};
 }
 
 static int write_all(void *context, const void *data, size_t size)
 {
-    chaos_output *output = context;
+    struct chaos_output *output = context;
     if (output->counter.calls > output->counter.fail_at)
         output->calls_after++;
     if (fails(&output->counter))
@@ -124,12 +124,12 @@ static int write_all(void *context, const void *data, size_t size)
 
 static int close_output(void *context)
 {
-    chaos_output *output = context;
+    struct chaos_output *output = context;
     output->closed++;
     return fails(&output->counter) ? ENOSPC : 0;
 }
 
-ttd_output chaos_output_table(chaos_output *output)
+struct ttd_output chaos_output_table(struct chaos_output *output)
 {
-    return (ttd_output){output, write_all, close_output};
+    return (struct ttd_output){output, write_all, close_output};
 }

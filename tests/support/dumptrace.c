@@ -12,19 +12,19 @@
 
 static void dump(const char *path, bool tolerant)
 {
-    ttd_input input;
-    ttd_reader *reader = NULL;
-    ttd_error error = {.what = ""};
-    text lines = {0};
-    ttd_reader_options options = ttd_reader_options_default();
+    struct ttd_input input;
+    struct ttd_reader *reader = NULL;
+    struct ttd_error error = {.what = ""};
+    struct text lines = {0};
+    struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = tolerant;
-    ttd_status status = ttd_input_file(path, NULL, &input, &error);
+    enum ttd_status status = ttd_input_file(path, NULL, &input, &error);
     if (status == TTD_OK)
         status = ttd_reader_open(&input, &options, NULL, &reader, &error);
     if (status == TTD_OK && tolerant)
         status = ttd_reader_rewind_checked(reader, TTD_KINDS_ALL);
     while (status == TTD_OK) {
-        ttd_batch batch;
+        struct ttd_batch batch;
         status = ttd_reader_next(reader, &batch, &error);
         batch.made_up = false; /* they are told as well */
         if (status == TTD_OK)

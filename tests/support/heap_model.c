@@ -16,10 +16,10 @@ unsigned heap_model_pick(unsigned count)
     return (unsigned)((heap_model_seed >> 33) % count);
 }
 
-ttd_position heap_model_at(unsigned tick)
+struct ttd_position heap_model_at(unsigned tick)
 {
     /* Sequences of four steps. */
-    return (ttd_position){tick / 4, tick % 4};
+    return (struct ttd_position){tick / 4, tick % 4};
 }
 
 /* ---- Random traces ---- */
@@ -38,27 +38,27 @@ static uint32_t random_ordinal(uint64_t address)
                    : heap_model_pick(99);
 }
 
-ttd_batch heap_model_batch(uint64_t chunk, const ttd_event *events, size_t count)
+struct ttd_batch heap_model_batch(uint64_t chunk, const struct ttd_event *events, size_t count)
 {
     static uint64_t addresses[ORDINALS];
     for (unsigned i = 0; i < ORDINALS; i++)
         addresses[i] = nth_address(i / 2);
-    return (ttd_batch){.kind = TTD_KIND_EVENTS,
-                       .count = count,
-                       .chunk.offset = chunk,
-                       .u.events = events,
-                       .addresses = addresses,
-                       .address_count = ORDINALS};
+    return (struct ttd_batch){.kind = TTD_KIND_EVENTS,
+                              .count = count,
+                              .chunk.offset = chunk,
+                              .u.events = events,
+                              .addresses = addresses,
+                              .address_count = ORDINALS};
 }
 
-static ttd_event random_event(unsigned clock)
+static struct ttd_event random_event(unsigned clock)
 {
     static const uint8_t actions[] = {TTD_ACTION_ALLOC,   TTD_ACTION_ALLOC,   TTD_ACTION_ALLOC,
                                       TTD_ACTION_FREE,    TTD_ACTION_FREE,    TTD_ACTION_REALLOC,
                                       TTD_ACTION_REALLOC, TTD_ACTION_REALLOC, TTD_ACTION_DESTROY,
                                       TTD_ACTION_CREATE,  TTD_ACTION_LOCK,    TTD_ACTION_UNLOCK,
                                       TTD_ACTION_PROTECT};
-    ttd_event event = {.action = actions[heap_model_pick(sizeof actions)]};
+    struct ttd_event event = {.action = actions[heap_model_pick(sizeof actions)]};
     event.time_start = heap_model_at(clock);
     event.time_end = heap_model_pick(12) ? heap_model_at(clock + heap_model_pick(DURATION_MAX))
                                          : ttd_position_invalid();
@@ -81,14 +81,14 @@ static ttd_event random_event(unsigned clock)
     return event;
 }
 
-size_t heap_model_events(ttd_event events[HEAP_MODEL_EVENTS_MAX])
+size_t heap_model_events(struct ttd_event events[HEAP_MODEL_EVENTS_MAX])
 {
     size_t count = heap_model_pick(HEAP_MODEL_EVENTS_MAX) + 1;
     for (size_t i = 0; i < count; i++)
         events[i] = random_event(heap_model_pick(HEAP_MODEL_TICKS - 2 * DURATION_MAX));
     /* Insertion into the order of effect positions; equal ones stay as they came. */
     for (size_t i = 1; i < count; i++) {
-        ttd_event event = events[i];
+        struct ttd_event event = events[i];
         size_t k = i;
         for (; k > 0 && ttd_position_compare(ttd_event_position(&event),
                                              ttd_event_position(&events[k - 1])) < 0;
@@ -103,20 +103,20 @@ size_t heap_model_events(ttd_event events[HEAP_MODEL_EVENTS_MAX])
 
 /* ---- The model: a list of effects, applied in order to a list of blocks ---- */
 
-typedef struct effect {
-    ttd_position position;
+struct effect {
+    struct ttd_position position;
     /* Of equal positions, what calls in flight acquire comes first. */
     bool is_late;
-    const ttd_event *event;
+    const struct ttd_event *event;
     char what;
-} effect;
+};
 
-static void remove_block(heap_model *state, size_t index)
+static void remove_block(struct heap_model *state, size_t index)
 {
     state->live[index] = state->live[--state->count];
 }
 
-static bool release(heap_model *state, uint64_t address)
+static bool release(struct heap_model *state, uint64_t address)
 {
     for (size_t i = 0; i < state->count; i++) {
         if (state->live[i]->address == address) {
@@ -127,29 +127,29 @@ static bool release(heap_model *state, uint64_t address)
     return false;
 }
 
-static size_t list_effects(const ttd_event *event, effect *effects)
+static size_t list_effects(const struct ttd_event *event, struct effect *effects)
 {
     bool returned = ttd_event_returned(event);
     size_t count = 0;
     if (event->action == TTD_ACTION_ALLOC && event->result && event->address)
-        effects[count++] = (effect){event->time_end, true, event, '+'};
+        effects[count++] = (struct effect){event->time_end, true, event, '+'};
     if (event->action == TTD_ACTION_FREE && event->base_address && (event->result || !returned))
-        effects[count++] = (effect){event->time_start, true, event, '-'};
+        effects[count++] = (struct effect){event->time_start, true, event, '-'};
     if (event->action == TTD_ACTION_DESTROY && (event->result || !returned))
-        effects[count++] = (effect){event->time_start, true, event, 'd'};
+        effects[count++] = (struct effect){event->time_start, true, event, 'd'};
     if (event->action == TTD_ACTION_REALLOC && event->result) {
         bool at_once = ttd_position_compare(event->time_end, event->time_start) == 0;
         if (event->base_address)
-            effects[count++] = (effect){event->time_start, true, event, '-'};
+            effects[count++] = (struct effect){event->time_start, true, event, '-'};
         if (event->address)
-            effects[count++] = (effect){event->time_end, at_once, event, '+'};
+            effects[count++] = (struct effect){event->time_end, at_once, event, '+'};
     }
     return count;
 }
 
-static void apply(heap_model *state, const effect *item)
+static void apply(struct heap_model *state, const struct effect *item)
 {
-    const ttd_event *event = item->event;
+    const struct ttd_event *event = item->event;
     state->position = item->position;
     if (item->what == 'd') {
         for (size_t i = state->count; i > 0; i--)
@@ -166,7 +166,8 @@ static void apply(heap_model *state, const effect *item)
 }
 
 /* Counts what calls do, whether it has an effect on blocks or not. */
-static void count_call(heap_model *state, const ttd_event *event, ttd_position now)
+static void count_call(struct heap_model *state, const struct ttd_event *event,
+                       struct ttd_position now)
 {
     if (ttd_position_compare(ttd_event_position(event), now) == 0) {
         state->counts.events++;
@@ -183,15 +184,16 @@ static void count_call(heap_model *state, const ttd_event *event, ttd_position n
  * Of one position: first what was in flight before it, by event; then the events of the position,
  * each with all it does.
  */
-void heap_model_run(heap_model states[HEAP_MODEL_TICKS], const ttd_event *events, size_t count)
+void heap_model_run(struct heap_model states[HEAP_MODEL_TICKS], const struct ttd_event *events,
+                    size_t count)
 {
-    effect all[EFFECTS_MAX];
+    struct effect all[EFFECTS_MAX];
     size_t used = 0;
-    heap_model state = {.count = 0};
+    struct heap_model state = {.count = 0};
     for (size_t i = 0; i < count; i++)
         used += list_effects(&events[i], all + used);
     for (unsigned tick = 0; tick < HEAP_MODEL_TICKS; tick++) {
-        ttd_position now = heap_model_at(tick);
+        struct ttd_position now = heap_model_at(tick);
         state.in_flight = 0;
         for (size_t i = 0; i < count; i++)
             count_call(&state, &events[i], now);
@@ -205,7 +207,7 @@ void heap_model_run(heap_model states[HEAP_MODEL_TICKS], const ttd_event *events
 
 /* ---- Comparison ---- */
 
-static void expect_counts(const heap_counts *expected, const heap_counts *found)
+static void expect_counts(const struct heap_counts *expected, const struct heap_counts *found)
 {
     cr_assert_eq(found->events, expected->events);
     cr_assert_eq(found->failed, expected->failed);
@@ -216,7 +218,7 @@ static void expect_counts(const heap_counts *expected, const heap_counts *found)
         cr_assert_eq(found->actions[i], expected->actions[i]);
 }
 
-static void expect_block(const ttd_event *event, const heap_block *block)
+static void expect_block(const struct ttd_event *event, const struct heap_block *block)
 {
     cr_assert_not_null(block);
     cr_assert_eq(block->event, event->number);
@@ -228,24 +230,24 @@ static void expect_block(const ttd_event *event, const heap_block *block)
     cr_assert_eq(ttd_position_compare(block->allocated, event->time_end), 0);
 }
 
-void heap_model_expect_progress(const heap_model *expected, const heap_replay *replay)
+void heap_model_expect_progress(const struct heap_model *expected, const struct heap_replay *replay)
 {
     expect_counts(&expected->counts, &replay->counts);
     cr_assert_eq(ttd_position_compare(replay->position, expected->position), 0);
     cr_assert_eq(replay->queue.count, expected->in_flight);
 }
 
-heap_sum heap_model_bytes(const heap_model *state)
+struct heap_sum heap_model_bytes(const struct heap_model *state)
 {
     __extension__ unsigned __int128 bytes = 0;
     for (size_t i = 0; i < state->count; i++)
         bytes += state->live[i]->size;
-    return (heap_sum){(uint64_t)(bytes >> 64), (uint64_t)bytes};
+    return (struct heap_sum){(uint64_t)(bytes >> 64), (uint64_t)bytes};
 }
 
-void heap_model_expect(const heap_model *expected, const heap_replay *replay)
+void heap_model_expect(const struct heap_model *expected, const struct heap_replay *replay)
 {
-    heap_sum bytes = heap_model_bytes(expected);
+    struct heap_sum bytes = heap_model_bytes(expected);
     heap_model_expect_progress(expected, replay);
     cr_assert_eq(replay->live.count, expected->count);
     cr_assert_eq(replay->live.bytes.high, bytes.high);

@@ -19,7 +19,7 @@ extern uint64_t heap_model_seed;
 /** A number below `count`, which is not 0. */
 unsigned heap_model_pick(unsigned count);
 
-ttd_position heap_model_at(unsigned tick);
+struct ttd_position heap_model_at(unsigned tick);
 
 /**
  * Calls of all kinds in several threads: they overlap, fail, never return, and use the same few
@@ -27,33 +27,35 @@ ttd_position heap_model_at(unsigned tick);
  *
  * @return how many, at least 1
  */
-size_t heap_model_events(ttd_event events[HEAP_MODEL_EVENTS_MAX]);
+size_t heap_model_events(struct ttd_event events[HEAP_MODEL_EVENTS_MAX]);
 
 /** Some of them as a batch of the chunk, with the ordinals that they have. */
-ttd_batch heap_model_batch(uint64_t chunk, const ttd_event *events, size_t count);
+struct ttd_batch heap_model_batch(uint64_t chunk, const struct ttd_event *events, size_t count);
 
 /** What is true at a position. */
-typedef struct heap_model {
+struct heap_model {
     /** The events that acquired what is live. */
-    const ttd_event *live[HEAP_MODEL_EVENTS_MAX];
+    const struct ttd_event *live[HEAP_MODEL_EVENTS_MAX];
     size_t count;
     /** Reallocations between their release and their acquisition. */
     size_t in_flight;
     /** Of the last effect. */
-    ttd_position position;
-    heap_counts counts;
-} heap_model;
+    struct ttd_position position;
+    struct heap_counts counts;
+};
 
 /** The states at all ticks, all effects at them included. */
-void heap_model_run(heap_model states[HEAP_MODEL_TICKS], const ttd_event *events, size_t count);
+void heap_model_run(struct heap_model states[HEAP_MODEL_TICKS], const struct ttd_event *events,
+                    size_t count);
 
 /** Of the blocks that are live. */
-heap_sum heap_model_bytes(const heap_model *state);
+struct heap_sum heap_model_bytes(const struct heap_model *state);
 
 /** Fails the test unless the replay has the model's counts and position. */
-void heap_model_expect_progress(const heap_model *expected, const heap_replay *replay);
+void heap_model_expect_progress(const struct heap_model *expected,
+                                const struct heap_replay *replay);
 
 /** The same, and its blocks and bytes. */
-void heap_model_expect(const heap_model *expected, const heap_replay *replay);
+void heap_model_expect(const struct heap_model *expected, const struct heap_replay *replay);
 
 #endif

@@ -16,11 +16,11 @@
 #define MODULE         1
 #define STEP           16
 
-static ttd_writer *writer;
+static struct ttd_writer *writer;
 static uint64_t clock_ticks;
 static uint64_t next_address = 0x10000;
 
-static void check(ttd_status status)
+static void check(enum ttd_status status)
 {
     if (status == TTD_OK)
         return;
@@ -28,9 +28,9 @@ static void check(ttd_status status)
     exit(1);
 }
 
-static ttd_position tick(void)
+static struct ttd_position tick(void)
 {
-    return (ttd_position){++clock_ticks, 0};
+    return (struct ttd_position){++clock_ticks, 0};
 }
 
 static ttd_id string(const char *text, size_t size)
@@ -52,7 +52,7 @@ static ttd_id stack(ttd_id parent, uint64_t offset)
     return id;
 }
 
-static void put(ttd_event event)
+static void put(struct ttd_event event)
 {
     event.time_start = tick();
     event.time_end = tick();
@@ -66,38 +66,39 @@ static uint64_t allocate(ttd_id stack_id)
 {
     uint64_t address = next_address;
     next_address += STEP;
-    put((ttd_event){.action = TTD_ACTION_ALLOC,
-                    .api = 1,
-                    .address = address,
-                    .size = STEP / 2,
-                    .stack = stack_id});
+    put((struct ttd_event){.action = TTD_ACTION_ALLOC,
+                           .api = 1,
+                           .address = address,
+                           .size = STEP / 2,
+                           .stack = stack_id});
     return address;
 }
 
 static void release(uint64_t address, ttd_id stack_id)
 {
-    put((ttd_event){
+    put((struct ttd_event){
         .action = TTD_ACTION_FREE, .api = 5, .base_address = address, .stack = stack_id});
 }
 
-static void symbol(uint64_t offset, const ttd_symbol_frame *frames, uint32_t count)
+static void symbol(uint64_t offset, const struct ttd_symbol_frame *frames, uint32_t count)
 {
-    ttd_symbol names = {.module = MODULE, .offset = offset, .frames = frames, .frame_count = count};
+    struct ttd_symbol names = {
+        .module = MODULE, .offset = offset, .frames = frames, .frame_count = count};
     check(ttd_writer_symbol(writer, &names));
 }
 
 static void name(uint64_t offset, const char *function)
 {
-    ttd_symbol_frame frame = {.function = text(function), .file = text("a.c"), .line = 1};
+    struct ttd_symbol_frame frame = {.function = text(function), .file = text("a.c"), .line = 1};
     symbol(offset, &frame, 1);
 }
 
 static void basics(void)
 {
-    ttd_module module = {
+    struct ttd_module module = {
         .path = text("/opt/app"), .end = 1 << 20, .position = tick(), .action = TTD_MODULE_LOAD};
-    ttd_thread thread = {.os_id = 100, .position = tick(), .action = TTD_THREAD_BEGIN};
-    ttd_heap heap = {.handle = 0x1000, .name = text("heap")};
+    struct ttd_thread thread = {.os_id = 100, .position = tick(), .action = TTD_THREAD_BEGIN};
+    struct ttd_heap heap = {.handle = 0x1000, .name = text("heap")};
     ttd_id id;
     check(ttd_writer_module(writer, &module, &id));
     check(ttd_writer_thread(writer, &thread, &id));
@@ -107,9 +108,9 @@ static void basics(void)
 /* A chain of stacks at an address into which as many functions are inlined as can be. */
 static void inlined(uint64_t count)
 {
-    static ttd_symbol_frame frames[FRAMES_MAX];
+    static struct ttd_symbol_frame frames[FRAMES_MAX];
     for (size_t i = 0; i < FRAMES_MAX; i++)
-        frames[i] = (ttd_symbol_frame){.function = 1 + (ttd_id)(i & 1)};
+        frames[i] = (struct ttd_symbol_frame){.function = 1 + (ttd_id)(i & 1)};
     symbol(1, frames, FRAMES_MAX);
     ttd_id parent = 0;
     for (uint64_t i = 0; i < count; i++)
@@ -177,7 +178,7 @@ static void strings(uint64_t count)
 static void names(uint64_t count)
 {
     static char long_name[NAME_MAX_BYTES];
-    static ttd_symbol_frame frames[FRAMES_MAX];
+    static struct ttd_symbol_frame frames[FRAMES_MAX];
     ttd_id ids[256];
     for (size_t i = 0; i < 256; i++) {
         memset(long_name, 'a', sizeof long_name);
@@ -185,7 +186,7 @@ static void names(uint64_t count)
         ids[i] = string(long_name, sizeof long_name);
     }
     for (size_t i = 0; i < FRAMES_MAX; i++)
-        frames[i] = (ttd_symbol_frame){.function = ids[i & 255], .file = ids[i * 7 & 255]};
+        frames[i] = (struct ttd_symbol_frame){.function = ids[i & 255], .file = ids[i * 7 & 255]};
     for (uint64_t i = 0; i < count; i++) {
         symbol(i + 1, frames, FRAMES_MAX);
         allocate(stack(0, i + 1));
@@ -194,9 +195,9 @@ static void names(uint64_t count)
 
 static void symbols(uint64_t count)
 {
-    static ttd_symbol_frame frames[FRAMES_MAX];
+    static struct ttd_symbol_frame frames[FRAMES_MAX];
     for (size_t i = 0; i < FRAMES_MAX; i++)
-        frames[i] = (ttd_symbol_frame){.function = 1};
+        frames[i] = (struct ttd_symbol_frame){.function = 1};
     for (uint64_t i = 0; i < count; i++)
         symbol(i + 1, frames, FRAMES_MAX);
     allocate(stack(0, 1));
@@ -212,8 +213,8 @@ static void mangled(uint64_t count)
         char short_name[200];
         snprintf(short_name, sizeof short_name,
                  "_Z1f%06uI1aIS_S_EIS0_S0_EIS1_S1_EIS2_S2_EIS3_S3_EIS4_S4_EEvT_", (unsigned)i);
-        ttd_symbol_frame frame = {.function = i % 2 ? text(short_name)
-                                                    : string(long_name, used - i / 2 % 4000)};
+        struct ttd_symbol_frame frame = {
+            .function = i % 2 ? text(short_name) : string(long_name, used - i / 2 % 4000)};
         symbol(i + 1, &frame, 1);
         allocate(stack(0, i + 1));
     }
@@ -251,21 +252,21 @@ static void moves(uint64_t count)
         uint64_t from = allocate(tail);
         uint64_t to = next_address;
         next_address += STEP;
-        put((ttd_event){.action = TTD_ACTION_REALLOC,
-                        .api = 3,
-                        .base_address = from,
-                        .previous_address = from,
-                        .address = to,
-                        .size = STEP,
-                        .stack = stack(tail, TAIL_DEPTH + 1 + i)});
+        put((struct ttd_event){.action = TTD_ACTION_REALLOC,
+                               .api = 3,
+                               .base_address = from,
+                               .previous_address = from,
+                               .address = to,
+                               .size = STEP,
+                               .stack = stack(tail, TAIL_DEPTH + 1 + i)});
     }
 }
 
 static void losses(uint64_t count)
 {
-    ttd_position last = tick();
+    struct ttd_position last = tick();
     for (uint64_t i = 0; i < count; i++) {
-        ttd_loss loss = {.reason = TTD_LOSS_OVERFLOW, .count = 1, .last_good = last};
+        struct ttd_loss loss = {.reason = TTD_LOSS_OVERFLOW, .count = 1, .last_good = last};
         loss.first_good = last = tick();
         check(ttd_writer_loss(writer, &loss));
     }
@@ -276,7 +277,7 @@ static void threads(uint64_t count)
 {
     ttd_id id;
     for (uint64_t i = 0; i < count; i++) {
-        ttd_thread thread = {.os_id = i, .position = tick(), .action = TTD_THREAD_BEGIN};
+        struct ttd_thread thread = {.os_id = i, .position = tick(), .action = TTD_THREAD_BEGIN};
         check(ttd_writer_thread(writer, &thread, &id));
     }
     allocate(stack(0, 1));
@@ -286,7 +287,7 @@ static void heaps(uint64_t count)
 {
     ttd_id id;
     for (uint64_t i = 0; i < count; i++) {
-        ttd_heap heap = {.handle = i + 1};
+        struct ttd_heap heap = {.handle = i + 1};
         check(ttd_writer_heap(writer, &heap, &id));
     }
     allocate(stack(0, 1));
@@ -296,11 +297,11 @@ static void modules(uint64_t count)
 {
     ttd_id id;
     for (uint64_t i = 0; i < count; i++) {
-        ttd_module module = {.path = 1,
-                             .begin = i << 12,
-                             .end = (i + 1) << 12,
-                             .position = tick(),
-                             .action = TTD_MODULE_LOAD};
+        struct ttd_module module = {.path = 1,
+                                    .begin = i << 12,
+                                    .end = (i + 1) << 12,
+                                    .position = tick(),
+                                    .action = TTD_MODULE_LOAD};
         check(ttd_writer_module(writer, &module, &id));
     }
     allocate(stack(0, 1));
@@ -309,7 +310,7 @@ static void modules(uint64_t count)
 static void metadata(uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
-        ttd_metadata item = {.key = {"k", 1}, .value = {"v", 1}};
+        struct ttd_metadata item = {.key = {"k", 1}, .value = {"v", 1}};
         check(ttd_writer_metadata(writer, &item));
     }
     allocate(stack(0, 1));
@@ -318,7 +319,7 @@ static void metadata(uint64_t count)
 static void user_events(uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
-        ttd_user_event event = {.client = {1}, .position = tick(), .thread = 1};
+        struct ttd_user_event event = {.client = {1}, .position = tick(), .thread = 1};
         check(ttd_writer_user_event(writer, &event));
     }
     allocate(stack(0, 1));
@@ -340,14 +341,14 @@ static const struct {
 
 static void begin(const char *path)
 {
-    ttd_trace trace = {.trace_id = 1,
-                       .time_unit = 1,
-                       .process_id = 100,
-                       .architecture = TTD_ARCH_X86_64,
-                       .pointer_size = 8,
-                       .parent_position = ttd_position_invalid()};
-    ttd_output output;
-    ttd_writer_options options = ttd_writer_options_default();
+    struct ttd_trace trace = {.trace_id = 1,
+                              .time_unit = 1,
+                              .process_id = 100,
+                              .architecture = TTD_ARCH_X86_64,
+                              .pointer_size = 8,
+                              .parent_position = ttd_position_invalid()};
+    struct ttd_output output;
+    struct ttd_writer_options options = ttd_writer_options_default();
     options.level = 9;
     check(ttd_output_file(path, NULL, &output, NULL));
     check(ttd_writer_open(&output, &trace, &options, NULL, &writer, NULL));
@@ -358,7 +359,7 @@ int main(int count, char **arguments)
     for (size_t i = 0; count == 4 && i < sizeof shapes / sizeof shapes[0]; i++) {
         if (strcmp(shapes[i].name, arguments[1]) != 0)
             continue;
-        ttd_end end = {.reason = TTD_END_EXITED};
+        struct ttd_end end = {.reason = TTD_END_EXITED};
         begin(arguments[3]);
         basics();
         shapes[i].write(strtoull(arguments[2], NULL, 0));

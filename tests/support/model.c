@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-uint64_t entropy_next(entropy *from)
+uint64_t entropy_next(struct entropy *from)
 {
     if (from->data) {
         uint64_t value = 0;
@@ -17,7 +17,7 @@ uint64_t entropy_next(entropy *from)
     return z ^ z >> 31;
 }
 
-uint64_t entropy_below(entropy *from, uint64_t limit)
+uint64_t entropy_below(struct entropy *from, uint64_t limit)
 {
     if (!from->data || limit > 256)
         return entropy_next(from) % limit;
@@ -27,7 +27,7 @@ uint64_t entropy_below(entropy *from, uint64_t limit)
     return *from->data++ % limit;
 }
 
-uint64_t entropy_value(entropy *from)
+uint64_t entropy_value(struct entropy *from)
 {
     static const uint64_t extremes[] = {
         0,         1,          UINT64_MAX,       UINT64_MAX - 1, UINT64_C(1) << 63,
@@ -44,63 +44,63 @@ uint64_t entropy_value(entropy *from)
     }
 }
 
-static bool chance(entropy *from, uint64_t one_in)
+static bool chance(struct entropy *from, uint64_t one_in)
 {
     return entropy_below(from, one_in) == 0;
 }
 
-ttd_trace model_begin(model *m, entropy from, model_style style)
+struct ttd_trace model_begin(struct model *m, struct entropy from, enum model_style style)
 {
     memset(m, 0, sizeof *m);
     m->from = from;
     m->style = style;
     m->pages = TTD_PAGE_FIRST;
     m->time_unit = chance(&m->from, 2) ? 1 : 1 + entropy_below(&m->from, 1000);
-    ttd_trace trace = {.trace_id = entropy_next(&m->from) | 1,
-                       .parent_trace_id = entropy_value(&m->from),
-                       .parent_position = {entropy_value(&m->from), entropy_value(&m->from)},
-                       .start_time = (int64_t)entropy_value(&m->from),
-                       .time_unit = m->time_unit,
-                       .process_id = entropy_value(&m->from),
-                       .parent_process_id = entropy_value(&m->from),
-                       .flags = (uint32_t)entropy_below(&m->from, 2) * TTD_TRACE_ATTACHED,
-                       .architecture = (uint32_t)entropy_below(&m->from, 6),
-                       .pointer_size = chance(&m->from, 2) ? 4 : 8};
+    struct ttd_trace trace = {.trace_id = entropy_next(&m->from) | 1,
+                              .parent_trace_id = entropy_value(&m->from),
+                              .parent_position = {entropy_value(&m->from), entropy_value(&m->from)},
+                              .start_time = (int64_t)entropy_value(&m->from),
+                              .time_unit = m->time_unit,
+                              .process_id = entropy_value(&m->from),
+                              .parent_process_id = entropy_value(&m->from),
+                              .flags = (uint32_t)entropy_below(&m->from, 2) * TTD_TRACE_ATTACHED,
+                              .architecture = (uint32_t)entropy_below(&m->from, 6),
+                              .pointer_size = chance(&m->from, 2) ? 4 : 8};
     if (!ttd_position_is_valid(trace.parent_position))
         trace.parent_position = ttd_position_invalid();
     trace.group.bytes[3] = (uint8_t)entropy_next(&m->from);
-    ttd_batch batch = {.kind = TTD_KIND_TRACE, .count = 1, .u.trace = &trace};
+    struct ttd_batch batch = {.kind = TTD_KIND_TRACE, .count = 1, .u.trace = &trace};
     text_of_batch(text_table_at(&m->expected, TTD_KIND_TRACE), &batch);
     return trace;
 }
 
-void model_free(model *m)
+void model_free(struct model *m)
 {
     text_table_free(&m->expected);
 }
 
-static ttd_id any_id(model *m, ttd_id count)
+static ttd_id any_id(struct model *m, ttd_id count)
 {
     return (ttd_id)entropy_below(&m->from, (uint64_t)count + 1);
 }
 
-static ttd_position later(model *m, ttd_position position)
+static struct ttd_position later(struct model *m, struct ttd_position position)
 {
     uint64_t more = chance(&m->from, 16) ? entropy_value(&m->from) : entropy_below(&m->from, 4);
     if (chance(&m->from, 3)) {
         uint64_t room = TTD_SEQUENCE_MAX - position.sequence;
         if (more == 0 || room == 0)
             return position;
-        return (ttd_position){position.sequence + (more < room ? more : room),
-                              entropy_below(&m->from, 3)};
+        return (struct ttd_position){position.sequence + (more < room ? more : room),
+                                     entropy_below(&m->from, 3)};
     }
     uint64_t room = UINT64_MAX - position.steps;
-    return (ttd_position){position.sequence, position.steps + (more < room ? more : room)};
+    return (struct ttd_position){position.sequence, position.steps + (more < room ? more : room)};
 }
 
-static ttd_position earlier(model *m, ttd_position position)
+static struct ttd_position earlier(struct model *m, struct ttd_position position)
 {
-    ttd_position result = {position.sequence, entropy_below(&m->from, 8)};
+    struct ttd_position result = {position.sequence, entropy_below(&m->from, 8)};
     if (chance(&m->from, 4))
         result.sequence = entropy_value(&m->from);
     if (chance(&m->from, 2) && position.steps > 0)
@@ -109,10 +109,10 @@ static ttd_position earlier(model *m, ttd_position position)
 }
 
 /* Times, whatever they are. */
-static void any_times(model *m, ttd_event *event)
+static void any_times(struct model *m, struct ttd_event *event)
 {
     bool acquires = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_CREATE;
-    ttd_position effect = later(m, m->position);
+    struct ttd_position effect = later(m, m->position);
     event->time_start = effect;
     event->time_end = ttd_position_invalid();
     if (chance(&m->from, 8))
@@ -124,12 +124,12 @@ static void any_times(model *m, ttd_event *event)
 
 /* Times as the recorder gives them: a thread that ran before counts on, another one begins a new
  * sequence. */
-static void program_times(model *m, ttd_event *event)
+static void program_times(struct model *m, struct ttd_event *event)
 {
     ttd_id thread = event->thread;
-    ttd_position *at = &m->at[thread];
+    struct ttd_position *at = &m->at[thread];
     if (m->running != thread)
-        *at = (ttd_position){m->position.sequence + 1, 0};
+        *at = (struct ttd_position){m->position.sequence + 1, 0};
     else
         at->steps++;
     m->running = thread;
@@ -143,9 +143,9 @@ static void program_times(model *m, ttd_event *event)
     event->time_end = chance(&m->from, 512) ? ttd_position_invalid() : *at;
 }
 
-static void any_properties(model *m, ttd_event *event)
+static void any_properties(struct model *m, struct ttd_event *event)
 {
-    entropy *from = &m->from;
+    struct entropy *from = &m->from;
     bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
     bool releases = event->action == TTD_ACTION_FREE || event->action == TTD_ACTION_REALLOC;
     event->api = (uint8_t)entropy_below(from, chance(from, 8) ? 256 : TTD_API_COUNT);
@@ -170,7 +170,7 @@ static void any_properties(model *m, ttd_event *event)
         event->make_read_only = entropy_value(from);
 }
 
-static uint64_t new_block(model *m)
+static uint64_t new_block(struct model *m)
 {
     uint64_t address = UINT64_C(0x7f0000000000) + 16 * entropy_below(&m->from, 1 << 20);
     if (m->block_count < MODEL_BLOCKS)
@@ -181,9 +181,9 @@ static uint64_t new_block(model *m)
 }
 
 /* A loop over four call sites, most of the time. */
-static void choose_site(model *m, ttd_event *event)
+static void choose_site(struct model *m, struct ttd_event *event)
 {
-    entropy *from = &m->from;
+    struct entropy *from = &m->from;
     uint64_t site = chance(from, 32) ? entropy_below(from, 8) : m->events % 4;
     if (!chance(from, 32))
         event->action = site % 4 < 2 ? TTD_ACTION_ALLOC : TTD_ACTION_FREE;
@@ -191,7 +191,7 @@ static void choose_site(model *m, ttd_event *event)
     event->heap = m->heaps && !chance(from, 64) ? 1 : TTD_NONE;
 }
 
-static void program_properties(model *m, ttd_event *event)
+static void program_properties(struct model *m, struct ttd_event *event)
 {
     event->result = ttd_event_returned(event);
     event->api = event->action == TTD_ACTION_FREE      ? TTD_API_FREE
@@ -213,9 +213,10 @@ static void program_properties(model *m, ttd_event *event)
 }
 
 /* Another API and flags now and then; parameters as the template has them, but for a few. */
-static void vary_properties(model *m, ttd_event *event, uint64_t parameters[TTD_PARAMETERS_MAX])
+static void vary_properties(struct model *m, struct ttd_event *event,
+                            uint64_t parameters[TTD_PARAMETERS_MAX])
 {
-    entropy *from = &m->from;
+    struct entropy *from = &m->from;
     if (event->action != TTD_ACTION_REALLOC && chance(from, 32))
         event->api = event->action == TTD_ACTION_ALLOC ? TTD_API_NEW : TTD_API_DELETE;
     event->flags = chance(from, 64);
@@ -228,9 +229,10 @@ static void vary_properties(model *m, ttd_event *event, uint64_t parameters[TTD_
 }
 
 /* Parameters: those of the template, some of them not, or anything. */
-static void choose_parameters(model *m, ttd_event *event, uint64_t parameters[TTD_PARAMETERS_MAX])
+static void choose_parameters(struct model *m, struct ttd_event *event,
+                              uint64_t parameters[TTD_PARAMETERS_MAX])
 {
-    entropy *from = &m->from;
+    struct entropy *from = &m->from;
     if (!chance(from, 4))
         return;
     event->parameters = parameters;
@@ -250,25 +252,26 @@ static void choose_parameters(model *m, ttd_event *event, uint64_t parameters[TT
         event->parameters = NULL;
 }
 
-ttd_status model_write_event(model *m, ttd_writer *writer, const ttd_event *event)
+enum ttd_status model_write_event(struct model *m, struct ttd_writer *writer,
+                                  const struct ttd_event *event)
 {
-    ttd_status status = ttd_writer_event(writer, event);
+    enum ttd_status status = ttd_writer_event(writer, event);
     if (status != TTD_OK)
         return status;
-    ttd_event copy = *event;
+    struct ttd_event copy = *event;
     copy.number = m->events++;
     m->position = ttd_event_position(event);
     m->wall_time = event->wall_time;
-    ttd_batch batch = {.kind = TTD_KIND_EVENTS, .count = 1, .u.events = &copy};
+    struct ttd_batch batch = {.kind = TTD_KIND_EVENTS, .count = 1, .u.events = &copy};
     text_of_batch(text_table_at(&m->expected, TTD_KIND_EVENTS), &batch);
     return TTD_OK;
 }
 
-ttd_status model_event(model *m, ttd_writer *writer)
+enum ttd_status model_event(struct model *m, struct ttd_writer *writer)
 {
-    entropy *from = &m->from;
+    struct entropy *from = &m->from;
     /* One after the other: the order within an initializer is not defined. */
-    ttd_event event = {.heap = any_id(m, m->heaps)};
+    struct ttd_event event = {.heap = any_id(m, m->heaps)};
     event.stack = any_id(m, m->stacks);
     event.thread = any_id(m, m->threads < MODEL_THREADS ? m->threads : MODEL_THREADS);
     uint64_t parameters[TTD_PARAMETERS_MAX];

@@ -9,7 +9,7 @@
 
 #define LINE_MAX_SIZE 1024
 
-void text_append(text *to, const char *format, ...)
+void text_append(struct text *to, const char *format, ...)
 {
     if (to->capacity - to->size < LINE_MAX_SIZE) {
         to->capacity = to->capacity * 2 + LINE_MAX_SIZE;
@@ -26,13 +26,13 @@ void text_append(text *to, const char *format, ...)
     to->size += (size_t)size;
 }
 
-void text_free(text *of)
+void text_free(struct text *of)
 {
     free(of->data);
-    *of = (text){0};
+    *of = (struct text){0};
 }
 
-static void bytes(text *to, const void *data, size_t size)
+static void bytes(struct text *to, const void *data, size_t size)
 {
     static const char digits[] = "0123456789abcdef";
     const uint8_t *byte = data;
@@ -52,12 +52,12 @@ static void bytes(text *to, const void *data, size_t size)
     }
 }
 
-static void position(text *to, const char *name, ttd_position of)
+static void position(struct text *to, const char *name, struct ttd_position of)
 {
     text_append(to, " %s=%" PRIx64 ":%" PRIx64, name, of.sequence, of.steps);
 }
 
-static void trace(text *to, const ttd_trace *of)
+static void trace(struct text *to, const struct ttd_trace *of)
 {
     text_append(to, "trace id=%" PRIx64 " group=", of->trace_id);
     bytes(to, of->group.bytes, sizeof of->group.bytes);
@@ -71,20 +71,20 @@ static void trace(text *to, const ttd_trace *of)
                 of->source_size, of->source_hash);
 }
 
-static void string(text *to, const ttd_string_definition *of)
+static void string(struct text *to, const struct ttd_string_definition *of)
 {
     text_append(to, "string id=%x text=", of->id);
     bytes(to, of->text.data, of->text.size);
     text_append(to, "\n");
 }
 
-static void stack(text *to, const ttd_stack *of)
+static void stack(struct text *to, const struct ttd_stack *of)
 {
     text_append(to, "stack id=%x parent=%x module=%x offset=%" PRIx64 "\n", of->id, of->parent,
                 of->module, of->offset);
 }
 
-static void module(text *to, const ttd_module *of)
+static void module(struct text *to, const struct ttd_module *of)
 {
     text_append(to, "module action=%x id=%x", (unsigned)of->action, of->id);
     position(to, "at", of->position);
@@ -97,7 +97,7 @@ static void module(text *to, const ttd_module *of)
     text_append(to, "\n");
 }
 
-static void thread(text *to, const ttd_thread *of)
+static void thread(struct text *to, const struct ttd_thread *of)
 {
     text_append(to, "thread action=%x id=%x", (unsigned)of->action, of->id);
     position(to, "at", of->position);
@@ -106,12 +106,12 @@ static void thread(text *to, const ttd_thread *of)
     text_append(to, " name=%x\n", of->name);
 }
 
-static void heap(text *to, const ttd_heap *of)
+static void heap(struct text *to, const struct ttd_heap *of)
 {
     text_append(to, "heap id=%x handle=%" PRIx64 " name=%x\n", of->id, of->handle, of->name);
 }
 
-static void symbol(text *to, const ttd_symbol *of)
+static void symbol(struct text *to, const struct ttd_symbol *of)
 {
     text_append(to, "symbol module=%x offset=%" PRIx64, of->module, of->offset);
     for (uint32_t i = 0; i < of->frame_count; i++)
@@ -120,7 +120,7 @@ static void symbol(text *to, const ttd_symbol *of)
     text_append(to, "\n");
 }
 
-static void event(text *to, const ttd_event *of)
+static void event(struct text *to, const struct ttd_event *of)
 {
     text_append(to, "event n=%" PRIx64 " action=%x api=%x thread=%x heap=%x stack=%x", of->number,
                 of->action, of->api, of->thread, of->heap, of->stack);
@@ -139,7 +139,7 @@ static void event(text *to, const ttd_event *of)
     text_append(to, "\n");
 }
 
-static void user_event(text *to, const ttd_user_event *of)
+static void user_event(struct text *to, const struct ttd_user_event *of)
 {
     text_append(to, "user client=");
     bytes(to, of->client, sizeof of->client);
@@ -150,7 +150,7 @@ static void user_event(text *to, const ttd_user_event *of)
     text_append(to, "\n");
 }
 
-static void loss(text *to, const ttd_loss *of)
+static void loss(struct text *to, const struct ttd_loss *of)
 {
     text_append(to, "loss reason=%x thread=%x count=%" PRIx64, (unsigned)of->reason, of->thread,
                 of->count);
@@ -159,13 +159,13 @@ static void loss(text *to, const ttd_loss *of)
     text_append(to, "\n");
 }
 
-static void live_blocks(text *to, const ttd_live_blocks *of)
+static void live_blocks(struct text *to, const struct ttd_live_blocks *of)
 {
     text_append(to, "blocks list=%x id=%x last=%x", (unsigned)of->list, of->list_id, of->last);
     position(to, "at", of->position);
     text_append(to, "\n");
     for (size_t i = 0; i < of->count; i++) {
-        const ttd_block *block = &of->blocks[i];
+        const struct ttd_block *block = &of->blocks[i];
         text_append(to, "block address=%" PRIx64 " size=%" PRIx64 " event=%" PRIx64, block->address,
                     block->size, block->event);
         position(to, "at", block->allocated);
@@ -174,7 +174,7 @@ static void live_blocks(text *to, const ttd_live_blocks *of)
     }
 }
 
-static void pages(text *to, const ttd_pages *of)
+static void pages(struct text *to, const struct ttd_pages *of)
 {
     for (uint32_t i = 0; i < of->count; i++) {
         text_append(to, "page id=%" PRIx64 " data=", of->first_page + i);
@@ -183,20 +183,20 @@ static void pages(text *to, const ttd_pages *of)
     }
 }
 
-static void memory_map(text *to, const ttd_memory_map *of)
+static void memory_map(struct text *to, const struct ttd_memory_map *of)
 {
     text_append(to, "map snapshot=%x last=%x page_size=%x", of->snapshot, of->last, of->page_size);
     position(to, "at", of->position);
     text_append(to, "\n");
     for (size_t i = 0; i < of->count; i++) {
-        const ttd_memory_run *run = &of->runs[i];
+        const struct ttd_memory_run *run = &of->runs[i];
         text_append(to,
                     "run address=%" PRIx64 " pages=%" PRIx64 " protection=%x page=%" PRIx64 "\n",
                     run->address, run->page_count, run->protection, run->page);
     }
 }
 
-static void metadata(text *to, const ttd_metadata *of)
+static void metadata(struct text *to, const struct ttd_metadata *of)
 {
     text_append(to, "metadata key=");
     bytes(to, of->key.data, of->key.size);
@@ -205,7 +205,7 @@ static void metadata(text *to, const ttd_metadata *of)
     text_append(to, "\n");
 }
 
-static void end(text *to, const ttd_end *of)
+static void end(struct text *to, const struct ttd_end *of)
 {
     text_append(to, "end reason=%x code=%x wall=%" PRIx64 " events=%" PRIx64 " lost=%" PRIx64,
                 (unsigned)of->reason, of->code, of->wall_time, of->events, of->lost_events);
@@ -216,7 +216,7 @@ static void end(text *to, const ttd_end *of)
     for (size_t i = 0; i < batch->count; i++)                                                      \
     function(to, &batch->u.member[i])
 
-void text_of_batch(text *to, const ttd_batch *batch)
+void text_of_batch(struct text *to, const struct ttd_batch *batch)
 {
     if (batch->made_up)
         return;
@@ -271,7 +271,7 @@ void text_of_batch(text *to, const ttd_batch *batch)
     }
 }
 
-text *text_table_at(text_table *table, size_t number)
+struct text *text_table_at(struct text_table *table, size_t number)
 {
     if (number >= table->count) {
         table->texts = realloc(table->texts, (number + 1) * sizeof *table->texts);
@@ -283,21 +283,21 @@ text *text_table_at(text_table *table, size_t number)
     return &table->texts[number];
 }
 
-void text_table_free(text_table *table)
+void text_table_free(struct text_table *table)
 {
     for (size_t i = 0; i < table->count; i++)
         text_free(&table->texts[i]);
     free(table->texts);
-    *table = (text_table){0};
+    *table = (struct text_table){0};
 }
 
-size_t text_table_difference(const text_table *a, const text_table *b)
+size_t text_table_difference(const struct text_table *a, const struct text_table *b)
 {
     size_t count = a->count > b->count ? a->count : b->count;
     for (size_t i = 0; i < count; i++) {
-        text none = {0};
-        text one = i < a->count ? a->texts[i] : none;
-        text other = i < b->count ? b->texts[i] : none;
+        struct text none = {0};
+        struct text one = i < a->count ? a->texts[i] : none;
+        struct text other = i < b->count ? b->texts[i] : none;
         if (one.size != other.size || (one.size && memcmp(one.data, other.data, one.size) != 0))
             return i;
     }

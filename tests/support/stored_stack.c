@@ -15,7 +15,7 @@ static size_t put_varint(uint8_t *to, uint64_t value)
     return size;
 }
 
-ttd_batch stored_stack(const ttd_stack *stack, uint8_t payload[STORED_STACK_SIZE_MAX])
+struct ttd_batch stored_stack(const struct ttd_stack *stack, uint8_t payload[STORED_STACK_SIZE_MAX])
 {
     uint64_t zigzag = stack->offset << 1 ^ (0 - (stack->offset >> 63));
     const uint64_t columns[COLUMNS] = {stack->parent ? stack->id - stack->parent : 0, 0,
@@ -27,13 +27,13 @@ ttd_batch stored_stack(const ttd_stack *stack, uint8_t payload[STORED_STACK_SIZE
         payload[sizeof(uint32_t) * i] = (uint8_t)added;
         size += added;
     }
-    return (ttd_batch){.kind = TTD_KIND_STACKS,
-                       .count = 1,
-                       .chunk = {.kind = TTD_KIND_STACKS,
-                                 .codec = TTD_CODEC_RAW,
-                                 .stored_size = (uint32_t)size,
-                                 .raw_size = (uint32_t)size,
-                                 .first_item = stack->id,
-                                 .item_count = 1},
-                       .stored = payload};
+    return (struct ttd_batch){.kind = TTD_KIND_STACKS,
+                              .count = 1,
+                              .chunk = {.kind = TTD_KIND_STACKS,
+                                        .codec = TTD_CODEC_RAW,
+                                        .stored_size = (uint32_t)size,
+                                        .raw_size = (uint32_t)size,
+                                        .first_item = stack->id,
+                                        .item_count = 1},
+                              .stored = payload};
 }

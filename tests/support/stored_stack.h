@@ -8,6 +8,7 @@
 #define STORED_STACK_SIZE_MAX 64
 
 /** The batch of a stack; `payload` must stay as long as it. */
-ttd_batch stored_stack(const ttd_stack *stack, uint8_t payload[STORED_STACK_SIZE_MAX]);
+struct ttd_batch stored_stack(const struct ttd_stack *stack,
+                              uint8_t payload[STORED_STACK_SIZE_MAX]);
 
 #endif

@@ -16,32 +16,32 @@
 #define FIELDS_MAX 32
 #define LINE_MAX_  (1 << 20)
 
-typedef struct line {
+struct line {
     const char *word;
     const char *names[FIELDS_MAX];
     char *values[FIELDS_MAX];
     size_t count;
-} line;
+};
 
-static ttd_writer *writer;
+static struct ttd_writer *writer;
 static unsigned line_number;
 static char *known_strings[65536];
 static ttd_id known_count;
 
 static void fail(const char *what)
 {
-    ttd_error error = writer ? ttd_writer_error(writer) : (ttd_error){.what = ""};
+    struct ttd_error error = writer ? ttd_writer_error(writer) : (struct ttd_error){.what = ""};
     fprintf(stderr, "tracegen: line %u: %s %s\n", line_number, what, error.what ? error.what : "");
     exit(1);
 }
 
-static void check(ttd_status status)
+static void check(enum ttd_status status)
 {
     if (status != TTD_OK)
         fail(ttd_status_text(status));
 }
 
-static char *text_of(const line *from, const char *name)
+static char *text_of(const struct line *from, const char *name)
 {
     for (size_t i = 0; i < from->count; i++) {
         if (strcmp(from->names[i], name) == 0)
@@ -50,21 +50,21 @@ static char *text_of(const line *from, const char *name)
     return NULL;
 }
 
-static uint64_t number_of(const line *from, const char *name, uint64_t otherwise)
+static uint64_t number_of(const struct line *from, const char *name, uint64_t otherwise)
 {
     const char *text = text_of(from, name);
     return text ? strcmp(text, "unknown") == 0 ? TTD_UNKNOWN : strtoull(text, NULL, 0) : otherwise;
 }
 
-static ttd_id id_of(const line *from, const char *name, ttd_id otherwise)
+static ttd_id id_of(const struct line *from, const char *name, ttd_id otherwise)
 {
     return (ttd_id)number_of(from, name, otherwise);
 }
 
-static ttd_position position_of(const line *from, const char *name)
+static struct ttd_position position_of(const struct line *from, const char *name)
 {
     const char *text = text_of(from, name);
-    ttd_position position = ttd_position_min();
+    struct ttd_position position = ttd_position_min();
     if (text && strcmp(text, "never") == 0)
         return ttd_position_invalid();
     if (text && !ttd_position_parse(text, &position))
@@ -109,14 +109,14 @@ static ttd_id string_id(const char *text)
     return id;
 }
 
-static void write_module(const line *from)
+static void write_module(const struct line *from)
 {
-    ttd_module module = {.action = TTD_MODULE_LOAD,
-                         .position = position_of(from, "position"),
-                         .path = string_id(text_of(from, "path")),
-                         .bias = number_of(from, "bias", 0),
-                         .begin = number_of(from, "begin", 0),
-                         .end = number_of(from, "end", 0)};
+    struct ttd_module module = {.action = TTD_MODULE_LOAD,
+                                .position = position_of(from, "position"),
+                                .path = string_id(text_of(from, "path")),
+                                .bias = number_of(from, "bias", 0),
+                                .begin = number_of(from, "begin", 0),
+                                .end = number_of(from, "end", 0)};
     const char *hex = text_of(from, "build_id");
     for (; hex && *hex && hex[1]; hex += 2) {
         unsigned byte = 0;
@@ -127,35 +127,35 @@ static void write_module(const line *from)
     check(ttd_writer_module(writer, &module, &id));
 }
 
-static void write_unload(const line *from)
+static void write_unload(const struct line *from)
 {
-    ttd_module module = {.action = TTD_MODULE_UNLOAD,
-                         .id = id_of(from, "id", 1),
-                         .position = position_of(from, "position")};
+    struct ttd_module module = {.action = TTD_MODULE_UNLOAD,
+                                .id = id_of(from, "id", 1),
+                                .position = position_of(from, "position")};
     check(ttd_writer_module(writer, &module, NULL));
 }
 
-static void write_thread(const line *from)
+static void write_thread(const struct line *from)
 {
     bool ends = text_of(from, "ends");
-    ttd_thread thread = {.action = ends ? TTD_THREAD_END : TTD_THREAD_BEGIN,
-                         .id = id_of(from, "ends", 0),
-                         .position = position_of(from, "position"),
-                         .os_id = number_of(from, "os", 0),
-                         .name = string_id(text_of(from, "name"))};
+    struct ttd_thread thread = {.action = ends ? TTD_THREAD_END : TTD_THREAD_BEGIN,
+                                .id = id_of(from, "ends", 0),
+                                .position = position_of(from, "position"),
+                                .os_id = number_of(from, "os", 0),
+                                .name = string_id(text_of(from, "name"))};
     ttd_id id;
     check(ttd_writer_thread(writer, &thread, &id));
 }
 
-static void write_heap(const line *from)
+static void write_heap(const struct line *from)
 {
-    ttd_heap heap = {.handle = number_of(from, "handle", 0),
-                     .name = string_id(text_of(from, "name"))};
+    struct ttd_heap heap = {.handle = number_of(from, "handle", 0),
+                            .name = string_id(text_of(from, "name"))};
     ttd_id id;
     check(ttd_writer_heap(writer, &heap, &id));
 }
 
-static void write_stack(const line *from)
+static void write_stack(const struct line *from)
 {
     ttd_id id;
     check(ttd_writer_stack(writer, id_of(from, "parent", 0), id_of(from, "module", 0),
@@ -163,21 +163,21 @@ static void write_stack(const line *from)
 }
 
 /* frames=FUNCTION@FILE@LINE,... innermost first */
-static void write_symbol(const line *from)
+static void write_symbol(const struct line *from)
 {
-    ttd_symbol_frame frames[64];
-    ttd_symbol symbol = {.module = id_of(from, "module", 1),
-                         .offset = number_of(from, "offset", 0),
-                         .frames = frames};
+    struct ttd_symbol_frame frames[64];
+    struct ttd_symbol symbol = {.module = id_of(from, "module", 1),
+                                .offset = number_of(from, "offset", 0),
+                                .frames = frames};
     char *rest = text_of(from, "frames");
     char *frame;
     while (rest && symbol.frame_count < 64 && (frame = strsep(&rest, ","))) {
         const char *function = strsep(&frame, "@");
         const char *file = frame ? strsep(&frame, "@") : NULL;
         frames[symbol.frame_count++] =
-            (ttd_symbol_frame){.function = string_id(function),
-                               .file = string_id(file),
-                               .line = frame ? (uint32_t)strtoul(frame, NULL, 0) : 0};
+            (struct ttd_symbol_frame){.function = string_id(function),
+                                      .file = string_id(file),
+                                      .line = frame ? (uint32_t)strtoul(frame, NULL, 0) : 0};
     }
     check(ttd_writer_symbol(writer, &symbol));
 }
@@ -185,32 +185,32 @@ static void write_symbol(const line *from)
 static uint8_t action_of(const char *name)
 {
     for (int i = TTD_ACTION_ALLOC; name && i <= TTD_ACTION_DESTROY; i++) {
-        if (strcmp(ttd_action_name((ttd_action)i), name) == 0)
+        if (strcmp(ttd_action_name((enum ttd_action)i), name) == 0)
             return (uint8_t)i;
     }
     fail("no such action");
     return 0;
 }
 
-static void write_event(const line *from)
+static void write_event(const struct line *from)
 {
     uint64_t parameters[TTD_PARAMETERS_MAX];
-    ttd_event event = {.time_start = position_of(from, "start"),
-                       .time_end = position_of(from, "end"),
-                       .wall_time = number_of(from, "wall", 0),
-                       .address = number_of(from, "address", 0),
-                       .base_address = number_of(from, "base", 0),
-                       .size = number_of(from, "size", 0),
-                       .flags = number_of(from, "flags", 0),
-                       .result = number_of(from, "result", 1),
-                       .reserve_size = number_of(from, "reserve", 0),
-                       .commit_size = number_of(from, "commit", 0),
-                       .make_read_only = number_of(from, "read_only", 0),
-                       .thread = id_of(from, "thread", 1),
-                       .heap = id_of(from, "heap", 1),
-                       .stack = id_of(from, "stack", 0),
-                       .action = action_of(text_of(from, "action")),
-                       .api = (uint8_t)number_of(from, "api", 0)};
+    struct ttd_event event = {.time_start = position_of(from, "start"),
+                              .time_end = position_of(from, "end"),
+                              .wall_time = number_of(from, "wall", 0),
+                              .address = number_of(from, "address", 0),
+                              .base_address = number_of(from, "base", 0),
+                              .size = number_of(from, "size", 0),
+                              .flags = number_of(from, "flags", 0),
+                              .result = number_of(from, "result", 1),
+                              .reserve_size = number_of(from, "reserve", 0),
+                              .commit_size = number_of(from, "commit", 0),
+                              .make_read_only = number_of(from, "read_only", 0),
+                              .thread = id_of(from, "thread", 1),
+                              .heap = id_of(from, "heap", 1),
+                              .stack = id_of(from, "stack", 0),
+                              .action = action_of(text_of(from, "action")),
+                              .api = (uint8_t)number_of(from, "api", 0)};
     if (event.action == TTD_ACTION_REALLOC)
         event.previous_address = event.base_address;
     if (!ttd_position_is_valid(event.time_end))
@@ -225,18 +225,18 @@ static void write_event(const line *from)
 }
 
 /* A state of the generator of calls: how many there are, and where blocks can be. */
-typedef struct churn {
+struct churn {
     uint64_t random;
-    ttd_position now;
+    struct ttd_position now;
     size_t slots;
     /** Sequences from which on the block of a slot can be released; 0 in an unused one. */
     uint64_t *busy;
-} churn;
+};
 
 #define CHURN_BASE 0x10000000
 #define CHURN_STEP 0x40
 
-static size_t churn_pick(churn *state, size_t count)
+static size_t churn_pick(struct churn *state, size_t count)
 {
     state->random = state->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (size_t)(state->random >> 33) % count;
@@ -248,7 +248,7 @@ static uint64_t churn_address(size_t slot)
 }
 
 /* A slot for a new block that is acquired at `end`; the address is 0 where the call fails. */
-static void churn_acquire(churn *state, size_t slot, ttd_event *event)
+static void churn_acquire(struct churn *state, size_t slot, struct ttd_event *event)
 {
     event->size = churn_pick(state, 300);
     if (state->busy[slot] || !churn_pick(state, 50)) {
@@ -259,18 +259,18 @@ static void churn_acquire(churn *state, size_t slot, ttd_event *event)
     state->busy[slot] = event->time_end.sequence + 1;
 }
 
-static ttd_event churn_event(churn *state)
+static struct ttd_event churn_event(struct churn *state)
 {
     size_t slot = churn_pick(state, state->slots);
     state->now.sequence++;
-    ttd_event event = {.action = TTD_ACTION_ALLOC,
-                       .api = TTD_API_MALLOC,
-                       .time_start = state->now,
-                       .time_end = state->now,
-                       .result = 1,
-                       .thread = 1 + (ttd_id)churn_pick(state, 2),
-                       .heap = 1 + (ttd_id)churn_pick(state, 2),
-                       .stack = (ttd_id)churn_pick(state, 5)};
+    struct ttd_event event = {.action = TTD_ACTION_ALLOC,
+                              .api = TTD_API_MALLOC,
+                              .time_start = state->now,
+                              .time_end = state->now,
+                              .result = 1,
+                              .thread = 1 + (ttd_id)churn_pick(state, 2),
+                              .heap = 1 + (ttd_id)churn_pick(state, 2),
+                              .stack = (ttd_id)churn_pick(state, 5)};
     event.time_end.steps = 1;
     if (!state->busy[slot] || state->busy[slot] > state->now.sequence) {
         churn_acquire(state, slot, &event);
@@ -292,52 +292,53 @@ static ttd_event churn_event(churn *state)
 }
 
 /* count=N calls, all after the position, that use slots=N addresses; two threads and heaps. */
-static void write_churn(const line *from)
+static void write_churn(const struct line *from)
 {
-    churn state = {.random = number_of(from, "seed", 1),
-                   .now = position_of(from, "position"),
-                   .slots = (size_t)number_of(from, "slots", 1000)};
+    struct churn state = {.random = number_of(from, "seed", 1),
+                          .now = position_of(from, "position"),
+                          .slots = (size_t)number_of(from, "slots", 1000)};
     state.busy = calloc(state.slots, sizeof *state.busy);
     if (!state.busy)
         fail("no memory");
     for (uint64_t left = number_of(from, "count", 0); left > 0; left--) {
-        ttd_event event = churn_event(&state);
+        struct ttd_event event = churn_event(&state);
         check(ttd_writer_event(writer, &event));
     }
     free(state.busy);
 }
 
-static void write_loss(const line *from)
+static void write_loss(const struct line *from)
 {
-    ttd_loss loss = {.reason = (ttd_loss_reason)number_of(from, "reason", 0),
-                     .thread = id_of(from, "thread", 0),
-                     .count = number_of(from, "count", TTD_UNKNOWN),
-                     .last_good = position_of(from, "last_good"),
-                     .first_good = position_of(from, "first_good")};
+    struct ttd_loss loss = {.reason = (enum ttd_loss_reason)number_of(from, "reason", 0),
+                            .thread = id_of(from, "thread", 0),
+                            .count = number_of(from, "count", TTD_UNKNOWN),
+                            .last_good = position_of(from, "last_good"),
+                            .first_good = position_of(from, "first_good")};
     check(ttd_writer_loss(writer, &loss));
 }
 
 /* blocks=ADDRESS:SIZE:EVENT,... list=1 to 3; all of them allocated at one position */
-static void write_blocks(const line *from)
+static void write_blocks(const struct line *from)
 {
-    static ttd_block blocks[4096];
-    ttd_live_blocks list = {.list = (ttd_block_list)number_of(from, "list", TTD_BLOCKS_RUNTIME),
-                            .list_id = (uint32_t)number_of(from, "id", 1),
-                            .last = number_of(from, "last", 1) != 0,
-                            .position = position_of(from, "position"),
-                            .blocks = blocks};
+    static struct ttd_block blocks[4096];
+    struct ttd_live_blocks list = {
+        .list = (enum ttd_block_list)number_of(from, "list", TTD_BLOCKS_RUNTIME),
+        .list_id = (uint32_t)number_of(from, "id", 1),
+        .last = number_of(from, "last", 1) != 0,
+        .position = position_of(from, "position"),
+        .blocks = blocks};
     char *rest = text_of(from, "blocks");
     char *block;
     while (rest && list.count < 4096 && (block = strsep(&rest, ","))) {
         char *end;
-        ttd_block *to = &blocks[list.count++];
-        *to = (ttd_block){.address = strtoull(block, &end, 0),
-                          .event = TTD_UNKNOWN,
-                          .allocated = position_of(from, "allocated"),
-                          .thread = id_of(from, "thread", 1),
-                          .heap = id_of(from, "heap", 1),
-                          .stack = id_of(from, "stack", 0),
-                          .api = (uint8_t)number_of(from, "api", 0)};
+        struct ttd_block *to = &blocks[list.count++];
+        *to = (struct ttd_block){.address = strtoull(block, &end, 0),
+                                 .event = TTD_UNKNOWN,
+                                 .allocated = position_of(from, "allocated"),
+                                 .thread = id_of(from, "thread", 1),
+                                 .heap = id_of(from, "heap", 1),
+                                 .stack = id_of(from, "stack", 0),
+                                 .api = (uint8_t)number_of(from, "api", 0)};
         if (*end == ':')
             to->size = strtoull(end + 1, &end, 0);
         if (*end == ':')
@@ -346,57 +347,57 @@ static void write_blocks(const line *from)
     check(ttd_writer_live_blocks(writer, &list));
 }
 
-static void write_metadata(const line *from)
+static void write_metadata(const struct line *from)
 {
     char *key = text_of(from, "key");
     char *value = text_of(from, "value");
-    ttd_metadata metadata = {{key, decode(key)}, {value, decode(value)}};
+    struct ttd_metadata metadata = {{key, decode(key)}, {value, decode(value)}};
     check(ttd_writer_metadata(writer, &metadata));
 }
 
-static void write_user(const line *from)
+static void write_user(const struct line *from)
 {
     char *client = text_of(from, "client");
     char *data = text_of(from, "data");
-    ttd_user_event event = {.position = position_of(from, "position"),
-                            .thread = id_of(from, "thread", 0),
-                            .flags = (uint32_t)number_of(from, "flags", 0),
-                            .data = (const uint8_t *)data,
-                            .size = data ? decode(data) : 0};
+    struct ttd_user_event event = {.position = position_of(from, "position"),
+                                   .thread = id_of(from, "thread", 0),
+                                   .flags = (uint32_t)number_of(from, "flags", 0),
+                                   .data = (const uint8_t *)data,
+                                   .size = data ? decode(data) : 0};
     size_t size = client ? decode(client) : 0;
     if (client)
         memcpy(event.client, client, size < sizeof event.client ? size : sizeof event.client);
     check(ttd_writer_user_event(writer, &event));
 }
 
-static void write_flush(const line *from)
+static void write_flush(const struct line *from)
 {
     (void)from;
     check(ttd_writer_flush(writer));
 }
 
-static void open_writer(const line *from, const char *path)
+static void open_writer(const struct line *from, const char *path)
 {
-    ttd_trace trace = {.trace_id = number_of(from, "id", 0x1234),
-                       .parent_trace_id = number_of(from, "parent", 0),
-                       .parent_position = position_of(from, "parent_position"),
-                       .start_time = (int64_t)number_of(from, "start_time", 0),
-                       .time_unit = number_of(from, "time_unit", 1),
-                       .source_trace_id = number_of(from, "source_id", 0),
-                       .source_size = number_of(from, "source_size", 0),
-                       .source_hash = number_of(from, "source_hash", 0),
-                       .process_id = number_of(from, "pid", 100),
-                       .parent_process_id = number_of(from, "ppid", 1),
-                       .flags = (uint32_t)number_of(from, "flags", 0),
-                       .architecture = TTD_ARCH_X86_64,
-                       .pointer_size = 8,
-                       .group = {{0xAB, 0xCD}}};
-    ttd_writer_options options = ttd_writer_options_default();
-    options.codec = (ttd_codec)number_of(from, "codec", TTD_CODEC_LZ4);
+    struct ttd_trace trace = {.trace_id = number_of(from, "id", 0x1234),
+                              .parent_trace_id = number_of(from, "parent", 0),
+                              .parent_position = position_of(from, "parent_position"),
+                              .start_time = (int64_t)number_of(from, "start_time", 0),
+                              .time_unit = number_of(from, "time_unit", 1),
+                              .source_trace_id = number_of(from, "source_id", 0),
+                              .source_size = number_of(from, "source_size", 0),
+                              .source_hash = number_of(from, "source_hash", 0),
+                              .process_id = number_of(from, "pid", 100),
+                              .parent_process_id = number_of(from, "ppid", 1),
+                              .flags = (uint32_t)number_of(from, "flags", 0),
+                              .architecture = TTD_ARCH_X86_64,
+                              .pointer_size = 8,
+                              .group = {{0xAB, 0xCD}}};
+    struct ttd_writer_options options = ttd_writer_options_default();
+    options.codec = (enum ttd_codec)number_of(from, "codec", TTD_CODEC_LZ4);
     options.events_per_chunk = (uint32_t)number_of(from, "events_per_chunk", 65536);
-    ttd_output output;
-    ttd_error error = {.what = ""};
-    ttd_status status = ttd_output_file(path, NULL, &output, &error);
+    struct ttd_output output;
+    struct ttd_error error = {.what = ""};
+    enum ttd_status status = ttd_output_file(path, NULL, &output, &error);
     if (status == TTD_OK)
         status = ttd_writer_open(&output, &trace, &options, NULL, &writer, &error);
     if (status != TTD_OK)
@@ -404,23 +405,24 @@ static void open_writer(const line *from, const char *path)
 }
 
 /* reason=0 to 4; without one the trace is left unclosed */
-static void close_writer(const line *from)
+static void close_writer(const struct line *from)
 {
-    ttd_end end = {.reason = (ttd_end_reason)number_of(from, "reason", 0),
-                   .code = (uint32_t)number_of(from, "code", 0),
-                   .wall_time = number_of(from, "wall", 0)};
-    ttd_error error = {.what = ""};
-    ttd_status status = ttd_writer_close(writer, text_of(from, "reason") ? &end : NULL, &error);
+    struct ttd_end end = {.reason = (enum ttd_end_reason)number_of(from, "reason", 0),
+                          .code = (uint32_t)number_of(from, "code", 0),
+                          .wall_time = number_of(from, "wall", 0)};
+    struct ttd_error error = {.what = ""};
+    enum ttd_status status =
+        ttd_writer_close(writer, text_of(from, "reason") ? &end : NULL, &error);
     writer = NULL;
     if (status != TTD_OK)
         fail(error.what);
 }
 
-static void obey(const line *order, const char *path)
+static void obey(const struct line *order, const char *path)
 {
     static const struct {
         const char *word;
-        void (*write)(const line *from);
+        void (*write)(const struct line *from);
     } words[] = {{"module", write_module}, {"unload", write_unload},     {"thread", write_thread},
                  {"heap", write_heap},     {"stack", write_stack},       {"symbol", write_symbol},
                  {"event", write_event},   {"loss", write_loss},         {"blocks", write_blocks},
@@ -441,7 +443,7 @@ static void obey(const line *order, const char *path)
     fail("no such word");
 }
 
-static void split(char *text, line *result)
+static void split(char *text, struct line *result)
 {
     result->count = 0;
     text[strcspn(text, "\n")] = '\0';
@@ -464,7 +466,7 @@ int main(int count, char **arguments)
         return 2;
     }
     char *text = malloc(LINE_MAX_);
-    line order;
+    struct line order;
     while (text && fgets(text, LINE_MAX_, stdin)) {
         line_number++;
         if (*text == '\n' || *text == '#')

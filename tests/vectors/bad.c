@@ -6,193 +6,193 @@
 
 #include "support/chunk_edit.h"
 
-static size_t offset_of(const vector_file *file, size_t number)
+static size_t offset_of(const struct vector_file *file, size_t number)
 {
     return chunk_edit_find(file->data, file->size, number);
 }
 
-static uint8_t *chunk_of(vector_file *file, size_t number)
+static uint8_t *chunk_of(struct vector_file *file, size_t number)
 {
     return file->data + offset_of(file, number);
 }
 
 /* Sets a field of a header and makes its hash right. */
 
-static void set8(vector_file *file, size_t number, size_t field, uint8_t value)
+static void set8(struct vector_file *file, size_t number, size_t field, uint8_t value)
 {
     uint8_t *chunk = chunk_of(file, number);
     chunk[field] = value;
     chunk_edit_seal_header(chunk);
 }
 
-static void set16(vector_file *file, size_t number, size_t field, uint16_t value)
+static void set16(struct vector_file *file, size_t number, size_t field, uint16_t value)
 {
     uint8_t *chunk = chunk_of(file, number);
     ttd_put16(chunk + field, value);
     chunk_edit_seal_header(chunk);
 }
 
-static void set32(vector_file *file, size_t number, size_t field, uint32_t value)
+static void set32(struct vector_file *file, size_t number, size_t field, uint32_t value)
 {
     uint8_t *chunk = chunk_of(file, number);
     ttd_put32(chunk + field, value);
     chunk_edit_seal_header(chunk);
 }
 
-static void set64(vector_file *file, size_t number, size_t field, uint64_t value)
+static void set64(struct vector_file *file, size_t number, size_t field, uint64_t value)
 {
     uint8_t *chunk = chunk_of(file, number);
     ttd_put64(chunk + field, value);
     chunk_edit_seal_header(chunk);
 }
 
-static void nothing(vector_file *file)
+static void nothing(struct vector_file *file)
 {
     vector_resize(file, 0);
 }
 
-static void magic(vector_file *file)
+static void magic(struct vector_file *file)
 {
     file->data[0] ^= 0x80;
 }
 
-static void magic_inside(vector_file *file)
+static void magic_inside(struct vector_file *file)
 {
     chunk_of(file, HEAPS)[TTD_HEADER_MAGIC] = 0;
 }
 
-static void header_hash(vector_file *file)
+static void header_hash(struct vector_file *file)
 {
     chunk_of(file, STACKS)[TTD_HEADER_FIRST_ITEM] ^= 1;
 }
 
-static void payload_hash(vector_file *file)
+static void payload_hash(struct vector_file *file)
 {
     chunk_of(file, EVENTS)[TTD_HEADER_SIZE + 70] ^= 1;
 }
 
-static void padding(vector_file *file)
+static void padding(struct vector_file *file)
 {
     chunk_of(file, HEAPS)[-1] = 1;
 }
 
-static void major(vector_file *file)
+static void major(struct vector_file *file)
 {
     set16(file, TRACE, TTD_HEADER_MAJOR, 2);
 }
 
-static void major_inside(vector_file *file)
+static void major_inside(struct vector_file *file)
 {
     set16(file, EVENTS, TTD_HEADER_MAJOR, 2);
 }
 
-static void codec_zstd(vector_file *file)
+static void codec_zstd(struct vector_file *file)
 {
     set8(file, EVENTS, TTD_HEADER_CODEC, TTD_CODEC_ZSTD);
 }
 
-static void codec_unknown(vector_file *file)
+static void codec_unknown(struct vector_file *file)
 {
     set8(file, EVENTS, TTD_HEADER_CODEC, 200);
 }
 
-static void critical_kind(vector_file *file)
+static void critical_kind(struct vector_file *file)
 {
     set16(file, STACKS, TTD_HEADER_KIND, TTD_KIND_PRIVATE + 2);
     set8(file, STACKS, TTD_HEADER_FLAGS, TTD_CHUNK_CRITICAL);
 }
 
-static void kind_zero(vector_file *file)
+static void kind_zero(struct vector_file *file)
 {
     set16(file, STACKS, TTD_HEADER_KIND, 0);
 }
 
-static void flags(vector_file *file)
+static void flags(struct vector_file *file)
 {
     set8(file, STACKS, TTD_HEADER_FLAGS, 0x80);
 }
 
-static void reserved(vector_file *file)
+static void reserved(struct vector_file *file)
 {
     set32(file, STACKS, TTD_HEADER_RESERVED, 1);
 }
 
-static void stored_size_limit(vector_file *file)
+static void stored_size_limit(struct vector_file *file)
 {
     set32(file, EVENTS, TTD_HEADER_STORED_SIZE, TTD_PAYLOAD_MAX + 1);
 }
 
-static void raw_size_limit(vector_file *file)
+static void raw_size_limit(struct vector_file *file)
 {
     set8(file, EVENTS, TTD_HEADER_CODEC, TTD_CODEC_LZ4);
     set32(file, EVENTS, TTD_HEADER_RAW_SIZE, TTD_PAYLOAD_MAX + 1);
 }
 
-static void raw_size_differs(vector_file *file)
+static void raw_size_differs(struct vector_file *file)
 {
     set32(file, EVENTS, TTD_HEADER_RAW_SIZE,
           ttd_get32(chunk_of(file, EVENTS) + TTD_HEADER_RAW_SIZE) + 1);
 }
 
-static void raw_size_ratio(vector_file *file)
+static void raw_size_ratio(struct vector_file *file)
 {
     set8(file, EVENTS, TTD_HEADER_CODEC, TTD_CODEC_LZ4);
     set32(file, EVENTS, TTD_HEADER_RAW_SIZE, 1u << 20);
 }
 
-static void item_count_limit(vector_file *file)
+static void item_count_limit(struct vector_file *file)
 {
     set32(file, EVENTS, TTD_HEADER_ITEM_COUNT, TTD_ITEMS_MAX + 1);
 }
 
-static void item_count_bytes(vector_file *file)
+static void item_count_bytes(struct vector_file *file)
 {
     set32(file, EVENTS, TTD_HEADER_ITEM_COUNT,
           ttd_get32(chunk_of(file, EVENTS) + TTD_HEADER_RAW_SIZE) + 1);
 }
 
-static void item_overflow(vector_file *file)
+static void item_overflow(struct vector_file *file)
 {
     set64(file, EVENTS, TTD_HEADER_FIRST_ITEM, UINT64_MAX);
 }
 
-static void other_trace(vector_file *file)
+static void other_trace(struct vector_file *file)
 {
     set64(file, STACKS, TTD_HEADER_TRACE_ID, 1);
 }
 
-static void trace_id_zero(vector_file *file)
+static void trace_id_zero(struct vector_file *file)
 {
     set64(file, TRACE, TTD_HEADER_TRACE_ID, 0);
 }
 
-static void moved(vector_file *file)
+static void moved(struct vector_file *file)
 {
     set64(file, STACKS, TTD_HEADER_OFFSET, 8);
 }
 
-static void position_invalid(vector_file *file)
+static void position_invalid(struct vector_file *file)
 {
     set64(file, EVENTS, TTD_HEADER_LAST_POSITION, TTD_SEQUENCE_INVALID);
 }
 
-static void positions_swapped(vector_file *file)
+static void positions_swapped(struct vector_file *file)
 {
     set64(file, EVENTS, TTD_HEADER_FIRST_POSITION, 2);
 }
 
-static void first_number(vector_file *file)
+static void first_number(struct vector_file *file)
 {
     set64(file, TRACE, TTD_HEADER_NUMBER, 1);
 }
 
-static void first_kind(vector_file *file)
+static void first_kind(struct vector_file *file)
 {
     set16(file, TRACE, TTD_HEADER_KIND, TTD_KIND_END);
     set8(file, TRACE, TTD_HEADER_FLAGS, 0);
 }
 
-static void missing(vector_file *file)
+static void missing(struct vector_file *file)
 {
     size_t from = offset_of(file, STACKS);
     size_t to = offset_of(file, EVENTS);
@@ -202,27 +202,27 @@ static void missing(vector_file *file)
         set64(file, i, TTD_HEADER_OFFSET, offset_of(file, i));
 }
 
-static void twice(vector_file *file)
+static void twice(struct vector_file *file)
 {
     set64(file, STACKS, TTD_HEADER_NUMBER, HEAPS);
 }
 
-static void events_missing(vector_file *file)
+static void events_missing(struct vector_file *file)
 {
     set64(file, MORE_EVENTS, TTD_HEADER_FIRST_ITEM, 3);
 }
 
-static void events_again(vector_file *file)
+static void events_again(struct vector_file *file)
 {
     set64(file, MORE_EVENTS, TTD_HEADER_FIRST_ITEM, 1);
 }
 
-static void position_back(vector_file *file)
+static void position_back(struct vector_file *file)
 {
     set64(file, MORE_EVENTS, TTD_HEADER_FIRST_POSITION, 0);
 }
 
-static void after_end(vector_file *file)
+static void after_end(struct vector_file *file)
 {
     size_t end = offset_of(file, END);
     size_t size = file->size;
@@ -232,34 +232,34 @@ static void after_end(vector_file *file)
     set64(file, END + 1, TTD_HEADER_OFFSET, size);
 }
 
-static void rubbish_after_end(vector_file *file)
+static void rubbish_after_end(struct vector_file *file)
 {
     size_t size = file->size;
     vector_resize(file, size + 8);
     memcpy(file->data + size, "rubbish", 7);
 }
 
-static void cut_in_magic(vector_file *file)
+static void cut_in_magic(struct vector_file *file)
 {
     vector_resize(file, 7);
 }
 
-static void cut_in_first(vector_file *file)
+static void cut_in_first(struct vector_file *file)
 {
     vector_resize(file, TTD_HEADER_SIZE + 1);
 }
 
-static void cut_in_header(vector_file *file)
+static void cut_in_header(struct vector_file *file)
 {
     vector_resize(file, offset_of(file, MORE_EVENTS) + 40);
 }
 
-static void cut_in_payload(vector_file *file)
+static void cut_in_payload(struct vector_file *file)
 {
     vector_resize(file, offset_of(file, INDEX) - 8);
 }
 
-const vector vectors_bad[] = {
+const struct vector vectors_bad[] = {
     {"bad-nothing", "an empty file", "R-8", nothing, NULL, TTD_ERROR_NOT_A_TRACE, TRACE, "magic", 0,
      NULL, 0},
     {"bad-magic", "the file's magic is wrong", "R-8", magic, NULL, TTD_ERROR_NOT_A_TRACE, TRACE,

@@ -7,25 +7,25 @@
 #include "support/chunk_edit.h"
 
 /* Flips a bit of a payload. */
-static void spoil(vector_file *file, size_t number)
+static void spoil(struct vector_file *file, size_t number)
 {
     vector_chunk(file, number)[TTD_HEADER_SIZE] ^= 1;
 }
 
-static void payloads(vector_file *file)
+static void payloads(struct vector_file *file)
 {
     spoil(file, EVENTS);
     spoil(file, MORE_EVENTS);
 }
 
-static void names_and_events(vector_file *file)
+static void names_and_events(struct vector_file *file)
 {
     spoil(file, STRINGS);
     spoil(file, EVENTS);
 }
 
 /* Another End behind the one at the end, with its number. */
-static uint8_t *add_end(vector_file *file)
+static uint8_t *add_end(struct vector_file *file)
 {
     size_t at = chunk_edit_find(file->data, file->size, END);
     size_t size = file->size;
@@ -39,20 +39,20 @@ static uint8_t *add_end(vector_file *file)
     return added;
 }
 
-static void end_payload(vector_file *file)
+static void end_payload(struct vector_file *file)
 {
     add_end(file);
     spoil(file, END);
 }
 
-static void cut_behind_end(vector_file *file)
+static void cut_behind_end(struct vector_file *file)
 {
     add_end(file);
     vector_resize(file, file->size - 8);
 }
 
 /* All else is right: numbers, events, and the totals of End. */
-static void first_strings(vector_file *file)
+static void first_strings(struct vector_file *file)
 {
     size_t size = chunk_edit_find(file->data, file->size, STRINGS);
     memmove(file->data, file->data + size, file->size - size);
@@ -68,7 +68,7 @@ static void first_strings(vector_file *file)
         .damage = damage_, .status = TTD_ERROR_CORRUPT, .chunk = chunk_, .what = what_             \
     }
 
-const vector vectors_bad_damage[] = {
+const struct vector vectors_bad_damage[] = {
     BAD("payloads", "two chunks of events, one after the other, both bad: one loss", "R-29 R-75",
         payloads, EVENTS, "payload checksum"),
     BAD("payloads-apart", "bad strings, and bad events behind them: one loss, of the events",

@@ -5,7 +5,8 @@
 
 #include "support/chunk_edit.h"
 
-static void set_column(vector_file *file, ttd_column column, const uint8_t *bytes, size_t size)
+static void set_column(struct vector_file *file, enum ttd_column column, const uint8_t *bytes,
+                       size_t size)
 {
     vector_set_column(file, EVENTS, column, bytes, size);
 }
@@ -20,45 +21,45 @@ static void set_column(vector_file *file, ttd_column column, const uint8_t *byte
 #define SET_CLASS(file, action, api, form, parameters)                                             \
     SET_COLUMN(file, TTD_COLUMN_CLASSES, action, api, form, parameters, 1, 0, 3, 5, 9, 0, 1, 0)
 
-static void shape_none(vector_file *file)
+static void shape_none(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_SHAPES_FIRST, 0, 2);
 }
 
-static void shape_beyond(vector_file *file)
+static void shape_beyond(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_SHAPES_FIRST, 1, 3);
 }
 
-static void times_form_none(vector_file *file)
+static void times_form_none(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_TIME_GAPS, 0, 0);
     SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3, 0);
 }
 
-static void times_form_bits(vector_file *file)
+static void times_form_bits(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 0x43);
 }
 
-static void times_form_reserved(vector_file *file)
+static void times_form_reserved(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3 | 5 << TTD_TIME_END_SHIFT);
 }
 
-static void times_no_thread(vector_file *file)
+static void times_no_thread(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 2);
     SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 0);
 }
 
-static void times_thread_beyond(vector_file *file)
+static void times_thread_beyond(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 1, 1);
 }
 
 /* Both events are exceptions, whose thread is new to the list; both have the same id. */
-static void times_thread_twice(vector_file *file)
+static void times_thread_twice(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_TIME_GAPS, 0, 0);
     SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3, 1 | TTD_START_EXPLICIT << TTD_TIME_START_SHIFT);
@@ -66,70 +67,70 @@ static void times_thread_twice(vector_file *file)
 }
 
 /* From 1:0 to 0:5. */
-static void times_backwards(vector_file *file)
+static void times_backwards(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3 | TTD_END_EXPLICIT << TTD_TIME_END_SHIFT);
     SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 0, 1, 1, 5);
 }
 
 /* The second event from 0:9 to 0:A, after one that ended at 1:1. */
-static void times_effect_back(vector_file *file)
+static void times_effect_back(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_TIME_GAPS, 0, 0);
     SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3, TTD_START_EXPLICIT << TTD_TIME_START_SHIFT);
     SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 0, 1, 1, 9);
 }
 
-static void times_start_invalid(vector_file *file)
+static void times_start_invalid(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 1 | TTD_START_EXPLICIT << TTD_TIME_START_SHIFT);
     SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 0, 1, 1, 0);
 }
 
 /* From step 2^64 - 1 on one step further. */
-static void times_overflow(vector_file *file)
+static void times_overflow(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 1 | TTD_START_EXPLICIT << TTD_TIME_START_SHIFT);
     SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 0, 1, 2, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,
                0xFF, 0xFF, 1);
 }
 
-static void set_steps(vector_file *file, size_t field, uint64_t steps)
+static void set_steps(struct vector_file *file, size_t field, uint64_t steps)
 {
     uint8_t *chunk = vector_chunk(file, EVENTS);
     ttd_put64(chunk + field + 8, steps);
     chunk_edit_seal_header(chunk);
 }
 
-static void times_first(vector_file *file)
+static void times_first(struct vector_file *file)
 {
     set_steps(file, TTD_HEADER_FIRST_POSITION, 0);
 }
 
-static void times_last(vector_file *file)
+static void times_last(struct vector_file *file)
 {
     set_steps(file, TTD_HEADER_LAST_POSITION, 3);
 }
 
-static void times_never(vector_file *file)
+static void times_never(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3 | TTD_END_NEVER << TTD_TIME_END_SHIFT);
 }
 
-static void times_returned(vector_file *file)
+static void times_returned(struct vector_file *file)
 {
     SET_CLASS(file, 1, TTD_API_MALLOC, TTD_FORM_SIZE | TTD_OUTCOME_NEVER, 0);
     SET_COLUMN(file, TTD_COLUMN_ACQUIRED, 0);
 }
 
 /* A call that never returned where the prediction says that it did: without an exception. */
-static void times_predicted(vector_file *file)
+static void times_predicted(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_CLASSES, 1, 1, 0x15, 0, 1, 0, 3, 5, 0x0B, 0, 1, 0);
 }
 
 /* Of a trace whose time_unit makes more of it than 64 bits hold. */
-static void clock_overflow(vector_file *file)
+static void clock_overflow(struct vector_file *file)
 {
     uint8_t *trace = vector_chunk(file, TRACE);
     ttd_put64(trace + TTD_HEADER_SIZE + TTD_TRACE_TIME_UNIT, UINT64_C(1) << 62);
@@ -137,7 +138,7 @@ static void clock_overflow(vector_file *file)
 }
 
 /* One unit before 0. */
-static void clock_max(vector_file *file)
+static void clock_max(struct vector_file *file)
 {
     uint8_t *trace = vector_chunk(file, TRACE);
     ttd_put64(trace + TTD_HEADER_SIZE + TTD_TRACE_TIME_UNIT, 1);
@@ -145,45 +146,45 @@ static void clock_max(vector_file *file)
     SET_COLUMN(file, TTD_COLUMN_CLOCK, 1, 1);
 }
 
-static void clock_gap(vector_file *file)
+static void clock_gap(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_CLOCK, 0x81, 0x80, 4, 0x14);
 }
 
-static void clock_beyond(vector_file *file)
+static void clock_beyond(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_CLOCK, 1, 0x14, 0, 0x14);
 }
 
-static void place_beyond(vector_file *file)
+static void place_beyond(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_RELEASED, 2);
 }
 
-static void address_zero(vector_file *file)
+static void address_zero(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_ACQUIRED_EXPLICIT, 0);
 }
 
-static void result_small(vector_file *file)
+static void result_small(struct vector_file *file)
 {
     SET_CLASS(file, 1, TTD_API_MALLOC, TTD_FORM_SIZE | TTD_FORM_ADDRESS | TTD_OUTCOME_RESULT, 0);
     SET_COLUMN(file, TTD_COLUMN_EXTRA, 1);
 }
 
-static void set_calloc(vector_file *file)
+static void set_calloc(struct vector_file *file)
 {
     SET_CLASS(file, 1, TTD_API_CALLOC,
               TTD_PARAMETERS_BY_API | TTD_FORM_SIZE | TTD_FORM_ADDRESS | TTD_OUTCOME_ONE, 2);
 }
 
-static void parameters_remainder(vector_file *file)
+static void parameters_remainder(struct vector_file *file)
 {
     set_calloc(file);
     SET_COLUMN(file, TTD_COLUMN_EXTRA, 7);
 }
 
-static void parameters_zero(vector_file *file)
+static void parameters_zero(struct vector_file *file)
 {
     set_calloc(file);
     SET_COLUMN(file, TTD_COLUMN_EXTRA, 0);
@@ -195,7 +196,7 @@ static void parameters_zero(vector_file *file)
         .damage = damage_, .status = TTD_ERROR_CORRUPT, .chunk = EVENTS, .what = what_             \
     }
 
-const vector vectors_bad_events[] = {
+const struct vector vectors_bad_events[] = {
     BAD("shape-none", "a first event of the predicted shape: there is none", "R-41", shape_none,
         "shape of an event"),
     BAD("shape-beyond", "a shape that the chunk does not have", "R-41", shape_beyond,

@@ -15,8 +15,8 @@
 #define U32(value) (value) & 0xFF, (value) >> 8 & 0xFF, (value) >> 16 & 0xFF, (value) >> 24 & 0xFF
 
 /** Replaces the heaps by one item of a kind. */
-static void replace(vector_file *file, unsigned kind, uint64_t first_item, const uint8_t *payload,
-                    size_t size)
+static void replace(struct vector_file *file, unsigned kind, uint64_t first_item,
+                    const uint8_t *payload, size_t size)
 {
     uint8_t *chunk = vector_chunk(file, HEAPS);
     ttd_put16(chunk + TTD_HEADER_KIND, (uint16_t)kind);
@@ -26,7 +26,7 @@ static void replace(vector_file *file, unsigned kind, uint64_t first_item, const
 
 /** Defines a function that replaces the heaps by one item with the bytes given. */
 #define ITEM(name_, kind_, first_item_, ...)                                                       \
-    static void name_(vector_file *file)                                                           \
+    static void name_(struct vector_file *file)                                                    \
     {                                                                                              \
         static const uint8_t payload[] = {__VA_ARGS__};                                            \
         replace(file, kind_, first_item_, payload, sizeof payload);                                \
@@ -70,7 +70,7 @@ ITEM(blocks_address, TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 1, 0, ZERO_64, 0, 1),
 ITEM(blocks_allocated, TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 1, 0, ZERO_64, 2, 1), 1, BLOCKS_END)
 
 /* Two blocks, at 0x20 and at 0x10. */
-static void blocks_order(vector_file *file)
+static void blocks_order(struct vector_file *file)
 {
     static const uint8_t payload[] = {
         U32(2), U32(1), U32(1), U32(0), ZERO_64, ZERO_64, U32(2), U32(2), U32(2), U32(2), U32(2),
@@ -82,13 +82,13 @@ static void blocks_order(vector_file *file)
 }
 
 /* Two lists of a block at 0x20, the first one open: the second becomes its continuation. */
-static void write_blocks_continued(ttd_memory *memory)
+static void write_blocks_continued(struct ttd_memory *memory)
 {
-    ttd_writer_options options = ttd_writer_options_default();
+    struct ttd_writer_options options = ttd_writer_options_default();
     options.codec = TTD_CODEC_RAW;
-    ttd_writer *writer = vector_writer(memory, &options);
-    ttd_block block = {.address = 0x20, .size = 24, .event = TTD_UNKNOWN};
-    ttd_live_blocks list = {TTD_BLOCKS_SNAPSHOT, 1, false, {1, 0}, &block, 1};
+    struct ttd_writer *writer = vector_writer(memory, &options);
+    struct ttd_block block = {.address = 0x20, .size = 24, .event = TTD_UNKNOWN};
+    struct ttd_live_blocks list = {TTD_BLOCKS_SNAPSHOT, 1, false, {1, 0}, &block, 1};
     vector_check(ttd_writer_live_blocks(writer, &list));
     list.list_id = 2;
     list.last = true;
@@ -96,7 +96,7 @@ static void write_blocks_continued(ttd_memory *memory)
     vector_close(writer);
 }
 
-static void blocks_continued(vector_file *file)
+static void blocks_continued(struct vector_file *file)
 {
     size_t at = chunk_edit_find(file->data, file->size, 2);
     ttd_put32(file->data + at + TTD_HEADER_SIZE + TTD_BLOCKS_LIST_ID, 1);
@@ -104,7 +104,7 @@ static void blocks_continued(vector_file *file)
 }
 
 /* Pages: page_size, reserved, and a page. */
-static void page(vector_file *file, uint64_t first, uint32_t page_size, uint32_t reserved)
+static void page(struct vector_file *file, uint64_t first, uint32_t page_size, uint32_t reserved)
 {
     uint8_t payload[TTD_PAGES_DATA + TTD_PAGE_SIZE_MIN] = {0};
     ttd_put32(payload + TTD_PAGES_PAGE_SIZE, page_size);
@@ -112,17 +112,17 @@ static void page(vector_file *file, uint64_t first, uint32_t page_size, uint32_t
     replace(file, TTD_KIND_PAGES, first, payload, TTD_PAGES_DATA + page_size);
 }
 
-static void pages_first(vector_file *file)
+static void pages_first(struct vector_file *file)
 {
     page(file, TTD_PAGE_FIRST - 1, TTD_PAGE_SIZE_MIN, 0);
 }
 
-static void pages_size(vector_file *file)
+static void pages_size(struct vector_file *file)
 {
     page(file, TTD_PAGE_FIRST, TTD_PAGE_SIZE_MIN - 1, 0);
 }
 
-static void pages_reserved(vector_file *file)
+static void pages_reserved(struct vector_file *file)
 {
     page(file, TTD_PAGE_FIRST, TTD_PAGE_SIZE_MIN, 1);
 }
@@ -147,7 +147,7 @@ ITEM(string_again, TTD_KIND_STRINGS, 1, 1, 'x')
 
 /* ---- The first and the last chunk ---- */
 
-static void trace_again(vector_file *file)
+static void trace_again(struct vector_file *file)
 {
     uint8_t payload[TTD_TRACE_SIZE];
     memcpy(payload, vector_chunk(file, TRACE) + TTD_HEADER_SIZE, sizeof payload);
@@ -155,7 +155,7 @@ static void trace_again(vector_file *file)
     replace(file, TTD_KIND_TRACE, 0, payload, sizeof payload);
 }
 
-static void trace_parent(vector_file *file)
+static void trace_parent(struct vector_file *file)
 {
     uint8_t *trace = vector_chunk(file, TRACE);
     ttd_put64(trace + TTD_HEADER_SIZE + TTD_TRACE_PARENT_POSITION, TTD_SEQUENCE_INVALID);
@@ -171,7 +171,7 @@ static size_t to_lz4(uint8_t *block, const uint8_t *raw, size_t size)
     return size + 2;
 }
 
-static void trace_lz4(vector_file *file)
+static void trace_lz4(struct vector_file *file)
 {
     uint8_t block[TTD_TRACE_SIZE + 2];
     size_t size = to_lz4(block, vector_chunk(file, TRACE) + TTD_HEADER_SIZE, TTD_TRACE_SIZE);
@@ -182,7 +182,7 @@ static void trace_lz4(vector_file *file)
     chunk_edit_seal_header(trace);
 }
 
-static void end_lz4(vector_file *file)
+static void end_lz4(struct vector_file *file)
 {
     uint8_t block[TTD_END_SIZE + 2];
     size_t size = to_lz4(block, vector_chunk(file, END) + TTD_HEADER_SIZE, TTD_END_SIZE);
@@ -194,19 +194,19 @@ static void end_lz4(vector_file *file)
     chunk_edit_seal(end, (size_t)(file->data + file->size - end));
 }
 
-static void critical_missing(vector_file *file)
+static void critical_missing(struct vector_file *file)
 {
     vector_chunk(file, EVENTS)[TTD_HEADER_FLAGS] = 0;
     chunk_edit_seal_header(vector_chunk(file, EVENTS));
 }
 
-static void critical_set(vector_file *file)
+static void critical_set(struct vector_file *file)
 {
     vector_chunk(file, STRINGS)[TTD_HEADER_FLAGS] = TTD_CHUNK_CRITICAL;
     chunk_edit_seal_header(vector_chunk(file, STRINGS));
 }
 
-static void end_item(vector_file *file)
+static void end_item(struct vector_file *file)
 {
     ttd_put64(vector_chunk(file, END) + TTD_HEADER_FIRST_ITEM, 1);
     chunk_edit_seal_header(vector_chunk(file, END));
@@ -218,7 +218,7 @@ static void end_item(vector_file *file)
         .damage = damage_, .status = TTD_ERROR_CORRUPT, .chunk = chunk_, .what = what_             \
     }
 
-const vector vectors_bad_kinds[] = {
+const struct vector vectors_bad_kinds[] = {
     BAD("module-action", "a module record that is neither load nor unload", "R-36", module_action,
         HEAPS, "action of a module"),
     BAD("module-id-zero", "a module of id 0", "R-36", module_id, HEAPS, "id of a module"),

@@ -6,68 +6,68 @@
 
 #include "support/chunk_edit.h"
 
-static uint8_t *payload_of(vector_file *file, size_t number)
+static uint8_t *payload_of(struct vector_file *file, size_t number)
 {
     return file->data + chunk_edit_find(file->data, file->size, number) + TTD_HEADER_SIZE;
 }
 
-static void seal(vector_file *file, size_t number)
+static void seal(struct vector_file *file, size_t number)
 {
     size_t at = chunk_edit_find(file->data, file->size, number);
     chunk_edit_seal(file->data + at, file->size - at);
 }
 
-static void set8(vector_file *file, size_t number, size_t at, uint8_t value)
+static void set8(struct vector_file *file, size_t number, size_t at, uint8_t value)
 {
     payload_of(file, number)[at] = value;
     seal(file, number);
 }
 
-static void set32(vector_file *file, size_t number, size_t at, uint32_t value)
+static void set32(struct vector_file *file, size_t number, size_t at, uint32_t value)
 {
     ttd_put32(payload_of(file, number) + at, value);
     seal(file, number);
 }
 
-static void set64(vector_file *file, size_t number, size_t at, uint64_t value)
+static void set64(struct vector_file *file, size_t number, size_t at, uint64_t value)
 {
     ttd_put64(payload_of(file, number) + at, value);
     seal(file, number);
 }
 
-static void trace_pointer_size(vector_file *file)
+static void trace_pointer_size(struct vector_file *file)
 {
     set32(file, TRACE, TTD_TRACE_POINTER_SIZE, 5);
 }
 
-static void trace_time_unit(vector_file *file)
+static void trace_time_unit(struct vector_file *file)
 {
     set64(file, TRACE, TTD_TRACE_TIME_UNIT, 0);
 }
 
-static void trace_flags(vector_file *file)
+static void trace_flags(struct vector_file *file)
 {
     set32(file, TRACE, TTD_TRACE_FLAGS, 0x10);
 }
 
-static void trace_reserved(vector_file *file)
+static void trace_reserved(struct vector_file *file)
 {
     set32(file, TRACE, TTD_TRACE_RESERVED, 1);
 }
 
 /* The strings chunk: size 6 and "malloc", one byte of padding. */
 
-static void string_too_short(vector_file *file)
+static void string_too_short(struct vector_file *file)
 {
     set8(file, STRINGS, 0, 7);
 }
 
-static void string_trailing(vector_file *file)
+static void string_trailing(struct vector_file *file)
 {
     set8(file, STRINGS, 0, 5);
 }
 
-static void varint_overlong(vector_file *file)
+static void varint_overlong(struct vector_file *file)
 {
     static const uint8_t bytes[] = {0x85, 0x00, 'm', 'a', 'l', 'l', 'o'};
     memcpy(payload_of(file, STRINGS), bytes, sizeof bytes);
@@ -76,54 +76,54 @@ static void varint_overlong(vector_file *file)
 
 /* Ten bytes are enough, and the tenth has one bit. */
 
-static void varint_long(vector_file *file)
+static void varint_long(struct vector_file *file)
 {
     static const uint8_t bytes[] = {0x86, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
                                     0x80, 1,    'm',  'a',  'l',  'l',  'o',  'c'};
     vector_set_payload(file, STRINGS, bytes, sizeof bytes);
 }
 
-static void varint_large(vector_file *file)
+static void varint_large(struct vector_file *file)
 {
     static const uint8_t bytes[] = {0x86, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
                                     0x80, 2,    'm',  'a',  'l',  'l',  'o',  'c'};
     vector_set_payload(file, STRINGS, bytes, sizeof bytes);
 }
 
-static void varint_endless(vector_file *file)
+static void varint_endless(struct vector_file *file)
 {
     memset(payload_of(file, STRINGS), 0xFF, 7);
     seal(file, STRINGS);
 }
 
-static void thread_action(vector_file *file)
+static void thread_action(struct vector_file *file)
 {
     set8(file, THREADS, 0, 3);
 }
 
-static void thread_id_zero(vector_file *file)
+static void thread_id_zero(struct vector_file *file)
 {
     set8(file, THREADS, 1, 0);
 }
 
-static void thread_id_gap(vector_file *file)
+static void thread_id_gap(struct vector_file *file)
 {
     set8(file, THREADS, 1, 2);
 }
 
-static void heap_name_undefined(vector_file *file)
+static void heap_name_undefined(struct vector_file *file)
 {
     set8(file, HEAPS, 1, 9);
 }
 
-static void lz4_rubbish(vector_file *file)
+static void lz4_rubbish(struct vector_file *file)
 {
     payload_of(file, EVENTS)[TTD_HEADER_CODEC - TTD_HEADER_SIZE] = TTD_CODEC_LZ4;
     memset(payload_of(file, EVENTS), 0xFF, 8);
     seal(file, EVENTS);
 }
 
-static void set_block(vector_file *file, const uint8_t *bytes, size_t size)
+static void set_block(struct vector_file *file, const uint8_t *bytes, size_t size)
 {
     vector_set_payload(file, EVENTS, bytes, size);
     uint8_t *chunk = vector_chunk(file, EVENTS);
@@ -133,96 +133,96 @@ static void set_block(vector_file *file, const uint8_t *bytes, size_t size)
 
 /* One literal, a match of 4 bytes, literals; as many bytes as it stands for. */
 
-static void lz4_offset(vector_file *file)
+static void lz4_offset(struct vector_file *file)
 {
     static const uint8_t bytes[] = {0x10, 9, 0, 0, 0xC0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     set_block(file, bytes, sizeof bytes);
 }
 
-static void lz4_end(vector_file *file)
+static void lz4_end(struct vector_file *file)
 {
     static const uint8_t bytes[] = {0x10, 9, 1, 0, 0x50, 1, 2, 3, 4, 5};
     set_block(file, bytes, sizeof bytes);
 }
 
-static void end_events_max(vector_file *file)
+static void end_events_max(struct vector_file *file)
 {
     set64(file, END, TTD_END_EVENTS, UINT64_MAX);
 }
 
-static void events_column_length(vector_file *file)
+static void events_column_length(struct vector_file *file)
 {
     set32(file, EVENTS, TTD_EVENTS_LENGTHS, 0xFFFFFFFF);
 }
 
-static void events_shape_count(vector_file *file)
+static void events_shape_count(struct vector_file *file)
 {
     set32(file, EVENTS, TTD_EVENTS_SHAPE_COUNT, 0x10000000);
 }
 
-static void events_class_count(vector_file *file)
+static void events_class_count(struct vector_file *file)
 {
     set32(file, EVENTS, TTD_EVENTS_CLASS_COUNT, 0x10000000);
 }
 
-static void events_action(vector_file *file)
+static void events_action(struct vector_file *file)
 {
     set8(file, EVENTS, TTD_EVENTS_COLUMNS, 9);
 }
 
-static void stacks_column_length(vector_file *file)
+static void stacks_column_length(struct vector_file *file)
 {
     set32(file, STACKS, TTD_STACKS_LENGTHS, 0x7FFFFFFF);
 }
 
-static void index_link_count(vector_file *file)
+static void index_link_count(struct vector_file *file)
 {
     set32(file, INDEX, TTD_INDEX_LINK_COUNT, 65);
 }
 
-static void index_entry(vector_file *file)
+static void index_entry(struct vector_file *file)
 {
     set8(file, INDEX, TTD_INDEX_LINKS + TTD_LINK_SIZE + TTD_HEADER_FIRST_ITEM, 77);
 }
 
-static void index_link(vector_file *file)
+static void index_link(struct vector_file *file)
 {
     set64(file, INDEX, TTD_INDEX_LINKS + TTD_LINK_OFFSET, 8);
 }
 
-static void index_position(vector_file *file)
+static void index_position(struct vector_file *file)
 {
     set64(file, INDEX, TTD_INDEX_LINKS + TTD_LINK_POSITION, TTD_SEQUENCE_INVALID);
 }
 
-static void end_events(vector_file *file)
+static void end_events(struct vector_file *file)
 {
     set64(file, END, TTD_END_EVENTS, 5);
 }
 
-static void end_chunks(vector_file *file)
+static void end_chunks(struct vector_file *file)
 {
     set64(file, END, TTD_END_CHUNKS, 10);
 }
 
-static void end_index(vector_file *file)
+static void end_index(struct vector_file *file)
 {
     set64(file, END, TTD_END_INDEX_OFFSET, 8);
 }
 
-static void end_lost(vector_file *file)
+static void end_lost(struct vector_file *file)
 {
     set64(file, END, TTD_END_LOST_EVENTS, 1);
 }
 
-static void end_reason(vector_file *file)
+static void end_reason(struct vector_file *file)
 {
     set32(file, END, TTD_END_REASON, 0x80000000);
 }
 
 #define CORRUPT TTD_ERROR_CORRUPT
 
-const vector vectors_bad_payload[] = {
+const struct vector vectors_bad_payload[] = {
     {"bad-trace-pointer-size", "a pointer of 5 bytes", "R-54", trace_pointer_size, NULL, CORRUPT,
      TRACE, "pointer_size", 0, NULL, 0},
     {"bad-trace-time-unit", "time_unit 0", "R-54", trace_time_unit, NULL, CORRUPT, TRACE,

@@ -7,46 +7,46 @@
 
 #include "support/chunk_edit.h"
 
-static void id_beyond(vector_file *file)
+static void id_beyond(struct vector_file *file)
 {
     static const uint8_t payload[] = {0, 0x80, 0x80, 0x80, 0x80, 0x10}; /* name: 2^32 */
     vector_set_payload(file, HEAPS, payload, sizeof payload);
 }
 
-static void set_header32(vector_file *file, size_t number, size_t field, uint32_t value)
+static void set_header32(struct vector_file *file, size_t number, size_t field, uint32_t value)
 {
     ttd_put32(vector_chunk(file, number) + field, value);
     chunk_edit_seal_header(vector_chunk(file, number));
 }
 
-static void set_header64(vector_file *file, size_t number, size_t field, uint64_t value)
+static void set_header64(struct vector_file *file, size_t number, size_t field, uint64_t value)
 {
     ttd_put64(vector_chunk(file, number) + field, value);
     chunk_edit_seal_header(vector_chunk(file, number));
 }
 
-static void no_items(vector_file *file)
+static void no_items(struct vector_file *file)
 {
     set_header32(file, STRINGS, TTD_HEADER_ITEM_COUNT, 0);
 }
 
-static void two_traces(vector_file *file)
+static void two_traces(struct vector_file *file)
 {
     set_header32(file, TRACE, TTD_HEADER_ITEM_COUNT, 2);
 }
 
-static void first_id_zero(vector_file *file)
+static void first_id_zero(struct vector_file *file)
 {
     set_header64(file, STRINGS, TTD_HEADER_FIRST_ITEM, 0);
 }
 
-static void last_id_beyond(vector_file *file)
+static void last_id_beyond(struct vector_file *file)
 {
     set_header64(file, STACKS, TTD_HEADER_FIRST_ITEM, UINT64_C(1) << 32);
 }
 
 /* In place of the heaps: reason 2^31, thread 0, no event, from 1:0 to 1:1. */
-static void loss_reason(vector_file *file)
+static void loss_reason(struct vector_file *file)
 {
     static const uint8_t payload[] = {0x80, 0x80, 0x80, 0x80, 8, 0, 1, 1, 0, 1, 1};
     uint8_t *chunk = vector_chunk(file, HEAPS);
@@ -62,7 +62,7 @@ static void loss_reason(vector_file *file)
  * events, so that it would be taken for the next chunk: then the first one is lost. Returns the
  * copy's header.
  */
-static uint8_t *add_decoy(vector_file *file)
+static uint8_t *add_decoy(struct vector_file *file)
 {
     const uint8_t *events = vector_chunk(file, MORE_EVENTS);
     size_t size = (size_t)chunk_edit_size(events, file->size);
@@ -86,24 +86,24 @@ static uint8_t *add_decoy(vector_file *file)
     return decoy;
 }
 
-static void decoy_taken(vector_file *file)
+static void decoy_taken(struct vector_file *file)
 {
     add_decoy(file);
 }
 
-static void decoy_hash(vector_file *file)
+static void decoy_hash(struct vector_file *file)
 {
     ttd_put64(add_decoy(file) + TTD_HEADER_HASH, 1);
 }
 
-static void decoy_fields(vector_file *file)
+static void decoy_fields(struct vector_file *file)
 {
     uint8_t *decoy = add_decoy(file);
     ttd_put32(decoy + TTD_HEADER_RESERVED, 1);
     chunk_edit_seal_header(decoy);
 }
 
-static void decoy_trace(vector_file *file)
+static void decoy_trace(struct vector_file *file)
 {
     uint8_t *decoy = add_decoy(file);
     ttd_put64(decoy + TTD_HEADER_TRACE_ID, 99);
@@ -111,7 +111,7 @@ static void decoy_trace(vector_file *file)
 }
 
 /* So large that all that follows would be passed over with it. */
-static void decoy_number(vector_file *file)
+static void decoy_number(struct vector_file *file)
 {
     uint8_t *decoy = add_decoy(file);
     size_t rest = file->size - (size_t)(decoy - file->data) - TTD_HEADER_SIZE;
@@ -121,7 +121,7 @@ static void decoy_number(vector_file *file)
     chunk_edit_seal_header(decoy);
 }
 
-static void decoy_offset(vector_file *file)
+static void decoy_offset(struct vector_file *file)
 {
     uint8_t *decoy = add_decoy(file);
     ttd_put64(decoy + TTD_HEADER_OFFSET, 8);
@@ -142,7 +142,7 @@ static void decoy_offset(vector_file *file)
         .what = "header checksum", .tolerant_events = events_                                      \
     }
 
-const vector vectors_bad_records[] = {
+const struct vector vectors_bad_records[] = {
     BAD("id-beyond", "an id of 2^32", "R-3", id_beyond, HEAPS, "value out of range"),
     BAD("no-items", "a chunk without items", "R-21", no_items, STRINGS, "number of items"),
     BAD("trace-twice", "two items in a trace chunk", "R-21", two_traces, TRACE, "number of items"),

@@ -6,13 +6,13 @@
 
 #include "support/chunk_edit.h"
 
-uint8_t *vector_chunk(vector_file *file, size_t number)
+uint8_t *vector_chunk(struct vector_file *file, size_t number)
 {
     return file->data + chunk_edit_find(file->data, file->size, number);
 }
 
 /* The totals of the End chunk, which has moved. */
-static void seal_all(vector_file *file, size_t chunks)
+static void seal_all(struct vector_file *file, size_t chunks)
 {
     uint8_t *end = file->data + file->size - TTD_END_CHUNK_SIZE;
     ttd_put64(end + TTD_HEADER_SIZE + TTD_END_CHUNKS, chunks);
@@ -22,7 +22,7 @@ static void seal_all(vector_file *file, size_t chunks)
 }
 
 /* Makes `old` bytes at `at` `size` bytes, and the new ones 0. */
-static void resize_part(vector_file *file, size_t at, size_t old, size_t size)
+static void resize_part(struct vector_file *file, size_t at, size_t old, size_t size)
 {
     size_t rest = file->size - at - old;
     if (size > old)
@@ -33,7 +33,7 @@ static void resize_part(vector_file *file, size_t at, size_t old, size_t size)
     memset(file->data + at, 0, size);
 }
 
-void vector_insert(vector_file *file, size_t number, const uint8_t *bytes, size_t size)
+void vector_insert(struct vector_file *file, size_t number, const uint8_t *bytes, size_t size)
 {
     size_t at = chunk_edit_find(file->data, file->size, number);
     resize_part(file, at, 0, size);
@@ -41,7 +41,7 @@ void vector_insert(vector_file *file, size_t number, const uint8_t *bytes, size_
     seal_all(file, END + 2);
 }
 
-void vector_set_payload(vector_file *file, size_t number, const uint8_t *bytes, size_t size)
+void vector_set_payload(struct vector_file *file, size_t number, const uint8_t *bytes, size_t size)
 {
     size_t at = chunk_edit_find(file->data, file->size, number);
     size_t old = (size_t)chunk_edit_size(file->data + at, file->size - at);
@@ -54,8 +54,8 @@ void vector_set_payload(vector_file *file, size_t number, const uint8_t *bytes, 
     seal_all(file, END + 1);
 }
 
-void vector_set_column(vector_file *file, size_t number, unsigned column, const uint8_t *bytes,
-                       size_t size)
+void vector_set_column(struct vector_file *file, size_t number, unsigned column,
+                       const uint8_t *bytes, size_t size)
 {
     const uint8_t *payload = vector_chunk(file, number) + TTD_HEADER_SIZE;
     size_t whole = ttd_get32(vector_chunk(file, number) + TTD_HEADER_RAW_SIZE);

@@ -9,16 +9,16 @@
 enum { TRACE, STRINGS, THREADS, HEAPS, STACKS, EVENTS, MORE_EVENTS, INDEX, END };
 
 /** The header of the chunk at a place. */
-uint8_t *vector_chunk(vector_file *file, size_t number);
+uint8_t *vector_chunk(struct vector_file *file, size_t number);
 
 /** Puts `size` bytes in before a chunk, and makes what follows right again but for the index. */
-void vector_insert(vector_file *file, size_t number, const uint8_t *bytes, size_t size);
+void vector_insert(struct vector_file *file, size_t number, const uint8_t *bytes, size_t size);
 
 /** Replaces the payload, which is not compressed, and makes the rest right, but for the index. */
-void vector_set_payload(vector_file *file, size_t number, const uint8_t *bytes, size_t size);
+void vector_set_payload(struct vector_file *file, size_t number, const uint8_t *bytes, size_t size);
 
 /** Replaces a column of a chunk of events in the same way. */
-void vector_set_column(vector_file *file, size_t number, unsigned column, const uint8_t *bytes,
-                       size_t size);
+void vector_set_column(struct vector_file *file, size_t number, unsigned column,
+                       const uint8_t *bytes, size_t size);
 
 #endif

@@ -6,152 +6,155 @@
 #include "support/chunk_edit.h"
 #include "support/model.h"
 
-static void write_empty(ttd_memory *memory)
+static void write_empty(struct ttd_memory *memory)
 {
     vector_close(vector_writer(memory, NULL));
 }
 
-static void write_unclosed(ttd_memory *memory)
+static void write_unclosed(struct ttd_memory *memory)
 {
-    ttd_writer *writer = vector_writer(memory, NULL);
+    struct ttd_writer *writer = vector_writer(memory, NULL);
     vector_string(writer, "what was written before the recorder died");
     vector_check(ttd_writer_close(writer, NULL, NULL));
 }
 
-static ttd_event event_of(ttd_action action, ttd_api_function api, uint64_t step)
+static struct ttd_event event_of(enum ttd_action action, ttd_api_function api, uint64_t step)
 {
-    return (ttd_event){.action = (uint8_t)action,
-                       .api = (uint8_t)api,
-                       .time_start = {0x1A, step},
-                       .time_end = {0x1A, step + 1},
-                       .wall_time = step * 10,
-                       .result = 1,
-                       .thread = 1,
-                       .heap = 1,
-                       .stack = 2};
+    return (struct ttd_event){.action = (uint8_t)action,
+                              .api = (uint8_t)api,
+                              .time_start = {0x1A, step},
+                              .time_end = {0x1A, step + 1},
+                              .wall_time = step * 10,
+                              .result = 1,
+                              .thread = 1,
+                              .heap = 1,
+                              .stack = 2};
 }
 
 /** One event of each action, with each property that it has. */
-static void write_actions(ttd_writer *writer)
+static void write_actions(struct ttd_writer *writer)
 {
-    ttd_event create = event_of(TTD_ACTION_CREATE, TTD_API_HEAP_CREATE, 1);
+    struct ttd_event create = event_of(TTD_ACTION_CREATE, TTD_API_HEAP_CREATE, 1);
     create.flags = 4;
     create.reserve_size = 0x100000;
     create.commit_size = 0x1000;
     create.result = 0x2000000;
     vector_event(writer, create);
-    ttd_event alloc = event_of(TTD_ACTION_ALLOC, TTD_API_CALLOC, 3);
+    struct ttd_event alloc = event_of(TTD_ACTION_ALLOC, TTD_API_CALLOC, 3);
     alloc.address = 0x2000040;
     alloc.size = 96;
     uint64_t parameters[] = {8, 12};
     alloc.parameters = parameters;
     alloc.parameter_count = 2;
     vector_event(writer, alloc);
-    ttd_event protect = event_of(TTD_ACTION_PROTECT, TTD_API_HEAP_PROTECT, 5);
+    struct ttd_event protect = event_of(TTD_ACTION_PROTECT, TTD_API_HEAP_PROTECT, 5);
     protect.make_read_only = 1;
     vector_event(writer, protect);
     vector_event(writer, event_of(TTD_ACTION_LOCK, TTD_API_HEAP_LOCK, 7));
-    ttd_event again = event_of(TTD_ACTION_REALLOC, TTD_API_REALLOC, 9);
+    struct ttd_event again = event_of(TTD_ACTION_REALLOC, TTD_API_REALLOC, 9);
     again.base_address = again.previous_address = alloc.address;
     again.address = 0x2000100;
     again.size = 200;
     vector_event(writer, again);
     vector_event(writer, event_of(TTD_ACTION_UNLOCK, TTD_API_HEAP_UNLOCK, 11));
-    ttd_event release = event_of(TTD_ACTION_FREE, TTD_API_FREE_SIZED, 13);
+    struct ttd_event release = event_of(TTD_ACTION_FREE, TTD_API_FREE_SIZED, 13);
     release.base_address = again.address;
     release.size = 200;
     vector_event(writer, release);
-    ttd_event destroy = event_of(TTD_ACTION_DESTROY, TTD_API_HEAP_DESTROY, 15);
+    struct ttd_event destroy = event_of(TTD_ACTION_DESTROY, TTD_API_HEAP_DESTROY, 15);
     destroy.time_end = ttd_position_invalid();
     destroy.result = 0;
     vector_event(writer, destroy);
 }
 
-static void write_definitions(ttd_writer *writer)
+static void write_definitions(struct ttd_writer *writer)
 {
     ttd_id id;
     ttd_id path = vector_string(writer, "/usr/bin/example");
     ttd_id name = vector_string(writer, "main");
     vector_string(writer, "");
-    ttd_module module = {.action = TTD_MODULE_LOAD,
-                         .position = {1, 2},
-                         .path = path,
-                         .bias = 0x555555554000,
-                         .begin = 0x555555554000,
-                         .end = 0x555555558000,
-                         .build_id = {0xDE, 0xAD, 0xBE, 0xEF},
-                         .build_id_size = 4};
+    struct ttd_module module = {.action = TTD_MODULE_LOAD,
+                                .position = {1, 2},
+                                .path = path,
+                                .bias = 0x555555554000,
+                                .begin = 0x555555554000,
+                                .end = 0x555555558000,
+                                .build_id = {0xDE, 0xAD, 0xBE, 0xEF},
+                                .build_id_size = 4};
     vector_check(ttd_writer_module(writer, &module, &id));
-    ttd_module unload = {.action = TTD_MODULE_UNLOAD, .id = id, .position = {0x1A, 16}};
+    struct ttd_module unload = {.action = TTD_MODULE_UNLOAD, .id = id, .position = {0x1A, 16}};
     vector_check(ttd_writer_module(writer, &unload, NULL));
-    ttd_thread thread = {.action = TTD_THREAD_BEGIN, .position = {1, 0}, .os_id = 77, .name = name};
+    struct ttd_thread thread = {
+        .action = TTD_THREAD_BEGIN, .position = {1, 0}, .os_id = 77, .name = name};
     vector_check(ttd_writer_thread(writer, &thread, &id));
-    ttd_thread end = {.action = TTD_THREAD_END, .id = id, .position = {0x1A, 17}, .name = name};
+    struct ttd_thread end = {
+        .action = TTD_THREAD_END, .id = id, .position = {0x1A, 17}, .name = name};
     vector_check(ttd_writer_thread(writer, &end, NULL));
-    vector_check(ttd_writer_heap(writer, &(ttd_heap){0, 0x2000000, name}, &id));
+    vector_check(ttd_writer_heap(writer, &(struct ttd_heap){0, 0x2000000, name}, &id));
     ttd_id outer;
     vector_check(ttd_writer_stack(writer, TTD_NONE, 1, 0x1180, &outer));
     vector_check(ttd_writer_stack(writer, outer, 1, 0x1136, &id));
-    ttd_symbol_frame frame = {name, path, 12};
-    vector_check(ttd_writer_symbol(writer, &(ttd_symbol){1, 0x1136, &frame, 1}));
+    struct ttd_symbol_frame frame = {name, path, 12};
+    vector_check(ttd_writer_symbol(writer, &(struct ttd_symbol){1, 0x1136, &frame, 1}));
 }
 
-static void write_records(ttd_writer *writer)
+static void write_records(struct ttd_writer *writer)
 {
-    ttd_user_event user = {.client = {9, 9, [6] = 0x40, [8] = 0x80},
-                           .position = {0x1A, 4},
-                           .wall_time = 40,
-                           .thread = 1};
+    struct ttd_user_event user = {.client = {9, 9, [6] = 0x40, [8] = 0x80},
+                                  .position = {0x1A, 4},
+                                  .wall_time = 40,
+                                  .thread = 1};
     user.flags = TTD_USER_EVENT_KEYFRAME;
     user.data = (const uint8_t *)"mark";
     user.size = 4;
     vector_check(ttd_writer_user_event(writer, &user));
-    ttd_loss loss = {TTD_LOSS_OVERFLOW, 1, 12, {0x1A, 13}, {0x1A, 15}};
+    struct ttd_loss loss = {TTD_LOSS_OVERFLOW, 1, 12, {0x1A, 13}, {0x1A, 15}};
     vector_check(ttd_writer_loss(writer, &loss));
-    ttd_metadata metadata = {{"command", 7}, {"example -x", 10}};
+    struct ttd_metadata metadata = {{"command", 7}, {"example -x", 10}};
     vector_check(ttd_writer_metadata(writer, &metadata));
-    ttd_block block = {0x2000040, 96, 1, {0x1A, 4}, 1, 1, 2, TTD_API_CALLOC};
-    ttd_live_blocks blocks = {TTD_BLOCKS_SNAPSHOT, 1, true, {0x1A, 8}, &block, 1};
+    struct ttd_block block = {0x2000040, 96, 1, {0x1A, 4}, 1, 1, 2, TTD_API_CALLOC};
+    struct ttd_live_blocks blocks = {TTD_BLOCKS_SNAPSHOT, 1, true, {0x1A, 8}, &block, 1};
     vector_check(ttd_writer_live_blocks(writer, &blocks));
     uint8_t page[512] = {1, 2, 3};
     uint64_t first;
-    vector_check(ttd_writer_pages(writer, &(ttd_pages){0, sizeof page, 1, page}, &first));
-    ttd_memory_run runs[] = {{0x2000000, 1, TTD_MEMORY_READ | TTD_MEMORY_WRITE, TTD_PAGE_FIRST},
-                             {0x2000200, 7, TTD_MEMORY_READ, TTD_PAGE_ZERO}};
-    ttd_memory_map map = {1, true, {0x1A, 16}, sizeof page, runs, 2};
+    vector_check(ttd_writer_pages(writer, &(struct ttd_pages){0, sizeof page, 1, page}, &first));
+    struct ttd_memory_run runs[] = {
+        {0x2000000, 1, TTD_MEMORY_READ | TTD_MEMORY_WRITE, TTD_PAGE_FIRST},
+        {0x2000200, 7, TTD_MEMORY_READ, TTD_PAGE_ZERO}};
+    struct ttd_memory_map map = {1, true, {0x1A, 16}, sizeof page, runs, 2};
     vector_check(ttd_writer_memory_map(writer, &map));
 }
 
-static void write_kinds(ttd_memory *memory, ttd_codec codec)
+static void write_kinds(struct ttd_memory *memory, enum ttd_codec codec)
 {
-    ttd_writer_options options = ttd_writer_options_default();
+    struct ttd_writer_options options = ttd_writer_options_default();
     options.codec = codec;
-    ttd_writer *writer = vector_writer(memory, &options);
+    struct ttd_writer *writer = vector_writer(memory, &options);
     write_definitions(writer);
     write_actions(writer);
     write_records(writer);
     vector_close(writer);
 }
 
-static void write_kinds_raw(ttd_memory *memory)
+static void write_kinds_raw(struct ttd_memory *memory)
 {
     write_kinds(memory, TTD_CODEC_RAW);
 }
 
-static void write_kinds_lz4(ttd_memory *memory)
+static void write_kinds_lz4(struct ttd_memory *memory)
 {
     write_kinds(memory, TTD_CODEC_LZ4);
 }
 
-static void write_model(ttd_memory *memory, model_style style, uint64_t seed, int steps,
+static void write_model(struct ttd_memory *memory, enum model_style style, uint64_t seed, int steps,
                         uint32_t events_per_chunk)
 {
-    model m;
-    ttd_trace trace = model_begin(&m, (entropy){.state = seed}, style);
-    ttd_writer_options options = ttd_writer_options_default();
+    struct model m;
+    struct ttd_trace trace = model_begin(&m, (struct entropy){.state = seed}, style);
+    struct ttd_writer_options options = ttd_writer_options_default();
     options.events_per_chunk = events_per_chunk;
-    ttd_output output;
-    ttd_writer *writer = NULL;
+    struct ttd_output output;
+    struct ttd_writer *writer = NULL;
     vector_check(ttd_output_memory(memory, NULL, &output));
     vector_check(ttd_writer_open(&output, &trace, &options, NULL, &writer, NULL));
     for (int i = 0; i < steps; i++)
@@ -160,12 +163,12 @@ static void write_model(ttd_memory *memory, model_style style, uint64_t seed, in
     model_free(&m);
 }
 
-static void write_program(ttd_memory *memory)
+static void write_program(struct ttd_memory *memory)
 {
     write_model(memory, MODEL_REALISTIC, 1, 600, 256);
 }
 
-static void write_extremes(ttd_memory *memory)
+static void write_extremes(struct ttd_memory *memory)
 {
     write_model(memory, MODEL_ANYTHING, 2, 150, 64);
 }
@@ -173,72 +176,74 @@ static void write_extremes(ttd_memory *memory)
 /** Events of good-chunks, three in a chunk. */
 #define CHUNKS_EVENTS 66
 
-static void write_chunks(ttd_memory *memory)
+static void write_chunks(struct ttd_memory *memory)
 {
     write_model(memory, MODEL_REALISTIC, 3, 120, 3);
 }
 
 /** A reason of a loss that nobody knows yet, and lists without blocks and runs. */
-static void write_odd_records(ttd_memory *memory)
+static void write_odd_records(struct ttd_memory *memory)
 {
-    ttd_writer *writer = vector_writer(memory, NULL);
-    ttd_loss loss = {(ttd_loss_reason)77, TTD_NONE, 3, {1, 0}, {1, 4}};
+    struct ttd_writer *writer = vector_writer(memory, NULL);
+    struct ttd_loss loss = {(enum ttd_loss_reason)77, TTD_NONE, 3, {1, 0}, {1, 4}};
     vector_check(ttd_writer_loss(writer, &loss));
-    ttd_live_blocks blocks = {TTD_BLOCKS_SNAPSHOT, 1, true, {1, 8}, NULL, 0};
+    struct ttd_live_blocks blocks = {TTD_BLOCKS_SNAPSHOT, 1, true, {1, 8}, NULL, 0};
     vector_check(ttd_writer_live_blocks(writer, &blocks));
-    ttd_memory_map map = {1, true, {1, 9}, 4096, NULL, 0};
+    struct ttd_memory_map map = {1, true, {1, 9}, 4096, NULL, 0};
     vector_check(ttd_writer_memory_map(writer, &map));
     vector_close(writer);
 }
 
 /** Values that a later minor version may give a name to: all are kept. */
-static void write_later_values(ttd_memory *memory)
+static void write_later_values(struct ttd_memory *memory)
 {
-    ttd_trace trace = {.trace_id = 7, .time_unit = 1, .architecture = 99, .pointer_size = 8};
-    ttd_output output;
-    ttd_writer *writer = NULL;
+    struct ttd_trace trace = {.trace_id = 7, .time_unit = 1, .architecture = 99, .pointer_size = 8};
+    struct ttd_output output;
+    struct ttd_writer *writer = NULL;
     vector_check(ttd_output_memory(memory, NULL, &output));
     vector_check(ttd_writer_open(&output, &trace, NULL, NULL, &writer, NULL));
-    vector_event(writer, (ttd_event){.action = TTD_ACTION_LOCK,
-                                     .api = 200,
-                                     .time_start = {1, 0},
-                                     .time_end = {1, 1},
-                                     .result = 1});
-    ttd_loss loss = {(ttd_loss_reason)77, TTD_NONE, 3, {1, 0}, {1, 4}};
+    vector_event(writer, (struct ttd_event){.action = TTD_ACTION_LOCK,
+                                            .api = 200,
+                                            .time_start = {1, 0},
+                                            .time_end = {1, 1},
+                                            .result = 1});
+    struct ttd_loss loss = {(enum ttd_loss_reason)77, TTD_NONE, 3, {1, 0}, {1, 4}};
     vector_check(ttd_writer_loss(writer, &loss));
-    ttd_end end = {.reason = (ttd_end_reason)77, .code = UINT32_MAX, .wall_time = 5};
+    struct ttd_end end = {.reason = (enum ttd_end_reason)77, .code = UINT32_MAX, .wall_time = 5};
     vector_check(ttd_writer_close(writer, &end, NULL));
 }
 
 /** Names that come twice: for a frame, and for a thread when it ends. The later ones count. */
-static void write_names(ttd_memory *memory)
+static void write_names(struct ttd_memory *memory)
 {
-    ttd_writer *writer = vector_writer(memory, NULL);
+    struct ttd_writer *writer = vector_writer(memory, NULL);
     ttd_id id;
     ttd_id worse = vector_string(writer, "early guess");
     ttd_id better = vector_string(writer, "main");
-    ttd_thread thread = {.action = TTD_THREAD_BEGIN, .position = {1, 0}, .os_id = 7, .name = worse};
+    struct ttd_thread thread = {
+        .action = TTD_THREAD_BEGIN, .position = {1, 0}, .os_id = 7, .name = worse};
     vector_check(ttd_writer_thread(writer, &thread, &id));
-    ttd_thread end = {.action = TTD_THREAD_END, .id = id, .position = {1, 9}, .name = better};
+    struct ttd_thread end = {
+        .action = TTD_THREAD_END, .id = id, .position = {1, 9}, .name = better};
     vector_check(ttd_writer_thread(writer, &end, NULL));
-    ttd_module module = {
+    struct ttd_module module = {
         .action = TTD_MODULE_LOAD, .position = {1, 0}, .path = worse, .begin = 1, .end = 4096};
     vector_check(ttd_writer_module(writer, &module, &id));
     vector_check(ttd_writer_stack(writer, TTD_NONE, id, 0x136, &id));
-    ttd_symbol_frame first = {worse, TTD_NONE, 0};
-    ttd_symbol_frame second = {better, TTD_NONE, 12};
-    vector_check(ttd_writer_symbol(writer, &(ttd_symbol){1, 0x136, &first, 1}));
-    vector_check(ttd_writer_symbol(writer, &(ttd_symbol){1, 0x136, &second, 1}));
+    struct ttd_symbol_frame first = {worse, TTD_NONE, 0};
+    struct ttd_symbol_frame second = {better, TTD_NONE, 12};
+    vector_check(ttd_writer_symbol(writer, &(struct ttd_symbol){1, 0x136, &first, 1}));
+    vector_check(ttd_writer_symbol(writer, &(struct ttd_symbol){1, 0x136, &second, 1}));
     vector_close(writer);
 }
 
 /** What recover makes of the base file if the first chunk is lost. */
-static void lose_first(vector_file *file)
+static void lose_first(struct vector_file *file)
 {
-    ttd_input input;
-    ttd_output output;
-    ttd_memory memory;
-    ttd_verdict verdict;
+    struct ttd_input input;
+    struct ttd_output output;
+    struct ttd_memory memory;
+    struct ttd_verdict verdict;
     file->data[TTD_HEADER_NUMBER] ^= 1;
     vector_check(ttd_input_memory(file->data, file->size, NULL, &input));
     vector_check(ttd_output_memory(&memory, NULL, &output));
@@ -250,41 +255,41 @@ static void lose_first(vector_file *file)
 
 /** A derived file of good-base: what was live after the first event. `more` is added to the size
  * of the source: then it is tied to no file that there is. */
-static void write_tied(ttd_memory *memory, uint64_t more)
+static void write_tied(struct ttd_memory *memory, uint64_t more)
 {
-    ttd_memory base;
+    struct ttd_memory base;
     vector_write_base(&base);
     const uint8_t *end = base.data + base.size - TTD_END_CHUNK_SIZE;
-    ttd_trace trace = {.trace_id = UINT64_C(0x99AABBCCDDEEFF00),
-                       .time_unit = 10,
-                       .flags = TTD_TRACE_DERIVED,
-                       .pointer_size = 8,
-                       .source_trace_id = ttd_get64(base.data + TTD_HEADER_TRACE_ID),
-                       .source_size = base.size + more,
-                       .source_hash = ttd_get64(end + TTD_HEADER_HASH)};
+    struct ttd_trace trace = {.trace_id = UINT64_C(0x99AABBCCDDEEFF00),
+                              .time_unit = 10,
+                              .flags = TTD_TRACE_DERIVED,
+                              .pointer_size = 8,
+                              .source_trace_id = ttd_get64(base.data + TTD_HEADER_TRACE_ID),
+                              .source_size = base.size + more,
+                              .source_hash = ttd_get64(end + TTD_HEADER_HASH)};
     ttd_memory_free(&base);
-    ttd_output output;
-    ttd_writer *writer = NULL;
+    struct ttd_output output;
+    struct ttd_writer *writer = NULL;
     vector_check(ttd_output_memory(memory, NULL, &output));
     vector_check(ttd_writer_open(&output, &trace, NULL, NULL, &writer, NULL));
-    ttd_block block = {0x602010, 24, 0, {1, 1}, 1, 1, 1, TTD_API_MALLOC};
-    ttd_live_blocks blocks = {TTD_BLOCKS_KEYFRAME, 1, true, {1, 1}, &block, 1};
+    struct ttd_block block = {0x602010, 24, 0, {1, 1}, 1, 1, 1, TTD_API_MALLOC};
+    struct ttd_live_blocks blocks = {TTD_BLOCKS_KEYFRAME, 1, true, {1, 1}, &block, 1};
     vector_check(ttd_writer_live_blocks(writer, &blocks));
-    ttd_end closing = {.reason = TTD_END_NOT_RECORDED};
+    struct ttd_end closing = {.reason = TTD_END_NOT_RECORDED};
     vector_check(ttd_writer_close(writer, &closing, NULL));
 }
 
-static void write_derived(ttd_memory *memory)
+static void write_derived(struct ttd_memory *memory)
 {
     write_tied(memory, 0);
 }
 
-static void write_stale(ttd_memory *memory)
+static void write_stale(struct ttd_memory *memory)
 {
     write_tied(memory, 8);
 }
 
-static void add_minor_version(vector_file *file)
+static void add_minor_version(struct vector_file *file)
 {
     size_t at = chunk_edit_find_kind(file->data, file->size, TTD_KIND_STRINGS);
     ttd_put16(file->data + at + TTD_HEADER_MINOR, 7);
@@ -296,7 +301,7 @@ static void add_minor_version(vector_file *file)
 }
 
 /** Makes the strings chunk one of a private kind. Events refer to a heap whose name is lost. */
-static void add_private_kind(vector_file *file)
+static void add_private_kind(struct vector_file *file)
 {
     size_t at = chunk_edit_find_kind(file->data, file->size, TTD_KIND_METADATA);
     size_t number = ttd_get64(file->data + at + TTD_HEADER_NUMBER);
@@ -308,7 +313,7 @@ static void add_private_kind(vector_file *file)
     chunk_edit_seal(file->data + index, file->size - index);
 }
 
-const vector vectors_good[] = {
+const struct vector vectors_good[] = {
     {.name = "good-empty",
      .requirements = "R-24 R-54 R-57",
      .purpose = "nothing but trace, index and End",

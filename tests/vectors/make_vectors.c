@@ -29,7 +29,7 @@ static void finish(FILE *file)
     }
 }
 
-static void describe(FILE *readme, const vector *of)
+static void describe(FILE *readme, const struct vector *of)
 {
     fprintf(readme, "| %s | %s | %s | ", of->name, of->purpose,
             of->requirements ? of->requirements : "");
@@ -63,9 +63,9 @@ int main(int argc, char **argv)
         "counted by their place in the file, from 0. The numbers in brackets are those of\n"
         "spec/format.md.\n\n"
         "| File | For | Requirements | Strict reading |\n|---|---|---|---|\n");
-    for (const vector *const *table = vectors_all; *table; table++) {
-        for (const vector *v = *table; v->name; v++) {
-            vector_file file = vector_make(v);
+    for (const struct vector *const *table = vectors_all; *table; table++) {
+        for (const struct vector *v = *table; v->name; v++) {
+            struct vector_file file = vector_make(v);
             FILE *output = create(argv[1], v->name, ".trace");
             fwrite(file.data, 1, file.size, output);
             finish(output);

@@ -13,31 +13,31 @@
 
 #define PATH_SIZE 4096
 
-static void for_each(void (*check)(const vector *v, const vector_file *file))
+static void for_each(void (*check)(const struct vector *v, const struct vector_file *file))
 {
-    for (const vector *const *table = vectors_all; *table; table++) {
-        for (const vector *v = *table; v->name; v++) {
-            vector_file file = vector_make(v);
+    for (const struct vector *const *table = vectors_all; *table; table++) {
+        for (const struct vector *v = *table; v->name; v++) {
+            struct vector_file file = vector_make(v);
             check(v, &file);
             free(file.data);
         }
     }
 }
 
-static uint64_t offset_of(const vector *v, const vector_file *file)
+static uint64_t offset_of(const struct vector *v, const struct vector_file *file)
 {
     return chunk_edit_find(file->data, file->size, (size_t)v->chunk);
 }
 
-static ttd_status read_all(const vector_file *file, ttd_error *error)
+static enum ttd_status read_all(const struct vector_file *file, struct ttd_error *error)
 {
-    ttd_input input;
-    ttd_reader *reader = NULL;
-    text lines = {0};
+    struct ttd_input input;
+    struct ttd_reader *reader = NULL;
+    struct text lines = {0};
     cr_assert_eq(ttd_input_memory(file->data, file->size, NULL, &input), TTD_OK);
-    ttd_status status = ttd_reader_open(&input, NULL, NULL, &reader, error);
+    enum ttd_status status = ttd_reader_open(&input, NULL, NULL, &reader, error);
     while (status == TTD_OK) {
-        ttd_batch batch;
+        struct ttd_batch batch;
         status = ttd_reader_next(reader, &batch, error);
         lines.size = 0;
         if (status == TTD_OK)
@@ -48,10 +48,10 @@ static ttd_status read_all(const vector_file *file, ttd_error *error)
     return status;
 }
 
-static void check_reading(const vector *v, const vector_file *file)
+static void check_reading(const struct vector *v, const struct vector_file *file)
 {
-    ttd_error error = {.what = ""};
-    ttd_status status = read_all(file, &error);
+    struct ttd_error error = {.what = ""};
+    enum ttd_status status = read_all(file, &error);
     if (v->status == TTD_OK) {
         cr_expect_eq(status, TTD_END, "%s: %s", v->name, error.what);
         return;
@@ -68,15 +68,15 @@ Test(vectors, reading)
 }
 
 /* Tolerant reading comes to an end, and never says that something is corrupt. */
-static void check_tolerant(const vector *v, const vector_file *file)
+static void check_tolerant(const struct vector *v, const struct vector_file *file)
 {
-    ttd_input input;
-    ttd_reader *reader = NULL;
-    ttd_batch batch;
-    ttd_reader_options options = ttd_reader_options_default();
+    struct ttd_input input;
+    struct ttd_reader *reader = NULL;
+    struct ttd_batch batch;
+    struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
     cr_assert_eq(ttd_input_memory(file->data, file->size, NULL, &input), TTD_OK);
-    ttd_status status = ttd_reader_open(&input, &options, NULL, &reader, NULL);
+    enum ttd_status status = ttd_reader_open(&input, &options, NULL, &reader, NULL);
     if (status != TTD_OK)
         return;
     size_t events = 0;
@@ -96,30 +96,30 @@ Test(vectors, tolerant)
     for_each(check_tolerant);
 }
 
-static bool keep_first(void *context, const ttd_problem *problem)
+static bool keep_first(void *context, const struct ttd_problem *problem)
 {
-    ttd_problem *first = context;
+    struct ttd_problem *first = context;
     if (first->error.status == TTD_OK)
         *first = *problem;
     return true;
 }
 
-static void check_verify(const vector *v, const vector_file *file)
+static void check_verify(const struct vector *v, const struct vector_file *file)
 {
-    ttd_input input;
-    ttd_verdict verdict = {0};
-    ttd_problem first = {.error = {.what = ""}};
-    ttd_error error = {.what = ""};
+    struct ttd_input input;
+    struct ttd_verdict verdict = {0};
+    struct ttd_problem first = {.error = {.what = ""}};
+    struct ttd_error error = {.what = ""};
     cr_assert_eq(ttd_input_memory(file->data, file->size, NULL, &input), TTD_OK);
-    ttd_status status = ttd_verify(&input, NULL, keep_first, &first, &verdict, &error);
+    enum ttd_status status = ttd_verify(&input, NULL, keep_first, &first, &verdict, &error);
     if (status == TTD_ERROR_NOT_A_TRACE || status == TTD_ERROR_UNSUPPORTED ||
         status == TTD_ERROR_TRUNCATED) {
-        ttd_status expected = v->verify_what ? v->verify_status : v->status;
+        enum ttd_status expected = v->verify_what ? v->verify_status : v->status;
         cr_expect_eq(status, expected, "%s: %s", v->name, error.what);
         return;
     }
     cr_expect_eq(status, TTD_OK, "%s: %s", v->name, error.what);
-    ttd_status expected = v->verify_what ? v->verify_status : v->status;
+    enum ttd_status expected = v->verify_what ? v->verify_status : v->status;
     const char *what = v->verify_what ? v->verify_what : v->what;
     cr_expect_eq(verdict.ok, expected == TTD_OK, "%s: verdict", v->name);
     if (expected == TTD_OK)
@@ -137,16 +137,16 @@ Test(vectors, verify)
 }
 
 /* Whatever can be recovered of them is intact. */
-static void check_recover(const vector *v, const vector_file *file)
+static void check_recover(const struct vector *v, const struct vector_file *file)
 {
-    ttd_input input;
-    ttd_memory recovered;
-    ttd_output output;
-    ttd_verdict verdict = {0};
+    struct ttd_input input;
+    struct ttd_memory recovered;
+    struct ttd_output output;
+    struct ttd_verdict verdict = {0};
     cr_assert_eq(ttd_input_memory(file->data, file->size, NULL, &input), TTD_OK);
     cr_assert_eq(ttd_output_memory(&recovered, NULL, &output), TTD_OK);
     if (ttd_recover(&input, &output, NULL, NULL, NULL, &verdict, NULL) == TTD_OK) {
-        ttd_problem first = {.error = {.what = ""}};
+        struct ttd_problem first = {.error = {.what = ""}};
         cr_assert_eq(ttd_input_memory(recovered.data, recovered.size, NULL, &input), TTD_OK);
         cr_expect_eq(ttd_verify(&input, NULL, keep_first, &first, &verdict, NULL), TTD_OK);
         /* What only verify looks for, recover leaves as it is. */
@@ -164,14 +164,14 @@ Test(vectors, recover)
 /* A reader that needs no payload but the last reads none: damage elsewhere is not seen. */
 Test(vectors, unread)
 {
-    const vector *v = vectors_bad;
+    const struct vector *v = vectors_bad;
     while (strcmp(v->name, "bad-payload-hash") != 0)
         v++;
-    vector_file file = vector_make(v);
-    ttd_input input;
-    ttd_reader *reader = NULL;
-    ttd_batch batch;
-    ttd_reader_options options = ttd_reader_options_default();
+    struct vector_file file = vector_make(v);
+    struct ttd_input input;
+    struct ttd_reader *reader = NULL;
+    struct ttd_batch batch;
+    struct ttd_reader_options options = ttd_reader_options_default();
     options.kinds = TTD_KIND_BIT(TTD_KIND_END);
     cr_assert_eq(ttd_input_memory(file.data, file.size, NULL, &input), TTD_OK);
     cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
@@ -183,18 +183,18 @@ Test(vectors, unread)
 }
 
 /* Reads what a derived file says that it belongs to, and what a trace says of itself. */
-static bool is_tied(const char *derived, const vector_file *source)
+static bool is_tied(const char *derived, const struct vector_file *source)
 {
-    const vector *v = vectors_good;
+    const struct vector *v = vectors_good;
     while (strcmp(v->name, derived) != 0)
         v++;
-    vector_file file = vector_make(v);
-    ttd_input input;
-    ttd_reader *reader = NULL;
+    struct vector_file file = vector_make(v);
+    struct ttd_input input;
+    struct ttd_reader *reader = NULL;
     cr_assert_eq(ttd_input_memory(file.data, file.size, NULL, &input), TTD_OK);
     cr_assert_eq(ttd_reader_open(&input, NULL, NULL, &reader, NULL), TTD_OK);
-    ttd_trace told = *ttd_reader_trace(reader);
-    ttd_trace tie = {0};
+    struct ttd_trace told = *ttd_reader_trace(reader);
+    struct ttd_trace tie = {0};
     ttd_reader_close(reader);
     cr_assert_eq(ttd_input_memory(source->data, source->size, NULL, &input), TTD_OK);
     cr_assert_eq(ttd_reader_open(&input, NULL, NULL, &reader, NULL), TTD_OK);
@@ -207,14 +207,14 @@ static bool is_tied(const char *derived, const vector_file *source)
 
 Test(vectors, derived)
 {
-    vector base = {.name = "good-base"};
-    vector_file file = vector_make(&base);
+    struct vector base = {.name = "good-base"};
+    struct vector_file file = vector_make(&base);
     cr_expect(is_tied("good-derived", &file));
     cr_expect(!is_tied("good-derived-stale", &file));
     free(file.data);
 }
 
-static void check_published(const vector *v, const vector_file *file)
+static void check_published(const struct vector *v, const struct vector_file *file)
 {
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "%s/%s.trace", getenv("TTD_VECTORS"), v->name);

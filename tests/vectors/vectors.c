@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const vector *const vectors_all[] = {
+const struct vector *const vectors_all[] = {
     vectors_good,        vectors_bad,       vectors_bad_payload, vectors_bad_events,
     vectors_bad_records, vectors_bad_kinds, vectors_bad_damage,  NULL};
 
-void vector_check(ttd_status status)
+void vector_check(enum ttd_status status)
 {
     if (status == TTD_OK)
         return;
@@ -17,20 +17,20 @@ void vector_check(ttd_status status)
     abort();
 }
 
-void vector_resize(vector_file *file, size_t size)
+void vector_resize(struct vector_file *file, size_t size)
 {
     uint8_t *data = realloc(file->data, size ? size : 1);
     if (!data)
         abort();
     if (size > file->size)
         memset(data + file->size, 0, size - file->size);
-    *file = (vector_file){data, size};
+    *file = (struct vector_file){data, size};
 }
 
-vector_file vector_make(const vector *of)
+struct vector_file vector_make(const struct vector *of)
 {
-    ttd_memory memory;
-    vector_file file = {0};
+    struct ttd_memory memory;
+    struct vector_file file = {0};
     (of->write ? of->write : vector_write_base)(&memory);
     vector_resize(&file, memory.size);
     memcpy(file.data, memory.data, memory.size);
@@ -40,63 +40,64 @@ vector_file vector_make(const vector *of)
     return file;
 }
 
-ttd_writer *vector_writer(ttd_memory *memory, const ttd_writer_options *options)
+struct ttd_writer *vector_writer(struct ttd_memory *memory,
+                                 const struct ttd_writer_options *options)
 {
-    ttd_trace trace = {.trace_id = UINT64_C(0x1122334455667788),
-                       .group = {{0xA0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}},
-                       .start_time = INT64_C(1700000000000000000),
-                       .time_unit = 10,
-                       .process_id = 4711,
-                       .parent_process_id = 42,
-                       .architecture = TTD_ARCH_X86_64,
-                       .pointer_size = 8};
-    ttd_output output;
-    ttd_writer *writer = NULL;
+    struct ttd_trace trace = {.trace_id = UINT64_C(0x1122334455667788),
+                              .group = {{0xA0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}},
+                              .start_time = INT64_C(1700000000000000000),
+                              .time_unit = 10,
+                              .process_id = 4711,
+                              .parent_process_id = 42,
+                              .architecture = TTD_ARCH_X86_64,
+                              .pointer_size = 8};
+    struct ttd_output output;
+    struct ttd_writer *writer = NULL;
     vector_check(ttd_output_memory(memory, NULL, &output));
     vector_check(ttd_writer_open(&output, &trace, options, NULL, &writer, NULL));
     return writer;
 }
 
-ttd_id vector_string(ttd_writer *writer, const char *text)
+ttd_id vector_string(struct ttd_writer *writer, const char *text)
 {
     ttd_id id = TTD_NONE;
     vector_check(ttd_writer_string(writer, text, strlen(text), &id));
     return id;
 }
 
-void vector_event(ttd_writer *writer, ttd_event event)
+void vector_event(struct ttd_writer *writer, struct ttd_event event)
 {
     vector_check(ttd_writer_event(writer, &event));
 }
 
-void vector_close(ttd_writer *writer)
+void vector_close(struct ttd_writer *writer)
 {
-    ttd_end end = {.reason = TTD_END_EXITED, .code = 3, .wall_time = 5000};
+    struct ttd_end end = {.reason = TTD_END_EXITED, .code = 3, .wall_time = 5000};
     vector_check(ttd_writer_close(writer, &end, NULL));
 }
 
-void vector_write_base(ttd_memory *memory)
+void vector_write_base(struct ttd_memory *memory)
 {
-    ttd_writer_options options = ttd_writer_options_default();
+    struct ttd_writer_options options = ttd_writer_options_default();
     options.codec = TTD_CODEC_RAW;
     options.events_per_chunk = 2;
-    ttd_writer *writer = vector_writer(memory, &options);
+    struct ttd_writer *writer = vector_writer(memory, &options);
     ttd_id name = vector_string(writer, "malloc");
     ttd_id id;
-    ttd_thread thread = {.action = TTD_THREAD_BEGIN, .os_id = 4711, .name = TTD_NONE};
+    struct ttd_thread thread = {.action = TTD_THREAD_BEGIN, .os_id = 4711, .name = TTD_NONE};
     vector_check(ttd_writer_thread(writer, &thread, &id));
-    vector_check(ttd_writer_heap(writer, &(ttd_heap){0, 0, name}, &id));
+    vector_check(ttd_writer_heap(writer, &(struct ttd_heap){0, 0, name}, &id));
     vector_check(ttd_writer_stack(writer, TTD_NONE, TTD_NONE, 0x401000, &id));
     for (uint64_t i = 0; i < 4; i++) {
-        ttd_event event = {.action = i % 2 ? TTD_ACTION_FREE : TTD_ACTION_ALLOC,
-                           .api = i % 2 ? TTD_API_FREE : TTD_API_MALLOC,
-                           .time_start = {1, 2 * i},
-                           .time_end = {1, 2 * i + 1},
-                           .wall_time = 100 * i,
-                           .result = 1,
-                           .thread = 1,
-                           .heap = 1,
-                           .stack = 1};
+        struct ttd_event event = {.action = i % 2 ? TTD_ACTION_FREE : TTD_ACTION_ALLOC,
+                                  .api = i % 2 ? TTD_API_FREE : TTD_API_MALLOC,
+                                  .time_start = {1, 2 * i},
+                                  .time_end = {1, 2 * i + 1},
+                                  .wall_time = 100 * i,
+                                  .result = 1,
+                                  .thread = 1,
+                                  .heap = 1,
+                                  .stack = 1};
         if (i % 2)
             event.base_address = 0x602010;
         else

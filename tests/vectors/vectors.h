@@ -9,12 +9,12 @@
 #define VECTOR_NOWHERE (-1)
 
 /** A file in the making. */
-typedef struct vector_file {
+struct vector_file {
     uint8_t *data;
     size_t size;
-} vector_file;
+};
 
-typedef struct vector {
+struct vector {
     /** Without ".trace"; good-, bad- or unsupported-. */
     const char *name;
     /** What the file is for. */
@@ -22,49 +22,50 @@ typedef struct vector {
     /** Numbered requirements of spec/format.md that it is about, separated by blanks. */
     const char *requirements;
     /** Makes a bad file of a good one; NULL for a good one. */
-    void (*damage)(vector_file *file);
+    void (*damage)(struct vector_file *file);
     /** Writes a good file; NULL for the one that most bad ones are made of. */
-    void (*write)(ttd_memory *memory);
+    void (*write)(struct ttd_memory *memory);
     /** How strict reading ends, at which chunk's offset (by place in the file), with which text. */
-    ttd_status status;
+    enum ttd_status status;
     int chunk;
     const char *what;
     /** What verify says first, if it differs: problems that only it looks for. */
-    ttd_status verify_status;
+    enum ttd_status verify_status;
     const char *verify_what;
     /** Events that a tolerant reader finds; 0 if that is not looked at. */
     unsigned tolerant_events;
-} vector;
+};
 
-extern const vector vectors_good[];
-extern const vector vectors_bad[];
-extern const vector vectors_bad_payload[];
-extern const vector vectors_bad_events[];
-extern const vector vectors_bad_records[];
-extern const vector vectors_bad_kinds[];
-extern const vector vectors_bad_damage[];
+extern const struct vector vectors_good[];
+extern const struct vector vectors_bad[];
+extern const struct vector vectors_bad_payload[];
+extern const struct vector vectors_bad_events[];
+extern const struct vector vectors_bad_records[];
+extern const struct vector vectors_bad_kinds[];
+extern const struct vector vectors_bad_damage[];
 
 /** The tables, ended by NULL; each ends with a vector without a name. */
-extern const vector *const vectors_all[];
+extern const struct vector *const vectors_all[];
 
 /** Makes the file; free its data with free(). */
-vector_file vector_make(const vector *of);
+struct vector_file vector_make(const struct vector *of);
 
 /** Makes room for `size` bytes in all. */
-void vector_resize(vector_file *file, size_t size);
+void vector_resize(struct vector_file *file, size_t size);
 
 /** Opens a writer into memory; aborts on failure, as all the following. */
-ttd_writer *vector_writer(ttd_memory *memory, const ttd_writer_options *options);
-ttd_id vector_string(ttd_writer *writer, const char *text);
-void vector_event(ttd_writer *writer, ttd_event event);
-void vector_check(ttd_status status);
-void vector_close(ttd_writer *writer);
+struct ttd_writer *vector_writer(struct ttd_memory *memory,
+                                 const struct ttd_writer_options *options);
+ttd_id vector_string(struct ttd_writer *writer, const char *text);
+void vector_event(struct ttd_writer *writer, struct ttd_event event);
+void vector_check(enum ttd_status status);
+void vector_close(struct ttd_writer *writer);
 
 /** The example that spec/example.md explains byte by byte. */
-void vector_write_example(ttd_memory *memory);
+void vector_write_example(struct ttd_memory *memory);
 
 /** The file that most bad ones are made of: chunks trace, strings, threads, heaps, stacks, events,
  * events, index, end, all raw. */
-void vector_write_base(ttd_memory *memory);
+void vector_write_base(struct ttd_memory *memory);
 
 #endif

@@ -13,7 +13,7 @@ TTD_BEGIN_DECLS
  * Table of memory functions. The library calls nothing else for memory. The table is copied at
  * open; `context` must outlive the object. Both functions must be set.
  */
-typedef struct ttd_allocator {
+struct ttd_allocator {
     void *context;
     /**
      * Like realloc: resizes `block` (NULL for a new one) to `size` > 0 bytes, aligned for any
@@ -22,10 +22,10 @@ typedef struct ttd_allocator {
     void *(*resize)(void *context, void *block, size_t size);
     /** Like free; `block` may be NULL. */
     void (*release)(void *context, void *block);
-} ttd_allocator;
+};
 
 /** The C library's realloc and free; used wherever an allocator argument is NULL. */
-TTD_API ttd_allocator ttd_allocator_default(void);
+TTD_EXPORT struct ttd_allocator ttd_allocator_default(void);
 
 TTD_END_DECLS
 

@@ -12,7 +12,7 @@
 TTD_BEGIN_DECLS
 
 /** Table of functions of a readable, seekable input. Copied at open; `context` must outlive it. */
-typedef struct ttd_input {
+struct ttd_input {
     void *context;
     /**
      * Reads up to `size` bytes at `offset` into `data` and sets `*got`, which is smaller than
@@ -23,25 +23,26 @@ typedef struct ttd_input {
     int (*size)(void *context, uint64_t *size);
     /** Releases the context; may be NULL. */
     void (*close)(void *context);
-} ttd_input;
+};
 
 /** Table of functions of an append-only output: a file, a pipe, a socket. */
-typedef struct ttd_output {
+struct ttd_output {
     void *context;
     /** Appends all of `data`. Returns 0 or an errno value; after a failure it is not called again.
      */
     int (*write)(void *context, const void *data, size_t size);
     /** Releases the context, after flushing. Returns 0 or an errno value. May be NULL. */
     int (*close)(void *context);
-} ttd_output;
+};
 
 /**
  * Reads from `size` bytes at `data`, which must stay valid and unchanged until the close.
  *
  * @return TTD_OK, TTD_ERROR_ARGUMENT (data NULL with a size), TTD_ERROR_NO_MEMORY.
  */
-TTD_API ttd_status ttd_input_memory(const void *data, size_t size, const ttd_allocator *allocator,
-                                    ttd_input *input);
+TTD_EXPORT enum ttd_status ttd_input_memory(const void *data, size_t size,
+                                            const struct ttd_allocator *allocator,
+                                            struct ttd_input *input);
 
 /**
  * Opens a file for reading. It may be growing. Directories and what cannot be seeked are refused.
@@ -50,8 +51,8 @@ TTD_API ttd_status ttd_input_memory(const void *data, size_t size, const ttd_all
  * @param error  detail on failure; may be NULL
  * @return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
  */
-TTD_API ttd_status ttd_input_file(const char *path, const ttd_allocator *allocator,
-                                  ttd_input *input, ttd_error *error);
+TTD_EXPORT enum ttd_status ttd_input_file(const char *path, const struct ttd_allocator *allocator,
+                                          struct ttd_input *input, struct ttd_error *error);
 
 /**
  * Creates a file that only its owner can read and write (mode 0600) and that did not exist; it
@@ -59,24 +60,25 @@ TTD_API ttd_status ttd_input_file(const char *path, const ttd_allocator *allocat
  *
  * @return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
  */
-TTD_API ttd_status ttd_output_file(const char *path, const ttd_allocator *allocator,
-                                   ttd_output *output, ttd_error *error);
+TTD_EXPORT enum ttd_status ttd_output_file(const char *path, const struct ttd_allocator *allocator,
+                                           struct ttd_output *output, struct ttd_error *error);
 
 /**
  * Writes to an open file descriptor, which may be a pipe. With `own` non-zero the close closes it.
  *
  * @return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_NO_MEMORY.
  */
-TTD_API ttd_status ttd_output_descriptor(int descriptor, int own, const ttd_allocator *allocator,
-                                         ttd_output *output);
+TTD_EXPORT enum ttd_status ttd_output_descriptor(int descriptor, int own,
+                                                 const struct ttd_allocator *allocator,
+                                                 struct ttd_output *output);
 
 /** Collects output in memory; see ttd_output_memory(). */
-typedef struct ttd_memory {
+struct ttd_memory {
     uint8_t *data;
     size_t size;
     size_t capacity;
-    ttd_allocator allocator;
-} ttd_memory;
+    struct ttd_allocator allocator;
+};
 
 /**
  * Appends to `memory`, which the caller owns and which must outlive the output. The call
@@ -84,11 +86,12 @@ typedef struct ttd_memory {
  *
  * @return TTD_OK, TTD_ERROR_ARGUMENT.
  */
-TTD_API ttd_status ttd_output_memory(ttd_memory *memory, const ttd_allocator *allocator,
-                                     ttd_output *output);
+TTD_EXPORT enum ttd_status ttd_output_memory(struct ttd_memory *memory,
+                                             const struct ttd_allocator *allocator,
+                                             struct ttd_output *output);
 
 /** Releases the bytes and empties the struct; NULL and an empty one are allowed. */
-TTD_API void ttd_memory_free(ttd_memory *memory);
+TTD_EXPORT void ttd_memory_free(struct ttd_memory *memory);
 
 TTD_END_DECLS
 

@@ -19,13 +19,13 @@ typedef uint32_t ttd_id;
 #define TTD_NONE ((ttd_id)0)
 
 /** Payload codecs (spec, "Payload"). */
-typedef enum ttd_codec { TTD_CODEC_RAW = 0, TTD_CODEC_LZ4 = 1, TTD_CODEC_ZSTD = 2 } ttd_codec;
+enum ttd_codec { TTD_CODEC_RAW = 0, TTD_CODEC_LZ4 = 1, TTD_CODEC_ZSTD = 2 };
 
 /** A count that is not known. */
 #define TTD_UNKNOWN UINT64_MAX
 
 /** What a heap call does. Values are those of the format. */
-typedef enum ttd_action {
+enum ttd_action {
     TTD_ACTION_ALLOC = 1,
     TTD_ACTION_REALLOC = 2,
     TTD_ACTION_FREE = 3,
@@ -34,7 +34,7 @@ typedef enum ttd_action {
     TTD_ACTION_LOCK = 6,
     TTD_ACTION_UNLOCK = 7,
     TTD_ACTION_DESTROY = 8
-} ttd_action;
+};
 
 /** The function that was called. Values are those of the format (spec, "APIs"). */
 typedef enum ttd_api {
@@ -87,10 +87,10 @@ typedef enum ttd_api {
 } ttd_api_function;
 
 /** Name of an action as the reference spells it, such as "ReAlloc"; "?" if unknown. Static. */
-TTD_API const char *ttd_action_name(ttd_action action);
+TTD_EXPORT const char *ttd_action_name(enum ttd_action action);
 
 /** Name of a function as C or C++ spells it, such as "operator new[]"; "?" if unknown. Static. */
-TTD_API const char *ttd_api_name(unsigned api);
+TTD_EXPORT const char *ttd_api_name(unsigned api);
 
 /** Raw arguments that an event can have at most. */
 #define TTD_PARAMETERS_MAX 8
@@ -100,12 +100,12 @@ TTD_API const char *ttd_api_name(unsigned api);
  * for every other action; effect positions never decrease. A ReAlloc releases its old block at
  * time_start and acquires the new one at time_end.
  */
-typedef struct ttd_event {
+struct ttd_event {
     /** Ordinal in the trace, from 0, in order of effect position. Set by the reader. */
     uint64_t number;
-    ttd_position time_start;
+    struct ttd_position time_start;
     /** Invalid when the call never returned. */
-    ttd_position time_end;
+    struct ttd_position time_end;
     /** Nanoseconds since the trace's start_time, as far as its time_unit resolves; 0 if that is 0.
      */
     uint64_t wall_time;
@@ -150,16 +150,16 @@ typedef struct ttd_event {
     uint8_t action;
     /** A ttd_api_function, or a value unknown to this library. */
     uint8_t api;
-} ttd_event;
+};
 
 /** Whether the call returned. */
-static inline bool ttd_event_returned(const ttd_event *event)
+static inline bool ttd_event_returned(const struct ttd_event *event)
 {
     return ttd_position_is_valid(event->time_end);
 }
 
 /** Where the event stands in the order of the trace; see ttd_event. */
-static inline ttd_position ttd_event_position(const ttd_event *event)
+static inline struct ttd_position ttd_event_position(const struct ttd_event *event)
 {
     bool acquires = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_CREATE;
     return acquires && ttd_event_returned(event) ? event->time_end : event->time_start;
@@ -170,45 +170,45 @@ static inline ttd_position ttd_event_position(const ttd_event *event)
  *
  * @return how many there are, at most TTD_PARAMETERS_MAX; 0 if they are not known. Thread-safe.
  */
-TTD_API size_t ttd_event_parameters(const ttd_event *event,
-                                    uint64_t parameters[TTD_PARAMETERS_MAX]);
+TTD_EXPORT size_t ttd_event_parameters(const struct ttd_event *event,
+                                       uint64_t parameters[TTD_PARAMETERS_MAX]);
 
 /** A string of `size` bytes, not NUL-terminated, of any content: escape it before display. */
-typedef struct ttd_string {
+struct ttd_string {
     const char *data;
     size_t size;
-} ttd_string;
+};
 
 /** Definition of a string. */
-typedef struct ttd_string_definition {
+struct ttd_string_definition {
     ttd_id id;
-    ttd_string text;
-} ttd_string_definition;
+    struct ttd_string text;
+};
 
 /**
  * A call stack: a frame and the stack it was called from. The frame is an address relative to a
  * module's load bias, or an absolute one when module is TTD_NONE. It is a *return* address: look
  * up names at offset - 1.
  */
-typedef struct ttd_stack {
+struct ttd_stack {
     ttd_id id;
     /** The caller's stack, smaller than id; TTD_NONE for an outermost frame. */
     ttd_id parent;
     ttd_id module;
     uint64_t offset;
-} ttd_stack;
+};
 
 /** Longest build-id that is kept, in bytes. */
 #define TTD_BUILD_ID_MAX 64
 
 /** What a module record says. */
-typedef enum ttd_module_action { TTD_MODULE_LOAD = 1, TTD_MODULE_UNLOAD = 2 } ttd_module_action;
+enum ttd_module_action { TTD_MODULE_LOAD = 1, TTD_MODULE_UNLOAD = 2 };
 
 /** A module was loaded (this defines its id, never used again for another load), or unloaded. */
-typedef struct ttd_module {
-    ttd_module_action action;
+struct ttd_module {
+    enum ttd_module_action action;
     ttd_id id;
-    ttd_position position;
+    struct ttd_position position;
     /* The rest only for a load. */
     ttd_id path;
     /** Load bias: run-time address minus address in the file; and the range it occupies. */
@@ -217,51 +217,51 @@ typedef struct ttd_module {
     uint64_t end;
     uint8_t build_id[TTD_BUILD_ID_MAX];
     uint32_t build_id_size;
-} ttd_module;
+};
 
 /** What a thread record says. */
-typedef enum ttd_thread_action { TTD_THREAD_BEGIN = 1, TTD_THREAD_END = 2 } ttd_thread_action;
+enum ttd_thread_action { TTD_THREAD_BEGIN = 1, TTD_THREAD_END = 2 };
 
 /** A thread was first seen (this defines its id), or ended. */
-typedef struct ttd_thread {
-    ttd_thread_action action;
+struct ttd_thread {
+    enum ttd_thread_action action;
     ttd_id id;
-    ttd_position position;
+    struct ttd_position position;
     /** The operating system's id, which may be used again. Begin only. */
     uint64_t os_id;
     /** A string, or TTD_NONE. An end may tell a name that was given later. */
     ttd_id name;
-} ttd_thread;
+};
 
 /** A heap: what `heap` of an event refers to. */
-typedef struct ttd_heap {
+struct ttd_heap {
     ttd_id id;
     /** The handle as the program sees it; 0 for the C library's. */
     uint64_t handle;
     /** A string, such as "malloc". */
     ttd_id name;
-} ttd_heap;
+};
 
 /** A source place; frames of one address are listed innermost first, inlined ones before. */
-typedef struct ttd_symbol_frame {
+struct ttd_symbol_frame {
     /** Mangled name as the module has it; a string or TTD_NONE. */
     ttd_id function;
     ttd_id file;
     /** From 1; 0 if unknown. */
     uint32_t line;
-} ttd_symbol_frame;
+};
 
 /** Names for one address. */
-typedef struct ttd_symbol {
+struct ttd_symbol {
     ttd_id module;
     /** As in ttd_stack: a return address; the names are those of offset - 1. */
     uint64_t offset;
-    const ttd_symbol_frame *frames;
+    const struct ttd_symbol_frame *frames;
     uint32_t frame_count;
-} ttd_symbol;
+};
 
 /** Why events are missing. */
-typedef enum ttd_loss_reason {
+enum ttd_loss_reason {
     TTD_LOSS_UNKNOWN = 0,
     /** The recorder's buffers were full. */
     TTD_LOSS_OVERFLOW = 1,
@@ -274,39 +274,39 @@ typedef enum ttd_loss_reason {
     TTD_LOSS_DAMAGE = 4,
     /** The recorder could not put the event in order. */
     TTD_LOSS_LATE = 5
-} ttd_loss_reason;
+};
 
 /** Events are missing between two positions. */
-typedef struct ttd_loss {
-    ttd_loss_reason reason;
+struct ttd_loss {
+    enum ttd_loss_reason reason;
     /** TTD_NONE if of any thread. */
     ttd_id thread;
     /** Events lost, or TTD_UNKNOWN. */
     uint64_t count;
     /** Last position before and first after the gap at which the trace is complete: last_good is
      * not after first_good, which is invalid if there is none. */
-    ttd_position last_good;
-    ttd_position first_good;
-} ttd_loss;
+    struct ttd_position last_good;
+    struct ttd_position first_good;
+};
 
 /** Something that the program itself wanted in the trace. */
-typedef struct ttd_user_event {
+struct ttd_user_event {
     /** A GUID that the client's author has made at random (spec, "User events"). */
     uint8_t client[16];
-    ttd_position position;
+    struct ttd_position position;
     uint64_t wall_time;
     /** TTD_NONE for a global event. */
     ttd_id thread;
     uint32_t flags;
     const uint8_t *data;
     size_t size;
-} ttd_user_event;
+};
 
 /** A user event that asks for a keyframe at its position. */
 #define TTD_USER_EVENT_KEYFRAME 1u
 
 /** What a list of blocks is. */
-typedef enum ttd_block_list {
+enum ttd_block_list {
     /** All blocks live at the position, computed from events; only in derived files. */
     TTD_BLOCKS_KEYFRAME = 1,
     /** All blocks live at the position, as the recorder saw them. */
@@ -316,42 +316,42 @@ typedef enum ttd_block_list {
      * the end of the program: not leaks of the program.
      */
     TTD_BLOCKS_RUNTIME = 3
-} ttd_block_list;
+};
 
 /** One block of a list. */
-typedef struct ttd_block {
+struct ttd_block {
     uint64_t address;
     uint64_t size;
     /** Number of the event that allocated it, or TTD_UNKNOWN. */
     uint64_t event;
     /** When it was acquired: time_end of that event. */
-    ttd_position allocated;
+    struct ttd_position allocated;
     ttd_id thread;
     ttd_id heap;
     ttd_id stack;
     uint8_t api;
-} ttd_block;
+};
 
 /** Blocks of one chunk of a list; a list is as many chunks as needed, `last` on the last one. */
-typedef struct ttd_live_blocks {
-    ttd_block_list list;
+struct ttd_live_blocks {
+    enum ttd_block_list list;
     /** Number of the list within its file, from 1; not 0. */
     uint32_t list_id;
     bool last;
-    ttd_position position;
-    const ttd_block *blocks;
+    struct ttd_position position;
+    const struct ttd_block *blocks;
     size_t count;
-} ttd_live_blocks;
+};
 
 /** Pages of memory content: `count` pages with the ids first_page, first_page + 1, …; the first of
  * a trace is TTD_PAGE_FIRST. */
-typedef struct ttd_pages {
+struct ttd_pages {
     uint64_t first_page;
     /** A power of two from 512 to 65536. */
     uint32_t page_size;
     uint32_t count;
     const uint8_t *data;
-} ttd_pages;
+};
 
 /** Page ids of runs whose content is not in the trace. Others are those of ttd_pages, plus these.
  */
@@ -367,35 +367,35 @@ typedef struct ttd_pages {
 #define TTD_MEMORY_SHARED  8u
 
 /** `page_count` pages from `address` on. */
-typedef struct ttd_memory_run {
+struct ttd_memory_run {
     uint64_t address;
     uint64_t page_count;
     uint32_t protection;
     /** First page id; a stored run has consecutive ids, a reserved id holds for all its pages. */
     uint64_t page;
-} ttd_memory_run;
+};
 
 /** Memory of the process at a position. */
-typedef struct ttd_memory_map {
+struct ttd_memory_map {
     /** Number of the snapshot, from 1; not 0. */
     uint32_t snapshot;
     bool last;
-    ttd_position position;
+    struct ttd_position position;
     uint32_t page_size;
-    const ttd_memory_run *runs;
+    const struct ttd_memory_run *runs;
     size_t count;
-} ttd_memory_map;
+};
 
 /** A fact about the recording, such as "command" or "host". Keys: spec, "Metadata". */
-typedef struct ttd_metadata {
-    ttd_string key;
-    ttd_string value;
-} ttd_metadata;
+struct ttd_metadata {
+    struct ttd_string key;
+    struct ttd_string value;
+};
 
 /** A group id: one for all traces that were recorded together. */
-typedef struct ttd_group {
+struct ttd_group {
     uint8_t bytes[16];
-} ttd_group;
+};
 
 /** Flags of a trace. */
 #define TTD_TRACE_DERIVED   1u /**< computed from another trace: a sidecar index */
@@ -404,24 +404,24 @@ typedef struct ttd_group {
 #define TTD_TRACE_ATTACHED  8u /**< the process had run before recording began */
 
 /** Architectures of recorded processes. */
-typedef enum ttd_architecture {
+enum ttd_architecture {
     TTD_ARCH_UNKNOWN = 0,
     TTD_ARCH_X86_64 = 1,
     TTD_ARCH_AARCH64 = 2,
     TTD_ARCH_X86 = 3,
     TTD_ARCH_ARM = 4,
     TTD_ARCH_RISCV64 = 5
-} ttd_architecture;
+};
 
 /** What the first chunk says of the whole trace. */
-typedef struct ttd_trace {
+struct ttd_trace {
     /** Random and non-zero; ties all chunks together. */
     uint64_t trace_id;
-    ttd_group group;
+    struct ttd_group group;
     /** Id of the parent process's trace in the group, or 0; and where in it the process began,
      * invalid if that is not known. */
     uint64_t parent_trace_id;
-    ttd_position parent_position;
+    struct ttd_position parent_position;
     /** Wall clock at wall_time 0: nanoseconds since 1970-01-01T00:00:00Z. */
     int64_t start_time;
     /** All wall_times are multiples of this many nanoseconds. 0 if that is not known, since a first
@@ -438,10 +438,10 @@ typedef struct ttd_trace {
     uint64_t source_trace_id;
     uint64_t source_size;
     uint64_t source_hash;
-} ttd_trace;
+};
 
 /** How a recording ended. */
-typedef enum ttd_end_reason {
+enum ttd_end_reason {
     TTD_END_UNKNOWN = 0,
     /** The process exited; `code` is its exit status. */
     TTD_END_EXITED = 1,
@@ -451,11 +451,11 @@ typedef enum ttd_end_reason {
     TTD_END_DETACHED = 3,
     /** The file was recovered or derived; nothing is known of the process. */
     TTD_END_NOT_RECORDED = 4
-} ttd_end_reason;
+};
 
 /** What the last chunk says. */
-typedef struct ttd_end {
-    ttd_end_reason reason;
+struct ttd_end {
+    enum ttd_end_reason reason;
     uint32_t code;
     /** Duration of the recording in nanoseconds. */
     uint64_t wall_time;
@@ -465,7 +465,7 @@ typedef struct ttd_end {
     uint64_t chunks;
     /** Offset of the last index chunk, or 0 if none. */
     uint64_t index_offset;
-} ttd_end;
+};
 
 TTD_END_DECLS
 

@@ -19,12 +19,12 @@ TTD_BEGIN_DECLS
  * can be used beside it. Its memory grows with the number of different stacks, frames and names. As
  * with the writer one thread at a time may use it.
  */
-typedef struct ttd_names ttd_names;
+struct ttd_names;
 
 /** A module as it is loaded: a program, a library, or a region of generated code. */
-typedef struct ttd_loaded {
+struct ttd_loaded {
     /** Path or any other name, such as "[jit]". */
-    ttd_string path;
+    struct ttd_string path;
     /** Run-time address minus address in the file; 0 makes offsets absolute. */
     uint64_t bias;
     /** The addresses that it occupies: [begin, end). */
@@ -33,15 +33,15 @@ typedef struct ttd_loaded {
     /** At most TTD_BUILD_ID_MAX bytes; may be NULL with size 0. */
     const uint8_t *build_id;
     size_t build_id_size;
-} ttd_loaded;
+};
 
 /** A source place. Strings of size 0, and line 0, are not known. */
-typedef struct ttd_name {
+struct ttd_name {
     /** As the linker has it: C++ names are mangled. */
-    ttd_string function;
-    ttd_string file;
+    struct ttd_string function;
+    struct ttd_string file;
     uint32_t line;
-} ttd_name;
+};
 
 /** Names that a ttd_names_lookup may give for one frame. */
 #define TTD_NAMES_MAX 32
@@ -54,7 +54,8 @@ typedef struct ttd_name {
  *                 inlined into. The strings are copied when the function has returned
  * @return how many there are, at most TTD_NAMES_MAX; 0 if none is known.
  */
-typedef size_t (*ttd_names_lookup)(void *context, uint64_t address, ttd_name names[TTD_NAMES_MAX]);
+typedef size_t (*ttd_names_lookup)(void *context, uint64_t address,
+                                   struct ttd_name names[TTD_NAMES_MAX]);
 
 /**
  * Begins with no modules.
@@ -66,11 +67,12 @@ typedef size_t (*ttd_names_lookup)(void *context, uint64_t address, ttd_name nam
  * @param names      set on success; owned by the caller
  * @return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_NO_MEMORY.
  */
-TTD_API ttd_status ttd_names_open(ttd_writer *writer, ttd_names_lookup lookup, void *context,
-                                  const ttd_allocator *allocator, ttd_names **names);
+TTD_EXPORT enum ttd_status ttd_names_open(struct ttd_writer *writer, ttd_names_lookup lookup,
+                                          void *context, const struct ttd_allocator *allocator,
+                                          struct ttd_names **names);
 
 /** Releases everything but the writer; NULL is allowed. Before or after the writer's close. */
-TTD_API void ttd_names_close(ttd_names *names);
+TTD_EXPORT void ttd_names_close(struct ttd_names *names);
 
 /*
  * Definitions. All return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY,
@@ -86,8 +88,8 @@ TTD_API void ttd_names_close(ttd_names *names);
  * @return as above; TTD_ERROR_ARGUMENT is also for a range that is empty, or overlaps that of a
  * module that is loaded.
  */
-TTD_API ttd_status ttd_names_load(ttd_names *names, ttd_position position, const ttd_loaded *module,
-                                  ttd_id *id);
+TTD_EXPORT enum ttd_status ttd_names_load(struct ttd_names *names, struct ttd_position position,
+                                          const struct ttd_loaded *module, ttd_id *id);
 
 /**
  * Records that the module with an address was unloaded. What is loaded there again is another
@@ -96,7 +98,8 @@ TTD_API ttd_status ttd_names_load(ttd_names *names, ttd_position position, const
  * @param address  any of the module's
  * @return as above; TTD_ERROR_ARGUMENT also says that there is no module at the address.
  */
-TTD_API ttd_status ttd_names_unload(ttd_names *names, ttd_position position, uint64_t address);
+TTD_EXPORT enum ttd_status ttd_names_unload(struct ttd_names *names, struct ttd_position position,
+                                            uint64_t address);
 
 /**
  * Finds or defines a stack, for ttd_event.stack.
@@ -108,8 +111,8 @@ TTD_API ttd_status ttd_names_unload(ttd_names *names, ttd_position position, uin
  * @return as above; TTD_ERROR_LIMIT is for more addresses, of which the outermost are to be left
  * out.
  */
-TTD_API ttd_status ttd_names_stack(ttd_names *names, const uint64_t *addresses, size_t count,
-                                   ttd_id *stack);
+TTD_EXPORT enum ttd_status ttd_names_stack(struct ttd_names *names, const uint64_t *addresses,
+                                           size_t count, ttd_id *stack);
 
 /**
  * Gives names of a frame that lookup has not, or better ones: the last ones given count.
@@ -118,15 +121,16 @@ TTD_API ttd_status ttd_names_stack(ttd_names *names, const uint64_t *addresses, 
  * @param offset  return address minus the module's bias
  * @param frames  innermost first, `count` of them, at most 1024
  */
-TTD_API ttd_status ttd_names_symbol(ttd_names *names, ttd_id module, uint64_t offset,
-                                    const ttd_name *frames, size_t count);
+TTD_EXPORT enum ttd_status ttd_names_symbol(struct ttd_names *names, ttd_id module, uint64_t offset,
+                                            const struct ttd_name *frames, size_t count);
 
 /**
  * Finds or defines a string, such as the name of a thread or of a heap.
  *
  * @param id  set on TTD_OK; TTD_NONE for a text of size 0
  */
-TTD_API ttd_status ttd_names_string(ttd_names *names, ttd_string text, ttd_id *id);
+TTD_EXPORT enum ttd_status ttd_names_string(struct ttd_names *names, struct ttd_string text,
+                                            ttd_id *id);
 
 TTD_END_DECLS
 

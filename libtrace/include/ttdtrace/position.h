@@ -12,10 +12,10 @@
 TTD_BEGIN_DECLS
 
 /** The sequence ID of the last sequence event of a thread, and the steps counted since. */
-typedef struct ttd_position {
+struct ttd_position {
     uint64_t sequence;
     uint64_t steps;
-} ttd_position;
+};
 
 /** Sequence of the invalid position, which marks what never happened, and the largest valid one. */
 #define TTD_SEQUENCE_INVALID UINT64_MAX
@@ -25,34 +25,34 @@ typedef struct ttd_position {
 #define TTD_POSITION_TEXT 34
 
 /** 0:0, before everything. */
-static inline ttd_position ttd_position_min(void)
+static inline struct ttd_position ttd_position_min(void)
 {
-    ttd_position position = {0, 0};
+    struct ttd_position position = {0, 0};
     return position;
 }
 
 /** The largest valid position, after everything. */
-static inline ttd_position ttd_position_max(void)
+static inline struct ttd_position ttd_position_max(void)
 {
-    ttd_position position = {TTD_SEQUENCE_MAX, UINT64_MAX};
+    struct ttd_position position = {TTD_SEQUENCE_MAX, UINT64_MAX};
     return position;
 }
 
 /** The position of what never happened, such as the end of a call that did not return. */
-static inline ttd_position ttd_position_invalid(void)
+static inline struct ttd_position ttd_position_invalid(void)
 {
-    ttd_position position = {TTD_SEQUENCE_INVALID, UINT64_MAX};
+    struct ttd_position position = {TTD_SEQUENCE_INVALID, UINT64_MAX};
     return position;
 }
 
 /** Whether a position is of something that happened. */
-static inline bool ttd_position_is_valid(ttd_position position)
+static inline bool ttd_position_is_valid(struct ttd_position position)
 {
     return position.sequence != TTD_SEQUENCE_INVALID;
 }
 
 /** Less than, equal to or greater than 0, as `a` is before, at or after `b`. */
-static inline int ttd_position_compare(ttd_position a, ttd_position b)
+static inline int ttd_position_compare(struct ttd_position a, struct ttd_position b)
 {
     if (a.sequence != b.sequence)
         return a.sequence < b.sequence ? -1 : 1;
@@ -65,13 +65,13 @@ static inline int ttd_position_compare(ttd_position a, ttd_position b)
  * Writes `SEQUENCE:STEPS` in upper-case hexadecimal without padding, such as "1A29:3F7", and a
  * NUL to `text`. An invalid position gives "Invalid". Returns the length without the NUL.
  */
-TTD_API size_t ttd_position_format(ttd_position position, char text[TTD_POSITION_TEXT]);
+TTD_EXPORT size_t ttd_position_format(struct ttd_position position, char text[TTD_POSITION_TEXT]);
 
 /**
  * Reads what ttd_position_format() writes, in either case. Returns true and sets `*position`
  * when the whole NUL-terminated text is one valid position; else leaves it untouched.
  */
-TTD_API bool ttd_position_parse(const char *text, ttd_position *position);
+TTD_EXPORT bool ttd_position_parse(const char *text, struct ttd_position *position);
 
 TTD_END_DECLS
 

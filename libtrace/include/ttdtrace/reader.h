@@ -18,10 +18,10 @@ TTD_BEGIN_DECLS
  * by a few chunks (of at most 16 MiB each), whatever the input says. One thread at a time may use
  * a reader; different readers are independent.
  */
-typedef struct ttd_reader ttd_reader;
+struct ttd_reader;
 
 /** Kinds of records, one per kind of chunk. Values are those of the format. */
-typedef enum ttd_kind {
+enum ttd_kind {
     TTD_KIND_TRACE = 1,
     TTD_KIND_STRINGS = 2,
     TTD_KIND_STACKS = 3,
@@ -38,13 +38,13 @@ typedef enum ttd_kind {
     TTD_KIND_METADATA = 14,
     TTD_KIND_INDEX = 15,
     TTD_KIND_END = 16
-} ttd_kind;
+};
 
 /** Kinds from here on are private: skipped unless critical. */
 #define TTD_KIND_PRIVATE 0x8000
 
 /** Name of a kind, such as "events"; "?" if unknown. Static. */
-TTD_API const char *ttd_kind_name(unsigned kind);
+TTD_EXPORT const char *ttd_kind_name(unsigned kind);
 
 /** A set of kinds, for ttd_reader_options. */
 #define TTD_KIND_BIT(kind) (UINT32_C(1) << (kind))
@@ -56,7 +56,7 @@ TTD_API const char *ttd_kind_name(unsigned kind);
      TTD_KIND_BIT(TTD_KIND_THREADS) | TTD_KIND_BIT(TTD_KIND_HEAPS))
 
 /** A chunk as its header describes it (spec, "Chunks"). */
-typedef struct ttd_chunk {
+struct ttd_chunk {
     uint64_t number;
     /** In bytes, of the header, from the start of the file. */
     uint64_t offset;
@@ -71,39 +71,39 @@ typedef struct ttd_chunk {
     uint32_t raw_size;
     uint64_t first_item;
     uint32_t item_count;
-    ttd_position first_position;
-    ttd_position last_position;
-} ttd_chunk;
+    struct ttd_position first_position;
+    struct ttd_position last_position;
+};
 
 /**
  * A batch of records of one chunk. `count` records are in the member that `kind` selects; they and
  * all they point to are valid until the next call on the reader; events also longer, see
  * ttd_reader_options.
  */
-typedef struct ttd_batch {
-    ttd_kind kind;
+struct ttd_batch {
+    enum ttd_kind kind;
     size_t count;
     /** The chunk the batch comes from. For a loss that the reader made up: the one after the gap.
      */
-    ttd_chunk chunk;
+    struct ttd_chunk chunk;
     /** TTD_KIND_LOSSES: the reader made this up for damage, described by `error`. */
     bool made_up;
     union {
-        const ttd_trace *trace;
-        const ttd_string_definition *strings;
-        const ttd_stack *stacks;
-        const ttd_module *modules;
-        const ttd_symbol *symbols;
-        const ttd_thread *threads;
-        const ttd_heap *heaps;
-        const ttd_event *events;
-        const ttd_user_event *user_events;
-        const ttd_loss *losses;
-        const ttd_live_blocks *live_blocks;
-        const ttd_pages *pages;
-        const ttd_memory_map *memory_map;
-        const ttd_metadata *metadata;
-        const ttd_end *end;
+        const struct ttd_trace *trace;
+        const struct ttd_string_definition *strings;
+        const struct ttd_stack *stacks;
+        const struct ttd_module *modules;
+        const struct ttd_symbol *symbols;
+        const struct ttd_thread *threads;
+        const struct ttd_heap *heaps;
+        const struct ttd_event *events;
+        const struct ttd_user_event *user_events;
+        const struct ttd_loss *losses;
+        const struct ttd_live_blocks *live_blocks;
+        const struct ttd_pages *pages;
+        const struct ttd_memory_map *memory_map;
+        const struct ttd_metadata *metadata;
+        const struct ttd_end *end;
     } u;
     /**
      * TTD_KIND_EVENTS: the addresses that these events spell out, by ordinal from first_ordinal on
@@ -119,11 +119,11 @@ typedef struct ttd_batch {
      * file, for ttd_stacks_open(); u.stacks is NULL then. Otherwise NULL.
      */
     const void *stored;
-    ttd_error error;
-} ttd_batch;
+    struct ttd_error error;
+};
 
 /** Options; start from ttd_reader_options_default(). */
-typedef struct ttd_reader_options {
+struct ttd_reader_options {
     /** sizeof of this struct, so that it can grow. */
     size_t size;
     /**
@@ -158,7 +158,7 @@ typedef struct ttd_reader_options {
      * the last rewind (spec, "Resynchronisation"): TTD_ERROR_LIMIT.
      */
     uint64_t search_max;
-} ttd_reader_options;
+};
 
 #define TTD_SEARCH_MAX (UINT64_C(256) << 20)
 
@@ -166,7 +166,7 @@ typedef struct ttd_reader_options {
 #define TTD_EVENT_BATCHES_MAX 1024u
 
 /** All kinds, not tolerant, one batch of events, a search_max of TTD_SEARCH_MAX. */
-TTD_API ttd_reader_options ttd_reader_options_default(void);
+TTD_EXPORT struct ttd_reader_options ttd_reader_options_default(void);
 
 /**
  * Opens a trace and reads its first chunk. In a tolerant reader a damaged first chunk is not an
@@ -181,18 +181,19 @@ TTD_API ttd_reader_options ttd_reader_options_default(void);
  * @return TTD_OK, TTD_ERROR_NOT_A_TRACE, TTD_ERROR_CORRUPT, TTD_ERROR_TRUNCATED,
  *         TTD_ERROR_UNSUPPORTED, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_ARGUMENT.
  */
-TTD_API ttd_status ttd_reader_open(const ttd_input *input, const ttd_reader_options *options,
-                                   const ttd_allocator *allocator, ttd_reader **reader,
-                                   ttd_error *error);
+TTD_EXPORT enum ttd_status ttd_reader_open(const struct ttd_input *input,
+                                           const struct ttd_reader_options *options,
+                                           const struct ttd_allocator *allocator,
+                                           struct ttd_reader **reader, struct ttd_error *error);
 
 /** Releases everything; NULL is allowed. */
-TTD_API void ttd_reader_close(ttd_reader *reader);
+TTD_EXPORT void ttd_reader_close(struct ttd_reader *reader);
 
 /** How many batches of events stay valid: see ttd_reader_options. */
-TTD_API uint32_t ttd_reader_event_batches(const ttd_reader *reader);
+TTD_EXPORT uint32_t ttd_reader_event_batches(const struct ttd_reader *reader);
 
 /** What the first chunk says. Valid until the close. */
-TTD_API const ttd_trace *ttd_reader_trace(const ttd_reader *reader);
+TTD_EXPORT const struct ttd_trace *ttd_reader_trace(const struct ttd_reader *reader);
 
 /**
  * The End chunk, if the file has one where it must be: at its very end. It is looked at by itself:
@@ -202,7 +203,7 @@ TTD_API const ttd_trace *ttd_reader_trace(const ttd_reader *reader);
  * @param end  set on TTD_OK
  * @return TTD_OK, TTD_END (not closed cleanly, or still growing), TTD_ERROR_CORRUPT, TTD_ERROR_IO.
  */
-TTD_API ttd_status ttd_reader_end(ttd_reader *reader, ttd_end *end);
+TTD_EXPORT enum ttd_status ttd_reader_end(struct ttd_reader *reader, struct ttd_end *end);
 
 /**
  * Fills in what ties a derived trace to this one: source_trace_id, source_size, source_hash (spec,
@@ -211,7 +212,7 @@ TTD_API ttd_status ttd_reader_end(ttd_reader *reader, ttd_end *end);
  * @param derived  its other members are untouched
  * @return TTD_OK, TTD_ERROR_CORRUPT (the End chunk is damaged), TTD_ERROR_IO.
  */
-TTD_API ttd_status ttd_reader_tie(ttd_reader *reader, ttd_trace *derived);
+TTD_EXPORT enum ttd_status ttd_reader_tie(struct ttd_reader *reader, struct ttd_trace *derived);
 
 /**
  * The next batch, in file order. Chunks of unknown kind are skipped unless critical.
@@ -225,13 +226,15 @@ TTD_API ttd_status ttd_reader_tie(ttd_reader *reader, ttd_trace *derived);
  *         reader only), TTD_ERROR_UNSUPPORTED (a tolerant reader returns a loss of all the rest
  *         before), TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
  */
-TTD_API ttd_status ttd_reader_next(ttd_reader *reader, ttd_batch *batch, ttd_error *error);
+TTD_EXPORT enum ttd_status ttd_reader_next(struct ttd_reader *reader, struct ttd_batch *batch,
+                                           struct ttd_error *error);
 
 /**
  * The next chunk header only, without its payload; the payload's checksum is not verified.
  * Statuses as ttd_reader_next().
  */
-TTD_API ttd_status ttd_reader_next_chunk(ttd_reader *reader, ttd_chunk *chunk, ttd_error *error);
+TTD_EXPORT enum ttd_status ttd_reader_next_chunk(struct ttd_reader *reader, struct ttd_chunk *chunk,
+                                                 struct ttd_error *error);
 
 /**
  * Goes to the chunk of events in which `position` lies: the next batch of events begins at or
@@ -243,24 +246,26 @@ TTD_API ttd_status ttd_reader_next_chunk(ttd_reader *reader, ttd_chunk *chunk, t
  * @return TTD_OK, TTD_ERROR_IO, TTD_ERROR_NO_MEMORY, and for damage on the way TTD_ERROR_CORRUPT
  *         when not tolerant.
  */
-TTD_API ttd_status ttd_reader_seek(ttd_reader *reader, ttd_position position, ttd_error *error);
+TTD_EXPORT enum ttd_status ttd_reader_seek(struct ttd_reader *reader, struct ttd_position position,
+                                           struct ttd_error *error);
 
 /** Goes to the chunk of events that has event `number`. Statuses as ttd_reader_seek(). */
-TTD_API ttd_status ttd_reader_seek_event(ttd_reader *reader, uint64_t number, ttd_error *error);
+TTD_EXPORT enum ttd_status ttd_reader_seek_event(struct ttd_reader *reader, uint64_t number,
+                                                 struct ttd_error *error);
 
 /**
  * Goes back to the first chunk, and sets which kinds are returned from there on.
  *
  * @return TTD_OK.
  */
-TTD_API ttd_status ttd_reader_rewind(ttd_reader *reader, uint32_t kinds);
+TTD_EXPORT enum ttd_status ttd_reader_rewind(struct ttd_reader *reader, uint32_t kinds);
 
 /**
  * The same, and from there on everything is checked, as ttd_verify() does: the payloads of all
  * chunks are read and decoded, also of kinds that are not returned, and losses are made up for
  * damage in them. The next rewind or seek ends that.
  */
-TTD_API ttd_status ttd_reader_rewind_checked(ttd_reader *reader, uint32_t kinds);
+TTD_EXPORT enum ttd_status ttd_reader_rewind_checked(struct ttd_reader *reader, uint32_t kinds);
 
 /**
  * After the end of a reading: what may have come after the last chunk, if that is not an End (spec,
@@ -269,20 +274,20 @@ TTD_API ttd_status ttd_reader_rewind_checked(ttd_reader *reader, uint32_t kinds)
  * @param loss  set on true
  * @return false if the trace was closed, or if the loss returned last is of all the rest
  */
-TTD_API bool ttd_reader_rest(const ttd_reader *reader, ttd_loss *loss);
+TTD_EXPORT bool ttd_reader_rest(const struct ttd_reader *reader, struct ttd_loss *loss);
 
 /**
  * Whether the last reading that was checked came to the end of the trace and found what
  * ttd_verify() calls ok: all chunks from the first to End are there, and nothing is wrong with
  * them.
  */
-TTD_API bool ttd_reader_is_intact(const ttd_reader *reader);
+TTD_EXPORT bool ttd_reader_is_intact(const struct ttd_reader *reader);
 
 /** Bytes from the start of the file to where the reader is; for progress. */
-TTD_API uint64_t ttd_reader_offset(const ttd_reader *reader);
+TTD_EXPORT uint64_t ttd_reader_offset(const struct ttd_reader *reader);
 
 /** The input's size in bytes as last seen. */
-TTD_API uint64_t ttd_reader_size(const ttd_reader *reader);
+TTD_EXPORT uint64_t ttd_reader_size(const struct ttd_reader *reader);
 
 TTD_END_DECLS
 

@@ -11,7 +11,7 @@
 
 TTD_BEGIN_DECLS
 
-typedef struct ttd_stacks ttd_stacks;
+struct ttd_stacks;
 
 /**
  * Keeps the stacks of a batch.
@@ -21,11 +21,12 @@ typedef struct ttd_stacks ttd_stacks;
  * @param stacks     set on success; owned by the caller, see ttd_stacks_close()
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (no stored stacks of that reader).
  */
-TTD_API ttd_status ttd_stacks_open(const ttd_batch *batch, const ttd_allocator *allocator,
-                                   ttd_stacks **stacks);
+TTD_EXPORT enum ttd_status ttd_stacks_open(const struct ttd_batch *batch,
+                                           const struct ttd_allocator *allocator,
+                                           struct ttd_stacks **stacks);
 
 /** Releases everything; NULL is allowed. */
-TTD_API void ttd_stacks_close(ttd_stacks *stacks);
+TTD_EXPORT void ttd_stacks_close(struct ttd_stacks *stacks);
 
 /**
  * Looks up a stack. All that come before it in the chunk are decoded, too, if they are not yet.
@@ -36,8 +37,8 @@ TTD_API void ttd_stacks_close(ttd_stacks *stacks);
  *         before, or at most 127 stacks behind; stacks from before can still be had);
  *         TTD_ERROR_NO_MEMORY (may be asked again).
  */
-TTD_API ttd_status ttd_stacks_get(ttd_stacks *stacks, ttd_id id, ttd_stack *stack,
-                                  ttd_error *error);
+TTD_EXPORT enum ttd_status ttd_stacks_get(struct ttd_stacks *stacks, ttd_id id,
+                                          struct ttd_stack *stack, struct ttd_error *error);
 
 TTD_END_DECLS
 

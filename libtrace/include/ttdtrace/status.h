@@ -10,7 +10,7 @@
 TTD_BEGIN_DECLS
 
 /** Outcome of every fallible function. Values are stable. */
-typedef enum ttd_status {
+enum ttd_status {
     TTD_OK = 0,
     /** Nothing more to read; not an error. */
     TTD_END = 1,
@@ -32,14 +32,14 @@ typedef enum ttd_status {
     TTD_ERROR_ARGUMENT = 9,
     /** The call is not allowed in this state, such as writing after an error. */
     TTD_ERROR_MISUSE = 10
-} ttd_status;
+};
 
 /** Offset or chunk of an error that belongs to none. */
 #define TTD_NOWHERE UINT64_MAX
 
 /** Detail of a failure; the caller owns it. Written only when a function fails. */
-typedef struct ttd_error {
-    ttd_status status;
+struct ttd_error {
+    enum ttd_status status;
     /** errno or its like for TTD_ERROR_IO, else 0. */
     int system_error;
     /** File offset in bytes of the chunk or field at fault, or TTD_NOWHERE. */
@@ -48,13 +48,13 @@ typedef struct ttd_error {
     uint64_t chunk;
     /** What is wrong, such as "payload checksum"; static storage, never NULL, no final period. */
     const char *what;
-} ttd_error;
+};
 
 /**
  * Short English text for a status, such as "corrupt"; static storage. An unknown value gives
  * "unknown status". Thread-safe.
  */
-TTD_API const char *ttd_status_text(ttd_status status);
+TTD_EXPORT const char *ttd_status_text(enum ttd_status status);
 
 TTD_END_DECLS
 

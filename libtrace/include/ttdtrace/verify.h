@@ -14,28 +14,28 @@
 TTD_BEGIN_DECLS
 
 /** One thing that is wrong. */
-typedef struct ttd_problem {
+struct ttd_problem {
     /** Status, offset, chunk and text. */
-    ttd_error error;
+    struct ttd_error error;
     /** Bytes of the file that are unusable because of it; 0 if none. */
     uint64_t bytes;
     /** Chunks and events that are missing because of it; TTD_UNKNOWN if that cannot be said. */
     uint64_t missing_chunks;
     uint64_t missing_events;
     /** Between which positions they are missing; both 0:0 if none are. */
-    ttd_position last_good;
-    ttd_position first_good;
-} ttd_problem;
+    struct ttd_position last_good;
+    struct ttd_position first_good;
+};
 
 /**
  * Called for each problem, in file order; of damage when it is known how many events are missing.
  * Of damaged places next to each other the last one has the number. So what is intact, but
  * contradicts other chunks, may be told before damage that stands before it. Returning false stops.
  */
-typedef bool (*ttd_problem_function)(void *context, const ttd_problem *problem);
+typedef bool (*ttd_problem_function)(void *context, const struct ttd_problem *problem);
 
 /** What was found. */
-typedef struct ttd_verdict {
+struct ttd_verdict {
     /** No problem at all, and closed cleanly. */
     bool ok;
     /** The last chunk that is used is an End, and nothing stands behind it. */
@@ -48,7 +48,7 @@ typedef struct ttd_verdict {
     /** Size of the file, and how much of it belongs to intact chunks. */
     uint64_t file_bytes;
     uint64_t intact_bytes;
-} ttd_verdict;
+};
 
 /**
  * Checks everything: every checksum, identity and padding, that every chunk decodes, that every id
@@ -63,9 +63,10 @@ typedef struct ttd_verdict {
  *         other; TTD_ERROR_UNSUPPORTED when the first is of another major version;
  *         TTD_ERROR_NO_MEMORY; TTD_ERROR_IO; TTD_END when the function stopped it.
  */
-TTD_API ttd_status ttd_verify(const ttd_input *input, const ttd_allocator *allocator,
-                              ttd_problem_function function, void *context, ttd_verdict *verdict,
-                              ttd_error *error);
+TTD_EXPORT enum ttd_status ttd_verify(const struct ttd_input *input,
+                                      const struct ttd_allocator *allocator,
+                                      ttd_problem_function function, void *context,
+                                      struct ttd_verdict *verdict, struct ttd_error *error);
 
 /**
  * Copies every intact chunk of a damaged or unfinished trace into a new one, with a loss record
@@ -73,9 +74,11 @@ TTD_API ttd_status ttd_verify(const ttd_input *input, const ttd_allocator *alloc
  *
  * Parameters and statuses as ttd_verify(); `output` is closed in any case.
  */
-TTD_API ttd_status ttd_recover(const ttd_input *input, const ttd_output *output,
-                               const ttd_allocator *allocator, ttd_problem_function function,
-                               void *context, ttd_verdict *verdict, ttd_error *error);
+TTD_EXPORT enum ttd_status ttd_recover(const struct ttd_input *input,
+                                       const struct ttd_output *output,
+                                       const struct ttd_allocator *allocator,
+                                       ttd_problem_function function, void *context,
+                                       struct ttd_verdict *verdict, struct ttd_error *error);
 
 TTD_END_DECLS
 

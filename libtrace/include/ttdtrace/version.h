@@ -14,17 +14,17 @@
 
 /* Visibility of the public functions. */
 #if defined(TTD_STATIC)
-#define TTD_API
+#define TTD_EXPORT
 #elif defined(_WIN32)
 #if defined(TTD_BUILDING)
-#define TTD_API __declspec(dllexport)
+#define TTD_EXPORT __declspec(dllexport)
 #else
-#define TTD_API __declspec(dllimport)
+#define TTD_EXPORT __declspec(dllimport)
 #endif
 #elif defined(__GNUC__)
-#define TTD_API __attribute__((visibility("default")))
+#define TTD_EXPORT __attribute__((visibility("default")))
 #else
-#define TTD_API
+#define TTD_EXPORT
 #endif
 
 #ifdef __cplusplus
@@ -41,7 +41,7 @@ TTD_BEGIN_DECLS
  * The version of the library that is linked, as "MAJOR.MINOR.PATCH"; compare with
  * TTD_VERSION_STRING to find a header and a library that do not match. Static storage.
  */
-TTD_API const char *ttd_version(void);
+TTD_EXPORT const char *ttd_version(void);
 
 TTD_END_DECLS
 

@@ -21,22 +21,22 @@ TTD_BEGIN_DECLS
  * After a failure of the allocator or of the output, every further call returns
  * TTD_ERROR_MISUSE; ttd_writer_close() then only releases. TTD_ERROR_ARGUMENT changes nothing.
  */
-typedef struct ttd_writer ttd_writer;
+struct ttd_writer;
 
 /** Options; start from ttd_writer_options_default(). */
-typedef struct ttd_writer_options {
+struct ttd_writer_options {
     /** sizeof of this struct, so that it can grow. */
     size_t size;
     /** TTD_CODEC_LZ4 or TTD_CODEC_RAW. */
-    ttd_codec codec;
+    enum ttd_codec codec;
     /** LZ4 level: 0 fast; 3 to 12 for smaller files at more time (LZ4HC). */
     int level;
     /** Events per chunk, 1 to 65536. */
     uint32_t events_per_chunk;
-} ttd_writer_options;
+};
 
 /** LZ4, level 0, 65536 events per chunk. */
-TTD_API ttd_writer_options ttd_writer_options_default(void);
+TTD_EXPORT struct ttd_writer_options ttd_writer_options_default(void);
 
 /**
  * Begins a trace: writes its first chunk.
@@ -50,10 +50,11 @@ TTD_API ttd_writer_options ttd_writer_options_default(void);
  * @param error      detail on failure; may be NULL
  * @return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
  */
-TTD_API ttd_status ttd_writer_open(const ttd_output *output, const ttd_trace *trace,
-                                   const ttd_writer_options *options,
-                                   const ttd_allocator *allocator, ttd_writer **writer,
-                                   ttd_error *error);
+TTD_EXPORT enum ttd_status ttd_writer_open(const struct ttd_output *output,
+                                           const struct ttd_trace *trace,
+                                           const struct ttd_writer_options *options,
+                                           const struct ttd_allocator *allocator,
+                                           struct ttd_writer **writer, struct ttd_error *error);
 
 /*
  * Definitions. Each must come before what refers to it. They are copied; the writer does not look
@@ -63,26 +64,31 @@ TTD_API ttd_status ttd_writer_open(const ttd_output *output, const ttd_trace *tr
  */
 
 /** Defines a string of at most 65536 bytes. */
-TTD_API ttd_status ttd_writer_string(ttd_writer *writer, const char *data, size_t size, ttd_id *id);
+TTD_EXPORT enum ttd_status ttd_writer_string(struct ttd_writer *writer, const char *data,
+                                             size_t size, ttd_id *id);
 
 /** Defines a stack: `offset` in `module`, called from `parent`. */
-TTD_API ttd_status ttd_writer_stack(ttd_writer *writer, ttd_id parent, ttd_id module,
-                                    uint64_t offset, ttd_id *id);
+TTD_EXPORT enum ttd_status ttd_writer_stack(struct ttd_writer *writer, ttd_id parent, ttd_id module,
+                                            uint64_t offset, ttd_id *id);
 
 /**
  * Records a module's load (`module->id` is ignored and the new id returned) or unload (`*id` is
  * module->id; `id` may be NULL).
  */
-TTD_API ttd_status ttd_writer_module(ttd_writer *writer, const ttd_module *module, ttd_id *id);
+TTD_EXPORT enum ttd_status ttd_writer_module(struct ttd_writer *writer,
+                                             const struct ttd_module *module, ttd_id *id);
 
 /** Records a thread's begin or end; ids as for modules. */
-TTD_API ttd_status ttd_writer_thread(ttd_writer *writer, const ttd_thread *thread, ttd_id *id);
+TTD_EXPORT enum ttd_status ttd_writer_thread(struct ttd_writer *writer,
+                                             const struct ttd_thread *thread, ttd_id *id);
 
 /** Defines a heap; heap->id is ignored. */
-TTD_API ttd_status ttd_writer_heap(ttd_writer *writer, const ttd_heap *heap, ttd_id *id);
+TTD_EXPORT enum ttd_status ttd_writer_heap(struct ttd_writer *writer, const struct ttd_heap *heap,
+                                           ttd_id *id);
 
 /** Gives the names of an address of a module. */
-TTD_API ttd_status ttd_writer_symbol(ttd_writer *writer, const ttd_symbol *symbol);
+TTD_EXPORT enum ttd_status ttd_writer_symbol(struct ttd_writer *writer,
+                                             const struct ttd_symbol *symbol);
 
 /*
  * Records. All return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY,
@@ -93,32 +99,37 @@ TTD_API ttd_status ttd_writer_symbol(ttd_writer *writer, const ttd_symbol *symbo
  * Appends an event. `event->number` is ignored. Effect positions (see ttd_event) must not
  * decrease; identifiers must be defined; properties that the action does not have must be 0.
  */
-TTD_API ttd_status ttd_writer_event(ttd_writer *writer, const ttd_event *event);
+TTD_EXPORT enum ttd_status ttd_writer_event(struct ttd_writer *writer,
+                                            const struct ttd_event *event);
 
 /**
  * Says that events are missing between last_good, which is valid, and first_good, which is not
  * before it, or invalid. Their count goes into the End chunk.
  */
-TTD_API ttd_status ttd_writer_loss(ttd_writer *writer, const ttd_loss *loss);
+TTD_EXPORT enum ttd_status ttd_writer_loss(struct ttd_writer *writer, const struct ttd_loss *loss);
 
 /** Writes what a client wanted in the trace; flags are 0 or TTD_USER_EVENT_KEYFRAME. */
-TTD_API ttd_status ttd_writer_user_event(ttd_writer *writer, const ttd_user_event *event);
+TTD_EXPORT enum ttd_status ttd_writer_user_event(struct ttd_writer *writer,
+                                                 const struct ttd_user_event *event);
 
 /**
  * Writes a chunk of a list of blocks, sorted by address, at most 65536 at a time. The next call
  * continues the list if it was not `last` and has the same list_id.
  */
-TTD_API ttd_status ttd_writer_live_blocks(ttd_writer *writer, const ttd_live_blocks *blocks);
+TTD_EXPORT enum ttd_status ttd_writer_live_blocks(struct ttd_writer *writer,
+                                                  const struct ttd_live_blocks *blocks);
 
 /** Writes pages; first_page is ignored and `*first_page` is the id of the first of them. */
-TTD_API ttd_status ttd_writer_pages(ttd_writer *writer, const ttd_pages *pages,
-                                    uint64_t *first_page);
+TTD_EXPORT enum ttd_status ttd_writer_pages(struct ttd_writer *writer,
+                                            const struct ttd_pages *pages, uint64_t *first_page);
 
 /** Writes a chunk of a memory map: runs in order of address, of pages written before. */
-TTD_API ttd_status ttd_writer_memory_map(ttd_writer *writer, const ttd_memory_map *map);
+TTD_EXPORT enum ttd_status ttd_writer_memory_map(struct ttd_writer *writer,
+                                                 const struct ttd_memory_map *map);
 
 /** Writes a fact about the recording; keys in use: spec, "Metadata". */
-TTD_API ttd_status ttd_writer_metadata(ttd_writer *writer, const ttd_metadata *metadata);
+TTD_EXPORT enum ttd_status ttd_writer_metadata(struct ttd_writer *writer,
+                                               const struct ttd_metadata *metadata);
 
 /**
  * Writes out all that is buffered as complete chunks, so that a reader of the growing file, or
@@ -126,7 +137,7 @@ TTD_API ttd_status ttd_writer_metadata(ttd_writer *writer, const ttd_metadata *m
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_MISUSE.
  */
-TTD_API ttd_status ttd_writer_flush(ttd_writer *writer);
+TTD_EXPORT enum ttd_status ttd_writer_flush(struct ttd_writer *writer);
 
 /**
  * Flushes, writes the index and the End chunk, closes the output and releases the writer, whatever
@@ -138,13 +149,14 @@ TTD_API ttd_status ttd_writer_flush(ttd_writer *writer);
  * @param error   detail on failure; may be NULL
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_MISUSE.
  */
-TTD_API ttd_status ttd_writer_close(ttd_writer *writer, const ttd_end *end, ttd_error *error);
+TTD_EXPORT enum ttd_status ttd_writer_close(struct ttd_writer *writer, const struct ttd_end *end,
+                                            struct ttd_error *error);
 
 /** Detail of the last failure of this writer; all zero when there was none. */
-TTD_API ttd_error ttd_writer_error(const ttd_writer *writer);
+TTD_EXPORT struct ttd_error ttd_writer_error(const struct ttd_writer *writer);
 
 /** Bytes that were handed to the output so far. */
-TTD_API uint64_t ttd_writer_bytes(const ttd_writer *writer);
+TTD_EXPORT uint64_t ttd_writer_bytes(const struct ttd_writer *writer);
 
 TTD_END_DECLS
 

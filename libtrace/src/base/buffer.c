@@ -6,19 +6,19 @@
 #include "base/memory.h"
 #include "layout.h"
 
-void ttd_buffer_init(ttd_buffer *buffer, const ttd_allocator *allocator)
+void ttd_buffer_init(struct ttd_buffer *buffer, const struct ttd_allocator *allocator)
 {
-    *buffer = (ttd_buffer){.allocator = allocator};
+    *buffer = (struct ttd_buffer){.allocator = allocator};
 }
 
-void ttd_buffer_free(ttd_buffer *buffer)
+void ttd_buffer_free(struct ttd_buffer *buffer)
 {
     if (buffer->allocator)
         ttd_release(buffer->allocator, buffer->data);
-    *buffer = (ttd_buffer){.allocator = buffer->allocator};
+    *buffer = (struct ttd_buffer){.allocator = buffer->allocator};
 }
 
-bool ttd_buffer_reserve(ttd_buffer *buffer, size_t more)
+bool ttd_buffer_reserve(struct ttd_buffer *buffer, size_t more)
 {
     if (buffer->failed)
         return false;
@@ -34,7 +34,7 @@ bool ttd_buffer_reserve(ttd_buffer *buffer, size_t more)
     return true;
 }
 
-void ttd_buffer_put(ttd_buffer *buffer, const void *data, size_t size)
+void ttd_buffer_put(struct ttd_buffer *buffer, const void *data, size_t size)
 {
     if (size == 0 || !ttd_buffer_reserve(buffer, size))
         return;
@@ -42,26 +42,26 @@ void ttd_buffer_put(ttd_buffer *buffer, const void *data, size_t size)
     buffer->size += size;
 }
 
-void ttd_buffer_put_varint(ttd_buffer *buffer, uint64_t value)
+void ttd_buffer_put_varint(struct ttd_buffer *buffer, uint64_t value)
 {
     if (!ttd_buffer_reserve(buffer, TTD_VARINT_MAX))
         return;
     buffer->size = (size_t)(ttd_put_varint(buffer->data + buffer->size, value) - buffer->data);
 }
 
-void ttd_buffer_put8(ttd_buffer *buffer, uint8_t value)
+void ttd_buffer_put8(struct ttd_buffer *buffer, uint8_t value)
 {
     ttd_buffer_put(buffer, &value, 1);
 }
 
-void ttd_buffer_put32(ttd_buffer *buffer, uint32_t value)
+void ttd_buffer_put32(struct ttd_buffer *buffer, uint32_t value)
 {
     uint8_t bytes[4];
     ttd_put32(bytes, value);
     ttd_buffer_put(buffer, bytes, sizeof bytes);
 }
 
-void ttd_buffer_put64(ttd_buffer *buffer, uint64_t value)
+void ttd_buffer_put64(struct ttd_buffer *buffer, uint64_t value)
 {
     uint8_t bytes[8];
     ttd_put64(bytes, value);

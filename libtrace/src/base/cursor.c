@@ -3,14 +3,14 @@
 
 #include "base/take.h"
 
-void ttd_cursor_fail(ttd_cursor *cursor, const char *what)
+void ttd_cursor_fail(struct ttd_cursor *cursor, const char *what)
 {
     if (!cursor->error)
         cursor->error = what;
     cursor->at = cursor->end;
 }
 
-const uint8_t *ttd_cursor_bytes(ttd_cursor *cursor, size_t size)
+const uint8_t *ttd_cursor_bytes(struct ttd_cursor *cursor, size_t size)
 {
     if (size > ttd_cursor_left(cursor)) {
         ttd_cursor_fail(cursor, "payload too short");
@@ -21,31 +21,31 @@ const uint8_t *ttd_cursor_bytes(ttd_cursor *cursor, size_t size)
     return bytes;
 }
 
-uint8_t ttd_cursor_get8(ttd_cursor *cursor)
+uint8_t ttd_cursor_get8(struct ttd_cursor *cursor)
 {
     const uint8_t *p = ttd_cursor_bytes(cursor, 1);
     return p ? *p : 0;
 }
 
-uint32_t ttd_cursor_get32(ttd_cursor *cursor)
+uint32_t ttd_cursor_get32(struct ttd_cursor *cursor)
 {
     const uint8_t *p = ttd_cursor_bytes(cursor, 4);
     return p ? ttd_get32(p) : 0;
 }
 
-uint64_t ttd_cursor_get64(ttd_cursor *cursor)
+uint64_t ttd_cursor_get64(struct ttd_cursor *cursor)
 {
     const uint8_t *p = ttd_cursor_bytes(cursor, 8);
     return p ? ttd_get64(p) : 0;
 }
 
-void ttd_cursor_reserved32(ttd_cursor *cursor)
+void ttd_cursor_reserved32(struct ttd_cursor *cursor)
 {
     if (ttd_cursor_get32(cursor) != 0)
         ttd_cursor_fail(cursor, "reserved field is not zero");
 }
 
-uint64_t ttd_cursor_varint_slow(ttd_cursor *cursor)
+uint64_t ttd_cursor_varint_slow(struct ttd_cursor *cursor)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
@@ -69,15 +69,15 @@ uint64_t ttd_cursor_varint_slow(ttd_cursor *cursor)
     return 0;
 }
 
-ttd_taken ttd_take_slow(ttd_cursor cursor)
+struct ttd_taken ttd_take_slow(struct ttd_cursor cursor)
 {
-    ttd_taken result;
+    struct ttd_taken result;
     result.value = ttd_cursor_varint_slow(&cursor);
     result.cursor = cursor;
     return result;
 }
 
-uint64_t ttd_cursor_varint_max(ttd_cursor *cursor, uint64_t max)
+uint64_t ttd_cursor_varint_max(struct ttd_cursor *cursor, uint64_t max)
 {
     uint64_t value = ttd_cursor_varint(cursor);
     if (value > max) {
@@ -87,18 +87,18 @@ uint64_t ttd_cursor_varint_max(ttd_cursor *cursor, uint64_t max)
     return value;
 }
 
-uint32_t ttd_cursor_varint32(ttd_cursor *cursor)
+uint32_t ttd_cursor_varint32(struct ttd_cursor *cursor)
 {
     return (uint32_t)ttd_cursor_varint_max(cursor, UINT32_MAX);
 }
 
-ttd_cursor ttd_cursor_split(ttd_cursor *cursor, size_t size)
+struct ttd_cursor ttd_cursor_split(struct ttd_cursor *cursor, size_t size)
 {
     const uint8_t *bytes = ttd_cursor_bytes(cursor, size);
     return bytes ? ttd_cursor_of(bytes, size) : ttd_cursor_of(cursor->end, 0);
 }
 
-void ttd_cursor_finish(ttd_cursor *cursor)
+void ttd_cursor_finish(struct ttd_cursor *cursor)
 {
     if (cursor->at != cursor->end)
         ttd_cursor_fail(cursor, "bytes left over in the payload");

@@ -12,42 +12,42 @@
 
 #include "base/bytes.h"
 
-typedef struct ttd_cursor {
+struct ttd_cursor {
     const uint8_t *at;
     const uint8_t *end;
     /** What is wrong, in static storage; NULL as long as nothing is. */
     const char *error;
-} ttd_cursor;
+};
 
-static inline ttd_cursor ttd_cursor_of(const uint8_t *data, size_t size)
+static inline struct ttd_cursor ttd_cursor_of(const uint8_t *data, size_t size)
 {
-    ttd_cursor cursor = {data, data + size, NULL};
+    struct ttd_cursor cursor = {data, data + size, NULL};
     return cursor;
 }
 
-static inline size_t ttd_cursor_left(const ttd_cursor *cursor)
+static inline size_t ttd_cursor_left(const struct ttd_cursor *cursor)
 {
     return (size_t)(cursor->end - cursor->at);
 }
 
 /** Records an error, unless there is one already. */
-void ttd_cursor_fail(ttd_cursor *cursor, const char *what);
+void ttd_cursor_fail(struct ttd_cursor *cursor, const char *what);
 
 /** The next `size` bytes, or NULL with an error. */
-const uint8_t *ttd_cursor_bytes(ttd_cursor *cursor, size_t size);
+const uint8_t *ttd_cursor_bytes(struct ttd_cursor *cursor, size_t size);
 
-uint8_t ttd_cursor_get8(ttd_cursor *cursor);
-uint32_t ttd_cursor_get32(ttd_cursor *cursor);
-uint64_t ttd_cursor_get64(ttd_cursor *cursor);
+uint8_t ttd_cursor_get8(struct ttd_cursor *cursor);
+uint32_t ttd_cursor_get32(struct ttd_cursor *cursor);
+uint64_t ttd_cursor_get64(struct ttd_cursor *cursor);
 
 /** Takes 4 bytes that must be zero. */
-void ttd_cursor_reserved32(ttd_cursor *cursor);
+void ttd_cursor_reserved32(struct ttd_cursor *cursor);
 
 /** The general case of ttd_cursor_varint(). */
-uint64_t ttd_cursor_varint_slow(ttd_cursor *cursor);
+uint64_t ttd_cursor_varint_slow(struct ttd_cursor *cursor);
 
 /** A varint, in its shortest form. */
-static inline uint64_t ttd_cursor_varint(ttd_cursor *cursor)
+static inline uint64_t ttd_cursor_varint(struct ttd_cursor *cursor)
 {
     if (cursor->at != cursor->end && *cursor->at < 0x80)
         return *cursor->at++;
@@ -55,15 +55,15 @@ static inline uint64_t ttd_cursor_varint(ttd_cursor *cursor)
 }
 
 /** A varint of at most `max`. */
-uint64_t ttd_cursor_varint_max(ttd_cursor *cursor, uint64_t max);
+uint64_t ttd_cursor_varint_max(struct ttd_cursor *cursor, uint64_t max);
 
 /** A varint that fits 32 bits. */
-uint32_t ttd_cursor_varint32(ttd_cursor *cursor);
+uint32_t ttd_cursor_varint32(struct ttd_cursor *cursor);
 
 /** Splits off the next `size` bytes as a cursor of their own, empty on error. */
-ttd_cursor ttd_cursor_split(ttd_cursor *cursor, size_t size);
+struct ttd_cursor ttd_cursor_split(struct ttd_cursor *cursor, size_t size);
 
 /** Fails unless everything was read. */
-void ttd_cursor_finish(ttd_cursor *cursor);
+void ttd_cursor_finish(struct ttd_cursor *cursor);
 
 #endif

@@ -5,39 +5,39 @@
 
 #include "base/memory.h"
 
-void ttd_map_init(ttd_map *map, const ttd_allocator *allocator)
+void ttd_map_init(struct ttd_map *map, const struct ttd_allocator *allocator)
 {
-    *map = (ttd_map){.allocator = allocator};
+    *map = (struct ttd_map){.allocator = allocator};
 }
 
-void ttd_map_free(ttd_map *map)
+void ttd_map_free(struct ttd_map *map)
 {
     if (map->allocator)
         ttd_release(map->allocator, map->slots);
-    *map = (ttd_map){.allocator = map->allocator};
+    *map = (struct ttd_map){.allocator = map->allocator};
 }
 
-void ttd_map_clear(ttd_map *map)
+void ttd_map_clear(struct ttd_map *map)
 {
     if (map->count != 0)
         memset(map->slots, 0, map->capacity * sizeof *map->slots);
     map->count = 0;
 }
 
-static void insert(ttd_map *map, uint64_t key, uint64_t value)
+static void insert(struct ttd_map *map, uint64_t key, uint64_t value)
 {
     size_t mask = map->capacity - 1;
     size_t i = (size_t)ttd_map_hash(key) & mask;
     while (map->slots[i].value != 0)
         i = (i + 1) & mask;
-    map->slots[i] = (ttd_map_slot){key, value};
+    map->slots[i] = (struct ttd_map_slot){key, value};
     map->count++;
 }
 
-static bool grow(ttd_map *map)
+static bool grow(struct ttd_map *map)
 {
-    ttd_map larger = {.capacity = map->capacity ? map->capacity * 2 : 64,
-                      .allocator = map->allocator};
+    struct ttd_map larger = {.capacity = map->capacity ? map->capacity * 2 : 64,
+                             .allocator = map->allocator};
     larger.slots = ttd_allocate_zeroed(map->allocator, larger.capacity * sizeof *larger.slots);
     if (!larger.slots)
         return false;
@@ -49,7 +49,7 @@ static bool grow(ttd_map *map)
     return true;
 }
 
-bool ttd_map_add(ttd_map *map, uint64_t key, uint32_t value)
+bool ttd_map_add(struct ttd_map *map, uint64_t key, uint32_t value)
 {
     if (map->count >= map->capacity / 2 && !grow(map))
         return false;

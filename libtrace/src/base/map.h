@@ -9,25 +9,25 @@
 
 #include <ttdtrace/allocator.h>
 
-typedef struct ttd_map_slot {
+struct ttd_map_slot {
     uint64_t key;
     /** Value plus 1; 0 in an empty slot. */
     uint64_t value;
-} ttd_map_slot;
+};
 
-typedef struct ttd_map {
-    ttd_map_slot *slots;
+struct ttd_map {
+    struct ttd_map_slot *slots;
     size_t capacity;
     size_t count;
-    const ttd_allocator *allocator;
-} ttd_map;
+    const struct ttd_allocator *allocator;
+};
 
-void ttd_map_init(ttd_map *map, const ttd_allocator *allocator);
-void ttd_map_free(ttd_map *map);
-void ttd_map_clear(ttd_map *map);
+void ttd_map_init(struct ttd_map *map, const struct ttd_allocator *allocator);
+void ttd_map_free(struct ttd_map *map);
+void ttd_map_clear(struct ttd_map *map);
 
 /** Adds a key that is not in the map. False without memory; the map is then unchanged. */
-bool ttd_map_add(ttd_map *map, uint64_t key, uint32_t value);
+bool ttd_map_add(struct ttd_map *map, uint64_t key, uint32_t value);
 
 /** Mixes all bits of a key. */
 static inline uint64_t ttd_map_hash(uint64_t key)
@@ -38,7 +38,7 @@ static inline uint64_t ttd_map_hash(uint64_t key)
 }
 
 /** Finds a key; false if it is not there. */
-static inline bool ttd_map_find(const ttd_map *map, uint64_t key, uint32_t *value)
+static inline bool ttd_map_find(const struct ttd_map *map, uint64_t key, uint32_t *value)
 {
     if (map->capacity == 0)
         return false;

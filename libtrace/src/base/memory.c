@@ -17,23 +17,23 @@ static void default_release(void *context, void *block)
     free(block);
 }
 
-ttd_allocator ttd_allocator_default(void)
+struct ttd_allocator ttd_allocator_default(void)
 {
-    ttd_allocator allocator = {NULL, default_resize, default_release};
+    struct ttd_allocator allocator = {NULL, default_resize, default_release};
     return allocator;
 }
 
-ttd_allocator ttd_allocator_or_default(const ttd_allocator *allocator)
+struct ttd_allocator ttd_allocator_or_default(const struct ttd_allocator *allocator)
 {
     return allocator ? *allocator : ttd_allocator_default();
 }
 
-int ttd_allocator_is_valid(const ttd_allocator *allocator)
+int ttd_allocator_is_valid(const struct ttd_allocator *allocator)
 {
     return !allocator || (allocator->resize && allocator->release);
 }
 
-void *ttd_allocate_zeroed(const ttd_allocator *allocator, size_t size)
+void *ttd_allocate_zeroed(const struct ttd_allocator *allocator, size_t size)
 {
     void *block = allocator->resize(allocator->context, NULL, size);
     if (block)
@@ -41,8 +41,8 @@ void *ttd_allocate_zeroed(const ttd_allocator *allocator, size_t size)
     return block;
 }
 
-int ttd_grow_array(const ttd_allocator *allocator, void **array, size_t *capacity, size_t count,
-                   size_t element)
+int ttd_grow_array(const struct ttd_allocator *allocator, void **array, size_t *capacity,
+                   size_t count, size_t element)
 {
     if (count <= *capacity)
         return 0;

@@ -8,22 +8,22 @@
 #include <ttdtrace/allocator.h>
 
 /** The given table, or the default one for NULL. */
-ttd_allocator ttd_allocator_or_default(const ttd_allocator *allocator);
+struct ttd_allocator ttd_allocator_or_default(const struct ttd_allocator *allocator);
 
 /** Whether the table can be used; NULL can. */
-int ttd_allocator_is_valid(const ttd_allocator *allocator);
+int ttd_allocator_is_valid(const struct ttd_allocator *allocator);
 
 /** Allocates `size` > 0 zeroed bytes; NULL on failure. */
-void *ttd_allocate_zeroed(const ttd_allocator *allocator, size_t size);
+void *ttd_allocate_zeroed(const struct ttd_allocator *allocator, size_t size);
 
 /**
  * Makes room for `count` elements of `element` bytes in the array `*array` of capacity
  * `*capacity`. Returns 0 on success; on failure the array is untouched.
  */
-int ttd_grow_array(const ttd_allocator *allocator, void **array, size_t *capacity, size_t count,
-                   size_t element);
+int ttd_grow_array(const struct ttd_allocator *allocator, void **array, size_t *capacity,
+                   size_t count, size_t element);
 
-static inline void ttd_release(const ttd_allocator *allocator, void *block)
+static inline void ttd_release(const struct ttd_allocator *allocator, void *block)
 {
     allocator->release(allocator->context, block);
 }

@@ -13,7 +13,7 @@ static char *format_hex(char *text, uint64_t value)
     return text;
 }
 
-size_t ttd_position_format(ttd_position position, char text[TTD_POSITION_TEXT])
+size_t ttd_position_format(struct ttd_position position, char text[TTD_POSITION_TEXT])
 {
     if (!ttd_position_is_valid(position)) {
         memcpy(text, "Invalid", sizeof "Invalid");
@@ -51,9 +51,9 @@ static const char *parse_hex(const char *text, uint64_t *value)
     return text;
 }
 
-bool ttd_position_parse(const char *text, ttd_position *position)
+bool ttd_position_parse(const char *text, struct ttd_position *position)
 {
-    ttd_position result;
+    struct ttd_position result;
     text = parse_hex(text, &result.sequence);
     if (!text || *text++ != ':')
         return false;

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-const char *ttd_status_text(ttd_status status)
+const char *ttd_status_text(enum ttd_status status)
 {
     switch (status) {
     case TTD_OK:
@@ -32,17 +32,18 @@ const char *ttd_status_text(ttd_status status)
     return "unknown status";
 }
 
-ttd_status ttd_fail(ttd_error *error, ttd_status status, const char *what, uint64_t offset,
-                    uint64_t chunk)
+enum ttd_status ttd_fail(struct ttd_error *error, enum ttd_status status, const char *what,
+                         uint64_t offset, uint64_t chunk)
 {
     if (error)
-        *error = (ttd_error){status, 0, offset, chunk, what};
+        *error = (struct ttd_error){status, 0, offset, chunk, what};
     return status;
 }
 
-ttd_status ttd_fail_system(ttd_error *error, int system_error, const char *what, uint64_t offset)
+enum ttd_status ttd_fail_system(struct ttd_error *error, int system_error, const char *what,
+                                uint64_t offset)
 {
     if (error)
-        *error = (ttd_error){TTD_ERROR_IO, system_error, offset, TTD_NOWHERE, what};
+        *error = (struct ttd_error){TTD_ERROR_IO, system_error, offset, TTD_NOWHERE, what};
     return TTD_ERROR_IO;
 }

@@ -6,10 +6,11 @@
 #include <ttdtrace/status.h>
 
 /** Fills in `error`, which may be NULL, and returns `status`. */
-ttd_status ttd_fail(ttd_error *error, ttd_status status, const char *what, uint64_t offset,
-                    uint64_t chunk);
+enum ttd_status ttd_fail(struct ttd_error *error, enum ttd_status status, const char *what,
+                         uint64_t offset, uint64_t chunk);
 
 /** The same for a failure of the system. */
-ttd_status ttd_fail_system(ttd_error *error, int system_error, const char *what, uint64_t offset);
+enum ttd_status ttd_fail_system(struct ttd_error *error, int system_error, const char *what,
+                                uint64_t offset);
 
 #endif

@@ -9,13 +9,13 @@
 #include "base/cursor.h"
 
 /** A varint and the cursor behind it. */
-typedef struct ttd_taken {
+struct ttd_taken {
     uint64_t value;
-    ttd_cursor cursor;
-} ttd_taken;
+    struct ttd_cursor cursor;
+};
 
 /** The general case of ttd_take(). */
-ttd_taken ttd_take_slow(ttd_cursor cursor);
+struct ttd_taken ttd_take_slow(struct ttd_cursor cursor);
 
 /** Squeezes the 7-bit groups of up to 8 bytes together. */
 static inline uint64_t ttd_squeeze(uint64_t x)
@@ -26,7 +26,7 @@ static inline uint64_t ttd_squeeze(uint64_t x)
 }
 
 /** As ttd_cursor_varint(), without a branch for each byte: their number is hard to predict. */
-static inline uint64_t ttd_take(ttd_cursor *cursor)
+static inline uint64_t ttd_take(struct ttd_cursor *cursor)
 {
     size_t left = ttd_cursor_left(cursor);
     const uint8_t *at = cursor->at;
@@ -45,7 +45,7 @@ static inline uint64_t ttd_take(ttd_cursor *cursor)
             return ttd_squeeze(x);
         }
     }
-    ttd_taken result = ttd_take_slow(*cursor);
+    struct ttd_taken result = ttd_take_slow(*cursor);
     *cursor = result.cursor;
     return result.value;
 }

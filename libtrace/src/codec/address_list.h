@@ -10,17 +10,17 @@
 #include <stdint.h>
 #include <string.h>
 
-typedef struct ttd_address_list {
+struct ttd_address_list {
     uint64_t *items;
     size_t count;
     size_t capacity;
-} ttd_address_list;
+};
 
 /** Items of a list that are moved at once, so that the number of moves is easy to predict. */
 #define TTD_ADDRESS_BLOCK 4
 
 /** Takes out the item at `place`, counted from 1 for the newest. */
-static inline uint64_t ttd_address_take(ttd_address_list *list, size_t place)
+static inline uint64_t ttd_address_take(struct ttd_address_list *list, size_t place)
 {
     uint64_t *item = list->items + list->count - place;
     uint64_t *end = list->items + list->count;
@@ -38,7 +38,7 @@ static inline uint64_t ttd_address_take(ttd_address_list *list, size_t place)
     return address;
 }
 
-static inline void ttd_address_push(ttd_address_list *list, uint64_t address)
+static inline void ttd_address_push(struct ttd_address_list *list, uint64_t address)
 {
     list->items[list->count++] = address;
 }
@@ -47,19 +47,19 @@ static inline void ttd_address_push(ttd_address_list *list, uint64_t address)
 #define TTD_ORDINAL_BLOCK 16
 
 /** A list of addresses in order of use, newest last, by their ordinals. */
-typedef struct ttd_ordinal_list {
+struct ttd_ordinal_list {
     uint32_t *items;
     size_t count;
     size_t capacity;
-} ttd_ordinal_list;
+};
 
 /** Four are one register; an array of all would go through memory. */
-typedef struct ttd_ordinal_four {
+struct ttd_ordinal_four {
     uint32_t items[4];
-} ttd_ordinal_four;
+};
 
 /** Takes out the item at `place`, counted from 1 for the newest. */
-static inline uint32_t ttd_ordinal_take(ttd_ordinal_list *list, size_t place)
+static inline uint32_t ttd_ordinal_take(struct ttd_ordinal_list *list, size_t place)
 {
     uint32_t *item = list->items + list->count - place;
     const uint32_t *end = list->items + list->count;
@@ -67,7 +67,7 @@ static inline uint32_t ttd_ordinal_take(ttd_ordinal_list *list, size_t place)
     list->count--;
     /* May move what lies behind the end, which is of no account: there is room for a block. */
     do {
-        ttd_ordinal_four a, b, c, d;
+        struct ttd_ordinal_four a, b, c, d;
         memcpy(&a, item + 1, sizeof a);
         memcpy(&b, item + 5, sizeof b);
         memcpy(&c, item + 9, sizeof c);
@@ -81,7 +81,7 @@ static inline uint32_t ttd_ordinal_take(ttd_ordinal_list *list, size_t place)
     return ordinal;
 }
 
-static inline void ttd_ordinal_push(ttd_ordinal_list *list, uint32_t ordinal)
+static inline void ttd_ordinal_push(struct ttd_ordinal_list *list, uint32_t ordinal)
 {
     list->items[list->count++] = ordinal;
 }

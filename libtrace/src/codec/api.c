@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-typedef struct api {
+struct api {
     const char *name;
     const char *items;
-} api;
+};
 
-static const api apis[TTD_API_COUNT] = {
+static const struct api apis[TTD_API_COUNT] = {
     [TTD_API_OTHER] = {"other", NULL},
     [TTD_API_MALLOC] = {"malloc", "S"},
     [TTD_API_CALLOC] = {"calloc", "XQ"},
@@ -72,7 +72,7 @@ size_t ttd_template_stored(const char *items)
 }
 
 /** The value of a letter other than X; false if there is none. */
-static bool item_value(char item, const ttd_event *event, uint64_t before, uint64_t *value)
+static bool item_value(char item, const struct ttd_event *event, uint64_t before, uint64_t *value)
 {
     switch (item) {
     case 'S':
@@ -101,7 +101,7 @@ static bool item_value(char item, const ttd_event *event, uint64_t before, uint6
     }
 }
 
-bool ttd_template_apply(const char *items, const ttd_event *event, const uint64_t *stored,
+bool ttd_template_apply(const char *items, const struct ttd_event *event, const uint64_t *stored,
                         uint64_t *parameters)
 {
     for (size_t i = 0; items[i]; i++) {
@@ -113,7 +113,7 @@ bool ttd_template_apply(const char *items, const ttd_event *event, const uint64_
     return true;
 }
 
-bool ttd_event_fits_template(const ttd_event *event)
+bool ttd_event_fits_template(const struct ttd_event *event)
 {
     const char *items = ttd_api_template(event->api);
     if (!items)
@@ -132,7 +132,7 @@ bool ttd_event_fits_template(const ttd_event *event)
     return i == event->parameter_count;
 }
 
-size_t ttd_event_parameters(const ttd_event *event, uint64_t parameters[TTD_PARAMETERS_MAX])
+size_t ttd_event_parameters(const struct ttd_event *event, uint64_t parameters[TTD_PARAMETERS_MAX])
 {
     if (event->parameters) {
         memcpy(parameters, event->parameters, event->parameter_count * sizeof *parameters);

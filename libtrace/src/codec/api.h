@@ -23,10 +23,10 @@ size_t ttd_template_stored(const char *items);
  *
  * @return false if a Q cannot be computed
  */
-bool ttd_template_apply(const char *items, const ttd_event *event, const uint64_t *stored,
+bool ttd_template_apply(const char *items, const struct ttd_event *event, const uint64_t *stored,
                         uint64_t *parameters);
 
 /** Whether the API has a template, and the event's explicit parameters are what it gives. */
-bool ttd_event_fits_template(const ttd_event *event);
+bool ttd_event_fits_template(const struct ttd_event *event);
 
 #endif

@@ -5,15 +5,15 @@
 
 #include "base/memory.h"
 
-void ttd_split_columns(ttd_cursor *in, ttd_cursor *columns, size_t count)
+void ttd_split_columns(struct ttd_cursor *in, struct ttd_cursor *columns, size_t count)
 {
-    ttd_cursor lengths = ttd_cursor_split(in, 4 * count);
+    struct ttd_cursor lengths = ttd_cursor_split(in, 4 * count);
     for (size_t i = 0; i < count; i++)
         columns[i] = ttd_cursor_split(in, ttd_cursor_get32(&lengths));
     ttd_cursor_finish(in);
 }
 
-static void put_columns(ttd_buffer *out, const ttd_buffer *columns, size_t count)
+static void put_columns(struct ttd_buffer *out, const struct ttd_buffer *columns, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         out->failed |= columns[i].failed;
@@ -24,13 +24,13 @@ static void put_columns(ttd_buffer *out, const ttd_buffer *columns, size_t count
 }
 
 /* There is room for it in all columns. */
-static void append_block(ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT], const ttd_block *last,
-                         const ttd_block *block)
+static void append_block(struct ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT],
+                         const struct ttd_block *last, const struct ttd_block *block)
 {
     uint64_t address = ttd_rotate_right(block->address, TTD_ADDRESS_ROTATION) -
                        ttd_rotate_right(last->address, TTD_ADDRESS_ROTATION);
-    ttd_position since = {block->allocated.sequence - last->allocated.sequence,
-                          block->allocated.steps - last->allocated.steps};
+    struct ttd_position since = {block->allocated.sequence - last->allocated.sequence,
+                                 block->allocated.steps - last->allocated.steps};
     ttd_buffer_append_varint(&columns[TTD_BLOCK_ADDRESSES], ttd_zigzag(address));
     ttd_buffer_append_varint(&columns[TTD_BLOCK_SIZES], block->size);
     ttd_buffer_append_varint(&columns[TTD_BLOCK_EVENTS], ttd_zigzag(block->event - last->event));
@@ -40,12 +40,12 @@ static void append_block(ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT], const ttd_b
     ttd_buffer_append_varint(&columns[TTD_BLOCK_HEAPS], block->heap);
     ttd_buffer_append_varint(&columns[TTD_BLOCK_STACKS],
                              ttd_zigzag((uint64_t)block->stack - last->stack));
-    ttd_buffer *apis = &columns[TTD_BLOCK_APIS];
+    struct ttd_buffer *apis = &columns[TTD_BLOCK_APIS];
     apis->data[apis->size++] = block->api;
 }
 
-void ttd_encode_live_blocks(ttd_buffer *out, const ttd_live_blocks *blocks,
-                            ttd_buffer work[TTD_BLOCK_COLUMN_COUNT])
+void ttd_encode_live_blocks(struct ttd_buffer *out, const struct ttd_live_blocks *blocks,
+                            struct ttd_buffer work[TTD_BLOCK_COLUMN_COUNT])
 {
     ttd_buffer_put32(out, blocks->list);
     ttd_buffer_put32(out, blocks->list_id);
@@ -59,13 +59,13 @@ void ttd_encode_live_blocks(ttd_buffer *out, const ttd_live_blocks *blocks,
         has_room = ttd_buffer_reserve(&work[i], blocks->count * TTD_VARINT_MAX) && has_room;
     }
     for (size_t i = 0; i < blocks->count && has_room; i++) {
-        static const ttd_block none = {.event = TTD_UNKNOWN};
+        static const struct ttd_block none = {.event = TTD_UNKNOWN};
         append_block(work, i ? &blocks->blocks[i - 1] : &none, &blocks->blocks[i]);
     }
     put_columns(out, work, TTD_BLOCK_COLUMN_COUNT);
 }
 
-static ttd_id get_stack(ttd_cursor *in, ttd_id last)
+static ttd_id get_stack(struct ttd_cursor *in, ttd_id last)
 {
     uint64_t stack = last + ttd_unzigzag(ttd_cursor_varint(in));
     if (stack > UINT32_MAX)
@@ -73,7 +73,8 @@ static ttd_id get_stack(ttd_cursor *in, ttd_id last)
     return (ttd_id)stack;
 }
 
-static void get_block(ttd_cursor *columns, const ttd_block *last, ttd_block *block)
+static void get_block(struct ttd_cursor *columns, const struct ttd_block *last,
+                      struct ttd_block *block)
 {
     uint64_t address = ttd_rotate_right(last->address, TTD_ADDRESS_ROTATION) +
                        ttd_unzigzag(ttd_cursor_varint(&columns[TTD_BLOCK_ADDRESSES]));
@@ -94,9 +95,9 @@ static void get_block(ttd_cursor *columns, const ttd_block *last, ttd_block *blo
     block->api = ttd_cursor_get8(&columns[TTD_BLOCK_APIS]);
 }
 
-static ttd_position get_valid_position(ttd_cursor *in)
+static struct ttd_position get_valid_position(struct ttd_cursor *in)
 {
-    ttd_position position;
+    struct ttd_position position;
     position.sequence = ttd_cursor_get64(in);
     position.steps = ttd_cursor_get64(in);
     if (!ttd_position_is_valid(position))
@@ -104,12 +105,13 @@ static ttd_position get_valid_position(ttd_cursor *in)
     return position;
 }
 
-void ttd_decode_live_blocks(ttd_cursor *in, ttd_live_blocks *list, ttd_block *blocks)
+void ttd_decode_live_blocks(struct ttd_cursor *in, struct ttd_live_blocks *list,
+                            struct ttd_block *blocks)
 {
     uint32_t kind = ttd_cursor_get32(in);
     if (kind < TTD_BLOCKS_KEYFRAME || kind > TTD_BLOCKS_RUNTIME)
         ttd_cursor_fail(in, "list of blocks");
-    list->list = (ttd_block_list)kind;
+    list->list = (enum ttd_block_list)kind;
     list->list_id = ttd_cursor_get32(in);
     if (list->list_id == 0)
         ttd_cursor_fail(in, "number of a list of blocks");
@@ -120,9 +122,9 @@ void ttd_decode_live_blocks(ttd_cursor *in, ttd_live_blocks *list, ttd_block *bl
     ttd_cursor_reserved32(in);
     list->position = get_valid_position(in);
     list->blocks = blocks;
-    ttd_cursor columns[TTD_BLOCK_COLUMN_COUNT];
+    struct ttd_cursor columns[TTD_BLOCK_COLUMN_COUNT];
     ttd_split_columns(in, columns, TTD_BLOCK_COLUMN_COUNT);
-    ttd_block last = {.event = TTD_UNKNOWN};
+    struct ttd_block last = {.event = TTD_UNKNOWN};
     for (size_t i = 0; i < list->count; i++) {
         get_block(columns, &last, &blocks[i]);
         last = blocks[i];
@@ -134,7 +136,7 @@ void ttd_decode_live_blocks(ttd_cursor *in, ttd_live_blocks *list, ttd_block *bl
     }
 }
 
-const char *ttd_list_take(ttd_list_state *state, const ttd_live_blocks *blocks)
+const char *ttd_list_take(struct ttd_list_state *state, const struct ttd_live_blocks *blocks)
 {
     bool continues = state->is_open && blocks->list_id == state->list_id;
     if (continues && (blocks->list != state->list ||
@@ -143,7 +145,7 @@ const char *ttd_list_take(ttd_list_state *state, const ttd_live_blocks *blocks)
     if (continues && blocks->count != 0 && blocks->blocks[0].address <= state->address)
         return "order of blocks";
     uint64_t before = continues ? state->address : 0;
-    *state = (ttd_list_state){
+    *state = (struct ttd_list_state){
         .list = blocks->list,
         .list_id = blocks->list_id,
         .is_open = !blocks->last,
@@ -152,7 +154,7 @@ const char *ttd_list_take(ttd_list_state *state, const ttd_live_blocks *blocks)
     return NULL;
 }
 
-void ttd_encode_memory_map(ttd_buffer *out, const ttd_memory_map *map)
+void ttd_encode_memory_map(struct ttd_buffer *out, const struct ttd_memory_map *map)
 {
     ttd_buffer_put32(out, map->snapshot);
     ttd_buffer_put32(out, map->last ? TTD_MAP_LAST : 0);
@@ -162,7 +164,7 @@ void ttd_encode_memory_map(ttd_buffer *out, const ttd_memory_map *map)
     ttd_buffer_put32(out, 0);
     uint64_t next = 0;
     for (size_t i = 0; i < map->count; i++) {
-        const ttd_memory_run *run = &map->runs[i];
+        const struct ttd_memory_run *run = &map->runs[i];
         ttd_buffer_put_varint(out, (run->address - next) / map->page_size);
         ttd_buffer_put_varint(out, run->page_count);
         ttd_buffer_put_varint(out, run->protection);
@@ -172,7 +174,8 @@ void ttd_encode_memory_map(ttd_buffer *out, const ttd_memory_map *map)
 }
 
 /** One run; `*next` is the page number after the run before. */
-static void get_run(ttd_cursor *in, uint32_t page_size, uint64_t *next, ttd_memory_run *run)
+static void get_run(struct ttd_cursor *in, uint32_t page_size, uint64_t *next,
+                    struct ttd_memory_run *run)
 {
     uint64_t pages = UINT64_MAX / page_size + (page_size > 1);
     uint64_t page = *next + ttd_cursor_varint_max(in, pages - *next);
@@ -187,7 +190,8 @@ static void get_run(ttd_cursor *in, uint32_t page_size, uint64_t *next, ttd_memo
     *next = page + run->page_count;
 }
 
-void ttd_decode_memory_map(ttd_cursor *in, ttd_memory_map *map, ttd_memory_run *runs)
+void ttd_decode_memory_map(struct ttd_cursor *in, struct ttd_memory_map *map,
+                           struct ttd_memory_run *runs)
 {
     map->snapshot = ttd_cursor_get32(in);
     if (map->snapshot == 0)
@@ -215,14 +219,14 @@ bool ttd_page_size_is_valid(uint64_t size)
     return size >= TTD_PAGE_SIZE_MIN && size <= TTD_PAGE_SIZE_MAX && (size & (size - 1)) == 0;
 }
 
-void ttd_encode_pages(ttd_buffer *out, const ttd_pages *pages)
+void ttd_encode_pages(struct ttd_buffer *out, const struct ttd_pages *pages)
 {
     ttd_buffer_put32(out, pages->page_size);
     ttd_buffer_put32(out, 0);
     ttd_buffer_put(out, pages->data, (size_t)pages->count * pages->page_size);
 }
 
-void ttd_decode_pages(ttd_cursor *in, ttd_pages *pages)
+void ttd_decode_pages(struct ttd_cursor *in, struct ttd_pages *pages)
 {
     pages->page_size = ttd_cursor_get32(in);
     ttd_cursor_reserved32(in);

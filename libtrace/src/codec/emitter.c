@@ -10,20 +10,21 @@
 #include "codec/payload.h"
 #include "codec/rows.h"
 
-void ttd_emitter_init(ttd_emitter *emitter, const ttd_allocator *allocator, uint64_t trace_id,
-                      ttd_codec codec, int level, ttd_emit_function emit, void *context)
+void ttd_emitter_init(struct ttd_emitter *emitter, const struct ttd_allocator *allocator,
+                      uint64_t trace_id, enum ttd_codec codec, int level, ttd_emit_function emit,
+                      void *context)
 {
-    *emitter = (ttd_emitter){.allocator = allocator,
-                             .emit = emit,
-                             .context = context,
-                             .codec = codec,
-                             .level = level,
-                             .trace_id = trace_id};
+    *emitter = (struct ttd_emitter){.allocator = allocator,
+                                    .emit = emit,
+                                    .context = context,
+                                    .codec = codec,
+                                    .level = level,
+                                    .trace_id = trace_id};
     ttd_buffer_init(&emitter->stored, allocator);
     ttd_buffer_init(&emitter->entries, allocator);
 }
 
-void ttd_emitter_free(ttd_emitter *emitter)
+void ttd_emitter_free(struct ttd_emitter *emitter)
 {
     if (!emitter->allocator)
         return;
@@ -32,12 +33,12 @@ void ttd_emitter_free(ttd_emitter *emitter)
     ttd_release(emitter->allocator, emitter->written);
 }
 
-static ttd_status fail(ttd_emitter *emitter, ttd_status status, const char *what)
+static enum ttd_status fail(struct ttd_emitter *emitter, enum ttd_status status, const char *what)
 {
     return ttd_fail(&emitter->error, status, what, emitter->offset, emitter->number);
 }
 
-static ttd_status send(ttd_emitter *emitter, const void *data, size_t size)
+static enum ttd_status send(struct ttd_emitter *emitter, const void *data, size_t size)
 {
     int reason = size ? emitter->emit(emitter->context, data, size) : 0;
     if (reason == 0)
@@ -48,12 +49,13 @@ static ttd_status send(ttd_emitter *emitter, const void *data, size_t size)
 }
 
 /** Remembers the header for the next index. */
-static bool remember(ttd_emitter *emitter, const ttd_header *header, const uint8_t *bytes)
+static bool remember(struct ttd_emitter *emitter, const struct ttd_header *header,
+                     const uint8_t *bytes)
 {
     if (header->kind == TTD_KIND_INDEX)
         return true;
     if (header->kind == TTD_KIND_EVENTS && !emitter->pending_set) {
-        emitter->pending = (ttd_index_link){0, header->first_item, header->first_position};
+        emitter->pending = (struct ttd_index_link){0, header->first_item, header->first_position};
         emitter->pending_set = true;
     }
     if (!ttd_buffer_reserve(&emitter->entries, TTD_HEADER_SIZE))
@@ -62,10 +64,11 @@ static bool remember(ttd_emitter *emitter, const ttd_header *header, const uint8
     return true;
 }
 
-static ttd_status put_index(ttd_emitter *emitter);
+static enum ttd_status put_index(struct ttd_emitter *emitter);
 
 /** Completes the header and sends the chunk. */
-static ttd_status send_chunk(ttd_emitter *emitter, ttd_header *header, const uint8_t *stored)
+static enum ttd_status send_chunk(struct ttd_emitter *emitter, struct ttd_header *header,
+                                  const uint8_t *stored)
 {
     static const uint8_t zeros[TTD_ALIGNMENT];
     header->major = TTD_FORMAT_MAJOR;
@@ -77,7 +80,7 @@ static ttd_status send_chunk(ttd_emitter *emitter, ttd_header *header, const uin
     if (!remember(emitter, header, bytes))
         return fail(emitter, TTD_ERROR_NO_MEMORY, "memory");
     uint64_t size = ttd_chunk_size(header);
-    ttd_status status = send(emitter, bytes, sizeof bytes);
+    enum ttd_status status = send(emitter, bytes, sizeof bytes);
     if (status == TTD_OK)
         status = send(emitter, stored, header->stored_size);
     if (status == TTD_OK)
@@ -96,44 +99,46 @@ static ttd_status send_chunk(ttd_emitter *emitter, ttd_header *header, const uin
     return TTD_OK;
 }
 
-ttd_status ttd_emitter_put(ttd_emitter *emitter, const ttd_emission *emission, const uint8_t *raw,
-                           size_t raw_size)
+enum ttd_status ttd_emitter_put(struct ttd_emitter *emitter, const struct ttd_emission *emission,
+                                const uint8_t *raw, size_t raw_size)
 {
     if (raw_size > TTD_PAYLOAD_MAX)
         return fail(emitter, TTD_ERROR_LIMIT, "payload exceeds its limit");
     bool fixed = emission->kind == TTD_KIND_TRACE || emission->kind == TTD_KIND_END;
-    ttd_codec codec = fixed ? TTD_CODEC_RAW : emitter->codec;
-    ttd_status status =
+    enum ttd_codec codec = fixed ? TTD_CODEC_RAW : emitter->codec;
+    enum ttd_status status =
         ttd_payload_compress(raw, raw_size, emitter->level, &codec, &emitter->stored);
     if (status != TTD_OK)
         return fail(emitter, status, "memory");
     const uint8_t *stored = codec == TTD_CODEC_RAW ? raw : emitter->stored.data;
     size_t stored_size = codec == TTD_CODEC_RAW ? raw_size : emitter->stored.size;
-    ttd_header header = {.kind = emission->kind,
-                         .codec = (uint8_t)codec,
-                         .flags = ttd_kind_is_critical(emission->kind) ? TTD_CHUNK_CRITICAL : 0,
-                         .minor = TTD_FORMAT_MINOR,
-                         .stored_size = (uint32_t)stored_size,
-                         .raw_size = (uint32_t)raw_size,
-                         .first_item = emission->first_item,
-                         .item_count = emission->item_count,
-                         .first_position = emission->first_position,
-                         .last_position = emission->last_position,
-                         .payload_hash = ttd_hash(stored, stored_size)};
+    struct ttd_header header = {.kind = emission->kind,
+                                .codec = (uint8_t)codec,
+                                .flags =
+                                    ttd_kind_is_critical(emission->kind) ? TTD_CHUNK_CRITICAL : 0,
+                                .minor = TTD_FORMAT_MINOR,
+                                .stored_size = (uint32_t)stored_size,
+                                .raw_size = (uint32_t)raw_size,
+                                .first_item = emission->first_item,
+                                .item_count = emission->item_count,
+                                .first_position = emission->first_position,
+                                .last_position = emission->last_position,
+                                .payload_hash = ttd_hash(stored, stored_size)};
     return send_chunk(emitter, &header, stored);
 }
 
-ttd_status ttd_emitter_copy(ttd_emitter *emitter, const ttd_header *header, const uint8_t *stored)
+enum ttd_status ttd_emitter_copy(struct ttd_emitter *emitter, const struct ttd_header *header,
+                                 const uint8_t *stored)
 {
-    ttd_header copy = *header;
+    struct ttd_header copy = *header;
     return send_chunk(emitter, &copy, stored);
 }
 
 /** Links to the index chunk about to be written, and to those 1, 2, 4, … before it. */
-static void make_links(ttd_emitter *emitter, ttd_index_links *links)
+static void make_links(struct ttd_emitter *emitter, struct ttd_index_links *links)
 {
     if (!emitter->pending_set)
-        emitter->pending = (ttd_index_link){0, emitter->events, emitter->position};
+        emitter->pending = (struct ttd_index_link){0, emitter->events, emitter->position};
     emitter->pending.offset = emitter->offset;
     links->links[0] = emitter->pending;
     links->count = 1;
@@ -141,25 +146,25 @@ static void make_links(ttd_emitter *emitter, ttd_index_links *links)
         links->links[links->count++] = emitter->written[emitter->written_count - back];
 }
 
-static ttd_status put_index(ttd_emitter *emitter)
+static enum ttd_status put_index(struct ttd_emitter *emitter)
 {
-    ttd_index_links links;
+    struct ttd_index_links links;
     make_links(emitter, &links);
     void *written = emitter->written;
     if (ttd_grow_array(emitter->allocator, &written, &emitter->written_capacity,
                        emitter->written_count + 1, sizeof *emitter->written))
         return fail(emitter, TTD_ERROR_NO_MEMORY, "memory");
     emitter->written = written;
-    ttd_buffer payload;
+    struct ttd_buffer payload;
     ttd_buffer_init(&payload, emitter->allocator);
     ttd_encode_index_links(&payload, &links);
     ttd_buffer_put(&payload, emitter->entries.data, emitter->entries.size);
     uint32_t count = (uint32_t)(emitter->entries.size / TTD_HEADER_SIZE);
-    ttd_emission emission = {TTD_KIND_INDEX, emitter->index_entries, count,
-                             emitter->pending.position, emitter->position};
-    ttd_status status = payload.failed
-                            ? fail(emitter, TTD_ERROR_NO_MEMORY, "memory")
-                            : ttd_emitter_put(emitter, &emission, payload.data, payload.size);
+    struct ttd_emission emission = {TTD_KIND_INDEX, emitter->index_entries, count,
+                                    emitter->pending.position, emitter->position};
+    enum ttd_status status = payload.failed
+                                 ? fail(emitter, TTD_ERROR_NO_MEMORY, "memory")
+                                 : ttd_emitter_put(emitter, &emission, payload.data, payload.size);
     ttd_buffer_free(&payload);
     if (status != TTD_OK)
         return status;
@@ -171,22 +176,23 @@ static ttd_status put_index(ttd_emitter *emitter)
     return TTD_OK;
 }
 
-ttd_status ttd_emitter_end(ttd_emitter *emitter, const ttd_end *end, uint64_t lost_events)
+enum ttd_status ttd_emitter_end(struct ttd_emitter *emitter, const struct ttd_end *end,
+                                uint64_t lost_events)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     if (emitter->entries.size != 0)
         status = put_index(emitter);
     if (status != TTD_OK)
         return status;
-    ttd_end complete = *end;
+    struct ttd_end complete = *end;
     complete.events = emitter->events;
     complete.lost_events = lost_events;
     complete.chunks = emitter->number + 1;
     complete.index_offset = emitter->index_offset;
-    ttd_buffer payload;
+    struct ttd_buffer payload;
     ttd_buffer_init(&payload, emitter->allocator);
     ttd_encode_end(&payload, &complete);
-    ttd_emission emission = {TTD_KIND_END, 0, 1, emitter->position, emitter->position};
+    struct ttd_emission emission = {TTD_KIND_END, 0, 1, emitter->position, emitter->position};
     status = payload.failed ? fail(emitter, TTD_ERROR_NO_MEMORY, "memory")
                             : ttd_emitter_put(emitter, &emission, payload.data, payload.size);
     ttd_buffer_free(&payload);

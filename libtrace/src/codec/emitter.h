@@ -16,11 +16,11 @@
 /** Takes bytes in file order. Returns 0 or an errno value. */
 typedef int (*ttd_emit_function)(void *context, const void *data, size_t size);
 
-typedef struct ttd_emitter {
-    const ttd_allocator *allocator;
+struct ttd_emitter {
+    const struct ttd_allocator *allocator;
     ttd_emit_function emit;
     void *context;
-    ttd_codec codec;
+    enum ttd_codec codec;
     int level;
     uint64_t trace_id;
     /** Number and offset of the next chunk. */
@@ -28,49 +28,52 @@ typedef struct ttd_emitter {
     uint64_t offset;
     /** The next event, and the last effect position. */
     uint64_t events;
-    ttd_position position;
+    struct ttd_position position;
     uint64_t index_offset;
     uint64_t index_entries;
-    ttd_buffer stored;
-    ttd_buffer entries;
+    struct ttd_buffer stored;
+    struct ttd_buffer entries;
     /** What the next index covers from; taken at its first chunk of events. */
-    ttd_index_link pending;
+    struct ttd_index_link pending;
     bool pending_set;
     /** One for each index chunk written. */
-    ttd_index_link *written;
+    struct ttd_index_link *written;
     size_t written_count;
     size_t written_capacity;
-    ttd_error error;
-} ttd_emitter;
+    struct ttd_error error;
+};
 
-void ttd_emitter_init(ttd_emitter *emitter, const ttd_allocator *allocator, uint64_t trace_id,
-                      ttd_codec codec, int level, ttd_emit_function emit, void *context);
-void ttd_emitter_free(ttd_emitter *emitter);
+void ttd_emitter_init(struct ttd_emitter *emitter, const struct ttd_allocator *allocator,
+                      uint64_t trace_id, enum ttd_codec codec, int level, ttd_emit_function emit,
+                      void *context);
+void ttd_emitter_free(struct ttd_emitter *emitter);
 
 /** What the caller says of a chunk; the emitter knows the rest. */
-typedef struct ttd_emission {
+struct ttd_emission {
     uint16_t kind;
     uint64_t first_item;
     uint32_t item_count;
-    ttd_position first_position;
-    ttd_position last_position;
-} ttd_emission;
+    struct ttd_position first_position;
+    struct ttd_position last_position;
+};
 
 /**
  * Compresses and emits a chunk, and an index chunk when one is due.
  *
  * @return TTD_OK, TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO; emitter->error has details.
  */
-ttd_status ttd_emitter_put(ttd_emitter *emitter, const ttd_emission *emission, const uint8_t *raw,
-                           size_t raw_size);
+enum ttd_status ttd_emitter_put(struct ttd_emitter *emitter, const struct ttd_emission *emission,
+                                const uint8_t *raw, size_t raw_size);
 
 /**
  * Emits a chunk whose payload is stored already. Number, offset and trace_id of the header are
  * replaced, the rest is kept. Statuses as above.
  */
-ttd_status ttd_emitter_copy(ttd_emitter *emitter, const ttd_header *header, const uint8_t *stored);
+enum ttd_status ttd_emitter_copy(struct ttd_emitter *emitter, const struct ttd_header *header,
+                                 const uint8_t *stored);
 
 /** Emits the last index, and the End with totals filled in. Statuses as above. */
-ttd_status ttd_emitter_end(ttd_emitter *emitter, const ttd_end *end, uint64_t lost_events);
+enum ttd_status ttd_emitter_end(struct ttd_emitter *emitter, const struct ttd_end *end,
+                                uint64_t lost_events);
 
 #endif

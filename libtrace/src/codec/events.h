@@ -13,7 +13,7 @@
 #include "layout.h"
 
 /** What many shapes have in common. */
-typedef struct ttd_event_class {
+struct ttd_event_class {
     uint8_t action;
     uint8_t api;
     uint8_t form;
@@ -34,7 +34,7 @@ typedef struct ttd_event_class {
     uint32_t tally;
     /** What the parameters are, if they are by the API's template; else NULL. */
     const char *items;
-} ttd_event_class;
+};
 
 /** How many events of a batch have a base address and an address, and how many never returned, as
  * one number. */
@@ -46,23 +46,23 @@ typedef struct ttd_event_class {
 #define TTD_TALLY_NEVERS(n)    ((n) >> 20)
 
 /** How much work the rest of an event is; the frequent cases are told apart. */
-typedef enum ttd_event_rest {
+enum ttd_event_rest {
     TTD_REST_NONE = 0,
     /** Parameters by template, and nothing else: S, B, BS. */
     TTD_REST_SIZE = 1,
     TTD_REST_BASE = 2,
     TTD_REST_BASE_SIZE = 3,
     TTD_REST_OTHER = 4
-} ttd_event_rest;
+};
 
 /** What most events are: told apart so that encoder and decoder go straight through them. */
-typedef enum ttd_event_usual {
+enum ttd_event_usual {
     TTD_USUAL_NONE = 0,
     /** An Alloc with result 1: size, address, and the size as its only parameter. */
     TTD_USUAL_ALLOC = 1,
     /** A Free with result 1: base address, which is its only parameter. */
     TTD_USUAL_FREE = 2
-} ttd_event_usual;
+};
 
 /** Exchanges 0 and the predicted value, so that a right prediction is coded as 0; its own inverse.
  */
@@ -74,27 +74,27 @@ static inline uint64_t ttd_swap_predicted(uint64_t value, uint64_t predicted)
 }
 
 /** What call sites have in common, and what is predicted from the last event of the shape. */
-typedef struct ttd_event_shape {
+struct ttd_event_shape {
     uint64_t size;
     uint32_t class_index;
     ttd_id stack;
-} ttd_event_shape;
+};
 
 /** A thread that the chunk mentions, and where its last call ended. */
-typedef struct ttd_event_thread {
+struct ttd_event_thread {
     ttd_id id;
-    ttd_position end;
-} ttd_event_thread;
+    struct ttd_position end;
+};
 
 /** What encoder and decoder keep alike while they go through a chunk. */
-typedef struct ttd_event_state {
-    const ttd_allocator *allocator;
+struct ttd_event_state {
+    const struct ttd_allocator *allocator;
     uint64_t time_unit;
-    ttd_event_class *classes;
+    struct ttd_event_class *classes;
     size_t class_count;
     size_t class_capacity;
     /** Numbered from 1; number 0 stands before the first event. */
-    ttd_event_shape *shapes;
+    struct ttd_event_shape *shapes;
     /** Of each shape: the one that came after it last time; 0 for none. In an array of its own,
      * which stays in the cache: one shape leads to the next, and nothing else can be done before.
      */
@@ -107,58 +107,58 @@ typedef struct ttd_event_state {
     size_t stored_count;
     size_t stored_capacity;
     uint32_t shape;
-    ttd_address_list freed;
-    ttd_address_list allocated;
+    struct ttd_address_list freed;
+    struct ttd_address_list allocated;
     uint64_t released;
     uint64_t acquired;
-    ttd_event_thread *threads;
+    struct ttd_event_thread *threads;
     size_t thread_count;
     size_t thread_capacity;
     uint32_t thread;
     /** Effect position of the event before. */
-    ttd_position effect;
+    struct ttd_position effect;
     /** In time units, and in nanoseconds. */
     uint64_t clock;
     uint64_t wall_time;
-} ttd_event_state;
+};
 
-void ttd_event_state_init(ttd_event_state *state, const ttd_allocator *allocator);
-void ttd_event_state_free(ttd_event_state *state);
+void ttd_event_state_init(struct ttd_event_state *state, const struct ttd_allocator *allocator);
+void ttd_event_state_free(struct ttd_event_state *state);
 /** Begins a chunk. */
-void ttd_event_state_clear(ttd_event_state *state);
+void ttd_event_state_clear(struct ttd_event_state *state);
 /** Makes room for `count` addresses in both lists. False without memory. */
-bool ttd_event_state_reserve_addresses(ttd_event_state *state, size_t count);
+bool ttd_event_state_reserve_addresses(struct ttd_event_state *state, size_t count);
 /** Makes room for shapes up to number `count`. False without memory. */
-bool ttd_event_state_reserve_shapes(ttd_event_state *state, size_t count);
+bool ttd_event_state_reserve_shapes(struct ttd_event_state *state, size_t count);
 /** Adds a thread; its last end is 0 steps into the current sequence. False without memory. */
-bool ttd_event_state_add_thread(ttd_event_state *state, ttd_id id);
+bool ttd_event_state_add_thread(struct ttd_event_state *state, ttd_id id);
 
 /** Sets a shape, for which there is room; its parameters will be in `stored`, from stored_count on.
  */
-static inline void ttd_event_state_set_shape(ttd_event_state *state, size_t number,
+static inline void ttd_event_state_set_shape(struct ttd_event_state *state, size_t number,
                                              uint32_t class_index, ttd_id stack)
 {
-    state->shapes[number] = (ttd_event_shape){0, class_index, stack};
+    state->shapes[number] = (struct ttd_event_shape){0, class_index, stack};
     state->next_shapes[number] = 0;
     state->stored_at[number] = (uint32_t)state->stored_count;
 }
 
 /** Fills in what is derived from the other members of a class. */
-void ttd_event_class_complete(ttd_event_class *class);
+void ttd_event_class_complete(struct ttd_event_class *class);
 
 /** Hashes of addresses: enough that among those that can be named few have the same. */
 #define TTD_ADDRESS_HASH_BITS 11
 #define TTD_ADDRESS_HASHES    (1u << TTD_ADDRESS_HASH_BITS)
 
 /** Encoder of one chunk at a time; it encodes event by event. */
-typedef struct ttd_events_encoder {
-    ttd_event_state state;
-    ttd_buffer columns[TTD_COLUMN_COUNT];
-    ttd_map class_map;
+struct ttd_events_encoder {
+    struct ttd_event_state state;
+    struct ttd_buffer columns[TTD_COLUMN_COUNT];
+    struct ttd_map class_map;
     /** The class that was last used with each API, as a first guess. */
     uint32_t last_class[UINT8_MAX + 1];
-    ttd_map shape_map;
-    ttd_map thread_map;
+    struct ttd_map shape_map;
+    struct ttd_map thread_map;
     /** By hash: how long the list was when it last got an address of that hash; 0 for never. */
     uint32_t freed_at[TTD_ADDRESS_HASHES];
     uint32_t allocated_at[TTD_ADDRESS_HASHES];
@@ -167,13 +167,13 @@ typedef struct ttd_events_encoder {
     uint32_t room;
     uint32_t since_exception;
     uint32_t since_clock;
-    ttd_position first;
-} ttd_events_encoder;
+    struct ttd_position first;
+};
 
-void ttd_events_encoder_init(ttd_events_encoder *encoder, const ttd_allocator *allocator,
-                             uint64_t time_unit);
-void ttd_events_encoder_free(ttd_events_encoder *encoder);
-void ttd_events_encoder_clear(ttd_events_encoder *encoder);
+void ttd_events_encoder_init(struct ttd_events_encoder *encoder,
+                             const struct ttd_allocator *allocator, uint64_t time_unit);
+void ttd_events_encoder_free(struct ttd_events_encoder *encoder);
+void ttd_events_encoder_clear(struct ttd_events_encoder *encoder);
 
 /**
  * Adds an event if it is usual and just as predicted but for its size and address, as most are. It
@@ -182,17 +182,18 @@ void ttd_events_encoder_clear(ttd_events_encoder *encoder);
  *
  * @return false if it is not so, or there is no room: nothing has changed then
  */
-bool ttd_events_encoder_add_predicted(ttd_events_encoder *encoder, const ttd_event *event);
+bool ttd_events_encoder_add_predicted(struct ttd_events_encoder *encoder,
+                                      const struct ttd_event *event);
 
 /**
  * Adds an event, which is valid: its effect position is not before that of the event before.
  *
  * @return false without memory; the encoder is then of no further use
  */
-bool ttd_events_encoder_add(ttd_events_encoder *encoder, const ttd_event *event);
+bool ttd_events_encoder_add(struct ttd_events_encoder *encoder, const struct ttd_event *event);
 
 /** Appends the payload to `out`, which keeps a failure. */
-void ttd_events_encoder_finish(ttd_events_encoder *encoder, ttd_buffer *out);
+void ttd_events_encoder_finish(struct ttd_events_encoder *encoder, struct ttd_buffer *out);
 
 /** Events that a decoder gives at a time at most; so few that they stay in the cache. */
 #define TTD_EVENT_BATCH 192
@@ -204,17 +205,17 @@ _Static_assert(TTD_EVENT_BATCH < TTD_TALLY_ADDRESS, "events of a batch");
 #define TTD_EVENT_ADDRESSES ((size_t)2 * TTD_EVENT_BATCH)
 
 /** The addresses that a chunk spells out, by their ordinals, and the lists that repeat them. */
-typedef struct ttd_event_addresses {
+struct ttd_event_addresses {
     uint64_t *spelled;
     size_t count;
     size_t capacity;
-    ttd_ordinal_list freed;
-    ttd_ordinal_list allocated;
-} ttd_event_addresses;
+    struct ttd_ordinal_list freed;
+    struct ttd_ordinal_list allocated;
+};
 
 /** Where a batch of events is decoded to. */
-typedef struct ttd_event_buffer {
-    ttd_event events[TTD_EVENT_BATCH];
+struct ttd_event_buffer {
+    struct ttd_event events[TTD_EVENT_BATCH];
     /** Of each event whose parameters are not one of its members: two, or more. */
     uint64_t parameters[TTD_EVENT_BATCH][2];
     uint64_t more_parameters[TTD_EVENT_BATCH][TTD_PARAMETERS_MAX];
@@ -222,56 +223,57 @@ typedef struct ttd_event_buffer {
     uint64_t addresses[TTD_EVENT_ADDRESSES];
     size_t address_count;
     uint32_t first_ordinal;
-} ttd_event_buffer;
+};
 
 /** Decoder of one chunk at a time. */
-typedef struct ttd_events_decoder {
-    ttd_event_state state;
+struct ttd_events_decoder {
+    struct ttd_event_state state;
     /** Places of the threads in the chunk's list, by id: each is there once. */
-    ttd_map threads;
+    struct ttd_map threads;
     /** For each class, an event with all that the class says. */
-    ttd_event *prototypes;
+    struct ttd_event *prototypes;
     size_t prototype_capacity;
-    ttd_event_addresses addresses;
-    ttd_cursor columns[TTD_COLUMN_COUNT];
+    struct ttd_event_addresses addresses;
+    struct ttd_cursor columns[TTD_COLUMN_COUNT];
     uint64_t number;
     uint32_t left;
     bool first_batch;
     bool no_memory;
     /** Effect positions that the first and the last event must have. */
-    ttd_position first;
-    ttd_position last;
+    struct ttd_position first;
+    struct ttd_position last;
     /** Numbers of the next event whose times are an exception, and at which the clock changes. */
     uint64_t exception;
     uint64_t clock_change;
     /** What is wrong, static. */
     const char *error;
     /** Used in turn; allocated when the first chunk begins. */
-    ttd_event_buffer *buffers;
+    struct ttd_event_buffer *buffers;
     size_t buffer_count;
     size_t buffer_next;
     /** The batch that is being decoded, or was decoded last. */
-    ttd_event_buffer *batch;
+    struct ttd_event_buffer *batch;
     /** Of that batch: shape and class of each event, and how many events have what. */
-    ttd_event_shape *shapes[TTD_EVENT_BATCH];
-    const ttd_event_class *classes[TTD_EVENT_BATCH];
+    struct ttd_event_shape *shapes[TTD_EVENT_BATCH];
+    const struct ttd_event_class *classes[TTD_EVENT_BATCH];
     uint32_t tally;
-} ttd_events_decoder;
+};
 
 /** @param batches  how many stay as they are, the last one included; 1 or more. While another is
  *                  decoded, all but the oldest do */
-void ttd_events_decoder_init(ttd_events_decoder *decoder, const ttd_allocator *allocator,
-                             size_t batches);
-void ttd_events_decoder_free(ttd_events_decoder *decoder);
+void ttd_events_decoder_init(struct ttd_events_decoder *decoder,
+                             const struct ttd_allocator *allocator, size_t batches);
+void ttd_events_decoder_free(struct ttd_events_decoder *decoder);
 
 /**
  * Begins a chunk of `count` > 0 events, the first of which has `number`. `payload` must stay valid.
  *
  * @return TTD_OK, TTD_ERROR_CORRUPT (decoder->error says why), TTD_ERROR_NO_MEMORY.
  */
-ttd_status ttd_events_decoder_begin(ttd_events_decoder *decoder, ttd_cursor payload,
-                                    uint64_t time_unit, uint64_t number, uint32_t count,
-                                    ttd_position first, ttd_position last);
+enum ttd_status ttd_events_decoder_begin(struct ttd_events_decoder *decoder,
+                                         struct ttd_cursor payload, uint64_t time_unit,
+                                         uint64_t number, uint32_t count, struct ttd_position first,
+                                         struct ttd_position last);
 
 /**
  * Decodes the next up to TTD_EVENT_BATCH events into decoder->batch.
@@ -279,6 +281,6 @@ ttd_status ttd_events_decoder_begin(ttd_events_decoder *decoder, ttd_cursor payl
  * @param count  set on TTD_OK
  * @return TTD_OK, TTD_END after the last event, TTD_ERROR_CORRUPT, TTD_ERROR_NO_MEMORY.
  */
-ttd_status ttd_events_decoder_next(ttd_events_decoder *decoder, size_t *count);
+enum ttd_status ttd_events_decoder_next(struct ttd_events_decoder *decoder, size_t *count);
 
 #endif

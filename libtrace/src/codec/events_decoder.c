@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "codec/columns.h"
 
-void ttd_events_decoder_init(ttd_events_decoder *decoder, const ttd_allocator *allocator,
-                             size_t batches)
+void ttd_events_decoder_init(struct ttd_events_decoder *decoder,
+                             const struct ttd_allocator *allocator, size_t batches)
 {
     memset(decoder, 0, sizeof *decoder);
     decoder->buffer_count = batches;
@@ -15,9 +15,9 @@ void ttd_events_decoder_init(ttd_events_decoder *decoder, const ttd_allocator *a
     ttd_map_init(&decoder->threads, allocator);
 }
 
-void ttd_events_decoder_free(ttd_events_decoder *decoder)
+void ttd_events_decoder_free(struct ttd_events_decoder *decoder)
 {
-    const ttd_allocator *allocator = decoder->state.allocator;
+    const struct ttd_allocator *allocator = decoder->state.allocator;
     if (!allocator)
         return;
     ttd_release(allocator, decoder->buffers);
@@ -29,7 +29,8 @@ void ttd_events_decoder_free(ttd_events_decoder *decoder)
     ttd_event_state_free(&decoder->state);
 }
 
-static bool reserve_list(const ttd_allocator *allocator, ttd_ordinal_list *list, size_t count)
+static bool reserve_list(const struct ttd_allocator *allocator, struct ttd_ordinal_list *list,
+                         size_t count)
 {
     void *items = list->items;
     size_t before = list->capacity;
@@ -44,10 +45,10 @@ static bool reserve_list(const ttd_allocator *allocator, ttd_ordinal_list *list,
 }
 
 /** Empties the lists and makes room for what the columns can hold. False without memory. */
-static bool reserve_addresses(ttd_events_decoder *decoder, size_t events)
+static bool reserve_addresses(struct ttd_events_decoder *decoder, size_t events)
 {
-    ttd_event_addresses *addresses = &decoder->addresses;
-    const ttd_allocator *allocator = decoder->state.allocator;
+    struct ttd_event_addresses *addresses = &decoder->addresses;
+    const struct ttd_allocator *allocator = decoder->state.allocator;
     size_t spelled = ttd_cursor_left(&decoder->columns[TTD_COLUMN_RELEASED_EXPLICIT]) +
                      ttd_cursor_left(&decoder->columns[TTD_COLUMN_ACQUIRED_EXPLICIT]);
     void *array = addresses->spelled;
@@ -61,7 +62,7 @@ static bool reserve_addresses(ttd_events_decoder *decoder, size_t events)
            reserve_list(allocator, &addresses->allocated, events);
 }
 
-static bool reserve_buffers(ttd_events_decoder *decoder)
+static bool reserve_buffers(struct ttd_events_decoder *decoder)
 {
     if (!decoder->buffers)
         decoder->buffers = ttd_allocate_zeroed(decoder->state.allocator,
@@ -70,16 +71,17 @@ static bool reserve_buffers(ttd_events_decoder *decoder)
 }
 
 /** Moves the first error of a column to the decoder; true if there is one. */
-static bool column_errors(ttd_events_decoder *decoder)
+static bool column_errors(struct ttd_events_decoder *decoder)
 {
     for (size_t i = 0; i < TTD_COLUMN_COUNT && !decoder->error; i++)
         decoder->error = decoder->columns[i].error;
     return decoder->error != NULL;
 }
 
-uint64_t ttd_events_next_gap(ttd_events_decoder *decoder, ttd_column column, uint64_t number)
+uint64_t ttd_events_next_gap(struct ttd_events_decoder *decoder, enum ttd_column column,
+                             uint64_t number)
 {
-    ttd_cursor *cursor = &decoder->columns[column];
+    struct ttd_cursor *cursor = &decoder->columns[column];
     if (cursor->at == cursor->end)
         return TTD_NO_EVENT;
     uint64_t gap = ttd_cursor_varint_max(cursor, TTD_ITEMS_MAX);
@@ -87,9 +89,10 @@ uint64_t ttd_events_next_gap(ttd_events_decoder *decoder, ttd_column column, uin
 }
 
 /** Reads the tables at the head of the chunk. */
-static ttd_status read_tables(ttd_events_decoder *decoder, uint32_t classes, uint32_t shapes)
+static enum ttd_status read_tables(struct ttd_events_decoder *decoder, uint32_t classes,
+                                   uint32_t shapes)
 {
-    ttd_status status = ttd_events_read_classes(decoder, classes);
+    enum ttd_status status = ttd_events_read_classes(decoder, classes);
     if (status == TTD_OK && !column_errors(decoder))
         status = ttd_events_read_shapes(decoder, shapes);
     if (status != TTD_OK)
@@ -102,11 +105,12 @@ static ttd_status read_tables(ttd_events_decoder *decoder, uint32_t classes, uin
     return column_errors(decoder) ? TTD_ERROR_CORRUPT : TTD_OK;
 }
 
-ttd_status ttd_events_decoder_begin(ttd_events_decoder *decoder, ttd_cursor payload,
-                                    uint64_t time_unit, uint64_t number, uint32_t count,
-                                    ttd_position first, ttd_position last)
+enum ttd_status ttd_events_decoder_begin(struct ttd_events_decoder *decoder,
+                                         struct ttd_cursor payload, uint64_t time_unit,
+                                         uint64_t number, uint32_t count, struct ttd_position first,
+                                         struct ttd_position last)
 {
-    ttd_event_state *state = &decoder->state;
+    struct ttd_event_state *state = &decoder->state;
     ttd_event_state_clear(state);
     ttd_map_clear(&decoder->threads);
     state->time_unit = time_unit;
@@ -122,7 +126,7 @@ ttd_status ttd_events_decoder_begin(ttd_events_decoder *decoder, ttd_cursor payl
     decoder->error = payload.error;
     if (decoder->error)
         return TTD_ERROR_CORRUPT;
-    ttd_status status = read_tables(decoder, classes, shapes);
+    enum ttd_status status = read_tables(decoder, classes, shapes);
     if (status != TTD_OK)
         return status;
     if (!reserve_addresses(decoder, count) || !reserve_buffers(decoder))
@@ -133,7 +137,7 @@ ttd_status ttd_events_decoder_begin(ttd_events_decoder *decoder, ttd_cursor payl
 }
 
 /** Checks that nothing is left over after the last event. */
-static void finish(ttd_events_decoder *decoder)
+static void finish(struct ttd_events_decoder *decoder)
 {
     for (size_t i = 0; i < TTD_COLUMN_COUNT; i++)
         ttd_cursor_finish(&decoder->columns[i]);
@@ -144,7 +148,7 @@ static void finish(ttd_events_decoder *decoder)
         ttd_events_decoder_fail(decoder, "last position of a chunk");
 }
 
-ttd_status ttd_events_decoder_next(ttd_events_decoder *decoder, size_t *count)
+enum ttd_status ttd_events_decoder_next(struct ttd_events_decoder *decoder, size_t *count)
 {
     if (decoder->left == 0)
         return TTD_END;

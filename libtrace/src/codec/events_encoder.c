@@ -28,8 +28,8 @@ static const uint8_t most_bytes[TTD_COLUMN_COUNT] = {
     [TTD_COLUMN_EXTRA] = (3 + TTD_PARAMETERS_MAX) * TTD_VARINT_MAX,
 };
 
-void ttd_events_encoder_init(ttd_events_encoder *encoder, const ttd_allocator *allocator,
-                             uint64_t time_unit)
+void ttd_events_encoder_init(struct ttd_events_encoder *encoder,
+                             const struct ttd_allocator *allocator, uint64_t time_unit)
 {
     memset(encoder, 0, sizeof *encoder);
     ttd_event_state_init(&encoder->state, allocator);
@@ -42,7 +42,7 @@ void ttd_events_encoder_init(ttd_events_encoder *encoder, const ttd_allocator *a
     ttd_event_state_clear(&encoder->state);
 }
 
-void ttd_events_encoder_free(ttd_events_encoder *encoder)
+void ttd_events_encoder_free(struct ttd_events_encoder *encoder)
 {
     ttd_event_state_free(&encoder->state);
     for (size_t i = 0; i < TTD_COLUMN_COUNT; i++)
@@ -52,7 +52,7 @@ void ttd_events_encoder_free(ttd_events_encoder *encoder)
     ttd_map_free(&encoder->thread_map);
 }
 
-void ttd_events_encoder_clear(ttd_events_encoder *encoder)
+void ttd_events_encoder_clear(struct ttd_events_encoder *encoder)
 {
     ttd_event_state_clear(&encoder->state);
     for (size_t i = 0; i < TTD_COLUMN_COUNT; i++)
@@ -68,7 +68,7 @@ void ttd_events_encoder_clear(ttd_events_encoder *encoder)
     encoder->since_clock = 0;
 }
 
-static bool make_room(ttd_events_encoder *encoder)
+static bool make_room(struct ttd_events_encoder *encoder)
 {
     for (size_t i = 0; i < TTD_COLUMN_COUNT; i++)
         if (!ttd_buffer_reserve(&encoder->columns[i], (size_t)ROOM * most_bytes[i]))
@@ -78,7 +78,8 @@ static bool make_room(ttd_events_encoder *encoder)
 }
 
 /** Whether the event's parameters, as many as the class says, are what it says of them. */
-static inline bool same_parameters(const ttd_event_class *class, const ttd_event *event)
+static inline bool same_parameters(const struct ttd_event_class *class,
+                                   const struct ttd_event *event)
 {
     const uint64_t *p = event->parameters;
     switch (class->rest) {
@@ -94,14 +95,14 @@ static inline bool same_parameters(const ttd_event_class *class, const ttd_event
 }
 
 /** The shape that is predicted to come next; 0 for none. */
-static inline uint32_t predicted_shape(const ttd_events_encoder *encoder)
+static inline uint32_t predicted_shape(const struct ttd_events_encoder *encoder)
 {
-    const ttd_event_state *state = &encoder->state;
+    const struct ttd_event_state *state = &encoder->state;
     return encoder->count ? state->next_shapes[state->shape] : 0;
 }
 
 /** What an event that returned is, provided that its API's template has just that parameter. */
-static inline ttd_event_usual usual_of(const ttd_event *event)
+static inline enum ttd_event_usual usual_of(const struct ttd_event *event)
 {
     if (event->parameter_count != 1 || !event->parameters || event->result != 1)
         return TTD_USUAL_NONE;
@@ -118,23 +119,24 @@ static inline ttd_event_usual usual_of(const ttd_event *event)
 }
 
 /** Whether a usual event is of a shape. */
-static inline bool has_shape(const ttd_event *event, ttd_event_usual usual,
-                             const ttd_event_shape *shape, const ttd_event_class *class)
+static inline bool has_shape(const struct ttd_event *event, enum ttd_event_usual usual,
+                             const struct ttd_event_shape *shape,
+                             const struct ttd_event_class *class)
 {
     return ((shape->stack ^ event->stack) | (class->heap ^ event->heap) |
             (uint32_t)(class->usual ^ usual) | (uint32_t)(class->api ^ event->api)) == 0 &&
            class->flags == event->flags;
 }
 
-static bool encode_shape(ttd_events_encoder *encoder, const ttd_event *event)
+static bool encode_shape(struct ttd_events_encoder *encoder, const struct ttd_event *event)
 {
-    ttd_event_state *state = &encoder->state;
+    struct ttd_event_state *state = &encoder->state;
     unsigned form = ttd_events_form(event);
     uint64_t key = ttd_events_key(event, form);
     uint32_t number = predicted_shape(encoder);
     if (number != 0) {
-        const ttd_event_shape *shape = &state->shapes[number];
-        const ttd_event_class *class = &state->classes[shape->class_index];
+        const struct ttd_event_shape *shape = &state->shapes[number];
+        const struct ttd_event_class *class = &state->classes[shape->class_index];
         if (shape->stack == event->stack && class->key == key && class->flags == event->flags &&
             same_parameters(class, event)) {
             ttd_events_put8(encoder, TTD_COLUMN_SHAPES_FIRST, 0);
@@ -150,18 +152,18 @@ static bool encode_shape(ttd_events_encoder *encoder, const ttd_event *event)
 }
 
 /** Whether a call of a thread began and ended right after the one before. */
-static inline bool follows(const ttd_event *event, const ttd_event_thread *thread)
+static inline bool follows(const struct ttd_event *event, const struct ttd_event_thread *thread)
 {
-    ttd_position start = event->time_start, end = event->time_end, last = thread->end;
+    struct ttd_position start = event->time_start, end = event->time_end, last = thread->end;
     return ((start.sequence ^ last.sequence) | (end.sequence ^ last.sequence) |
             (start.steps - last.steps - 1) | (end.steps - last.steps - 2) |
             (event->thread ^ thread->id)) == 0 &&
            end.steps >= last.steps;
 }
 
-static inline bool encode_time(ttd_events_encoder *encoder, const ttd_event *event)
+static inline bool encode_time(struct ttd_events_encoder *encoder, const struct ttd_event *event)
 {
-    ttd_event_state *state = &encoder->state;
+    struct ttd_event_state *state = &encoder->state;
     if (encoder->count == 0 || !follows(event, &state->threads[state->thread]))
         return ttd_events_encode_exception(encoder, event);
     encoder->since_exception++;
@@ -170,9 +172,9 @@ static inline bool encode_time(ttd_events_encoder *encoder, const ttd_event *eve
 }
 
 /** The wall clock has changed. */
-static void encode_clock(ttd_events_encoder *encoder, uint64_t wall_time)
+static void encode_clock(struct ttd_events_encoder *encoder, uint64_t wall_time)
 {
-    ttd_event_state *state = &encoder->state;
+    struct ttd_event_state *state = &encoder->state;
     uint64_t clock = wall_time / state->time_unit;
     ttd_events_put(encoder, TTD_COLUMN_CLOCK, encoder->since_clock);
     ttd_events_put(encoder, TTD_COLUMN_CLOCK, ttd_zigzag(clock - state->clock));
@@ -181,17 +183,17 @@ static void encode_clock(ttd_events_encoder *encoder, uint64_t wall_time)
     encoder->since_clock = 0;
 }
 
-static inline void encode_size(ttd_events_encoder *encoder, const ttd_event *event,
-                               ttd_event_shape *shape)
+static inline void encode_size(struct ttd_events_encoder *encoder, const struct ttd_event *event,
+                               struct ttd_event_shape *shape)
 {
     ttd_events_put(encoder, TTD_COLUMN_SIZES, ttd_swap_predicted(event->size, shape->size));
     shape->size = event->size;
 }
 
-static void encode_values(ttd_events_encoder *encoder, const ttd_event *event)
+static void encode_values(struct ttd_events_encoder *encoder, const struct ttd_event *event)
 {
-    ttd_event_shape *shape = &encoder->state.shapes[encoder->state.shape];
-    const ttd_event_class *class = &encoder->state.classes[shape->class_index];
+    struct ttd_event_shape *shape = &encoder->state.shapes[encoder->state.shape];
+    const struct ttd_event_class *class = &encoder->state.classes[shape->class_index];
     if (class->form & TTD_FORM_SIZE)
         encode_size(encoder, event, shape);
     if (class->form & TTD_FORM_BASE)
@@ -202,15 +204,16 @@ static void encode_values(ttd_events_encoder *encoder, const ttd_event *event)
         ttd_events_encode_extra(encoder, event, class);
 }
 
-bool ttd_events_encoder_add_predicted(ttd_events_encoder *encoder, const ttd_event *event)
+bool ttd_events_encoder_add_predicted(struct ttd_events_encoder *encoder,
+                                      const struct ttd_event *event)
 {
-    ttd_event_state *state = &encoder->state;
+    struct ttd_event_state *state = &encoder->state;
     uint32_t number = predicted_shape(encoder);
-    ttd_event_usual usual = usual_of(event);
+    enum ttd_event_usual usual = usual_of(event);
     if (usual == TTD_USUAL_NONE || number == 0 || encoder->room == 0)
         return false;
-    ttd_event_shape *shape = &state->shapes[number];
-    ttd_event_thread *thread = &state->threads[state->thread];
+    struct ttd_event_shape *shape = &state->shapes[number];
+    struct ttd_event_thread *thread = &state->threads[state->thread];
     if (!has_shape(event, usual, shape, &state->classes[shape->class_index]) ||
         !follows(event, thread) || event->wall_time != state->wall_time)
         return false;
@@ -232,9 +235,9 @@ bool ttd_events_encoder_add_predicted(ttd_events_encoder *encoder, const ttd_eve
     return true;
 }
 
-bool ttd_events_encoder_add(ttd_events_encoder *encoder, const ttd_event *event)
+bool ttd_events_encoder_add(struct ttd_events_encoder *encoder, const struct ttd_event *event)
 {
-    ttd_event_state *state = &encoder->state;
+    struct ttd_event_state *state = &encoder->state;
     if (encoder->room == 0 && !make_room(encoder))
         return false;
     encoder->room--;
@@ -251,7 +254,7 @@ bool ttd_events_encoder_add(ttd_events_encoder *encoder, const ttd_event *event)
     return true;
 }
 
-void ttd_events_encoder_finish(ttd_events_encoder *encoder, ttd_buffer *out)
+void ttd_events_encoder_finish(struct ttd_events_encoder *encoder, struct ttd_buffer *out)
 {
     ttd_buffer_put32(out, (uint32_t)encoder->state.class_count);
     ttd_buffer_put32(out, (uint32_t)encoder->state.shape_count);

@@ -7,19 +7,21 @@
 
 /* Appending to columns: room for one event was made before. */
 
-static inline void ttd_events_put8(ttd_events_encoder *encoder, ttd_column column, unsigned value)
+static inline void ttd_events_put8(struct ttd_events_encoder *encoder, enum ttd_column column,
+                                   unsigned value)
 {
-    ttd_buffer *buffer = &encoder->columns[column];
+    struct ttd_buffer *buffer = &encoder->columns[column];
     buffer->data[buffer->size++] = (uint8_t)value;
 }
 
-static inline void ttd_events_put(ttd_events_encoder *encoder, ttd_column column, uint64_t value)
+static inline void ttd_events_put(struct ttd_events_encoder *encoder, enum ttd_column column,
+                                  uint64_t value)
 {
     ttd_buffer_append_varint(&encoder->columns[column], value);
 }
 
 /** The form of an event, without how its parameters are stored. */
-static inline unsigned ttd_events_form(const ttd_event *event)
+static inline unsigned ttd_events_form(const struct ttd_event *event)
 {
     bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
     unsigned form =
@@ -33,7 +35,7 @@ static inline unsigned ttd_events_form(const ttd_event *event)
 }
 
 /** What the class of an event has as its key; `form` is as ttd_events_form() gives it. */
-static inline uint64_t ttd_events_key(const ttd_event *event, unsigned form)
+static inline uint64_t ttd_events_key(const struct ttd_event *event, unsigned form)
 {
     /* One more than their number, so that no parameters differ from none recorded. */
     uint64_t parameters = event->parameters ? event->parameter_count + UINT64_C(1) : 0;
@@ -49,20 +51,21 @@ static inline uint64_t ttd_events_key(const ttd_event *event, unsigned form)
  * @param shape  set to its number
  * @return false without memory
  */
-bool ttd_events_encode_shape(ttd_events_encoder *encoder, const ttd_event *event, unsigned form,
-                             uint64_t key, uint32_t *shape);
+bool ttd_events_encode_shape(struct ttd_events_encoder *encoder, const struct ttd_event *event,
+                             unsigned form, uint64_t key, uint32_t *shape);
 
 /** Appends the times of an event that are not as predicted, and counts it. False without memory. */
-bool ttd_events_encode_exception(ttd_events_encoder *encoder, const ttd_event *event);
+bool ttd_events_encode_exception(struct ttd_events_encoder *encoder, const struct ttd_event *event);
 
 /** Appends the address that an event gives back, or only refers to. */
-void ttd_events_encode_base(ttd_events_encoder *encoder, const ttd_event *event, bool releases);
+void ttd_events_encode_base(struct ttd_events_encoder *encoder, const struct ttd_event *event,
+                            bool releases);
 
 /** Appends the address that an event acquires. */
-void ttd_events_encode_address(ttd_events_encoder *encoder, const ttd_event *event);
+void ttd_events_encode_address(struct ttd_events_encoder *encoder, const struct ttd_event *event);
 
 /** Appends what an event has beside size and addresses. */
-void ttd_events_encode_extra(ttd_events_encoder *encoder, const ttd_event *event,
-                             const ttd_event_class *class);
+void ttd_events_encode_extra(struct ttd_events_encoder *encoder, const struct ttd_event *event,
+                             const struct ttd_event_class *class);
 
 #endif

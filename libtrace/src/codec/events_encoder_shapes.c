@@ -8,7 +8,7 @@
 #include "codec/api.h"
 
 /** Adds how the parameters are stored. */
-static void add_parameters(ttd_event_class *class, const ttd_event *event)
+static void add_parameters(struct ttd_event_class *class, const struct ttd_event *event)
 {
     class->parameter_count = (uint8_t)event->parameter_count;
     if (ttd_event_fits_template(event))
@@ -17,14 +17,15 @@ static void add_parameters(ttd_event_class *class, const ttd_event *event)
         class->form |= TTD_PARAMETERS_WHOLE;
 }
 
-static inline bool same_class(const ttd_event_class *a, const ttd_event_class *b)
+static inline bool same_class(const struct ttd_event_class *a, const struct ttd_event_class *b)
 {
     return a->key == b->key && a->form == b->form && a->flags == b->flags;
 }
 
-static bool add_class(ttd_events_encoder *encoder, const ttd_event_class *class, uint64_t key)
+static bool add_class(struct ttd_events_encoder *encoder, const struct ttd_event_class *class,
+                      uint64_t key)
 {
-    ttd_event_state *state = &encoder->state;
+    struct ttd_event_state *state = &encoder->state;
     void *classes = state->classes;
     if (ttd_grow_array(state->allocator, &classes, &state->class_capacity, state->class_count + 1,
                        sizeof *state->classes))
@@ -43,7 +44,8 @@ static bool add_class(ttd_events_encoder *encoder, const ttd_event_class *class,
     return true;
 }
 
-static bool find_class(ttd_events_encoder *encoder, const ttd_event_class *class, uint32_t *index)
+static bool find_class(struct ttd_events_encoder *encoder, const struct ttd_event_class *class,
+                       uint32_t *index)
 {
     *index = encoder->last_class[class->api];
     if (*index < encoder->state.class_count && same_class(class, &encoder->state.classes[*index]))
@@ -59,7 +61,7 @@ static bool find_class(ttd_events_encoder *encoder, const ttd_event_class *class
 }
 
 /** Makes room for shapes up to number `count` and their stored parameters. */
-static bool grow_shapes(ttd_event_state *state, size_t count, size_t stored)
+static bool grow_shapes(struct ttd_event_state *state, size_t count, size_t stored)
 {
     void *array = state->stored;
     if (!ttd_event_state_reserve_shapes(state, count) ||
@@ -70,9 +72,9 @@ static bool grow_shapes(ttd_event_state *state, size_t count, size_t stored)
     return true;
 }
 
-static bool add_shape(ttd_events_encoder *encoder, uint32_t class_index, ttd_id stack)
+static bool add_shape(struct ttd_events_encoder *encoder, uint32_t class_index, ttd_id stack)
 {
-    ttd_event_state *state = &encoder->state;
+    struct ttd_event_state *state = &encoder->state;
     size_t stored = state->classes[class_index].stored;
     if (!grow_shapes(state, state->shape_count + 1, stored) ||
         !ttd_map_add(&encoder->shape_map, (uint64_t)class_index << 32 | stack,
@@ -88,7 +90,7 @@ static bool add_shape(ttd_events_encoder *encoder, uint32_t class_index, ttd_id 
     return true;
 }
 
-static void put_symbol(ttd_events_encoder *encoder, uint32_t symbol)
+static void put_symbol(struct ttd_events_encoder *encoder, uint32_t symbol)
 {
     if (symbol < TTD_SHAPE_ONE_BYTE) {
         ttd_events_put8(encoder, TTD_COLUMN_SHAPES_FIRST, symbol);
@@ -104,21 +106,21 @@ static void put_symbol(ttd_events_encoder *encoder, uint32_t symbol)
     }
 }
 
-bool ttd_events_encode_shape(ttd_events_encoder *encoder, const ttd_event *event, unsigned form,
-                             uint64_t key, uint32_t *shape)
+bool ttd_events_encode_shape(struct ttd_events_encoder *encoder, const struct ttd_event *event,
+                             unsigned form, uint64_t key, uint32_t *shape)
 {
-    ttd_event_state *state = &encoder->state;
+    struct ttd_event_state *state = &encoder->state;
     if (encoder->count == 0) {
         if (!grow_shapes(state, 0, 0))
             return false;
         ttd_event_state_set_shape(state, 0, 0, TTD_NONE);
     }
-    ttd_event_class class = {.action = event->action,
-                             .api = event->api,
-                             .form = (uint8_t)form,
-                             .heap = event->heap,
-                             .flags = event->flags,
-                             .key = key};
+    struct ttd_event_class class = {.action = event->action,
+                                    .api = event->api,
+                                    .form = (uint8_t)form,
+                                    .heap = event->heap,
+                                    .flags = event->flags,
+                                    .key = key};
     if (event->parameters)
         add_parameters(&class, event);
     uint32_t index;

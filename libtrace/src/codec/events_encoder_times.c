@@ -2,7 +2,7 @@
 /* Times of events that are not as predicted (spec, "Times"). */
 #include "codec/events_encoder.h"
 
-static unsigned encode_start(ttd_position start, ttd_position end, uint64_t sequence,
+static unsigned encode_start(struct ttd_position start, struct ttd_position end, uint64_t sequence,
                              uint64_t values[2], size_t *count)
 {
     bool follows = start.sequence == end.sequence && start.steps >= end.steps;
@@ -19,7 +19,7 @@ static unsigned encode_start(ttd_position start, ttd_position end, uint64_t sequ
     return TTD_START_EXPLICIT;
 }
 
-static unsigned encode_end(ttd_position start, ttd_position end, uint64_t sequence,
+static unsigned encode_end(struct ttd_position start, struct ttd_position end, uint64_t sequence,
                            uint64_t values[2], size_t *count)
 {
     if (!ttd_position_is_valid(end))
@@ -41,9 +41,9 @@ static unsigned encode_end(ttd_position start, ttd_position end, uint64_t sequen
 }
 
 /** Finds or adds the event's thread and makes it the current one. */
-static bool change_thread(ttd_events_encoder *encoder, ttd_id id)
+static bool change_thread(struct ttd_events_encoder *encoder, ttd_id id)
 {
-    ttd_event_state *state = &encoder->state;
+    struct ttd_event_state *state = &encoder->state;
     bool known = ttd_map_find(&encoder->thread_map, id, &state->thread);
     if (!known) {
         state->thread = (uint32_t)state->thread_count;
@@ -57,16 +57,16 @@ static bool change_thread(ttd_events_encoder *encoder, ttd_id id)
     return true;
 }
 
-bool ttd_events_encode_exception(ttd_events_encoder *encoder, const ttd_event *event)
+bool ttd_events_encode_exception(struct ttd_events_encoder *encoder, const struct ttd_event *event)
 {
-    ttd_event_state *state = &encoder->state;
+    struct ttd_event_state *state = &encoder->state;
     unsigned form = 0;
     if (encoder->count == 0 || state->threads[state->thread].id != event->thread) {
         form = TTD_TIME_THREAD;
         if (!change_thread(encoder, event->thread))
             return false;
     }
-    ttd_event_thread *thread = &state->threads[state->thread];
+    struct ttd_event_thread *thread = &state->threads[state->thread];
     uint64_t values[4];
     size_t count = 0;
     uint64_t sequence = state->effect.sequence;

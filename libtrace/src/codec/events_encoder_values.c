@@ -12,7 +12,7 @@ static inline size_t hash_address(uint64_t address)
 }
 
 /** The place of an address in a list, 1 for the newest; 0 if it is not found near the end. */
-static inline unsigned find_place(const ttd_address_list *list, const uint32_t *at,
+static inline unsigned find_place(const struct ttd_address_list *list, const uint32_t *at,
                                   uint64_t address)
 {
     /* Since it was appended it can only have moved towards the begin. */
@@ -32,23 +32,24 @@ static inline unsigned find_place(const ttd_address_list *list, const uint32_t *
     return 0;
 }
 
-static inline void push(ttd_address_list *list, uint32_t *at, uint64_t address)
+static inline void push(struct ttd_address_list *list, uint32_t *at, uint64_t address)
 {
     ttd_address_push(list, address);
     at[hash_address(address)] = (uint32_t)list->count;
 }
 
-static void put_explicit(ttd_events_encoder *encoder, ttd_column column, uint64_t address,
-                         uint64_t *last)
+static void put_explicit(struct ttd_events_encoder *encoder, enum ttd_column column,
+                         uint64_t address, uint64_t *last)
 {
     uint64_t rotated = ttd_rotate_right(address, TTD_ADDRESS_ROTATION);
     ttd_events_put(encoder, column, ttd_zigzag(rotated - *last));
     *last = rotated;
 }
 
-void ttd_events_encode_base(ttd_events_encoder *encoder, const ttd_event *event, bool releases)
+void ttd_events_encode_base(struct ttd_events_encoder *encoder, const struct ttd_event *event,
+                            bool releases)
 {
-    ttd_event_state *state = &encoder->state;
+    struct ttd_event_state *state = &encoder->state;
     unsigned place = find_place(&state->allocated, encoder->allocated_at, event->base_address);
     ttd_events_put8(encoder, TTD_COLUMN_RELEASED, place);
     if (place == 0)
@@ -60,9 +61,9 @@ void ttd_events_encode_base(ttd_events_encoder *encoder, const ttd_event *event,
     push(&state->freed, encoder->freed_at, event->base_address);
 }
 
-void ttd_events_encode_address(ttd_events_encoder *encoder, const ttd_event *event)
+void ttd_events_encode_address(struct ttd_events_encoder *encoder, const struct ttd_event *event)
 {
-    ttd_event_state *state = &encoder->state;
+    struct ttd_event_state *state = &encoder->state;
     unsigned place = find_place(&state->freed, encoder->freed_at, event->address);
     ttd_events_put8(encoder, TTD_COLUMN_ACQUIRED, place);
     if (place == 0)
@@ -72,8 +73,8 @@ void ttd_events_encode_address(ttd_events_encoder *encoder, const ttd_event *eve
     push(&state->allocated, encoder->allocated_at, event->address);
 }
 
-void ttd_events_encode_extra(ttd_events_encoder *encoder, const ttd_event *event,
-                             const ttd_event_class *class)
+void ttd_events_encode_extra(struct ttd_events_encoder *encoder, const struct ttd_event *event,
+                             const struct ttd_event_class *class)
 {
     if ((class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_RESULT)
         ttd_events_put(encoder, TTD_COLUMN_EXTRA, event->result);

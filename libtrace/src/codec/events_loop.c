@@ -6,7 +6,7 @@
 #include "codec/events_decoder.h"
 
 /** The general case of a symbol: see TTD_SHAPE_ONE_BYTE. */
-static inline uint32_t read_symbol(ttd_cursor *more, uint32_t first)
+static inline uint32_t read_symbol(struct ttd_cursor *more, uint32_t first)
 {
     size_t size = first == TTD_SHAPE_ESCAPE ? 2 : 1;
     if (ttd_cursor_left(more) < size) {
@@ -20,16 +20,16 @@ static inline uint32_t read_symbol(ttd_cursor *more, uint32_t first)
 }
 
 /** What shape and class say of the events: there is one symbol for each. */
-static bool decode_shapes(ttd_events_decoder *decoder, uint32_t count)
+static bool decode_shapes(struct ttd_events_decoder *decoder, uint32_t count)
 {
-    ttd_event_state *state = &decoder->state;
-    ttd_event_shape *shapes = state->shapes;
+    struct ttd_event_state *state = &decoder->state;
+    struct ttd_event_shape *shapes = state->shapes;
     uint32_t *next = state->next_shapes;
     uint32_t shape_count = (uint32_t)state->shape_count;
-    const ttd_event_class *classes = state->classes;
-    const ttd_event *prototypes = decoder->prototypes;
+    const struct ttd_event_class *classes = state->classes;
+    const struct ttd_event *prototypes = decoder->prototypes;
     const uint8_t *symbols = decoder->columns[TTD_COLUMN_SHAPES_FIRST].at;
-    ttd_event *event = decoder->batch->events;
+    struct ttd_event *event = decoder->batch->events;
     uint32_t before = state->shape;
     uint32_t tally = 0;
     for (uint32_t i = 0; i < count; i++, event++) {
@@ -44,8 +44,8 @@ static bool decode_shapes(ttd_events_decoder *decoder, uint32_t count)
         }
         next[before] = symbol;
         before = symbol;
-        ttd_event_shape *shape = &shapes[symbol];
-        const ttd_event_class *class = &classes[shape->class_index];
+        struct ttd_event_shape *shape = &shapes[symbol];
+        const struct ttd_event_class *class = &classes[shape->class_index];
         ttd_event_copy_class(event, &prototypes[shape->class_index]);
         event->stack = shape->stack;
         decoder->shapes[i] = shape;
@@ -59,9 +59,9 @@ static bool decode_shapes(ttd_events_decoder *decoder, uint32_t count)
 }
 
 /** The wall clock changes with the next event. */
-static void change_clock(ttd_events_decoder *decoder)
+static void change_clock(struct ttd_events_decoder *decoder)
 {
-    ttd_event_state *state = &decoder->state;
+    struct ttd_event_state *state = &decoder->state;
     state->clock += ttd_unzigzag(ttd_cursor_varint(&decoder->columns[TTD_COLUMN_CLOCK]));
     decoder->clock_change = ttd_events_next_gap(decoder, TTD_COLUMN_CLOCK, decoder->number + 1);
     if (state->time_unit && state->clock > UINT64_MAX / state->time_unit)
@@ -72,10 +72,10 @@ static void change_clock(ttd_events_decoder *decoder)
 }
 
 /** An event whose times are an exception. */
-static bool decode_exception(ttd_events_decoder *decoder, uint32_t index)
+static bool decode_exception(struct ttd_events_decoder *decoder, uint32_t index)
 {
-    ttd_event_state *state = &decoder->state;
-    ttd_event *event = &decoder->batch->events[index];
+    struct ttd_event_state *state = &decoder->state;
+    struct ttd_event *event = &decoder->batch->events[index];
     if (index)
         state->effect = ttd_event_position(event - 1);
     if (!ttd_events_decode_exception(decoder, decoder->classes[index], decoder->number,
@@ -88,22 +88,22 @@ static bool decode_exception(ttd_events_decoder *decoder, uint32_t index)
 }
 
 /** Events whose times are as predicted: each takes two steps of the current thread. */
-static bool decode_run(ttd_events_decoder *decoder, ttd_event *event, uint32_t count)
+static bool decode_run(struct ttd_events_decoder *decoder, struct ttd_event *event, uint32_t count)
 {
-    ttd_event_state *state = &decoder->state;
+    struct ttd_event_state *state = &decoder->state;
     if (state->thread == UINT32_MAX)
         return false;
-    ttd_event_thread *thread = &state->threads[state->thread];
-    ttd_position end = thread->end;
+    struct ttd_event_thread *thread = &state->threads[state->thread];
+    struct ttd_position end = thread->end;
     if (end.steps > UINT64_MAX - 2 * (uint64_t)count)
         return false;
     ttd_id id = thread->id;
     uint64_t number = decoder->number;
     uint64_t wall_time = state->wall_time;
-    for (const ttd_event *behind = event + count; event < behind; event++) {
+    for (const struct ttd_event *behind = event + count; event < behind; event++) {
         event->number = number++;
-        event->time_start = (ttd_position){end.sequence, end.steps + 1};
-        event->time_end = (ttd_position){end.sequence, end.steps + 2};
+        event->time_start = (struct ttd_position){end.sequence, end.steps + 1};
+        event->time_end = (struct ttd_position){end.sequence, end.steps + 2};
         event->wall_time = wall_time;
         event->thread = id;
         end.steps += 2;
@@ -115,9 +115,9 @@ static bool decode_run(ttd_events_decoder *decoder, ttd_event *event, uint32_t c
 
 /** Times, from one event with an exception or another wall time to the next. False if they are
  * wrong. */
-static bool decode_times(ttd_events_decoder *decoder, uint32_t count)
+static bool decode_times(struct ttd_events_decoder *decoder, uint32_t count)
 {
-    ttd_event *events = decoder->batch->events;
+    struct ttd_event *events = decoder->batch->events;
     uint32_t nevers = 0;
     for (uint32_t i = 0, n = 1; i < count; i += n, n = 1) {
         uint64_t number = decoder->number;
@@ -143,7 +143,7 @@ static bool decode_times(ttd_events_decoder *decoder, uint32_t count)
     return true;
 }
 
-void ttd_events_decode_batch(ttd_events_decoder *decoder, uint32_t count)
+void ttd_events_decode_batch(struct ttd_events_decoder *decoder, uint32_t count)
 {
     if (!decode_shapes(decoder, count))
         return;

@@ -6,11 +6,11 @@
 
 #include "codec/api.h"
 
-static void decode_parameters(ttd_events_decoder *decoder, ttd_event *event,
-                              const ttd_event_class *class, const ttd_event_shape *shape,
-                              uint64_t *parameters)
+static void decode_parameters(struct ttd_events_decoder *decoder, struct ttd_event *event,
+                              const struct ttd_event_class *class,
+                              const struct ttd_event_shape *shape, uint64_t *parameters)
 {
-    ttd_event_state *state = &decoder->state;
+    struct ttd_event_state *state = &decoder->state;
     uint64_t *stored = state->stored + state->stored_at[shape - state->shapes];
     for (unsigned i = 0; i < class->stored; i++)
         stored[i] =
@@ -22,11 +22,11 @@ static void decode_parameters(ttd_events_decoder *decoder, ttd_event *event,
 }
 
 /** What few events have. */
-static void decode_extra(ttd_events_decoder *decoder, ttd_event *event,
-                         const ttd_event_class *class, const ttd_event_shape *shape,
+static void decode_extra(struct ttd_events_decoder *decoder, struct ttd_event *event,
+                         const struct ttd_event_class *class, const struct ttd_event_shape *shape,
                          uint64_t *parameters)
 {
-    ttd_cursor *extra = &decoder->columns[TTD_COLUMN_EXTRA];
+    struct ttd_cursor *extra = &decoder->columns[TTD_COLUMN_EXTRA];
     if ((class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_RESULT) {
         event->result = ttd_cursor_varint(extra);
         if (event->result < TTD_OUTCOME_RESULT)
@@ -42,10 +42,10 @@ static void decode_extra(ttd_events_decoder *decoder, ttd_event *event,
         decode_parameters(decoder, event, class, shape, parameters);
 }
 
-void ttd_events_decode_rest(ttd_events_decoder *decoder, size_t index)
+void ttd_events_decode_rest(struct ttd_events_decoder *decoder, size_t index)
 {
-    const ttd_event_class *class = decoder->classes[index];
-    ttd_event *event = &decoder->batch->events[index];
+    const struct ttd_event_class *class = decoder->classes[index];
+    struct ttd_event *event = &decoder->batch->events[index];
     if (class->action == TTD_ACTION_REALLOC)
         event->previous_address = event->base_address;
     if (class->rest == TTD_REST_OTHER) {

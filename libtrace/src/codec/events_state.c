@@ -6,13 +6,13 @@
 #include "base/memory.h"
 #include "codec/api.h"
 
-void ttd_event_state_init(ttd_event_state *state, const ttd_allocator *allocator)
+void ttd_event_state_init(struct ttd_event_state *state, const struct ttd_allocator *allocator)
 {
     memset(state, 0, sizeof *state);
     state->allocator = allocator;
 }
 
-void ttd_event_state_free(ttd_event_state *state)
+void ttd_event_state_free(struct ttd_event_state *state)
 {
     if (!state->allocator)
         return;
@@ -26,7 +26,7 @@ void ttd_event_state_free(ttd_event_state *state)
     ttd_release(state->allocator, state->threads);
 }
 
-void ttd_event_state_clear(ttd_event_state *state)
+void ttd_event_state_clear(struct ttd_event_state *state)
 {
     state->class_count = 0;
     state->shape_count = 0;
@@ -43,7 +43,8 @@ void ttd_event_state_clear(ttd_event_state *state)
     state->wall_time = 0;
 }
 
-static bool reserve_addresses(const ttd_allocator *allocator, ttd_address_list *list, size_t count)
+static bool reserve_addresses(const struct ttd_allocator *allocator, struct ttd_address_list *list,
+                              size_t count)
 {
     void *items = list->items;
     size_t before = list->capacity;
@@ -56,13 +57,13 @@ static bool reserve_addresses(const ttd_allocator *allocator, ttd_address_list *
     return true;
 }
 
-bool ttd_event_state_reserve_addresses(ttd_event_state *state, size_t count)
+bool ttd_event_state_reserve_addresses(struct ttd_event_state *state, size_t count)
 {
     return reserve_addresses(state->allocator, &state->freed, count) &&
            reserve_addresses(state->allocator, &state->allocated, count);
 }
 
-bool ttd_event_state_reserve_shapes(ttd_event_state *state, size_t count)
+bool ttd_event_state_reserve_shapes(struct ttd_event_state *state, size_t count)
 {
     void *arrays[] = {state->shapes, state->next_shapes, state->stored_at};
     const size_t sizes[] = {sizeof *state->shapes, sizeof *state->next_shapes,
@@ -81,7 +82,7 @@ bool ttd_event_state_reserve_shapes(ttd_event_state *state, size_t count)
     return done;
 }
 
-static ttd_event_rest rest_of(const ttd_event_class *class)
+static enum ttd_event_rest rest_of(const struct ttd_event_class *class)
 {
     unsigned outcome = class->form & TTD_FORM_OUTCOME;
     if (outcome == TTD_OUTCOME_RESULT || class->action == TTD_ACTION_CREATE ||
@@ -98,7 +99,7 @@ static ttd_event_rest rest_of(const ttd_event_class *class)
     return TTD_REST_OTHER;
 }
 
-static ttd_event_usual usual_of(const ttd_event_class *class)
+static enum ttd_event_usual usual_of(const struct ttd_event_class *class)
 {
     unsigned values = class->form & (TTD_FORM_SIZE | TTD_FORM_BASE | TTD_FORM_ADDRESS);
     if ((class->form & TTD_FORM_OUTCOME) != TTD_OUTCOME_ONE)
@@ -111,7 +112,7 @@ static ttd_event_usual usual_of(const ttd_event_class *class)
     return TTD_USUAL_NONE;
 }
 
-void ttd_event_class_complete(ttd_event_class *class)
+void ttd_event_class_complete(struct ttd_event_class *class)
 {
     unsigned outcome = class->form & TTD_FORM_OUTCOME;
     unsigned parameters = class->form & TTD_FORM_PARAMETERS;
@@ -128,13 +129,14 @@ void ttd_event_class_complete(ttd_event_class *class)
                    (outcome == TTD_OUTCOME_NEVER ? TTD_TALLY_NEVER : 0);
 }
 
-bool ttd_event_state_add_thread(ttd_event_state *state, ttd_id id)
+bool ttd_event_state_add_thread(struct ttd_event_state *state, ttd_id id)
 {
     void *threads = state->threads;
     if (ttd_grow_array(state->allocator, &threads, &state->thread_capacity, state->thread_count + 1,
                        sizeof *state->threads))
         return false;
     state->threads = threads;
-    state->threads[state->thread_count++] = (ttd_event_thread){id, {state->effect.sequence, 0}};
+    state->threads[state->thread_count++] =
+        (struct ttd_event_thread){id, {state->effect.sequence, 0}};
     return true;
 }

@@ -12,7 +12,7 @@
 #define CLASS_SIZE_MIN 6
 
 /** What is wrong with a class; NULL if nothing. */
-static const char *check_class(const ttd_event_class *class)
+static const char *check_class(const struct ttd_event_class *class)
 {
     unsigned outcome = class->form & TTD_FORM_OUTCOME;
     bool allocates = class->action == TTD_ACTION_ALLOC || class->action == TTD_ACTION_REALLOC;
@@ -41,20 +41,20 @@ static const char *check_class(const ttd_event_class *class)
     }
 }
 
-static ttd_event prototype_of(const ttd_event_class *class)
+static struct ttd_event prototype_of(const struct ttd_event_class *class)
 {
-    return (ttd_event){.flags = class->flags,
-                       .result = (class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_ONE,
-                       .parameter_count = class->parameter_count,
-                       .heap = class->heap,
-                       .action = class->action,
-                       .api = class->api};
+    return (struct ttd_event){.flags = class->flags,
+                              .result = (class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_ONE,
+                              .parameter_count = class->parameter_count,
+                              .heap = class->heap,
+                              .action = class->action,
+                              .api = class->api};
 }
 
 /** Makes room for classes and their prototypes. False without memory. */
-static bool reserve_classes(ttd_events_decoder *decoder, uint32_t count)
+static bool reserve_classes(struct ttd_events_decoder *decoder, uint32_t count)
 {
-    ttd_event_state *state = &decoder->state;
+    struct ttd_event_state *state = &decoder->state;
     void *array = state->classes;
     if (ttd_grow_array(state->allocator, &array, &state->class_capacity, count,
                        sizeof *state->classes))
@@ -68,10 +68,10 @@ static bool reserve_classes(ttd_events_decoder *decoder, uint32_t count)
     return true;
 }
 
-ttd_status ttd_events_read_classes(ttd_events_decoder *decoder, uint32_t count)
+enum ttd_status ttd_events_read_classes(struct ttd_events_decoder *decoder, uint32_t count)
 {
-    ttd_event_state *state = &decoder->state;
-    ttd_cursor *in = &decoder->columns[TTD_COLUMN_CLASSES];
+    struct ttd_event_state *state = &decoder->state;
+    struct ttd_cursor *in = &decoder->columns[TTD_COLUMN_CLASSES];
     if (count > ttd_cursor_left(in) / CLASS_SIZE_MIN || count > TTD_ITEMS_MAX) {
         ttd_events_decoder_fail(decoder, "number of classes");
         return TTD_ERROR_CORRUPT;
@@ -79,7 +79,7 @@ ttd_status ttd_events_read_classes(ttd_events_decoder *decoder, uint32_t count)
     if (!reserve_classes(decoder, count))
         return TTD_ERROR_NO_MEMORY;
     for (uint32_t i = 0; i < count; i++) {
-        ttd_event_class *class = &state->classes[i];
+        struct ttd_event_class *class = &state->classes[i];
         class->action = ttd_cursor_get8(in);
         class->api = ttd_cursor_get8(in);
         class->form = ttd_cursor_get8(in);
@@ -98,11 +98,11 @@ ttd_status ttd_events_read_classes(ttd_events_decoder *decoder, uint32_t count)
 }
 
 /** Reads the shapes, for which there is room. False if there is a wrong one. */
-static bool read_shapes(ttd_events_decoder *decoder, uint32_t count)
+static bool read_shapes(struct ttd_events_decoder *decoder, uint32_t count)
 {
-    ttd_event_state *state = &decoder->state;
-    ttd_cursor classes = decoder->columns[TTD_COLUMN_SHAPE_CLASSES];
-    ttd_cursor stacks = decoder->columns[TTD_COLUMN_SHAPE_STACKS];
+    struct ttd_event_state *state = &decoder->state;
+    struct ttd_cursor classes = decoder->columns[TTD_COLUMN_SHAPE_CLASSES];
+    struct ttd_cursor stacks = decoder->columns[TTD_COLUMN_SHAPE_STACKS];
     uint64_t stack = TTD_NONE;
     bool good = true;
     ttd_event_state_set_shape(state, 0, 0, TTD_NONE);
@@ -120,9 +120,9 @@ static bool read_shapes(ttd_events_decoder *decoder, uint32_t count)
     return good;
 }
 
-ttd_status ttd_events_read_shapes(ttd_events_decoder *decoder, uint32_t count)
+enum ttd_status ttd_events_read_shapes(struct ttd_events_decoder *decoder, uint32_t count)
 {
-    ttd_event_state *state = &decoder->state;
+    struct ttd_event_state *state = &decoder->state;
     if (count > ttd_cursor_left(&decoder->columns[TTD_COLUMN_SHAPE_CLASSES]) ||
         count > TTD_ITEMS_MAX) {
         ttd_events_decoder_fail(decoder, "number of shapes");

@@ -2,15 +2,15 @@
 /* Times of events that are not as predicted (spec, "Times"). */
 #include "codec/events_decoder.h"
 
-static uint64_t get(ttd_events_decoder *decoder)
+static uint64_t get(struct ttd_events_decoder *decoder)
 {
     return ttd_cursor_varint(&decoder->columns[TTD_COLUMN_TIME_VALUES]);
 }
 
 /** Reads which thread the exception is about. */
-static bool read_thread(ttd_events_decoder *decoder)
+static bool read_thread(struct ttd_events_decoder *decoder)
 {
-    ttd_event_state *state = &decoder->state;
+    struct ttd_event_state *state = &decoder->state;
     uint64_t index = get(decoder);
     if (index > state->thread_count) {
         ttd_events_decoder_fail(decoder, "thread of an event");
@@ -33,7 +33,8 @@ static bool read_thread(ttd_events_decoder *decoder)
     return true;
 }
 
-static ttd_position read_start(ttd_events_decoder *decoder, unsigned form, ttd_position end)
+static struct ttd_position read_start(struct ttd_events_decoder *decoder, unsigned form,
+                                      struct ttd_position end)
 {
     uint64_t sequence = decoder->state.effect.sequence;
     uint64_t steps;
@@ -41,35 +42,36 @@ static ttd_position read_start(ttd_events_decoder *decoder, unsigned form, ttd_p
     case TTD_START_STEP:
         if (end.steps == UINT64_MAX)
             ttd_events_decoder_fail(decoder, "times of an event");
-        return (ttd_position){end.sequence, end.steps + 1};
+        return (struct ttd_position){end.sequence, end.steps + 1};
     case TTD_START_SEQUENCE:
-        return (ttd_position){sequence + 1, 0};
+        return (struct ttd_position){sequence + 1, 0};
     case TTD_START_STEPS:
         steps = get(decoder);
         if (steps > UINT64_MAX - end.steps)
             ttd_events_decoder_fail(decoder, "times of an event");
-        return (ttd_position){end.sequence, end.steps + steps};
+        return (struct ttd_position){end.sequence, end.steps + steps};
     default:
         sequence += ttd_unzigzag(get(decoder));
-        return (ttd_position){sequence, get(decoder)};
+        return (struct ttd_position){sequence, get(decoder)};
     }
 }
 
-static ttd_position read_end(ttd_events_decoder *decoder, unsigned form, ttd_position start)
+static struct ttd_position read_end(struct ttd_events_decoder *decoder, unsigned form,
+                                    struct ttd_position start)
 {
     uint64_t sequence = decoder->state.effect.sequence;
     if (sequence < start.sequence)
         sequence = start.sequence;
     switch (form) {
     case TTD_END_STEP:
-        return (ttd_position){start.sequence, start.steps + 1};
+        return (struct ttd_position){start.sequence, start.steps + 1};
     case TTD_END_SEQUENCE:
-        return (ttd_position){sequence + 1, 0};
+        return (struct ttd_position){sequence + 1, 0};
     case TTD_END_STEPS:
-        return (ttd_position){start.sequence, start.steps + get(decoder)};
+        return (struct ttd_position){start.sequence, start.steps + get(decoder)};
     case TTD_END_EXPLICIT:
         sequence += ttd_unzigzag(get(decoder));
-        return (ttd_position){sequence, get(decoder)};
+        return (struct ttd_position){sequence, get(decoder)};
     case TTD_END_NEVER:
         return ttd_position_invalid();
     default:
@@ -79,21 +81,22 @@ static ttd_position read_end(ttd_events_decoder *decoder, unsigned form, ttd_pos
 }
 
 /** Whether the times are possible; an overflow of steps makes an end before its start. */
-static bool is_valid(const ttd_event_state *state, const ttd_event_class *class, bool never,
-                     ttd_position start, ttd_position end)
+static bool is_valid(const struct ttd_event_state *state, const struct ttd_event_class *class,
+                     bool never, struct ttd_position start, struct ttd_position end)
 {
     bool acquires = class->action == TTD_ACTION_ALLOC || class->action == TTD_ACTION_CREATE;
-    ttd_position effect = acquires && !never ? end : start;
+    struct ttd_position effect = acquires && !never ? end : start;
     return never == ((class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_NEVER) &&
            never != ttd_position_is_valid(end) && ttd_position_is_valid(start) &&
            ttd_position_compare(start, end) <= 0 &&
            ttd_position_compare(effect, state->effect) >= 0;
 }
 
-bool ttd_events_decode_exception(ttd_events_decoder *decoder, const ttd_event_class *class,
-                                 uint64_t number, ttd_position *start, ttd_position *end)
+bool ttd_events_decode_exception(struct ttd_events_decoder *decoder,
+                                 const struct ttd_event_class *class, uint64_t number,
+                                 struct ttd_position *start, struct ttd_position *end)
 {
-    ttd_event_state *state = &decoder->state;
+    struct ttd_event_state *state = &decoder->state;
     unsigned form = ttd_cursor_get8(&decoder->columns[TTD_COLUMN_TIME_FORMS]);
     if ((form & TTD_TIME_THREAD) ? !read_thread(decoder) : state->thread == UINT32_MAX) {
         ttd_events_decoder_fail(decoder, "thread of an event");
@@ -101,7 +104,7 @@ bool ttd_events_decode_exception(ttd_events_decoder *decoder, const ttd_event_cl
     }
     if (form == 0 || form & ~TTD_TIME_MASK)
         ttd_events_decoder_fail(decoder, "form of an event's times");
-    ttd_event_thread *thread = &state->threads[state->thread];
+    struct ttd_event_thread *thread = &state->threads[state->thread];
     unsigned start_form = (form & TTD_TIME_START) >> TTD_TIME_START_SHIFT;
     unsigned end_form = (form & TTD_TIME_END) >> TTD_TIME_END_SHIFT;
     *start = read_start(decoder, start_form, thread->end);

@@ -10,9 +10,10 @@
 #include "base/take.h"
 
 /** Reads an address that is spelled out; returns its ordinal. There is room, also after errors. */
-static inline uint32_t take_explicit(ttd_events_decoder *decoder, ttd_column column, uint64_t *last)
+static inline uint32_t take_explicit(struct ttd_events_decoder *decoder, enum ttd_column column,
+                                     uint64_t *last)
 {
-    ttd_event_addresses *addresses = &decoder->addresses;
+    struct ttd_event_addresses *addresses = &decoder->addresses;
     uint64_t address = *last + ttd_unzigzag(ttd_take(&decoder->columns[column]));
     *last = address;
     if (address == 0)
@@ -22,18 +23,18 @@ static inline uint32_t take_explicit(ttd_events_decoder *decoder, ttd_column col
 }
 
 /** What each event moves on: local, so that it stays in registers. */
-typedef struct places {
+struct places {
     const uint8_t *released;
     const uint8_t *acquired;
-    ttd_ordinal_list allocated;
-    ttd_ordinal_list freed;
-} places;
+    struct ttd_ordinal_list allocated;
+    struct ttd_ordinal_list freed;
+};
 
-static inline void decode_base(ttd_events_decoder *decoder, places *at, bool releases,
-                               ttd_event *event)
+static inline void decode_base(struct ttd_events_decoder *decoder, struct places *at, bool releases,
+                               struct ttd_event *event)
 {
     size_t place = *at->released++;
-    ttd_ordinal_list *allocated = &at->allocated;
+    struct ttd_ordinal_list *allocated = &at->allocated;
     uint32_t ordinal = 0;
     if (place == 0)
         ordinal = take_explicit(decoder, TTD_COLUMN_RELEASED_EXPLICIT, &decoder->state.released);
@@ -49,10 +50,11 @@ static inline void decode_base(ttd_events_decoder *decoder, places *at, bool rel
     event->base_address = decoder->addresses.spelled[ordinal];
 }
 
-static inline void decode_address(ttd_events_decoder *decoder, places *at, ttd_event *event)
+static inline void decode_address(struct ttd_events_decoder *decoder, struct places *at,
+                                  struct ttd_event *event)
 {
     size_t place = *at->acquired++;
-    ttd_ordinal_list *freed = &at->freed;
+    struct ttd_ordinal_list *freed = &at->freed;
     uint32_t ordinal = 0;
     if (place == 0)
         ordinal = take_explicit(decoder, TTD_COLUMN_ACQUIRED_EXPLICIT, &decoder->state.acquired);
@@ -65,17 +67,18 @@ static inline void decode_address(ttd_events_decoder *decoder, places *at, ttd_e
     event->address = decoder->addresses.spelled[ordinal];
 }
 
-static inline void decode_size(ttd_cursor *sizes, ttd_event *event, ttd_event_shape *shape)
+static inline void decode_size(struct ttd_cursor *sizes, struct ttd_event *event,
+                               struct ttd_event_shape *shape)
 {
     shape->size = ttd_swap_predicted(ttd_take(sizes), shape->size);
     event->size = shape->size;
 }
 
 /** The only parameter of a usual event is a member of it, too. */
-static inline void decode_event(ttd_events_decoder *decoder, places *at, ttd_cursor *sizes,
-                                size_t index, ttd_event *event)
+static inline void decode_event(struct ttd_events_decoder *decoder, struct places *at,
+                                struct ttd_cursor *sizes, size_t index, struct ttd_event *event)
 {
-    const ttd_event_class *class = decoder->classes[index];
+    const struct ttd_event_class *class = decoder->classes[index];
     if (class->usual == TTD_USUAL_FREE) {
         decode_base(decoder, at, true, event);
         event->parameters = &event->base_address;
@@ -96,7 +99,7 @@ static inline void decode_event(ttd_events_decoder *decoder, places *at, ttd_cur
 }
 
 /** Whether there is a place for each address. */
-static bool has_places(ttd_events_decoder *decoder)
+static bool has_places(struct ttd_events_decoder *decoder)
 {
     uint32_t tally = decoder->tally;
     if (ttd_cursor_left(&decoder->columns[TTD_COLUMN_RELEASED]) >= TTD_TALLY_BASES(tally) &&
@@ -106,15 +109,16 @@ static bool has_places(ttd_events_decoder *decoder)
     return false;
 }
 
-void ttd_events_decode_values(ttd_events_decoder *decoder, uint32_t count)
+void ttd_events_decode_values(struct ttd_events_decoder *decoder, uint32_t count)
 {
     if (!has_places(decoder))
         return;
     size_t spelled = decoder->addresses.count;
-    ttd_event_buffer *batch = decoder->batch;
-    ttd_cursor sizes = decoder->columns[TTD_COLUMN_SIZES];
-    places at = {decoder->columns[TTD_COLUMN_RELEASED].at, decoder->columns[TTD_COLUMN_ACQUIRED].at,
-                 decoder->addresses.allocated, decoder->addresses.freed};
+    struct ttd_event_buffer *batch = decoder->batch;
+    struct ttd_cursor sizes = decoder->columns[TTD_COLUMN_SIZES];
+    struct places at = {decoder->columns[TTD_COLUMN_RELEASED].at,
+                        decoder->columns[TTD_COLUMN_ACQUIRED].at, decoder->addresses.allocated,
+                        decoder->addresses.freed};
     for (uint32_t i = 0; i < count; i++)
         decode_event(decoder, &at, &sizes, i, &batch->events[i]);
     decoder->columns[TTD_COLUMN_SIZES] = sizes;

@@ -6,7 +6,7 @@
 
 #include "layout.h"
 
-void ttd_encode_trace(ttd_buffer *out, const ttd_trace *trace)
+void ttd_encode_trace(struct ttd_buffer *out, const struct ttd_trace *trace)
 {
     uint8_t bytes[TTD_TRACE_SIZE] = {0};
     memcpy(bytes + TTD_TRACE_GROUP, trace->group.bytes, sizeof trace->group.bytes);
@@ -26,7 +26,7 @@ void ttd_encode_trace(ttd_buffer *out, const ttd_trace *trace)
     ttd_buffer_put(out, bytes, sizeof bytes);
 }
 
-const char *ttd_check_trace(const ttd_trace *trace)
+const char *ttd_check_trace(const struct ttd_trace *trace)
 {
     if (trace->trace_id == 0)
         return "trace_id 0";
@@ -41,7 +41,7 @@ const char *ttd_check_trace(const ttd_trace *trace)
     return NULL;
 }
 
-void ttd_decode_trace(ttd_cursor *in, ttd_trace *trace)
+void ttd_decode_trace(struct ttd_cursor *in, struct ttd_trace *trace)
 {
     memset(trace, 0, sizeof *trace);
     const uint8_t *group = ttd_cursor_bytes(in, sizeof trace->group.bytes);
@@ -63,7 +63,7 @@ void ttd_decode_trace(ttd_cursor *in, ttd_trace *trace)
     trace->source_hash = ttd_cursor_get64(in);
 }
 
-void ttd_encode_end(ttd_buffer *out, const ttd_end *end)
+void ttd_encode_end(struct ttd_buffer *out, const struct ttd_end *end)
 {
     uint8_t bytes[TTD_END_SIZE];
     ttd_put32(bytes + TTD_END_REASON, end->reason);
@@ -76,12 +76,12 @@ void ttd_encode_end(ttd_buffer *out, const ttd_end *end)
     ttd_buffer_put(out, bytes, sizeof bytes);
 }
 
-void ttd_decode_end(ttd_cursor *in, ttd_end *end)
+void ttd_decode_end(struct ttd_cursor *in, struct ttd_end *end)
 {
     uint32_t reason = ttd_cursor_get32(in);
     if (reason > INT32_MAX)
         ttd_cursor_fail(in, "reason of the end");
-    end->reason = (ttd_end_reason)reason;
+    end->reason = (enum ttd_end_reason)reason;
     end->code = ttd_cursor_get32(in);
     end->wall_time = ttd_cursor_get64(in);
     end->events = ttd_cursor_get64(in);

@@ -21,19 +21,19 @@ bool ttd_is_magic(const uint8_t *bytes, size_t size)
     return memcmp(bytes, magic, size < sizeof magic ? size : sizeof magic) == 0;
 }
 
-static void put_position(uint8_t *bytes, ttd_position position)
+static void put_position(uint8_t *bytes, struct ttd_position position)
 {
     ttd_put64(bytes, position.sequence);
     ttd_put64(bytes + 8, position.steps);
 }
 
-static ttd_position get_position(const uint8_t *bytes)
+static struct ttd_position get_position(const uint8_t *bytes)
 {
-    ttd_position position = {ttd_get64(bytes), ttd_get64(bytes + 8)};
+    struct ttd_position position = {ttd_get64(bytes), ttd_get64(bytes + 8)};
     return position;
 }
 
-void ttd_header_encode(const ttd_header *header, uint8_t bytes[TTD_HEADER_SIZE])
+void ttd_header_encode(const struct ttd_header *header, uint8_t bytes[TTD_HEADER_SIZE])
 {
     memcpy(bytes + TTD_HEADER_MAGIC, magic, sizeof magic);
     ttd_put16(bytes + TTD_HEADER_MAJOR, header->major);
@@ -56,7 +56,7 @@ void ttd_header_encode(const ttd_header *header, uint8_t bytes[TTD_HEADER_SIZE])
 }
 
 /** What is wrong with a header whose hash is right; NULL if nothing. */
-static const char *check(const ttd_header *header, uint32_t reserved)
+static const char *check(const struct ttd_header *header, uint32_t reserved)
 {
     if (reserved != 0)
         return "reserved field is not zero";
@@ -88,8 +88,8 @@ static const char *check(const ttd_header *header, uint32_t reserved)
     return NULL;
 }
 
-ttd_status ttd_header_decode(const uint8_t bytes[TTD_HEADER_SIZE], ttd_header *header,
-                             const char **what)
+enum ttd_status ttd_header_decode(const uint8_t bytes[TTD_HEADER_SIZE], struct ttd_header *header,
+                                  const char **what)
 {
     if (!ttd_is_magic(bytes, TTD_MAGIC_SIZE)) {
         *what = "magic";
@@ -99,7 +99,7 @@ ttd_status ttd_header_decode(const uint8_t bytes[TTD_HEADER_SIZE], ttd_header *h
         *what = "header checksum";
         return TTD_ERROR_CORRUPT;
     }
-    ttd_header result = {
+    struct ttd_header result = {
         .major = ttd_get16(bytes + TTD_HEADER_MAJOR),
         .kind = ttd_get16(bytes + TTD_HEADER_KIND),
         .codec = bytes[TTD_HEADER_CODEC],

@@ -14,7 +14,7 @@
 #include "layout.h"
 
 /** A chunk header, field by field. */
-typedef struct ttd_header {
+struct ttd_header {
     uint16_t major;
     uint16_t kind;
     uint8_t codec;
@@ -27,10 +27,10 @@ typedef struct ttd_header {
     uint64_t offset;
     uint64_t first_item;
     uint32_t item_count;
-    ttd_position first_position;
-    ttd_position last_position;
+    struct ttd_position first_position;
+    struct ttd_position last_position;
     uint64_t payload_hash;
-} ttd_header;
+};
 
 /** Hash of all checksums: XXH3, 64 bits, seed 0. */
 uint64_t ttd_hash(const void *data, size_t size);
@@ -39,7 +39,7 @@ uint64_t ttd_hash(const void *data, size_t size);
 bool ttd_is_magic(const uint8_t *bytes, size_t size);
 
 /** Writes a header with its hash. */
-void ttd_header_encode(const ttd_header *header, uint8_t bytes[TTD_HEADER_SIZE]);
+void ttd_header_encode(const struct ttd_header *header, uint8_t bytes[TTD_HEADER_SIZE]);
 
 /**
  * Reads a header: magic, then hash, then version, then every field by itself.
@@ -47,8 +47,8 @@ void ttd_header_encode(const ttd_header *header, uint8_t bytes[TTD_HEADER_SIZE])
  * @param what  set on failure, static
  * @return TTD_OK, TTD_ERROR_NOT_A_TRACE (no magic), TTD_ERROR_CORRUPT, TTD_ERROR_UNSUPPORTED.
  */
-ttd_status ttd_header_decode(const uint8_t bytes[TTD_HEADER_SIZE], ttd_header *header,
-                             const char **what);
+enum ttd_status ttd_header_decode(const uint8_t bytes[TTD_HEADER_SIZE], struct ttd_header *header,
+                                  const char **what);
 
 /** Whether a known kind is critical: a reader that cannot read it cannot read the trace. */
 static inline bool ttd_kind_is_critical(unsigned kind)
@@ -57,7 +57,7 @@ static inline bool ttd_kind_is_critical(unsigned kind)
 }
 
 /** Bytes of the whole chunk: header, stored payload and padding. */
-static inline uint64_t ttd_chunk_size(const ttd_header *header)
+static inline uint64_t ttd_chunk_size(const struct ttd_header *header)
 {
     uint64_t size = TTD_HEADER_SIZE + (uint64_t)header->stored_size;
     return (size + (TTD_ALIGNMENT - 1)) & ~(uint64_t)(TTD_ALIGNMENT - 1);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "codec/index.h"
 
-void ttd_encode_index_links(ttd_buffer *out, const ttd_index_links *links)
+void ttd_encode_index_links(struct ttd_buffer *out, const struct ttd_index_links *links)
 {
     ttd_buffer_put32(out, (uint32_t)links->count);
     ttd_buffer_put32(out, 0);
     for (size_t i = 0; i < links->count; i++) {
-        const ttd_index_link *link = &links->links[i];
+        const struct ttd_index_link *link = &links->links[i];
         ttd_buffer_put64(out, link->offset);
         ttd_buffer_put64(out, link->first_event);
         ttd_buffer_put64(out, link->position.sequence);
@@ -14,7 +14,7 @@ void ttd_encode_index_links(ttd_buffer *out, const ttd_index_links *links)
     }
 }
 
-void ttd_decode_index_links(ttd_cursor *in, ttd_index_links *links, uint32_t entries)
+void ttd_decode_index_links(struct ttd_cursor *in, struct ttd_index_links *links, uint32_t entries)
 {
     links->count = ttd_cursor_get32(in);
     ttd_cursor_reserved32(in);
@@ -24,7 +24,7 @@ void ttd_decode_index_links(ttd_cursor *in, ttd_index_links *links, uint32_t ent
         ttd_cursor_fail(in, "size of an index");
     }
     for (size_t i = 0; i < links->count; i++) {
-        ttd_index_link *link = &links->links[i];
+        struct ttd_index_link *link = &links->links[i];
         link->offset = ttd_cursor_get64(in);
         link->first_event = ttd_cursor_get64(in);
         link->position.sequence = ttd_cursor_get64(in);

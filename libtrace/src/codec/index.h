@@ -10,23 +10,23 @@
 #include "codec/header.h"
 
 /** Where an index chunk is and where what it covers begins. */
-typedef struct ttd_index_link {
+struct ttd_index_link {
     uint64_t offset;
     /** Number and effect position of the first event at or after the first chunk covered. */
     uint64_t first_event;
-    ttd_position position;
-} ttd_index_link;
+    struct ttd_position position;
+};
 
 /** Links of an index chunk: itself, then those 1, 2, 4, … index chunks before it. */
-typedef struct ttd_index_links {
+struct ttd_index_links {
     size_t count;
-    ttd_index_link links[TTD_INDEX_LINKS_MAX];
-} ttd_index_links;
+    struct ttd_index_link links[TTD_INDEX_LINKS_MAX];
+};
 
 /** Appends the links; the entries, headers as they are in the file, follow. */
-void ttd_encode_index_links(ttd_buffer *out, const ttd_index_links *links);
+void ttd_encode_index_links(struct ttd_buffer *out, const struct ttd_index_links *links);
 
 /** Reads the links; what is left of the cursor is `entries` entries of TTD_HEADER_SIZE bytes. */
-void ttd_decode_index_links(ttd_cursor *in, ttd_index_links *links, uint32_t entries);
+void ttd_decode_index_links(struct ttd_cursor *in, struct ttd_index_links *links, uint32_t entries);
 
 #endif

@@ -2,7 +2,7 @@
 #include <ttdtrace/model.h>
 #include <ttdtrace/reader.h>
 
-const char *ttd_action_name(ttd_action action)
+const char *ttd_action_name(enum ttd_action action)
 {
     static const char *const names[] = {"?",       "Alloc", "ReAlloc", "Free",   "Create",
                                         "Protect", "Lock",  "Unlock",  "Destroy"};

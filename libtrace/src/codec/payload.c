@@ -10,8 +10,8 @@
 /** From this level on LZ4HC is used. */
 #define FIRST_HC_LEVEL 3
 
-ttd_status ttd_payload_compress(const uint8_t *raw, size_t raw_size, int level, ttd_codec *codec,
-                                ttd_buffer *stored)
+enum ttd_status ttd_payload_compress(const uint8_t *raw, size_t raw_size, int level,
+                                     enum ttd_codec *codec, struct ttd_buffer *stored)
 {
     ttd_buffer_clear(stored);
     if (*codec != TTD_CODEC_LZ4 || raw_size == 0) {
@@ -27,7 +27,7 @@ ttd_status ttd_payload_compress(const uint8_t *raw, size_t raw_size, int level, 
     if (level < FIRST_HC_LEVEL) {
         size = LZ4_compress_default(source, target, (int)raw_size, bound);
     } else {
-        ttd_buffer state;
+        struct ttd_buffer state;
         ttd_buffer_init(&state, stored->allocator);
         if (!ttd_buffer_reserve(&state, (size_t)LZ4_sizeofStateHC()))
             return TTD_ERROR_NO_MEMORY;
@@ -81,8 +81,8 @@ static bool has_offset_zero(const uint8_t *block, size_t size)
     return false;
 }
 
-ttd_status ttd_payload_decompress(unsigned codec, const uint8_t *stored, size_t stored_size,
-                                  uint8_t *raw, size_t raw_size, const char **what)
+enum ttd_status ttd_payload_decompress(unsigned codec, const uint8_t *stored, size_t stored_size,
+                                       uint8_t *raw, size_t raw_size, const char **what)
 {
     switch (codec) {
     case TTD_CODEC_RAW:

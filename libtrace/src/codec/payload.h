@@ -18,8 +18,8 @@
  * @param codec  the codec wanted; set to the one to use. With TTD_CODEC_RAW `stored` stays empty.
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-ttd_status ttd_payload_compress(const uint8_t *raw, size_t raw_size, int level, ttd_codec *codec,
-                                ttd_buffer *stored);
+enum ttd_status ttd_payload_compress(const uint8_t *raw, size_t raw_size, int level,
+                                     enum ttd_codec *codec, struct ttd_buffer *stored);
 
 /** Whether payloads of this codec can be decompressed. */
 bool ttd_payload_is_known(unsigned codec);
@@ -30,7 +30,7 @@ bool ttd_payload_is_known(unsigned codec);
  * @param what  set on failure, static
  * @return TTD_OK, TTD_ERROR_CORRUPT, TTD_ERROR_UNSUPPORTED.
  */
-ttd_status ttd_payload_decompress(unsigned codec, const uint8_t *stored, size_t stored_size,
-                                  uint8_t *raw, size_t raw_size, const char **what);
+enum ttd_status ttd_payload_decompress(unsigned codec, const uint8_t *stored, size_t stored_size,
+                                       uint8_t *raw, size_t raw_size, const char **what);
 
 #endif

@@ -5,43 +5,43 @@
 
 #include "layout.h"
 
-void ttd_encode_position(ttd_buffer *out, ttd_position position)
+void ttd_encode_position(struct ttd_buffer *out, struct ttd_position position)
 {
     ttd_buffer_put_varint(out, position.sequence);
     ttd_buffer_put_varint(out, position.steps);
 }
 
-ttd_position ttd_decode_position(ttd_cursor *in)
+struct ttd_position ttd_decode_position(struct ttd_cursor *in)
 {
-    ttd_position position;
+    struct ttd_position position;
     position.sequence = ttd_cursor_varint(in);
     position.steps = ttd_cursor_varint(in);
     return position;
 }
 
-ttd_position ttd_decode_valid_position(ttd_cursor *in)
+struct ttd_position ttd_decode_valid_position(struct ttd_cursor *in)
 {
-    ttd_position position = ttd_decode_position(in);
+    struct ttd_position position = ttd_decode_position(in);
     if (!ttd_position_is_valid(position))
         ttd_cursor_fail(in, "invalid position");
     return position;
 }
 
-void ttd_encode_string(ttd_buffer *out, ttd_string string)
+void ttd_encode_string(struct ttd_buffer *out, struct ttd_string string)
 {
     ttd_buffer_put_varint(out, string.size);
     ttd_buffer_put(out, string.data, string.size);
 }
 
-ttd_string ttd_decode_string(ttd_cursor *in)
+struct ttd_string ttd_decode_string(struct ttd_cursor *in)
 {
     size_t size = (size_t)ttd_cursor_varint_max(in, TTD_STRING_MAX);
     const uint8_t *bytes = ttd_cursor_bytes(in, size);
-    ttd_string string = {(const char *)bytes, bytes ? size : 0};
+    struct ttd_string string = {(const char *)bytes, bytes ? size : 0};
     return string;
 }
 
-void ttd_encode_module(ttd_buffer *out, const ttd_module *module)
+void ttd_encode_module(struct ttd_buffer *out, const struct ttd_module *module)
 {
     ttd_buffer_put_varint(out, module->action);
     ttd_buffer_put_varint(out, module->id);
@@ -56,13 +56,13 @@ void ttd_encode_module(ttd_buffer *out, const ttd_module *module)
     ttd_buffer_put(out, module->build_id, module->build_id_size);
 }
 
-void ttd_decode_module(ttd_cursor *in, ttd_module *module)
+void ttd_decode_module(struct ttd_cursor *in, struct ttd_module *module)
 {
     memset(module, 0, sizeof *module);
     uint64_t action = ttd_cursor_varint(in);
     if (action != TTD_MODULE_LOAD && action != TTD_MODULE_UNLOAD)
         ttd_cursor_fail(in, "action of a module");
-    module->action = (ttd_module_action)action;
+    module->action = (enum ttd_module_action)action;
     module->id = ttd_cursor_varint32(in);
     if (module->id == TTD_NONE)
         ttd_cursor_fail(in, "id of a module");
@@ -81,7 +81,7 @@ void ttd_decode_module(ttd_cursor *in, ttd_module *module)
         memcpy(module->build_id, bytes, module->build_id_size);
 }
 
-void ttd_encode_thread(ttd_buffer *out, const ttd_thread *thread)
+void ttd_encode_thread(struct ttd_buffer *out, const struct ttd_thread *thread)
 {
     ttd_buffer_put_varint(out, thread->action);
     ttd_buffer_put_varint(out, thread->id);
@@ -91,13 +91,13 @@ void ttd_encode_thread(ttd_buffer *out, const ttd_thread *thread)
     ttd_buffer_put_varint(out, thread->name);
 }
 
-void ttd_decode_thread(ttd_cursor *in, ttd_thread *thread)
+void ttd_decode_thread(struct ttd_cursor *in, struct ttd_thread *thread)
 {
     memset(thread, 0, sizeof *thread);
     uint64_t action = ttd_cursor_varint(in);
     if (action != TTD_THREAD_BEGIN && action != TTD_THREAD_END)
         ttd_cursor_fail(in, "action of a thread");
-    thread->action = (ttd_thread_action)action;
+    thread->action = (enum ttd_thread_action)action;
     thread->id = ttd_cursor_varint32(in);
     if (thread->id == TTD_NONE)
         ttd_cursor_fail(in, "id of a thread");
@@ -107,19 +107,19 @@ void ttd_decode_thread(ttd_cursor *in, ttd_thread *thread)
     thread->name = ttd_cursor_varint32(in);
 }
 
-void ttd_encode_heap(ttd_buffer *out, const ttd_heap *heap)
+void ttd_encode_heap(struct ttd_buffer *out, const struct ttd_heap *heap)
 {
     ttd_buffer_put_varint(out, heap->handle);
     ttd_buffer_put_varint(out, heap->name);
 }
 
-void ttd_decode_heap(ttd_cursor *in, ttd_heap *heap)
+void ttd_decode_heap(struct ttd_cursor *in, struct ttd_heap *heap)
 {
     heap->handle = ttd_cursor_varint(in);
     heap->name = ttd_cursor_varint32(in);
 }
 
-void ttd_encode_symbol(ttd_buffer *out, const ttd_symbol *symbol, uint64_t *offset)
+void ttd_encode_symbol(struct ttd_buffer *out, const struct ttd_symbol *symbol, uint64_t *offset)
 {
     ttd_buffer_put_varint(out, symbol->module);
     ttd_buffer_put_varint(out, ttd_zigzag(symbol->offset - *offset));
@@ -132,7 +132,7 @@ void ttd_encode_symbol(ttd_buffer *out, const ttd_symbol *symbol, uint64_t *offs
     }
 }
 
-void ttd_decode_symbol(ttd_cursor *in, ttd_symbol *symbol, uint64_t *offset)
+void ttd_decode_symbol(struct ttd_cursor *in, struct ttd_symbol *symbol, uint64_t *offset)
 {
     memset(symbol, 0, sizeof *symbol);
     symbol->module = ttd_cursor_varint32(in);
@@ -141,24 +141,24 @@ void ttd_decode_symbol(ttd_cursor *in, ttd_symbol *symbol, uint64_t *offset)
     symbol->frame_count = (uint32_t)ttd_cursor_varint_max(in, TTD_SYMBOL_FRAME_MAX);
 }
 
-void ttd_decode_symbol_frame(ttd_cursor *in, ttd_symbol_frame *frame)
+void ttd_decode_symbol_frame(struct ttd_cursor *in, struct ttd_symbol_frame *frame)
 {
     frame->function = ttd_cursor_varint32(in);
     frame->file = ttd_cursor_varint32(in);
     frame->line = ttd_cursor_varint32(in);
 }
 
-void ttd_encode_user_event(ttd_buffer *out, const ttd_user_event *event)
+void ttd_encode_user_event(struct ttd_buffer *out, const struct ttd_user_event *event)
 {
     ttd_buffer_put(out, event->client, sizeof event->client);
     ttd_encode_position(out, event->position);
     ttd_buffer_put_varint(out, event->wall_time);
     ttd_buffer_put_varint(out, event->thread);
     ttd_buffer_put_varint(out, event->flags);
-    ttd_encode_string(out, (ttd_string){(const char *)event->data, event->size});
+    ttd_encode_string(out, (struct ttd_string){(const char *)event->data, event->size});
 }
 
-void ttd_decode_user_event(ttd_cursor *in, ttd_user_event *event)
+void ttd_decode_user_event(struct ttd_cursor *in, struct ttd_user_event *event)
 {
     memset(event, 0, sizeof *event);
     const uint8_t *client = ttd_cursor_bytes(in, sizeof event->client);
@@ -170,12 +170,12 @@ void ttd_decode_user_event(ttd_cursor *in, ttd_user_event *event)
     event->flags = ttd_cursor_varint32(in);
     if (event->flags & ~TTD_USER_EVENT_KEYFRAME)
         ttd_cursor_fail(in, "unknown flags of a user event");
-    ttd_string data = ttd_decode_string(in);
+    struct ttd_string data = ttd_decode_string(in);
     event->data = (const uint8_t *)data.data;
     event->size = data.size;
 }
 
-void ttd_encode_loss(ttd_buffer *out, const ttd_loss *loss)
+void ttd_encode_loss(struct ttd_buffer *out, const struct ttd_loss *loss)
 {
     ttd_buffer_put_varint(out, loss->reason);
     ttd_buffer_put_varint(out, loss->thread);
@@ -184,9 +184,9 @@ void ttd_encode_loss(ttd_buffer *out, const ttd_loss *loss)
     ttd_encode_position(out, loss->first_good);
 }
 
-void ttd_decode_loss(ttd_cursor *in, ttd_loss *loss)
+void ttd_decode_loss(struct ttd_cursor *in, struct ttd_loss *loss)
 {
-    loss->reason = (ttd_loss_reason)ttd_cursor_varint_max(in, INT32_MAX);
+    loss->reason = (enum ttd_loss_reason)ttd_cursor_varint_max(in, INT32_MAX);
     loss->thread = ttd_cursor_varint32(in);
     loss->count = ttd_cursor_varint(in) - 1;
     loss->last_good = ttd_decode_valid_position(in);
@@ -196,7 +196,7 @@ void ttd_decode_loss(ttd_cursor *in, ttd_loss *loss)
         ttd_cursor_fail(in, wrong);
 }
 
-const char *ttd_check_loss(const ttd_loss *loss)
+const char *ttd_check_loss(const struct ttd_loss *loss)
 {
     if (!ttd_position_is_valid(loss->last_good) || !ttd_position_is_canonical(loss->first_good))
         return "invalid position";
@@ -206,13 +206,13 @@ const char *ttd_check_loss(const ttd_loss *loss)
     return NULL;
 }
 
-void ttd_encode_metadata(ttd_buffer *out, const ttd_metadata *metadata)
+void ttd_encode_metadata(struct ttd_buffer *out, const struct ttd_metadata *metadata)
 {
     ttd_encode_string(out, metadata->key);
     ttd_encode_string(out, metadata->value);
 }
 
-void ttd_decode_metadata(ttd_cursor *in, ttd_metadata *metadata)
+void ttd_decode_metadata(struct ttd_cursor *in, struct ttd_metadata *metadata)
 {
     metadata->key = ttd_decode_string(in);
     metadata->value = ttd_decode_string(in);

@@ -13,52 +13,52 @@
 #include "base/cursor.h"
 
 /* spec, "Positions". */
-void ttd_encode_position(ttd_buffer *out, ttd_position position);
-ttd_position ttd_decode_position(ttd_cursor *in);
+void ttd_encode_position(struct ttd_buffer *out, struct ttd_position position);
+struct ttd_position ttd_decode_position(struct ttd_cursor *in);
 /** Decodes a position of what did happen: fails if it is invalid. */
-ttd_position ttd_decode_valid_position(ttd_cursor *in);
+struct ttd_position ttd_decode_valid_position(struct ttd_cursor *in);
 /** Whether a position is valid, or has the one form of the invalid position. */
-static inline bool ttd_position_is_canonical(ttd_position position)
+static inline bool ttd_position_is_canonical(struct ttd_position position)
 {
     return ttd_position_is_valid(position) || position.steps == UINT64_MAX;
 }
 
 /* spec, "Trace"; trace_id is in the chunk's header. */
-void ttd_encode_trace(ttd_buffer *out, const ttd_trace *trace);
-void ttd_decode_trace(ttd_cursor *in, ttd_trace *trace);
+void ttd_encode_trace(struct ttd_buffer *out, const struct ttd_trace *trace);
+void ttd_decode_trace(struct ttd_cursor *in, struct ttd_trace *trace);
 /** What is wrong with a trace's properties; NULL if nothing. */
-const char *ttd_check_trace(const ttd_trace *trace);
+const char *ttd_check_trace(const struct ttd_trace *trace);
 
 /* spec, "End". */
-void ttd_encode_end(ttd_buffer *out, const ttd_end *end);
-void ttd_decode_end(ttd_cursor *in, ttd_end *end);
+void ttd_encode_end(struct ttd_buffer *out, const struct ttd_end *end);
+void ttd_decode_end(struct ttd_cursor *in, struct ttd_end *end);
 
 /* spec, "Strings". Ids are not in the payload. */
-void ttd_encode_string(ttd_buffer *out, ttd_string string);
-ttd_string ttd_decode_string(ttd_cursor *in);
+void ttd_encode_string(struct ttd_buffer *out, struct ttd_string string);
+struct ttd_string ttd_decode_string(struct ttd_cursor *in);
 
 /* spec, "Modules", "Threads", "Heaps". */
-void ttd_encode_module(ttd_buffer *out, const ttd_module *module);
-void ttd_decode_module(ttd_cursor *in, ttd_module *module);
-void ttd_encode_thread(ttd_buffer *out, const ttd_thread *thread);
-void ttd_decode_thread(ttd_cursor *in, ttd_thread *thread);
-void ttd_encode_heap(ttd_buffer *out, const ttd_heap *heap);
-void ttd_decode_heap(ttd_cursor *in, ttd_heap *heap);
+void ttd_encode_module(struct ttd_buffer *out, const struct ttd_module *module);
+void ttd_decode_module(struct ttd_cursor *in, struct ttd_module *module);
+void ttd_encode_thread(struct ttd_buffer *out, const struct ttd_thread *thread);
+void ttd_decode_thread(struct ttd_cursor *in, struct ttd_thread *thread);
+void ttd_encode_heap(struct ttd_buffer *out, const struct ttd_heap *heap);
+void ttd_decode_heap(struct ttd_cursor *in, struct ttd_heap *heap);
 
 /* spec, "Symbols". `offset` is that of the symbol before, 0 at first. */
-void ttd_encode_symbol(ttd_buffer *out, const ttd_symbol *symbol, uint64_t *offset);
+void ttd_encode_symbol(struct ttd_buffer *out, const struct ttd_symbol *symbol, uint64_t *offset);
 /** Reads all but the frames, which follow as frame_count times ttd_decode_symbol_frame(). */
-void ttd_decode_symbol(ttd_cursor *in, ttd_symbol *symbol, uint64_t *offset);
-void ttd_decode_symbol_frame(ttd_cursor *in, ttd_symbol_frame *frame);
+void ttd_decode_symbol(struct ttd_cursor *in, struct ttd_symbol *symbol, uint64_t *offset);
+void ttd_decode_symbol_frame(struct ttd_cursor *in, struct ttd_symbol_frame *frame);
 
 /* spec, "User events", "Losses", "Metadata". */
-void ttd_encode_user_event(ttd_buffer *out, const ttd_user_event *event);
-void ttd_decode_user_event(ttd_cursor *in, ttd_user_event *event);
-void ttd_encode_loss(ttd_buffer *out, const ttd_loss *loss);
-void ttd_decode_loss(ttd_cursor *in, ttd_loss *loss);
+void ttd_encode_user_event(struct ttd_buffer *out, const struct ttd_user_event *event);
+void ttd_decode_user_event(struct ttd_cursor *in, struct ttd_user_event *event);
+void ttd_encode_loss(struct ttd_buffer *out, const struct ttd_loss *loss);
+void ttd_decode_loss(struct ttd_cursor *in, struct ttd_loss *loss);
 /** Validates the range of a loss. Returns a static description of what is wrong, or NULL. */
-const char *ttd_check_loss(const ttd_loss *loss);
-void ttd_encode_metadata(ttd_buffer *out, const ttd_metadata *metadata);
-void ttd_decode_metadata(ttd_cursor *in, ttd_metadata *metadata);
+const char *ttd_check_loss(const struct ttd_loss *loss);
+void ttd_encode_metadata(struct ttd_buffer *out, const struct ttd_metadata *metadata);
+void ttd_decode_metadata(struct ttd_cursor *in, struct ttd_metadata *metadata);
 
 #endif

@@ -6,7 +6,8 @@
 #include "base/memory.h"
 #include "base/take.h"
 
-void ttd_stacks_encoder_init(ttd_stacks_encoder *encoder, const ttd_allocator *allocator)
+void ttd_stacks_encoder_init(struct ttd_stacks_encoder *encoder,
+                             const struct ttd_allocator *allocator)
 {
     memset(encoder, 0, sizeof *encoder);
     encoder->allocator = allocator;
@@ -15,7 +16,7 @@ void ttd_stacks_encoder_init(ttd_stacks_encoder *encoder, const ttd_allocator *a
     ttd_map_init(&encoder->frame_map, allocator);
 }
 
-void ttd_stacks_encoder_free(ttd_stacks_encoder *encoder)
+void ttd_stacks_encoder_free(struct ttd_stacks_encoder *encoder)
 {
     for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
         ttd_buffer_free(&encoder->columns[i]);
@@ -23,7 +24,7 @@ void ttd_stacks_encoder_free(ttd_stacks_encoder *encoder)
     ttd_release(encoder->allocator, encoder->frames);
 }
 
-void ttd_stacks_encoder_clear(ttd_stacks_encoder *encoder)
+void ttd_stacks_encoder_clear(struct ttd_stacks_encoder *encoder)
 {
     for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
         ttd_buffer_clear(&encoder->columns[i]);
@@ -33,8 +34,8 @@ void ttd_stacks_encoder_clear(ttd_stacks_encoder *encoder)
 }
 
 /** Makes room for one more frame. */
-static bool grow_frames(const ttd_allocator *allocator, ttd_stack_frame **frames, size_t *capacity,
-                        size_t count)
+static bool grow_frames(const struct ttd_allocator *allocator, struct ttd_stack_frame **frames,
+                        size_t *capacity, size_t count)
 {
     void *array = *frames;
     if (ttd_grow_array(allocator, &array, capacity, count + 1, sizeof **frames))
@@ -44,13 +45,15 @@ static bool grow_frames(const ttd_allocator *allocator, ttd_stack_frame **frames
 }
 
 /** Adds a frame to the table under a key that is free. */
-static bool add_frame(ttd_stacks_encoder *encoder, uint64_t key, const ttd_stack *stack)
+static bool add_frame(struct ttd_stacks_encoder *encoder, uint64_t key,
+                      const struct ttd_stack *stack)
 {
     if (!grow_frames(encoder->allocator, &encoder->frames, &encoder->frame_capacity,
                      encoder->frame_count) ||
         !ttd_map_add(&encoder->frame_map, key, (uint32_t)encoder->frame_count))
         return false;
-    encoder->frames[encoder->frame_count++] = (ttd_stack_frame){stack->module, stack->offset};
+    encoder->frames[encoder->frame_count++] =
+        (struct ttd_stack_frame){stack->module, stack->offset};
     ttd_buffer_put_varint(&encoder->columns[TTD_STACK_MODULES], stack->module);
     ttd_buffer_put_varint(&encoder->columns[TTD_STACK_OFFSETS],
                           ttd_zigzag(stack->offset - encoder->last_offset));
@@ -58,7 +61,7 @@ static bool add_frame(ttd_stacks_encoder *encoder, uint64_t key, const ttd_stack
     return true;
 }
 
-bool ttd_stacks_encoder_add(ttd_stacks_encoder *encoder, const ttd_stack *stack)
+bool ttd_stacks_encoder_add(struct ttd_stacks_encoder *encoder, const struct ttd_stack *stack)
 {
     uint64_t key = ttd_map_hash(stack->offset) + stack->module;
     uint32_t frame;
@@ -80,7 +83,7 @@ bool ttd_stacks_encoder_add(ttd_stacks_encoder *encoder, const ttd_stack *stack)
     return true;
 }
 
-size_t ttd_stacks_encoder_size(const ttd_stacks_encoder *encoder)
+size_t ttd_stacks_encoder_size(const struct ttd_stacks_encoder *encoder)
 {
     size_t size = TTD_STACKS_COLUMNS;
     for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
@@ -88,7 +91,7 @@ size_t ttd_stacks_encoder_size(const ttd_stacks_encoder *encoder)
     return size;
 }
 
-void ttd_stacks_encoder_finish(ttd_stacks_encoder *encoder, ttd_buffer *out)
+void ttd_stacks_encoder_finish(struct ttd_stacks_encoder *encoder, struct ttd_buffer *out)
 {
     for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
         ttd_buffer_put32(out, (uint32_t)encoder->columns[i].size);
@@ -96,20 +99,22 @@ void ttd_stacks_encoder_finish(ttd_stacks_encoder *encoder, ttd_buffer *out)
         ttd_buffer_put(out, encoder->columns[i].data, encoder->columns[i].size);
 }
 
-void ttd_stacks_decoder_init(ttd_stacks_decoder *decoder, const ttd_allocator *allocator)
+void ttd_stacks_decoder_init(struct ttd_stacks_decoder *decoder,
+                             const struct ttd_allocator *allocator)
 {
     memset(decoder, 0, sizeof *decoder);
     decoder->allocator = allocator;
 }
 
-void ttd_stacks_decoder_free(ttd_stacks_decoder *decoder)
+void ttd_stacks_decoder_free(struct ttd_stacks_decoder *decoder)
 {
     if (!decoder->allocator)
         return;
     ttd_release(decoder->allocator, decoder->frames);
 }
 
-void ttd_stacks_decoder_begin(ttd_stacks_decoder *decoder, ttd_cursor *payload, ttd_id first_id)
+void ttd_stacks_decoder_begin(struct ttd_stacks_decoder *decoder, struct ttd_cursor *payload,
+                              ttd_id first_id)
 {
     ttd_split_columns(payload, decoder->columns, TTD_STACK_COLUMN_COUNT);
     decoder->frame_count = 0;
@@ -118,18 +123,19 @@ void ttd_stacks_decoder_begin(ttd_stacks_decoder *decoder, ttd_cursor *payload, 
 }
 
 /** Reads a new frame into the table. */
-static bool new_frame(ttd_stacks_decoder *decoder)
+static bool new_frame(struct ttd_stacks_decoder *decoder)
 {
     if (!grow_frames(decoder->allocator, &decoder->frames, &decoder->frame_capacity,
                      decoder->frame_count))
         return false;
     decoder->last_offset += ttd_unzigzag(ttd_cursor_varint(&decoder->columns[TTD_STACK_OFFSETS]));
     ttd_id module = ttd_cursor_varint32(&decoder->columns[TTD_STACK_MODULES]);
-    decoder->frames[decoder->frame_count++] = (ttd_stack_frame){module, decoder->last_offset};
+    decoder->frames[decoder->frame_count++] =
+        (struct ttd_stack_frame){module, decoder->last_offset};
     return true;
 }
 
-static const char *first_error(const ttd_stacks_decoder *decoder)
+static const char *first_error(const struct ttd_stacks_decoder *decoder)
 {
     for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
         if (decoder->columns[i].error)
@@ -138,7 +144,7 @@ static const char *first_error(const ttd_stacks_decoder *decoder)
 }
 
 /** ttd_take(), for what has mostly one byte or two. */
-static inline uint64_t take_short(ttd_cursor *cursor)
+static inline uint64_t take_short(struct ttd_cursor *cursor)
 {
     if (ttd_cursor_left(cursor) >= 2) {
         uint32_t low = cursor->at[0];
@@ -155,11 +161,11 @@ static inline uint64_t take_short(ttd_cursor *cursor)
     return ttd_take(cursor);
 }
 
-bool ttd_stacks_decoder_next(ttd_stacks_decoder *decoder, ttd_stack_link *links, size_t count,
-                             const char **what)
+bool ttd_stacks_decoder_next(struct ttd_stacks_decoder *decoder, struct ttd_stack_link *links,
+                             size_t count, const char **what)
 {
-    ttd_cursor parents = decoder->columns[TTD_STACK_PARENTS];
-    ttd_cursor frames = decoder->columns[TTD_STACK_FRAMES];
+    struct ttd_cursor parents = decoder->columns[TTD_STACK_PARENTS];
+    struct ttd_cursor frames = decoder->columns[TTD_STACK_FRAMES];
     size_t frame_count = decoder->frame_count;
     ttd_id id = decoder->next_id;
     const char *wrong = NULL;
@@ -179,7 +185,7 @@ bool ttd_stacks_decoder_next(ttd_stacks_decoder *decoder, ttd_stack_link *links,
                 return false;
             frame = frame_count = decoder->frame_count;
         }
-        links[i] = (ttd_stack_link){(uint32_t)back, (uint32_t)(frame - 1)};
+        links[i] = (struct ttd_stack_link){(uint32_t)back, (uint32_t)(frame - 1)};
     }
     decoder->columns[TTD_STACK_PARENTS] = parents;
     decoder->columns[TTD_STACK_FRAMES] = frames;
@@ -190,7 +196,7 @@ bool ttd_stacks_decoder_next(ttd_stacks_decoder *decoder, ttd_stack_link *links,
     return true;
 }
 
-const char *ttd_stacks_decoder_finish(ttd_stacks_decoder *decoder)
+const char *ttd_stacks_decoder_finish(struct ttd_stacks_decoder *decoder)
 {
     for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
         ttd_cursor_finish(&decoder->columns[i]);

@@ -10,25 +10,26 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-typedef struct file {
+struct file {
     int descriptor;
     int own;
-    ttd_allocator allocator;
-} file;
+    struct ttd_allocator allocator;
+};
 
-static ttd_status new_file(int descriptor, int own, const ttd_allocator *allocator, file **result)
+static enum ttd_status new_file(int descriptor, int own, const struct ttd_allocator *allocator,
+                                struct file **result)
 {
-    file *handle = ttd_allocate_zeroed(allocator, sizeof *handle);
+    struct file *handle = ttd_allocate_zeroed(allocator, sizeof *handle);
     if (!handle)
         return TTD_ERROR_NO_MEMORY;
-    *handle = (file){descriptor, own, *allocator};
+    *handle = (struct file){descriptor, own, *allocator};
     *result = handle;
     return TTD_OK;
 }
 
 static int file_read_at(void *context, uint64_t offset, void *data, size_t size, size_t *got)
 {
-    const file *handle = context;
+    const struct file *handle = context;
     *got = 0;
     while (*got < size) {
         if (offset > INT64_MAX - *got)
@@ -48,7 +49,7 @@ static int file_read_at(void *context, uint64_t offset, void *data, size_t size,
 
 static int file_size(void *context, uint64_t *size)
 {
-    const file *handle = context;
+    const struct file *handle = context;
     struct stat status;
     if (fstat(handle->descriptor, &status) != 0)
         return errno;
@@ -65,7 +66,7 @@ static int file_size(void *context, uint64_t *size)
 
 static int file_write(void *context, const void *data, size_t size)
 {
-    const file *handle = context;
+    const struct file *handle = context;
     const char *bytes = data;
     while (size > 0) {
         ssize_t n = write(handle->descriptor, bytes, size < SSIZE_MAX ? size : SSIZE_MAX);
@@ -83,8 +84,8 @@ static int file_write(void *context, const void *data, size_t size)
 
 static int file_close(void *context)
 {
-    file *handle = context;
-    ttd_allocator allocator = handle->allocator;
+    struct file *handle = context;
+    struct ttd_allocator allocator = handle->allocator;
     int result = 0;
     if (handle->own && close(handle->descriptor) != 0 && errno != EINTR)
         result = errno;
@@ -110,12 +111,12 @@ static int check_seekable(int descriptor)
     return 0;
 }
 
-ttd_status ttd_input_file(const char *path, const ttd_allocator *allocator, ttd_input *input,
-                          ttd_error *error)
+enum ttd_status ttd_input_file(const char *path, const struct ttd_allocator *allocator,
+                               struct ttd_input *input, struct ttd_error *error)
 {
     if (!path || !input || !ttd_allocator_is_valid(allocator))
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
-    ttd_allocator table = ttd_allocator_or_default(allocator);
+    struct ttd_allocator table = ttd_allocator_or_default(allocator);
     /* Not to hang on a FIFO without a writer; it is refused below. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (descriptor < 0)
@@ -125,22 +126,22 @@ ttd_status ttd_input_file(const char *path, const ttd_allocator *allocator, ttd_
         close(descriptor);
         return ttd_fail_system(error, refused, "open", TTD_NOWHERE);
     }
-    file *handle;
+    struct file *handle;
     if (new_file(descriptor, 1, &table, &handle) != TTD_OK) {
         close(descriptor);
         return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
     }
-    *input = (ttd_input){handle, file_read_at, file_size, file_close_input};
+    *input = (struct ttd_input){handle, file_read_at, file_size, file_close_input};
     return TTD_OK;
 }
 
-ttd_status ttd_output_file(const char *path, const ttd_allocator *allocator, ttd_output *output,
-                           ttd_error *error)
+enum ttd_status ttd_output_file(const char *path, const struct ttd_allocator *allocator,
+                                struct ttd_output *output, struct ttd_error *error)
 {
     if (!path || !output || !ttd_allocator_is_valid(allocator))
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
-    ttd_allocator table = ttd_allocator_or_default(allocator);
-    file *handle;
+    struct ttd_allocator table = ttd_allocator_or_default(allocator);
+    struct file *handle;
     if (new_file(-1, 1, &table, &handle) != TTD_OK)
         return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
     handle->descriptor =
@@ -150,19 +151,20 @@ ttd_status ttd_output_file(const char *path, const ttd_allocator *allocator, ttd
         ttd_release(&table, handle);
         return ttd_fail_system(error, reason, "create", TTD_NOWHERE);
     }
-    *output = (ttd_output){handle, file_write, file_close};
+    *output = (struct ttd_output){handle, file_write, file_close};
     return TTD_OK;
 }
 
-ttd_status ttd_output_descriptor(int descriptor, int own, const ttd_allocator *allocator,
-                                 ttd_output *output)
+enum ttd_status ttd_output_descriptor(int descriptor, int own,
+                                      const struct ttd_allocator *allocator,
+                                      struct ttd_output *output)
 {
     if (descriptor < 0 || !output || !ttd_allocator_is_valid(allocator))
         return TTD_ERROR_ARGUMENT;
-    ttd_allocator table = ttd_allocator_or_default(allocator);
-    file *handle;
-    ttd_status status = new_file(descriptor, own, &table, &handle);
+    struct ttd_allocator table = ttd_allocator_or_default(allocator);
+    struct file *handle;
+    enum ttd_status status = new_file(descriptor, own, &table, &handle);
     if (status == TTD_OK)
-        *output = (ttd_output){handle, file_write, file_close};
+        *output = (struct ttd_output){handle, file_write, file_close};
     return status;
 }

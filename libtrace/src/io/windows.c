@@ -11,12 +11,12 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-typedef struct file {
+struct file {
     HANDLE handle;
     int descriptor;
     int own;
-    ttd_allocator allocator;
-} file;
+    struct ttd_allocator allocator;
+};
 
 static int last_error(void)
 {
@@ -43,7 +43,7 @@ static int last_error(void)
 
 static int file_read_at(void *context, uint64_t offset, void *data, size_t size, size_t *got)
 {
-    const file *f = context;
+    const struct file *f = context;
     *got = 0;
     while (*got < size) {
         uint64_t at = offset + *got;
@@ -64,7 +64,7 @@ static int file_read_at(void *context, uint64_t offset, void *data, size_t size,
 
 static int file_size(void *context, uint64_t *size)
 {
-    const file *f = context;
+    const struct file *f = context;
     LARGE_INTEGER length;
     if (!GetFileSizeEx(f->handle, &length))
         return last_error();
@@ -74,7 +74,7 @@ static int file_size(void *context, uint64_t *size)
 
 static int file_write(void *context, const void *data, size_t size)
 {
-    const file *f = context;
+    const struct file *f = context;
     const char *bytes = data;
     while (size > 0) {
         DWORD n = 0;
@@ -90,8 +90,8 @@ static int file_write(void *context, const void *data, size_t size)
 
 static int file_close(void *context)
 {
-    file *f = context;
-    ttd_allocator allocator = f->allocator;
+    struct file *f = context;
+    struct ttd_allocator allocator = f->allocator;
     int result = 0;
     if (f->own && f->descriptor >= 0)
         result = _close(f->descriptor) != 0 ? errno : 0;
@@ -107,14 +107,15 @@ static void file_close_input(void *context)
 }
 
 /** Opens a file whose name is in UTF-8. */
-static ttd_status open_path(const char *path, DWORD access, DWORD share, DWORD disposition,
-                            const ttd_allocator *allocator, file **result, ttd_error *error)
+static enum ttd_status open_path(const char *path, DWORD access, DWORD share, DWORD disposition,
+                                 const struct ttd_allocator *allocator, struct file **result,
+                                 struct ttd_error *error)
 {
     int length = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, NULL, 0);
     if (length <= 0)
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "file name", TTD_NOWHERE, TTD_NOWHERE);
     wchar_t *wide = ttd_allocate_zeroed(allocator, (size_t)length * sizeof *wide);
-    file *f = ttd_allocate_zeroed(allocator, sizeof *f);
+    struct file *f = ttd_allocate_zeroed(allocator, sizeof *f);
     if (!wide || !f) {
         ttd_release(allocator, wide);
         ttd_release(allocator, f);
@@ -129,49 +130,50 @@ static ttd_status open_path(const char *path, DWORD access, DWORD share, DWORD d
         ttd_release(allocator, f);
         return ttd_fail_system(error, reason, "open", TTD_NOWHERE);
     }
-    *f = (file){handle, -1, 1, *allocator};
+    *f = (struct file){handle, -1, 1, *allocator};
     *result = f;
     return TTD_OK;
 }
 
-ttd_status ttd_input_file(const char *path, const ttd_allocator *allocator, ttd_input *input,
-                          ttd_error *error)
+enum ttd_status ttd_input_file(const char *path, const struct ttd_allocator *allocator,
+                               struct ttd_input *input, struct ttd_error *error)
 {
     if (!path || !input || !ttd_allocator_is_valid(allocator))
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
-    ttd_allocator table = ttd_allocator_or_default(allocator);
-    file *f;
-    ttd_status status = open_path(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE,
-                                  OPEN_EXISTING, &table, &f, error);
+    struct ttd_allocator table = ttd_allocator_or_default(allocator);
+    struct file *f;
+    enum ttd_status status = open_path(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE,
+                                       OPEN_EXISTING, &table, &f, error);
     if (status == TTD_OK)
-        *input = (ttd_input){f, file_read_at, file_size, file_close_input};
+        *input = (struct ttd_input){f, file_read_at, file_size, file_close_input};
     return status;
 }
 
-ttd_status ttd_output_file(const char *path, const ttd_allocator *allocator, ttd_output *output,
-                           ttd_error *error)
+enum ttd_status ttd_output_file(const char *path, const struct ttd_allocator *allocator,
+                                struct ttd_output *output, struct ttd_error *error)
 {
     if (!path || !output || !ttd_allocator_is_valid(allocator))
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
-    ttd_allocator table = ttd_allocator_or_default(allocator);
-    file *f;
-    ttd_status status =
+    struct ttd_allocator table = ttd_allocator_or_default(allocator);
+    struct file *f;
+    enum ttd_status status =
         open_path(path, GENERIC_WRITE, FILE_SHARE_READ, CREATE_NEW, &table, &f, error);
     if (status == TTD_OK)
-        *output = (ttd_output){f, file_write, file_close};
+        *output = (struct ttd_output){f, file_write, file_close};
     return status;
 }
 
-ttd_status ttd_output_descriptor(int descriptor, int own, const ttd_allocator *allocator,
-                                 ttd_output *output)
+enum ttd_status ttd_output_descriptor(int descriptor, int own,
+                                      const struct ttd_allocator *allocator,
+                                      struct ttd_output *output)
 {
     if (descriptor < 0 || !output || !ttd_allocator_is_valid(allocator))
         return TTD_ERROR_ARGUMENT;
-    ttd_allocator table = ttd_allocator_or_default(allocator);
-    file *f = ttd_allocate_zeroed(&table, sizeof *f);
+    struct ttd_allocator table = ttd_allocator_or_default(allocator);
+    struct file *f = ttd_allocate_zeroed(&table, sizeof *f);
     if (!f)
         return TTD_ERROR_NO_MEMORY;
-    *f = (file){(HANDLE)_get_osfhandle(descriptor), descriptor, own, table};
-    *output = (ttd_output){f, file_write, file_close};
+    *f = (struct file){(HANDLE)_get_osfhandle(descriptor), descriptor, own, table};
+    *output = (struct ttd_output){f, file_write, file_close};
     return TTD_OK;
 }

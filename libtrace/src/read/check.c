@@ -8,32 +8,32 @@
 #include "base/status.h"
 #include "read/internal.h"
 
-void ttd_check_free(ttd_reader *reader)
+void ttd_check_free(struct ttd_reader *reader)
 {
-    ttd_check *check = &reader->check;
+    struct ttd_check *check = &reader->check;
     ttd_release(&reader->allocator, check->references.depths);
     ttd_release(&reader->allocator, check->index.seen);
     ttd_release(&reader->allocator, check->index.hashes);
-    check->references = (ttd_references){.depths = NULL};
-    check->index = (ttd_index_check){.seen = NULL};
+    check->references = (struct ttd_references){.depths = NULL};
+    check->index = (struct ttd_index_check){.seen = NULL};
 }
 
-void ttd_check_begin(ttd_reader *reader)
+void ttd_check_begin(struct ttd_reader *reader)
 {
-    ttd_check *check = &reader->check;
+    struct ttd_check *check = &reader->check;
     ttd_check_free(reader);
-    *check = (ttd_check){.function = check->function,
-                         .function_context = check->function_context,
-                         .chunk = check->chunk,
-                         .loss = check->loss,
-                         .context = check->context};
+    *check = (struct ttd_check){.function = check->function,
+                                .function_context = check->function_context,
+                                .chunk = check->chunk,
+                                .loss = check->loss,
+                                .context = check->context};
     uint32_t foreign = TTD_TRACE_DERIVED | TTD_TRACE_RECOVERED;
     check->references.unknown = (reader->trace.flags & foreign) != 0;
     reader->checks = true;
     reader->is_intact = false;
 }
 
-static void report(ttd_check *check, const ttd_problem *problem)
+static void report(struct ttd_check *check, const struct ttd_problem *problem)
 {
     if (check->function && check->status == TTD_OK &&
         !check->function(check->function_context, problem))
@@ -41,27 +41,28 @@ static void report(ttd_check *check, const ttd_problem *problem)
 }
 
 /** Reports the problem that was held back. */
-static void let_go(ttd_check *check)
+static void let_go(struct ttd_check *check)
 {
     if (check->is_held)
         report(check, &check->held);
     check->is_held = false;
 }
 
-void ttd_check_damage(ttd_reader *reader, const ttd_error *error, uint64_t bytes, uint64_t chunks)
+void ttd_check_damage(struct ttd_reader *reader, const struct ttd_error *error, uint64_t bytes,
+                      uint64_t chunks)
 {
-    ttd_check *check = &reader->check;
+    struct ttd_check *check = &reader->check;
     let_go(check);
     check->verdict.problems++;
-    check->held = (ttd_problem){.error = *error, .bytes = bytes, .missing_chunks = chunks};
+    check->held = (struct ttd_problem){.error = *error, .bytes = bytes, .missing_chunks = chunks};
     check->is_held = true;
     check->damaged = true;
     check->references.unknown = true;
 }
 
-void ttd_check_lost(ttd_reader *reader, const ttd_loss *loss)
+void ttd_check_lost(struct ttd_reader *reader, const struct ttd_loss *loss)
 {
-    ttd_check *check = &reader->check;
+    struct ttd_check *check = &reader->check;
     check->verdict.lost_events = ttd_add_count(check->verdict.lost_events, loss->count);
     check->held.missing_events = loss->count;
     if (loss->count != 0) {
@@ -74,21 +75,21 @@ void ttd_check_lost(ttd_reader *reader, const ttd_loss *loss)
 }
 
 /** Reports that a chunk says something wrong, although nothing is missing. */
-static void report_wrong(ttd_check *check, const ttd_header *header, const char *what)
+static void report_wrong(struct ttd_check *check, const struct ttd_header *header, const char *what)
 {
-    ttd_problem problem = {.bytes = 0};
+    struct ttd_problem problem = {.bytes = 0};
     ttd_fail(&problem.error, TTD_ERROR_CORRUPT, what, header->offset, header->number);
     check->verdict.problems++;
     report(check, &problem);
 }
 
-static ttd_status no_memory(const ttd_reader *reader, ttd_error *error)
+static enum ttd_status no_memory(const struct ttd_reader *reader, struct ttd_error *error)
 {
     return ttd_reader_fail(reader, TTD_ERROR_NO_MEMORY, "memory", error);
 }
 
 /** Forgets what is known of the chunk before. */
-static void begin_chunk(ttd_check *check)
+static void begin_chunk(struct ttd_check *check)
 {
     check->wrong = NULL;
     check->redefines = false;
@@ -96,7 +97,8 @@ static void begin_chunk(ttd_check *check)
 }
 
 /** Whether stacks and heaps of all events that the chunk can have are defined. */
-static bool has_known_tables(const ttd_references *references, const ttd_event_state *events)
+static bool has_known_tables(const struct ttd_references *references,
+                             const struct ttd_event_state *events)
 {
     for (size_t i = 1; i <= events->shape_count; i++)
         if (events->shapes[i].stack > references->stacks)
@@ -108,7 +110,8 @@ static bool has_known_tables(const ttd_references *references, const ttd_event_s
 }
 
 /** Whether all threads that the chunk has mentioned so far are defined. */
-static bool has_known_threads(const ttd_references *references, const ttd_event_state *events)
+static bool has_known_threads(const struct ttd_references *references,
+                              const struct ttd_event_state *events)
 {
     for (size_t i = 0; i < events->thread_count; i++)
         if (events->threads[i].id > references->threads)
@@ -117,10 +120,10 @@ static bool has_known_threads(const ttd_references *references, const ttd_event_
 }
 
 /** Whether no event of the batch needs to be looked at: tables tell as much, and are short. */
-static bool is_known(ttd_reader *reader, const ttd_batch *batch)
+static bool is_known(struct ttd_reader *reader, const struct ttd_batch *batch)
 {
-    ttd_check *check = &reader->check;
-    const ttd_event_state *events = &reader->events.state;
+    struct ttd_check *check = &reader->check;
+    const struct ttd_event_state *events = &reader->events.state;
     if (batch->kind != TTD_KIND_EVENTS)
         return false;
     if (check->references.unknown)
@@ -130,9 +133,10 @@ static bool is_known(ttd_reader *reader, const ttd_batch *batch)
     return check->has_known_tables && has_known_threads(&check->references, events);
 }
 
-ttd_status ttd_check_batch(ttd_reader *reader, const ttd_batch *batch, ttd_error *error)
+enum ttd_status ttd_check_batch(struct ttd_reader *reader, const struct ttd_batch *batch,
+                                struct ttd_error *error)
 {
-    ttd_check *check = &reader->check;
+    struct ttd_check *check = &reader->check;
     if (reader->is_first_batch)
         begin_chunk(check);
     if (is_known(reader, batch))
@@ -151,7 +155,8 @@ ttd_status ttd_check_batch(ttd_reader *reader, const ttd_batch *batch, ttd_error
     return TTD_OK;
 }
 
-ttd_status ttd_check_index(ttd_reader *reader, ttd_cursor payload, ttd_error *error)
+enum ttd_status ttd_check_index(struct ttd_reader *reader, struct ttd_cursor payload,
+                                struct ttd_error *error)
 {
     begin_chunk(&reader->check);
     if (reader->header.kind == TTD_KIND_INDEX &&
@@ -162,9 +167,9 @@ ttd_status ttd_check_index(ttd_reader *reader, ttd_cursor payload, ttd_error *er
 
 /** Compares the End chunk's totals that reading does not depend on. Returns a description of the
  * first wrong one, or NULL. */
-static const char *check_totals(const ttd_check *check)
+static const char *check_totals(const struct ttd_check *check)
 {
-    const ttd_index_check *index = &check->index;
+    const struct ttd_index_check *index = &check->index;
     if (check->damaged)
         return NULL;
     if (check->end.lost_events != check->verdict.lost_events)
@@ -175,11 +180,11 @@ static const char *check_totals(const ttd_check *check)
     return NULL;
 }
 
-ttd_status ttd_check_chunk(ttd_reader *reader, ttd_error *error)
+enum ttd_status ttd_check_chunk(struct ttd_reader *reader, struct ttd_error *error)
 {
-    ttd_check *check = &reader->check;
-    const ttd_header *header = &reader->header;
-    ttd_verdict *verdict = &check->verdict;
+    struct ttd_check *check = &reader->check;
+    const struct ttd_header *header = &reader->header;
+    struct ttd_verdict *verdict = &check->verdict;
     if (!ttd_index_check_see(reader, header))
         return no_memory(reader, error);
     verdict->lost_events = check->lost_events;
@@ -202,22 +207,23 @@ ttd_status ttd_check_chunk(ttd_reader *reader, ttd_error *error)
 }
 
 /** The file ends, or what can be read of it, before any End. */
-static void end_early(ttd_reader *reader, ttd_status status, const ttd_error *error)
+static void end_early(struct ttd_reader *reader, enum ttd_status status,
+                      const struct ttd_error *error)
 {
-    ttd_error open;
+    struct ttd_error open;
     ttd_fail(&open, TTD_ERROR_TRUNCATED, "not closed cleanly", reader->offset, TTD_NOWHERE);
     uint64_t size = reader->source.size;
     bool whole = status == TTD_END;
-    ttd_loss rest;
+    struct ttd_loss rest;
     ttd_check_damage(reader, whole ? &open : error,
                      whole || size < reader->offset ? 0 : size - reader->offset, whole ? 0 : 1);
     if (ttd_reader_rest(reader, &rest))
         ttd_check_lost(reader, &rest);
 }
 
-void ttd_check_end(ttd_reader *reader, ttd_status status, const ttd_error *error)
+void ttd_check_end(struct ttd_reader *reader, enum ttd_status status, const struct ttd_error *error)
 {
-    ttd_check *check = &reader->check;
+    struct ttd_check *check = &reader->check;
     bool has_end = reader->ended && check->has_end;
     check->verdict.file_bytes = reader->source.size;
     check->verdict.closed = has_end && check->end_behind == reader->source.size;

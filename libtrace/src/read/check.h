@@ -12,7 +12,7 @@
 #include "codec/index.h"
 
 /** The ids that are defined, to check references. */
-typedef struct ttd_references {
+struct ttd_references {
     /** Identifiers cannot be checked: they are another trace's, or definitions were lost. */
     bool unknown;
     /** The last batch defines an id that was defined before. */
@@ -23,11 +23,11 @@ typedef struct ttd_references {
     ttd_id threads;
     ttd_id heaps;
     uint64_t pages;
-    ttd_list_state list;
+    struct ttd_list_state list;
     /** Depth of each stack, from id 1 on. */
     uint16_t *depths;
     size_t depths_capacity;
-} ttd_references;
+};
 
 /**
  * Checks the records of a batch, and takes in what they define.
@@ -35,22 +35,22 @@ typedef struct ttd_references {
  * @param what  set to what is wrong, or NULL
  * @return false without memory
  */
-bool ttd_references_check(ttd_references *references, const ttd_allocator *allocator,
-                          const ttd_batch *batch, const char **what);
+bool ttd_references_check(struct ttd_references *references, const struct ttd_allocator *allocator,
+                          const struct ttd_batch *batch, const char **what);
 
 /** The index chunks seen so far, and the chunks that the next one must list. */
-typedef struct ttd_index_check {
-    ttd_index_link *seen;
+struct ttd_index_check {
+    struct ttd_index_link *seen;
     size_t seen_count;
     size_t seen_capacity;
     /** The entry that the next index chunk must have for itself; set by a chunk of events. */
-    ttd_index_link pending;
+    struct ttd_index_link pending;
     bool pending_set;
     /** Hash of each chunk's header since the last index chunk. */
     uint64_t *hashes;
     size_t hash_count;
     size_t hash_capacity;
-} ttd_index_check;
+};
 
 struct ttd_reader;
 
@@ -60,26 +60,26 @@ struct ttd_reader;
  * @param stored     header->stored_size bytes
  * @param redefines  the chunk defines ids a second time
  */
-typedef ttd_status (*ttd_check_chunk_function)(void *context, struct ttd_reader *reader,
-                                               const ttd_header *header, const uint8_t *stored,
-                                               bool redefines);
+typedef enum ttd_status (*ttd_check_chunk_function)(void *context, struct ttd_reader *reader,
+                                                    const struct ttd_header *header,
+                                                    const uint8_t *stored, bool redefines);
 /** Called for each loss, in its place among the chunks. */
-typedef ttd_status (*ttd_check_loss_function)(void *context, struct ttd_reader *reader,
-                                              const ttd_loss *loss);
+typedef enum ttd_status (*ttd_check_loss_function)(void *context, struct ttd_reader *reader,
+                                                   const struct ttd_loss *loss);
 
 /** The state of a check; see ttd_check_begin(). */
-typedef struct ttd_check {
+struct ttd_check {
     /** All may be NULL. The first status of a function that is not TTD_OK ends the reading. */
     ttd_problem_function function;
     void *function_context;
     ttd_check_chunk_function chunk;
     ttd_check_loss_function loss;
     void *context;
-    ttd_status status;
+    enum ttd_status status;
 
-    ttd_verdict verdict;
-    ttd_references references;
-    ttd_index_check index;
+    struct ttd_verdict verdict;
+    struct ttd_references references;
+    struct ttd_index_check index;
     /** Something is missing, so that totals cannot be checked. */
     bool damaged;
     /** The chunk at hand: a description of its first wrong statement, or NULL; whether it defines
@@ -93,11 +93,11 @@ typedef struct ttd_check {
     /** An End was read. It ends where the file should. */
     bool has_end;
     uint64_t end_behind;
-    ttd_end end;
+    struct ttd_end end;
     /** The last problem, as long as it is not known how many events are missing with it. */
     bool is_held;
-    ttd_problem held;
-} ttd_check;
+    struct ttd_problem held;
+};
 
 /** Starts a check of the whole file; the reader is before its first chunk. */
 void ttd_check_begin(struct ttd_reader *reader);
@@ -106,28 +106,31 @@ void ttd_check_begin(struct ttd_reader *reader);
 void ttd_check_free(struct ttd_reader *reader);
 
 /** Notes damage: so many bytes and chunks were passed over. */
-void ttd_check_damage(struct ttd_reader *reader, const ttd_error *error, uint64_t bytes,
+void ttd_check_damage(struct ttd_reader *reader, const struct ttd_error *error, uint64_t bytes,
                       uint64_t chunks);
 
 /** Notes the loss that was made of the damage noted since the last one. */
-void ttd_check_lost(struct ttd_reader *reader, const ttd_loss *loss);
+void ttd_check_lost(struct ttd_reader *reader, const struct ttd_loss *loss);
 
 /** Checks a batch of the chunk at hand; TTD_ERROR_NO_MEMORY. */
-ttd_status ttd_check_batch(struct ttd_reader *reader, const ttd_batch *batch, ttd_error *error);
+enum ttd_status ttd_check_batch(struct ttd_reader *reader, const struct ttd_batch *batch,
+                                struct ttd_error *error);
 
 /** Checks the payload of an index chunk, which is the chunk at hand; TTD_ERROR_NO_MEMORY. */
-ttd_status ttd_check_index(struct ttd_reader *reader, ttd_cursor payload, ttd_error *error);
+enum ttd_status ttd_check_index(struct ttd_reader *reader, struct ttd_cursor payload,
+                                struct ttd_error *error);
 
 /** Takes in the chunk at hand, all of which is intact; TTD_ERROR_NO_MEMORY. */
-ttd_status ttd_check_chunk(struct ttd_reader *reader, ttd_error *error);
+enum ttd_status ttd_check_chunk(struct ttd_reader *reader, struct ttd_error *error);
 
 /** Completes the verdict: the reading has come to its end with `status` and `error`. */
-void ttd_check_end(struct ttd_reader *reader, ttd_status status, const ttd_error *error);
+void ttd_check_end(struct ttd_reader *reader, enum ttd_status status,
+                   const struct ttd_error *error);
 
 /** Checks an index chunk against the chunks seen. `what` as above; false without memory. */
-bool ttd_index_check_chunk(struct ttd_reader *reader, ttd_cursor payload, const char **what);
+bool ttd_index_check_chunk(struct ttd_reader *reader, struct ttd_cursor payload, const char **what);
 
 /** Takes in a chunk. False without memory. */
-bool ttd_index_check_see(struct ttd_reader *reader, const ttd_header *header);
+bool ttd_index_check_see(struct ttd_reader *reader, const struct ttd_header *header);
 
 #endif

@@ -5,33 +5,33 @@
 #include "base/status.h"
 #include "read/internal.h"
 
-ttd_chunk ttd_chunk_of(const ttd_header *header)
+struct ttd_chunk ttd_chunk_of(const struct ttd_header *header)
 {
-    return (ttd_chunk){.number = header->number,
-                       .offset = header->offset,
-                       .kind = header->kind,
-                       .codec = header->codec,
-                       .flags = header->flags,
-                       .minor_version = header->minor,
-                       .stored_size = header->stored_size,
-                       .raw_size = header->raw_size,
-                       .first_item = header->first_item,
-                       .item_count = header->item_count,
-                       .first_position = header->first_position,
-                       .last_position = header->last_position};
+    return (struct ttd_chunk){.number = header->number,
+                              .offset = header->offset,
+                              .kind = header->kind,
+                              .codec = header->codec,
+                              .flags = header->flags,
+                              .minor_version = header->minor,
+                              .stored_size = header->stored_size,
+                              .raw_size = header->raw_size,
+                              .first_item = header->first_item,
+                              .item_count = header->item_count,
+                              .first_position = header->first_position,
+                              .last_position = header->last_position};
 }
 
-void ttd_reader_make_up_loss(ttd_reader *reader, const ttd_header *header, uint64_t event,
-                             ttd_batch *batch)
+void ttd_reader_make_up_loss(struct ttd_reader *reader, const struct ttd_header *header,
+                             uint64_t event, struct ttd_batch *batch)
 {
-    const ttd_gap *gap = &reader->gap;
+    const struct ttd_gap *gap = &reader->gap;
     bool events = header && header->kind == TTD_KIND_EVENTS;
     bool is_known = event != TTD_UNKNOWN && event >= gap->event && !gap->is_endless;
     reader->made_up =
-        (ttd_loss){.reason = TTD_LOSS_DAMAGE,
-                   .count = is_known ? event - gap->event : TTD_UNKNOWN,
-                   .last_good = gap->last_good,
-                   .first_good = events ? header->first_position : ttd_position_invalid()};
+        (struct ttd_loss){.reason = TTD_LOSS_DAMAGE,
+                          .count = is_known ? event - gap->event : TTD_UNKNOWN,
+                          .last_good = gap->last_good,
+                          .first_good = events ? header->first_position : ttd_position_invalid()};
     memset(batch, 0, sizeof *batch);
     batch->kind = TTD_KIND_LOSSES;
     batch->count = 1;
@@ -46,15 +46,15 @@ void ttd_reader_make_up_loss(ttd_reader *reader, const ttd_header *header, uint6
         ttd_check_lost(reader, &reader->made_up);
 }
 
-static bool is_wanted(const ttd_reader *reader, unsigned kind)
+static bool is_wanted(const struct ttd_reader *reader, unsigned kind)
 {
     return kind <= TTD_KIND_END && kind != TTD_KIND_INDEX &&
            (reader->options.kinds & TTD_KIND_BIT(kind));
 }
 
 /** Compares the totals of an End chunk. Returns a description of the first wrong one, or NULL. */
-static const char *check_totals(const ttd_reader *reader, const ttd_header *header,
-                                const ttd_end *end)
+static const char *check_totals(const struct ttd_reader *reader, const struct ttd_header *header,
+                                const struct ttd_end *end)
 {
     if (end->chunks != header->number + 1)
         return "number of chunks in the End chunk";
@@ -65,16 +65,17 @@ static const char *check_totals(const ttd_reader *reader, const ttd_header *head
  * Compares the End chunk's totals. TTD_END when a gap's loss record is due first: then it is read
  * once more.
  */
-static ttd_status check_end(ttd_reader *reader, const ttd_header *header, const ttd_end *end,
-                            ttd_batch *batch, ttd_error *error)
+static enum ttd_status check_end(struct ttd_reader *reader, const struct ttd_header *header,
+                                 const struct ttd_end *end, struct ttd_batch *batch,
+                                 struct ttd_error *error)
 {
     if (!reader->gap.pending) {
         const char *wrong = reader->end_judged ? NULL : check_totals(reader, header, end);
         if (!wrong)
             return TTD_OK;
-        ttd_error detail;
+        struct ttd_error detail;
         ttd_fail(&detail, TTD_ERROR_CORRUPT, wrong, header->offset, header->number);
-        ttd_status status = ttd_reader_damage(reader, &detail, error);
+        enum ttd_status status = ttd_reader_damage(reader, &detail, error);
         if (status != TTD_OK)
             return status;
         if (reader->checks)
@@ -86,13 +87,14 @@ static ttd_status check_end(ttd_reader *reader, const ttd_header *header, const 
 }
 
 /** Notes that the chunk at hand is damaged and passes over it. TTD_END to go on behind it. */
-static ttd_status pass_damaged(ttd_reader *reader, const ttd_error *damage, ttd_error *error)
+static enum ttd_status pass_damaged(struct ttd_reader *reader, const struct ttd_error *damage,
+                                    struct ttd_error *error)
 {
-    const ttd_header *header = &reader->header;
+    const struct ttd_header *header = &reader->header;
     reader->left = 0;
     reader->next_event = reader->event_before;
     reader->position = reader->position_before;
-    ttd_status status = ttd_reader_damage(reader, damage, error);
+    enum ttd_status status = ttd_reader_damage(reader, damage, error);
     if (status != TTD_OK)
         return status;
     /* Its header is good, and says which events are lost with it. */
@@ -103,11 +105,12 @@ static ttd_status pass_damaged(ttd_reader *reader, const ttd_error *damage, ttd_
     return TTD_END;
 }
 
-ttd_status ttd_reader_end_unsupported(ttd_reader *reader, const ttd_error *detail, ttd_batch *batch,
-                                      ttd_error *error)
+enum ttd_status ttd_reader_end_unsupported(struct ttd_reader *reader,
+                                           const struct ttd_error *detail, struct ttd_batch *batch,
+                                           struct ttd_error *error)
 {
     reader->left = 0;
-    ttd_status status = ttd_reader_damage(reader, detail, error);
+    enum ttd_status status = ttd_reader_damage(reader, detail, error);
     if (status != TTD_OK)
         return status;
     reader->failed = true;
@@ -119,8 +122,8 @@ ttd_status ttd_reader_end_unsupported(ttd_reader *reader, const ttd_error *detai
 }
 
 /** Fails for a chunk that cannot be decoded; TTD_END when it was passed over. */
-static ttd_status fail_chunk(ttd_reader *reader, const ttd_error *detail, ttd_batch *batch,
-                             ttd_error *error)
+static enum ttd_status fail_chunk(struct ttd_reader *reader, const struct ttd_error *detail,
+                                  struct ttd_batch *batch, struct ttd_error *error)
 {
     if (detail->status == TTD_ERROR_CORRUPT)
         return pass_damaged(reader, detail, error);
@@ -130,16 +133,17 @@ static ttd_status fail_chunk(ttd_reader *reader, const ttd_error *detail, ttd_ba
     return ttd_reader_stop(reader, detail, error);
 }
 
-ttd_status ttd_reader_go_on(ttd_reader *reader, ttd_batch *batch, ttd_error *error)
+enum ttd_status ttd_reader_go_on(struct ttd_reader *reader, struct ttd_batch *batch,
+                                 struct ttd_error *error)
 {
-    ttd_error detail = {.what = ""};
+    struct ttd_error detail = {.what = ""};
     bool checks = reader->checks && !reader->is_checked;
-    ttd_status status = ttd_reader_decode(reader, batch, &detail);
+    enum ttd_status status = ttd_reader_decode(reader, batch, &detail);
     if (status == TTD_OK && checks)
         status = ttd_check_batch(reader, batch, &detail);
     reader->is_first_batch = false;
     if (status == TTD_OK && reader->header.kind == TTD_KIND_EVENTS) {
-        const ttd_event *last = &batch->u.events[batch->count - 1];
+        const struct ttd_event *last = &batch->u.events[batch->count - 1];
         reader->next_event = last->number + 1;
         reader->position = ttd_event_position(last);
     }
@@ -150,13 +154,13 @@ ttd_status ttd_reader_go_on(ttd_reader *reader, ttd_batch *batch, ttd_error *err
 }
 
 /** Reads a chunk that is to be decoded. TTD_END when it is damaged and was passed over. */
-static ttd_status enter(ttd_reader *reader, const ttd_header *header, ttd_batch *batch,
-                        ttd_error *error)
+static enum ttd_status enter(struct ttd_reader *reader, const struct ttd_header *header,
+                             struct ttd_batch *batch, struct ttd_error *error)
 {
-    ttd_error detail = {.what = ""};
+    struct ttd_error detail = {.what = ""};
     reader->event_before = reader->next_event;
     reader->position_before = reader->position;
-    ttd_status status = ttd_reader_begin(reader, header, &detail);
+    enum ttd_status status = ttd_reader_begin(reader, header, &detail);
     if (status == TTD_OK)
         ttd_reader_pass(reader, header, false);
     else if (status == TTD_ERROR_CORRUPT || status == TTD_ERROR_UNSUPPORTED)
@@ -169,15 +173,15 @@ static ttd_status enter(ttd_reader *reader, const ttd_header *header, ttd_batch 
 }
 
 /** The End chunk: always read, for its totals. */
-static ttd_status next_end(ttd_reader *reader, const ttd_header *header, ttd_batch *batch,
-                           ttd_error *error)
+static enum ttd_status next_end(struct ttd_reader *reader, const struct ttd_header *header,
+                                struct ttd_batch *batch, struct ttd_error *error)
 {
-    ttd_status status = enter(reader, header, batch, error);
+    enum ttd_status status = enter(reader, header, batch, error);
     if (status == TTD_OK && reader->left != 0)
         status = ttd_reader_go_on(reader, batch, error);
     if (status != TTD_OK || batch->made_up)
         return status;
-    ttd_end end = *batch->u.end;
+    struct ttd_end end = *batch->u.end;
     status = check_end(reader, header, &end, batch, error);
     if (status == TTD_END) {
         /* Come back to it after the loss record. */
@@ -194,14 +198,15 @@ static ttd_status next_end(ttd_reader *reader, const ttd_header *header, ttd_bat
 }
 
 /** Checks a chunk that is not decoded, by its checksum; the payload of an index in full. */
-static ttd_status check_sum(ttd_reader *reader, const ttd_header *header, ttd_error *error)
+static enum ttd_status check_sum(struct ttd_reader *reader, const struct ttd_header *header,
+                                 struct ttd_error *error)
 {
-    ttd_cursor payload = {.error = NULL};
+    struct ttd_cursor payload = {.error = NULL};
     if (header->kind == TTD_KIND_INDEX && header->item_count == 0)
         return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, "number of items", error);
-    ttd_status status = header->kind == TTD_KIND_INDEX
-                            ? ttd_source_payload(&reader->source, header, &payload, error)
-                            : ttd_source_stored(&reader->source, header, error);
+    enum ttd_status status = header->kind == TTD_KIND_INDEX
+                                 ? ttd_source_payload(&reader->source, header, &payload, error)
+                                 : ttd_source_stored(&reader->source, header, error);
     if (status == TTD_OK)
         status = ttd_check_index(reader, payload, error);
     return status == TTD_OK ? ttd_check_chunk(reader, error) : status;
@@ -209,12 +214,12 @@ static ttd_status check_sum(ttd_reader *reader, const ttd_header *header, ttd_er
 
 /** Checks a chunk of which no record is returned. TTD_END to go on with the next; TTD_OK when
  * `batch` has a loss. */
-static ttd_status skim(ttd_reader *reader, const ttd_header *header, ttd_batch *batch,
-                       ttd_error *error)
+static enum ttd_status skim(struct ttd_reader *reader, const struct ttd_header *header,
+                            struct ttd_batch *batch, struct ttd_error *error)
 {
-    ttd_status status;
+    enum ttd_status status;
     if (header->kind == TTD_KIND_INDEX || header->kind > TTD_KIND_END) {
-        ttd_error detail = {.what = ""};
+        struct ttd_error detail = {.what = ""};
         reader->header = *header;
         reader->event_before = reader->next_event;
         reader->position_before = reader->position;
@@ -233,10 +238,10 @@ static ttd_status skim(ttd_reader *reader, const ttd_header *header, ttd_batch *
 }
 
 /** Checks a chunk of stacks that are returned as stored: decodes them once before. */
-static ttd_status skim_stacks(ttd_reader *reader, const ttd_header *header, ttd_batch *batch,
-                              ttd_error *error)
+static enum ttd_status skim_stacks(struct ttd_reader *reader, const struct ttd_header *header,
+                                   struct ttd_batch *batch, struct ttd_error *error)
 {
-    ttd_status status = skim(reader, header, batch, error);
+    enum ttd_status status = skim(reader, header, batch, error);
     bool is_good = status == TTD_END && !reader->passed.what;
     if (!is_good)
         return status;
@@ -246,13 +251,13 @@ static ttd_status skim_stacks(ttd_reader *reader, const ttd_header *header, ttd_
 }
 
 /** Decodes all events of a chunk and gives none. TTD_END when it is damaged and was passed over. */
-static ttd_status try_events(ttd_reader *reader, const ttd_header *header, ttd_batch *batch,
-                             ttd_error *error)
+static enum ttd_status try_events(struct ttd_reader *reader, const struct ttd_header *header,
+                                  struct ttd_batch *batch, struct ttd_error *error)
 {
-    ttd_error detail = {.what = ""};
+    struct ttd_error detail = {.what = ""};
     reader->event_before = reader->next_event;
     reader->position_before = reader->position;
-    ttd_status status = ttd_reader_begin(reader, header, &detail);
+    enum ttd_status status = ttd_reader_begin(reader, header, &detail);
     size_t oldest = reader->events.buffer_next;
     while (status == TTD_OK && reader->left != 0) {
         status = ttd_reader_decode(reader, batch, &detail);
@@ -272,13 +277,13 @@ static ttd_status try_events(ttd_reader *reader, const ttd_header *header, ttd_b
  * and the loss. TTD_OK with a batch that was made up, or when they are to be read; TTD_END when
  * they were passed over.
  */
-static ttd_status approach_events(ttd_reader *reader, const ttd_header *header, ttd_batch *batch,
-                                  ttd_error *error)
+static enum ttd_status approach_events(struct ttd_reader *reader, const struct ttd_header *header,
+                                       struct ttd_batch *batch, struct ttd_error *error)
 {
     bool has_gap = reader->gap.pending;
     bool wanted = is_wanted(reader, TTD_KIND_EVENTS);
     if ((has_gap && reader->checks) || (wanted && (has_gap || reader->options.whole_chunks))) {
-        ttd_status status = try_events(reader, header, batch, error);
+        enum ttd_status status = try_events(reader, header, batch, error);
         if (status != TTD_OK || batch->made_up)
             return status;
     }
@@ -289,24 +294,24 @@ static ttd_status approach_events(ttd_reader *reader, const ttd_header *header, 
     return TTD_OK;
 }
 
-static bool is_unknown_critical(const ttd_header *header)
+static bool is_unknown_critical(const struct ttd_header *header)
 {
     return header->kind > TTD_KIND_END && (header->flags & TTD_CHUNK_CRITICAL);
 }
 
-ttd_status ttd_reader_enter(ttd_reader *reader, const ttd_header *header, ttd_batch *batch,
-                            ttd_error *error)
+enum ttd_status ttd_reader_enter(struct ttd_reader *reader, const struct ttd_header *header,
+                                 struct ttd_batch *batch, struct ttd_error *error)
 {
     reader->is_checked = false;
     reader->passed.what = NULL;
     if (is_unknown_critical(header)) {
-        ttd_error detail;
+        struct ttd_error detail;
         ttd_fail(&detail, TTD_ERROR_UNSUPPORTED, "critical chunk of an unknown kind",
                  header->offset, header->number);
         return ttd_reader_end_unsupported(reader, &detail, batch, error);
     }
     if (header->kind == TTD_KIND_EVENTS) {
-        ttd_status status = approach_events(reader, header, batch, error);
+        enum ttd_status status = approach_events(reader, header, batch, error);
         if (status != TTD_OK || batch->made_up)
             return status;
     }
@@ -320,6 +325,6 @@ ttd_status ttd_reader_enter(ttd_reader *reader, const ttd_header *header, ttd_ba
     }
     if (reader->checks && header->kind == TTD_KIND_STACKS && reader->options.stored_stacks)
         return skim_stacks(reader, header, batch, error);
-    ttd_status status = enter(reader, header, batch, error);
+    enum ttd_status status = enter(reader, header, batch, error);
     return status == TTD_OK && reader->left != 0 ? ttd_reader_go_on(reader, batch, error) : status;
 }

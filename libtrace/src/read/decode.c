@@ -5,7 +5,7 @@
 
 /** Validates the header of a chunk that has one item of a fixed size. Returns a description of the
  * first violation, or NULL. */
-static const char *check_fixed(const ttd_header *header)
+static const char *check_fixed(const struct ttd_header *header)
 {
     if (header->item_count != 1 || header->first_item != 0)
         return "number of items";
@@ -13,7 +13,7 @@ static const char *check_fixed(const ttd_header *header)
 }
 
 /** What is wrong with the items of a chunk of a known kind; NULL if nothing. */
-static const char *check_items(const ttd_header *header)
+static const char *check_items(const struct ttd_header *header)
 {
     switch (header->kind) {
     case TTD_KIND_LIVE_BLOCKS:
@@ -37,13 +37,14 @@ static const char *check_items(const ttd_header *header)
 }
 
 /** Whether the chunk at hand is not to be decoded. */
-static bool gives_stored(const ttd_reader *reader)
+static bool gives_stored(const struct ttd_reader *reader)
 {
     return reader->header.kind == TTD_KIND_STACKS && reader->options.stored_stacks &&
            !reader->decodes_stacks;
 }
 
-ttd_status ttd_reader_begin(ttd_reader *reader, const ttd_header *header, ttd_error *error)
+enum ttd_status ttd_reader_begin(struct ttd_reader *reader, const struct ttd_header *header,
+                                 struct ttd_error *error)
 {
     reader->header = *header;
     reader->next_item = header->first_item;
@@ -54,12 +55,12 @@ ttd_status ttd_reader_begin(ttd_reader *reader, const ttd_header *header, ttd_er
         return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, wrong, error);
     if (gives_stored(reader)) {
         reader->left = header->item_count;
-        ttd_status stored = ttd_source_stored(&reader->source, header, error);
+        enum ttd_status stored = ttd_source_stored(&reader->source, header, error);
         if (stored == TTD_OK && !ttd_payload_is_known(header->codec))
             stored = ttd_reader_fail(reader, TTD_ERROR_UNSUPPORTED, "codec", error);
         return stored;
     }
-    ttd_status status = ttd_source_payload(&reader->source, header, &reader->payload, error);
+    enum ttd_status status = ttd_source_payload(&reader->source, header, &reader->payload, error);
     if (status != TTD_OK)
         return status;
     if (header->kind == TTD_KIND_EVENTS) {
@@ -81,14 +82,15 @@ ttd_status ttd_reader_begin(ttd_reader *reader, const ttd_header *header, ttd_er
     return TTD_OK;
 }
 
-static ttd_status decode_events(ttd_reader *reader, ttd_batch *batch, ttd_error *error)
+static enum ttd_status decode_events(struct ttd_reader *reader, struct ttd_batch *batch,
+                                     struct ttd_error *error)
 {
-    ttd_status status = ttd_events_decoder_next(&reader->events, &batch->count);
+    enum ttd_status status = ttd_events_decoder_next(&reader->events, &batch->count);
     if (status == TTD_ERROR_NO_MEMORY)
         return ttd_reader_fail(reader, TTD_ERROR_NO_MEMORY, "memory", error);
     if (status != TTD_OK)
         return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, reader->events.error, error);
-    const ttd_event_buffer *events = reader->events.batch;
+    const struct ttd_event_buffer *events = reader->events.batch;
     batch->u.events = events->events;
     batch->addresses = events->addresses;
     batch->address_count = events->address_count;
@@ -96,11 +98,11 @@ static ttd_status decode_events(ttd_reader *reader, ttd_batch *batch, ttd_error 
     return TTD_OK;
 }
 
-static ttd_status decode_stacks(ttd_reader *reader, ttd_batch *batch, size_t count,
-                                ttd_error *error)
+static enum ttd_status decode_stacks(struct ttd_reader *reader, struct ttd_batch *batch,
+                                     size_t count, struct ttd_error *error)
 {
     const char *what = NULL;
-    ttd_stack_link links[TTD_ROW_BATCH];
+    struct ttd_stack_link links[TTD_ROW_BATCH];
     ttd_id first = reader->stacks.next_id;
     if (!ttd_stacks_decoder_next(&reader->stacks, links, count, &what))
         return ttd_reader_fail(reader, TTD_ERROR_NO_MEMORY, "memory", error);
@@ -116,14 +118,15 @@ static ttd_status decode_stacks(ttd_reader *reader, ttd_batch *batch, size_t cou
     return TTD_OK;
 }
 
-ttd_status ttd_reader_decode(ttd_reader *reader, ttd_batch *batch, ttd_error *error)
+enum ttd_status ttd_reader_decode(struct ttd_reader *reader, struct ttd_batch *batch,
+                                  struct ttd_error *error)
 {
     unsigned kind = reader->header.kind;
-    batch->kind = (ttd_kind)kind;
+    batch->kind = (enum ttd_kind)kind;
     batch->chunk = ttd_chunk_of(&reader->header);
     batch->stored = NULL;
     size_t count = reader->left < TTD_ROW_BATCH ? reader->left : TTD_ROW_BATCH;
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     if (gives_stored(reader)) {
         batch->stored = reader->source.stored.data;
         batch->u.stacks = NULL;

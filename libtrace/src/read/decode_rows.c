@@ -12,13 +12,14 @@
 #define FRAMES_ENOUGH 1024
 
 /** Decodes up to `*count` symbols; fewer when they have many frames. */
-static ttd_status decode_symbols(ttd_reader *reader, size_t *count, ttd_error *error)
+static enum ttd_status decode_symbols(struct ttd_reader *reader, size_t *count,
+                                      struct ttd_error *error)
 {
-    ttd_cursor *in = &reader->payload;
+    struct ttd_cursor *in = &reader->payload;
     size_t frames = 0;
     size_t n = 0;
     for (; n < *count && frames < FRAMES_ENOUGH; n++) {
-        ttd_symbol *symbol = &reader->rows.symbols[n];
+        struct ttd_symbol *symbol = &reader->rows.symbols[n];
         ttd_decode_symbol(in, symbol, &reader->symbol_offset);
         void *array = reader->frames;
         if (ttd_grow_array(&reader->allocator, &array, &reader->frames_capacity,
@@ -31,7 +32,7 @@ static ttd_status decode_symbols(ttd_reader *reader, size_t *count, ttd_error *e
     /* Only now the array stays where it is. */
     frames = 0;
     for (size_t i = 0; i < n; i++) {
-        ttd_symbol *symbol = &reader->rows.symbols[i];
+        struct ttd_symbol *symbol = &reader->rows.symbols[i];
         symbol->frames = symbol->frame_count ? reader->frames + frames : NULL;
         frames += symbol->frame_count;
     }
@@ -40,14 +41,14 @@ static ttd_status decode_symbols(ttd_reader *reader, size_t *count, ttd_error *e
 }
 
 /** Reads `count` records of a kind that has several in a chunk, all of the same shape. */
-static void decode_plain(ttd_reader *reader, size_t count)
+static void decode_plain(struct ttd_reader *reader, size_t count)
 {
-    ttd_cursor *in = &reader->payload;
+    struct ttd_cursor *in = &reader->payload;
     ttd_id id = (ttd_id)reader->next_item;
     for (size_t i = 0; i < count; i++) {
         switch (reader->header.kind) {
         case TTD_KIND_STRINGS:
-            reader->rows.strings[i] = (ttd_string_definition){id++, ttd_decode_string(in)};
+            reader->rows.strings[i] = (struct ttd_string_definition){id++, ttd_decode_string(in)};
             break;
         case TTD_KIND_MODULES:
             ttd_decode_module(in, &reader->rows.modules[i]);
@@ -73,7 +74,7 @@ static void decode_plain(ttd_reader *reader, size_t count)
 }
 
 /** Points the batch at the records of its kind. */
-static void point(ttd_reader *reader, ttd_batch *batch)
+static void point(struct ttd_reader *reader, struct ttd_batch *batch)
 {
     switch (reader->header.kind) {
     case TTD_KIND_TRACE:
@@ -119,10 +120,10 @@ static void point(ttd_reader *reader, ttd_batch *batch)
 }
 
 /** Kinds whose chunk is a single record. */
-static ttd_status decode_single(ttd_reader *reader, ttd_error *error)
+static enum ttd_status decode_single(struct ttd_reader *reader, struct ttd_error *error)
 {
-    ttd_cursor *in = &reader->payload;
-    const ttd_header *header = &reader->header;
+    struct ttd_cursor *in = &reader->payload;
+    const struct ttd_header *header = &reader->header;
     void *array;
     switch (header->kind) {
     case TTD_KIND_TRACE:
@@ -141,12 +142,12 @@ static ttd_status decode_single(ttd_reader *reader, ttd_error *error)
                            sizeof *reader->blocks))
             return ttd_reader_fail(reader, TTD_ERROR_NO_MEMORY, "memory", error);
         reader->blocks = array;
-        reader->rows.live_blocks = (ttd_live_blocks){.count = header->item_count};
+        reader->rows.live_blocks = (struct ttd_live_blocks){.count = header->item_count};
         ttd_decode_live_blocks(in, &reader->rows.live_blocks, reader->blocks);
         break;
     case TTD_KIND_PAGES:
         reader->rows.pages =
-            (ttd_pages){.first_page = header->first_item, .count = header->item_count};
+            (struct ttd_pages){.first_page = header->first_item, .count = header->item_count};
         ttd_decode_pages(in, &reader->rows.pages);
         break;
     case TTD_KIND_MEMORY_MAP:
@@ -159,7 +160,7 @@ static ttd_status decode_single(ttd_reader *reader, ttd_error *error)
                            sizeof *reader->runs))
             return ttd_reader_fail(reader, TTD_ERROR_NO_MEMORY, "memory", error);
         reader->runs = array;
-        reader->rows.memory_map = (ttd_memory_map){.count = header->item_count};
+        reader->rows.memory_map = (struct ttd_memory_map){.count = header->item_count};
         ttd_decode_memory_map(in, &reader->rows.memory_map, reader->runs);
         break;
     default:
@@ -175,11 +176,11 @@ static bool is_single(unsigned kind)
            kind == TTD_KIND_MEMORY_MAP || kind == TTD_KIND_END;
 }
 
-ttd_status ttd_reader_decode_rows(ttd_reader *reader, ttd_batch *batch, size_t *count,
-                                  ttd_error *error)
+enum ttd_status ttd_reader_decode_rows(struct ttd_reader *reader, struct ttd_batch *batch,
+                                       size_t *count, struct ttd_error *error)
 {
     bool single = is_single(reader->header.kind);
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     if (single) {
         *count = reader->left;
         status = decode_single(reader, error);

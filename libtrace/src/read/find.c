@@ -3,7 +3,8 @@
 #include "base/status.h"
 #include "read/internal.h"
 
-ttd_status ttd_reader_stop(ttd_reader *reader, const ttd_error *reason, ttd_error *error)
+enum ttd_status ttd_reader_stop(struct ttd_reader *reader, const struct ttd_error *reason,
+                                struct ttd_error *error)
 {
     reader->failed = true;
     reader->error = *reason;
@@ -12,20 +13,21 @@ ttd_status ttd_reader_stop(ttd_reader *reader, const ttd_error *reason, ttd_erro
     return reason->status;
 }
 
-ttd_status ttd_reader_damage(ttd_reader *reader, const ttd_error *damage, ttd_error *error)
+enum ttd_status ttd_reader_damage(struct ttd_reader *reader, const struct ttd_error *damage,
+                                  struct ttd_error *error)
 {
     if (!reader->options.tolerant)
         return ttd_reader_stop(reader, damage, error);
     if (!reader->passed.what)
         reader->passed = *damage;
     if (!reader->gap.pending)
-        reader->gap = (ttd_gap){true, false, *damage, reader->position, reader->next_event};
+        reader->gap = (struct ttd_gap){true, false, *damage, reader->position, reader->next_event};
     return TTD_OK;
 }
 
 /** Compares a header with the chunks before it. Returns a description of the first violation of
  * their order, or NULL. */
-static const char *check_order(const ttd_reader *reader, const ttd_header *header)
+static const char *check_order(const struct ttd_reader *reader, const struct ttd_header *header)
 {
     if (reader->ended)
         return "data after the End chunk";
@@ -48,11 +50,11 @@ static const char *check_order(const ttd_reader *reader, const ttd_header *heade
 }
 
 /** Passes over bytes that are no chunk. TTD_END when there is no further chunk. */
-static ttd_status skip_damage(ttd_reader *reader, ttd_error *error)
+static enum ttd_status skip_damage(struct ttd_reader *reader, struct ttd_error *error)
 {
     uint64_t found;
     uint64_t from = reader->offset + (reader->scanning ? 0 : TTD_ALIGNMENT);
-    ttd_status status =
+    enum ttd_status status =
         ttd_source_resync(&reader->source, from, reader->next_number, &found, error);
     if (status == TTD_OK || status == TTD_END || status == TTD_ERROR_LIMIT) {
         reader->offset = found;
@@ -62,7 +64,7 @@ static ttd_status skip_damage(ttd_reader *reader, ttd_error *error)
 }
 
 /** Whether a chunk out of order can be used: only something before it is missing. */
-static bool is_usable(const ttd_reader *reader, const ttd_header *header)
+static bool is_usable(const struct ttd_reader *reader, const struct ttd_header *header)
 {
     return !reader->ended && header->number >= reader->next_number &&
            (header->kind != TTD_KIND_EVENTS ||
@@ -71,14 +73,15 @@ static bool is_usable(const ttd_reader *reader, const ttd_header *header)
 }
 
 /** Judges a good header; TTD_END when the chunk is to be passed over. */
-static ttd_status judge(ttd_reader *reader, const ttd_header *header, ttd_error *error)
+static enum ttd_status judge(struct ttd_reader *reader, const struct ttd_header *header,
+                             struct ttd_error *error)
 {
     const char *wrong = check_order(reader, header);
     if (!wrong)
         return TTD_OK;
-    ttd_error detail;
+    struct ttd_error detail;
     ttd_fail(&detail, TTD_ERROR_CORRUPT, wrong, header->offset, header->number);
-    ttd_status status = ttd_reader_damage(reader, &detail, error);
+    enum ttd_status status = ttd_reader_damage(reader, &detail, error);
     /* The chunk is found again when its events are read, after the loss. */
     reader->first_is_told |= header->number == 0;
     if (status != TTD_OK || is_usable(reader, header))
@@ -93,13 +96,14 @@ static ttd_status judge(ttd_reader *reader, const ttd_header *header, ttd_error 
  * A chunk that would go on after the end of the file: TTD_OK when there is a good one behind its
  * header, so that it is no chunk; else TTD_ERROR_TRUNCATED, as `detail` says.
  */
-static ttd_status look_behind(ttd_reader *reader, const ttd_error *detail, ttd_error *error)
+static enum ttd_status look_behind(struct ttd_reader *reader, const struct ttd_error *detail,
+                                   struct ttd_error *error)
 {
     uint64_t found;
-    ttd_error damage = *detail;
+    struct ttd_error damage = *detail;
     uint64_t searched = reader->source.searched;
-    ttd_status status = ttd_source_resync(&reader->source, reader->offset + TTD_ALIGNMENT,
-                                          reader->next_number, &found, error);
+    enum ttd_status status = ttd_source_resync(&reader->source, reader->offset + TTD_ALIGNMENT,
+                                               reader->next_number, &found, error);
     if (status == TTD_END || status == TTD_ERROR_LIMIT) {
         /* It may be looked for many times while the file grows. */
         reader->source.searched = searched;
@@ -115,7 +119,7 @@ static ttd_status look_behind(ttd_reader *reader, const ttd_error *detail, ttd_e
 }
 
 /** Calls anything behind the End chunk corrupt, also what might be a chunk elsewhere. */
-static void judge_rest(const ttd_reader *reader, ttd_error *detail)
+static void judge_rest(const struct ttd_reader *reader, struct ttd_error *detail)
 {
     bool is_chunk =
         detail->status == TTD_ERROR_TRUNCATED || detail->status == TTD_ERROR_UNSUPPORTED;
@@ -125,7 +129,8 @@ static void judge_rest(const ttd_reader *reader, ttd_error *detail)
 }
 
 /** Handles bytes that are no good chunk. TTD_OK when the reader has passed over them. */
-static ttd_status pass_over(ttd_reader *reader, const ttd_error *detail, ttd_error *error)
+static enum ttd_status pass_over(struct ttd_reader *reader, const struct ttd_error *detail,
+                                 struct ttd_error *error)
 {
     if (detail->status == TTD_ERROR_TRUNCATED && reader->options.tolerant)
         return look_behind(reader, detail, error);
@@ -134,16 +139,17 @@ static ttd_status pass_over(ttd_reader *reader, const ttd_error *detail, ttd_err
             *error = *detail;
         return detail->status;
     }
-    ttd_status status = ttd_reader_damage(reader, detail, error);
+    enum ttd_status status = ttd_reader_damage(reader, detail, error);
     return status == TTD_OK ? skip_damage(reader, error) : status;
 }
 
-ttd_status ttd_reader_find(ttd_reader *reader, ttd_header *header, ttd_error *error)
+enum ttd_status ttd_reader_find(struct ttd_reader *reader, struct ttd_header *header,
+                                struct ttd_error *error)
 {
-    ttd_error detail = {.what = ""};
+    struct ttd_error detail = {.what = ""};
     reader->passed.what = NULL;
     for (;;) {
-        ttd_status status = reader->scanning ? skip_damage(reader, error) : TTD_OK;
+        enum ttd_status status = reader->scanning ? skip_damage(reader, error) : TTD_OK;
         if (status != TTD_OK)
             return status;
         status = ttd_source_header(&reader->source, reader->offset, header, &detail);
@@ -162,7 +168,7 @@ ttd_status ttd_reader_find(ttd_reader *reader, ttd_header *header, ttd_error *er
     }
 }
 
-void ttd_reader_pass(ttd_reader *reader, const ttd_header *header, bool counted)
+void ttd_reader_pass(struct ttd_reader *reader, const struct ttd_header *header, bool counted)
 {
     reader->offset = header->offset + ttd_chunk_size(header);
     reader->next_number = header->number + 1;

@@ -6,11 +6,11 @@
 #include "base/memory.h"
 #include "read/internal.h"
 
-bool ttd_index_check_see(ttd_reader *reader, const ttd_header *header)
+bool ttd_index_check_see(struct ttd_reader *reader, const struct ttd_header *header)
 {
-    ttd_index_check *check = &reader->check.index;
+    struct ttd_index_check *check = &reader->check.index;
     if (header->kind == TTD_KIND_EVENTS && !check->pending_set) {
-        check->pending = (ttd_index_link){0, header->first_item, header->first_position};
+        check->pending = (struct ttd_index_link){0, header->first_item, header->first_position};
         check->pending_set = true;
     }
     if (header->kind == TTD_KIND_INDEX)
@@ -26,15 +26,15 @@ bool ttd_index_check_see(ttd_reader *reader, const ttd_header *header)
     return true;
 }
 
-static bool same_link(const ttd_index_link *a, const ttd_index_link *b)
+static bool same_link(const struct ttd_index_link *a, const struct ttd_index_link *b)
 {
     return a->offset == b->offset && a->first_event == b->first_event &&
            ttd_position_compare(a->position, b->position) == 0;
 }
 
 /** Compares the links with the index chunks seen. */
-static bool check_links(const ttd_index_check *check, const ttd_index_links *links,
-                        const ttd_index_link *self)
+static bool check_links(const struct ttd_index_check *check, const struct ttd_index_links *links,
+                        const struct ttd_index_link *self)
 {
     if (!same_link(&links->links[0], self))
         return false;
@@ -47,7 +47,7 @@ static bool check_links(const ttd_index_check *check, const ttd_index_links *lin
 }
 
 /** Compares the entries with the chunks seen since the last index chunk. */
-static bool check_entries(const ttd_index_check *check, ttd_cursor entries)
+static bool check_entries(const struct ttd_index_check *check, struct ttd_cursor entries)
 {
     if (ttd_cursor_left(&entries) != check->hash_count * TTD_HEADER_SIZE)
         return false;
@@ -58,17 +58,17 @@ static bool check_entries(const ttd_index_check *check, ttd_cursor entries)
     return true;
 }
 
-bool ttd_index_check_chunk(ttd_reader *reader, ttd_cursor payload, const char **what)
+bool ttd_index_check_chunk(struct ttd_reader *reader, struct ttd_cursor payload, const char **what)
 {
-    ttd_index_check *check = &reader->check.index;
-    const ttd_header *header = &reader->header;
+    struct ttd_index_check *check = &reader->check.index;
+    const struct ttd_header *header = &reader->header;
     bool damaged = reader->check.damaged;
-    ttd_index_links links;
+    struct ttd_index_links links;
     ttd_decode_index_links(&payload, &links, header->item_count);
     *what = payload.error;
-    ttd_index_link self = check->pending;
+    struct ttd_index_link self = check->pending;
     if (!check->pending_set)
-        self = (ttd_index_link){0, reader->next_event, reader->position};
+        self = (struct ttd_index_link){0, reader->next_event, reader->position};
     self.offset = header->offset;
     if (!*what && !damaged && !check_links(check, &links, &self))
         *what = "links of an index";

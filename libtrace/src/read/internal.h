@@ -18,8 +18,8 @@
 #define TTD_ROW_BATCH 128
 
 /** The input of a reader, and the payload of the chunk that was read last. */
-typedef struct ttd_source {
-    ttd_input input;
+struct ttd_source {
+    struct ttd_input input;
     /** As last seen; a file may grow. */
     uint64_t size;
     /** 0 as long as it is not known. */
@@ -28,19 +28,20 @@ typedef struct ttd_source {
     uint64_t searched;
     uint64_t search_max;
     /** Stored payload with its padding, and decompressed. */
-    ttd_buffer stored;
-    ttd_buffer raw;
-} ttd_source;
+    struct ttd_buffer stored;
+    struct ttd_buffer raw;
+};
 
-void ttd_source_init(ttd_source *source, const ttd_input *input, const ttd_allocator *allocator);
-void ttd_source_free(ttd_source *source);
+void ttd_source_init(struct ttd_source *source, const struct ttd_input *input,
+                     const struct ttd_allocator *allocator);
+void ttd_source_free(struct ttd_source *source);
 
 /** Reads exactly `size` bytes; TTD_ERROR_TRUNCATED if there are fewer, TTD_ERROR_IO. */
-ttd_status ttd_source_read(ttd_source *source, uint64_t offset, void *data, size_t size,
-                           ttd_error *error);
+enum ttd_status ttd_source_read(struct ttd_source *source, uint64_t offset, void *data, size_t size,
+                                struct ttd_error *error);
 
 /** Asks for the input's size anew. */
-ttd_status ttd_source_refresh(ttd_source *source, ttd_error *error);
+enum ttd_status ttd_source_refresh(struct ttd_source *source, struct ttd_error *error);
 
 /**
  * Reads the header at `offset` and checks that it belongs there and that the chunk is complete.
@@ -49,8 +50,8 @@ ttd_status ttd_source_refresh(ttd_source *source, ttd_error *error);
  * @return TTD_OK, TTD_END (nothing there), TTD_ERROR_TRUNCATED, TTD_ERROR_CORRUPT,
  *         TTD_ERROR_UNSUPPORTED, TTD_ERROR_IO.
  */
-ttd_status ttd_source_header(ttd_source *source, uint64_t offset, ttd_header *header,
-                             ttd_error *error);
+enum ttd_status ttd_source_header(struct ttd_source *source, uint64_t offset,
+                                  struct ttd_header *header, struct ttd_error *error);
 
 /**
  * Reads and checks the payload of a chunk whose header is good, whatever its codec: source->stored
@@ -58,7 +59,8 @@ ttd_status ttd_source_header(ttd_source *source, uint64_t offset, ttd_header *he
  *
  * @return TTD_OK, TTD_ERROR_TRUNCATED, TTD_ERROR_CORRUPT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
  */
-ttd_status ttd_source_stored(ttd_source *source, const ttd_header *header, ttd_error *error);
+enum ttd_status ttd_source_stored(struct ttd_source *source, const struct ttd_header *header,
+                                  struct ttd_error *error);
 
 /**
  * Reads, checks and decompresses the payload of a chunk whose header is good. It is valid until
@@ -67,8 +69,8 @@ ttd_status ttd_source_stored(ttd_source *source, const ttd_header *header, ttd_e
  * @return TTD_OK, TTD_ERROR_TRUNCATED, TTD_ERROR_CORRUPT, TTD_ERROR_UNSUPPORTED,
  *         TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
  */
-ttd_status ttd_source_payload(ttd_source *source, const ttd_header *header, ttd_cursor *payload,
-                              ttd_error *error);
+enum ttd_status ttd_source_payload(struct ttd_source *source, const struct ttd_header *header,
+                                   struct ttd_cursor *payload, struct ttd_error *error);
 
 /**
  * Finds the next good header at or after `offset` (spec, "Resynchronisation") whose chunk number
@@ -78,35 +80,35 @@ ttd_status ttd_source_payload(ttd_source *source, const ttd_header *header, ttd_
  * @return TTD_OK, TTD_END (none; `*found` is where to go on when the file has grown),
  *         TTD_ERROR_LIMIT (source->search_max is reached; `*found` is where), TTD_ERROR_IO.
  */
-ttd_status ttd_source_resync(ttd_source *source, uint64_t offset, uint64_t number, uint64_t *found,
-                             ttd_error *error);
+enum ttd_status ttd_source_resync(struct ttd_source *source, uint64_t offset, uint64_t number,
+                                  uint64_t *found, struct ttd_error *error);
 
 /** Damage of which no loss record was made yet. */
-typedef struct ttd_gap {
+struct ttd_gap {
     bool pending;
     /** Nothing that comes later tells how many events are missing. */
     bool is_endless;
-    ttd_error error;
-    ttd_position last_good;
+    struct ttd_error error;
+    struct ttd_position last_good;
     /** Number of the first event that may be missing. */
     uint64_t event;
-} ttd_gap;
+};
 
 struct ttd_reader {
-    ttd_allocator allocator;
-    ttd_reader_options options;
-    ttd_source source;
-    ttd_trace trace;
+    struct ttd_allocator allocator;
+    struct ttd_reader_options options;
+    struct ttd_source source;
+    struct ttd_trace trace;
     /** A failure that ends the reading for good. */
     bool failed;
-    ttd_error error;
+    struct ttd_error error;
 
     /** Where the next chunk is, and the number it must have. */
     uint64_t offset;
     uint64_t next_number;
     /** The event that must come next, and the effect position of the one before. */
     uint64_t next_event;
-    ttd_position position;
+    struct ttd_position position;
     /** What is at `offset` is damaged, and no chunk was found behind it yet. */
     bool scanning;
     /** That chunk 0 is no trace chunk was told. */
@@ -116,21 +118,21 @@ struct ttd_reader {
     /** A loss was made up for what the End chunk's totals say; they are not to be compared again.
      */
     bool end_judged;
-    ttd_gap gap;
+    struct ttd_gap gap;
     /** The first damage on the way to the chunk that was looked for last; its `what` is NULL if
      * there was none. */
-    ttd_error passed;
+    struct ttd_error passed;
     /** A loss was made up for all between the last chunk and the end of the file. */
     bool rest_is_lost;
 
     /** Everything is checked on the way; the last reading of that kind found all in order. */
     bool checks;
     bool is_intact;
-    ttd_check check;
+    struct ttd_check check;
 
     /** The chunk that is being decoded, as long as records of it are left. */
-    ttd_header header;
-    ttd_cursor payload;
+    struct ttd_header header;
+    struct ttd_cursor payload;
     uint64_t next_item;
     uint32_t left;
     /** No record of it was decoded yet; it was decoded before, only to be checked. */
@@ -140,41 +142,42 @@ struct ttd_reader {
     bool decodes_stacks;
     /** next_event and position before the chunk. */
     uint64_t event_before;
-    ttd_position position_before;
+    struct ttd_position position_before;
 
-    ttd_events_decoder events;
-    ttd_stacks_decoder stacks;
+    struct ttd_events_decoder events;
+    struct ttd_stacks_decoder stacks;
     uint64_t symbol_offset;
-    ttd_symbol_frame *frames;
+    struct ttd_symbol_frame *frames;
     size_t frames_capacity;
-    ttd_block *blocks;
+    struct ttd_block *blocks;
     size_t blocks_capacity;
-    ttd_memory_run *runs;
+    struct ttd_memory_run *runs;
     size_t runs_capacity;
-    ttd_loss made_up;
+    struct ttd_loss made_up;
     union {
-        ttd_string_definition strings[TTD_ROW_BATCH];
-        ttd_stack stacks[TTD_ROW_BATCH];
-        ttd_module modules[TTD_ROW_BATCH];
-        ttd_symbol symbols[TTD_ROW_BATCH];
-        ttd_thread threads[TTD_ROW_BATCH];
-        ttd_heap heaps[TTD_ROW_BATCH];
-        ttd_user_event user_events[TTD_ROW_BATCH];
-        ttd_loss losses[TTD_ROW_BATCH];
-        ttd_metadata metadata[TTD_ROW_BATCH];
-        ttd_live_blocks live_blocks;
-        ttd_pages pages;
-        ttd_memory_map memory_map;
-        ttd_trace trace;
-        ttd_end end;
+        struct ttd_string_definition strings[TTD_ROW_BATCH];
+        struct ttd_stack stacks[TTD_ROW_BATCH];
+        struct ttd_module modules[TTD_ROW_BATCH];
+        struct ttd_symbol symbols[TTD_ROW_BATCH];
+        struct ttd_thread threads[TTD_ROW_BATCH];
+        struct ttd_heap heaps[TTD_ROW_BATCH];
+        struct ttd_user_event user_events[TTD_ROW_BATCH];
+        struct ttd_loss losses[TTD_ROW_BATCH];
+        struct ttd_metadata metadata[TTD_ROW_BATCH];
+        struct ttd_live_blocks live_blocks;
+        struct ttd_pages pages;
+        struct ttd_memory_map memory_map;
+        struct ttd_trace trace;
+        struct ttd_end end;
     } rows;
 };
 
 /** Describes a header to users. */
-ttd_chunk ttd_chunk_of(const ttd_header *header);
+struct ttd_chunk ttd_chunk_of(const struct ttd_header *header);
 
 /** Ends the reading for good: each later call fails for the same reason. Returns its status. */
-ttd_status ttd_reader_stop(ttd_reader *reader, const ttd_error *reason, ttd_error *error);
+enum ttd_status ttd_reader_stop(struct ttd_reader *reader, const struct ttd_error *reason,
+                                struct ttd_error *error);
 
 /**
  * Finds the next chunk at or after reader->offset. A tolerant reader passes over damage and notes
@@ -183,57 +186,64 @@ ttd_status ttd_reader_stop(ttd_reader *reader, const ttd_error *reason, ttd_erro
  * @return TTD_OK; TTD_END, TTD_ERROR_TRUNCATED, TTD_ERROR_CORRUPT, TTD_ERROR_UNSUPPORTED,
  *         TTD_ERROR_LIMIT, TTD_ERROR_IO.
  */
-ttd_status ttd_reader_find(ttd_reader *reader, ttd_header *header, ttd_error *error);
+enum ttd_status ttd_reader_find(struct ttd_reader *reader, struct ttd_header *header,
+                                struct ttd_error *error);
 
 /** Moves behind a chunk; its events count as seen when `counted`. */
-void ttd_reader_pass(ttd_reader *reader, const ttd_header *header, bool counted);
+void ttd_reader_pass(struct ttd_reader *reader, const struct ttd_header *header, bool counted);
 
 /** Notes damage in a tolerant reader and returns TTD_OK; else ends the reading. */
-ttd_status ttd_reader_damage(ttd_reader *reader, const ttd_error *damage, ttd_error *error);
+enum ttd_status ttd_reader_damage(struct ttd_reader *reader, const struct ttd_error *damage,
+                                  struct ttd_error *error);
 
 /**
  * Returns the first records of the chunk with this header, or a loss that is due before it. TTD_END
  * when there is nothing to return: go on with the next chunk.
  */
-ttd_status ttd_reader_enter(ttd_reader *reader, const ttd_header *header, ttd_batch *batch,
-                            ttd_error *error);
+enum ttd_status ttd_reader_enter(struct ttd_reader *reader, const struct ttd_header *header,
+                                 struct ttd_batch *batch, struct ttd_error *error);
 
 /**
  * Returns the next records of the chunk at hand. TTD_END when it is damaged and was passed over.
  */
-ttd_status ttd_reader_go_on(ttd_reader *reader, ttd_batch *batch, ttd_error *error);
+enum ttd_status ttd_reader_go_on(struct ttd_reader *reader, struct ttd_batch *batch,
+                                 struct ttd_error *error);
 
 /**
  * Returns the loss record for the gap before `header`, which is NULL at the end of the file.
  *
  * @param event  the number of the event that comes after the gap, or TTD_UNKNOWN
  */
-void ttd_reader_make_up_loss(ttd_reader *reader, const ttd_header *header, uint64_t event,
-                             ttd_batch *batch);
+void ttd_reader_make_up_loss(struct ttd_reader *reader, const struct ttd_header *header,
+                             uint64_t event, struct ttd_batch *batch);
 
 /**
  * Ends the reading at something that this library does not support; a tolerant reader returns a
  * loss record first.
  */
-ttd_status ttd_reader_end_unsupported(ttd_reader *reader, const ttd_error *detail, ttd_batch *batch,
-                                      ttd_error *error);
+enum ttd_status ttd_reader_end_unsupported(struct ttd_reader *reader,
+                                           const struct ttd_error *detail, struct ttd_batch *batch,
+                                           struct ttd_error *error);
 
 /** Reads the payload of a chunk and gets ready to decode it; fails as the source does. */
-ttd_status ttd_reader_begin(ttd_reader *reader, const ttd_header *header, ttd_error *error);
+enum ttd_status ttd_reader_begin(struct ttd_reader *reader, const struct ttd_header *header,
+                                 struct ttd_error *error);
 
 /** Fills in what is wrong with the chunk at hand, and returns `status`. */
-static inline ttd_status ttd_reader_fail(const ttd_reader *reader, ttd_status status,
-                                         const char *what, ttd_error *error)
+static inline enum ttd_status ttd_reader_fail(const struct ttd_reader *reader,
+                                              enum ttd_status status, const char *what,
+                                              struct ttd_error *error)
 {
     return ttd_fail(error, status, what, reader->header.offset, reader->header.number);
 }
 
 /** The part of ttd_reader_decode() for all kinds but events and stacks: decodes up to `*count`
  * records, and sets it to how many they are. */
-ttd_status ttd_reader_decode_rows(ttd_reader *reader, ttd_batch *batch, size_t *count,
-                                  ttd_error *error);
+enum ttd_status ttd_reader_decode_rows(struct ttd_reader *reader, struct ttd_batch *batch,
+                                       size_t *count, struct ttd_error *error);
 
 /** Decodes the next records of the chunk; there are some left. */
-ttd_status ttd_reader_decode(ttd_reader *reader, ttd_batch *batch, ttd_error *error);
+enum ttd_status ttd_reader_decode(struct ttd_reader *reader, struct ttd_batch *batch,
+                                  struct ttd_error *error);
 
 #endif

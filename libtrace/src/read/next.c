@@ -3,11 +3,12 @@
 #include "read/internal.h"
 
 /** Finds the next chunk, and says what was passed over on the way. */
-static ttd_status find_next(ttd_reader *reader, ttd_header *header, ttd_error *error)
+static enum ttd_status find_next(struct ttd_reader *reader, struct ttd_header *header,
+                                 struct ttd_error *error)
 {
     uint64_t offset = reader->offset;
     uint64_t number = reader->next_number;
-    ttd_status status = ttd_reader_find(reader, header, error);
+    enum ttd_status status = ttd_reader_find(reader, header, error);
     bool found = status == TTD_OK;
     if (found)
         reader->next_number = header->number;
@@ -21,8 +22,9 @@ static ttd_status find_next(ttd_reader *reader, ttd_header *header, ttd_error *e
 }
 
 /** No further chunk was found. */
-static ttd_status next_at_end(ttd_reader *reader, ttd_status status, const ttd_error *detail,
-                              ttd_batch *batch, ttd_error *error)
+static enum ttd_status next_at_end(struct ttd_reader *reader, enum ttd_status status,
+                                   const struct ttd_error *detail, struct ttd_batch *batch,
+                                   struct ttd_error *error)
 {
     bool is_over = status == TTD_END || status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_LIMIT;
     if (status == TTD_ERROR_UNSUPPORTED)
@@ -39,7 +41,8 @@ static ttd_status next_at_end(ttd_reader *reader, ttd_status status, const ttd_e
     return status;
 }
 
-ttd_status ttd_reader_next(ttd_reader *reader, ttd_batch *batch, ttd_error *error)
+enum ttd_status ttd_reader_next(struct ttd_reader *reader, struct ttd_batch *batch,
+                                struct ttd_error *error)
 {
     if (reader->failed) {
         if (reader->checks)
@@ -48,9 +51,9 @@ ttd_status ttd_reader_next(ttd_reader *reader, ttd_batch *batch, ttd_error *erro
     }
     batch->made_up = false;
     for (;;) {
-        ttd_header header;
-        ttd_error detail = {.what = ""};
-        ttd_status status;
+        struct ttd_header header;
+        struct ttd_error detail = {.what = ""};
+        enum ttd_status status;
         if (reader->left != 0)
             status = ttd_reader_go_on(reader, batch, error);
         else if ((status = find_next(reader, &header, &detail)) != TTD_OK)
@@ -64,7 +67,8 @@ ttd_status ttd_reader_next(ttd_reader *reader, ttd_batch *batch, ttd_error *erro
     }
 }
 
-ttd_status ttd_reader_next_chunk(ttd_reader *reader, ttd_chunk *chunk, ttd_error *error)
+enum ttd_status ttd_reader_next_chunk(struct ttd_reader *reader, struct ttd_chunk *chunk,
+                                      struct ttd_error *error)
 {
     if (reader->failed)
         return ttd_reader_stop(reader, &reader->error, error);
@@ -72,9 +76,9 @@ ttd_status ttd_reader_next_chunk(ttd_reader *reader, ttd_chunk *chunk, ttd_error
     if (reader->left != 0 && reader->header.kind == TTD_KIND_EVENTS)
         ttd_reader_pass(reader, &reader->header, true);
     reader->left = 0;
-    ttd_header header;
-    ttd_error detail = {.what = ""};
-    ttd_status status = ttd_reader_find(reader, &header, &detail);
+    struct ttd_header header;
+    struct ttd_error detail = {.what = ""};
+    enum ttd_status status = ttd_reader_find(reader, &header, &detail);
     if (status == TTD_ERROR_UNSUPPORTED)
         return ttd_reader_stop(reader, &detail, error);
     if (status != TTD_OK) {

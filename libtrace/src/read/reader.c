@@ -7,16 +7,17 @@
 #include "codec/rows.h"
 #include "read/internal.h"
 
-ttd_reader_options ttd_reader_options_default(void)
+struct ttd_reader_options ttd_reader_options_default(void)
 {
-    return (ttd_reader_options){.size = sizeof(ttd_reader_options),
-                                .kinds = TTD_KINDS_ALL,
-                                .event_batches = 1,
-                                .search_max = TTD_SEARCH_MAX};
+    return (struct ttd_reader_options){.size = sizeof(struct ttd_reader_options),
+                                       .kinds = TTD_KINDS_ALL,
+                                       .event_batches = 1,
+                                       .search_max = TTD_SEARCH_MAX};
 }
 
-static const char *check_open(const ttd_input *input, const ttd_reader_options *options,
-                              const ttd_allocator *allocator)
+static const char *check_open(const struct ttd_input *input,
+                              const struct ttd_reader_options *options,
+                              const struct ttd_allocator *allocator)
 {
     if (!input->read_at || !input->size)
         return "input";
@@ -27,11 +28,11 @@ static const char *check_open(const ttd_input *input, const ttd_reader_options *
     return ttd_allocator_is_valid(allocator) ? NULL : "allocator";
 }
 
-void ttd_reader_close(ttd_reader *reader)
+void ttd_reader_close(struct ttd_reader *reader)
 {
     if (!reader)
         return;
-    ttd_allocator allocator = reader->allocator;
+    struct ttd_allocator allocator = reader->allocator;
     ttd_check_free(reader);
     ttd_source_free(&reader->source);
     ttd_events_decoder_free(&reader->events);
@@ -43,21 +44,21 @@ void ttd_reader_close(ttd_reader *reader)
 }
 
 /** Reads the first chunk. */
-static ttd_status read_first(ttd_reader *reader, ttd_error *error)
+static enum ttd_status read_first(struct ttd_reader *reader, struct ttd_error *error)
 {
     uint8_t magic[TTD_MAGIC_SIZE];
-    ttd_status status = ttd_source_read(&reader->source, 0, magic, sizeof magic, error);
+    enum ttd_status status = ttd_source_read(&reader->source, 0, magic, sizeof magic, error);
     if (status == TTD_ERROR_TRUNCATED || (status == TTD_OK && !ttd_is_magic(magic, sizeof magic)))
         return ttd_fail(error, TTD_ERROR_NOT_A_TRACE, "magic", 0, TTD_NOWHERE);
     if (status != TTD_OK)
         return status;
-    ttd_header header;
+    struct ttd_header header;
     status = ttd_source_header(&reader->source, 0, &header, error);
     if (status != TTD_OK)
         return status;
     if (header.number != 0 || header.kind != TTD_KIND_TRACE)
         return ttd_fail(error, TTD_ERROR_CORRUPT, "first chunk", 0, header.number);
-    ttd_batch batch;
+    struct ttd_batch batch;
     status = ttd_reader_begin(reader, &header, error);
     if (status == TTD_OK)
         status = ttd_reader_decode(reader, &batch, error);
@@ -69,18 +70,19 @@ static ttd_status read_first(ttd_reader *reader, ttd_error *error)
 }
 
 /** Goes on without the first chunk if there is any other. `reason`: why it is no good. */
-static ttd_status open_damaged(ttd_reader *reader, ttd_status reason, ttd_error *error)
+static enum ttd_status open_damaged(struct ttd_reader *reader, enum ttd_status reason,
+                                    struct ttd_error *error)
 {
     uint64_t found;
-    ttd_error failure;
+    struct ttd_error failure;
     /* A first chunk that is cut short has a good header. */
     uint64_t from = reason == TTD_ERROR_TRUNCATED ? TTD_ALIGNMENT : 0;
-    ttd_status status = ttd_source_resync(&reader->source, from, 0, &found, &failure);
+    enum ttd_status status = ttd_source_resync(&reader->source, from, 0, &found, &failure);
     if (status == TTD_END && reason == TTD_ERROR_TRUNCATED)
         return reason;
     if (status == TTD_END || status == TTD_ERROR_LIMIT)
         return ttd_fail(error, TTD_ERROR_NOT_A_TRACE, "no intact chunk", 0, TTD_NOWHERE);
-    ttd_header header;
+    struct ttd_header header;
     if (status == TTD_OK)
         status = ttd_source_header(&reader->source, found, &header, &failure);
     if (status != TTD_OK) {
@@ -89,15 +91,15 @@ static ttd_status open_damaged(ttd_reader *reader, ttd_status reason, ttd_error 
         return status;
     }
     reader->source.trace_id = header.trace_id;
-    reader->trace = (ttd_trace){
+    reader->trace = (struct ttd_trace){
         .trace_id = header.trace_id,
     };
     return TTD_OK;
 }
 
-static ttd_status open_reader(ttd_reader *reader, ttd_error *error)
+static enum ttd_status open_reader(struct ttd_reader *reader, struct ttd_error *error)
 {
-    ttd_status status = ttd_source_refresh(&reader->source, error);
+    enum ttd_status status = ttd_source_refresh(&reader->source, error);
     if (status != TTD_OK)
         return status;
     status = read_first(reader, error);
@@ -109,14 +111,16 @@ static ttd_status open_reader(ttd_reader *reader, ttd_error *error)
     return ttd_reader_rewind(reader, reader->options.kinds);
 }
 
-ttd_status ttd_reader_open(const ttd_input *input, const ttd_reader_options *options,
-                           const ttd_allocator *allocator, ttd_reader **reader, ttd_error *error)
+enum ttd_status ttd_reader_open(const struct ttd_input *input,
+                                const struct ttd_reader_options *options,
+                                const struct ttd_allocator *allocator, struct ttd_reader **reader,
+                                struct ttd_error *error)
 {
     if (!input)
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "input", TTD_NOWHERE, TTD_NOWHERE);
     const char *wrong = reader ? check_open(input, options, allocator) : "reader";
-    ttd_allocator table = ttd_allocator_or_default(wrong ? NULL : allocator);
-    ttd_reader *result = wrong ? NULL : ttd_allocate_zeroed(&table, sizeof *result);
+    struct ttd_allocator table = ttd_allocator_or_default(wrong ? NULL : allocator);
+    struct ttd_reader *result = wrong ? NULL : ttd_allocate_zeroed(&table, sizeof *result);
     if (!result) {
         if (input->close)
             input->close(input->context);
@@ -129,7 +133,7 @@ ttd_status ttd_reader_open(const ttd_input *input, const ttd_reader_options *opt
     result->source.search_max = result->options.search_max;
     ttd_events_decoder_init(&result->events, &result->allocator, result->options.event_batches);
     ttd_stacks_decoder_init(&result->stacks, &result->allocator);
-    ttd_status status = open_reader(result, error);
+    enum ttd_status status = open_reader(result, error);
     if (status != TTD_OK) {
         ttd_reader_close(result);
         return status;
@@ -138,27 +142,27 @@ ttd_status ttd_reader_open(const ttd_input *input, const ttd_reader_options *opt
     return TTD_OK;
 }
 
-uint32_t ttd_reader_event_batches(const ttd_reader *reader)
+uint32_t ttd_reader_event_batches(const struct ttd_reader *reader)
 {
     return reader->options.event_batches;
 }
 
-const ttd_trace *ttd_reader_trace(const ttd_reader *reader)
+const struct ttd_trace *ttd_reader_trace(const struct ttd_reader *reader)
 {
     return &reader->trace;
 }
 
-uint64_t ttd_reader_offset(const ttd_reader *reader)
+uint64_t ttd_reader_offset(const struct ttd_reader *reader)
 {
     return reader->offset;
 }
 
-uint64_t ttd_reader_size(const ttd_reader *reader)
+uint64_t ttd_reader_size(const struct ttd_reader *reader)
 {
     return reader->source.size;
 }
 
-ttd_status ttd_reader_rewind(ttd_reader *reader, uint32_t kinds)
+enum ttd_status ttd_reader_rewind(struct ttd_reader *reader, uint32_t kinds)
 {
     reader->options.kinds = kinds;
     reader->failed = false;
@@ -178,35 +182,36 @@ ttd_status ttd_reader_rewind(ttd_reader *reader, uint32_t kinds)
     return TTD_OK;
 }
 
-ttd_status ttd_reader_rewind_checked(ttd_reader *reader, uint32_t kinds)
+enum ttd_status ttd_reader_rewind_checked(struct ttd_reader *reader, uint32_t kinds)
 {
-    ttd_status status = ttd_reader_rewind(reader, kinds);
+    enum ttd_status status = ttd_reader_rewind(reader, kinds);
     if (status == TTD_OK)
         ttd_check_begin(reader);
     return status;
 }
 
-bool ttd_reader_rest(const ttd_reader *reader, ttd_loss *loss)
+bool ttd_reader_rest(const struct ttd_reader *reader, struct ttd_loss *loss)
 {
     if (reader->ended || reader->rest_is_lost)
         return false;
-    *loss = (ttd_loss){.reason = TTD_LOSS_DAMAGE,
-                       .count = TTD_UNKNOWN,
-                       .last_good = reader->position,
-                       .first_good = ttd_position_invalid()};
+    *loss = (struct ttd_loss){.reason = TTD_LOSS_DAMAGE,
+                              .count = TTD_UNKNOWN,
+                              .last_good = reader->position,
+                              .first_good = ttd_position_invalid()};
     return true;
 }
 
-bool ttd_reader_is_intact(const ttd_reader *reader)
+bool ttd_reader_is_intact(const struct ttd_reader *reader)
 {
     return reader->is_intact;
 }
 
 /** Reads the End chunk; `bytes` has room for it, and holds its header first. */
-static ttd_status read_end(ttd_reader *reader, uint8_t bytes[TTD_END_CHUNK_SIZE], ttd_end *end)
+static enum ttd_status read_end(struct ttd_reader *reader, uint8_t bytes[TTD_END_CHUNK_SIZE],
+                                struct ttd_end *end)
 {
-    ttd_error error;
-    ttd_status status = ttd_source_refresh(&reader->source, &error);
+    struct ttd_error error;
+    enum ttd_status status = ttd_source_refresh(&reader->source, &error);
     if (status != TTD_OK)
         return status;
     uint64_t size = reader->source.size;
@@ -216,7 +221,7 @@ static ttd_status read_end(ttd_reader *reader, uint8_t bytes[TTD_END_CHUNK_SIZE]
     status = ttd_source_read(&reader->source, offset, bytes, TTD_END_CHUNK_SIZE, &error);
     if (status != TTD_OK)
         return status == TTD_ERROR_TRUNCATED ? TTD_END : status;
-    ttd_header header;
+    struct ttd_header header;
     const char *what;
     status = ttd_header_decode(bytes, &header, &what);
     if (status == TTD_ERROR_NOT_A_TRACE)
@@ -229,26 +234,26 @@ static ttd_status read_end(ttd_reader *reader, uint8_t bytes[TTD_END_CHUNK_SIZE]
         header.item_count != 1 || header.first_item != 0 ||
         ttd_hash(bytes + TTD_HEADER_SIZE, TTD_END_SIZE) != header.payload_hash)
         return TTD_ERROR_CORRUPT;
-    ttd_cursor in = ttd_cursor_of(bytes + TTD_HEADER_SIZE, TTD_END_SIZE);
+    struct ttd_cursor in = ttd_cursor_of(bytes + TTD_HEADER_SIZE, TTD_END_SIZE);
     ttd_decode_end(&in, end);
     return in.error ? TTD_ERROR_CORRUPT : TTD_OK;
 }
 
-ttd_status ttd_reader_end(ttd_reader *reader, ttd_end *end)
+enum ttd_status ttd_reader_end(struct ttd_reader *reader, struct ttd_end *end)
 {
     uint8_t bytes[TTD_END_CHUNK_SIZE];
-    ttd_end result;
-    ttd_status status = read_end(reader, bytes, &result);
+    struct ttd_end result;
+    enum ttd_status status = read_end(reader, bytes, &result);
     if (status == TTD_OK)
         *end = result;
     return status;
 }
 
-ttd_status ttd_reader_tie(ttd_reader *reader, ttd_trace *derived)
+enum ttd_status ttd_reader_tie(struct ttd_reader *reader, struct ttd_trace *derived)
 {
     uint8_t bytes[TTD_END_CHUNK_SIZE];
-    ttd_end end;
-    ttd_status status = read_end(reader, bytes, &end);
+    struct ttd_end end;
+    enum ttd_status status = read_end(reader, bytes, &end);
     if (status != TTD_OK && status != TTD_END)
         return status;
     derived->source_trace_id = reader->source.trace_id;

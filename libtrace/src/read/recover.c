@@ -8,28 +8,28 @@
 #include "read/walk.h"
 
 /** The new file in the making. */
-typedef struct recovery {
-    ttd_allocator allocator;
-    const ttd_output *output;
-    ttd_emitter emitter;
-    ttd_buffer payload;
-    ttd_error *error;
+struct recovery {
+    struct ttd_allocator allocator;
+    const struct ttd_output *output;
+    struct ttd_emitter emitter;
+    struct ttd_buffer payload;
+    struct ttd_error *error;
     /** The first chunk was written. */
     bool begun;
     /** Loss records written. */
     uint64_t losses;
     /** The old End. */
-    ttd_end end;
-} recovery;
+    struct ttd_end end;
+};
 
 static int emit(void *context, const void *data, size_t size)
 {
-    recovery *r = context;
+    struct recovery *r = context;
     return r->output->write(r->output->context, data, size);
 }
 
 /** Passes the emitter's status on, with its detail. */
-static ttd_status finish(recovery *r, ttd_status status)
+static enum ttd_status finish(struct recovery *r, enum ttd_status status)
 {
     ttd_buffer_clear(&r->payload);
     if (status != TTD_OK && r->error)
@@ -37,7 +37,7 @@ static ttd_status finish(recovery *r, ttd_status status)
     return status;
 }
 
-static ttd_status put(recovery *r, const ttd_emission *emission)
+static enum ttd_status put(struct recovery *r, const struct ttd_emission *emission)
 {
     if (r->payload.failed)
         return ttd_fail(r->error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
@@ -45,38 +45,41 @@ static ttd_status put(recovery *r, const ttd_emission *emission)
 }
 
 /** Writes the first chunk: the old one, or what is known of it. */
-static ttd_status begin(recovery *r, const ttd_reader *reader)
+static enum ttd_status begin(struct recovery *r, const struct ttd_reader *reader)
 {
     if (r->begun)
         return TTD_OK;
     r->begun = true;
-    ttd_trace trace = reader->trace;
+    struct ttd_trace trace = reader->trace;
     trace.flags |= TTD_TRACE_RECOVERED;
     if (trace.pointer_size == 0)
         trace.pointer_size = 8;
     r->emitter.trace_id = trace.trace_id;
     ttd_encode_trace(&r->payload, &trace);
-    ttd_emission emission = {.kind = TTD_KIND_TRACE, .item_count = 1};
+    struct ttd_emission emission = {.kind = TTD_KIND_TRACE, .item_count = 1};
     return put(r, &emission);
 }
 
 /** Writes a loss record. */
-static ttd_status record_loss(void *context, ttd_reader *reader, const ttd_loss *loss)
+static enum ttd_status record_loss(void *context, struct ttd_reader *reader,
+                                   const struct ttd_loss *loss)
 {
-    recovery *r = context;
-    ttd_status status = begin(r, reader);
+    struct recovery *r = context;
+    enum ttd_status status = begin(r, reader);
     if (status != TTD_OK)
         return status;
     ttd_encode_loss(&r->payload, loss);
-    ttd_emission emission = {TTD_KIND_LOSSES, r->losses++, 1, loss->last_good, loss->last_good};
+    struct ttd_emission emission = {TTD_KIND_LOSSES, r->losses++, 1, loss->last_good,
+                                    loss->last_good};
     return put(r, &emission);
 }
 
-static ttd_status copy_chunk(void *context, ttd_reader *reader, const ttd_header *header,
-                             const uint8_t *stored, bool redefines)
+static enum ttd_status copy_chunk(void *context, struct ttd_reader *reader,
+                                  const struct ttd_header *header, const uint8_t *stored,
+                                  bool redefines)
 {
-    recovery *r = context;
-    ttd_status status = begin(r, reader);
+    struct recovery *r = context;
+    enum ttd_status status = begin(r, reader);
     if (header->kind == TTD_KIND_END)
         r->end = reader->check.end;
     if (status != TTD_OK || header->kind == TTD_KIND_TRACE || header->kind == TTD_KIND_INDEX ||
@@ -84,12 +87,12 @@ static ttd_status copy_chunk(void *context, ttd_reader *reader, const ttd_header
         return status;
     /* A file in which an id means two things cannot be repaired: the chunk is left out. */
     if (redefines) {
-        ttd_loss loss = {.reason = TTD_LOSS_DAMAGE,
-                         .last_good = reader->position,
-                         .first_good = ttd_position_invalid()};
+        struct ttd_loss loss = {.reason = TTD_LOSS_DAMAGE,
+                                .last_good = reader->position,
+                                .first_good = ttd_position_invalid()};
         return record_loss(r, reader, &loss);
     }
-    ttd_header copy = *header;
+    struct ttd_header copy = *header;
     if (header->kind == TTD_KIND_LOSSES) {
         copy.first_item = r->losses;
         r->losses += header->item_count;
@@ -97,11 +100,12 @@ static ttd_status copy_chunk(void *context, ttd_reader *reader, const ttd_header
     return finish(r, ttd_emitter_copy(&r->emitter, &copy, stored));
 }
 
-static ttd_status run(ttd_check *check, recovery *r, const ttd_input *input, ttd_verdict *verdict)
+static enum ttd_status run(struct ttd_check *check, struct recovery *r,
+                           const struct ttd_input *input, struct ttd_verdict *verdict)
 {
     ttd_emitter_init(&r->emitter, &r->allocator, 0, TTD_CODEC_LZ4, 0, emit, r);
     ttd_buffer_init(&r->payload, &r->allocator);
-    ttd_status status = ttd_walk_run(check, input, &r->allocator, verdict, r->error);
+    enum ttd_status status = ttd_walk_run(check, input, &r->allocator, verdict, r->error);
     if (status == TTD_OK && r->begun)
         status = finish(r, ttd_emitter_end(&r->emitter, &r->end, verdict->lost_events));
     ttd_buffer_free(&r->payload);
@@ -110,35 +114,35 @@ static ttd_status run(ttd_check *check, recovery *r, const ttd_input *input, ttd
 }
 
 /** What is wrong with the arguments; NULL if nothing. */
-static const char *check(const ttd_input *input, const ttd_output *output,
-                         const ttd_allocator *allocator, const ttd_verdict *verdict)
+static const char *check(const struct ttd_input *input, const struct ttd_output *output,
+                         const struct ttd_allocator *allocator, const struct ttd_verdict *verdict)
 {
     if (!input || !output || !output->write || !verdict)
         return "argument";
     return ttd_allocator_is_valid(allocator) ? NULL : "allocator";
 }
 
-ttd_status ttd_recover(const ttd_input *input, const ttd_output *output,
-                       const ttd_allocator *allocator, ttd_problem_function function, void *context,
-                       ttd_verdict *verdict, ttd_error *error)
+enum ttd_status ttd_recover(const struct ttd_input *input, const struct ttd_output *output,
+                            const struct ttd_allocator *allocator, ttd_problem_function function,
+                            void *context, struct ttd_verdict *verdict, struct ttd_error *error)
 {
     const char *wrong = check(input, output, allocator, verdict);
-    ttd_status status;
-    ttd_verdict result;
+    enum ttd_status status;
+    struct ttd_verdict result;
     if (wrong) {
         status = ttd_fail(error, TTD_ERROR_ARGUMENT, wrong, TTD_NOWHERE, TTD_NOWHERE);
         if (input && input->close)
             input->close(input->context);
     } else {
-        recovery r = {.allocator = ttd_allocator_or_default(allocator),
-                      .output = output,
-                      .error = error,
-                      .end = {.reason = TTD_END_NOT_RECORDED}};
-        ttd_check check = {.function = function,
-                           .function_context = context,
-                           .chunk = copy_chunk,
-                           .loss = record_loss,
-                           .context = &r};
+        struct recovery r = {.allocator = ttd_allocator_or_default(allocator),
+                             .output = output,
+                             .error = error,
+                             .end = {.reason = TTD_END_NOT_RECORDED}};
+        struct ttd_check check = {.function = function,
+                                  .function_context = context,
+                                  .chunk = copy_chunk,
+                                  .loss = record_loss,
+                                  .context = &r};
         status = run(&check, &r, input, &result);
     }
     int reason = output && output->close ? output->close(output->context) : 0;

@@ -3,13 +3,13 @@
 
 #include "base/memory.h"
 
-static bool knows(const ttd_references *references, ttd_id id, ttd_id count)
+static bool knows(const struct ttd_references *references, ttd_id id, ttd_id count)
 {
     return id <= count || references->unknown;
 }
 
 /** Takes in a new id, which must be the next one. */
-static bool define(ttd_references *references, ttd_id id, ttd_id *count)
+static bool define(struct ttd_references *references, ttd_id id, ttd_id *count)
 {
     bool right = id == *count + 1 || (references->unknown && id > *count);
     references->redefines |= id <= *count;
@@ -27,7 +27,7 @@ static const char *first_wrong(const char *wrong, bool is_right, const char *wha
     return wrong || is_right ? wrong : what;
 }
 
-static const char *check_strings(ttd_references *references, const ttd_batch *batch)
+static const char *check_strings(struct ttd_references *references, const struct ttd_batch *batch)
 {
     const char *wrong = NULL;
     for (size_t i = 0; i < batch->count; i++) {
@@ -37,11 +37,11 @@ static const char *check_strings(ttd_references *references, const ttd_batch *ba
     return wrong;
 }
 
-static const char *check_modules(ttd_references *references, const ttd_batch *batch)
+static const char *check_modules(struct ttd_references *references, const struct ttd_batch *batch)
 {
     const char *wrong = NULL;
     for (size_t i = 0; i < batch->count; i++) {
-        const ttd_module *module = &batch->u.modules[i];
+        const struct ttd_module *module = &batch->u.modules[i];
         if (module->action == TTD_MODULE_UNLOAD) {
             wrong = first_wrong(wrong, knows(references, module->id, references->modules),
                                 "unload of an undefined module");
@@ -55,11 +55,11 @@ static const char *check_modules(ttd_references *references, const ttd_batch *ba
     return wrong;
 }
 
-static const char *check_threads(ttd_references *references, const ttd_batch *batch)
+static const char *check_threads(struct ttd_references *references, const struct ttd_batch *batch)
 {
     const char *wrong = NULL;
     for (size_t i = 0; i < batch->count; i++) {
-        const ttd_thread *thread = &batch->u.threads[i];
+        const struct ttd_thread *thread = &batch->u.threads[i];
         wrong = first_wrong(wrong, knows(references, thread->name, references->strings),
                             "undefined name of a thread");
         bool is_right = thread->action == TTD_THREAD_END
@@ -70,7 +70,7 @@ static const char *check_threads(ttd_references *references, const ttd_batch *ba
     return wrong;
 }
 
-static const char *check_heaps(ttd_references *references, const ttd_batch *batch)
+static const char *check_heaps(struct ttd_references *references, const struct ttd_batch *batch)
 {
     const char *wrong = NULL;
     for (size_t i = 0; i < batch->count; i++) {
@@ -83,7 +83,7 @@ static const char *check_heaps(ttd_references *references, const ttd_batch *batc
 }
 
 /** What is wrong with a stack; NULL if nothing. There is room for its depth. */
-static const char *check_stack(ttd_references *references, const ttd_stack *stack)
+static const char *check_stack(struct ttd_references *references, const struct ttd_stack *stack)
 {
     if (!define(references, stack->id, &references->stacks)) {
         /* Nor could depths be kept: the array would grow as ids do, not as bytes. */
@@ -101,8 +101,8 @@ static const char *check_stack(ttd_references *references, const ttd_stack *stac
 }
 
 /** False without memory. */
-static bool check_stacks(ttd_references *references, const ttd_allocator *allocator,
-                         const ttd_batch *batch, const char **what)
+static bool check_stacks(struct ttd_references *references, const struct ttd_allocator *allocator,
+                         const struct ttd_batch *batch, const char **what)
 {
     void *depths = references->depths;
     if (!references->unknown &&
@@ -117,10 +117,11 @@ static bool check_stacks(ttd_references *references, const ttd_allocator *alloca
     return true;
 }
 
-static const char *check_symbols(const ttd_references *references, const ttd_batch *batch)
+static const char *check_symbols(const struct ttd_references *references,
+                                 const struct ttd_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
-        const ttd_symbol *symbol = &batch->u.symbols[i];
+        const struct ttd_symbol *symbol = &batch->u.symbols[i];
         if (!knows(references, symbol->module, references->modules))
             return "undefined module of a symbol";
         for (uint32_t k = 0; k < symbol->frame_count; k++)
@@ -137,13 +138,14 @@ static inline ttd_id larger(ttd_id a, ttd_id b)
 }
 
 /** The largest ids tell of all. */
-static const char *check_events(const ttd_references *references, const ttd_batch *batch)
+static const char *check_events(const struct ttd_references *references,
+                                const struct ttd_batch *batch)
 {
     ttd_id thread = 0;
     ttd_id heap = 0;
     ttd_id stack = 0;
     for (size_t i = 0; i < batch->count; i++) {
-        const ttd_event *event = &batch->u.events[i];
+        const struct ttd_event *event = &batch->u.events[i];
         thread = larger(thread, event->thread);
         heap = larger(heap, event->heap);
         stack = larger(stack, event->stack);
@@ -155,13 +157,14 @@ static const char *check_events(const ttd_references *references, const ttd_batc
     return knows(references, stack, references->stacks) ? NULL : "undefined stack of an event";
 }
 
-static const char *check_blocks(ttd_references *references, const ttd_live_blocks *list)
+static const char *check_blocks(struct ttd_references *references,
+                                const struct ttd_live_blocks *list)
 {
     const char *wrong = ttd_list_take(&references->list, list);
     if (wrong && !references->unknown)
         return wrong;
     for (size_t i = 0; i < list->count; i++) {
-        const ttd_block *block = &list->blocks[i];
+        const struct ttd_block *block = &list->blocks[i];
         if (!knows(references, block->thread, references->threads) ||
             !knows(references, block->heap, references->heaps) ||
             !knows(references, block->stack, references->stacks))
@@ -170,7 +173,7 @@ static const char *check_blocks(ttd_references *references, const ttd_live_block
     return NULL;
 }
 
-static const char *check_pages(ttd_references *references, const ttd_pages *pages)
+static const char *check_pages(struct ttd_references *references, const struct ttd_pages *pages)
 {
     uint64_t expected = references->pages ? references->pages : TTD_PAGE_FIRST;
     bool right =
@@ -180,12 +183,13 @@ static const char *check_pages(ttd_references *references, const ttd_pages *page
     return right ? NULL : "order of pages";
 }
 
-static const char *check_map(const ttd_references *references, const ttd_memory_map *map)
+static const char *check_map(const struct ttd_references *references,
+                             const struct ttd_memory_map *map)
 {
     if (references->unknown)
         return NULL;
     for (size_t i = 0; i < map->count; i++) {
-        const ttd_memory_run *run = &map->runs[i];
+        const struct ttd_memory_run *run = &map->runs[i];
         if (run->page >= TTD_PAGE_FIRST &&
             (run->page >= references->pages || run->page_count > references->pages - run->page))
             return "undefined page of a memory map";
@@ -193,7 +197,8 @@ static const char *check_map(const ttd_references *references, const ttd_memory_
     return NULL;
 }
 
-static const char *check_others(const ttd_references *references, const ttd_batch *batch)
+static const char *check_others(const struct ttd_references *references,
+                                const struct ttd_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
         ttd_id thread = batch->kind == TTD_KIND_LOSSES ? batch->u.losses[i].thread
@@ -204,8 +209,8 @@ static const char *check_others(const ttd_references *references, const ttd_batc
     return NULL;
 }
 
-bool ttd_references_check(ttd_references *references, const ttd_allocator *allocator,
-                          const ttd_batch *batch, const char **what)
+bool ttd_references_check(struct ttd_references *references, const struct ttd_allocator *allocator,
+                          const struct ttd_batch *batch, const char **what)
 {
     *what = NULL;
     references->redefines = false;

@@ -5,14 +5,14 @@
 #include <string.h>
 
 /** What is looked for: an event by its number, or the first one not before a position. */
-typedef struct seek_target {
+struct seek_target {
     bool by_position;
-    ttd_position position;
+    struct ttd_position position;
     uint64_t event;
-} seek_target;
+};
 
 /** Whether the chunk of events has the target, or lies behind it. */
-static bool reaches(const ttd_header *header, const seek_target *target)
+static bool reaches(const struct ttd_header *header, const struct seek_target *target)
 {
     if (target->by_position)
         return ttd_position_compare(header->last_position, target->position) >= 0;
@@ -20,7 +20,7 @@ static bool reaches(const ttd_header *header, const seek_target *target)
 }
 
 /** Whether what an index chunk covers begins before the target, so that earlier ones lack it. */
-static bool begins_before(const ttd_index_link *link, const seek_target *target)
+static bool begins_before(const struct ttd_index_link *link, const struct seek_target *target)
 {
     if (target->by_position)
         return ttd_position_compare(link->position, target->position) < 0;
@@ -28,11 +28,12 @@ static bool begins_before(const ttd_index_link *link, const seek_target *target)
 }
 
 /** Hops from header to header, from where the reader is, to the target or the End chunk. */
-static ttd_status hop(ttd_reader *reader, const seek_target *target, ttd_error *error)
+static enum ttd_status hop(struct ttd_reader *reader, const struct seek_target *target,
+                           struct ttd_error *error)
 {
     for (;;) {
-        ttd_header header;
-        ttd_status status = ttd_reader_find(reader, &header, error);
+        struct ttd_header header;
+        enum ttd_status status = ttd_reader_find(reader, &header, error);
         if (status == TTD_END || status == TTD_ERROR_TRUNCATED)
             return TTD_OK;
         if (status != TTD_OK)
@@ -47,11 +48,11 @@ static ttd_status hop(ttd_reader *reader, const seek_target *target, ttd_error *
 }
 
 /** Reads the index chunk at `offset`; its entries are left in `entries`. */
-static ttd_status read_index(ttd_reader *reader, uint64_t offset, ttd_index_links *links,
-                             ttd_cursor *entries)
+static enum ttd_status read_index(struct ttd_reader *reader, uint64_t offset,
+                                  struct ttd_index_links *links, struct ttd_cursor *entries)
 {
-    ttd_header header;
-    ttd_status status = ttd_source_header(&reader->source, offset, &header, NULL);
+    struct ttd_header header;
+    enum ttd_status status = ttd_source_header(&reader->source, offset, &header, NULL);
     if (status == TTD_OK && header.kind != TTD_KIND_INDEX)
         status = TTD_ERROR_CORRUPT;
     if (status == TTD_OK)
@@ -66,7 +67,8 @@ static ttd_status read_index(ttd_reader *reader, uint64_t offset, ttd_index_link
 
 /** The link to follow from an index that begins at or behind the target; NULL if it is the first.
  */
-static const ttd_index_link *choose_link(const ttd_index_links *links, const seek_target *target)
+static const struct ttd_index_link *choose_link(const struct ttd_index_links *links,
+                                                const struct seek_target *target)
 {
     size_t i = links->count - 1;
     while (i > 1 && begins_before(&links->links[i], target))
@@ -75,14 +77,15 @@ static const ttd_index_link *choose_link(const ttd_index_links *links, const see
 }
 
 /** Finds the index chunk that covers the target, if any does. */
-static ttd_status find_index(ttd_reader *reader, uint64_t offset, const seek_target *target,
-                             ttd_index_links *links, ttd_cursor *entries)
+static enum ttd_status find_index(struct ttd_reader *reader, uint64_t offset,
+                                  const struct seek_target *target, struct ttd_index_links *links,
+                                  struct ttd_cursor *entries)
 {
     for (;;) {
-        ttd_status status = read_index(reader, offset, links, entries);
+        enum ttd_status status = read_index(reader, offset, links, entries);
         if (status != TTD_OK || begins_before(&links->links[0], target))
             return status;
-        const ttd_index_link *link = choose_link(links, target);
+        const struct ttd_index_link *link = choose_link(links, target);
         if (!link)
             return TTD_OK;
         if (link->offset >= offset)
@@ -92,12 +95,13 @@ static ttd_status find_index(ttd_reader *reader, uint64_t offset, const seek_tar
 }
 
 /** Moves to the chunk that an entry describes, if that chunk agrees. */
-static ttd_status go_to(ttd_reader *reader, const uint8_t *entry, const ttd_index_link *link)
+static enum ttd_status go_to(struct ttd_reader *reader, const uint8_t *entry,
+                             const struct ttd_index_link *link)
 {
     uint8_t bytes[TTD_HEADER_SIZE];
-    ttd_header header;
+    struct ttd_header header;
     const char *what;
-    ttd_status status = ttd_header_decode(entry, &header, &what);
+    enum ttd_status status = ttd_header_decode(entry, &header, &what);
     if (status == TTD_OK)
         status = ttd_source_read(&reader->source, header.offset, bytes, sizeof bytes, NULL);
     if (status != TTD_OK)
@@ -116,13 +120,14 @@ static ttd_status go_to(ttd_reader *reader, const uint8_t *entry, const ttd_inde
  * Goes to the target's chunk among the entries of an index chunk. If there is none: to the last
  * chunk of events, or the first chunk if none is of events, to hop on from there.
  */
-static ttd_status search_entries(ttd_reader *reader, ttd_cursor *entries,
-                                 const ttd_index_link *link, const seek_target *target)
+static enum ttd_status search_entries(struct ttd_reader *reader, struct ttd_cursor *entries,
+                                      const struct ttd_index_link *link,
+                                      const struct seek_target *target)
 {
     const uint8_t *chosen = entries->at;
     while (ttd_cursor_left(entries) != 0) {
         const uint8_t *entry = ttd_cursor_bytes(entries, TTD_HEADER_SIZE);
-        ttd_header header;
+        struct ttd_header header;
         const char *what;
         if (ttd_header_decode(entry, &header, &what) != TTD_OK)
             return TTD_ERROR_CORRUPT;
@@ -136,36 +141,39 @@ static ttd_status search_entries(ttd_reader *reader, ttd_cursor *entries,
 }
 
 /** Tries the index. Anything but TTD_OK means that it is of no use. */
-static ttd_status seek_by_index(ttd_reader *reader, const seek_target *target)
+static enum ttd_status seek_by_index(struct ttd_reader *reader, const struct seek_target *target)
 {
-    ttd_end end;
-    ttd_status status = ttd_reader_end(reader, &end);
+    struct ttd_end end;
+    enum ttd_status status = ttd_reader_end(reader, &end);
     if (status != TTD_OK || end.index_offset == 0)
         return status == TTD_OK ? TTD_END : status;
-    ttd_index_links links;
-    ttd_cursor entries;
+    struct ttd_index_links links;
+    struct ttd_cursor entries;
     status = find_index(reader, end.index_offset, target, &links, &entries);
     return status == TTD_OK ? search_entries(reader, &entries, &links.links[0], target) : status;
 }
 
-static ttd_status seek(ttd_reader *reader, const seek_target *target, ttd_error *error)
+static enum ttd_status seek(struct ttd_reader *reader, const struct seek_target *target,
+                            struct ttd_error *error)
 {
     ttd_reader_rewind(reader, reader->options.kinds);
-    ttd_status status = seek_by_index(reader, target);
+    enum ttd_status status = seek_by_index(reader, target);
     if (status != TTD_OK)
         ttd_reader_rewind(reader, reader->options.kinds);
     /* From the chunk that the index gives, which is the right one or the last before it. */
     return hop(reader, target, error);
 }
 
-ttd_status ttd_reader_seek(ttd_reader *reader, ttd_position position, ttd_error *error)
+enum ttd_status ttd_reader_seek(struct ttd_reader *reader, struct ttd_position position,
+                                struct ttd_error *error)
 {
-    seek_target target = {.by_position = true, .position = position};
+    struct seek_target target = {.by_position = true, .position = position};
     return seek(reader, &target, error);
 }
 
-ttd_status ttd_reader_seek_event(ttd_reader *reader, uint64_t number, ttd_error *error)
+enum ttd_status ttd_reader_seek_event(struct ttd_reader *reader, uint64_t number,
+                                      struct ttd_error *error)
 {
-    seek_target target = {.event = number};
+    struct seek_target target = {.event = number};
     return seek(reader, &target, error);
 }

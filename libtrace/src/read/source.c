@@ -6,14 +6,15 @@
 #include "base/status.h"
 #include "codec/payload.h"
 
-void ttd_source_init(ttd_source *source, const ttd_input *input, const ttd_allocator *allocator)
+void ttd_source_init(struct ttd_source *source, const struct ttd_input *input,
+                     const struct ttd_allocator *allocator)
 {
-    *source = (ttd_source){.input = *input};
+    *source = (struct ttd_source){.input = *input};
     ttd_buffer_init(&source->stored, allocator);
     ttd_buffer_init(&source->raw, allocator);
 }
 
-void ttd_source_free(ttd_source *source)
+void ttd_source_free(struct ttd_source *source)
 {
     ttd_buffer_free(&source->stored);
     ttd_buffer_free(&source->raw);
@@ -21,15 +22,15 @@ void ttd_source_free(ttd_source *source)
         source->input.close(source->input.context);
 }
 
-ttd_status ttd_source_refresh(ttd_source *source, ttd_error *error)
+enum ttd_status ttd_source_refresh(struct ttd_source *source, struct ttd_error *error)
 {
     int reason = source->input.size(source->input.context, &source->size);
     return reason ? ttd_fail_system(error, reason, "size", TTD_NOWHERE) : TTD_OK;
 }
 
 /** Reads up to `size` bytes, going on after short reads. */
-static ttd_status read_some(ttd_source *source, uint64_t offset, void *data, size_t size,
-                            size_t *got, ttd_error *error)
+static enum ttd_status read_some(struct ttd_source *source, uint64_t offset, void *data,
+                                 size_t size, size_t *got, struct ttd_error *error)
 {
     *got = 0;
     while (*got < size) {
@@ -45,23 +46,24 @@ static ttd_status read_some(ttd_source *source, uint64_t offset, void *data, siz
     return TTD_OK;
 }
 
-ttd_status ttd_source_read(ttd_source *source, uint64_t offset, void *data, size_t size,
-                           ttd_error *error)
+enum ttd_status ttd_source_read(struct ttd_source *source, uint64_t offset, void *data, size_t size,
+                                struct ttd_error *error)
 {
     size_t got;
-    ttd_status status = read_some(source, offset, data, size, &got, error);
+    enum ttd_status status = read_some(source, offset, data, size, &got, error);
     if (status == TTD_OK && got != size)
         return ttd_fail(error, TTD_ERROR_TRUNCATED, "end of the file", offset, TTD_NOWHERE);
     return status;
 }
 
 /** Makes sure that `size` bytes at `offset` were there when the size was last asked for. */
-static ttd_status ensure(ttd_source *source, uint64_t offset, uint64_t size, ttd_error *error)
+static enum ttd_status ensure(struct ttd_source *source, uint64_t offset, uint64_t size,
+                              struct ttd_error *error)
 {
     for (int i = 0; i < 2; i++) {
         if (offset <= source->size && size <= source->size - offset)
             return TTD_OK;
-        ttd_status status = i == 0 ? ttd_source_refresh(source, error) : TTD_OK;
+        enum ttd_status status = i == 0 ? ttd_source_refresh(source, error) : TTD_OK;
         if (status != TTD_OK)
             return status;
     }
@@ -69,7 +71,8 @@ static ttd_status ensure(ttd_source *source, uint64_t offset, uint64_t size, ttd
 }
 
 /** Fewer bytes than a header are left: nothing, a piece of a header, or something else. */
-static ttd_status check_remainder(ttd_source *source, uint64_t offset, ttd_error *error)
+static enum ttd_status check_remainder(struct ttd_source *source, uint64_t offset,
+                                       struct ttd_error *error)
 {
     if (offset >= source->size)
         return TTD_END;
@@ -77,7 +80,7 @@ static ttd_status check_remainder(ttd_source *source, uint64_t offset, ttd_error
     uint8_t bytes[TTD_MAGIC_SIZE];
     if (left > sizeof bytes)
         left = sizeof bytes;
-    ttd_status status = ttd_source_read(source, offset, bytes, left, error);
+    enum ttd_status status = ttd_source_read(source, offset, bytes, left, error);
     if (status != TTD_OK)
         return status;
     if (!ttd_is_magic(bytes, left))
@@ -85,18 +88,18 @@ static ttd_status check_remainder(ttd_source *source, uint64_t offset, ttd_error
     return ttd_fail(error, TTD_ERROR_TRUNCATED, "incomplete header", offset, TTD_NOWHERE);
 }
 
-ttd_status ttd_source_header(ttd_source *source, uint64_t offset, ttd_header *header,
-                             ttd_error *error)
+enum ttd_status ttd_source_header(struct ttd_source *source, uint64_t offset,
+                                  struct ttd_header *header, struct ttd_error *error)
 {
     uint8_t bytes[TTD_HEADER_SIZE];
-    ttd_status status = ensure(source, offset, sizeof bytes, error);
+    enum ttd_status status = ensure(source, offset, sizeof bytes, error);
     if (status == TTD_ERROR_TRUNCATED)
         return check_remainder(source, offset, error);
     if (status == TTD_OK)
         status = ttd_source_read(source, offset, bytes, sizeof bytes, error);
     if (status != TTD_OK)
         return status;
-    ttd_header result;
+    struct ttd_header result;
     const char *what;
     status = ttd_header_decode(bytes, &result, &what);
     if (status == TTD_OK && source->trace_id != 0 && result.trace_id != source->trace_id)
@@ -119,7 +122,7 @@ ttd_status ttd_source_header(ttd_source *source, uint64_t offset, ttd_header *he
 }
 
 /** What is wrong with the stored payload and its padding; NULL if nothing. */
-static const char *check_stored(const ttd_header *header, const uint8_t *stored)
+static const char *check_stored(const struct ttd_header *header, const uint8_t *stored)
 {
     size_t size = (size_t)(ttd_chunk_size(header) - TTD_HEADER_SIZE);
     if (ttd_hash(stored, header->stored_size) != header->payload_hash)
@@ -130,14 +133,15 @@ static const char *check_stored(const ttd_header *header, const uint8_t *stored)
     return NULL;
 }
 
-ttd_status ttd_source_stored(ttd_source *source, const ttd_header *header, ttd_error *error)
+enum ttd_status ttd_source_stored(struct ttd_source *source, const struct ttd_header *header,
+                                  struct ttd_error *error)
 {
     size_t size = (size_t)(ttd_chunk_size(header) - TTD_HEADER_SIZE);
     ttd_buffer_clear(&source->stored);
     source->stored.failed = false;
     if (!ttd_buffer_reserve(&source->stored, size + 1))
         return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", header->offset, header->number);
-    ttd_status status =
+    enum ttd_status status =
         ttd_source_read(source, header->offset + TTD_HEADER_SIZE, source->stored.data, size, error);
     if (status != TTD_OK)
         return status;
@@ -145,10 +149,10 @@ ttd_status ttd_source_stored(ttd_source *source, const ttd_header *header, ttd_e
     return what ? ttd_fail(error, TTD_ERROR_CORRUPT, what, header->offset, header->number) : TTD_OK;
 }
 
-ttd_status ttd_source_payload(ttd_source *source, const ttd_header *header, ttd_cursor *payload,
-                              ttd_error *error)
+enum ttd_status ttd_source_payload(struct ttd_source *source, const struct ttd_header *header,
+                                   struct ttd_cursor *payload, struct ttd_error *error)
 {
-    ttd_status status = ttd_source_stored(source, header, error);
+    enum ttd_status status = ttd_source_stored(source, header, error);
     if (status != TTD_OK)
         return status;
     if (!ttd_payload_is_known(header->codec))
@@ -171,9 +175,10 @@ ttd_status ttd_source_payload(ttd_source *source, const ttd_header *header, ttd_
 }
 
 /** Whether a good header that belongs there is at `offset`. */
-static bool is_header(ttd_source *source, const uint8_t *bytes, uint64_t offset, uint64_t number)
+static bool is_header(struct ttd_source *source, const uint8_t *bytes, uint64_t offset,
+                      uint64_t number)
 {
-    ttd_header header;
+    struct ttd_header header;
     const char *what;
     return ttd_header_decode(bytes, &header, &what) == TTD_OK && header.offset == offset &&
            header.number >= number &&
@@ -196,8 +201,8 @@ static size_t next_candidate(const uint8_t *block, size_t at, size_t size)
     return (end + TTD_ALIGNMENT - 1) / TTD_ALIGNMENT * TTD_ALIGNMENT;
 }
 
-ttd_status ttd_source_resync(ttd_source *source, uint64_t offset, uint64_t number, uint64_t *found,
-                             ttd_error *error)
+enum ttd_status ttd_source_resync(struct ttd_source *source, uint64_t offset, uint64_t number,
+                                  uint64_t *found, struct ttd_error *error)
 {
     uint8_t block[16384];
     offset = (offset + (TTD_ALIGNMENT - 1)) & ~(uint64_t)(TTD_ALIGNMENT - 1);
@@ -208,7 +213,7 @@ ttd_status ttd_source_resync(ttd_source *source, uint64_t offset, uint64_t numbe
             return ttd_fail(error, TTD_ERROR_LIMIT, "no intact chunk in all that was searched",
                             offset, TTD_NOWHERE);
         }
-        ttd_status status = read_some(source, offset, block, sizeof block, &got, error);
+        enum ttd_status status = read_some(source, offset, block, sizeof block, &got, error);
         if (status != TTD_OK)
             return status;
         size_t at = 0;

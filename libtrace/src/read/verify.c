@@ -4,15 +4,15 @@
 #include "base/status.h"
 #include "read/walk.h"
 
-ttd_status ttd_verify(const ttd_input *input, const ttd_allocator *allocator,
-                      ttd_problem_function function, void *context, ttd_verdict *verdict,
-                      ttd_error *error)
+enum ttd_status ttd_verify(const struct ttd_input *input, const struct ttd_allocator *allocator,
+                           ttd_problem_function function, void *context,
+                           struct ttd_verdict *verdict, struct ttd_error *error)
 {
     if (!input || !verdict) {
         if (input && input->close)
             input->close(input->context);
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
     }
-    ttd_check check = {.function = function, .function_context = context};
+    struct ttd_check check = {.function = function, .function_context = context};
     return ttd_walk_run(&check, input, allocator, verdict, error);
 }

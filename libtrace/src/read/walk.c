@@ -4,11 +4,11 @@
 #include "base/status.h"
 
 /** Reads to the end, whatever that is. */
-static ttd_status walk_all(ttd_reader *reader, ttd_error *error)
+static enum ttd_status walk_all(struct ttd_reader *reader, struct ttd_error *error)
 {
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     while (status == TTD_OK && reader->check.status == TTD_OK) {
-        ttd_batch batch;
+        struct ttd_batch batch;
         status = ttd_reader_next(reader, &batch, error);
     }
     if (reader->check.status != TTD_OK)
@@ -18,13 +18,14 @@ static ttd_status walk_all(ttd_reader *reader, ttd_error *error)
     return is_over ? TTD_OK : status;
 }
 
-ttd_status ttd_walk_run(const ttd_check *check, const ttd_input *input,
-                        const ttd_allocator *allocator, ttd_verdict *verdict, ttd_error *error)
+enum ttd_status ttd_walk_run(const struct ttd_check *check, const struct ttd_input *input,
+                             const struct ttd_allocator *allocator, struct ttd_verdict *verdict,
+                             struct ttd_error *error)
 {
-    ttd_reader *reader;
-    ttd_reader_options options = ttd_reader_options_default();
+    struct ttd_reader *reader;
+    struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
-    ttd_status status = ttd_reader_open(input, &options, allocator, &reader, error);
+    enum ttd_status status = ttd_reader_open(input, &options, allocator, &reader, error);
     if (status != TTD_OK)
         return status;
     reader->check = *check;

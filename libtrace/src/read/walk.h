@@ -12,7 +12,8 @@
  * @param verdict  set on TTD_OK
  * @return as ttd_verify(), and what the functions return
  */
-ttd_status ttd_walk_run(const ttd_check *check, const ttd_input *input,
-                        const ttd_allocator *allocator, ttd_verdict *verdict, ttd_error *error);
+enum ttd_status ttd_walk_run(const struct ttd_check *check, const struct ttd_input *input,
+                             const struct ttd_allocator *allocator, struct ttd_verdict *verdict,
+                             struct ttd_error *error);
 
 #endif

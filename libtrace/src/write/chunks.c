@@ -6,23 +6,26 @@
 /** Buffered bytes of one kind from which on they are written out. */
 #define FLUSH_SIZE (UINT32_C(1) << 20)
 
-ttd_status ttd_writer_refuse(ttd_writer *writer, const char *what)
+enum ttd_status ttd_writer_refuse(struct ttd_writer *writer, const char *what)
 {
     return ttd_fail(&writer->error, TTD_ERROR_ARGUMENT, what, TTD_NOWHERE, TTD_NOWHERE);
 }
 
-ttd_status ttd_writer_break(ttd_writer *writer, ttd_status status, const char *what)
+enum ttd_status ttd_writer_break(struct ttd_writer *writer, enum ttd_status status,
+                                 const char *what)
 {
     writer->failed = true;
     return ttd_fail(&writer->error, status, what, writer->emitter.offset, writer->emitter.number);
 }
 
 /** Hands a payload to the emitter. */
-static ttd_status put(ttd_writer *writer, const ttd_emission *emission, const ttd_buffer *payload)
+static enum ttd_status put(struct ttd_writer *writer, const struct ttd_emission *emission,
+                           const struct ttd_buffer *payload)
 {
     if (payload->failed)
         return ttd_writer_break(writer, TTD_ERROR_NO_MEMORY, "memory");
-    ttd_status status = ttd_emitter_put(&writer->emitter, emission, payload->data, payload->size);
+    enum ttd_status status =
+        ttd_emitter_put(&writer->emitter, emission, payload->data, payload->size);
     if (status != TTD_OK) {
         writer->failed = true;
         writer->error = writer->emitter.error;
@@ -30,22 +33,23 @@ static ttd_status put(ttd_writer *writer, const ttd_emission *emission, const tt
     return status;
 }
 
-ttd_status ttd_writer_put_payload(ttd_writer *writer, ttd_kind kind, uint64_t first_item,
-                                  uint32_t item_count, ttd_position position)
+enum ttd_status ttd_writer_put_payload(struct ttd_writer *writer, enum ttd_kind kind,
+                                       uint64_t first_item, uint32_t item_count,
+                                       struct ttd_position position)
 {
-    ttd_emission emission = {(uint16_t)kind, first_item, item_count, position, position};
-    ttd_status status = put(writer, &emission, &writer->payload);
+    struct ttd_emission emission = {(uint16_t)kind, first_item, item_count, position, position};
+    enum ttd_status status = put(writer, &emission, &writer->payload);
     ttd_buffer_clear(&writer->payload);
     return status;
 }
 
-static size_t buffered(const ttd_writer *writer, ttd_kind kind)
+static size_t buffered(const struct ttd_writer *writer, enum ttd_kind kind)
 {
     return kind == TTD_KIND_STACKS ? ttd_stacks_encoder_size(&writer->stacks)
                                    : writer->rows[kind].payload.size;
 }
 
-ttd_status ttd_writer_begin_row(ttd_writer *writer, ttd_kind kind)
+enum ttd_status ttd_writer_begin_row(struct ttd_writer *writer, enum ttd_kind kind)
 {
     if (writer->failed)
         return TTD_ERROR_MISUSE;
@@ -54,7 +58,7 @@ ttd_status ttd_writer_begin_row(ttd_writer *writer, ttd_kind kind)
     return ttd_writer_flush_rows(writer);
 }
 
-ttd_status ttd_writer_end_row(ttd_writer *writer, ttd_kind kind)
+enum ttd_status ttd_writer_end_row(struct ttd_writer *writer, enum ttd_kind kind)
 {
     if (writer->rows[kind].payload.failed)
         return ttd_writer_break(writer, TTD_ERROR_NO_MEMORY, "memory");
@@ -63,9 +67,9 @@ ttd_status ttd_writer_end_row(ttd_writer *writer, ttd_kind kind)
     return TTD_OK;
 }
 
-void ttd_writer_touch(ttd_writer *writer, ttd_kind kind, ttd_position position)
+void ttd_writer_touch(struct ttd_writer *writer, enum ttd_kind kind, struct ttd_position position)
 {
-    ttd_rows *rows = &writer->rows[kind];
+    struct ttd_rows *rows = &writer->rows[kind];
     if (!ttd_position_is_valid(position))
         return;
     if (!rows->has_position || ttd_position_compare(position, rows->first) < 0)
@@ -75,49 +79,49 @@ void ttd_writer_touch(ttd_writer *writer, ttd_kind kind, ttd_position position)
     rows->has_position = true;
 }
 
-static ttd_status flush_kind(ttd_writer *writer, ttd_kind kind)
+static enum ttd_status flush_kind(struct ttd_writer *writer, enum ttd_kind kind)
 {
-    ttd_rows *rows = &writer->rows[kind];
+    struct ttd_rows *rows = &writer->rows[kind];
     if (rows->count == 0)
         return TTD_OK;
     if (kind == TTD_KIND_STACKS) {
         ttd_stacks_encoder_finish(&writer->stacks, &rows->payload);
         ttd_stacks_encoder_clear(&writer->stacks);
     }
-    ttd_emission emission = {(uint16_t)kind, rows->next_item - rows->count, rows->count,
-                             rows->has_position ? rows->first : writer->position,
-                             rows->has_position ? rows->last : writer->position};
-    ttd_status status = put(writer, &emission, &rows->payload);
+    struct ttd_emission emission = {(uint16_t)kind, rows->next_item - rows->count, rows->count,
+                                    rows->has_position ? rows->first : writer->position,
+                                    rows->has_position ? rows->last : writer->position};
+    enum ttd_status status = put(writer, &emission, &rows->payload);
     ttd_buffer_clear(&rows->payload);
     rows->count = 0;
     rows->has_position = false;
     return status;
 }
 
-ttd_status ttd_writer_flush_rows(ttd_writer *writer)
+enum ttd_status ttd_writer_flush_rows(struct ttd_writer *writer)
 {
     /* What is referred to comes before what refers to it. */
-    static const ttd_kind order[] = {TTD_KIND_STRINGS,  TTD_KIND_MODULES,     TTD_KIND_THREADS,
-                                     TTD_KIND_HEAPS,    TTD_KIND_STACKS,      TTD_KIND_SYMBOLS,
-                                     TTD_KIND_METADATA, TTD_KIND_USER_EVENTS, TTD_KIND_LOSSES};
+    static const enum ttd_kind order[] = {TTD_KIND_STRINGS,  TTD_KIND_MODULES,     TTD_KIND_THREADS,
+                                          TTD_KIND_HEAPS,    TTD_KIND_STACKS,      TTD_KIND_SYMBOLS,
+                                          TTD_KIND_METADATA, TTD_KIND_USER_EVENTS, TTD_KIND_LOSSES};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-        ttd_status status = flush_kind(writer, order[i]);
+        enum ttd_status status = flush_kind(writer, order[i]);
         if (status != TTD_OK)
             return status;
     }
     return TTD_OK;
 }
 
-ttd_status ttd_writer_flush_events(ttd_writer *writer)
+enum ttd_status ttd_writer_flush_events(struct ttd_writer *writer)
 {
-    ttd_events_encoder *events = &writer->events;
+    struct ttd_events_encoder *events = &writer->events;
     if (events->count == 0)
         return TTD_OK;
-    ttd_status status = ttd_writer_flush_rows(writer);
+    enum ttd_status status = ttd_writer_flush_rows(writer);
     if (status != TTD_OK)
         return status;
-    ttd_emission emission = {TTD_KIND_EVENTS, writer->event_count - events->count, events->count,
-                             events->first, events->state.effect};
+    struct ttd_emission emission = {TTD_KIND_EVENTS, writer->event_count - events->count,
+                                    events->count, events->first, events->state.effect};
     ttd_events_encoder_finish(events, &writer->payload);
     status = put(writer, &emission, &writer->payload);
     ttd_buffer_clear(&writer->payload);

@@ -4,7 +4,7 @@
 #include "codec/rows.h"
 
 /** Checks that one more id can be defined, and makes room for it. */
-static ttd_status begin_definition(ttd_writer *writer, ttd_kind kind, ttd_id count)
+static enum ttd_status begin_definition(struct ttd_writer *writer, enum ttd_kind kind, ttd_id count)
 {
     if (!writer->failed && count == UINT32_MAX) {
         ttd_writer_refuse(writer, "number of identifiers");
@@ -13,7 +13,8 @@ static ttd_status begin_definition(ttd_writer *writer, ttd_kind kind, ttd_id cou
     return ttd_writer_begin_row(writer, kind);
 }
 
-ttd_status ttd_writer_string(ttd_writer *writer, const char *data, size_t size, ttd_id *id)
+enum ttd_status ttd_writer_string(struct ttd_writer *writer, const char *data, size_t size,
+                                  ttd_id *id)
 {
     if ((!data && size != 0) || !id)
         return ttd_writer_refuse(writer, "string");
@@ -21,25 +22,25 @@ ttd_status ttd_writer_string(ttd_writer *writer, const char *data, size_t size, 
         ttd_writer_refuse(writer, "size of a string");
         return writer->error.status = TTD_ERROR_LIMIT;
     }
-    ttd_status status = begin_definition(writer, TTD_KIND_STRINGS, writer->strings);
+    enum ttd_status status = begin_definition(writer, TTD_KIND_STRINGS, writer->strings);
     if (status != TTD_OK)
         return status;
-    ttd_encode_string(&writer->rows[TTD_KIND_STRINGS].payload, (ttd_string){data, size});
+    ttd_encode_string(&writer->rows[TTD_KIND_STRINGS].payload, (struct ttd_string){data, size});
     status = ttd_writer_end_row(writer, TTD_KIND_STRINGS);
     if (status == TTD_OK)
         *id = ++writer->strings;
     return status;
 }
 
-ttd_status ttd_writer_stack(ttd_writer *writer, ttd_id parent, ttd_id module, uint64_t offset,
-                            ttd_id *id)
+enum ttd_status ttd_writer_stack(struct ttd_writer *writer, ttd_id parent, ttd_id module,
+                                 uint64_t offset, ttd_id *id)
 {
     if (!id || parent > writer->stack_count || !ttd_writer_knows(writer, module, writer->modules))
         return ttd_writer_refuse(writer, "stack");
-    ttd_status status = begin_definition(writer, TTD_KIND_STACKS, writer->stack_count);
+    enum ttd_status status = begin_definition(writer, TTD_KIND_STACKS, writer->stack_count);
     if (status != TTD_OK)
         return status;
-    ttd_stack stack = {writer->stack_count + 1, parent, module, offset};
+    struct ttd_stack stack = {writer->stack_count + 1, parent, module, offset};
     if (!ttd_stacks_encoder_add(&writer->stacks, &stack))
         return ttd_writer_break(writer, TTD_ERROR_NO_MEMORY, "memory");
     status = ttd_writer_end_row(writer, TTD_KIND_STACKS);
@@ -48,7 +49,7 @@ ttd_status ttd_writer_stack(ttd_writer *writer, ttd_id parent, ttd_id module, ui
     return status;
 }
 
-static const char *check_module(const ttd_writer *writer, const ttd_module *module)
+static const char *check_module(const struct ttd_writer *writer, const struct ttd_module *module)
 {
     if (!ttd_position_is_valid(module->position))
         return "position of a module";
@@ -65,16 +66,17 @@ static const char *check_module(const ttd_writer *writer, const ttd_module *modu
     return module->build_id_size > TTD_BUILD_ID_MAX ? "build_id_size" : NULL;
 }
 
-ttd_status ttd_writer_module(ttd_writer *writer, const ttd_module *module, ttd_id *id)
+enum ttd_status ttd_writer_module(struct ttd_writer *writer, const struct ttd_module *module,
+                                  ttd_id *id)
 {
     bool load = module->action == TTD_MODULE_LOAD;
     const char *wrong = check_module(writer, module);
     if (wrong || (load && !id))
         return ttd_writer_refuse(writer, wrong ? wrong : "id");
-    ttd_status status = begin_definition(writer, TTD_KIND_MODULES, writer->modules);
+    enum ttd_status status = begin_definition(writer, TTD_KIND_MODULES, writer->modules);
     if (status != TTD_OK)
         return status;
-    ttd_module copy = *module;
+    struct ttd_module copy = *module;
     if (load)
         copy.id = writer->modules + 1;
     ttd_encode_module(&writer->rows[TTD_KIND_MODULES].payload, &copy);
@@ -89,7 +91,7 @@ ttd_status ttd_writer_module(ttd_writer *writer, const ttd_module *module, ttd_i
     return TTD_OK;
 }
 
-static const char *check_thread(const ttd_writer *writer, const ttd_thread *thread)
+static const char *check_thread(const struct ttd_writer *writer, const struct ttd_thread *thread)
 {
     if (!ttd_position_is_valid(thread->position))
         return "position of a thread";
@@ -104,16 +106,17 @@ static const char *check_thread(const ttd_writer *writer, const ttd_thread *thre
                : NULL;
 }
 
-ttd_status ttd_writer_thread(ttd_writer *writer, const ttd_thread *thread, ttd_id *id)
+enum ttd_status ttd_writer_thread(struct ttd_writer *writer, const struct ttd_thread *thread,
+                                  ttd_id *id)
 {
     bool begin = thread->action == TTD_THREAD_BEGIN;
     const char *wrong = check_thread(writer, thread);
     if (wrong || (begin && !id))
         return ttd_writer_refuse(writer, wrong ? wrong : "id");
-    ttd_status status = begin_definition(writer, TTD_KIND_THREADS, writer->threads);
+    enum ttd_status status = begin_definition(writer, TTD_KIND_THREADS, writer->threads);
     if (status != TTD_OK)
         return status;
-    ttd_thread copy = *thread;
+    struct ttd_thread copy = *thread;
     if (begin)
         copy.id = writer->threads + 1;
     ttd_encode_thread(&writer->rows[TTD_KIND_THREADS].payload, &copy);
@@ -128,11 +131,11 @@ ttd_status ttd_writer_thread(ttd_writer *writer, const ttd_thread *thread, ttd_i
     return TTD_OK;
 }
 
-ttd_status ttd_writer_heap(ttd_writer *writer, const ttd_heap *heap, ttd_id *id)
+enum ttd_status ttd_writer_heap(struct ttd_writer *writer, const struct ttd_heap *heap, ttd_id *id)
 {
     if (!id || !ttd_writer_knows(writer, heap->name, writer->strings))
         return ttd_writer_refuse(writer, "heap");
-    ttd_status status = begin_definition(writer, TTD_KIND_HEAPS, writer->heaps);
+    enum ttd_status status = begin_definition(writer, TTD_KIND_HEAPS, writer->heaps);
     if (status != TTD_OK)
         return status;
     ttd_encode_heap(&writer->rows[TTD_KIND_HEAPS].payload, heap);
@@ -142,7 +145,7 @@ ttd_status ttd_writer_heap(ttd_writer *writer, const ttd_heap *heap, ttd_id *id)
     return status;
 }
 
-static const char *check_symbol(const ttd_writer *writer, const ttd_symbol *symbol)
+static const char *check_symbol(const struct ttd_writer *writer, const struct ttd_symbol *symbol)
 {
     if (!ttd_writer_knows(writer, symbol->module, writer->modules))
         return "module of a symbol";
@@ -157,15 +160,15 @@ static const char *check_symbol(const ttd_writer *writer, const ttd_symbol *symb
     return NULL;
 }
 
-ttd_status ttd_writer_symbol(ttd_writer *writer, const ttd_symbol *symbol)
+enum ttd_status ttd_writer_symbol(struct ttd_writer *writer, const struct ttd_symbol *symbol)
 {
     const char *wrong = check_symbol(writer, symbol);
     if (wrong)
         return ttd_writer_refuse(writer, wrong);
-    ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_SYMBOLS);
+    enum ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_SYMBOLS);
     if (status != TTD_OK)
         return status;
-    ttd_rows *rows = &writer->rows[TTD_KIND_SYMBOLS];
+    struct ttd_rows *rows = &writer->rows[TTD_KIND_SYMBOLS];
     if (rows->count == 0)
         writer->symbol_offset = 0;
     ttd_encode_symbol(&rows->payload, symbol, &writer->symbol_offset);

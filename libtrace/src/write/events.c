@@ -2,7 +2,7 @@
 #include "write/internal.h"
 
 /** Checks and adds an event. */
-static ttd_status add(ttd_writer *writer, const ttd_event *event)
+static enum ttd_status add(struct ttd_writer *writer, const struct ttd_event *event)
 {
     const char *wrong = ttd_writer_check_event(writer, event);
     if (wrong)
@@ -12,12 +12,12 @@ static ttd_status add(ttd_writer *writer, const ttd_event *event)
     return TTD_OK;
 }
 
-ttd_status ttd_writer_event(ttd_writer *writer, const ttd_event *event)
+enum ttd_status ttd_writer_event(struct ttd_writer *writer, const struct ttd_event *event)
 {
     if (writer->failed)
         return TTD_ERROR_MISUSE;
     if (!ttd_events_encoder_add_predicted(&writer->events, event)) {
-        ttd_status status = add(writer, event);
+        enum ttd_status status = add(writer, event);
         if (status != TTD_OK)
             return status;
     }

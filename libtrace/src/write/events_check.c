@@ -3,7 +3,7 @@
 #include "write/internal.h"
 
 /** What is wrong with the properties that only some actions have; NULL if nothing. */
-static const char *check_action(const ttd_event *event)
+static const char *check_action(const struct ttd_event *event)
 {
     bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
     bool releases = event->action == TTD_ACTION_FREE || event->action == TTD_ACTION_REALLOC;
@@ -27,7 +27,7 @@ static const char *check_action(const ttd_event *event)
 }
 
 /** What is wrong with the times; NULL if nothing. */
-static const char *check_times(const ttd_writer *writer, const ttd_event *event)
+static const char *check_times(const struct ttd_writer *writer, const struct ttd_event *event)
 {
     if (!ttd_position_is_valid(event->time_start))
         return "time_start";
@@ -47,7 +47,7 @@ static const char *check_times(const ttd_writer *writer, const ttd_event *event)
     return NULL;
 }
 
-const char *ttd_writer_check_event(const ttd_writer *writer, const ttd_event *event)
+const char *ttd_writer_check_event(const struct ttd_writer *writer, const struct ttd_event *event)
 {
     if (!ttd_writer_knows(writer, event->thread, writer->threads))
         return "thread";

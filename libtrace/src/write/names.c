@@ -10,59 +10,59 @@
 #include "layout.h"
 
 /** A string that was written; its text is in names->text. */
-typedef struct known_string {
+struct known_string {
     size_t at;
     size_t size;
     ttd_id id;
-} known_string;
+};
 
 /** A module that is loaded. */
-typedef struct known_module {
+struct known_module {
     uint64_t begin;
     uint64_t end;
     uint64_t bias;
     ttd_id id;
-} known_module;
+};
 
 /** A stack that was written; and a frame, which has neither parent nor id. */
-typedef struct known_stack {
+struct known_stack {
     uint64_t offset;
     ttd_id module;
     ttd_id parent;
     ttd_id id;
-} known_stack;
+};
 
 /** A table of records that are found by a hash; equal hashes have neighbouring keys. */
-typedef struct table {
-    ttd_map map;
+struct table {
+    struct ttd_map map;
     void *records;
     size_t count;
     size_t capacity;
-} table;
+};
 
 struct ttd_names {
-    ttd_allocator allocator;
-    ttd_writer *writer;
+    struct ttd_allocator allocator;
+    struct ttd_writer *writer;
     ttd_names_lookup lookup;
     void *context;
     /** Loaded modules, by address. */
-    known_module *modules;
+    struct known_module *modules;
     size_t module_count;
     size_t module_capacity;
-    table strings;
-    ttd_buffer text;
-    table stacks;
-    table frames;
-    ttd_name found[TTD_NAMES_MAX];
+    struct table strings;
+    struct ttd_buffer text;
+    struct table stacks;
+    struct table frames;
+    struct ttd_name found[TTD_NAMES_MAX];
 };
 
-ttd_status ttd_names_open(ttd_writer *writer, ttd_names_lookup lookup, void *context,
-                          const ttd_allocator *allocator, ttd_names **names)
+enum ttd_status ttd_names_open(struct ttd_writer *writer, ttd_names_lookup lookup, void *context,
+                               const struct ttd_allocator *allocator, struct ttd_names **names)
 {
     if (!writer || !names || !ttd_allocator_is_valid(allocator))
         return TTD_ERROR_ARGUMENT;
-    ttd_allocator used = ttd_allocator_or_default(allocator);
-    ttd_names *result = ttd_allocate_zeroed(&used, sizeof *result);
+    struct ttd_allocator used = ttd_allocator_or_default(allocator);
+    struct ttd_names *result = ttd_allocate_zeroed(&used, sizeof *result);
     if (!result)
         return TTD_ERROR_NO_MEMORY;
     result->allocator = used;
@@ -77,13 +77,13 @@ ttd_status ttd_names_open(ttd_writer *writer, ttd_names_lookup lookup, void *con
     return TTD_OK;
 }
 
-static void free_table(ttd_names *names, table *of)
+static void free_table(struct ttd_names *names, struct table *of)
 {
     ttd_map_free(&of->map);
     ttd_release(&names->allocator, of->records);
 }
 
-void ttd_names_close(ttd_names *names)
+void ttd_names_close(struct ttd_names *names)
 {
     if (!names)
         return;
@@ -92,19 +92,19 @@ void ttd_names_close(ttd_names *names)
     free_table(names, &names->frames);
     ttd_buffer_free(&names->text);
     ttd_release(&names->allocator, names->modules);
-    ttd_allocator allocator = names->allocator;
+    struct ttd_allocator allocator = names->allocator;
     ttd_release(&allocator, names);
 }
 
 /** Makes room for one more record of `size` bytes. False without memory. */
-static bool reserve(ttd_names *names, table *in, size_t size)
+static bool reserve(struct ttd_names *names, struct table *in, size_t size)
 {
     return !ttd_grow_array(&names->allocator, &in->records, &in->capacity, in->count + 1, size);
 }
 
 /* ---- Strings ---- */
 
-static uint64_t hash_of_text(ttd_string text)
+static uint64_t hash_of_text(struct ttd_string text)
 {
     uint64_t hash = text.size;
     for (size_t i = 0; i < text.size; i++)
@@ -112,7 +112,7 @@ static uint64_t hash_of_text(ttd_string text)
     return ttd_map_hash(hash);
 }
 
-ttd_status ttd_names_string(ttd_names *names, ttd_string text, ttd_id *id)
+enum ttd_status ttd_names_string(struct ttd_names *names, struct ttd_string text, ttd_id *id)
 {
     if (!id || (!text.data && text.size != 0))
         return TTD_ERROR_ARGUMENT;
@@ -120,11 +120,11 @@ ttd_status ttd_names_string(ttd_names *names, ttd_string text, ttd_id *id)
         *id = TTD_NONE;
         return TTD_OK;
     }
-    table *strings = &names->strings;
+    struct table *strings = &names->strings;
     uint64_t key = hash_of_text(text);
     uint32_t place;
     for (; ttd_map_find(&strings->map, key, &place); key++) {
-        const known_string *known = (const known_string *)strings->records + place;
+        const struct known_string *known = (const struct known_string *)strings->records + place;
         if (known->size == text.size &&
             memcmp(names->text.data + known->at, text.data, text.size) == 0) {
             *id = known->id;
@@ -132,17 +132,17 @@ ttd_status ttd_names_string(ttd_names *names, ttd_string text, ttd_id *id)
         }
     }
     names->text.failed = false;
-    if (!reserve(names, strings, sizeof(known_string)) ||
+    if (!reserve(names, strings, sizeof(struct known_string)) ||
         !ttd_buffer_reserve(&names->text, text.size))
         return TTD_ERROR_NO_MEMORY;
-    known_string added = {.at = names->text.size, .size = text.size};
-    ttd_status status = ttd_writer_string(names->writer, text.data, text.size, &added.id);
+    struct known_string added = {.at = names->text.size, .size = text.size};
+    enum ttd_status status = ttd_writer_string(names->writer, text.data, text.size, &added.id);
     if (status != TTD_OK)
         return status;
     if (!ttd_map_add(&strings->map, key, (uint32_t)strings->count))
         return TTD_ERROR_NO_MEMORY;
     ttd_buffer_put(&names->text, text.data, text.size);
-    ((known_string *)strings->records)[strings->count++] = added;
+    ((struct known_string *)strings->records)[strings->count++] = added;
     *id = added.id;
     return TTD_OK;
 }
@@ -150,7 +150,7 @@ ttd_status ttd_names_string(ttd_names *names, ttd_string text, ttd_id *id)
 /* ---- Modules ---- */
 
 /** How many modules begin at or before an address: the last of them may have it. */
-static size_t modules_before(const ttd_names *names, uint64_t address)
+static size_t modules_before(const struct ttd_names *names, uint64_t address)
 {
     size_t low = 0;
     size_t high = names->module_count;
@@ -164,7 +164,7 @@ static size_t modules_before(const ttd_names *names, uint64_t address)
     return low;
 }
 
-static const known_module *module_at(const ttd_names *names, uint64_t address)
+static const struct known_module *module_at(const struct ttd_names *names, uint64_t address)
 {
     size_t before = modules_before(names, address);
     if (before == 0 || address >= names->modules[before - 1].end)
@@ -172,8 +172,8 @@ static const known_module *module_at(const ttd_names *names, uint64_t address)
     return &names->modules[before - 1];
 }
 
-ttd_status ttd_names_load(ttd_names *names, ttd_position position, const ttd_loaded *module,
-                          ttd_id *id)
+enum ttd_status ttd_names_load(struct ttd_names *names, struct ttd_position position,
+                               const struct ttd_loaded *module, ttd_id *id)
 {
     if (module->end <= module->begin || module->build_id_size > TTD_BUILD_ID_MAX ||
         (!module->build_id && module->build_id_size != 0))
@@ -186,38 +186,39 @@ ttd_status ttd_names_load(ttd_names *names, ttd_position position, const ttd_loa
                        sizeof *names->modules))
         return TTD_ERROR_NO_MEMORY;
     names->modules = array;
-    ttd_module record = {.action = TTD_MODULE_LOAD,
-                         .position = position,
-                         .bias = module->bias,
-                         .begin = module->begin,
-                         .end = module->end,
-                         .build_id_size = (uint32_t)module->build_id_size};
+    struct ttd_module record = {.action = TTD_MODULE_LOAD,
+                                .position = position,
+                                .bias = module->bias,
+                                .begin = module->begin,
+                                .end = module->end,
+                                .build_id_size = (uint32_t)module->build_id_size};
     if (module->build_id_size != 0)
         memcpy(record.build_id, module->build_id, module->build_id_size);
-    ttd_status status = ttd_names_string(names, module->path, &record.path);
+    enum ttd_status status = ttd_names_string(names, module->path, &record.path);
     if (status == TTD_OK)
         status = ttd_writer_module(names->writer, &record, &record.id);
     if (status != TTD_OK)
         return status;
-    known_module *at = names->modules + place;
+    struct known_module *at = names->modules + place;
     memmove(at + 1, at, (names->module_count - place) * sizeof *at);
-    *at = (known_module){module->begin, module->end, module->bias, record.id};
+    *at = (struct known_module){module->begin, module->end, module->bias, record.id};
     names->module_count++;
     if (id)
         *id = record.id;
     return TTD_OK;
 }
 
-ttd_status ttd_names_unload(ttd_names *names, ttd_position position, uint64_t address)
+enum ttd_status ttd_names_unload(struct ttd_names *names, struct ttd_position position,
+                                 uint64_t address)
 {
-    const known_module *known = module_at(names, address);
+    const struct known_module *known = module_at(names, address);
     if (!known)
         return TTD_ERROR_ARGUMENT;
-    ttd_module record = {.action = TTD_MODULE_UNLOAD, .id = known->id, .position = position};
-    ttd_status status = ttd_writer_module(names->writer, &record, NULL);
+    struct ttd_module record = {.action = TTD_MODULE_UNLOAD, .id = known->id, .position = position};
+    enum ttd_status status = ttd_writer_module(names->writer, &record, NULL);
     if (status != TTD_OK)
         return status;
-    known_module *at = names->modules + (known - names->modules);
+    struct known_module *at = names->modules + (known - names->modules);
     names->module_count--;
     memmove(at, at + 1, (names->module_count - (size_t)(at - names->modules)) * sizeof *at);
     return TTD_OK;
@@ -226,13 +227,14 @@ ttd_status ttd_names_unload(ttd_names *names, ttd_position position, uint64_t ad
 /* ---- Stacks ---- */
 
 /** Finds a stack or a frame; sets the key to add it under if it is not there. */
-static const known_stack *find(const table *in, const known_stack *wanted, uint64_t *key)
+static const struct known_stack *find(const struct table *in, const struct known_stack *wanted,
+                                      uint64_t *key)
 {
     uint64_t ids = (uint64_t)wanted->module << 32 | wanted->parent;
     uint32_t place;
     *key = ttd_map_hash(wanted->offset) ^ ttd_map_hash(ttd_map_hash(ids));
     for (; ttd_map_find(&in->map, *key, &place); (*key)++) {
-        const known_stack *known = (const known_stack *)in->records + place;
+        const struct known_stack *known = (const struct known_stack *)in->records + place;
         if (known->offset == wanted->offset && known->module == wanted->module &&
             known->parent == wanted->parent)
             return known;
@@ -240,29 +242,29 @@ static const known_stack *find(const table *in, const known_stack *wanted, uint6
     return NULL;
 }
 
-static bool add(table *to, uint64_t key, const known_stack *added)
+static bool add(struct table *to, uint64_t key, const struct known_stack *added)
 {
     if (!ttd_map_add(&to->map, key, (uint32_t)to->count))
         return false;
-    ((known_stack *)to->records)[to->count++] = *added;
+    ((struct known_stack *)to->records)[to->count++] = *added;
     return true;
 }
 
-ttd_status ttd_names_symbol(ttd_names *names, ttd_id module, uint64_t offset,
-                            const ttd_name *frames, size_t count)
+enum ttd_status ttd_names_symbol(struct ttd_names *names, ttd_id module, uint64_t offset,
+                                 const struct ttd_name *frames, size_t count)
 {
     if (count > TTD_SYMBOL_FRAME_MAX)
         return TTD_ERROR_LIMIT;
     if (!frames && count != 0)
         return TTD_ERROR_ARGUMENT;
-    ttd_symbol symbol = {.module = module, .offset = offset, .frame_count = (uint32_t)count};
-    ttd_symbol_frame *named = NULL;
+    struct ttd_symbol symbol = {.module = module, .offset = offset, .frame_count = (uint32_t)count};
+    struct ttd_symbol_frame *named = NULL;
     if (count != 0) {
         named = ttd_allocate_zeroed(&names->allocator, count * sizeof *named);
         if (!named)
             return TTD_ERROR_NO_MEMORY;
     }
-    ttd_status status = TTD_OK;
+    enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < count && status == TTD_OK; i++) {
         named[i].line = frames[i].line;
         status = ttd_names_string(names, frames[i].function, &named[i].function);
@@ -277,7 +279,8 @@ ttd_status ttd_names_symbol(ttd_names *names, ttd_id module, uint64_t offset,
 }
 
 /** Asks for the names of a frame and writes them, if it is new. */
-static ttd_status name_frame(ttd_names *names, const known_stack *frame, uint64_t address)
+static enum ttd_status name_frame(struct ttd_names *names, const struct known_stack *frame,
+                                  uint64_t address)
 {
     uint64_t key;
     if (!names->lookup || find(&names->frames, frame, &key))
@@ -289,7 +292,7 @@ static ttd_status name_frame(ttd_names *names, const known_stack *frame, uint64_
     if (count > TTD_NAMES_MAX)
         return TTD_ERROR_ARGUMENT;
     if (count != 0) {
-        ttd_status status =
+        enum ttd_status status =
             ttd_names_symbol(names, frame->module, frame->offset, names->found, count);
         if (status != TTD_OK)
             return status;
@@ -298,21 +301,21 @@ static ttd_status name_frame(ttd_names *names, const known_stack *frame, uint64_
 }
 
 /** Finds or defines the stack of one more frame. */
-static ttd_status push(ttd_names *names, ttd_id parent, uint64_t address, ttd_id *stack)
+static enum ttd_status push(struct ttd_names *names, ttd_id parent, uint64_t address, ttd_id *stack)
 {
     /* The call is before the return address, which may be another function's or module's. */
-    const known_module *module = module_at(names, address - 1);
-    known_stack wanted = {.offset = module ? address - module->bias : address,
-                          .module = module ? module->id : TTD_NONE,
-                          .parent = parent};
+    const struct known_module *module = module_at(names, address - 1);
+    struct known_stack wanted = {.offset = module ? address - module->bias : address,
+                                 .module = module ? module->id : TTD_NONE,
+                                 .parent = parent};
     uint64_t key;
-    const known_stack *known = find(&names->stacks, &wanted, &key);
+    const struct known_stack *known = find(&names->stacks, &wanted, &key);
     if (known) {
         *stack = known->id;
         return TTD_OK;
     }
-    known_stack frame = {.offset = wanted.offset, .module = wanted.module};
-    ttd_status status = name_frame(names, &frame, address - 1);
+    struct known_stack frame = {.offset = wanted.offset, .module = wanted.module};
+    enum ttd_status status = name_frame(names, &frame, address - 1);
     if (status != TTD_OK)
         return status;
     if (!reserve(names, &names->stacks, sizeof wanted))
@@ -324,7 +327,8 @@ static ttd_status push(ttd_names *names, ttd_id parent, uint64_t address, ttd_id
     return add(&names->stacks, key, &wanted) ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
-ttd_status ttd_names_stack(ttd_names *names, const uint64_t *addresses, size_t count, ttd_id *stack)
+enum ttd_status ttd_names_stack(struct ttd_names *names, const uint64_t *addresses, size_t count,
+                                ttd_id *stack)
 {
     if (!stack || (!addresses && count != 0))
         return TTD_ERROR_ARGUMENT;
@@ -332,7 +336,7 @@ ttd_status ttd_names_stack(ttd_names *names, const uint64_t *addresses, size_t c
         return TTD_ERROR_LIMIT;
     ttd_id id = TTD_NONE;
     for (size_t i = count; i-- > 0;) {
-        ttd_status status = push(names, id, addresses[i], &id);
+        enum ttd_status status = push(names, id, addresses[i], &id);
         if (status != TTD_OK)
             return status;
     }

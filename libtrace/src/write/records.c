@@ -7,20 +7,20 @@
 /** Raw bytes of a chunk of pages at most, but for one page. */
 #define PAGES_SIZE (UINT32_C(1) << 20)
 
-static ttd_status limit(ttd_writer *writer, const char *what)
+static enum ttd_status limit(struct ttd_writer *writer, const char *what)
 {
     ttd_writer_refuse(writer, what);
     return writer->error.status = TTD_ERROR_LIMIT;
 }
 
-ttd_status ttd_writer_loss(ttd_writer *writer, const ttd_loss *loss)
+enum ttd_status ttd_writer_loss(struct ttd_writer *writer, const struct ttd_loss *loss)
 {
     if (loss->reason < 0 || !ttd_writer_knows(writer, loss->thread, writer->threads))
         return ttd_writer_refuse(writer, "loss");
     const char *wrong = ttd_check_loss(loss);
     if (wrong)
         return ttd_writer_refuse(writer, wrong);
-    ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_LOSSES);
+    enum ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_LOSSES);
     if (status != TTD_OK)
         return status;
     ttd_encode_loss(&writer->rows[TTD_KIND_LOSSES].payload, loss);
@@ -30,7 +30,7 @@ ttd_status ttd_writer_loss(ttd_writer *writer, const ttd_loss *loss)
     return ttd_writer_end_row(writer, TTD_KIND_LOSSES);
 }
 
-ttd_status ttd_writer_user_event(ttd_writer *writer, const ttd_user_event *event)
+enum ttd_status ttd_writer_user_event(struct ttd_writer *writer, const struct ttd_user_event *event)
 {
     if (!ttd_position_is_valid(event->position) || (!event->data && event->size != 0) ||
         (event->flags & ~TTD_USER_EVENT_KEYFRAME) ||
@@ -38,7 +38,7 @@ ttd_status ttd_writer_user_event(ttd_writer *writer, const ttd_user_event *event
         return ttd_writer_refuse(writer, "user event");
     if (event->size > TTD_STRING_MAX)
         return limit(writer, "size of a user event");
-    ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_USER_EVENTS);
+    enum ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_USER_EVENTS);
     if (status != TTD_OK)
         return status;
     ttd_encode_user_event(&writer->rows[TTD_KIND_USER_EVENTS].payload, event);
@@ -46,21 +46,22 @@ ttd_status ttd_writer_user_event(ttd_writer *writer, const ttd_user_event *event
     return ttd_writer_end_row(writer, TTD_KIND_USER_EVENTS);
 }
 
-ttd_status ttd_writer_metadata(ttd_writer *writer, const ttd_metadata *metadata)
+enum ttd_status ttd_writer_metadata(struct ttd_writer *writer, const struct ttd_metadata *metadata)
 {
     if ((!metadata->key.data && metadata->key.size != 0) ||
         (!metadata->value.data && metadata->value.size != 0))
         return ttd_writer_refuse(writer, "metadata");
     if (metadata->key.size > TTD_STRING_MAX || metadata->value.size > TTD_STRING_MAX)
         return limit(writer, "size of a string");
-    ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_METADATA);
+    enum ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_METADATA);
     if (status != TTD_OK)
         return status;
     ttd_encode_metadata(&writer->rows[TTD_KIND_METADATA].payload, metadata);
     return ttd_writer_end_row(writer, TTD_KIND_METADATA);
 }
 
-static const char *check_blocks(const ttd_writer *writer, const ttd_live_blocks *blocks)
+static const char *check_blocks(const struct ttd_writer *writer,
+                                const struct ttd_live_blocks *blocks)
 {
     if (blocks->list < TTD_BLOCKS_KEYFRAME || blocks->list > TTD_BLOCKS_RUNTIME)
         return "list of blocks";
@@ -72,7 +73,7 @@ static const char *check_blocks(const ttd_writer *writer, const ttd_live_blocks 
         return "number of blocks";
     uint64_t last = 0;
     for (size_t i = 0; i < blocks->count; i++) {
-        const ttd_block *block = &blocks->blocks[i];
+        const struct ttd_block *block = &blocks->blocks[i];
         if (block->address <= last)
             return "order of blocks";
         last = block->address;
@@ -87,27 +88,29 @@ static const char *check_blocks(const ttd_writer *writer, const ttd_live_blocks 
 }
 
 /** Writes writer->payload as a chunk of `count` items and counts them. */
-static ttd_status put_items(ttd_writer *writer, ttd_kind kind, size_t count, ttd_position position)
+static enum ttd_status put_items(struct ttd_writer *writer, enum ttd_kind kind, size_t count,
+                                 struct ttd_position position)
 {
-    ttd_rows *rows = &writer->rows[kind];
-    ttd_status status =
+    struct ttd_rows *rows = &writer->rows[kind];
+    enum ttd_status status =
         ttd_writer_put_payload(writer, kind, rows->next_item, (uint32_t)count, position);
     if (status == TTD_OK)
         rows->next_item += count;
     return status;
 }
 
-ttd_status ttd_writer_live_blocks(ttd_writer *writer, const ttd_live_blocks *blocks)
+enum ttd_status ttd_writer_live_blocks(struct ttd_writer *writer,
+                                       const struct ttd_live_blocks *blocks)
 {
     if (writer->failed)
         return TTD_ERROR_MISUSE;
-    ttd_list_state list = writer->list;
+    struct ttd_list_state list = writer->list;
     const char *wrong = check_blocks(writer, blocks);
     if (!wrong)
         wrong = ttd_list_take(&list, blocks);
     if (wrong)
         return ttd_writer_refuse(writer, wrong);
-    ttd_status status = ttd_writer_flush(writer);
+    enum ttd_status status = ttd_writer_flush(writer);
     if (status != TTD_OK)
         return status;
     writer->list = list;
@@ -115,7 +118,8 @@ ttd_status ttd_writer_live_blocks(ttd_writer *writer, const ttd_live_blocks *blo
     return put_items(writer, TTD_KIND_LIVE_BLOCKS, blocks->count, blocks->position);
 }
 
-ttd_status ttd_writer_pages(ttd_writer *writer, const ttd_pages *pages, uint64_t *first_page)
+enum ttd_status ttd_writer_pages(struct ttd_writer *writer, const struct ttd_pages *pages,
+                                 uint64_t *first_page)
 {
     if (writer->failed)
         return TTD_ERROR_MISUSE;
@@ -126,11 +130,11 @@ ttd_status ttd_writer_pages(ttd_writer *writer, const ttd_pages *pages, uint64_t
     uint32_t most = PAGES_SIZE / pages->page_size;
     for (uint32_t i = 0; i < pages->count;) {
         uint32_t left = pages->count - i;
-        ttd_pages part = *pages;
+        struct ttd_pages part = *pages;
         part.count = left < most ? left : most;
         part.data = pages->data + (size_t)i * pages->page_size;
         ttd_encode_pages(&writer->payload, &part);
-        ttd_status status = put_items(writer, TTD_KIND_PAGES, part.count, writer->position);
+        enum ttd_status status = put_items(writer, TTD_KIND_PAGES, part.count, writer->position);
         if (status != TTD_OK)
             return status;
         i += part.count;
@@ -139,7 +143,7 @@ ttd_status ttd_writer_pages(ttd_writer *writer, const ttd_pages *pages, uint64_t
     return TTD_OK;
 }
 
-static const char *check_map(const ttd_writer *writer, const ttd_memory_map *map)
+static const char *check_map(const struct ttd_writer *writer, const struct ttd_memory_map *map)
 {
     if (!ttd_page_size_is_valid(map->page_size))
         return "page size";
@@ -154,7 +158,7 @@ static const char *check_map(const ttd_writer *writer, const ttd_memory_map *map
     uint64_t next = 0;
     uint64_t pages = writer->rows[TTD_KIND_PAGES].next_item;
     for (size_t i = 0; i < map->count; i++) {
-        const ttd_memory_run *run = &map->runs[i];
+        const struct ttd_memory_run *run = &map->runs[i];
         uint64_t page = run->address / map->page_size;
         if (run->address % map->page_size != 0 || page < next || run->page_count == 0 ||
             run->page_count > end - page)
@@ -169,14 +173,14 @@ static const char *check_map(const ttd_writer *writer, const ttd_memory_map *map
     return NULL;
 }
 
-ttd_status ttd_writer_memory_map(ttd_writer *writer, const ttd_memory_map *map)
+enum ttd_status ttd_writer_memory_map(struct ttd_writer *writer, const struct ttd_memory_map *map)
 {
     if (writer->failed)
         return TTD_ERROR_MISUSE;
     const char *wrong = check_map(writer, map);
     if (wrong)
         return ttd_writer_refuse(writer, wrong);
-    ttd_status status = ttd_writer_flush(writer);
+    enum ttd_status status = ttd_writer_flush(writer);
     if (status != TTD_OK)
         return status;
     ttd_encode_memory_map(&writer->payload, map);

@@ -10,14 +10,16 @@
 
 #define LEVEL_MAX 12
 
-ttd_writer_options ttd_writer_options_default(void)
+struct ttd_writer_options ttd_writer_options_default(void)
 {
-    return (ttd_writer_options){sizeof(ttd_writer_options), TTD_CODEC_LZ4, 0, TTD_ITEMS_MAX};
+    return (struct ttd_writer_options){sizeof(struct ttd_writer_options), TTD_CODEC_LZ4, 0,
+                                       TTD_ITEMS_MAX};
 }
 
 /** What is wrong with the arguments of an open; NULL if nothing. */
-static const char *check_open(const ttd_trace *trace, const ttd_writer_options *options,
-                              const ttd_allocator *allocator)
+static const char *check_open(const struct ttd_trace *trace,
+                              const struct ttd_writer_options *options,
+                              const struct ttd_allocator *allocator)
 {
     if (!trace)
         return "trace";
@@ -38,13 +40,13 @@ static const char *check_open(const ttd_trace *trace, const ttd_writer_options *
 
 static int emit(void *context, const void *data, size_t size)
 {
-    ttd_writer *writer = context;
+    struct ttd_writer *writer = context;
     return writer->output.write(writer->output.context, data, size);
 }
 
-static void init(ttd_writer *writer, const ttd_trace *trace)
+static void init(struct ttd_writer *writer, const struct ttd_trace *trace)
 {
-    const ttd_allocator *allocator = &writer->allocator;
+    const struct ttd_allocator *allocator = &writer->allocator;
     writer->time_unit = trace->time_unit;
     writer->derived = (trace->flags & TTD_TRACE_DERIVED) != 0;
     ttd_emitter_init(&writer->emitter, allocator, trace->trace_id, writer->options.codec,
@@ -62,7 +64,7 @@ static void init(ttd_writer *writer, const ttd_trace *trace)
         ttd_buffer_init(&writer->block_columns[i], allocator);
 }
 
-static void release(ttd_writer *writer)
+static void release(struct ttd_writer *writer)
 {
     ttd_emitter_free(&writer->emitter);
     for (size_t i = 0; i < TTD_ROW_KINDS; i++)
@@ -72,18 +74,19 @@ static void release(ttd_writer *writer)
     ttd_buffer_free(&writer->payload);
     for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++)
         ttd_buffer_free(&writer->block_columns[i]);
-    ttd_allocator allocator = writer->allocator;
+    struct ttd_allocator allocator = writer->allocator;
     ttd_release(&allocator, writer);
 }
 
-static int close_output(const ttd_output *output)
+static int close_output(const struct ttd_output *output)
 {
     return output->close ? output->close(output->context) : 0;
 }
 
-ttd_status ttd_writer_open(const ttd_output *output, const ttd_trace *trace,
-                           const ttd_writer_options *options, const ttd_allocator *allocator,
-                           ttd_writer **writer, ttd_error *error)
+enum ttd_status ttd_writer_open(const struct ttd_output *output, const struct ttd_trace *trace,
+                                const struct ttd_writer_options *options,
+                                const struct ttd_allocator *allocator, struct ttd_writer **writer,
+                                struct ttd_error *error)
 {
     if (!output || !output->write)
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "output", TTD_NOWHERE, TTD_NOWHERE);
@@ -92,8 +95,8 @@ ttd_status ttd_writer_open(const ttd_output *output, const ttd_trace *trace,
         close_output(output);
         return ttd_fail(error, TTD_ERROR_ARGUMENT, wrong, TTD_NOWHERE, TTD_NOWHERE);
     }
-    ttd_allocator table = ttd_allocator_or_default(allocator);
-    ttd_writer *result = ttd_allocate_zeroed(&table, sizeof *result);
+    struct ttd_allocator table = ttd_allocator_or_default(allocator);
+    struct ttd_writer *result = ttd_allocate_zeroed(&table, sizeof *result);
     if (!result) {
         close_output(output);
         return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
@@ -103,7 +106,8 @@ ttd_status ttd_writer_open(const ttd_output *output, const ttd_trace *trace,
     result->options = options ? *options : ttd_writer_options_default();
     init(result, trace);
     ttd_encode_trace(&result->payload, trace);
-    ttd_status status = ttd_writer_put_payload(result, TTD_KIND_TRACE, 0, 1, ttd_position_min());
+    enum ttd_status status =
+        ttd_writer_put_payload(result, TTD_KIND_TRACE, 0, 1, ttd_position_min());
     if (status != TTD_OK) {
         if (error)
             *error = result->error;
@@ -115,19 +119,20 @@ ttd_status ttd_writer_open(const ttd_output *output, const ttd_trace *trace,
     return TTD_OK;
 }
 
-ttd_status ttd_writer_flush(ttd_writer *writer)
+enum ttd_status ttd_writer_flush(struct ttd_writer *writer)
 {
     if (writer->failed)
         return TTD_ERROR_MISUSE;
-    ttd_status status = ttd_writer_flush_rows(writer);
+    enum ttd_status status = ttd_writer_flush_rows(writer);
     return status == TTD_OK ? ttd_writer_flush_events(writer) : status;
 }
 
-ttd_status ttd_writer_close(ttd_writer *writer, const ttd_end *end, ttd_error *error)
+enum ttd_status ttd_writer_close(struct ttd_writer *writer, const struct ttd_end *end,
+                                 struct ttd_error *error)
 {
     if (!writer)
         return TTD_OK;
-    ttd_status status = ttd_writer_flush(writer);
+    enum ttd_status status = ttd_writer_flush(writer);
     if (status == TTD_OK && end) {
         status = ttd_emitter_end(&writer->emitter, end, writer->lost_events);
         if (status != TTD_OK)
@@ -142,12 +147,12 @@ ttd_status ttd_writer_close(ttd_writer *writer, const ttd_end *end, ttd_error *e
     return status;
 }
 
-ttd_error ttd_writer_error(const ttd_writer *writer)
+struct ttd_error ttd_writer_error(const struct ttd_writer *writer)
 {
     return writer->error;
 }
 
-uint64_t ttd_writer_bytes(const ttd_writer *writer)
+uint64_t ttd_writer_bytes(const struct ttd_writer *writer)
 {
     return writer->emitter.offset;
 }
