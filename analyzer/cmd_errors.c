@@ -52,9 +52,9 @@ static bool take(void *context, int option, const char *argument)
     }
 }
 
-static ttd_id stack_of(const struct heap_place *place)
+static ttd_id stack_of(const struct heap_call *place)
 {
-    return heap_place_is_known(place) ? place->stack : TTD_NONE;
+    return heap_call_is_known(place) ? place->stack : TTD_NONE;
 }
 
 /*

@@ -48,10 +48,10 @@ static bool take(void *context, int option, const char *argument)
 static int print(struct session *work, const struct fragmentation_options *options,
                  const struct heap_state *state)
 {
-    struct heap_regions regions;
+    struct heap_fragmentation regions;
     struct ttd_error error = {.what = NULL};
     enum ttd_status found =
-        heap_regions_find(state->blocks, state->block_count, options->gap, &regions);
+        heap_fragmentation_find(state->blocks, state->block_count, options->gap, &regions);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);
     int status = session_output(work, true);
@@ -61,7 +61,7 @@ static int print(struct session *work, const struct fragmentation_options *optio
                                             options->limit ? (size_t)options->limit : SIZE_MAX};
     if (status == STATUS_OK)
         work->options.format->fragmentation(&work->report, &data);
-    heap_regions_free(&regions);
+    heap_fragmentation_free(&regions);
     return status;
 }
 

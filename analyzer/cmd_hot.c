@@ -20,17 +20,17 @@ static const char help[] =
     "lifetime\n" VIEWS_HELP COMMAND_COMMON_HELP;
 
 struct hot_options {
-    enum heap_site_order order;
+    enum heap_rank_order order;
 };
 
-/* By heap_site_order. */
+/* By heap_rank_order. */
 static const char *const orders[] = {"calls", "bytes", "lifetime"};
 
-static bool take_order(const char *name, enum heap_site_order *order)
+static bool take_order(const char *name, enum heap_rank_order *order)
 {
     for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
         if (strcmp(orders[i], name) == 0) {
-            *order = (enum heap_site_order)i;
+            *order = (enum heap_rank_order)i;
             return true;
         }
     }
@@ -70,7 +70,7 @@ static int find(struct session *work, const void *context)
 
 static int run(const struct command *which, int count, char **arguments)
 {
-    struct hot_options options = {.order = HEAP_SITES_BY_BYTES};
+    struct hot_options options = {.order = HEAP_RANK_BY_BYTES};
     return session_run(which, count, arguments, own_options, take, &options, find);
 }
 

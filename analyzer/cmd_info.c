@@ -35,7 +35,7 @@ static const char help[] =
     "processes\n" COMMAND_COMMON_HELP;
 
 struct collector {
-    struct survey survey;
+    struct trace_stats survey;
     struct definitions *names;
     struct ttd_metadata *metadata;
     size_t metadata_count;
@@ -73,7 +73,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
     struct collector *all = context;
     all->has_end = batch->kind == TTD_KIND_END;
-    enum ttd_status status = survey_add_batch(&all->survey, batch);
+    enum ttd_status status = trace_stats_add_batch(&all->survey, batch);
     if (status == TTD_OK)
         status = definitions_add(all->names, batch);
     for (size_t i = 0; batch->kind == TTD_KIND_METADATA && i < batch->count; i++) {
@@ -84,7 +84,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 }
 
 /* Chunk by chunk, without payloads; damage is reported by the reading that follows. */
-static int read_chunks(struct session *work, struct survey *all)
+static int read_chunks(struct session *work, struct trace_stats *all)
 {
     struct ttd_error error = {.what = NULL};
     enum ttd_status status = ttd_reader_rewind(work->trace.reader, TTD_KINDS_ALL);
@@ -92,7 +92,7 @@ static int read_chunks(struct session *work, struct survey *all)
         struct ttd_chunk chunk;
         status = ttd_reader_next_chunk(work->trace.reader, &chunk, &error);
         if (status == TTD_OK)
-            survey_add_chunk(all, &chunk);
+            trace_stats_add_chunk(all, &chunk);
     }
     if (heap_is_over(status) || status == TTD_ERROR_UNSUPPORTED)
         return STATUS_OK;
@@ -101,7 +101,7 @@ static int read_chunks(struct session *work, struct survey *all)
 
 static int print(struct session *work, const struct collector *all)
 {
-    const struct survey *found = &all->survey;
+    const struct trace_stats *found = &all->survey;
     struct heap_counts none = {.events = 0};
     session_doubts(work, &found->losses, &none, ttd_position_max(), true, found->last);
     int status = session_output(work, true);
@@ -121,20 +121,20 @@ static int print(struct session *work, const struct collector *all)
 static int find(struct session *work)
 {
     struct collector all = {.names = &work->names};
-    survey_init(&all.survey);
+    trace_stats_init(&all.survey);
     struct heap_batch_hook hook = {.context = &all, .batch = see_batch};
     int status = read_chunks(work, &all.survey);
     if (status == STATUS_OK)
         status = source_read_checked(&work->trace, INFO_KINDS, &hook);
     work->trace.is_closed = work->trace.is_closed && all.has_end;
     if (status == STATUS_OK)
-        survey_end(&all.survey, work->trace.reader);
+        trace_stats_end(&all.survey, work->trace.reader);
     /* Content before the first unsupported chunk is counted all the same. */
     int reading = status;
     if (status == STATUS_OK || status == exit_for(TTD_ERROR_UNSUPPORTED))
         status = print(work, &all);
     status = status == STATUS_OK ? reading : status;
-    survey_free(&all.survey);
+    trace_stats_free(&all.survey);
     free(all.metadata);
     arena_free(&all.text);
     return status;

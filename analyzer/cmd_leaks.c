@@ -5,7 +5,7 @@
 #include "cli/numbers.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
-#include "heap/errors.h"
+#include "analyses/errors.h"
 
 enum { OPTION_AT = OPTION_FIRST, OPTION_ERROR, OPTION_RUNTIME };
 

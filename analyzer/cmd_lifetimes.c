@@ -28,7 +28,7 @@ static int find(struct session *work, const void *options)
     struct heap_usage usage;
     struct ttd_error error = {.what = NULL};
     struct heap_batch_hook hook = source_hook(&work->trace);
-    struct heap_usage_wishes wishes = {.order = HEAP_SITES_BY_BYTES, .has_lifetimes = true};
+    struct heap_usage_wishes wishes = {.order = HEAP_RANK_BY_BYTES, .has_lifetimes = true};
     enum ttd_status found = heap_usage_find(work->trace.reader, &wishes, &hook, &usage, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);

@@ -3,7 +3,7 @@
 #include "cli/exit.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
-#include "heap/peak.h"
+#include "analyses/peak.h"
 
 enum { OPTION_RUNTIME = OPTION_FIRST };
 

@@ -30,9 +30,8 @@ static int find(struct session *work, const void *context)
     struct heap_usage usage;
     struct ttd_error error = {.what = NULL};
     struct heap_batch_hook hook = source_hook(&work->trace);
-    struct heap_usage_wishes wishes = {.steps = *steps,
-                                       .order = HEAP_SITES_BY_TEMPORARY,
-                                       .split = view_split(&work->options.view)};
+    struct heap_usage_wishes wishes = {
+        .steps = *steps, .order = HEAP_RANK_BY_TEMPORARY, .split = view_split(&work->options.view)};
     enum ttd_status found = heap_usage_find(work->trace.reader, &wishes, &hook, &usage, &error);
     if (found != TTD_OK)
         return source_fail(&work->trace, found, &error);

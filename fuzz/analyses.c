@@ -6,14 +6,14 @@
  */
 #include <stdlib.h>
 
-#include "heap/compare.h"
-#include "heap/errors.h"
-#include "heap/history.h"
-#include "heap/leaks.h"
-#include "heap/moves.h"
-#include "heap/peak.h"
-#include "heap/state.h"
-#include "heap/timeline.h"
+#include "analyses/compare.h"
+#include "analyses/errors.h"
+#include "analyses/history.h"
+#include "analyses/leaks.h"
+#include "analyses/moves.h"
+#include "analyses/peak.h"
+#include "analyses/state.h"
+#include "analyses/timeline.h"
 #include "target.h"
 
 enum { POINTS = 12, CHAINS = 4, ASKED_MAX = 16 };

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap/errors.h"
-#include "heap/leaks.h"
+#include "analyses/errors.h"
+#include "analyses/leaks.h"
 
 /* A file that is as long as it seems only for its first calls. */
 struct shrinking {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap/index.h"
+#include "travel/index.h"
 #include "support/chunk_edit.h"
 
 #define EVENTS    600

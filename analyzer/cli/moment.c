@@ -7,7 +7,7 @@
 
 #include "cli/exit.h"
 #include "cli/numbers.h"
-#include "heap/cursor.h"
+#include "travel/cursor.h"
 
 /* Fewer events than these are looked through one by one. */
 #define SCAN_MAX 65536

@@ -6,8 +6,8 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/source.h"
-#include "heap/kept.h"
-#include "heap/pass.h"
+#include "analyses/kept.h"
+#include "travel/pass.h"
 #include "view/tree.h"
 
 struct session {

@@ -7,7 +7,7 @@
 #define ANALYZER_CLI_SIDECAR_H
 
 #include "cli/session.h"
-#include "heap/index.h"
+#include "travel/index.h"
 
 /**
  * The keyframes for going to `at`, or NULL where there are none to be had. An index that is

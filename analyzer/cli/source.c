@@ -19,7 +19,7 @@ int source_open(struct source *trace, const char *path, bool reads_whole_chunks)
         return source_fail(trace, status, &error);
     struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
-    options.event_batches = heap_ahead_batches();
+    options.event_batches = heap_prefetch_batches();
     options.stored_stacks = true;
     options.whole_chunks = reads_whole_chunks;
     status = ttd_reader_open(&input, &options, NULL, &trace->reader, &error);

@@ -8,8 +8,8 @@
 #include "cli/clock.h"
 #include "cli/progress.h"
 #include "cli/stamp.h"
-#include "heap/cursor.h"
-#include "heap/keyframes.h"
+#include "travel/cursor.h"
+#include "travel/keyframes.h"
 #include "symbols/definitions.h"
 
 /** Damaged places that are reported one by one. */

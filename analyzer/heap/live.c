@@ -129,7 +129,7 @@ static enum ttd_status new_life(struct heap_live *live, ttd_id heap, uint32_t *l
             return status;
         *life = live->life_count++;
     }
-    live->lives[*life] = (struct heap_life){.heap = heap};
+    live->lives[*life] = (struct heap_generation){.heap = heap};
     return map_set(&live->life_of_heap, heap, 0, *life);
 }
 

@@ -65,7 +65,7 @@ struct heap_slot {
 #define HEAP_LITTER_MAX 4096
 
 /** A heap from its first block to its destruction. */
-struct heap_life {
+struct heap_generation {
     /** In use: the heap. Unused: the next unused life. */
     uint32_t heap;
     bool ended;
@@ -96,7 +96,7 @@ struct heap_live {
     uint32_t *unused;
     uint32_t unused_count;
 
-    struct heap_life *lives;
+    struct heap_generation *lives;
     size_t life_capacity;
     uint32_t life_count;
     uint32_t life_unused;
@@ -189,7 +189,8 @@ static inline enum ttd_status heap_live_entry(struct heap_live *live, uint64_t a
 }
 
 /** Counts a block that becomes live, or ends. */
-static inline void heap_live_add(struct heap_live *live, struct heap_life *life, uint64_t size)
+static inline void heap_live_add(struct heap_live *live, struct heap_generation *life,
+                                 uint64_t size)
 {
     life->blocks++;
     heap_sum_add(&life->bytes, size);
@@ -197,7 +198,8 @@ static inline void heap_live_add(struct heap_live *live, struct heap_life *life,
     heap_sum_add(&live->bytes, size);
 }
 
-static inline void heap_live_subtract(struct heap_live *live, struct heap_life *life, uint64_t size)
+static inline void heap_live_subtract(struct heap_live *live, struct heap_generation *life,
+                                      uint64_t size)
 {
     life->blocks--;
     heap_sum_take(&life->bytes, size);

@@ -15,7 +15,7 @@ static enum ttd_status start(struct heap_replay *replay)
 enum ttd_status heap_replay_init(struct heap_replay *replay, const struct heap_observer *observer)
 {
     *replay = (struct heap_replay){0};
-    heap_entries_init(&replay->entries);
+    heap_ordinal_map_init(&replay->entries);
     if (observer)
         replay->observer = *observer;
     if (replay->observer.effect)
@@ -27,9 +27,9 @@ void heap_replay_free(struct heap_replay *replay)
 {
     heap_live_free(&replay->live);
     heap_queue_free(&replay->queue);
-    heap_entries_free(&replay->entries);
+    heap_ordinal_map_free(&replay->entries);
     heap_replay_drop_changes(replay);
-    heap_copies_free(&replay->ended_since_peak);
+    heap_block_copies_free(&replay->ended_since_peak);
 }
 
 enum ttd_status heap_replay_reset(struct heap_replay *replay)
@@ -71,9 +71,9 @@ static inline enum ttd_status keep_ended(struct heap_replay *replay, const struc
 {
     enum ttd_status status = TTD_OK;
     if (block->event < replay->changes.since)
-        status = heap_copies_add(&replay->changes.ended, block, record);
+        status = heap_block_copies_add(&replay->changes.ended, block, record);
     if (status == TTD_OK && heap_was_at_peak(replay, block, replay->position))
-        status = heap_copies_add(&replay->ended_since_peak, block, record);
+        status = heap_block_copies_add(&replay->ended_since_peak, block, record);
     return status;
 }
 
@@ -142,13 +142,13 @@ struct range {
 /* The entries of what a call refers to. */
 static inline uint32_t base_entry(const struct heap_replay *replay, const struct ttd_event *event)
 {
-    return heap_entries_get(&replay->entries, event->base_ordinal);
+    return heap_ordinal_map_get(&replay->entries, event->base_ordinal);
 }
 
 static inline uint32_t address_entry(const struct heap_replay *replay,
                                      const struct ttd_event *event)
 {
-    return heap_entries_get(&replay->entries, event->address_ordinal);
+    return heap_ordinal_map_get(&replay->entries, event->address_ordinal);
 }
 
 static inline enum ttd_status apply_alloc(struct heap_replay *replay, const struct ttd_event *event)
@@ -310,8 +310,8 @@ enum ttd_status heap_replay_apply(struct heap_replay *replay, const struct ttd_b
 {
     const struct ttd_event *events = batch->u.events;
     size_t count = count_until(events, batch->count, until);
-    heap_entries_begin(&replay->entries, &replay->live, batch->chunk.offset);
-    enum ttd_status status = heap_entries_add(&replay->entries, &replay->live, batch);
+    heap_ordinal_map_begin(&replay->entries, &replay->live, batch->chunk.offset);
+    enum ttd_status status = heap_ordinal_map_add(&replay->entries, &replay->live, batch);
     if (status == TTD_OK)
         status = apply_events(replay, events, count, (struct range){events + batch->count, until});
     if (status != TTD_OK)

@@ -11,8 +11,8 @@
 #ifndef ANALYZER_HEAP_REPLAY_H
 #define ANALYZER_HEAP_REPLAY_H
 
-#include "heap/copies.h"
-#include "heap/entries.h"
+#include "heap/block_copies.h"
+#include "heap/ordinal_map.h"
 #include "heap/pending.h"
 
 enum heap_effect_kind {
@@ -96,7 +96,7 @@ struct heap_changes {
     /** Number of that event; 0 for nothing to be kept. */
     uint64_t since;
     /** Blocks acquired before that ended; not those that ended with their heap. */
-    struct heap_copies ended;
+    struct heap_block_copies ended;
     /** Blocks acquired since. */
     struct heap_born *born;
     size_t born_count;
@@ -105,7 +105,7 @@ struct heap_changes {
 
 struct heap_replay {
     struct heap_live live;
-    struct heap_entries entries;
+    struct heap_ordinal_map entries;
     struct heap_queue queue;
     struct heap_counts counts;
     /** The number of the event that comes next, or a smaller one if some are missing. */
@@ -118,7 +118,7 @@ struct heap_replay {
     struct heap_changes changes;
     /** See heap_replay_keep_peak(). */
     bool keeps_peak;
-    struct heap_copies ended_since_peak;
+    struct heap_block_copies ended_since_peak;
     struct heap_observer observer;
     /** Effects that the observer is told of; 0 if there is none. */
     unsigned wanted;

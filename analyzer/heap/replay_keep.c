@@ -13,7 +13,7 @@ void heap_replay_keep_changes(struct heap_replay *replay)
 
 void heap_replay_drop_changes(struct heap_replay *replay)
 {
-    heap_copies_free(&replay->changes.ended);
+    heap_block_copies_free(&replay->changes.ended);
     free(replay->changes.born);
     replay->changes = (struct heap_changes){.since = 0};
 }

@@ -21,7 +21,7 @@ static inline struct run begin(struct heap_replay *replay)
                         replay->position};
 }
 
-static inline void end_run(const struct run *state, struct heap_life *life)
+static inline void end_run(const struct run *state, struct heap_generation *life)
 {
     struct heap_live *live = &state->replay->live;
     life->blocks += state->count - live->count;

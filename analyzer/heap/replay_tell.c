@@ -78,8 +78,8 @@ static enum ttd_status keep_discarded(struct heap_replay *replay, const struct h
 {
     if (!heap_was_at_peak(replay, block, end))
         return TTD_OK;
-    return heap_copies_add(&replay->ended_since_peak, block,
-                           (uint32_t)(block - replay->live.blocks));
+    return heap_block_copies_add(&replay->ended_since_peak, block,
+                                 (uint32_t)(block - replay->live.blocks));
 }
 
 void heap_discard(void *context, const struct heap_block *block, struct ttd_position end)

@@ -5,7 +5,7 @@
 
 #include <ttdtrace/reader.h>
 
-#include "heap/losses.h"
+#include "travel/losses.h"
 #include "heap/replay.h"
 
 #define DOUBTS_MAX 8

@@ -73,7 +73,7 @@ static void text_finding(struct report *to, const struct heap_finding *finding)
                    finding->signal);
     if (finding->kind == HEAP_ERROR_UNBALANCED_LOCK && finding->place.action == TTD_ACTION_LOCK)
         out_text(output, "  the heap was still locked when the program exited\n");
-    if (finding->block_address && heap_place_is_known(&finding->allocated))
+    if (finding->block_address && heap_call_is_known(&finding->allocated))
         text_block(output, finding);
     report_place_text(to, "allocated", &finding->allocated);
     report_place_text(to, "released before", &finding->released);
@@ -140,7 +140,7 @@ static void json_block(struct json *writer, const struct heap_finding *finding)
         json_null(writer, "block");
         return;
     }
-    bool known = heap_place_is_known(&finding->allocated);
+    bool known = heap_call_is_known(&finding->allocated);
     json_begin_object(writer, "block");
     json_hex(writer, "address", finding->block_address);
     json_count(writer, "size", known ? finding->block_size : TTD_UNKNOWN);
@@ -198,10 +198,10 @@ void json_errors(struct report *to, const struct report_errors *data)
     json_end_object(&writer);
 }
 
-static void csv_place(struct report *to, struct csv *writer, const struct heap_place *place)
+static void csv_place(struct report *to, struct csv *writer, const struct heap_call *place)
 {
     csv_position(writer, place->position);
-    if (heap_place_is_known(place))
+    if (heap_call_is_known(place))
         report_stack_csv(to, writer, place->stack);
     else
         csv_empty(writer);

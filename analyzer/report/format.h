@@ -5,18 +5,18 @@
 
 #include <ttdtrace/verify.h>
 
-#include "heap/compare.h"
-#include "heap/diff.h"
-#include "heap/errors.h"
-#include "heap/history.h"
-#include "heap/leaks.h"
-#include "heap/moves.h"
-#include "heap/peak.h"
-#include "heap/regions.h"
-#include "heap/state.h"
-#include "heap/survey.h"
-#include "heap/timeline.h"
-#include "heap/usage.h"
+#include "analyses/compare.h"
+#include "analyses/diff.h"
+#include "analyses/errors.h"
+#include "analyses/history.h"
+#include "analyses/leaks.h"
+#include "analyses/moves.h"
+#include "analyses/peak.h"
+#include "analyses/fragmentation.h"
+#include "analyses/state.h"
+#include "analyses/trace_stats.h"
+#include "analyses/timeline.h"
+#include "analyses/usage.h"
 #include "report/csv.h"
 #include "report/doubts.h"
 #include "report/json.h"
@@ -89,7 +89,7 @@ struct report {
 };
 
 struct report_info {
-    const struct survey *survey;
+    const struct trace_stats *survey;
     const struct ttd_trace *trace;
     bool is_closed;
     const struct ttd_end *end;
@@ -208,7 +208,7 @@ struct report_timeline {
 };
 
 struct report_fragmentation {
-    const struct heap_regions *regions;
+    const struct heap_fragmentation *regions;
     const struct heap_outcome *outcome;
     /** Regions to show. */
     size_t limit;
@@ -331,10 +331,10 @@ void report_label_json(struct report *to, struct json *writer, const struct view
 
 /** Writes a call, with its stack, as an object; null if none is known. */
 void report_place_json(struct report *to, struct json *writer, const char *key,
-                       const struct heap_place *place);
+                       const struct heap_call *place);
 
 /** Writes a line such as "allocated by malloc() at FAB:17B1 in thread 1", and the stack. */
-void report_place_text(struct report *to, const char *what, const struct heap_place *place);
+void report_place_text(struct report *to, const char *what, const struct heap_call *place);
 
 /** Writes a position, and in parentheses the time, if it is known. */
 void report_position_text(struct report *to, struct ttd_position position);

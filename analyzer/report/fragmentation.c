@@ -19,7 +19,7 @@ static void text_sums(struct out *output, const struct heap_region *region)
 
 void text_fragmentation(struct report *to, const struct report_fragmentation *data)
 {
-    const struct heap_regions *regions = data->regions;
+    const struct heap_fragmentation *regions = data->regions;
     struct out *output = to->output;
     out_bold(output);
     report_count(output, regions->count, "region");
@@ -57,7 +57,7 @@ static void json_sums(struct json *writer, const struct heap_region *region)
 
 void json_fragmentation(struct report *to, const struct report_fragmentation *data)
 {
-    const struct heap_regions *regions = data->regions;
+    const struct heap_fragmentation *regions = data->regions;
     struct json writer;
     json_init(&writer, to->output, true);
     json_begin_object(&writer, NULL);

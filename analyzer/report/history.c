@@ -4,7 +4,7 @@
 void report_owner_text(struct report *to, const struct heap_owner *owner)
 {
     struct out *output = to->output;
-    struct heap_place allocated = heap_place_of_block(&owner->block);
+    struct heap_call allocated = heap_call_of_block(&owner->block);
     out_hex(output, owner->block.address);
     out_text(output, ", ");
     report_count(output, owner->block.size, "byte");
@@ -16,7 +16,7 @@ void report_owner_text(struct report *to, const struct heap_owner *owner)
     report_place_text(to, "allocated", &allocated);
     if (owner->overlapped)
         out_text(output, "  its release is not in the trace; another block took its place\n");
-    else if (heap_place_is_known(&owner->released))
+    else if (heap_call_is_known(&owner->released))
         report_place_text(to, "released", &owner->released);
     else
         out_text(output, "  never released\n");
@@ -57,7 +57,7 @@ void report_owner_json(struct report *to, struct json *writer, const char *key,
         json_null(writer, key);
         return;
     }
-    struct heap_place allocated = heap_place_of_block(&owner->block);
+    struct heap_call allocated = heap_call_of_block(&owner->block);
     json_begin_object(writer, key);
     json_hex(writer, "address", owner->block.address);
     json_unsigned(writer, "size", owner->block.size);
@@ -104,7 +104,7 @@ void csv_history(struct report *to, const struct heap_history *data)
         csv_unsigned(&writer, owner->block.thread);
         report_stack_csv(to, &writer, owner->block.stack);
         csv_position(&writer, owner->released.position);
-        if (heap_place_is_known(&owner->released)) {
+        if (heap_call_is_known(&owner->released)) {
             csv_text(&writer, ttd_action_name((enum ttd_action)owner->released.action));
             csv_unsigned(&writer, owner->released.thread);
             report_stack_csv(to, &writer, owner->released.stack);

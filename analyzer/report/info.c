@@ -34,7 +34,7 @@ void info_start_time(const struct report_info *data, char text[INFO_TIME_SIZE])
         text[0] = '\0';
 }
 
-double info_bytes_per_event(const struct survey *all)
+double info_bytes_per_event(const struct trace_stats *all)
 {
     double stored = (double)all->kinds[TTD_KIND_EVENTS].stored_bytes;
     return all->events ? stored / (double)all->events : 0;
@@ -119,7 +119,7 @@ static void text_origin(struct report *to, const struct report_info *data)
 
 static void text_counts(struct report *to, const struct report_info *data)
 {
-    const struct survey *all = data->survey;
+    const struct trace_stats *all = data->survey;
     struct out *output = to->output;
     label(to, "Events");
     out_grouped(output, all->events);
@@ -176,14 +176,14 @@ static void text_losses(struct report *to, const struct heap_losses *losses)
     }
 }
 
-static void text_threads(struct report *to, const struct survey *all)
+static void text_threads(struct report *to, const struct trace_stats *all)
 {
     struct out *output = to->output;
     out_bold(output);
     out_text(output, "\nThread  OS id       Events      Alloc      Free       ReAlloc    Name\n");
     out_plain(output);
     for (size_t i = 0; i < all->thread_count; i++) {
-        const struct survey_thread *thread = &all->threads[i];
+        const struct trace_stats_thread *thread = &all->threads[i];
         const struct definition_thread *known = definitions_thread(to->names, thread->id);
         out_unsigned(output, thread->id);
         out_tab(output, 8);
@@ -206,17 +206,18 @@ static void text_threads(struct report *to, const struct survey *all)
     }
 }
 
-static void text_chunks(struct report *to, const struct survey *all)
+static void text_chunks(struct report *to, const struct trace_stats *all)
 {
     struct out *output = to->output;
     out_bold(output);
     out_text(output, "\nChunks       Number    Items         Stored        Raw           Ratio\n");
     out_plain(output);
-    for (unsigned kind = 0; kind <= SURVEY_KINDS; kind++) {
-        const struct survey_chunks *chunks = kind < SURVEY_KINDS ? &all->kinds[kind] : &all->all;
+    for (unsigned kind = 0; kind <= TRACE_STATS_KINDS; kind++) {
+        const struct trace_stats_chunks *chunks =
+            kind < TRACE_STATS_KINDS ? &all->kinds[kind] : &all->all;
         if (!chunks->chunks)
             continue;
-        out_text(output, kind == SURVEY_KINDS ? "all" : kind ? ttd_kind_name(kind) : "other");
+        out_text(output, kind == TRACE_STATS_KINDS ? "all" : kind ? ttd_kind_name(kind) : "other");
         out_tab(output, 13);
         out_grouped(output, chunks->chunks);
         out_tab(output, 23);

@@ -4,7 +4,7 @@
 
 void csv_info(struct report *to, const struct report_info *data)
 {
-    const struct survey *all = data->survey;
+    const struct trace_stats *all = data->survey;
     struct csv writer;
     report_csv_begin(to, &writer);
     csv_header(&writer, "name,value");

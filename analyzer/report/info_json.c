@@ -4,7 +4,7 @@
 
 static void summary(struct json *writer, const struct report_info *data)
 {
-    const struct survey *all = data->survey;
+    const struct trace_stats *all = data->survey;
     struct ttd_position none = ttd_position_invalid();
     json_unsigned(writer, "file_bytes", data->file_bytes);
     json_unsigned(writer, "chunks", all->all.chunks);
@@ -65,11 +65,11 @@ static void trace_object(struct json *writer, const struct report_info *data)
     json_end_object(writer);
 }
 
-static void thread_list(struct report *to, struct json *writer, const struct survey *all)
+static void thread_list(struct report *to, struct json *writer, const struct trace_stats *all)
 {
     json_begin_array(writer, "thread_list");
     for (size_t i = 0; i < all->thread_count; i++) {
-        const struct survey_thread *thread = &all->threads[i];
+        const struct trace_stats_thread *thread = &all->threads[i];
         const struct definition_thread *known = definitions_thread(to->names, thread->id);
         json_begin_object(writer, NULL);
         json_unsigned(writer, "thread", thread->id);
@@ -111,11 +111,11 @@ static void module_list(struct report *to, struct json *writer)
     json_end_array(writer);
 }
 
-static void chunk_list(struct json *writer, const struct survey *all)
+static void chunk_list(struct json *writer, const struct trace_stats *all)
 {
     json_begin_array(writer, "chunk_list");
-    for (unsigned kind = 0; kind < SURVEY_KINDS; kind++) {
-        const struct survey_chunks *chunks = &all->kinds[kind];
+    for (unsigned kind = 0; kind < TRACE_STATS_KINDS; kind++) {
+        const struct trace_stats_chunks *chunks = &all->kinds[kind];
         if (!chunks->chunks)
             continue;
         json_begin_object(writer, NULL);

@@ -132,9 +132,9 @@ void report_stack_csv(struct report *to, struct csv *writer, ttd_id stack)
 }
 
 void report_place_json(struct report *to, struct json *writer, const char *key,
-                       const struct heap_place *place)
+                       const struct heap_call *place)
 {
-    if (!heap_place_is_known(place)) {
+    if (!heap_call_is_known(place)) {
         json_null(writer, key);
         return;
     }
@@ -157,9 +157,9 @@ void report_position_text(struct report *to, struct ttd_position position)
         out_format(to->output, " (%s)", text);
 }
 
-void report_place_text(struct report *to, const char *what, const struct heap_place *place)
+void report_place_text(struct report *to, const char *what, const struct heap_call *place)
 {
-    if (!heap_place_is_known(place))
+    if (!heap_call_is_known(place))
         return;
     out_format(to->output, "  %s by %s() at ", what, ttd_api_name(place->api));
     report_position_text(to, place->position);

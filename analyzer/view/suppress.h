@@ -21,7 +21,7 @@
 #define ANALYZER_VIEW_SUPPRESS_H
 
 #include "base/arena.h"
-#include "heap/errors.h"
+#include "analyses/errors.h"
 #include "symbols/frames.h"
 
 /** Kinds of findings: those of errors, and leaks. */

@@ -3,7 +3,7 @@
 #ifndef ANALYZER_VIEW_TREE_H
 #define ANALYZER_VIEW_TREE_H
 
-#include "heap/compare.h"
+#include "analyses/compare.h"
 #include "view/view.h"
 
 /** No node. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap/ahead.h"
+#include "travel/prefetcher.h"
 #include "support/model.h"
 
 #define RECORDS  60000
@@ -76,27 +76,27 @@ enum { PAUSE = 1, FORGET = 2 };
 static enum ttd_status read_ahead(const struct ttd_memory *memory, unsigned disturb,
                                   struct text *to)
 {
-    struct ttd_reader *reader = open_reader(memory, HEAP_AHEAD_BATCHES);
-    struct heap_ahead ahead;
+    struct ttd_reader *reader = open_reader(memory, HEAP_PREFETCH_BATCHES);
+    struct heap_prefetcher ahead;
     struct ttd_batch batch;
     struct ttd_error error = {.what = NULL};
     enum ttd_status status;
     bool used = false;
-    heap_ahead_init(&ahead, reader);
-    while ((status = heap_ahead_next(&ahead, &batch, &error)) == TTD_OK) {
+    heap_prefetcher_init(&ahead, reader);
+    while ((status = heap_prefetcher_next(&ahead, &batch, &error)) == TTD_OK) {
         add(to, &batch);
         used = used || ahead.is_running;
         if (disturb & PAUSE && !pick(200))
-            heap_ahead_pause(&ahead);
+            heap_prefetcher_pause(&ahead);
         if (disturb & FORGET && used && !pick(3000)) {
             disturb &= ~(unsigned)FORGET;
-            heap_ahead_forget(&ahead);
+            heap_prefetcher_forget(&ahead);
             cr_assert_eq(ttd_reader_rewind(reader, TTD_KINDS_ALL), TTD_OK);
             to->size = 0;
         }
     }
     cr_assert(used, "nothing was read ahead");
-    heap_ahead_free(&ahead);
+    heap_prefetcher_free(&ahead);
     ttd_reader_close(reader);
     return status;
 }
@@ -143,18 +143,18 @@ Test(ahead, goes_on_after_the_end)
 {
     struct ttd_memory memory = {0};
     write_trace(&memory, 99);
-    struct ttd_reader *reader = open_reader(&memory, HEAP_AHEAD_BATCHES);
-    struct heap_ahead ahead;
+    struct ttd_reader *reader = open_reader(&memory, HEAP_PREFETCH_BATCHES);
+    struct heap_prefetcher ahead;
     struct ttd_batch batch;
     struct ttd_error error;
     enum ttd_status status;
-    heap_ahead_init(&ahead, reader);
-    while ((status = heap_ahead_next(&ahead, &batch, &error)) == TTD_OK)
+    heap_prefetcher_init(&ahead, reader);
+    while ((status = heap_prefetcher_next(&ahead, &batch, &error)) == TTD_OK)
         ;
     for (int i = 0; i < 3; i++)
-        cr_assert_eq(heap_ahead_next(&ahead, &batch, &error), TTD_END);
+        cr_assert_eq(heap_prefetcher_next(&ahead, &batch, &error), TTD_END);
     cr_assert_eq(status, TTD_END);
-    heap_ahead_free(&ahead);
+    heap_prefetcher_free(&ahead);
     ttd_reader_close(reader);
     ttd_memory_free(&memory);
 }
@@ -164,14 +164,14 @@ Test(ahead, not_without_batches)
 {
     struct ttd_memory memory = {0};
     write_trace(&memory, 7);
-    struct ttd_reader *reader = open_reader(&memory, HEAP_AHEAD_BATCHES - 1);
-    struct heap_ahead ahead;
+    struct ttd_reader *reader = open_reader(&memory, HEAP_PREFETCH_BATCHES - 1);
+    struct heap_prefetcher ahead;
     struct ttd_batch batch;
     struct ttd_error error;
-    heap_ahead_init(&ahead, reader);
-    while (heap_ahead_next(&ahead, &batch, &error) == TTD_OK)
+    heap_prefetcher_init(&ahead, reader);
+    while (heap_prefetcher_next(&ahead, &batch, &error) == TTD_OK)
         cr_assert_not(ahead.is_running);
-    heap_ahead_free(&ahead);
+    heap_prefetcher_free(&ahead);
     ttd_reader_close(reader);
     ttd_memory_free(&memory);
 }

@@ -3,8 +3,8 @@
  * that of the model. */
 #include <criterion/criterion.h>
 
-#include "heap/index.h"
-#include "heap/pass.h"
+#include "travel/index.h"
+#include "travel/pass.h"
 #include "support/chunk_edit.h"
 #include "support/heap_model.h"
 

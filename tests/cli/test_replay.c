@@ -90,7 +90,7 @@ static bool is_live(const struct heap_model *state, const struct heap_block *blo
 
 static void expect_kept(const struct heap_model *expected, const struct heap_replay *replay)
 {
-    const struct heap_copies *ended = &replay->ended_since_peak;
+    const struct heap_block_copies *ended = &replay->ended_since_peak;
     size_t cursor = 0;
     size_t found = ended->count;
     const struct heap_block *block;

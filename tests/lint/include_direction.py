@@ -20,7 +20,17 @@ ALLOWED = {
                           'libtrace/src/layout.h'],
     'libtrace/include': [],
     'common': ['common'],
-    'analyzer/heap': ['analyzer/heap', 'analyzer/base'],
+    **{'analyzer/' + part: ['analyzer/' + other for other in (part, *below)] for part, *below in (
+        ('base',),
+        ('heap', 'base'),
+        ('travel', 'heap', 'base'),
+        ('analyses', 'travel', 'heap', 'base'),
+        ('symbols', 'base'),
+        ('view', 'symbols', 'analyses', 'travel', 'heap', 'base'),
+        ('report', 'view', 'symbols', 'analyses', 'travel', 'heap', 'base'),
+    )},
+    'analyzer/cli': ['analyzer/' + part for part in (
+        'cli', 'report', 'view', 'symbols', 'analyses', 'travel', 'heap', 'base')] + ['common'],
     'analyzer': ['analyzer', 'common'],
     'recorder/preload': ['recorder/preload', 'recorder/channel.h', 'recorder/sanitizer.h'],
     'recorder/symbolize': ['recorder/symbolize'],

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/diff.h"
+
+#include <string.h>
+
+struct diff_finder {
+    struct heap_diff *diff;
+    struct ttd_position from;
+    /** The replay is behind the range. */
+    bool is_over;
+};
+
+static bool is_inside(const struct diff_finder *finder, struct ttd_position position)
+{
+    return ttd_position_compare(position, finder->from) >= 0;
+}
+
+static enum ttd_status add(struct diff_finder *finder, const struct heap_block *block,
+                           bool is_freed)
+{
+    enum heap_quadrant quadrant = is_freed ? HEAP_AOFI : HEAP_AOFO;
+    if (is_inside(finder, block->allocated))
+        quadrant = is_freed ? HEAP_AIFI : HEAP_AIFO;
+    return heap_groups_add(&finder->diff->quadrants[quadrant], block);
+}
+
+/* A block is gone, for whatever reason. */
+static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+{
+    struct diff_finder *finder = context;
+    bool is_wanted = !finder->is_over && is_inside(finder, effect->position);
+    return is_wanted ? add(finder, effect->block, true) : TTD_OK;
+}
+
+static enum ttd_status add_live(void *context, const struct heap_block *block)
+{
+    return add(context, block, false);
+}
+
+static enum ttd_status collect(struct diff_finder *finder, struct heap_kept *kept,
+                               struct heap_live *live)
+{
+    size_t cursor = 0;
+    const struct heap_block *block;
+    enum ttd_status status = TTD_OK;
+    heap_live_sweep(live);
+    while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
+        status = heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block)
+                                                 : add_live(finder, block);
+    return status;
+}
+
+static enum ttd_status finish(struct diff_finder *finder, struct heap_kept *kept,
+                              struct heap_pass *pass, struct ttd_error *error)
+{
+    struct heap_replay *replay = &pass->cursor.replay;
+    struct heap_diff *diff = finder->diff;
+    enum ttd_status status = collect(finder, kept, &replay->live);
+    if (status == TTD_OK)
+        status = replay->observer_status;
+    diff->outcome = heap_pass_outcome(pass);
+    finder->is_over = true;
+    if (status == TTD_OK)
+        status = heap_kept_decide(kept, &pass->cursor, &diff->runtime, add_live, finder, error);
+    for (size_t i = 0; i < HEAP_QUADRANTS && status == TTD_OK; i++)
+        status = heap_groups_sort(&diff->quadrants[i]);
+    return status == TTD_OK ? heap_groups_sort(&diff->runtime.groups) : status;
+}
+
+enum ttd_status heap_diff_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
+                               struct ttd_position from, struct ttd_position last,
+                               enum heap_split split, const struct heap_batch_hook *hook,
+                               struct heap_diff *diff, struct ttd_error *error)
+{
+    memset(diff, 0, sizeof *diff);
+    for (size_t i = 0; i < HEAP_QUADRANTS; i++) {
+        heap_groups_init(&diff->quadrants[i]);
+        diff->quadrants[i].split = split;
+    }
+    struct diff_finder finder = {.diff = diff, .from = from};
+    struct heap_observer observer = {.context = &finder,
+                                     .effect = see_effect,
+                                     .unwanted = HEAP_EFFECT_BIT(HEAP_ACQUIRED) |
+                                                 HEAP_EFFECT_BIT(HEAP_DESTROYED) |
+                                                 HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
+    struct heap_kept kept;
+    struct heap_pass pass = {.hook = NULL};
+    enum ttd_status status = heap_kept_read(&kept, reader, split, hook, &diff->runtime, error);
+    if (status == TTD_OK)
+        status = heap_pass_run_range(&pass, reader, keyframes, from, last, &observer, hook, error);
+    if (status == TTD_OK)
+        status = finish(&finder, &kept, &pass, error);
+    heap_pass_free(&pass);
+    heap_kept_free(&kept);
+    if (status != TTD_OK)
+        heap_diff_free(diff);
+    return status;
+}
+
+void heap_diff_free(struct heap_diff *diff)
+{
+    for (size_t i = 0; i < HEAP_QUADRANTS; i++)
+        heap_groups_free(&diff->quadrants[i]);
+    heap_groups_free(&diff->runtime.groups);
+}
+
+const char *heap_quadrant_name(enum heap_quadrant quadrant)
+{
+    static const char *const names[HEAP_QUADRANTS] = {"aifi", "aifo", "aofi", "aofo"};
+    return names[quadrant];
+}

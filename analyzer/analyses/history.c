@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/history.h"
+
+#include <stdlib.h>
+
+static enum ttd_status acquire(struct heap_history *history, const struct heap_effect *effect)
+{
+    struct heap_block *block = effect->block;
+    block->user = 0;
+    if (!heap_block_covers(block, history->first, history->last))
+        return TTD_OK;
+    if (history->is_complete)
+        return TTD_OK;
+    uint64_t ordinal = ++history->total;
+    block->user = (uint32_t)ordinal;
+    history->owners[(ordinal - 1) % history->max] =
+        (struct heap_owner){.block = *block,
+                            .released = heap_call_none(),
+                            .previous_address = effect->previous_address,
+                            .ordinal = ordinal};
+    history->is_complete = ttd_position_compare(block->allocated, history->around) > 0;
+    return TTD_OK;
+}
+
+static void release(struct heap_history *history, const struct heap_effect *effect)
+{
+    uint32_t ordinal = effect->block->user;
+    if (!ordinal)
+        return;
+    struct heap_owner *owner = &history->owners[(ordinal - 1) % history->max];
+    if (owner->ordinal != ordinal)
+        return;
+    owner->released = heap_call_of_effect(effect);
+    owner->overlapped = effect->kind == HEAP_OVERLAPPED;
+}
+
+static void destroy(struct heap_history *history, const struct heap_effect *effect)
+{
+    size_t count = history->total < history->max ? (size_t)history->total : history->max;
+    for (size_t i = 0; i < count; i++) {
+        struct heap_owner *owner = &history->owners[i];
+        if (owner->block.heap == effect->heap && !heap_call_is_known(&owner->released))
+            owner->released = heap_call_of_effect(effect);
+    }
+}
+
+static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+{
+    struct heap_history *history = context;
+    switch (effect->kind) {
+    case HEAP_ACQUIRED:
+        return acquire(history, effect);
+    case HEAP_RELEASED:
+    case HEAP_OVERLAPPED:
+        release(history, effect);
+        return TTD_OK;
+    case HEAP_DESTROYED:
+        destroy(history, effect);
+        return TTD_OK;
+    case HEAP_DISCARDED:
+    case HEAP_UNKNOWN_RELEASE:
+        break;
+    }
+    return TTD_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct heap_owner *x = a;
+    const struct heap_owner *y = b;
+    return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
+}
+
+enum ttd_status heap_history_find(struct ttd_reader *reader, const struct heap_batch_hook *hook,
+                                  struct heap_history *history, struct ttd_error *error)
+{
+    history->total = 0;
+    history->is_complete = false;
+    history->owners = calloc(history->max, sizeof *history->owners);
+    if (!history->owners)
+        return TTD_ERROR_NO_MEMORY;
+    struct heap_observer observer = {.context = history, .effect = see_effect};
+    struct heap_pass pass;
+    enum ttd_status status =
+        heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);
+    heap_pass_end(&pass, &history->outcome);
+    history->count = history->total < history->max ? (size_t)history->total : history->max;
+    qsort(history->owners, history->count, sizeof *history->owners, compare);
+    if (status != TTD_OK)
+        heap_history_free(history);
+    return status;
+}
+
+void heap_history_free(struct heap_history *history)
+{
+    free(history->owners);
+    history->owners = NULL;
+}
+
+static bool is_after(struct ttd_position position, struct ttd_position at)
+{
+    return ttd_position_compare(position, at) > 0;
+}
+
+const struct heap_owner *heap_history_live(const struct heap_history *history,
+                                           struct ttd_position at)
+{
+    for (size_t i = history->count; i > 0; i--) {
+        const struct heap_owner *owner = &history->owners[i - 1];
+        bool is_released =
+            heap_call_is_known(&owner->released) && !is_after(owner->released.position, at);
+        if (!is_after(owner->block.allocated, at) && !is_released)
+            return owner;
+    }
+    return NULL;
+}
+
+const struct heap_owner *heap_history_before(const struct heap_history *history,
+                                             struct ttd_position at)
+{
+    for (size_t i = history->count; i > 0; i--) {
+        const struct heap_owner *owner = &history->owners[i - 1];
+        if (heap_call_is_known(&owner->released) && !is_after(owner->released.position, at))
+            return owner;
+    }
+    return NULL;
+}
+
+const struct heap_owner *heap_history_after(const struct heap_history *history,
+                                            struct ttd_position at)
+{
+    for (size_t i = 0; i < history->count; i++) {
+        if (is_after(history->owners[i].block.allocated, at))
+            return &history->owners[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/** Every block that ever covered an address. */
+#ifndef ANALYZER_ANALYSES_HISTORY_H
+#define ANALYZER_ANALYSES_HISTORY_H
+
+#include "heap/locate.h"
+#include "travel/pass.h"
+#include "heap/call.h"
+
+/** A block that has, or had, an address of the range. */
+struct heap_owner {
+    struct heap_block block;
+    /**
+     * The call that released it; unknown while it is live. An Alloc or ReAlloc of another block
+     * (action Alloc, or ReAlloc with `overlapped`) means that its release is missing in the trace.
+     */
+    struct heap_call released;
+    bool overlapped;
+    /** Reallocated from there; 0 if newly allocated. */
+    uint64_t previous_address;
+    /** Counted from 1 in order of acquisition. */
+    uint64_t ordinal;
+};
+
+struct heap_history {
+    /** Addresses, both included. */
+    uint64_t first;
+    uint64_t last;
+    /** In order of acquisition: the last `max` of `total`. */
+    struct heap_owner *owners;
+    size_t count;
+    size_t max;
+    uint64_t total;
+    /** The first owner acquired after this is the last that is kept. */
+    struct ttd_position around;
+    bool is_complete;
+    struct heap_outcome outcome;
+};
+
+/**
+ * Goes through the whole trace.
+ *
+ * @param history  with first, last, max and around set; the rest is set on TTD_OK, release with
+ *                 heap_history_free()
+ * Others and statuses as heap_pass_run().
+ */
+enum ttd_status heap_history_find(struct ttd_reader *reader, const struct heap_batch_hook *hook,
+                                  struct heap_history *history, struct ttd_error *error);
+void heap_history_free(struct heap_history *history);
+
+/** The owner that was live at a position, or NULL. */
+const struct heap_owner *heap_history_live(const struct heap_history *history,
+                                           struct ttd_position at);
+/** The owner that was released last at the position or before it, or NULL. */
+const struct heap_owner *heap_history_before(const struct heap_history *history,
+                                             struct ttd_position at);
+/** The owner that was acquired first after the position, or NULL. */
+const struct heap_owner *heap_history_after(const struct heap_history *history,
+                                            struct ttd_position at);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/leaks.h"
+
+#include <string.h>
+
+static enum ttd_status add(void *context, const struct heap_block *block)
+{
+    struct heap_leaks *leaks = context;
+    return heap_groups_add(&leaks->groups, block);
+}
+
+static enum ttd_status collect(struct heap_leaks *leaks, struct heap_kept *kept,
+                               const struct heap_replay *replay)
+{
+    size_t cursor = 0;
+    const struct heap_block *block;
+    enum ttd_status status = TTD_OK;
+    while (status == TTD_OK && (block = heap_live_each(&replay->live, &cursor)))
+        status = heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block) : add(leaks, block);
+    return status;
+}
+
+static enum ttd_status find(struct heap_leaks *leaks, struct heap_kept *kept,
+                            struct heap_pass *pass, struct ttd_error *error)
+{
+    leaks->outcome = heap_pass_outcome(pass);
+    enum ttd_status status = collect(leaks, kept, &pass->cursor.replay);
+    if (status == TTD_OK)
+        status = heap_kept_decide(kept, &pass->cursor, &leaks->runtime, add, leaks, error);
+    if (status == TTD_OK)
+        status = heap_groups_sort(&leaks->groups);
+    return status == TTD_OK ? heap_groups_sort(&leaks->runtime.groups) : status;
+}
+
+enum ttd_status heap_leaks_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
+                                struct ttd_position at, enum heap_split split,
+                                const struct heap_batch_hook *hook, struct heap_leaks *leaks,
+                                struct ttd_error *error)
+{
+    memset(leaks, 0, sizeof *leaks);
+    heap_groups_init(&leaks->groups);
+    leaks->groups.split = split;
+    struct heap_kept kept;
+    struct heap_pass pass = {.hook = NULL};
+    enum ttd_status status = heap_kept_read(&kept, reader, split, hook, &leaks->runtime, error);
+    if (status == TTD_OK)
+        status = heap_pass_run(&pass, reader, keyframes, at, NULL, hook, error);
+    if (status == TTD_OK)
+        status = find(leaks, &kept, &pass, error);
+    heap_pass_free(&pass);
+    heap_kept_free(&kept);
+    if (status != TTD_OK)
+        heap_leaks_free(leaks);
+    return status;
+}
+
+void heap_leaks_free(struct heap_leaks *leaks)
+{
+    heap_groups_free(&leaks->groups);
+    heap_groups_free(&leaks->runtime.groups);
+}

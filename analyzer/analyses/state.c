@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_blocks(const void *a, const void *b)
+{
+    const struct heap_block *x = a;
+    const struct heap_block *y = b;
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+static enum ttd_status copy_blocks(struct heap_state *state, const struct heap_live *live)
+{
+    state->blocks = malloc((size_t)live->count * sizeof *state->blocks + 1);
+    if (!state->blocks)
+        return TTD_ERROR_NO_MEMORY;
+    size_t cursor = 0;
+    const struct heap_block *block;
+    while ((block = heap_live_each(live, &cursor)))
+        state->blocks[state->block_count++] = *block;
+    qsort(state->blocks, state->block_count, sizeof *state->blocks, compare_blocks);
+    return TTD_OK;
+}
+
+static enum ttd_status add(void *context, const struct heap_block *block)
+{
+    struct heap_state *state = context;
+    return heap_tables_add(&state->tables, block);
+}
+
+static enum ttd_status collect(struct heap_state *state, struct heap_kept *kept,
+                               const struct heap_live *live)
+{
+    size_t cursor = 0;
+    const struct heap_block *block;
+    enum ttd_status status = TTD_OK;
+    while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
+        status = heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block) : add(state, block);
+    return status;
+}
+
+static enum ttd_status begin(struct heap_state *state, struct heap_kept *kept,
+                             struct ttd_reader *reader, const struct heap_state_wishes *wishes,
+                             const struct heap_batch_hook *hook, struct ttd_error *error)
+{
+    memset(state, 0, sizeof *state);
+    *kept = (struct heap_kept){.count = 0};
+    heap_tables_init(&state->tables);
+    state->tables.by[HEAP_BY_STACK].split = wishes->split;
+    for (size_t i = 0; i < HEAP_TABLES; i++)
+        state->tables.by[i].has_stacks |= wishes->has_stacks_in_tables;
+    return wishes->tells_runtime
+               ? heap_kept_read(kept, reader, wishes->split, hook, &state->runtime, error)
+               : TTD_OK;
+}
+
+/* Whether sums are enough; of those it is not known what a runtime keeps. */
+static bool takes_sums(const struct heap_state_wishes *wishes, const struct heap_kept *kept)
+{
+    return wishes->split == HEAP_SPLIT_NONE && !wishes->has_stacks_in_tables &&
+           !wishes->keeps_blocks && !wishes->has_address && heap_kept_is_empty(kept);
+}
+
+/* Fills in the state once the pass has reached its position. */
+static enum ttd_status find(struct heap_state *state, struct heap_kept *kept,
+                            const struct heap_state_wishes *wishes, struct heap_pass *pass,
+                            struct ttd_error *error)
+{
+    const struct heap_live *live = &pass->cursor.replay.live;
+    state->outcome = heap_pass_outcome(pass);
+    enum ttd_status status = collect(state, kept, live);
+    if (status == TTD_OK && wishes->keeps_blocks)
+        status = copy_blocks(state, live);
+    if (status == TTD_OK && wishes->has_address)
+        state->neighbours = heap_neighbours_find(live, wishes->address);
+    if (status == TTD_OK)
+        status = heap_kept_decide(kept, &pass->cursor, &state->runtime, add, state, error);
+    if (status == TTD_OK)
+        status = heap_tables_sort(&state->tables);
+    return status == TTD_OK ? heap_groups_sort(&state->runtime.groups) : status;
+}
+
+enum ttd_status heap_state_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
+                                struct ttd_position at, const struct heap_state_wishes *wishes,
+                                const struct heap_batch_hook *hook, struct heap_state *state,
+                                struct ttd_error *error)
+{
+    struct heap_kept kept;
+    struct heap_pass pass = {.hook = NULL};
+    enum ttd_status status = begin(state, &kept, reader, wishes, hook, error);
+    struct heap_tables *sums = takes_sums(wishes, &kept) ? &state->tables : NULL;
+    if (status == TTD_OK)
+        status = heap_pass_run_sums(&pass, reader, keyframes, at, sums, hook, error);
+    if (status == TTD_OK)
+        status = find(state, &kept, wishes, &pass, error);
+    heap_pass_free(&pass);
+    heap_kept_free(&kept);
+    if (status != TTD_OK)
+        heap_state_free(state);
+    return status;
+}
+
+void heap_state_free(struct heap_state *state)
+{
+    heap_tables_free(&state->tables);
+    heap_groups_free(&state->runtime.groups);
+    free(state->blocks);
+    state->blocks = NULL;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/** The live blocks at a position, from several points of view. */
+#ifndef ANALYZER_ANALYSES_STATE_H
+#define ANALYZER_ANALYSES_STATE_H
+
+#include "analyses/kept.h"
+#include "analyses/neighbours.h"
+#include "travel/pass.h"
+#include "heap/tables.h"
+
+struct heap_state {
+    /** Largest first. */
+    struct heap_tables tables;
+    /** If it was asked for: then it is not in the tables. */
+    struct heap_runtime runtime;
+    /** Copies of all blocks by address, if they were asked for. */
+    struct heap_block *blocks;
+    size_t block_count;
+    /** The neighbours of the address, if one was asked for. */
+    struct heap_neighbours neighbours;
+    struct heap_outcome outcome;
+};
+
+/** What is wanted of a state beside its tables. */
+struct heap_state_wishes {
+    /** Of state->tables.by[HEAP_BY_STACK], beside the stack. */
+    enum heap_split split;
+    /** The other tables are by stack as well, so that stacks can be left out of them before they
+     * are joined; it takes its time. */
+    bool has_stacks_in_tables;
+    /** Tell apart what the runtimes keep. */
+    bool tells_runtime;
+    /** Set state->blocks. */
+    bool keeps_blocks;
+    /** Set state->neighbours, to those of an address. */
+    bool has_address;
+    uint64_t address;
+};
+
+/**
+ * @param state  set on TTD_OK; release with heap_state_free()
+ * Others and statuses as heap_pass_run().
+ */
+enum ttd_status heap_state_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
+                                struct ttd_position at, const struct heap_state_wishes *wishes,
+                                const struct heap_batch_hook *hook, struct heap_state *state,
+                                struct ttd_error *error);
+void heap_state_free(struct heap_state *state);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/ordinal_map.h"
+
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+/* No chunk is there. */
+#define NO_CHUNK UINT64_MAX
+
+/* Addresses that are looked up together. */
+#define TOGETHER 128
+
+void heap_ordinal_map_init(struct heap_ordinal_map *entries)
+{
+    *entries = (struct heap_ordinal_map){.chunk = NO_CHUNK};
+}
+
+void heap_ordinal_map_free(struct heap_ordinal_map *entries)
+{
+    free(entries->items);
+    heap_ordinal_map_init(entries);
+}
+
+/* Ordinals and entries are good until the next chunk, or the next sweep. */
+void heap_ordinal_map_begin(struct heap_ordinal_map *entries, struct heap_live *live,
+                            uint64_t chunk)
+{
+    if (entries->chunk == chunk)
+        return;
+    if (heap_live_is_littered(live))
+        heap_live_sweep(live);
+    entries->count = 0;
+    entries->chunk = chunk;
+}
+
+/* From far memory come first the slots of those to be looked up, then the records. */
+static enum ttd_status find_entries(struct heap_live *live, const uint64_t *addresses, size_t count,
+                                    uint32_t *entries)
+{
+    uint32_t hashes[TOGETHER];
+    size_t places[TOGETHER];
+    enum ttd_status status = heap_live_reserve(live, live->filled + count);
+    if (status != TTD_OK)
+        return status;
+    for (size_t i = 0; i < count; i++) {
+        hashes[i] = heap_live_hash(live, addresses[i]);
+        heap_live_prefetch(live, hashes[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        places[i] = heap_live_place(live, hashes[i]);
+        uint32_t record = live->slots[places[i]].record;
+        __builtin_prefetch(&live->blocks[record - (record != 0)], 1);
+    }
+    for (size_t i = 0; i < count; i++)
+        entries[i] = heap_live_entry_at(live, addresses[i], hashes[i], places[i]);
+    return TTD_OK;
+}
+
+/* Which entries they are does not depend on what happens to them. */
+enum ttd_status heap_ordinal_map_add(struct heap_ordinal_map *entries, struct heap_live *live,
+                                     const struct ttd_batch *batch)
+{
+    size_t end = batch->first_ordinal + batch->address_count;
+    if (entries->count < batch->first_ordinal)
+        return TTD_ERROR_ARGUMENT;
+    enum ttd_status status =
+        grow_array((void **)&entries->items, &entries->capacity, end, sizeof *entries->items);
+    while (status == TTD_OK && entries->count < end) {
+        size_t left = end - entries->count;
+        size_t count = left < TOGETHER ? left : TOGETHER;
+        status = find_entries(live, batch->addresses + (entries->count - batch->first_ordinal),
+                              count, entries->items + entries->count);
+        entries->count += status == TTD_OK ? count : 0;
+    }
+    return status;
+}

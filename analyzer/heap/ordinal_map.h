@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * From the ordinals of a chunk's addresses (see ttd_event) to entries of the table of live blocks:
+ * each is looked up once a chunk.
+ */
+#ifndef ANALYZER_HEAP_ORDINAL_MAP_H
+#define ANALYZER_HEAP_ORDINAL_MAP_H
+
+#include <ttdtrace/reader.h>
+
+#include "heap/live.h"
+
+/** All zero but for `chunk` when empty: see heap_ordinal_map_init(). */
+struct heap_ordinal_map {
+    /** By ordinal. */
+    uint32_t *items;
+    size_t count;
+    size_t capacity;
+    /** Where the chunk is: in a damaged trace two may have the same number. */
+    uint64_t chunk;
+};
+
+void heap_ordinal_map_init(struct heap_ordinal_map *entries);
+void heap_ordinal_map_free(struct heap_ordinal_map *entries);
+
+/**
+ * Forgets all unless the chunk is the same as before; before another one the table is swept if it
+ * must be.
+ *
+ * @param chunk  its offset
+ */
+void heap_ordinal_map_begin(struct heap_ordinal_map *entries, struct heap_live *live,
+                            uint64_t chunk);
+
+/**
+ * Finds the entries of all addresses that a batch of events adds to those of its chunk; the batches
+ * before were added already. A batch may be added twice.
+ *
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (batches before are missing).
+ */
+enum ttd_status heap_ordinal_map_add(struct heap_ordinal_map *entries, struct heap_live *live,
+                                     const struct ttd_batch *batch);
+
+/** The entry of an ordinal that was added. */
+static inline uint32_t heap_ordinal_map_get(const struct heap_ordinal_map *entries,
+                                            uint32_t ordinal)
+{
+    return entries->items[ordinal];
+}
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "travel/block_lists.h"
+
+#include <stdlib.h>
+
+#include "base/sort.h"
+
+/* Blocks of a chunk. */
+#define PART 65536
+
+/* Blocks to be written: keys[i].item is the index of one. */
+struct selection {
+    const struct heap_block *blocks;
+    struct sort_key *keys;
+    size_t count;
+    struct ttd_block *part;
+};
+
+static struct ttd_block block_of(const struct heap_block *block)
+{
+    return (struct ttd_block){.address = block->address,
+                              .size = block->size,
+                              .event = block->event,
+                              .allocated = block->allocated,
+                              .thread = block->thread,
+                              .heap = block->heap,
+                              .stack = block->stack,
+                              .api = block->api};
+}
+
+static enum ttd_status write_parts(struct heap_block_lister *lister, struct ttd_position position,
+                                   const struct selection *chosen)
+{
+    struct ttd_live_blocks list = {.list = TTD_BLOCKS_KEYFRAME,
+                                   .list_id = ++lister->count,
+                                   .position = position,
+                                   .blocks = chosen->part};
+    size_t done = 0;
+    do {
+        list.count = chosen->count - done < PART ? chosen->count - done : PART;
+        list.last = done + list.count == chosen->count;
+        for (size_t i = 0; i < list.count; i++)
+            chosen->part[i] = block_of(&chosen->blocks[chosen->keys[done + i].item]);
+        enum ttd_status status = ttd_writer_live_blocks(lister->writer, &list);
+        if (status != TTD_OK)
+            return status;
+        done += list.count;
+    } while (done < chosen->count);
+    return TTD_OK;
+}
+
+static bool selection_init(struct selection *chosen, const struct heap_block *blocks, size_t count)
+{
+    *chosen = (struct selection){.blocks = blocks,
+                                 .keys = malloc((count + 1) * sizeof *chosen->keys),
+                                 .part = malloc(PART * sizeof *chosen->part)};
+    return chosen->keys && chosen->part;
+}
+
+static void selection_free(struct selection *chosen)
+{
+    free(chosen->keys);
+    free(chosen->part);
+}
+
+static enum ttd_status write_sorted(struct heap_block_lister *lister, struct ttd_position position,
+                                    struct selection *chosen)
+{
+    struct sort_key *spare = malloc((chosen->count + 1) * sizeof *spare);
+    if (!spare)
+        return TTD_ERROR_NO_MEMORY;
+    sort_keys(chosen->keys, spare, chosen->count);
+    free(spare);
+    return write_parts(lister, position, chosen);
+}
+
+static void choose(struct selection *chosen, const struct heap_block *block)
+{
+    chosen->keys[chosen->count++] =
+        (struct sort_key){block->address, (uint32_t)(block - chosen->blocks)};
+}
+
+enum ttd_status heap_list_live(struct heap_block_lister *lister, struct ttd_position position,
+                               const struct heap_live *live)
+{
+    struct selection chosen;
+    size_t cursor = 0;
+    const struct heap_block *block;
+    enum ttd_status status = TTD_ERROR_NO_MEMORY;
+    if (selection_init(&chosen, live->blocks, (size_t)live->count)) {
+        while ((block = heap_live_each(live, &cursor)))
+            choose(&chosen, block);
+        status = write_sorted(lister, position, &chosen);
+    }
+    selection_free(&chosen);
+    return status;
+}
+
+enum ttd_status heap_list_blocks(struct heap_block_lister *lister, struct ttd_position position,
+                                 const struct heap_block *blocks, size_t count)
+{
+    struct selection chosen;
+    enum ttd_status status = TTD_ERROR_NO_MEMORY;
+    if (selection_init(&chosen, blocks, count)) {
+        for (size_t i = 0; i < count; i++)
+            choose(&chosen, &blocks[i]);
+        status = write_sorted(lister, position, &chosen);
+    }
+    selection_free(&chosen);
+    return status;
+}

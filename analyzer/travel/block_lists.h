@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/** Lists of blocks, as they stand in an index. */
+#ifndef ANALYZER_TRAVEL_BLOCK_LISTS_H
+#define ANALYZER_TRAVEL_BLOCK_LISTS_H
+
+#include <ttdtrace/writer.h>
+
+#include "heap/live.h"
+
+/** Room for the list of a keyframe while it is written. */
+struct heap_block_lister {
+    struct ttd_writer *writer;
+    /** How many lists were written. */
+    uint32_t count;
+};
+
+/** Writes a list of all live blocks. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO. */
+enum ttd_status heap_list_live(struct heap_block_lister *lister, struct ttd_position position,
+                               const struct heap_live *live);
+
+/** Writes a list of `count` blocks, of addresses that differ. Statuses as heap_list_live(). */
+enum ttd_status heap_list_blocks(struct heap_block_lister *lister, struct ttd_position position,
+                                 const struct heap_block *blocks, size_t count);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "travel/cursor.h"
+
+enum ttd_status heap_cursor_init(struct heap_cursor *cursor, struct ttd_reader *reader,
+                                 uint32_t kinds, const struct heap_keyframes *keyframes,
+                                 const struct heap_observer *observer,
+                                 const struct heap_batch_hook *hook)
+{
+    *cursor = (struct heap_cursor){.reader = reader, .kinds = kinds, .keyframes = keyframes};
+    if (hook)
+        cursor->hook = *hook;
+    heap_prefetcher_init(&cursor->ahead, reader);
+    enum ttd_status status = heap_replay_init(&cursor->replay, observer);
+    return status == TTD_OK ? ttd_reader_rewind_checked(reader, kinds) : status;
+}
+
+void heap_cursor_free(struct heap_cursor *cursor)
+{
+    heap_prefetcher_free(&cursor->ahead);
+    heap_replay_free(&cursor->replay);
+}
+
+/* What came from a keyframe is of no use any more. */
+static void forget_state(struct heap_cursor *cursor)
+{
+    cursor->summary = NULL;
+    if (cursor->sums)
+        heap_tables_clear(cursor->sums);
+    heap_prefetcher_forget(&cursor->ahead);
+    cursor->batch.count = 0;
+    cursor->at_end = false;
+}
+
+static enum ttd_status start_over(struct heap_cursor *cursor)
+{
+    forget_state(cursor);
+    enum ttd_status status = heap_replay_reset(&cursor->replay);
+    return status == TTD_OK ? ttd_reader_rewind_checked(cursor->reader, cursor->kinds) : status;
+}
+
+/* Whether a batch can be the next after a keyframe. */
+static bool may_follow(const struct ttd_batch *batch, const struct heap_keyframe *keyframe)
+{
+    if (batch->kind == TTD_KIND_LOSSES)
+        return !batch->made_up;
+    return batch->kind != TTD_KIND_EVENTS ||
+           (batch->u.events[0].number == keyframe->next &&
+            ttd_position_compare(ttd_event_position(&batch->u.events[0]), keyframe->position) >= 0);
+}
+
+static enum ttd_status call_hook(struct heap_cursor *cursor, const struct ttd_batch *batch)
+{
+    if (cursor->hook.batch)
+        cursor->hook_status = cursor->hook.batch(cursor->hook.context, batch);
+    return cursor->hook_status;
+}
+
+/* Reads until there are events, or the end. `from`: the keyframe that they must fit, or NULL; a
+ * batch that does not is seen by nobody. */
+static enum ttd_status refill(struct heap_cursor *cursor, const struct heap_keyframe *from,
+                              struct ttd_error *error)
+{
+    while (!cursor->batch.count && !cursor->at_end) {
+        struct ttd_batch batch;
+        enum ttd_status status = heap_prefetcher_next(&cursor->ahead, &batch, error);
+        if (status != TTD_END && heap_is_over(status)) {
+            cursor->truncated = true;
+            cursor->error = *error;
+        }
+        if (heap_is_over(status)) {
+            cursor->at_end = true;
+            return TTD_OK;
+        }
+        if (status == TTD_OK && from && !may_follow(&batch, from))
+            status = TTD_ERROR_CORRUPT;
+        if (status == TTD_OK)
+            status = call_hook(cursor, &batch);
+        if (status != TTD_OK)
+            return status;
+        if (batch.kind == TTD_KIND_EVENTS)
+            cursor->batch = batch;
+    }
+    return TTD_OK;
+}
+
+/* The keyframe from which `target` is nearer than from where the cursor is; NULL if none is. */
+static const struct heap_keyframe *find_keyframe(const struct heap_cursor *cursor,
+                                                 struct ttd_position target, bool goes_back)
+{
+    if (!cursor->keyframes)
+        return NULL;
+    const struct heap_keyframe *keyframe =
+        heap_keyframes_before(cursor->keyframes, target, cursor->sums != NULL);
+    uint64_t replayed = goes_back ? 0 : cursor->replay.counts.events;
+    /* To read a block takes about as long as to replay an event. */
+    return keyframe && keyframe->counts.events > replayed + keyframe->blocks ? keyframe : NULL;
+}
+
+static enum ttd_status jump(struct heap_cursor *cursor, const struct heap_keyframe *keyframe,
+                            struct ttd_error *error)
+{
+    forget_state(cursor);
+    enum ttd_status status =
+        heap_keyframes_restore(cursor->keyframes, keyframe, &cursor->replay, cursor->sums);
+    cursor->summary = keyframe->is_summary ? keyframe : NULL;
+    if (status == TTD_OK)
+        status = ttd_reader_rewind(cursor->reader, cursor->kinds);
+    if (status == TTD_OK)
+        status = ttd_reader_seek_event(cursor->reader, keyframe->next, error);
+    if (status == TTD_OK)
+        status = refill(cursor, keyframe, error);
+    return status == TTD_OK && !cursor->batch.count ? TTD_ERROR_CORRUPT : status;
+}
+
+/* Brings the cursor to a place from which `target` is reached by going on. */
+static enum ttd_status approach(struct heap_cursor *cursor, struct ttd_position target,
+                                struct ttd_error *error)
+{
+    bool goes_back = ttd_position_compare(target, cursor->target) < 0 ||
+                     (cursor->summary && ttd_position_compare(target, cursor->summary->end) >= 0);
+    const struct heap_keyframe *keyframe = find_keyframe(cursor, target, goes_back);
+    if (!keyframe)
+        return goes_back ? start_over(cursor) : TTD_OK;
+    enum ttd_status status = jump(cursor, keyframe, error);
+    if (status == TTD_OK || cursor->hook_status != TTD_OK)
+        return status;
+    /* The index is no good, or asks for more memory than there is: it is not needed either. */
+    cursor->keyframes = NULL;
+    return start_over(cursor);
+}
+
+/* Whether what was replayed since the summary is what cannot come in its time. */
+static bool is_refuted(const struct heap_cursor *cursor)
+{
+    return cursor->summary && cursor->replay.counts.actions[TTD_ACTION_DESTROY] !=
+                                  cursor->summary->counts.actions[TTD_ACTION_DESTROY];
+}
+
+enum ttd_status heap_cursor_seek(struct heap_cursor *cursor, struct ttd_position target,
+                                 struct ttd_error *error)
+{
+    enum ttd_status status = approach(cursor, target, error);
+    cursor->target = target;
+    while (status == TTD_OK) {
+        status = refill(cursor, NULL, error);
+        if (status != TTD_OK || !cursor->batch.count)
+            break;
+        size_t applied = 0;
+        status = heap_replay_apply(&cursor->replay, &cursor->batch, target, &applied);
+        cursor->batch.u.events += applied;
+        cursor->batch.count -= applied;
+        if (status == TTD_OK && is_refuted(cursor)) {
+            cursor->keyframes = NULL;
+            status = start_over(cursor);
+        } else if (cursor->batch.count) {
+            break;
+        }
+    }
+    heap_prefetcher_pause(&cursor->ahead);
+    return status == TTD_OK ? heap_replay_settle(&cursor->replay, target) : status;
+}

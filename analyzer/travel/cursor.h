@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/** A movable viewpoint: the heap's state at any position of a trace. */
+#ifndef ANALYZER_TRAVEL_CURSOR_H
+#define ANALYZER_TRAVEL_CURSOR_H
+
+#include <ttdtrace/reader.h>
+
+#include "travel/prefetcher.h"
+#include "travel/keyframes.h"
+#include "heap/replay.h"
+
+/** The cursor needs these kinds of the reader. */
+#define HEAP_CURSOR_KINDS (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES))
+
+/** Whether a reading with this status came to the end of what can be read, if not of the trace. */
+static inline bool heap_is_over(enum ttd_status status)
+{
+    return status == TTD_END || status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_LIMIT;
+}
+
+/** The last position before another; 0:0 has none before it. */
+static inline struct ttd_position heap_position_before(struct ttd_position position)
+{
+    if (position.steps)
+        return (struct ttd_position){position.sequence, position.steps - 1};
+    if (position.sequence)
+        return (struct ttd_position){position.sequence - 1, UINT64_MAX};
+    return position;
+}
+
+/** Tells by the names of a stack what a trace itself does not list. */
+struct heap_stack_judge {
+    void *context;
+    /** Whether the runtimes keep all blocks of a stack; NULL if nobody can tell, or they keep none.
+     * May be asked for the same stack again and again. */
+    bool (*keeps)(void *context, ttd_id stack);
+};
+
+/** Sees every batch that the cursor reads, events before they are applied. */
+struct heap_batch_hook {
+    void *context;
+    /** Anything but TTD_OK ends the replay with that status. */
+    enum ttd_status (*batch)(void *context, const struct ttd_batch *batch);
+    struct heap_stack_judge judge;
+};
+
+struct heap_cursor {
+    struct ttd_reader *reader;
+    struct heap_prefetcher ahead;
+    uint32_t kinds;
+    /** NULL for none, or when they proved to be wrong. */
+    const struct heap_keyframes *keyframes;
+    struct heap_replay replay;
+    /** May be set before the first move: where sums of live blocks may go that replay.live then
+     * does not have. NULL: it shall have all. */
+    struct heap_tables *sums;
+    /** The summary that they came from, or NULL. */
+    const struct heap_keyframe *summary;
+    struct heap_batch_hook hook;
+    /** What the hook returned last. */
+    enum ttd_status hook_status;
+    /** The events of a batch that are still to be applied. */
+    struct ttd_batch batch;
+    /** Where the cursor was sent to last. */
+    struct ttd_position target;
+    bool at_end;
+    /** The trace ends within a chunk, or was not read to its end, as `error` says. */
+    bool truncated;
+    struct ttd_error error;
+};
+
+/**
+ * Starts at the beginning of the trace. As long as no keyframe is gone to, everything is checked on
+ * the way: see ttd_reader_is_intact().
+ *
+ * @param reader    tolerant; used, but not owned; nobody else may use it meanwhile
+ * @param kinds     what the reader returns: HEAP_CURSOR_KINDS and others that the hook wants
+ * @param keyframes of the trace, to go to positions faster; must outlive the cursor; NULL for none.
+ *                  An observer is told of nothing that happened before the keyframe
+ * @param observer  as for heap_replay_init()
+ * @param hook      copied; NULL for none
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
+ */
+enum ttd_status heap_cursor_init(struct heap_cursor *cursor, struct ttd_reader *reader,
+                                 uint32_t kinds, const struct heap_keyframes *keyframes,
+                                 const struct heap_observer *observer,
+                                 const struct heap_batch_hook *hook);
+void heap_cursor_free(struct heap_cursor *cursor);
+
+/**
+ * Goes to `target`: afterwards cursor->replay is the state at it, cursor->replay.position the
+ * nearest position before at which something happened. Going back starts over from a keyframe
+ * or from the beginning.
+ *
+ * @param error  detail on failure
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_UNSUPPORTED, and what observer and
+ *         hook return; TTD_ERROR_ARGUMENT if somebody else has used the reader meanwhile.
+ */
+enum ttd_status heap_cursor_seek(struct heap_cursor *cursor, struct ttd_position target,
+                                 struct ttd_error *error);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include "travel/index.h"
+
+#include <string.h>
+
+#include "base/task.h"
+#include "travel/summary.h"
+
+/* Bytes of a block in a keyframe, before any was written. */
+#define BLOCK_SIZE_GUESS 8
+
+/* While summaries are made keyframes are seldom read: they are so many times rarer. */
+#define SPARSER 6
+
+struct index_maker {
+    struct heap_block_lister lister;
+    const struct heap_index_spacing *spacing;
+    struct heap_replay replay;
+    struct heap_summary summary;
+    /** The thread that writes the last one; the lister is its own meanwhile. */
+    struct task writing;
+    struct heap_index_facts facts;
+    /** The chunk of events at hand, and bytes and events since the last keyframe. */
+    uint64_t chunk;
+    uint64_t bytes;
+    uint64_t last_event;
+    /** Effect position of the last event, whether it had an effect or not. */
+    struct ttd_position reached;
+    /** What the last keyframe took. */
+    uint64_t keyframe_bytes;
+    uint64_t keyframe_blocks;
+};
+
+static enum ttd_status write_keyframe(struct index_maker *maker)
+{
+    struct heap_keyframe keyframe = {.position = maker->replay.position,
+                                     .counts = maker->replay.counts,
+                                     .next = maker->replay.next,
+                                     .blocks = maker->replay.live.count};
+    char text[HEAP_RECORD_MAX];
+    struct ttd_metadata record = {.key = {HEAP_KEYFRAME_KEY, strlen(HEAP_KEYFRAME_KEY)},
+                                  .value = {text, heap_keyframe_print(&keyframe, text)}};
+    uint64_t before = ttd_writer_bytes(maker->lister.writer);
+    enum ttd_status status = ttd_writer_metadata(maker->lister.writer, &record);
+    if (status == TTD_OK)
+        status = heap_list_live(&maker->lister, keyframe.position, &maker->replay.live);
+    if (status != TTD_OK)
+        return status;
+    maker->facts.keyframes++;
+    maker->keyframe_bytes = ttd_writer_bytes(maker->lister.writer) - before;
+    maker->keyframe_blocks = keyframe.blocks;
+    maker->last_event = keyframe.counts.events;
+    maker->bytes = 0;
+    return TTD_OK;
+}
+
+static enum ttd_status write_peak(struct index_maker *maker)
+{
+    struct heap_peak peak = heap_replay_peak(&maker->replay);
+    char text[HEAP_RECORD_MAX];
+    struct ttd_metadata record = {.key = {HEAP_PEAK_KEY, strlen(HEAP_PEAK_KEY)},
+                                  .value = {text, heap_peak_print(&peak, text)}};
+    return ttd_writer_metadata(maker->lister.writer, &record);
+}
+
+static uint64_t guess_size(const struct index_maker *maker)
+{
+    double each = maker->keyframe_blocks
+                      ? (double)maker->keyframe_bytes / (double)maker->keyframe_blocks
+                      : BLOCK_SIZE_GUESS;
+    return (uint64_t)((double)maker->replay.live.count * each);
+}
+
+static bool is_keyframe_due(const struct index_maker *maker)
+{
+    uint64_t events = maker->replay.counts.events - maker->last_event;
+    uint64_t times = maker->summary.is_open ? SPARSER : 1;
+    if (!maker->spacing->keyframes)
+        return events;
+    return events >= maker->spacing->keyframes && maker->bytes >= times * guess_size(maker);
+}
+
+/* Whether it is time for a summary to end. */
+static bool is_summary_due(const struct index_maker *maker)
+{
+    if (!maker->summary.is_open)
+        return false;
+    uint64_t events = maker->replay.counts.events - maker->summary.begin.counts.events;
+    return events >= maker->spacing->summaries;
+}
+
+/*
+ * Whether the state is that of its position: no call is in flight, and none was counted that comes
+ * after the last effect.
+ */
+static bool is_clean(const struct heap_replay *replay, struct ttd_position reached)
+{
+    return !replay->queue.count && ttd_position_compare(reached, replay->position) <= 0;
+}
+
+static enum ttd_status write_summary(void *context)
+{
+    struct index_maker *maker = context;
+    return heap_summary_write(&maker->summary, &maker->lister);
+}
+
+/* Ends the summary and, if there is one, writes it or leaves that to another thread. */
+static enum ttd_status end_summary(struct index_maker *maker, struct ttd_position end,
+                                   bool *is_left)
+{
+    bool has_ended = false;
+    enum ttd_status status = task_wait(&maker->writing);
+    if (status == TTD_OK)
+        status = heap_summary_end(&maker->summary, &maker->replay, end, &has_ended);
+    maker->facts.summaries += has_ended;
+    *is_left = *is_left && has_ended;
+    return status == TTD_OK && has_ended && !*is_left ? write_summary(maker) : status;
+}
+
+/* What changes would take more and more memory, and nobody asks for it. */
+static void stop_summaries(struct index_maker *maker)
+{
+    heap_summary_close(&maker->summary);
+    heap_replay_drop_changes(&maker->replay);
+}
+
+/* Between two events: what is due. Records come in the order of events, so that no keyframe comes
+ * between a summary's begin and its end. The first of some summaries begins at a keyframe: where
+ * heaps are destroyed again and again there are only keyframes. */
+static enum ttd_status write_due(struct index_maker *maker, bool keyframe, struct ttd_position next)
+{
+    bool are_many = maker->replay.live.count >= maker->spacing->summary_blocks;
+    bool is_left = are_many && !keyframe;
+    enum ttd_status status = end_summary(maker, next, &is_left);
+    if (status == TTD_OK && keyframe)
+        status = write_keyframe(maker);
+    if (!are_many || !(keyframe || maker->summary.is_open))
+        stop_summaries(maker);
+    else if (status == TTD_OK)
+        status = heap_summary_begin(&maker->summary, &maker->replay);
+    if (status == TTD_OK && is_left)
+        task_start(&maker->writing, write_summary, maker);
+    return status;
+}
+
+/* Between two chunks of events. */
+static enum ttd_status pass_boundary(struct index_maker *maker, const struct ttd_batch *batch)
+{
+    struct ttd_position next = ttd_event_position(&batch->u.events[0]);
+    bool keyframe = is_keyframe_due(maker);
+    bool is_due = keyframe || is_summary_due(maker);
+    enum ttd_status status = is_due ? heap_replay_settle(&maker->replay, next) : TTD_OK;
+    /* After a gap it is not the one after the last. */
+    maker->replay.next = batch->u.events[0].number;
+    if (status == TTD_OK && is_due && is_clean(&maker->replay, maker->reached))
+        status = write_due(maker, keyframe, next);
+    maker->chunk = batch->chunk.number;
+    maker->bytes += batch->chunk.stored_size;
+    return status;
+}
+
+static enum ttd_status add_batch(struct index_maker *maker, const struct ttd_batch *batch)
+{
+    enum ttd_status status = TTD_OK;
+    size_t applied;
+    if (batch->chunk.number != maker->chunk)
+        status = pass_boundary(maker, batch);
+    maker->reached = ttd_event_position(&batch->u.events[batch->count - 1]);
+    return status == TTD_OK ? heap_replay_apply(&maker->replay, batch, ttd_position_max(), &applied)
+                            : status;
+}
+
+static enum ttd_status replay_all(struct index_maker *maker, struct ttd_reader *reader,
+                                  const struct heap_batch_hook *hook, struct ttd_error *error)
+{
+    struct heap_prefetcher ahead;
+    heap_prefetcher_init(&ahead, reader);
+    enum ttd_status status = ttd_reader_rewind_checked(reader, HEAP_CURSOR_KINDS);
+    while (status == TTD_OK) {
+        struct ttd_batch batch;
+        status = heap_prefetcher_next(&ahead, &batch, error);
+        if (status == TTD_OK)
+            status = hook->batch(hook->context, &batch);
+        if (status == TTD_OK && batch.kind == TTD_KIND_LOSSES && batch.made_up) {
+            *error = batch.error;
+            status = TTD_ERROR_CORRUPT;
+        }
+        if (status == TTD_OK && batch.kind == TTD_KIND_EVENTS)
+            status = add_batch(maker, &batch);
+    }
+    heap_prefetcher_free(&ahead);
+    if (status == TTD_END && !ttd_reader_is_intact(reader)) {
+        *error = (struct ttd_error){.status = TTD_ERROR_CORRUPT,
+                                    .offset = TTD_NOWHERE,
+                                    .chunk = TTD_NOWHERE,
+                                    .what = "chunks that do not agree with each other"};
+        status = TTD_ERROR_CORRUPT;
+    }
+    if (status == TTD_END)
+        status = heap_replay_settle(&maker->replay, ttd_position_max());
+    bool is_left = false;
+    if (status == TTD_OK)
+        status = end_summary(maker, ttd_position_invalid(), &is_left);
+    return status == TTD_OK ? write_peak(maker) : status;
+}
+
+enum ttd_status heap_index_write(struct ttd_reader *reader,
+                                 const struct heap_index_spacing *spacing,
+                                 const struct heap_batch_hook *hook, struct ttd_writer *writer,
+                                 struct heap_index_facts *facts, struct ttd_error *error)
+{
+    struct index_maker maker = {.lister.writer = writer, .spacing = spacing, .chunk = UINT64_MAX};
+    enum ttd_status status = heap_replay_init(&maker.replay, NULL);
+    if (status == TTD_OK)
+        status = replay_all(&maker, reader, hook, error);
+    maker.facts.events = maker.replay.counts.events;
+    task_wait(&maker.writing);
+    heap_summary_close(&maker.summary);
+    heap_replay_free(&maker.replay);
+    if (status == TTD_OK)
+        *facts = maker.facts;
+    return status;
+}

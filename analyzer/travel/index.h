@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/** Making the sidecar index of a trace (spec, "Derived files"). */
+#ifndef ANALYZER_TRAVEL_INDEX_H
+#define ANALYZER_TRAVEL_INDEX_H
+
+#include "travel/cursor.h"
+#include "travel/keyframes.h"
+
+/** How much is between the states in an index. */
+struct heap_index_spacing {
+    /** At least so many events from one keyframe to the next; 0 for a keyframe wherever there can
+     * be one, else not more than that the index is about as large as the events; fewer where there
+     * are summaries. */
+    uint64_t keyframes;
+    /** At least so many events in a summary, and so many live blocks, 1 or more, at its beginning:
+     * fewer are read fast enough. */
+    uint64_t summaries;
+    uint64_t summary_blocks;
+};
+
+/** Fewer events than these are replayed faster than a keyframe is found and read. */
+#define HEAP_INDEX_SPACING                                                                         \
+    ((struct heap_index_spacing){                                                                  \
+        .keyframes = 131072, .summaries = UINT64_C(1) << 18, .summary_blocks = 131072})
+
+/** What an index was made of. */
+struct heap_index_facts {
+    uint64_t events;
+    uint64_t keyframes;
+    uint64_t summaries;
+};
+
+/**
+ * Replays a trace and writes keyframes and summaries.
+ *
+ * @param reader   tolerant; used, but not owned
+ * @param spacing  such as HEAP_INDEX_SPACING
+ * @param hook     sees every batch read
+ * @param writer   of a derived trace; not closed
+ * @param facts    set on TTD_OK
+ * @param error    detail on failure
+ * @return TTD_OK, TTD_ERROR_CORRUPT or TTD_ERROR_TRUNCATED (a damaged trace has no index: what is
+ *         missing would not be seen any more), TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and what the
+ *         hook returns.
+ */
+enum ttd_status heap_index_write(struct ttd_reader *reader,
+                                 const struct heap_index_spacing *spacing,
+                                 const struct heap_batch_hook *hook, struct ttd_writer *writer,
+                                 struct heap_index_facts *facts, struct ttd_error *error);
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+#include "travel/keyframes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+/* Blocks whose entries are fetched before they are needed. */
+#define AHEAD 12
+
+/* The chunks of lists, and of the sums before them. */
+#define LIST_KINDS (TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS) | TTD_KIND_BIT(TTD_KIND_USER_EVENTS))
+
+/* ---- Opening ---- */
+
+static bool has_key(const struct ttd_metadata *record, const char *key)
+{
+    return record->key.size == strlen(key) && memcmp(record->key.data, key, strlen(key)) == 0;
+}
+
+static enum ttd_status add_keyframe(struct heap_keyframes *keyframes, struct ttd_string text,
+                                    bool is_summary)
+{
+    enum ttd_status status = grow_array((void **)&keyframes->items, &keyframes->capacity,
+                                        keyframes->count + 1, sizeof *keyframes->items);
+    if (status != TTD_OK)
+        return status;
+    struct heap_keyframe *keyframe = &keyframes->items[keyframes->count];
+    if (!heap_keyframe_parse(text, is_summary, keyframe))
+        return TTD_ERROR_CORRUPT;
+    /* A summary may begin where a keyframe is. */
+    bool rises = !keyframes->count ||
+                 (ttd_position_compare(keyframe[-1].position, keyframe->position) <= 0 &&
+                  keyframe[-1].counts.events < keyframe->counts.events + is_summary &&
+                  keyframe[-1].next < keyframe->next + is_summary);
+    keyframes->count++;
+    return rises ? TTD_OK : TTD_ERROR_CORRUPT;
+}
+
+static enum ttd_status set_peak(struct heap_keyframes *keyframes, struct ttd_string text)
+{
+    keyframes->has_peak = heap_peak_parse(text, &keyframes->peak);
+    return keyframes->has_peak ? TTD_OK : TTD_ERROR_CORRUPT;
+}
+
+static void set_source(struct heap_keyframes *keyframes, struct ttd_string text)
+{
+    if (text.size < sizeof keyframes->source) {
+        memcpy(keyframes->source, text.data, text.size);
+        keyframes->source[text.size] = '\0';
+    }
+}
+
+static enum ttd_status add_records(struct heap_keyframes *keyframes, const struct ttd_batch *batch)
+{
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
+        const struct ttd_metadata *record = &batch->u.metadata[i];
+        if (has_key(record, HEAP_KEYFRAME_KEY) || has_key(record, HEAP_SUMMARY_KEY))
+            status = add_keyframe(keyframes, record->value, has_key(record, HEAP_SUMMARY_KEY));
+        else if (has_key(record, HEAP_PEAK_KEY))
+            status = set_peak(keyframes, record->value);
+        else if (has_key(record, HEAP_SOURCE_KEY))
+            set_source(keyframes, record->value);
+    }
+    return status;
+}
+
+static enum ttd_status read_records(struct heap_keyframes *keyframes)
+{
+    enum ttd_status status = ttd_reader_rewind(keyframes->sidecar, TTD_KIND_BIT(TTD_KIND_METADATA));
+    while (status == TTD_OK) {
+        struct ttd_batch batch;
+        status = ttd_reader_next(keyframes->sidecar, &batch, NULL);
+        if (status == TTD_OK)
+            status = add_records(keyframes, &batch);
+    }
+    return status == TTD_END ? TTD_OK : status;
+}
+
+/* What has been found of the lists and the sums before them. */
+struct list_finder {
+    struct heap_keyframes *keyframes;
+    /** How many lists were found. */
+    size_t count;
+    uint64_t blocks_left;
+    uint64_t sums_left;
+};
+
+static enum ttd_status find_in_chunk(struct list_finder *finder, const struct ttd_chunk *chunk)
+{
+    if (!finder->blocks_left && !finder->sums_left) {
+        if (finder->count == finder->keyframes->count)
+            return TTD_ERROR_CORRUPT;
+        struct heap_keyframe *next = &finder->keyframes->items[finder->count++];
+        next->chunk = chunk->number;
+        finder->blocks_left = next->blocks;
+        finder->sums_left = next->sums;
+    }
+    bool has_sums = chunk->kind == TTD_KIND_USER_EVENTS;
+    uint64_t *left = has_sums ? &finder->sums_left : &finder->blocks_left;
+    if (chunk->item_count > *left)
+        return TTD_ERROR_CORRUPT;
+    *left -= chunk->item_count;
+    return TTD_OK;
+}
+
+/* Whether a chunk is of LIST_KINDS. There may be others of any kind. */
+static bool is_list(const struct ttd_chunk *chunk)
+{
+    return chunk->kind == TTD_KIND_LIVE_BLOCKS || chunk->kind == TTD_KIND_USER_EVENTS;
+}
+
+/* Finds the first chunk of each list, or of its sums: they come in the order of their records. */
+static enum ttd_status find_lists(struct heap_keyframes *keyframes)
+{
+    struct list_finder finder = {.keyframes = keyframes};
+    enum ttd_status status = ttd_reader_rewind(keyframes->sidecar, 0);
+    while (status == TTD_OK) {
+        struct ttd_chunk chunk;
+        status = ttd_reader_next_chunk(keyframes->sidecar, &chunk, NULL);
+        if (status == TTD_OK && is_list(&chunk))
+            status = find_in_chunk(&finder, &chunk);
+    }
+    if (status != TTD_END)
+        return status;
+    bool is_complete = finder.count == keyframes->count && !finder.blocks_left && !finder.sums_left;
+    return is_complete ? TTD_OK : TTD_ERROR_CORRUPT;
+}
+
+static bool belongs_to(struct ttd_reader *sidecar, struct ttd_reader *trace)
+{
+    struct ttd_trace wanted;
+    struct ttd_end end;
+    const struct ttd_trace *has = ttd_reader_trace(sidecar);
+    return ttd_reader_tie(trace, &wanted) == TTD_OK && ttd_reader_end(sidecar, &end) == TTD_OK &&
+           (has->flags & TTD_TRACE_DERIVED) && wanted.source_hash &&
+           has->source_trace_id == wanted.source_trace_id &&
+           has->source_size == wanted.source_size && has->source_hash == wanted.source_hash;
+}
+
+enum ttd_status heap_keyframes_open(struct ttd_reader *sidecar, struct ttd_reader *trace,
+                                    struct heap_keyframes *keyframes)
+{
+    *keyframes = (struct heap_keyframes){.sidecar = sidecar};
+    enum ttd_status status = belongs_to(sidecar, trace) ? TTD_OK : TTD_ERROR_CORRUPT;
+    if (status == TTD_OK)
+        status = read_records(keyframes);
+    if (status == TTD_OK)
+        status = find_lists(keyframes);
+    if (status != TTD_OK)
+        heap_keyframes_close(keyframes);
+    return status;
+}
+
+void heap_keyframes_close(struct heap_keyframes *keyframes)
+{
+    ttd_reader_close(keyframes->sidecar);
+    free(keyframes->items);
+    *keyframes = (struct heap_keyframes){.sidecar = NULL};
+}
+
+/* How many keyframes are at `position` or before. */
+static size_t count_before(const struct heap_keyframes *keyframes, struct ttd_position position)
+{
+    size_t low = 0;
+    size_t high = keyframes->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ttd_position_compare(keyframes->items[middle].position, position) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Whether it takes longer to start from `a`: to read a block takes about as long as to replay an
+ * event. */
+static bool is_farther(const struct heap_keyframe *a, const struct heap_keyframe *b)
+{
+    return a->counts.events + b->blocks < b->counts.events + a->blocks;
+}
+
+const struct heap_keyframe *heap_keyframes_before(const struct heap_keyframes *keyframes,
+                                                  struct ttd_position position,
+                                                  bool takes_summaries)
+{
+    const struct heap_keyframe *best = NULL;
+    for (size_t i = count_before(keyframes, position); i > 0; i--) {
+        const struct heap_keyframe *keyframe = &keyframes->items[i - 1];
+        bool serves = !keyframe->is_summary ||
+                      (takes_summaries && ttd_position_compare(position, keyframe->end) < 0);
+        if (serves && (!best || is_farther(best, keyframe)))
+            best = keyframe;
+        if (!keyframe->is_summary)
+            break;
+    }
+    return best;
+}
+
+/* ---- Restoring ---- */
+
+static enum ttd_status restore_block(struct heap_live *live, const struct heap_keyframe *keyframe,
+                                     const struct ttd_block *block)
+{
+    uint32_t entry;
+    struct heap_acquisition acquisition;
+    if (block->event >= keyframe->next ||
+        ttd_position_compare(block->allocated, keyframe->position) > 0)
+        return TTD_ERROR_CORRUPT;
+    enum ttd_status status =
+        heap_live_entry(live, block->address, heap_live_hash(live, block->address), &entry);
+    if (status == TTD_OK)
+        status = heap_live_acquire(live, entry, block->heap, block->size, &acquisition);
+    if (status != TTD_OK)
+        return status;
+    if (acquisition.replaced)
+        return TTD_ERROR_CORRUPT;
+    acquisition.block->size = block->size;
+    acquisition.block->event = block->event;
+    acquisition.block->allocated = block->allocated;
+    acquisition.block->stack = block->stack;
+    acquisition.block->heap = block->heap;
+    acquisition.block->thread = block->thread;
+    acquisition.block->user = 0;
+    acquisition.block->api = block->api;
+    acquisition.block->action = TTD_ACTION_ALLOC;
+    return TTD_OK;
+}
+
+static enum ttd_status restore_blocks(struct heap_live *live, const struct heap_keyframe *keyframe,
+                                      const struct ttd_live_blocks *list)
+{
+    enum ttd_status status = TTD_OK;
+    if (list->list != TTD_BLOCKS_KEYFRAME ||
+        ttd_position_compare(list->position, keyframe->position) != 0 ||
+        list->count > keyframe->blocks - live->count)
+        return TTD_ERROR_CORRUPT;
+    for (size_t i = 0; i < list->count && status == TTD_OK; i++) {
+        if (i + AHEAD < list->count)
+            heap_live_prefetch(live, heap_live_hash(live, list->blocks[i + AHEAD].address));
+        status = restore_block(live, keyframe, &list->blocks[i]);
+    }
+    return status;
+}
+
+static enum ttd_status restore_sums(struct heap_tables *tables,
+                                    const struct heap_keyframe *keyframe,
+                                    const struct ttd_batch *batch)
+{
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
+        const struct ttd_user_event *record = &batch->u.user_events[i];
+        struct ttd_string text = {(const char *)record->data, record->size};
+        size_t table;
+        struct heap_group sum;
+        if (memcmp(record->client, HEAP_SUMS_CLIENT, sizeof record->client) != 0 ||
+            ttd_position_compare(record->position, keyframe->position) != 0 ||
+            !heap_sums_parse(text, &table, &sum) ||
+            sum.blocks > keyframe->counts.events - tables->by[table].blocks ||
+            ttd_position_compare(sum.last, keyframe->position) > 0)
+            return TTD_ERROR_CORRUPT;
+        status = heap_groups_add_sum(&tables->by[table], &sum);
+    }
+    return status;
+}
+
+/* Goes to a chunk of the sidecar, from header to header. */
+static enum ttd_status go_to(struct ttd_reader *sidecar, uint64_t number)
+{
+    struct ttd_chunk chunk = {.number = 0};
+    enum ttd_status status = ttd_reader_rewind(sidecar, LIST_KINDS);
+    while (status == TTD_OK && chunk.number + 1 < number)
+        status = ttd_reader_next_chunk(sidecar, &chunk, NULL);
+    return status;
+}
+
+/* Reads the sums and the list. That they are as long as they should be is known. */
+static enum ttd_status read_list(const struct heap_keyframes *keyframes,
+                                 const struct heap_keyframe *keyframe, struct heap_live *live,
+                                 struct heap_tables *sums)
+{
+    uint64_t sums_read = 0;
+    enum ttd_status status = go_to(keyframes->sidecar, keyframe->chunk);
+    while (status == TTD_OK && (sums_read < keyframe->sums || live->count < keyframe->blocks)) {
+        struct ttd_batch batch;
+        status = ttd_reader_next(keyframes->sidecar, &batch, NULL);
+        if (status != TTD_OK)
+            break;
+        if (batch.kind == TTD_KIND_USER_EVENTS) {
+            sums_read += batch.count;
+            status = restore_sums(sums, keyframe, &batch);
+        } else {
+            status = restore_blocks(live, keyframe, batch.u.live_blocks);
+        }
+    }
+    return status == TTD_END ? TTD_ERROR_CORRUPT : status;
+}
+
+/* Whether all tables are of as many blocks and bytes. */
+static bool agree(const struct heap_tables *tables)
+{
+    const struct heap_groups *first = &tables->by[0];
+    for (size_t i = 1; i < HEAP_TABLES; i++)
+        if (tables->by[i].blocks != first->blocks || tables->by[i].bytes != first->bytes)
+            return false;
+    return true;
+}
+
+enum ttd_status heap_keyframes_restore(const struct heap_keyframes *keyframes,
+                                       const struct heap_keyframe *keyframe,
+                                       struct heap_replay *replay, struct heap_tables *sums)
+{
+    enum ttd_status status = heap_replay_reset(replay);
+    /* What the file cannot hold is not made room for. */
+    uint64_t room = ttd_reader_size(keyframes->sidecar);
+    if (status == TTD_OK)
+        status =
+            heap_live_reserve(&replay->live, keyframe->blocks < room ? keyframe->blocks : room);
+    if (status == TTD_OK)
+        status = read_list(keyframes, keyframe, &replay->live, sums);
+    if (status == TTD_OK && keyframe->is_summary && !agree(sums))
+        status = TTD_ERROR_CORRUPT;
+    replay->counts = keyframe->counts;
+    replay->next = keyframe->next;
+    replay->position = keyframe->position;
+    return status;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "travel/losses.h"
+
+#include "heap/rows.h"
+
+void heap_losses_add(struct heap_losses *losses, const struct ttd_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct ttd_loss *loss = &batch->u.losses[i];
+        losses->records++;
+        if (batch->made_up || loss->reason == TTD_LOSS_DAMAGE)
+            losses->damaged++;
+        if (loss->count == TTD_UNKNOWN)
+            losses->unknown++;
+        else
+            losses->events = heap_add(losses->events, loss->count);
+        if (losses->kept_count == HEAP_LOSSES_KEPT)
+            continue;
+        struct ttd_loss *kept = &losses->kept[losses->kept_count++];
+        *kept = *loss;
+        if ((unsigned)kept->reason > TTD_LOSS_LATE)
+            kept->reason = TTD_LOSS_UNKNOWN;
+    }
+}
+
+uint64_t heap_losses_between(const struct heap_losses *losses, struct ttd_position from,
+                             struct ttd_position to)
+{
+    uint64_t count = losses->records - losses->kept_count;
+    for (size_t i = 0; i < losses->kept_count; i++) {
+        const struct ttd_loss *loss = &losses->kept[i];
+        if (loss->count != 0 && ttd_position_compare(loss->last_good, to) < 0 &&
+            ttd_position_compare(loss->first_good, from) > 0)
+            count++;
+    }
+    return count;
+}
+
+const char *heap_loss_text(enum ttd_loss_reason reason)
+{
+    switch (reason) {
+    case TTD_LOSS_OVERFLOW:
+        return "the recorder's buffers were full";
+    case TTD_LOSS_REENTRANT:
+        return "a signal handler interrupted the recorder";
+    case TTD_LOSS_NOT_RECORDING:
+        return "not all calls are recorded";
+    case TTD_LOSS_DAMAGE:
+        return "a part of the file is damaged or missing";
+    case TTD_LOSS_LATE:
+        return "the recorder could not put events in order";
+    case TTD_LOSS_UNKNOWN:
+        break;
+    }
+    return "for an unknown reason";
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+#include "travel/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+/* Blocks whose records are fetched before they are needed. */
+#define AHEAD 12
+
+void heap_summary_close(struct heap_summary *summary)
+{
+    if (summary->is_open)
+        heap_tables_free(&summary->sums);
+    free(summary->blocks);
+    free(summary->ends);
+    heap_block_copies_free(&summary->ended);
+    heap_block_copies_free(&summary->born);
+    *summary = (struct heap_summary){.is_open = false};
+}
+
+/* ---- Sums of what is live ---- */
+
+static enum ttd_status reserve_blocks(struct heap_summary *summary, size_t count)
+{
+    return grow_array((void **)&summary->blocks, &summary->block_capacity, count,
+                      sizeof *summary->blocks);
+}
+
+static enum ttd_status reserve(struct heap_summary *summary, uint32_t record)
+{
+    size_t groups = summary->sums.by[HEAP_BY_STACK].count;
+    enum ttd_status status = reserve_blocks(summary, (size_t)record + 1);
+    if (status == TTD_OK)
+        status = grow_array((void **)&summary->ends, &summary->end_capacity, groups,
+                            sizeof *summary->ends);
+    while (status == TTD_OK && summary->end_count < groups)
+        summary->ends[summary->end_count++] = (struct heap_ends){HEAP_NO_RECORD, HEAP_NO_RECORD};
+    return status;
+}
+
+/* Adds a block that was allocated after all others. */
+static enum ttd_status add(struct heap_summary *summary, const struct heap_block *block,
+                           uint32_t record)
+{
+    enum ttd_status status = heap_tables_add(&summary->sums, block);
+    if (status == TTD_OK)
+        status = reserve(summary, record);
+    if (status != TTD_OK)
+        return status;
+    uint32_t place = summary->sums.by[HEAP_BY_STACK].latest;
+    struct heap_ends *ends = &summary->ends[place];
+    summary->blocks[record] = (struct heap_summed){block->allocated, place, .earlier = ends->last,
+                                                   .later = HEAP_NO_RECORD};
+    if (ends->last == HEAP_NO_RECORD)
+        ends->first = record;
+    else
+        summary->blocks[ends->last].later = record;
+    ends->last = record;
+    return TTD_OK;
+}
+
+static void unlink_block(struct heap_summary *summary, uint32_t record)
+{
+    const struct heap_summed *block = &summary->blocks[record];
+    struct heap_ends *ends = &summary->ends[block->place];
+    if (block->earlier == HEAP_NO_RECORD)
+        ends->first = block->later;
+    else
+        summary->blocks[block->earlier].later = block->later;
+    if (block->later == HEAP_NO_RECORD)
+        ends->last = block->earlier;
+    else
+        summary->blocks[block->later].earlier = block->earlier;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct heap_block *const *x = a;
+    const struct heap_block *const *y = b;
+    return ttd_position_compare((*x)->allocated, (*y)->allocated);
+}
+
+static enum ttd_status add_sorted(struct heap_summary *summary, const struct heap_live *live,
+                                  const struct heap_block **blocks)
+{
+    size_t cursor = 0;
+    size_t count = 0;
+    enum ttd_status status = TTD_OK;
+    while ((blocks[count] = heap_live_each(live, &cursor)))
+        count++;
+    qsort(blocks, count, sizeof *blocks, compare);
+    for (size_t i = 0; i < count && status == TTD_OK; i++)
+        status = add(summary, blocks[i], (uint32_t)(blocks[i] - live->blocks));
+    return status;
+}
+
+static enum ttd_status add_all(struct heap_summary *summary, const struct heap_live *live)
+{
+    const struct heap_block **blocks = malloc(((size_t)live->count + 1) * sizeof *blocks);
+    enum ttd_status status =
+        blocks ? reserve_blocks(summary, live->block_count) : TTD_ERROR_NO_MEMORY;
+    if (status == TTD_OK)
+        status = add_sorted(summary, live, blocks);
+    free(blocks);
+    return status;
+}
+
+static enum ttd_status add_born(struct heap_summary *summary)
+{
+    const struct heap_block_copies *born = &summary->born;
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < born->count && status == TTD_OK; i++) {
+        if (i + AHEAD < born->count && born->records[i + AHEAD] < summary->block_capacity)
+            __builtin_prefetch(&summary->blocks[born->records[i + AHEAD]], 1);
+        status = add(summary, &born->blocks[i], born->records[i]);
+    }
+    return status;
+}
+
+/* Fetches what unlink_block() will need: first the block, then those before and after it. */
+static inline __attribute__((always_inline)) void prefetch(const struct heap_summary *summary,
+                                                           size_t index)
+{
+    const struct heap_block_copies *ended = &summary->ended;
+    const struct heap_summed *blocks = summary->blocks;
+    if (index + AHEAD < ended->count)
+        __builtin_prefetch(&blocks[ended->records[index + AHEAD]]);
+    if (index + AHEAD / 2 >= ended->count)
+        return;
+    const struct heap_summed *block = &blocks[ended->records[index + AHEAD / 2]];
+    if (block->earlier != HEAP_NO_RECORD)
+        __builtin_prefetch(&blocks[block->earlier]);
+    if (block->later != HEAP_NO_RECORD)
+        __builtin_prefetch(&blocks[block->later]);
+}
+
+static void subtract_ended(struct heap_summary *summary)
+{
+    const struct heap_block_copies *ended = &summary->ended;
+    for (size_t i = 0; i < ended->count; i++) {
+        prefetch(summary, i);
+        for (size_t j = 0; j < HEAP_TABLES; j++)
+            heap_groups_subtract(&summary->sums.by[j], &ended->blocks[i]);
+        unlink_block(summary, ended->records[i]);
+    }
+}
+
+/* Finds first and last positions that are unknown since a block ended. */
+static void find_positions(struct heap_summary *summary)
+{
+    struct heap_groups *groups = &summary->sums.by[HEAP_BY_STACK];
+    for (size_t i = 0; i < groups->count; i++) {
+        const struct heap_ends *ends = &summary->ends[i];
+        if (ends->first == HEAP_NO_RECORD)
+            continue;
+        groups->items[i].first = summary->blocks[ends->first].allocated;
+        groups->items[i].last = summary->blocks[ends->last].allocated;
+    }
+}
+
+/* ---- Writing ---- */
+
+static enum ttd_status write_record(const struct heap_keyframe *keyframe, struct ttd_writer *writer)
+{
+    char text[HEAP_RECORD_MAX];
+    struct ttd_metadata record = {.key = {HEAP_SUMMARY_KEY, strlen(HEAP_SUMMARY_KEY)},
+                                  .value = {text, heap_keyframe_print(keyframe, text)}};
+    return ttd_writer_metadata(writer, &record);
+}
+
+static uint64_t count_sums(struct heap_tables *sums)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < HEAP_TABLES; i++) {
+        const struct heap_groups *groups = &sums->by[i];
+        for (size_t j = 0; j < groups->count; j++)
+            count += groups->items[j].blocks != 0;
+    }
+    return count;
+}
+
+static enum ttd_status write_sums(struct heap_tables *sums, struct ttd_position position,
+                                  struct ttd_writer *writer)
+{
+    char text[HEAP_RECORD_MAX];
+    struct ttd_user_event record = {.position = position, .data = (const uint8_t *)text};
+    enum ttd_status status = TTD_OK;
+    memcpy(record.client, HEAP_SUMS_CLIENT, sizeof record.client);
+    for (size_t i = 0; i < HEAP_TABLES; i++) {
+        const struct heap_groups *groups = &sums->by[i];
+        for (size_t j = 0; j < groups->count && status == TTD_OK; j++) {
+            if (!groups->items[j].blocks)
+                continue;
+            record.size = heap_sums_print(i, &groups->items[j], text);
+            status = ttd_writer_user_event(writer, &record);
+        }
+    }
+    /* Those of the next summary begin a chunk. */
+    return status == TTD_OK ? ttd_writer_flush(writer) : status;
+}
+
+static enum ttd_status write(struct heap_summary *summary, struct heap_block_lister *lister)
+{
+    struct heap_keyframe *keyframe = &summary->done;
+    keyframe->blocks = summary->ended.count;
+    keyframe->sums = count_sums(&summary->sums);
+    enum ttd_status status = write_record(keyframe, lister->writer);
+    if (status == TTD_OK)
+        status = write_sums(&summary->sums, keyframe->position, lister->writer);
+    if (status != TTD_OK || !keyframe->blocks)
+        return status;
+    return heap_list_blocks(lister, keyframe->position, summary->ended.blocks,
+                            summary->ended.count);
+}
+
+enum ttd_status heap_summary_write(struct heap_summary *summary, struct heap_block_lister *lister)
+{
+    subtract_ended(summary);
+    find_positions(summary);
+    enum ttd_status status = write(summary, lister);
+    return status == TTD_OK ? add_born(summary) : status;
+}
+
+/* ---- Begin and end ---- */
+
+enum ttd_status heap_summary_begin(struct heap_summary *summary, struct heap_replay *replay)
+{
+    enum ttd_status status = TTD_OK;
+    if (!summary->is_open) {
+        heap_tables_init(&summary->sums);
+        summary->is_open = true;
+        status = add_all(summary, &replay->live);
+    }
+    summary->begin = (struct heap_keyframe){.is_summary = true,
+                                            .position = replay->position,
+                                            .counts = replay->counts,
+                                            .next = replay->next};
+    heap_replay_keep_changes(replay);
+    return status;
+}
+
+/* Whether what is known of the beginning and of changes is all there is to know. */
+static bool is_complete(const struct heap_summary *summary, const struct heap_replay *replay)
+{
+    uint64_t before = summary->begin.counts.actions[TTD_ACTION_DESTROY];
+    return summary->sums.by[HEAP_BY_STACK].bytes < UINT64_MAX &&
+           replay->counts.actions[TTD_ACTION_DESTROY] == before;
+}
+
+/* Those blocks acquired since that are still live. */
+static enum ttd_status copy_born(struct heap_summary *summary, const struct heap_replay *replay)
+{
+    const struct heap_changes *changes = &replay->changes;
+    const struct heap_live *live = &replay->live;
+    enum ttd_status status = TTD_OK;
+    summary->born.count = 0;
+    for (size_t i = 0; i < changes->born_count && status == TTD_OK; i++) {
+        const struct heap_born *born = &changes->born[i];
+        if (i + AHEAD < changes->born_count)
+            __builtin_prefetch(&live->blocks[born[AHEAD].record]);
+        const struct heap_block *block = &live->blocks[born->record];
+        if (block->event == born->event && heap_live_has(live, block))
+            status = heap_block_copies_add(&summary->born, block, born->record);
+    }
+    return status;
+}
+
+enum ttd_status heap_summary_end(struct heap_summary *summary, struct heap_replay *replay,
+                                 struct ttd_position end, bool *has_ended)
+{
+    *has_ended = summary->is_open && is_complete(summary, replay);
+    if (!*has_ended) {
+        heap_summary_close(summary);
+        return TTD_OK;
+    }
+    summary->done = summary->begin;
+    summary->done.end = end;
+    struct heap_block_copies ended = replay->changes.ended;
+    replay->changes.ended = summary->ended;
+    summary->ended = ended;
+    return copy_born(summary, replay);
+}
