@@ -178,6 +178,18 @@ static void check_rule(unwind_rule rule, const struct step_regs *from, const str
                    "the same frame pointer");
 }
 
+/* A run that goes on from the last one gives the same rules as one from the beginning. */
+static void check_going_on(struct cfi_lookup *lookup, uintptr_t address)
+{
+    static struct cfi_lookup fresh;
+    fresh.object = object;
+    for (unsigned i = 0; i < 16 && is_in_image(address + i); i++) {
+        cfi_forget(&fresh);
+        target_require(rule_compile(lookup, address + i) == rule_compile(&fresh, address + i),
+                       "the same rule");
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct unwind_scratch scratch;
@@ -191,6 +203,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     build_image(data + size - rest, rest < INFO_MAX ? rest : INFO_MAX);
     build_stack(head);
     struct step_regs regs = registers(head);
+    cfi_forget(&scratch.lookup); /* that was another image */
     for (unsigned steps = 0; steps < 16; steps++) {
         struct unwind_mem mem = memory();
         struct step_regs from = regs;
@@ -198,6 +211,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!is_in_image(address))
             break;
         scratch.lookup.object = object;
+        check_going_on(&scratch.lookup, address);
         unwind_rule rule = rule_compile(&scratch.lookup, address);
         enum step_result result = unwind_step(&regs, &mem, &scratch);
         check_rule(rule, &from, &regs, result);

@@ -295,6 +295,7 @@ void unwinder_capture(struct unwinder *u, const struct unwind_regs *regs,
         }
         u->epoch = epoch;
         u->depth = 0;
+        cfi_forget(&u->scratch.lookup);
     }
     if (same_frame(u, regs)) {
         uint32_t top = u->depth - 1;

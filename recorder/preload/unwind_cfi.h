@@ -74,10 +74,22 @@ struct cfi_row {
 
 #define CFI_REMEMBERED 6u
 
-/* A lookup under way. Not on the stack of the program's thread, which may be a small one. */
+/* How far the instructions of a function have been run: up to the row of `addr`. */
+struct cfi_run {
+    const uint8_t *common;   /* where its instructions begin: which function it is */
+    const uint8_t *specific; /* likewise; NULL if there is none to go on with */
+    struct cursor c;
+    uintptr_t addr;
+    uintptr_t loc;
+    unsigned depth;
+};
+
+/* A lookup under way. Not on the stack of the program's thread, which may be a small one. Zeros at
+   first; the last run stays, to go on from there. */
 struct cfi_lookup {
     struct dl_find_object object;
     struct cfi_function function;
+    struct cfi_run run;
     struct cfi_row row;
     struct cfi_row initial;
     struct cfi_row remembered[CFI_REMEMBERED];
@@ -93,6 +105,9 @@ bool cfi_find(struct cfi_lookup *l, uintptr_t addr);
 /* Sets l->row to the rules that hold at `addr` in l->function. False if the information is corrupt
    or unsupported. */
 bool cfi_row(struct cfi_lookup *l, uintptr_t addr);
+
+/* To be called when modules may have been unloaded: others may be in their place. */
+void cfi_forget(struct cfi_lookup *l);
 
 /* A cursor over the expression at `place`. */
 struct cursor cfi_expression(const struct cfi_span *span, int32_t place);

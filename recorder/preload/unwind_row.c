@@ -271,32 +271,66 @@ static bool run_one(struct machine *m)
     }
 }
 
-static bool run(struct machine *m, struct cursor c)
+static bool run(struct machine *m, struct cursor *c)
 {
-    m->c = &c;
-    while (c.p != c.end && run_one(m)) {
+    m->c = c;
+    while (c->p != c->end && run_one(m)) {
     }
-    return !c.bad;
+    return !c->bad;
+}
+
+/*
+ * Whether the last run can go on: it was of the same function, and all that it has run is for
+ * addresses up to one that is not beyond `addr`. Calls of a function are mostly met in their order,
+ * and to begin anew for each would take time in proportion to the square of their number.
+ */
+static bool can_go_on(const struct cfi_lookup *l, uintptr_t addr)
+{
+    const struct cfi_run *last = &l->run;
+
+    return last->specific != NULL && last->specific == l->function.specific.p &&
+           last->c.end == l->function.specific.end && last->common == l->function.common.p &&
+           addr >= last->addr;
 }
 
 bool cfi_row(struct cfi_lookup *l, uintptr_t addr)
 {
     const struct cfi_function *f = &l->function;
-    struct machine m;
+    struct cfi_run *r = &l->run;
+    struct machine m = {.f = f, .row = &l->row, .remembered = l->remembered, .addr = addr};
+    bool goes_on = can_go_on(l, addr);
 
-    l->row = (struct cfi_row){.cfa_reg = CFI_RSP, .cfa_off = 8};
-    m.f = f;
-    m.row = &l->row;
-    m.initial = NULL;
-    m.remembered = l->remembered;
-    m.addr = addr;
-    m.loc = f->start;
-    m.depth = 0;
-    if (!run(&m, f->common)) {
+    if (goes_on) {
+        m.loc = r->loc;
+        m.depth = r->depth;
+    } else {
+        struct cursor common = f->common;
+        l->row = (struct cfi_row){.cfa_reg = CFI_RSP, .cfa_off = 8};
+        m.loc = f->start;
+        r->specific = NULL;
+        if (!run(&m, &common)) {
+            return false;
+        }
+        l->initial = l->row;
+        r->c = f->specific;
+        m.loc = f->start;
+    }
+    m.initial = &l->initial;
+    /* Where the last run ended behind an advance, it had come to the first row that is not its. */
+    bool is_complete = goes_on && m.loc > addr;
+    if (!is_complete && !run(&m, &r->c)) {
+        r->specific = NULL;
         return false;
     }
-    l->initial = l->row;
-    m.initial = &l->initial;
-    m.loc = f->start;
-    return run(&m, f->specific);
+    r->specific = f->specific.p;
+    r->common = f->common.p;
+    r->addr = addr;
+    r->loc = m.loc;
+    r->depth = m.depth;
+    return true;
+}
+
+void cfi_forget(struct cfi_lookup *l)
+{
+    l->run.specific = NULL;
 }
