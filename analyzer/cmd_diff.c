@@ -87,31 +87,31 @@ static bool take(void *context, int option, const char *argument)
     }
 }
 
-static int print(struct session *work, const struct diff_options *options, struct heap_diff *diff,
-                 struct ttd_position last)
+static int print(struct session *session, const struct diff_options *options,
+                 struct heap_diff *diff, struct ttd_position last)
 {
-    session_outcome(work, &diff->outcome, last);
-    int status = session_runtime(work, &diff->runtime, options->shows_runtime);
+    session_outcome(session, &diff->outcome, last);
+    int status = session_runtime(session, &diff->runtime, options->shows_runtime);
     for (int i = 0; i < HEAP_QUADRANTS && status == STATUS_OK; i++) {
         struct heap_rows rows = heap_groups_rows(&diff->quadrants[i]);
-        if (!session_has_tree(work) || options->quadrant == (enum heap_quadrant)i)
-            status = session_view(work, &rows);
+        if (!session_has_tree(session) || options->quadrant == (enum heap_quadrant)i)
+            status = session_view(session, &rows);
     }
     if (status == STATUS_OK)
-        status = session_output(work, true);
-    if (status != STATUS_OK || session_print_tree(work, "block", "bytes"))
+        status = session_output(session, true);
+    if (status != STATUS_OK || session_print_tree(session, "block", "bytes"))
         return status;
-    struct report_diff data = {.diff = diff, .limit = work->options.view.limit};
-    work->options.format->diff(&work->report, &data);
+    struct report_diff data = {.diff = diff, .limit = session->options.view.limit};
+    session->options.format->diff(&session->report, &data);
     return STATUS_OK;
 }
 
-static int find(struct session *work, const struct diff_options *options)
+static int find(struct session *session, const struct diff_options *options)
 {
     struct ttd_position from, to;
-    int status = moment_resolve(&options->from, MOMENT_ORDER, &work->trace, &from);
+    int status = moment_resolve(&options->from, MOMENT_ORDER, &session->trace, &from);
     if (status == STATUS_OK)
-        status = moment_resolve(&options->to, MOMENT_ORDER, &work->trace, &to);
+        status = moment_resolve(&options->to, MOMENT_ORDER, &session->trace, &to);
     if (status != STATUS_OK)
         return status;
     if (ttd_position_compare(to, from) <= 0)
@@ -121,15 +121,15 @@ static int find(struct session *work, const struct diff_options *options)
     struct heap_diff diff;
     struct ttd_error error = {.what = NULL};
     struct heap_batch_hook hook;
-    status = session_hook(work, &hook);
+    status = session_hook(session, &hook);
     if (status != STATUS_OK)
         return status;
-    enum heap_split split = view_split(&work->options.view);
-    enum ttd_status found = heap_diff_find(work->trace.reader, sidecar_use(work, from), from, last,
-                                           split, &hook, &diff, &error);
+    enum heap_split split = view_split(&session->options.view);
+    enum ttd_status found = heap_diff_find(session->trace.reader, sidecar_use(session, from), from,
+                                           last, split, &hook, &diff, &error);
     if (found != TTD_OK)
-        return source_fail(&work->trace, found, &error);
-    status = print(work, options, &diff, last);
+        return source_fail(&session->trace, found, &error);
+    status = print(session, options, &diff, last);
     heap_diff_free(&diff);
     return status;
 }
@@ -149,24 +149,24 @@ static int compare(const struct common *from, const struct diff_options *options
     return compare_heaps(from, &two);
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
     struct diff_options options = {
         .from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}, .quadrant = HEAP_AIFO};
     struct common common_options;
-    int status =
-        command_options_pair(&common_options, which, count, arguments, own_options, take, &options);
+    int status = command_options_pair(&common_options, command, count, arguments, own_options, take,
+                                      &options);
     if (status >= 0)
         return status;
     if (common_options.other || options.has_changes)
         return compare(&common_options, &options);
     if (options.has_quadrant && common_options.view.shape == VIEW_FLAT)
         return message_usage("diff", "--quadrant is of trees: --tree is missing");
-    struct session work;
-    status = session_open(&work, &common_options);
+    struct session session;
+    status = session_open(&session, &common_options);
     if (status != STATUS_OK)
         return status;
-    return session_close(&work, find(&work, &options), false);
+    return session_close(&session, find(&session, &options), false);
 }
 
 const struct command command_diff = {

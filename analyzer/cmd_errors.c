@@ -52,16 +52,16 @@ static bool take(void *context, int option, const char *argument)
     }
 }
 
-static ttd_id stack_of(const struct heap_call *place)
+static ttd_id stack_of(const struct heap_call *call)
 {
-    return heap_call_is_known(place) ? place->stack : TTD_NONE;
+    return heap_call_is_known(call) ? call->stack : TTD_NONE;
 }
 
 /*
  * Whether one call of a pair that does not fit was made by an operator of C++. A library with such
  * operators of its own calls malloc() where another module's delete is recorded as what it is.
  */
-static int pairs_operators(struct session *work, const struct heap_finding *item, bool *pairs)
+static int pairs_operators(struct session *session, const struct heap_finding *item, bool *pairs)
 {
     const ttd_id stacks[] = {item->place.stack, stack_of(&item->allocated)};
     struct frame_list frames = {0};
@@ -70,16 +70,16 @@ static int pairs_operators(struct session *work, const struct heap_finding *item
     if (item->kind != HEAP_ERROR_MISMATCHED_FREE)
         return STATUS_OK;
     for (size_t i = 0; i < 2 && status == TTD_OK; i++) {
-        status = frame_list_begin(&frames, &work->names, stacks[i], 1);
+        status = frame_list_begin(&frames, &session->names, stacks[i], 1);
         if (status == TTD_OK && frames.count)
             *pairs |= allocators_are_operator(frames.items[0].function);
     }
     frame_list_free(&frames);
-    return session_check(work, status);
+    return session_check(session, status);
 }
 
 /* Whether a finding is to be reported: by the stack of the call that is wrong, and if it is new. */
-static int judge(struct session *work, const struct heap_finding *item, bool *is_wanted)
+static int judge(struct session *session, const struct heap_finding *item, bool *is_wanted)
 {
     struct known_finding finding = {.kind = item->kind,
                                     .api = item->place.api,
@@ -88,13 +88,13 @@ static int judge(struct session *work, const struct heap_finding *item, bool *is
                                                stack_of(&item->conflict)},
                                     .count = 1,
                                     .amount = item->count};
-    int status = session_wants(work, item->place.stack, is_wanted);
-    if (status == STATUS_OK && *is_wanted && known_has_work(&work->known))
-        status = session_judge(work, &finding, is_wanted);
+    int status = session_wants(session, item->place.stack, is_wanted);
+    if (status == STATUS_OK && *is_wanted && known_has_work(&session->known))
+        status = session_judge(session, &finding, is_wanted);
     return status;
 }
 
-static int judge_all(struct session *work, struct heap_errors *errors)
+static int judge_all(struct session *session, struct heap_errors *errors)
 {
     size_t kept = 0;
     int status = STATUS_OK;
@@ -102,64 +102,64 @@ static int judge_all(struct session *work, struct heap_errors *errors)
     for (size_t i = 0; i < errors->count && status == STATUS_OK; i++) {
         const struct heap_finding *item = &errors->findings[i];
         bool is_wanted = false, pairs = false;
-        status = pairs_operators(work, item, &pairs);
+        status = pairs_operators(session, item, &pairs);
         if (status == STATUS_OK && !pairs)
-            status = judge(work, item, &is_wanted);
+            status = judge(session, item, &is_wanted);
         if (!is_wanted)
             continue;
         errors->calls += item->count;
         errors->findings[kept++] = *item;
     }
     errors->count = kept;
-    return status == STATUS_OK ? session_end_known(work) : status;
+    return status == STATUS_OK ? session_end_known(session) : status;
 }
 
-static int print(struct session *work, const struct errors_options *options,
+static int print(struct session *session, const struct errors_options *options,
                  struct heap_errors *errors)
 {
-    session_doubts(work, &errors->losses, &errors->counts, ttd_position_max(), true,
+    session_doubts(session, &errors->losses, &errors->counts, ttd_position_max(), true,
                    errors->position);
     for (size_t i = 0; i < errors->count; i++)
-        errors->findings[i].is_certain &= source_is_intact(&work->trace);
-    work->needs_known_patterns = options->error_status;
-    bool needs_names = errors->count || view_has_filter(&work->options.view);
-    int status = session_names(work, needs_names);
+        errors->findings[i].is_certain &= source_is_intact(&session->trace);
+    session->needs_known_patterns = options->error_status;
+    bool needs_names = errors->count || view_has_filter(&session->options.view);
+    int status = session_names(session, needs_names);
     if (status == STATUS_OK)
-        status = judge_all(work, errors);
+        status = judge_all(session, errors);
     if (status == STATUS_OK)
-        status = session_output(work, true);
+        status = session_output(session, true);
     if (status != STATUS_OK)
         return status;
     struct report_errors data = {.errors = errors,
                                  .limit = options->limit ? (size_t)options->limit : SIZE_MAX};
-    work->options.format->errors(&work->report, &data);
+    session->options.format->errors(&session->report, &data);
     bool has_errors = false;
     for (size_t i = 0; i < errors->count; i++)
         has_errors |= errors->findings[i].kind != HEAP_ERROR_TRACE_INCONSISTENCY;
-    return known_exit(&work->known, has_errors, options->error_status);
+    return known_exit(&session->known, has_errors, options->error_status);
 }
 
-static int find(struct session *work, const void *context)
+static int find(struct session *session, const void *context)
 {
     const struct errors_options *options = context;
     struct heap_errors errors;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&work->trace);
-    enum ttd_status found =
-        heap_errors_find(work->trace.reader, (uint32_t)options->remembered, &hook, &errors, &error);
+    struct heap_batch_hook hook = source_hook(&session->trace);
+    enum ttd_status found = heap_errors_find(session->trace.reader, (uint32_t)options->remembered,
+                                             &hook, &errors, &error);
     if (found != TTD_OK)
-        return source_fail(&work->trace, found, &error);
+        return source_fail(&session->trace, found, &error);
     if (errors.truncated)
-        source_truncated(&work->trace, &errors.error);
-    int status = print(work, options, &errors);
+        source_truncated(&session->trace, &errors.error);
+    int status = print(session, options, &errors);
     heap_errors_free(&errors);
     return status;
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
     struct errors_options options = {.limit = 20, .remembered = HEAP_FREED_DEFAULT};
-    return session_run(which, count, arguments, own_options, take, &options, find);
+    return session_run(command, count, arguments, own_options, take, &options, find);
 }
 
 const struct command command_errors = {"errors", "calls that the program should not have made",

@@ -128,77 +128,77 @@ struct lister {
 };
 
 /* The maximum is beyond every event, also one whose position is that high. */
-static bool is_beyond(const struct lister *list, const struct ttd_event *event)
+static bool is_beyond(const struct lister *lister, const struct ttd_event *event)
 {
-    return list->has_end && !is_before(event, &list->to);
+    return lister->has_end && !is_before(event, &lister->to);
 }
 
-static bool is_full(const struct lister *list)
+static bool is_full(const struct lister *lister)
 {
-    return list->options->limit && list->count >= list->options->limit;
+    return lister->options->limit && lister->count >= lister->options->limit;
 }
 
-static bool is_certain(const struct lister *list, const struct ttd_event *event)
+static bool is_certain(const struct lister *lister, const struct ttd_event *event)
 {
-    return !list->losses.records ||
-           !heap_losses_between(&list->losses, ttd_position_min(), ttd_event_position(event));
+    return !lister->losses.records ||
+           !heap_losses_between(&lister->losses, ttd_position_min(), ttd_event_position(event));
 }
 
-static void print(struct lister *list, const struct ttd_event *event)
+static void print(struct lister *lister, const struct ttd_event *event)
 {
-    struct session *work = list->work;
-    struct report_event data = {event, &list->options->shown, is_certain(list, event)};
-    list->count++;
-    work->options.format->event(&work->report, &data);
+    struct session *session = lister->work;
+    struct report_event data = {event, &lister->options->shown, is_certain(lister, event)};
+    lister->count++;
+    session->options.format->event(&session->report, &data);
 }
 
 /* Losses that were recorded, perhaps long after they happened. */
 static enum ttd_status see_losses(void *context, const struct ttd_batch *batch)
 {
-    struct lister *list = context;
+    struct lister *lister = context;
     if (batch->kind == TTD_KIND_LOSSES && !batch->made_up)
-        heap_losses_add(&list->losses, batch);
+        heap_losses_add(&lister->losses, batch);
     return TTD_OK;
 }
 
 static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
-    struct lister *list = context;
-    struct session *work = list->work;
+    struct lister *lister = context;
+    struct session *session = lister->work;
     if (batch->kind == TTD_KIND_LOSSES && batch->made_up)
-        heap_losses_add(&list->losses, batch);
+        heap_losses_add(&lister->losses, batch);
     if (batch->kind != TTD_KIND_EVENTS)
         return TTD_OK;
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_event *event = &batch->u.events[i];
-        if (is_before(event, &list->from))
+        if (is_before(event, &lister->from))
             continue;
-        list->is_cut = is_beyond(list, event) || is_full(list);
-        if (list->is_cut)
+        lister->is_cut = is_beyond(lister, event) || is_full(lister);
+        if (lister->is_cut)
             return TTD_END;
-        list->last = ttd_event_position(event);
-        if (!filter_passes(&list->options->filter, &work->names, event))
+        lister->last = ttd_event_position(event);
+        if (!filter_passes(&lister->options->filter, &session->names, event))
             continue;
-        print(list, event);
-        if (work->output.out.error)
+        print(lister, event);
+        if (session->output.out.error)
             return TTD_END;
     }
-    return list->options->filter.status;
+    return lister->options->filter.status;
 }
 
-static int find_bound(struct session *work, const struct moment *when, struct bound *result)
+static int find_bound(struct session *session, const struct moment *when, struct bound *result)
 {
     result->is_number = when->kind == MOMENT_EVENT;
     result->number = when->event;
     if (result->is_number)
         return STATUS_OK;
-    return moment_resolve(when, MOMENT_ORDER, &work->trace, &result->position);
+    return moment_resolve(when, MOMENT_ORDER, &session->trace, &result->position);
 }
 
-static int seek(struct session *work, const struct bound *from)
+static int seek(struct session *session, const struct bound *from)
 {
     struct ttd_error error = {.what = NULL};
-    struct ttd_reader *reader = work->trace.reader;
+    struct ttd_reader *reader = session->trace.reader;
     enum ttd_status status =
         ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES));
     bool is_start = !(from->is_number ? from->number : 0) &&
@@ -210,88 +210,89 @@ static int seek(struct session *work, const struct bound *from)
         status = ttd_reader_seek_event(reader, from->number, &error);
     else if (status == TTD_OK)
         status = ttd_reader_seek(reader, from->position, &error);
-    return status == TTD_OK ? STATUS_OK : source_fail(&work->trace, status, &error);
+    return status == TTD_OK ? STATUS_OK : source_fail(&session->trace, status, &error);
 }
 
 /* Warns, where no event has passed the filter, of the parts that name nothing in the trace. */
-static int check_filter(struct lister *list)
+static int check_filter(struct lister *lister)
 {
-    struct session *work = list->work;
-    const struct filter *wanted = &list->options->filter;
-    uint32_t kinds = filter_known_kinds(wanted);
+    struct session *session = lister->work;
+    const struct filter *filter = &lister->options->filter;
+    uint32_t kinds = filter_known_kinds(filter);
     int status = STATUS_OK;
-    if (list->count || !kinds)
+    if (lister->count || !kinds)
         return STATUS_OK;
-    if (kinds & ~list->defined)
-        status = source_define(&work->trace, kinds & ~list->defined, &work->names);
+    if (kinds & ~lister->defined)
+        status = source_define(&session->trace, kinds & ~lister->defined, &session->names);
     for (int part = 0; part < FILTER_NAMES && status == STATUS_OK; part++) {
         bool is_known = true;
         status = session_check(
-            work, filter_knows(wanted, &work->names, (enum filter_name)part, &is_known));
+            session, filter_knows(filter, &session->names, (enum filter_name)part, &is_known));
         if (!is_known)
-            message("warning: %s: nothing in the trace is what %s names", work->trace.path,
+            message("warning: %s: nothing in the trace is what %s names", session->trace.path,
                     filter_option((enum filter_name)part));
     }
     return status;
 }
 
 /* Lists what comes from where the reader is. */
-static int list_all(struct lister *list)
+static int list_all(struct lister *lister)
 {
-    struct session *work = list->work;
-    struct heap_batch_hook hook = {.context = list, .batch = see_batch};
+    struct session *session = lister->work;
+    struct heap_batch_hook hook = {.context = lister, .batch = see_batch};
     struct heap_counts none = {.events = 0};
-    work->options.format->events_begin(&work->report, &list->options->shown);
-    int status = source_read_on(&work->trace, &hook);
-    session_doubts(work, &list->losses, &none, list->is_cut ? list->last : ttd_position_max(),
-                   !list->is_cut, list->last);
-    work->has_reasons = work->options.format->events_end;
-    if (work->has_reasons)
-        work->options.format->events_end(&work->report);
-    return status == STATUS_OK ? check_filter(list) : status;
+    session->options.format->events_begin(&session->report, &lister->options->shown);
+    int status = source_read_on(&session->trace, &hook);
+    session_doubts(session, &lister->losses, &none,
+                   lister->is_cut ? lister->last : ttd_position_max(), !lister->is_cut,
+                   lister->last);
+    session->has_reasons = session->options.format->events_end;
+    if (session->has_reasons)
+        session->options.format->events_end(&session->report);
+    return status == STATUS_OK ? check_filter(lister) : status;
 }
 
-static int list_events(struct session *work, struct events_options *options)
+static int list_events(struct session *session, struct events_options *options)
 {
-    struct lister list = {
-        .work = work, .options = options, .has_end = options->to.kind != MOMENT_END};
-    struct heap_batch_hook losses = {.context = &list, .batch = see_losses};
+    struct lister lister = {
+        .work = session, .options = options, .has_end = options->to.kind != MOMENT_END};
+    struct heap_batch_hook losses = {.context = &lister, .batch = see_losses};
     uint32_t kinds = TTD_KIND_BIT(TTD_KIND_HEAPS) | filter_kinds(&options->filter);
     if (options->shown.shows_stacks)
         kinds |= TTD_KINDS_DEFINITIONS;
-    list.defined = kinds;
-    int status = find_bound(work, &options->from, &list.from);
+    lister.defined = kinds;
+    int status = find_bound(session, &options->from, &lister.from);
     if (status == STATUS_OK)
-        status = find_bound(work, &options->to, &list.to);
+        status = find_bound(session, &options->to, &lister.to);
     if (status == STATUS_OK)
-        status = source_define(&work->trace, kinds, &work->names);
+        status = source_define(&session->trace, kinds, &session->names);
     if (status == STATUS_OK)
-        status = source_read(&work->trace, 0, &losses);
+        status = source_read(&session->trace, 0, &losses);
     if (status == STATUS_OK)
-        status = seek(work, &list.from);
+        status = seek(session, &lister.from);
     if (status == STATUS_OK)
-        status = session_output(work, true);
+        status = session_output(session, true);
     /* Calls are many, and each is written when it is read. */
-    work->output.out.room = UINT64_MAX;
+    session->output.out.room = UINT64_MAX;
     if (status != STATUS_OK)
         return status;
-    options->shown.has_times = source_has_times(&work->trace);
-    return list_all(&list);
+    options->shown.has_times = source_has_times(&session->trace);
+    return list_all(&lister);
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
     struct events_options options = {.from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}};
     filter_init(&options.filter);
     struct common common_options;
     int status =
-        command_options(&common_options, which, count, arguments, own_options, take, &options);
+        command_options(&common_options, command, count, arguments, own_options, take, &options);
     common_options.reads_whole_chunks = true;
     if (status < 0) {
-        struct session work;
-        status = session_open(&work, &common_options);
+        struct session session;
+        status = session_open(&session, &common_options);
         if (status == STATUS_OK)
-            status = session_close(&work, list_events(&work, &options), false);
+            status = session_close(&session, list_events(&session, &options), false);
     }
     filter_free(&options.filter);
     return status;

@@ -45,52 +45,52 @@ static bool take(void *context, int option, const char *argument)
     }
 }
 
-static int print(struct session *work, const struct fragmentation_options *options,
+static int print(struct session *session, const struct fragmentation_options *options,
                  const struct heap_state *state)
 {
-    struct heap_fragmentation regions;
+    struct heap_fragmentation fragmentation;
     struct ttd_error error = {.what = NULL};
     enum ttd_status found =
-        heap_fragmentation_find(state->blocks, state->block_count, options->gap, &regions);
+        heap_fragmentation_find(state->blocks, state->block_count, options->gap, &fragmentation);
     if (found != TTD_OK)
-        return source_fail(&work->trace, found, &error);
-    int status = session_output(work, true);
-    struct report_fragmentation data = {.regions = &regions,
+        return source_fail(&session->trace, found, &error);
+    int status = session_output(session, true);
+    struct report_fragmentation data = {.regions = &fragmentation,
                                         .outcome = &state->outcome,
                                         .limit =
                                             options->limit ? (size_t)options->limit : SIZE_MAX};
     if (status == STATUS_OK)
-        work->options.format->fragmentation(&work->report, &data);
-    heap_fragmentation_free(&regions);
+        session->options.format->fragmentation(&session->report, &data);
+    heap_fragmentation_free(&fragmentation);
     return status;
 }
 
-static int find(struct session *work, const void *context)
+static int find(struct session *session, const void *context)
 {
     const struct fragmentation_options *options = context;
     struct ttd_position at;
-    int status = moment_resolve(&options->at, MOMENT_STATE, &work->trace, &at);
+    int status = moment_resolve(&options->at, MOMENT_STATE, &session->trace, &at);
     if (status != STATUS_OK)
         return status;
     struct heap_state state;
-    struct heap_state_wishes wishes = {.keeps_blocks = true};
+    struct heap_state_options query = {.keeps_blocks = true};
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&work->trace);
-    enum ttd_status found = heap_state_find(work->trace.reader, sidecar_use(work, at), at, &wishes,
-                                            &hook, &state, &error);
+    struct heap_batch_hook hook = source_hook(&session->trace);
+    enum ttd_status found = heap_state_find(session->trace.reader, sidecar_use(session, at), at,
+                                            &query, &hook, &state, &error);
     if (found != TTD_OK)
-        return source_fail(&work->trace, found, &error);
-    session_outcome(work, &state.outcome, at);
-    status = print(work, options, &state);
+        return source_fail(&session->trace, found, &error);
+    session_outcome(session, &state.outcome, at);
+    status = print(session, options, &state);
     heap_state_free(&state);
     return status;
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
     struct fragmentation_options options = {
         .at = {.kind = MOMENT_END}, .gap = UINT64_C(1) << 20, .limit = 50};
-    return session_run(which, count, arguments, own_options, take, &options, find);
+    return session_run(command, count, arguments, own_options, take, &options, find);
 }
 
 const struct command command_fragmentation = {

@@ -47,20 +47,20 @@ static bool take(void *context, int option, const char *argument)
     }
 }
 
-static int print(struct session *work, const struct heap_history *history)
+static int print(struct session *session, const struct heap_history *history)
 {
-    session_outcome(work, &history->outcome, ttd_position_max());
+    session_outcome(session, &history->outcome, ttd_position_max());
     int status = STATUS_OK;
     if (history->count)
-        status = source_define(&work->trace, TTD_KINDS_DEFINITIONS, &work->names);
+        status = source_define(&session->trace, TTD_KINDS_DEFINITIONS, &session->names);
     if (status == STATUS_OK)
-        status = session_output(work, true);
+        status = session_output(session, true);
     if (status == STATUS_OK)
-        work->options.format->history(&work->report, history);
+        session->options.format->history(&session->report, history);
     return status;
 }
 
-static int find(struct session *work, const struct history_options *options)
+static int find(struct session *session, const struct history_options *options)
 {
     bool is_beyond = options->size - 1 > UINT64_MAX - options->address;
     struct heap_history history = {.first = options->address,
@@ -69,30 +69,30 @@ static int find(struct session *work, const struct history_options *options)
                                    .max = (size_t)options->limit,
                                    .around = ttd_position_max()};
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&work->trace);
-    enum ttd_status found = heap_history_find(work->trace.reader, &hook, &history, &error);
+    struct heap_batch_hook hook = source_hook(&session->trace);
+    enum ttd_status found = heap_history_find(session->trace.reader, &hook, &history, &error);
     if (found != TTD_OK)
-        return source_fail(&work->trace, found, &error);
-    int status = print(work, &history);
+        return source_fail(&session->trace, found, &error);
+    int status = print(session, &history);
     heap_history_free(&history);
     return status;
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
     struct history_options options = {.size = 1, .limit = 1000};
     struct common common_options;
     int status =
-        command_options(&common_options, which, count, arguments, own_options, take, &options);
+        command_options(&common_options, command, count, arguments, own_options, take, &options);
     if (status >= 0)
         return status;
     if (!options.has_address)
-        return message_usage(which->name, "which address? --address is missing");
-    struct session work;
-    status = session_open(&work, &common_options);
+        return message_usage(command->name, "which address? --address is missing");
+    struct session session;
+    status = session_open(&session, &common_options);
     if (status != STATUS_OK)
         return status;
-    return session_close(&work, find(&work, &options), false);
+    return session_close(&session, find(&session, &options), false);
 }
 
 const struct command command_history = {"history", "every block that ever covered an address", help,

@@ -44,34 +44,34 @@ static bool take(void *context, int option, const char *argument)
     return take_order(argument, &options->order);
 }
 
-static int find(struct session *work, const void *context)
+static int find(struct session *session, const void *context)
 {
     const struct hot_options *options = context;
     struct heap_usage usage;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&work->trace);
-    struct heap_usage_wishes wishes = {.order = options->order,
-                                       .split = view_split(&work->options.view)};
-    enum ttd_status found = heap_usage_find(work->trace.reader, &wishes, &hook, &usage, &error);
+    struct heap_batch_hook hook = source_hook(&session->trace);
+    struct heap_usage_options query = {.order = options->order,
+                                       .split = view_split(&session->options.view)};
+    enum ttd_status found = heap_usage_find(session->trace.reader, &query, &hook, &usage, &error);
     if (found != TTD_OK)
-        return source_fail(&work->trace, found, &error);
-    work->uses_times = true;
-    session_outcome(work, &usage.outcome, ttd_position_max());
+        return source_fail(&session->trace, found, &error);
+    session->uses_times = true;
+    session_outcome(session, &usage.outcome, ttd_position_max());
     struct heap_rows rows = heap_usage_rows(&usage);
-    int status = session_view(work, &rows);
+    int status = session_view(session, &rows);
     if (status == STATUS_OK)
-        status = session_output(work, true);
-    struct report_usage data = {.usage = &usage, .limit = work->options.view.limit};
-    if (status == STATUS_OK && !session_print_tree(work, "call", orders[options->order]))
-        work->options.format->hot(&work->report, &data);
+        status = session_output(session, true);
+    struct report_usage data = {.usage = &usage, .limit = session->options.view.limit};
+    if (status == STATUS_OK && !session_print_tree(session, "call", orders[options->order]))
+        session->options.format->hot(&session->report, &data);
     heap_usage_free(&usage);
     return status;
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
     struct hot_options options = {.order = HEAP_RANK_BY_BYTES};
-    return session_run(which, count, arguments, own_options, take, &options, find);
+    return session_run(command, count, arguments, own_options, take, &options, find);
 }
 
 const struct command command_hot = {"hot", "which stacks allocate most", help, run, COMMAND_VIEWS};

@@ -26,7 +26,7 @@ static const char help[] =
     "growing has none. It is always beside the trace: --output is for what is "
     "printed.\n" COMMAND_COMMON_HELP;
 
-static int print(struct session *work, const char *path, const struct heap_index_facts *facts)
+static int print(struct session *session, const char *path, const struct heap_index_facts *facts)
 {
     struct stat file;
     if (stat(path, &file) != 0) {
@@ -38,40 +38,40 @@ static int print(struct session *work, const char *path, const struct heap_index
                                 .keyframes = facts->keyframes,
                                 .summaries = facts->summaries,
                                 .bytes = (uint64_t)file.st_size};
-    int status = session_output(work, false);
+    int status = session_output(session, false);
     if (status == STATUS_OK)
-        work->options.format->index(&work->report, &data);
+        session->options.format->index(&session->report, &data);
     return status;
 }
 
-static int make(struct session *work)
+static int make(struct session *session)
 {
     struct heap_index_facts facts;
-    char *path = sidecar_path(work->trace.path);
+    char *path = sidecar_path(session->trace.path);
     if (!path) {
         message("%s", strerror(ENOMEM));
         return STATUS_INTERNAL;
     }
-    int status = sidecar_make(&work->trace, path, false, &facts);
+    int status = sidecar_make(&session->trace, path, false, &facts);
     if (status == STATUS_OK)
-        status = print(work, path, &facts);
+        status = print(session, path, &facts);
     free(path);
     return status;
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
     struct common options;
-    int status = command_options(&options, which, count, arguments, own_options, NULL, NULL);
+    int status = command_options(&options, command, count, arguments, own_options, NULL, NULL);
     if (status >= 0)
         return status;
     if (input_is_standard(options.trace))
-        return message_usage(which->name, "an index stands beside a trace: name its file");
-    struct session work;
-    status = session_open(&work, &options);
+        return message_usage(command->name, "an index stands beside a trace: name its file");
+    struct session session;
+    status = session_open(&session, &options);
     if (status != STATUS_OK)
         return status;
-    return session_close(&work, make(&work), false);
+    return session_close(&session, make(&session), false);
 }
 
 const struct command command_index = {"index", "make going to positions fast", help, run, 0};

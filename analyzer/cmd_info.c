@@ -45,121 +45,123 @@ struct collector {
     bool has_end;
 };
 
-static enum ttd_status keep(struct collector *all, struct ttd_string from, struct ttd_string *to)
+static enum ttd_status keep(struct collector *collector, struct ttd_string from,
+                            struct ttd_string *to)
 {
     to->size = from.size;
-    to->data = arena_copy(&all->text, from.data, from.size);
+    to->data = arena_copy(&collector->text, from.data, from.size);
     return to->data ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
-static enum ttd_status add_metadata(struct collector *all, const struct ttd_metadata *item)
+static enum ttd_status add_metadata(struct collector *collector, const struct ttd_metadata *item)
 {
-    if (all->metadata_count == METADATA_MAX)
+    if (collector->metadata_count == METADATA_MAX)
         return TTD_OK;
-    enum ttd_status status = grow_array((void **)&all->metadata, &all->metadata_capacity,
-                                        all->metadata_count + 1, sizeof *all->metadata);
+    enum ttd_status status =
+        grow_array((void **)&collector->metadata, &collector->metadata_capacity,
+                   collector->metadata_count + 1, sizeof *collector->metadata);
     if (status != TTD_OK)
         return status;
-    struct ttd_metadata *added = &all->metadata[all->metadata_count];
-    status = keep(all, item->key, &added->key);
+    struct ttd_metadata *added = &collector->metadata[collector->metadata_count];
+    status = keep(collector, item->key, &added->key);
     if (status == TTD_OK)
-        status = keep(all, item->value, &added->value);
+        status = keep(collector, item->value, &added->value);
     if (status == TTD_OK)
-        all->metadata_count++;
+        collector->metadata_count++;
     return status;
 }
 
 static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
-    struct collector *all = context;
-    all->has_end = batch->kind == TTD_KIND_END;
-    enum ttd_status status = trace_stats_add_batch(&all->survey, batch);
+    struct collector *collector = context;
+    collector->has_end = batch->kind == TTD_KIND_END;
+    enum ttd_status status = trace_stats_add_batch(&collector->survey, batch);
     if (status == TTD_OK)
-        status = definitions_add(all->names, batch);
+        status = definitions_add(collector->names, batch);
     for (size_t i = 0; batch->kind == TTD_KIND_METADATA && i < batch->count; i++) {
         if (status == TTD_OK)
-            status = add_metadata(all, &batch->u.metadata[i]);
+            status = add_metadata(collector, &batch->u.metadata[i]);
     }
     return status;
 }
 
 /* Chunk by chunk, without payloads; damage is reported by the reading that follows. */
-static int read_chunks(struct session *work, struct trace_stats *all)
+static int read_chunks(struct session *session, struct trace_stats *stats)
 {
     struct ttd_error error = {.what = NULL};
-    enum ttd_status status = ttd_reader_rewind(work->trace.reader, TTD_KINDS_ALL);
+    enum ttd_status status = ttd_reader_rewind(session->trace.reader, TTD_KINDS_ALL);
     while (status == TTD_OK) {
         struct ttd_chunk chunk;
-        status = ttd_reader_next_chunk(work->trace.reader, &chunk, &error);
+        status = ttd_reader_next_chunk(session->trace.reader, &chunk, &error);
         if (status == TTD_OK)
-            trace_stats_add_chunk(all, &chunk);
+            trace_stats_add_chunk(stats, &chunk);
     }
     if (heap_is_over(status) || status == TTD_ERROR_UNSUPPORTED)
         return STATUS_OK;
-    return source_fail(&work->trace, status, &error);
+    return source_fail(&session->trace, status, &error);
 }
 
-static int print(struct session *work, const struct collector *all)
+static int print(struct session *session, const struct collector *collector)
 {
-    const struct trace_stats *found = &all->survey;
+    const struct trace_stats *stats = &collector->survey;
     struct heap_counts none = {.events = 0};
-    session_doubts(work, &found->losses, &none, ttd_position_max(), true, found->last);
-    int status = session_output(work, true);
+    session_doubts(session, &stats->losses, &none, ttd_position_max(), true, stats->last);
+    int status = session_output(session, true);
     if (status != STATUS_OK)
         return status;
-    struct report_info data = {.survey = &all->survey,
-                               .trace = ttd_reader_trace(work->trace.reader),
-                               .is_closed = work->trace.is_closed,
-                               .end = &work->trace.end,
-                               .file_bytes = ttd_reader_size(work->trace.reader),
-                               .metadata = all->metadata,
-                               .metadata_count = all->metadata_count};
-    work->options.format->info(&work->report, &data);
+    struct report_info data = {.survey = &collector->survey,
+                               .trace = ttd_reader_trace(session->trace.reader),
+                               .is_closed = session->trace.is_closed,
+                               .end = &session->trace.end,
+                               .file_bytes = ttd_reader_size(session->trace.reader),
+                               .metadata = collector->metadata,
+                               .metadata_count = collector->metadata_count};
+    session->options.format->info(&session->report, &data);
     return STATUS_OK;
 }
 
-static int find(struct session *work)
+static int find(struct session *session)
 {
-    struct collector all = {.names = &work->names};
-    trace_stats_init(&all.survey);
-    struct heap_batch_hook hook = {.context = &all, .batch = see_batch};
-    int status = read_chunks(work, &all.survey);
+    struct collector collector = {.names = &session->names};
+    trace_stats_init(&collector.survey);
+    struct heap_batch_hook hook = {.context = &collector, .batch = see_batch};
+    int status = read_chunks(session, &collector.survey);
     if (status == STATUS_OK)
-        status = source_read_checked(&work->trace, INFO_KINDS, &hook);
-    work->trace.is_closed = work->trace.is_closed && all.has_end;
+        status = source_read_checked(&session->trace, INFO_KINDS, &hook);
+    session->trace.is_closed = session->trace.is_closed && collector.has_end;
     if (status == STATUS_OK)
-        trace_stats_end(&all.survey, work->trace.reader);
+        trace_stats_end(&collector.survey, session->trace.reader);
     /* Content before the first unsupported chunk is counted all the same. */
     int reading = status;
     if (status == STATUS_OK || status == exit_for(TTD_ERROR_UNSUPPORTED))
-        status = print(work, &all);
+        status = print(session, &collector);
     status = status == STATUS_OK ? reading : status;
-    trace_stats_free(&all.survey);
-    free(all.metadata);
-    arena_free(&all.text);
+    trace_stats_free(&collector.survey);
+    free(collector.metadata);
+    arena_free(&collector.text);
     return status;
 }
 
-static int print_group(const struct common *options, const struct group *all)
+static int print_group(const struct common *options, const struct group *group)
 {
-    struct output target;
-    int status = output_open(&target, options->output, options->trace, options->has_pager);
+    struct output output;
+    int status = output_open(&output, options->output, options->trace, options->has_pager);
     if (status != STATUS_OK)
         return status;
-    struct report to = {
-        .output = &target.out, .path = options->trace, .shows_all = options->has_full_stacks};
-    struct report_group data = {&all->members[0].trace.group, all->members, all->count};
-    options->format->group(&to, &data);
-    return output_close(&target, STATUS_OK, true);
+    struct report report = {
+        .output = &output.out, .path = options->trace, .shows_all = options->has_full_stacks};
+    struct report_group data = {&group->members[0].trace.group, group->members, group->count};
+    options->format->group(&report, &data);
+    return output_close(&output, STATUS_OK, true);
 }
 
 static int list_group(const struct common *options)
 {
-    struct group all;
-    int status = group_find(options->trace, &all);
+    struct group group;
+    int status = group_find(options->trace, &group);
     if (status == STATUS_OK)
-        status = print_group(options, &all);
-    group_free(&all);
+        status = print_group(options, &group);
+    group_free(&group);
     return status;
 }
 
@@ -171,22 +173,22 @@ static bool take(void *context, int option, const char *argument)
     return *is_group;
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
     struct common options;
     bool is_group = false;
-    int status = command_options(&options, which, count, arguments, own_options, take, &is_group);
+    int status = command_options(&options, command, count, arguments, own_options, take, &is_group);
     if (status >= 0)
         return status;
     if (is_group)
         return list_group(&options);
     options.reads_whole_chunks = true;
-    struct session work;
-    status = session_open(&work, &options);
+    struct session session;
+    status = session_open(&session, &options);
     if (status != STATUS_OK)
         return status;
-    status = find(&work);
-    return session_close(&work, status, work.has_output);
+    status = find(&session);
+    return session_close(&session, status, session.has_output);
 }
 
 const struct command command_info = {"info", "what is in a trace, and how it ended", help, run, 0};

@@ -53,11 +53,11 @@ static bool take(void *context, int option, const char *argument)
 }
 
 /* Leaves out what is known. */
-static int judge_groups(struct session *work, struct heap_groups *groups)
+static int judge_groups(struct session *session, struct heap_groups *groups)
 {
     size_t kept = 0;
     int status = STATUS_OK;
-    if (!known_has_work(&work->known))
+    if (!known_has_work(&session->known))
         return STATUS_OK;
     for (size_t i = 0; i < groups->count && status == STATUS_OK; i++) {
         const struct heap_group *group = &groups->items[i];
@@ -67,76 +67,76 @@ static int judge_groups(struct session *work, struct heap_groups *groups)
                                         .count = group->blocks,
                                         .amount = group->bytes};
         bool is_new = false;
-        status = session_judge(work, &finding, &is_new);
+        status = session_judge(session, &finding, &is_new);
         if (is_new)
             groups->items[kept++] = *group;
     }
     groups->count = kept;
     struct heap_rows rows = heap_groups_rows(groups);
     rows.recount(groups);
-    return status == STATUS_OK ? session_end_known(work) : status;
+    return status == STATUS_OK ? session_end_known(session) : status;
 }
 
 /* Groups the leaks as the options say, and what the runtimes keep in the same way. */
-static int view_groups(struct session *work, const struct leaks_options *options,
+static int view_groups(struct session *session, const struct leaks_options *options,
                        struct heap_leaks *leaks)
 {
     struct heap_rows groups = heap_groups_rows(&leaks->groups);
-    int status = session_runtime(work, &leaks->runtime, options->shows_runtime);
+    int status = session_runtime(session, &leaks->runtime, options->shows_runtime);
     if (status == STATUS_OK)
-        status = session_filter(work, &groups);
+        status = session_filter(session, &groups);
     if (status == STATUS_OK)
-        status = judge_groups(work, &leaks->groups);
-    return status == STATUS_OK ? session_group(work, &groups) : status;
+        status = judge_groups(session, &leaks->groups);
+    return status == STATUS_OK ? session_group(session, &groups) : status;
 }
 
-static int print(struct session *work, const struct leaks_options *options,
+static int print(struct session *session, const struct leaks_options *options,
                  struct heap_leaks *leaks, struct ttd_position at)
 {
-    session_outcome(work, &leaks->outcome, at);
-    int status = view_groups(work, options, leaks);
+    session_outcome(session, &leaks->outcome, at);
+    int status = view_groups(session, options, leaks);
     if (status == STATUS_OK)
-        status = session_output(work, true);
-    if (status != STATUS_OK || session_print_tree(work, "block", "bytes"))
+        status = session_output(session, true);
+    if (status != STATUS_OK || session_print_tree(session, "block", "bytes"))
         return status;
     struct report_leaks data = {.leaks = leaks,
-                                .limit = work->options.view.limit,
+                                .limit = session->options.view.limit,
                                 .is_at_end = ttd_position_compare(at, ttd_position_max()) == 0,
-                                .has_early_blocks = heap_has_early_blocks(work->trace.reader)};
-    work->options.format->leaks(&work->report, &data);
+                                .has_early_blocks = heap_has_early_blocks(session->trace.reader)};
+    session->options.format->leaks(&session->report, &data);
     return STATUS_OK;
 }
 
-static int find(struct session *work, const void *context)
+static int find(struct session *session, const void *context)
 {
     const struct leaks_options *options = context;
     struct ttd_position at;
-    work->needs_known_patterns = options->error_status;
-    int status = moment_resolve(&options->at, MOMENT_STATE, &work->trace, &at);
+    session->needs_known_patterns = options->error_status;
+    int status = moment_resolve(&options->at, MOMENT_STATE, &session->trace, &at);
     if (status != STATUS_OK)
         return status;
     struct heap_leaks leaks;
     struct ttd_error error = {.what = NULL};
     struct heap_batch_hook hook;
-    status = session_hook(work, &hook);
+    status = session_hook(session, &hook);
     if (status != STATUS_OK)
         return status;
-    enum heap_split split = view_split(&work->options.view);
-    enum ttd_status found = heap_leaks_find(work->trace.reader, sidecar_use(work, at), at, split,
-                                            &hook, &leaks, &error);
+    enum heap_split split = view_split(&session->options.view);
+    enum ttd_status found = heap_leaks_find(session->trace.reader, sidecar_use(session, at), at,
+                                            split, &hook, &leaks, &error);
     if (found != TTD_OK)
-        return source_fail(&work->trace, found, &error);
-    status = print(work, options, &leaks, at);
+        return source_fail(&session->trace, found, &error);
+    status = print(session, options, &leaks, at);
     if (status == STATUS_OK)
-        status = known_exit(&work->known, leaks.groups.blocks, options->error_status);
+        status = known_exit(&session->known, leaks.groups.blocks, options->error_status);
     heap_leaks_free(&leaks);
     return status;
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
     struct leaks_options options = {.at = {.kind = MOMENT_END}};
-    return session_run(which, count, arguments, own_options, take, &options, find);
+    return session_run(command, count, arguments, own_options, take, &options, find);
 }
 
 const struct command command_leaks = {"leaks", "blocks that were never released, by stack", help,

@@ -12,41 +12,41 @@ static const char help[] =
     "\n" VIEWS_FILTERS_HELP COMMAND_COMMON_HELP;
 
 /* Leaves out what the filters say. */
-static int filter(struct session *work, struct heap_usage *usage)
+static int filter(struct session *session, struct heap_usage *usage)
 {
     struct heap_rows all[] = {heap_usage_rows(usage), heap_groups_rows(&usage->by_time),
                               heap_groups_rows(&usage->by_calls)};
     int status = STATUS_OK;
     for (size_t i = 0; i < sizeof all / sizeof all[0] && status == STATUS_OK; i++)
-        status = session_filter(work, &all[i]);
+        status = session_filter(session, &all[i]);
     return status;
 }
 
-static int find(struct session *work, const void *options)
+static int find(struct session *session, const void *options)
 {
     (void)options;
     struct heap_usage usage;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&work->trace);
-    struct heap_usage_wishes wishes = {.order = HEAP_RANK_BY_BYTES, .has_lifetimes = true};
-    enum ttd_status found = heap_usage_find(work->trace.reader, &wishes, &hook, &usage, &error);
+    struct heap_batch_hook hook = source_hook(&session->trace);
+    struct heap_usage_options query = {.order = HEAP_RANK_BY_BYTES, .has_lifetimes = true};
+    enum ttd_status found = heap_usage_find(session->trace.reader, &query, &hook, &usage, &error);
     if (found != TTD_OK)
-        return source_fail(&work->trace, found, &error);
-    work->uses_times = true;
-    session_outcome(work, &usage.outcome, ttd_position_max());
-    int status = filter(work, &usage);
+        return source_fail(&session->trace, found, &error);
+    session->uses_times = true;
+    session_outcome(session, &usage.outcome, ttd_position_max());
+    int status = filter(session, &usage);
     if (status == STATUS_OK)
-        status = session_output(work, true);
+        status = session_output(session, true);
     struct report_usage data = {.usage = &usage, .limit = 0};
     if (status == STATUS_OK)
-        work->options.format->lifetimes(&work->report, &data);
+        session->options.format->lifetimes(&session->report, &data);
     heap_usage_free(&usage);
     return status;
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
-    return session_run(which, count, arguments, NULL, NULL, NULL, find);
+    return session_run(command, count, arguments, NULL, NULL, NULL, find);
 }
 
 const struct command command_lifetimes = {"lifetimes", "how long blocks live", help, run,

@@ -33,62 +33,64 @@ static bool take(void *context, int option, const char *argument)
 }
 
 /* Writes what is inferred as folded stacks of their own. */
-static int print_folded(struct session *work, const struct heap_rows *rows)
+static int print_folded(struct session *session, const struct heap_rows *rows)
 {
-    if (!work->options.format->needs_tree || !*rows->count)
+    if (!session->options.format->needs_tree || !*rows->count)
         return STATUS_OK;
-    view_tree_free(&work->tree);
-    int status = session_view(work, rows);
+    view_tree_free(&session->tree);
+    int status = session_view(session, rows);
     if (status != STATUS_OK)
         return status;
     struct report_tree data = {
-        .tree = &work->tree, .options = &work->options.view, .root = "[inferred]"};
-    work->options.format->tree(&work->report, &data);
+        .tree = &session->tree, .options = &session->options.view, .root = "[inferred]"};
+    session->options.format->tree(&session->report, &data);
     return STATUS_OK;
 }
 
-static int print(struct session *work, struct heap_moves *moves)
+static int print(struct session *session, struct heap_moves *moves)
 {
-    session_doubts(work, &moves->losses, &moves->counts, ttd_position_max(), true, moves->position);
+    session_doubts(session, &moves->losses, &moves->counts, ttd_position_max(), true,
+                   moves->position);
     struct heap_rows rows = heap_move_table_rows(&moves->reallocs);
     struct heap_rows regrown = heap_move_table_rows(&moves->regrown);
     int status = STATUS_OK;
-    if (!session_has_tree(work))
-        status = session_view(work, &regrown);
+    if (!session_has_tree(session))
+        status = session_view(session, &regrown);
     if (status == STATUS_OK)
-        status = session_view(work, &rows);
+        status = session_view(session, &rows);
     if (status == STATUS_OK)
-        status = session_output(work, true);
+        status = session_output(session, true);
     if (status != STATUS_OK)
         return status;
-    if (session_print_tree(work, "reallocation", "bytes copied"))
-        return print_folded(work, &regrown);
-    struct report_moves data = {.moves = moves, .limit = work->options.view.limit};
-    work->options.format->moves(&work->report, &data);
+    if (session_print_tree(session, "reallocation", "bytes copied"))
+        return print_folded(session, &regrown);
+    struct report_moves data = {.moves = moves, .limit = session->options.view.limit};
+    session->options.format->moves(&session->report, &data);
     return STATUS_OK;
 }
 
-static int find(struct session *work, const void *context)
+static int find(struct session *session, const void *context)
 {
     const uint64_t *chains = context;
     struct heap_moves moves;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&work->trace);
-    enum ttd_status found = heap_moves_find(work->trace.reader, (size_t)*chains,
-                                            view_split(&work->options.view), &hook, &moves, &error);
+    struct heap_batch_hook hook = source_hook(&session->trace);
+    enum ttd_status found =
+        heap_moves_find(session->trace.reader, (size_t)*chains, view_split(&session->options.view),
+                        &hook, &moves, &error);
     if (found != TTD_OK)
-        return source_fail(&work->trace, found, &error);
+        return source_fail(&session->trace, found, &error);
     if (moves.truncated)
-        source_truncated(&work->trace, &moves.error);
-    int status = print(work, &moves);
+        source_truncated(&session->trace, &moves.error);
+    int status = print(session, &moves);
     heap_moves_free(&moves);
     return status;
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
     uint64_t chains = 10;
-    return session_run(which, count, arguments, own_options, take, &chains, find);
+    return session_run(command, count, arguments, own_options, take, &chains, find);
 }
 
 const struct command command_moves = {"moves", "what reallocations cost, by stack and by block",

@@ -31,44 +31,44 @@ static bool take(void *context, int option, const char *argument)
     return true;
 }
 
-static int print(struct session *work, const struct peak_options *options,
-                 struct heap_peak_state *found)
+static int print(struct session *session, const struct peak_options *options,
+                 struct heap_peak_state *state)
 {
-    struct heap_rows rows = heap_groups_rows(&found->groups);
-    struct report_peak data = {.found = found, .limit = work->options.view.limit};
-    int status = session_runtime(work, &found->runtime, options->shows_runtime);
+    struct heap_rows rows = heap_groups_rows(&state->groups);
+    struct report_peak data = {.found = state, .limit = session->options.view.limit};
+    int status = session_runtime(session, &state->runtime, options->shows_runtime);
     if (status == STATUS_OK)
-        status = session_view(work, &rows);
+        status = session_view(session, &rows);
     if (status == STATUS_OK)
-        status = session_output(work, true);
-    if (status == STATUS_OK && !session_print_tree(work, "block", "bytes"))
-        work->options.format->peak(&work->report, &data);
+        status = session_output(session, true);
+    if (status == STATUS_OK && !session_print_tree(session, "block", "bytes"))
+        session->options.format->peak(&session->report, &data);
     return status;
 }
 
-static int find(struct session *work, const void *options)
+static int find(struct session *session, const void *options)
 {
     struct heap_peak_state peak;
     struct ttd_error error = {.what = NULL};
     struct heap_batch_hook hook;
-    int status = session_hook(work, &hook);
+    int status = session_hook(session, &hook);
     if (status != STATUS_OK)
         return status;
-    const struct heap_keyframes *keyframes = sidecar_use(work, ttd_position_max());
-    enum ttd_status found = heap_peak_find(work->trace.reader, keyframes,
-                                           view_split(&work->options.view), &hook, &peak, &error);
+    const struct heap_keyframes *keyframes = sidecar_use(session, ttd_position_max());
+    enum ttd_status found = heap_peak_find(
+        session->trace.reader, keyframes, view_split(&session->options.view), &hook, &peak, &error);
     if (found != TTD_OK)
-        return source_fail(&work->trace, found, &error);
-    session_outcome(work, &peak.outcome, ttd_position_max());
-    status = print(work, options, &peak);
+        return source_fail(&session->trace, found, &error);
+    session_outcome(session, &peak.outcome, ttd_position_max());
+    status = print(session, options, &peak);
     heap_peak_state_free(&peak);
     return status;
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
     struct peak_options options = {.shows_runtime = false};
-    return session_run(which, count, arguments, own_options, take, &options, find);
+    return session_run(command, count, arguments, own_options, take, &options, find);
 }
 
 const struct command command_peak = {"peak", "when most bytes were live, and whose", help, run,

@@ -118,9 +118,9 @@ static int print(const struct common *options, const struct ttd_verdict *verdict
     int status = output_open(&summary, NULL, options->trace, false);
     if (status != STATUS_OK)
         return status;
-    struct report to = {.output = &summary.out, .path = options->trace};
+    struct report report = {.output = &summary.out, .path = options->trace};
     struct report_recovery data = {.verdict = verdict, .result = options->output};
-    options->format->recover(&to, &data);
+    options->format->recover(&report, &data);
     return output_close(&summary, STATUS_OK, true);
 }
 
@@ -177,14 +177,14 @@ static int recover(const struct common *options)
     return status == STATUS_OK && has_summary ? print(options, &verdict) : status;
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
     struct common options;
-    int status = command_options(&options, which, count, arguments, own_options, NULL, NULL);
+    int status = command_options(&options, command, count, arguments, own_options, NULL, NULL);
     if (status >= 0)
         return status;
     if (!options.output)
-        return message_usage(which->name, "where to? Give a file name with -o");
+        return message_usage(command->name, "where to? Give a file name with -o");
     return recover(&options);
 }
 

@@ -62,76 +62,76 @@ static bool take(void *context, int option, const char *argument)
 }
 
 /* Shows all tables with the same blocks. */
-static int view_tables(struct session *work, struct heap_state *state)
+static int view_tables(struct session *session, struct heap_state *state)
 {
     for (size_t i = HEAP_BY_STACK + 1; i < HEAP_TABLES; i++) {
         struct heap_groups *table = &state->tables.by[i];
         struct heap_rows rows = heap_groups_rows(table);
-        int status = session_filter(work, &rows);
+        int status = session_filter(session, &rows);
         enum ttd_status joined = status == STATUS_OK ? heap_groups_join(table) : TTD_OK;
         if (joined != TTD_OK)
-            status = source_fail(&work->trace, joined, &(struct ttd_error){.what = NULL});
+            status = source_fail(&session->trace, joined, &(struct ttd_error){.what = NULL});
         if (status != STATUS_OK)
             return status;
     }
     struct heap_rows rows = heap_groups_rows(&state->tables.by[HEAP_BY_STACK]);
-    return session_view(work, &rows);
+    return session_view(session, &rows);
 }
 
-static int print(struct session *work, const struct state_options *options,
+static int print(struct session *session, const struct state_options *options,
                  struct report_state *data)
 {
     /* What will become of the address is told of the whole trace. */
     if (data->history)
-        session_outcome(work, &data->history->outcome, ttd_position_max());
+        session_outcome(session, &data->history->outcome, ttd_position_max());
     else
-        session_outcome(work, &data->state->outcome, data->at);
-    int status = session_names(work, options->has_address);
+        session_outcome(session, &data->state->outcome, data->at);
+    int status = session_names(session, options->has_address);
     if (status == STATUS_OK)
-        status = session_runtime(work, &data->state->runtime, options->shows_runtime);
+        status = session_runtime(session, &data->state->runtime, options->shows_runtime);
     if (status == STATUS_OK)
-        status = view_tables(work, data->state);
+        status = view_tables(session, data->state);
     if (status == STATUS_OK)
-        status = session_output(work, true);
-    if (status == STATUS_OK && !session_print_tree(work, "block", "bytes"))
-        work->options.format->state(&work->report, data);
+        status = session_output(session, true);
+    if (status == STATUS_OK && !session_print_tree(session, "block", "bytes"))
+        session->options.format->state(&session->report, data);
     return status;
 }
 
-static int find_address(struct session *work, const struct state_options *options,
+static int find_address(struct session *session, const struct state_options *options,
                         struct report_state *data)
 {
     if (!options->has_address)
-        return print(work, options, data);
+        return print(session, options, data);
     struct heap_history history = {.first = options->address,
                                    .last = options->address,
                                    .max = OWNERS_KEPT,
                                    .around = data->at};
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&work->trace);
-    enum ttd_status found = heap_history_find(work->trace.reader, &hook, &history, &error);
+    struct heap_batch_hook hook = source_hook(&session->trace);
+    enum ttd_status found = heap_history_find(session->trace.reader, &hook, &history, &error);
     if (found != TTD_OK)
-        return source_fail(&work->trace, found, &error);
+        return source_fail(&session->trace, found, &error);
     data->history = &history;
-    int status = print(work, options, data);
+    int status = print(session, options, data);
     heap_history_free(&history);
     return status;
 }
 
-static int find(struct session *work, const void *context)
+static int find(struct session *session, const void *context)
 {
     const struct state_options *options = context;
     bool has_more = options->shows_blocks || options->has_address;
-    if (has_more && strcmp(work->options.format->name, "csv") == 0)
+    if (has_more && strcmp(session->options.format->name, "csv") == 0)
         return message_usage("state", "--blocks and --address have no csv: try json");
-    struct report_state data = {.limit = work->options.view.limit};
-    int status = moment_resolve(&options->at, MOMENT_STATE, &work->trace, &data.at);
+    struct report_state data = {.limit = session->options.view.limit};
+    int status = moment_resolve(&options->at, MOMENT_STATE, &session->trace, &data.at);
     if (status != STATUS_OK)
         return status;
     struct heap_state state;
     struct ttd_error error = {.what = NULL};
-    const struct view_options *views = &work->options.view;
-    struct heap_state_wishes wishes = {.split = view_split(views),
+    const struct view_options *views = &session->options.view;
+    struct heap_state_options query = {.split = view_split(views),
                                        .has_stacks_in_tables =
                                            views->include.count || views->exclude.count,
                                        .tells_runtime = true,
@@ -139,23 +139,23 @@ static int find(struct session *work, const void *context)
                                        .has_address = options->has_address,
                                        .address = options->address};
     struct heap_batch_hook hook;
-    status = session_hook(work, &hook);
+    status = session_hook(session, &hook);
     if (status != STATUS_OK)
         return status;
-    enum ttd_status found = heap_state_find(work->trace.reader, sidecar_use(work, data.at), data.at,
-                                            &wishes, &hook, &state, &error);
+    enum ttd_status found = heap_state_find(session->trace.reader, sidecar_use(session, data.at),
+                                            data.at, &query, &hook, &state, &error);
     if (found != TTD_OK)
-        return source_fail(&work->trace, found, &error);
+        return source_fail(&session->trace, found, &error);
     data.state = &state;
-    status = find_address(work, options, &data);
+    status = find_address(session, options, &data);
     heap_state_free(&state);
     return status;
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
     struct state_options options = {.at = {.kind = MOMENT_END}};
-    return session_run(which, count, arguments, own_options, take, &options, find);
+    return session_run(command, count, arguments, own_options, take, &options, find);
 }
 
 const struct command command_state = {"state", "the heap as it was at a position", help, run,

@@ -24,33 +24,34 @@ static bool take(void *context, int option, const char *argument)
     return number_parse(argument, context);
 }
 
-static int find(struct session *work, const void *context)
+static int find(struct session *session, const void *context)
 {
     const uint64_t *steps = context;
     struct heap_usage usage;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&work->trace);
-    struct heap_usage_wishes wishes = {
-        .steps = *steps, .order = HEAP_RANK_BY_TEMPORARY, .split = view_split(&work->options.view)};
-    enum ttd_status found = heap_usage_find(work->trace.reader, &wishes, &hook, &usage, &error);
+    struct heap_batch_hook hook = source_hook(&session->trace);
+    struct heap_usage_options options = {.steps = *steps,
+                                         .order = HEAP_RANK_BY_TEMPORARY,
+                                         .split = view_split(&session->options.view)};
+    enum ttd_status found = heap_usage_find(session->trace.reader, &options, &hook, &usage, &error);
     if (found != TTD_OK)
-        return source_fail(&work->trace, found, &error);
-    session_outcome(work, &usage.outcome, ttd_position_max());
+        return source_fail(&session->trace, found, &error);
+    session_outcome(session, &usage.outcome, ttd_position_max());
     struct heap_rows rows = heap_usage_rows(&usage);
-    int status = session_view(work, &rows);
+    int status = session_view(session, &rows);
     if (status == STATUS_OK)
-        status = session_output(work, true);
-    struct report_usage data = {.usage = &usage, .limit = work->options.view.limit};
-    if (status == STATUS_OK && !session_print_tree(work, "temporary block", "temporary blocks"))
-        work->options.format->temporary(&work->report, &data);
+        status = session_output(session, true);
+    struct report_usage data = {.usage = &usage, .limit = session->options.view.limit};
+    if (status == STATUS_OK && !session_print_tree(session, "temporary block", "temporary blocks"))
+        session->options.format->temporary(&session->report, &data);
     heap_usage_free(&usage);
     return status;
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
     uint64_t steps = 0;
-    return session_run(which, count, arguments, own_options, take, &steps, find);
+    return session_run(command, count, arguments, own_options, take, &steps, find);
 }
 
 const struct command command_temporary = {

@@ -65,56 +65,56 @@ static bool take(void *context, int option, const char *argument)
 
 static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
 {
-    struct session *work = context;
-    return view_wants(&work->view, stack, is_wanted);
+    struct session *session = context;
+    return view_wants(&session->view, stack, is_wanted);
 }
 
-static int find(struct session *work, const struct timeline_options *options)
+static int find(struct session *session, const struct timeline_options *options)
 {
     /* Names come at the end of a trace, but tell which blocks count. */
-    bool has_filter = view_has_filter(&work->options.view);
-    int status = session_names(work, has_filter);
+    bool has_filter = view_has_filter(&session->options.view);
+    int status = session_names(session, has_filter);
     if (status != STATUS_OK)
         return status;
     bool uses_times = options->axis == HEAP_AXIS_TIME || options->plot != TIMELINE_LIVE;
-    if (uses_times && !source_has_times(&work->trace))
-        return source_fail_times(&work->trace);
+    if (uses_times && !source_has_times(&session->trace))
+        return source_fail_times(&session->trace);
     struct heap_timeline timeline;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&work->trace);
-    struct heap_timeline_wishes wishes = {.axis = options->axis,
+    struct heap_batch_hook hook = source_hook(&session->trace);
+    struct heap_timeline_options query = {.axis = options->axis,
                                           .max = (size_t)options->points,
                                           .filter = has_filter ? wants : NULL,
-                                          .filter_context = work};
+                                          .filter_context = session};
     enum ttd_status found =
-        heap_timeline_find(work->trace.reader, &wishes, &hook, &timeline, &error);
+        heap_timeline_find(session->trace.reader, &query, &hook, &timeline, &error);
     if (found != TTD_OK)
-        return source_fail(&work->trace, found, &error);
-    session_outcome(work, &timeline.outcome, ttd_position_max());
-    status = session_output(work, true);
+        return source_fail(&session->trace, found, &error);
+    session_outcome(session, &timeline.outcome, ttd_position_max());
+    status = session_output(session, true);
     struct report_timeline data = {.timeline = &timeline,
                                    .axis = options->axis,
                                    .plot = options->plot,
-                                   .has_times = source_has_times(&work->trace)};
+                                   .has_times = source_has_times(&session->trace)};
     if (status == STATUS_OK)
-        work->options.format->timeline(&work->report, &data);
+        session->options.format->timeline(&session->report, &data);
     heap_timeline_free(&timeline);
     return status;
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
     struct timeline_options options = {.axis = HEAP_AXIS_TIME, .points = 50};
     struct common common_options;
     int status =
-        command_options(&common_options, which, count, arguments, own_options, take, &options);
+        command_options(&common_options, command, count, arguments, own_options, take, &options);
     if (status >= 0)
         return status;
-    struct session work;
-    status = session_open(&work, &common_options);
+    struct session session;
+    status = session_open(&session, &common_options);
     if (status != STATUS_OK)
         return status;
-    return session_close(&work, find(&work, &options), false);
+    return session_close(&session, find(&session, &options), false);
 }
 
 const struct command command_timeline = {"timeline", "how much was live in the course of time",

@@ -70,10 +70,10 @@ static int verify(const struct common *options)
     return output_close(&check.output, exit_for(status), false);
 }
 
-static int run(const struct command *which, int count, char **arguments)
+static int run(const struct command *command, int count, char **arguments)
 {
     struct common options;
-    int status = command_options(&options, which, count, arguments, own_options, NULL, NULL);
+    int status = command_options(&options, command, count, arguments, own_options, NULL, NULL);
     return status >= 0 ? status : verify(&options);
 }
 

@@ -71,10 +71,10 @@ static int run_help(int count, char **arguments)
 {
     if (count < 3)
         return print_help();
-    const struct command *which = find(arguments[2]);
-    if (!which)
+    const struct command *command = find(arguments[2]);
+    if (!command)
         return refuse(arguments[2]);
-    fputs(which->help, stdout);
+    fputs(command->help, stdout);
     return output_end_standard();
 }
 
@@ -90,9 +90,9 @@ int main(int count, char **arguments)
         printf("ttdanalyze %s\n", ttd_version());
         return output_end_standard();
     }
-    const struct command *which = find(name);
-    if (!which)
+    const struct command *command = find(name);
+    if (!command)
         return refuse(name);
     pages_prepare();
-    return which->run(which, count - 1, arguments + 1);
+    return command->run(command, count - 1, arguments + 1);
 }

@@ -109,7 +109,7 @@ static void check_timeline(struct ttd_reader *reader, enum heap_axis axis,
 {
     struct heap_timeline timeline;
     struct ttd_error error;
-    struct heap_timeline_wishes wishes = {.axis = axis, .max = POINTS};
+    struct heap_timeline_options wishes = {.axis = axis, .max = POINTS};
     if (!found(heap_timeline_find(reader, &wishes, NULL, &timeline, &error)))
         return;
     target_require(timeline.count <= POINTS, "as many points as there may be");
@@ -227,7 +227,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (ttd_reader_open(&input, &options, &target_allocator, &reader, NULL) == TTD_OK) {
         struct heap_state state;
         struct ttd_error error;
-        struct heap_state_wishes wishes = {.keeps_blocks = true};
+        struct heap_state_options wishes = {.keeps_blocks = true};
         if (found(
                 heap_state_find(reader, NULL, ttd_position_max(), &wishes, NULL, &state, &error))) {
             check_state(&state);

@@ -11,13 +11,13 @@ static uint64_t last_of(const struct heap_block *block)
     return reach > UINT64_MAX - block->address ? UINT64_MAX : block->address + reach;
 }
 
-static enum ttd_status begin_region(struct heap_fragmentation *regions,
+static enum ttd_status begin_region(struct heap_fragmentation *fragmentation,
                                     const struct heap_block *block)
 {
-    enum ttd_status status = grow_array((void **)&regions->items, &regions->capacity,
-                                        regions->count + 1, sizeof *regions->items);
+    enum ttd_status status = grow_array((void **)&fragmentation->items, &fragmentation->capacity,
+                                        fragmentation->count + 1, sizeof *fragmentation->items);
     if (status == TTD_OK)
-        regions->items[regions->count++] =
+        fragmentation->items[fragmentation->count++] =
             (struct heap_region){.begin = block->address,
                                  .last = last_of(block),
                                  .blocks = 1,
@@ -42,11 +42,11 @@ static void extend(struct heap_region *region, const struct heap_block *block)
     region->last = last > region->last ? last : region->last;
 }
 
-static void sum_up(struct heap_fragmentation *regions)
+static void sum_up(struct heap_fragmentation *fragmentation)
 {
-    struct heap_region *total = &regions->total;
-    for (size_t i = 0; i < regions->count; i++) {
-        const struct heap_region *region = &regions->items[i];
+    struct heap_region *total = &fragmentation->total;
+    for (size_t i = 0; i < fragmentation->count; i++) {
+        const struct heap_region *region = &fragmentation->items[i];
         total->blocks += region->blocks;
         total->used += region->used;
         total->unused += region->unused;
@@ -57,27 +57,28 @@ static void sum_up(struct heap_fragmentation *regions)
 }
 
 enum ttd_status heap_fragmentation_find(const struct heap_block *blocks, size_t count, uint64_t far,
-                                        struct heap_fragmentation *regions)
+                                        struct heap_fragmentation *fragmentation)
 {
-    *regions = (struct heap_fragmentation){0};
+    *fragmentation = (struct heap_fragmentation){0};
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < count && status == TTD_OK; i++) {
-        struct heap_region *region = regions->count ? &regions->items[regions->count - 1] : NULL;
+        struct heap_region *region =
+            fragmentation->count ? &fragmentation->items[fragmentation->count - 1] : NULL;
         bool is_near = region && (blocks[i].address <= region->last ||
                                   blocks[i].address - region->last - 1 < far);
         if (is_near)
             extend(region, &blocks[i]);
         else
-            status = begin_region(regions, &blocks[i]);
+            status = begin_region(fragmentation, &blocks[i]);
     }
-    sum_up(regions);
+    sum_up(fragmentation);
     if (status != TTD_OK)
-        heap_fragmentation_free(regions);
+        heap_fragmentation_free(fragmentation);
     return status;
 }
 
-void heap_fragmentation_free(struct heap_fragmentation *regions)
+void heap_fragmentation_free(struct heap_fragmentation *fragmentation)
 {
-    free(regions->items);
-    regions->items = NULL;
+    free(fragmentation->items);
+    fragmentation->items = NULL;
 }

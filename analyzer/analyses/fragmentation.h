@@ -33,7 +33,7 @@ struct heap_fragmentation {
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status heap_fragmentation_find(const struct heap_block *blocks, size_t count, uint64_t far,
-                                        struct heap_fragmentation *regions);
-void heap_fragmentation_free(struct heap_fragmentation *regions);
+                                        struct heap_fragmentation *fragmentation);
+void heap_fragmentation_free(struct heap_fragmentation *fragmentation);
 
 #endif

@@ -41,27 +41,29 @@ struct heap_status_table {
     struct hash_map by_thread;
 };
 
-void heap_status_table_init(struct heap_status_table *all);
-void heap_status_table_free(struct heap_status_table *all);
+void heap_status_table_init(struct heap_status_table *statuses);
+void heap_status_table_free(struct heap_status_table *statuses);
 
 /** The condition of a heap, or NULL if nothing is known of it. Valid until the next change. */
-const struct heap_status *heap_status_table_of(const struct heap_status_table *all, ttd_id heap);
+const struct heap_status *heap_status_table_of(const struct heap_status_table *statuses,
+                                               ttd_id heap);
 
 /** Takes note of a successful Create, Destroy or Protect. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-enum ttd_status heap_status_table_change(struct heap_status_table *all,
+enum ttd_status heap_status_table_change(struct heap_status_table *statuses,
                                          const struct ttd_event *event);
 
 /** Takes note of a successful Lock. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-enum ttd_status heap_status_table_lock(struct heap_status_table *all,
+enum ttd_status heap_status_table_lock(struct heap_status_table *statuses,
                                        const struct ttd_event *event);
 
 /** Takes note of an Unlock; false if the thread holds no lock of the heap. */
-bool heap_status_table_unlock(struct heap_status_table *all, const struct ttd_event *event);
+bool heap_status_table_unlock(struct heap_status_table *statuses, const struct ttd_event *event);
 
 /** The oldest lock of the heap that any thread holds, or NULL. */
-const struct heap_hold *heap_status_table_held(const struct heap_status_table *all, ttd_id heap);
+const struct heap_hold *heap_status_table_held(const struct heap_status_table *statuses,
+                                               ttd_id heap);
 
 /** Whether a hold is of the heap's present life and not yet undone. */
-bool heap_hold_is_active(const struct heap_status_table *all, const struct heap_hold *hold);
+bool heap_hold_is_active(const struct heap_status_table *statuses, const struct heap_hold *hold);
 
 #endif

@@ -68,7 +68,7 @@ static enum ttd_status look_up(struct ttd_reader *reader, const struct heap_keyf
                                struct ttd_error *error)
 {
     struct heap_pass pass;
-    struct heap_state_wishes wishes = {.split = found->groups.split, .tells_runtime = true};
+    struct heap_state_options options = {.split = found->groups.split, .tells_runtime = true};
     struct heap_state state;
     enum ttd_status status =
         heap_pass_run(&pass, reader, keyframes, ttd_position_max(), NULL, hook, error);
@@ -76,7 +76,7 @@ static enum ttd_status look_up(struct ttd_reader *reader, const struct heap_keyf
     found->peak = keyframes->peak;
     if (status == TTD_OK)
         status =
-            heap_state_find(reader, keyframes, found->peak.position, &wishes, hook, &state, error);
+            heap_state_find(reader, keyframes, found->peak.position, &options, hook, &state, error);
     if (status != TTD_OK)
         return status;
     struct heap_groups *by_stack = &state.tables.by[HEAP_BY_STACK];

@@ -25,7 +25,7 @@ struct heap_peak_state {
  */
 enum ttd_status heap_peak_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
                                enum heap_split split, const struct heap_batch_hook *hook,
-                               struct heap_peak_state *found, struct ttd_error *error);
-void heap_peak_state_free(struct heap_peak_state *found);
+                               struct heap_peak_state *state, struct ttd_error *error);
+void heap_peak_state_free(struct heap_peak_state *state);
 
 #endif

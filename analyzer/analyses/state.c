@@ -42,39 +42,39 @@ static enum ttd_status collect(struct heap_state *state, struct heap_kept *kept,
 }
 
 static enum ttd_status begin(struct heap_state *state, struct heap_kept *kept,
-                             struct ttd_reader *reader, const struct heap_state_wishes *wishes,
+                             struct ttd_reader *reader, const struct heap_state_options *options,
                              const struct heap_batch_hook *hook, struct ttd_error *error)
 {
     memset(state, 0, sizeof *state);
     *kept = (struct heap_kept){.count = 0};
     heap_tables_init(&state->tables);
-    state->tables.by[HEAP_BY_STACK].split = wishes->split;
+    state->tables.by[HEAP_BY_STACK].split = options->split;
     for (size_t i = 0; i < HEAP_TABLES; i++)
-        state->tables.by[i].has_stacks |= wishes->has_stacks_in_tables;
-    return wishes->tells_runtime
-               ? heap_kept_read(kept, reader, wishes->split, hook, &state->runtime, error)
+        state->tables.by[i].has_stacks |= options->has_stacks_in_tables;
+    return options->tells_runtime
+               ? heap_kept_read(kept, reader, options->split, hook, &state->runtime, error)
                : TTD_OK;
 }
 
 /* Whether sums are enough; of those it is not known what a runtime keeps. */
-static bool takes_sums(const struct heap_state_wishes *wishes, const struct heap_kept *kept)
+static bool takes_sums(const struct heap_state_options *options, const struct heap_kept *kept)
 {
-    return wishes->split == HEAP_SPLIT_NONE && !wishes->has_stacks_in_tables &&
-           !wishes->keeps_blocks && !wishes->has_address && heap_kept_is_empty(kept);
+    return options->split == HEAP_SPLIT_NONE && !options->has_stacks_in_tables &&
+           !options->keeps_blocks && !options->has_address && heap_kept_is_empty(kept);
 }
 
 /* Fills in the state once the pass has reached its position. */
 static enum ttd_status find(struct heap_state *state, struct heap_kept *kept,
-                            const struct heap_state_wishes *wishes, struct heap_pass *pass,
+                            const struct heap_state_options *options, struct heap_pass *pass,
                             struct ttd_error *error)
 {
     const struct heap_live *live = &pass->cursor.replay.live;
     state->outcome = heap_pass_outcome(pass);
     enum ttd_status status = collect(state, kept, live);
-    if (status == TTD_OK && wishes->keeps_blocks)
+    if (status == TTD_OK && options->keeps_blocks)
         status = copy_blocks(state, live);
-    if (status == TTD_OK && wishes->has_address)
-        state->neighbours = heap_neighbours_find(live, wishes->address);
+    if (status == TTD_OK && options->has_address)
+        state->neighbours = heap_neighbours_find(live, options->address);
     if (status == TTD_OK)
         status = heap_kept_decide(kept, &pass->cursor, &state->runtime, add, state, error);
     if (status == TTD_OK)
@@ -83,18 +83,18 @@ static enum ttd_status find(struct heap_state *state, struct heap_kept *kept,
 }
 
 enum ttd_status heap_state_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
-                                struct ttd_position at, const struct heap_state_wishes *wishes,
+                                struct ttd_position at, const struct heap_state_options *options,
                                 const struct heap_batch_hook *hook, struct heap_state *state,
                                 struct ttd_error *error)
 {
     struct heap_kept kept;
     struct heap_pass pass = {.hook = NULL};
-    enum ttd_status status = begin(state, &kept, reader, wishes, hook, error);
-    struct heap_tables *sums = takes_sums(wishes, &kept) ? &state->tables : NULL;
+    enum ttd_status status = begin(state, &kept, reader, options, hook, error);
+    struct heap_tables *sums = takes_sums(options, &kept) ? &state->tables : NULL;
     if (status == TTD_OK)
         status = heap_pass_run_sums(&pass, reader, keyframes, at, sums, hook, error);
     if (status == TTD_OK)
-        status = find(state, &kept, wishes, &pass, error);
+        status = find(state, &kept, options, &pass, error);
     heap_pass_free(&pass);
     heap_kept_free(&kept);
     if (status != TTD_OK)

@@ -22,7 +22,7 @@ struct heap_state {
 };
 
 /** What is wanted of a state beside its tables. */
-struct heap_state_wishes {
+struct heap_state_options {
     /** Of state->tables.by[HEAP_BY_STACK], beside the stack. */
     enum heap_split split;
     /** The other tables are by stack as well, so that stacks can be left out of them before they
@@ -42,7 +42,7 @@ struct heap_state_wishes {
  * Others and statuses as heap_pass_run().
  */
 enum ttd_status heap_state_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
-                                struct ttd_position at, const struct heap_state_wishes *wishes,
+                                struct ttd_position at, const struct heap_state_options *options,
                                 const struct heap_batch_hook *hook, struct heap_state *state,
                                 struct ttd_error *error);
 void heap_state_free(struct heap_state *state);

@@ -6,7 +6,7 @@
 
 struct timeline_finder {
     struct heap_timeline *timeline;
-    const struct heap_timeline_wishes *wishes;
+    const struct heap_timeline_options *options;
     struct heap_totals totals;
     struct ttd_position position;
     uint64_t wall_time;
@@ -81,11 +81,11 @@ static struct heap_point *reach(struct timeline_finder *finder, uint64_t value)
 static enum ttd_status judge(const struct timeline_finder *finder, const struct heap_effect *effect,
                              bool *is_wanted)
 {
-    const struct heap_timeline_wishes *wishes = finder->wishes;
+    const struct heap_timeline_options *options = finder->options;
     *is_wanted = true;
-    if (!wishes->filter || effect->kind == HEAP_DESTROYED)
+    if (!options->filter || effect->kind == HEAP_DESTROYED)
         return TTD_OK;
-    return wishes->filter(wishes->filter_context, effect->block->stack, is_wanted);
+    return options->filter(options->filter_context, effect->block->stack, is_wanted);
 }
 
 static enum ttd_status count_effect(struct timeline_finder *finder, struct heap_point *point,
@@ -115,7 +115,7 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
         if (effect->event > finder->event)
             finder->event = effect->event;
     }
-    bool is_time = finder->wishes->axis == HEAP_AXIS_TIME;
+    bool is_time = finder->options->axis == HEAP_AXIS_TIME;
     struct heap_point *point = reach(finder, is_time ? finder->wall_time : finder->event);
     bool is_wanted;
     enum ttd_status status = judge(finder, effect, &is_wanted);
@@ -127,7 +127,7 @@ static void finish(struct timeline_finder *finder)
 {
     struct heap_timeline *timeline = finder->timeline;
     timeline->end = finder->wall_time;
-    if (finder->wishes->axis != HEAP_AXIS_TIME)
+    if (finder->options->axis != HEAP_AXIS_TIME)
         return;
     for (size_t i = 0; i < timeline->count; i++)
         timeline->points[i].begin = timeline->first + (uint64_t)i * timeline->width;
@@ -157,24 +157,24 @@ static uint64_t round_width(uint64_t length, size_t max)
 
 /* A trace that says how long it is has points of a round width; one that does not, or lies, of one
  * that doubles on the way. */
-static uint64_t first_width(struct ttd_reader *reader, const struct heap_timeline_wishes *wishes)
+static uint64_t first_width(struct ttd_reader *reader, const struct heap_timeline_options *options)
 {
     struct ttd_end end;
     if (ttd_reader_end(reader, &end) != TTD_OK)
         return 1;
-    return round_width(wishes->axis == HEAP_AXIS_TIME ? end.wall_time : end.events, wishes->max);
+    return round_width(options->axis == HEAP_AXIS_TIME ? end.wall_time : end.events, options->max);
 }
 
 enum ttd_status heap_timeline_find(struct ttd_reader *reader,
-                                   const struct heap_timeline_wishes *wishes,
+                                   const struct heap_timeline_options *options,
                                    const struct heap_batch_hook *hook,
                                    struct heap_timeline *timeline, struct ttd_error *error)
 {
-    *timeline = (struct heap_timeline){.width = first_width(reader, wishes), .max = wishes->max};
-    timeline->points = calloc(wishes->max, sizeof *timeline->points);
+    *timeline = (struct heap_timeline){.width = first_width(reader, options), .max = options->max};
+    timeline->points = calloc(options->max, sizeof *timeline->points);
     if (!timeline->points)
         return TTD_ERROR_NO_MEMORY;
-    struct timeline_finder finder = {.timeline = timeline, .wishes = wishes};
+    struct timeline_finder finder = {.timeline = timeline, .options = options};
     heap_totals_init(&finder.totals);
     struct heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
     struct heap_pass pass;

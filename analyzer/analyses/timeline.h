@@ -45,7 +45,7 @@ struct heap_timeline {
  * the work. */
 typedef enum ttd_status (*heap_stack_filter)(void *context, ttd_id stack, bool *is_wanted);
 
-struct heap_timeline_wishes {
+struct heap_timeline_options {
     enum heap_axis axis;
     /** Points at most, from 2 on; if the axis is long enough there are two fifths of that. */
     size_t max;
@@ -61,7 +61,7 @@ struct heap_timeline_wishes {
  * Others and statuses as heap_pass_run(), and those of the filter.
  */
 enum ttd_status heap_timeline_find(struct ttd_reader *reader,
-                                   const struct heap_timeline_wishes *wishes,
+                                   const struct heap_timeline_options *options,
                                    const struct heap_batch_hook *hook,
                                    struct heap_timeline *timeline, struct ttd_error *error);
 /** How long point `index` lasts, in nanoseconds. */

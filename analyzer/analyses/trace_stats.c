@@ -7,17 +7,17 @@
 #include "base/grow.h"
 #include "heap/rows.h"
 
-void trace_stats_init(struct trace_stats *all)
+void trace_stats_init(struct trace_stats *stats)
 {
-    memset(all, 0, sizeof *all);
-    all->first = ttd_position_max();
-    map_init(&all->thread_index);
+    memset(stats, 0, sizeof *stats);
+    stats->first = ttd_position_max();
+    map_init(&stats->thread_index);
 }
 
-void trace_stats_free(struct trace_stats *all)
+void trace_stats_free(struct trace_stats *stats)
 {
-    free(all->threads);
-    map_free(&all->thread_index);
+    free(stats->threads);
+    map_free(&stats->thread_index);
 }
 
 static void add_sizes(struct trace_stats_chunks *sizes, const struct ttd_chunk *chunk)
@@ -28,84 +28,84 @@ static void add_sizes(struct trace_stats_chunks *sizes, const struct ttd_chunk *
     sizes->raw_bytes += chunk->raw_size;
 }
 
-void trace_stats_add_chunk(struct trace_stats *all, const struct ttd_chunk *chunk)
+void trace_stats_add_chunk(struct trace_stats *stats, const struct ttd_chunk *chunk)
 {
-    add_sizes(&all->kinds[chunk->kind < TRACE_STATS_KINDS ? chunk->kind : 0], chunk);
-    add_sizes(&all->all, chunk);
+    add_sizes(&stats->kinds[chunk->kind < TRACE_STATS_KINDS ? chunk->kind : 0], chunk);
+    add_sizes(&stats->all, chunk);
 }
 
-static enum ttd_status thread_of(struct trace_stats *all, ttd_id id,
+static enum ttd_status thread_of(struct trace_stats *stats, ttd_id id,
                                  struct trace_stats_thread **thread)
 {
-    uint32_t index = map_get(&all->thread_index, id, 0);
+    uint32_t index = map_get(&stats->thread_index, id, 0);
     if (index == MAP_NONE) {
-        enum ttd_status status = grow_array((void **)&all->threads, &all->thread_capacity,
-                                            all->thread_count + 1, sizeof *all->threads);
+        enum ttd_status status = grow_array((void **)&stats->threads, &stats->thread_capacity,
+                                            stats->thread_count + 1, sizeof *stats->threads);
         if (status == TTD_OK)
-            status = map_set(&all->thread_index, id, 0, (uint32_t)all->thread_count);
+            status = map_set(&stats->thread_index, id, 0, (uint32_t)stats->thread_count);
         if (status != TTD_OK)
             return status;
-        index = (uint32_t)all->thread_count++;
-        all->threads[index] = (struct trace_stats_thread){.id = id};
+        index = (uint32_t)stats->thread_count++;
+        stats->threads[index] = (struct trace_stats_thread){.id = id};
     }
-    *thread = &all->threads[index];
+    *thread = &stats->threads[index];
     return TTD_OK;
 }
 
-static void add_span(struct trace_stats *all, const struct ttd_event *event)
+static void add_span(struct trace_stats *stats, const struct ttd_event *event)
 {
     struct ttd_position end = ttd_event_returned(event) ? event->time_end : event->time_start;
-    if (ttd_position_compare(event->time_start, all->first) < 0)
-        all->first = event->time_start;
-    if (ttd_position_compare(end, all->last) > 0)
-        all->last = end;
-    all->last_wall_time = event->wall_time;
+    if (ttd_position_compare(event->time_start, stats->first) < 0)
+        stats->first = event->time_start;
+    if (ttd_position_compare(end, stats->last) > 0)
+        stats->last = end;
+    stats->last_wall_time = event->wall_time;
 }
 
-static void add_event(struct trace_stats *all, struct trace_stats_thread *thread,
+static void add_event(struct trace_stats *stats, struct trace_stats_thread *thread,
                       const struct ttd_event *event)
 {
-    all->events++;
-    all->actions[event->action]++;
+    stats->events++;
+    stats->actions[event->action]++;
     thread->events++;
     thread->allocs += event->action == TTD_ACTION_ALLOC;
     thread->frees += event->action == TTD_ACTION_FREE;
     thread->reallocs += event->action == TTD_ACTION_REALLOC;
     if (!ttd_event_returned(event))
-        all->unfinished++;
+        stats->unfinished++;
     else if (!event->result)
-        all->failed++;
+        stats->failed++;
     else if (event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC)
-        all->bytes_requested = heap_add(all->bytes_requested, event->size);
-    add_span(all, event);
+        stats->bytes_requested = heap_add(stats->bytes_requested, event->size);
+    add_span(stats, event);
 }
 
-void trace_stats_end(struct trace_stats *all, const struct ttd_reader *reader)
+void trace_stats_end(struct trace_stats *stats, const struct ttd_reader *reader)
 {
     struct ttd_loss rest;
     struct ttd_batch batch = {
         .kind = TTD_KIND_LOSSES, .count = 1, .made_up = true, .u.losses = &rest};
     if (ttd_reader_rest(reader, &rest))
-        heap_losses_add(&all->losses, &batch);
+        heap_losses_add(&stats->losses, &batch);
 }
 
-enum ttd_status trace_stats_add_batch(struct trace_stats *all, const struct ttd_batch *batch)
+enum ttd_status trace_stats_add_batch(struct trace_stats *stats, const struct ttd_batch *batch)
 {
     if (batch->kind == TTD_KIND_LOSSES)
-        heap_losses_add(&all->losses, batch);
+        heap_losses_add(&stats->losses, batch);
     if (batch->kind == TTD_KIND_USER_EVENTS)
-        all->user_events += batch->count;
+        stats->user_events += batch->count;
     if (batch->kind != TTD_KIND_EVENTS)
         return TTD_OK;
     struct trace_stats_thread *thread = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_event *event = &batch->u.events[i];
         if (!thread || thread->id != event->thread) {
-            enum ttd_status status = thread_of(all, event->thread, &thread);
+            enum ttd_status status = thread_of(stats, event->thread, &thread);
             if (status != TTD_OK)
                 return status;
         }
-        add_event(all, thread, event);
+        add_event(stats, thread, event);
     }
     return TTD_OK;
 }

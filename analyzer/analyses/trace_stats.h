@@ -48,15 +48,15 @@ struct trace_stats {
     struct heap_losses losses;
 };
 
-void trace_stats_init(struct trace_stats *all);
-void trace_stats_free(struct trace_stats *all);
+void trace_stats_init(struct trace_stats *stats);
+void trace_stats_free(struct trace_stats *stats);
 
-void trace_stats_add_chunk(struct trace_stats *all, const struct ttd_chunk *chunk);
+void trace_stats_add_chunk(struct trace_stats *stats, const struct ttd_chunk *chunk);
 
 /** Counts events and losses; other batches are ignored. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 /** Adds the loss of what may come after the last chunk, once the reader has come to it. */
-void trace_stats_end(struct trace_stats *all, const struct ttd_reader *reader);
+void trace_stats_end(struct trace_stats *stats, const struct ttd_reader *reader);
 
-enum ttd_status trace_stats_add_batch(struct trace_stats *all, const struct ttd_batch *batch);
+enum ttd_status trace_stats_add_batch(struct trace_stats *stats, const struct ttd_batch *batch);
 
 #endif

@@ -62,7 +62,7 @@ static enum ttd_status see_call(void *context, const struct ttd_event *event)
 static enum ttd_status site_of(struct heap_usage *usage, const struct heap_block *block,
                                struct heap_site **site)
 {
-    struct heap_key key = heap_key_of_block(usage->wishes.split, block);
+    struct heap_key key = heap_key_of_block(usage->options.split, block);
     uint32_t index = map_get(&usage->by_key, key.stack, key.other);
     if (index == MAP_NONE) {
         index = (uint32_t)usage->count;
@@ -125,7 +125,7 @@ static enum ttd_status check_temporary(struct usage_finder *finder,
     uint64_t *calls;
     enum ttd_status status = thread_calls_of(finder, effect->thread, &calls);
     if (status == TTD_OK)
-        *result = *calls - allocation - 1 <= finder->usage->wishes.steps;
+        *result = *calls - allocation - 1 <= finder->usage->options.steps;
     return status;
 }
 
@@ -178,7 +178,7 @@ static enum ttd_status release(struct usage_finder *finder, const struct heap_ef
         heap_sum_add(&finder->usage->total.temporary_bytes, block->size);
     }
     add_time(finder, site, block);
-    return finder->usage->wishes.has_lifetimes ? add_lifetimes(finder, effect) : TTD_OK;
+    return finder->usage->options.has_lifetimes ? add_lifetimes(finder, effect) : TTD_OK;
 }
 
 static enum ttd_status forget(struct usage_finder *finder, uint32_t user)
@@ -240,20 +240,20 @@ static enum ttd_status finish(struct usage_finder *finder, struct heap_live *liv
     return status;
 }
 
-static void begin(struct heap_usage *usage, const struct heap_usage_wishes *wishes)
+static void begin(struct heap_usage *usage, const struct heap_usage_options *options)
 {
     memset(usage, 0, sizeof *usage);
-    usage->wishes = *wishes;
+    usage->options = *options;
     map_init(&usage->by_key);
     heap_groups_init(&usage->by_time);
     heap_groups_init(&usage->by_calls);
 }
 
-enum ttd_status heap_usage_find(struct ttd_reader *reader, const struct heap_usage_wishes *wishes,
+enum ttd_status heap_usage_find(struct ttd_reader *reader, const struct heap_usage_options *options,
                                 const struct heap_batch_hook *hook, struct heap_usage *usage,
                                 struct ttd_error *error)
 {
-    begin(usage, wishes);
+    begin(usage, options);
     struct usage_finder finder = {.usage = usage};
     map_init(&finder.by_thread);
     struct heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};

@@ -41,7 +41,7 @@ struct heap_lifetime {
 };
 
 /** What is wanted. */
-struct heap_usage_wishes {
+struct heap_usage_options {
     /** Calls of its thread that may lie between allocation and release of a temporary block. */
     uint64_t steps;
     /** Of usage->sites. */
@@ -56,7 +56,7 @@ struct heap_usage {
     struct heap_site *sites;
     size_t count;
     size_t capacity;
-    struct heap_usage_wishes wishes;
+    struct heap_usage_options options;
     struct hash_map by_key;
     /** Blocks released other than with their heap, by stack and, in key.other, the class of their
      * lifetime in nanoseconds, or in calls of the process from the one that allocated to the one
@@ -69,11 +69,11 @@ struct heap_usage {
 /**
  * Goes through the whole trace.
  *
- * @param wishes  copied
+ * @param options  copied
  * @param usage   set on TTD_OK; release with heap_usage_free()
  * Others and statuses as heap_pass_run().
  */
-enum ttd_status heap_usage_find(struct ttd_reader *reader, const struct heap_usage_wishes *wishes,
+enum ttd_status heap_usage_find(struct ttd_reader *reader, const struct heap_usage_options *options,
                                 const struct heap_batch_hook *hook, struct heap_usage *usage,
                                 struct ttd_error *error);
 void heap_usage_free(struct heap_usage *usage);

@@ -119,7 +119,7 @@ struct heap_rows heap_usage_rows(struct heap_usage *usage)
                               .count = &usage->count,
                               .size = sizeof *usage->sites,
                               .merge = merge,
-                              .compare = orders[usage->wishes.order].compare,
-                              .amount = orders[usage->wishes.order].amount,
+                              .compare = orders[usage->options.order].compare,
+                              .amount = orders[usage->options.order].amount,
                               .recount = recount};
 }

@@ -8,30 +8,30 @@
 #define BLOCK_SIZE 65536
 #define ALIGNMENT  sizeof(max_align_t)
 
-void *arena_take(struct arena *memory, size_t size)
+void *arena_take(struct arena *arena, size_t size)
 {
     if (size > SIZE_MAX / 2)
         return NULL;
     size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if (!memory->last || memory->size - memory->used < size) {
+    if (!arena->last || arena->size - arena->used < size) {
         size_t wanted = size + ALIGNMENT > BLOCK_SIZE ? size + ALIGNMENT : BLOCK_SIZE;
         char *block = malloc(wanted);
         if (!block)
             return NULL;
         /* Each block begins with a pointer to the one before. */
-        memcpy(block, &memory->last, sizeof memory->last);
-        memory->last = block;
-        memory->used = ALIGNMENT;
-        memory->size = wanted;
+        memcpy(block, &arena->last, sizeof arena->last);
+        arena->last = block;
+        arena->used = ALIGNMENT;
+        arena->size = wanted;
     }
-    char *taken = (char *)memory->last + memory->used;
-    memory->used += size;
+    char *taken = (char *)arena->last + arena->used;
+    arena->used += size;
     return taken;
 }
 
-char *arena_copy(struct arena *memory, const char *data, size_t size)
+char *arena_copy(struct arena *arena, const char *data, size_t size)
 {
-    char *copy = arena_take(memory, size + 1);
+    char *copy = arena_take(arena, size + 1);
     if (!copy)
         return NULL;
     if (size)
@@ -40,14 +40,14 @@ char *arena_copy(struct arena *memory, const char *data, size_t size)
     return copy;
 }
 
-void arena_free(struct arena *memory)
+void arena_free(struct arena *arena)
 {
-    while (memory->last) {
+    while (arena->last) {
         void *before;
-        memcpy(&before, memory->last, sizeof before);
-        free(memory->last);
-        memory->last = before;
+        memcpy(&before, arena->last, sizeof before);
+        free(arena->last);
+        arena->last = before;
     }
-    memory->used = 0;
-    memory->size = 0;
+    arena->used = 0;
+    arena->size = 0;
 }

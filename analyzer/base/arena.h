@@ -13,11 +13,11 @@ struct arena {
 };
 
 /** `size` bytes, aligned for any type, or NULL. Valid until arena_free(). */
-void *arena_take(struct arena *memory, size_t size);
+void *arena_take(struct arena *arena, size_t size);
 
 /** A copy of `size` bytes with a NUL after them, or NULL. */
-char *arena_copy(struct arena *memory, const char *data, size_t size);
+char *arena_copy(struct arena *arena, const char *data, size_t size);
 
-void arena_free(struct arena *memory);
+void arena_free(struct arena *arena);
 
 #endif

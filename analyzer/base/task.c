@@ -3,26 +3,26 @@
 
 static void *run(void *argument)
 {
-    struct task *work = argument;
-    work->status = work->run(work->context);
+    struct task *task = argument;
+    task->status = task->run(task->context);
     return NULL;
 }
 
-void task_start(struct task *work, task_function function, void *context)
+void task_start(struct task *task, task_function function, void *context)
 {
-    work->run = function;
-    work->context = context;
-    work->is_running = pthread_create(&work->thread, NULL, run, work) == 0;
-    if (!work->is_running)
-        run(work);
+    task->run = function;
+    task->context = context;
+    task->is_running = pthread_create(&task->thread, NULL, run, task) == 0;
+    if (!task->is_running)
+        run(task);
 }
 
-enum ttd_status task_wait(struct task *work)
+enum ttd_status task_wait(struct task *task)
 {
-    if (work->is_running)
-        pthread_join(work->thread, NULL);
-    work->is_running = false;
-    enum ttd_status status = work->status;
-    work->status = TTD_OK;
+    if (task->is_running)
+        pthread_join(task->thread, NULL);
+    task->is_running = false;
+    enum ttd_status status = task->status;
+    task->status = TTD_OK;
     return status;
 }

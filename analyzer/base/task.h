@@ -21,9 +21,9 @@ struct task {
 
 /** Starts work, after task_wait(); where there is no thread to be had it is done here. `work` must
  * not be moved before it has ended. */
-void task_start(struct task *work, task_function run, void *context);
+void task_start(struct task *task, task_function run, void *context);
 
 /** Waits until what was started has ended, if anything was. @return what it returned, or TTD_OK. */
-enum ttd_status task_wait(struct task *work);
+enum ttd_status task_wait(struct task *task);
 
 #endif

@@ -85,15 +85,15 @@ static const char *find_help(const char *help, const char *name, size_t *size)
     return help;
 }
 
-static int refuse_argument(const struct command *which, const char *name)
+static int refuse_argument(const struct command *command, const char *name)
 {
     size_t size;
-    const char *text = find_help(which->help, name, &size);
-    message("%s: invalid argument '%s' of --%s", which->name, optarg ? optarg : "", name);
+    const char *text = find_help(command->help, name, &size);
+    message("%s: invalid argument '%s' of --%s", command->name, optarg ? optarg : "", name);
     (void)fwrite(text, 1, size, stderr);
     if (memmem(text, size, " POSITION", strlen(" POSITION")))
         fputs(MOMENT_FORMS, stderr);
-    return message_help(which->name);
+    return message_help(command->name);
 }
 
 /* Takes a common option; -1 to go on. */
@@ -176,7 +176,7 @@ static int check(struct common *result)
     return wrong ? message_usage(name, "%s", wrong) : -1;
 }
 
-static int refuse_unknown(const struct command *which, const char *argument,
+static int refuse_unknown(const struct command *command, const char *argument,
                           const struct option *all)
 {
     char typed[64];
@@ -185,37 +185,37 @@ static int refuse_unknown(const struct command *which, const char *argument,
     for (size_t i = 0; all[i].name; i++)
         suggest(&best, all[i].name);
     if (!best.name)
-        return message_usage(which->name, "unknown or ambiguous option '%s'", argument);
-    return message_usage(which->name, "unknown or ambiguous option '%s'; did you mean '--%s'?",
+        return message_usage(command->name, "unknown or ambiguous option '%s'", argument);
+    return message_usage(command->name, "unknown or ambiguous option '%s'; did you mean '--%s'?",
                          argument, best.name);
 }
 
 /* Refuses what getopt_long() does not understand; of letters that are put together optind tells
  * nothing. */
-static int refuse_option(const struct command *which, int problem, char *const *arguments,
+static int refuse_option(const struct command *command, int problem, char *const *arguments,
                          const struct option *all)
 {
     const char *argument = arguments[optind - 1];
     const char *name = name_of(all, optopt);
     bool is_long = strncmp(argument, "--", 2) == 0 && strcmp(name, "?") != 0;
     if (!optopt)
-        return refuse_unknown(which, argument, all);
+        return refuse_unknown(command, argument, all);
     if (problem == ':')
         return is_long || optopt > UCHAR_MAX
-                   ? message_usage(which->name, "option '--%s' needs an argument", name)
-                   : message_usage(which->name, "option '-%c' needs an argument", optopt);
-    return is_long ? message_usage(which->name, "option '--%s' takes no argument", name)
-                   : message_usage(which->name, "unknown option '-%c'", optopt);
+                   ? message_usage(command->name, "option '--%s' needs an argument", name)
+                   : message_usage(command->name, "option '-%c' needs an argument", optopt);
+    return is_long ? message_usage(command->name, "option '--%s' takes no argument", name)
+                   : message_usage(command->name, "unknown option '-%c'", optopt);
 }
 
 /* Takes all options; -1 to go on. */
-static int take_options(struct common *result, const struct command *which, int count,
+static int take_options(struct common *result, const struct command *command, int count,
                         char **arguments, const struct option *own, option_function take,
                         void *context)
 {
     struct option all[OWN_MAX + SHARED_MAX + sizeof common_options / sizeof common_options[0]];
-    merge(all, own, which->shares);
-    *result = (struct common){.command = which,
+    merge(all, own, command->shares);
+    *result = (struct common){.command = command,
                               .format = report_format_find("text"),
                               .has_pager = true,
                               .has_index = true};
@@ -226,28 +226,28 @@ static int take_options(struct common *result, const struct command *which, int 
     while ((option = getopt_long(count, arguments, ":f:o:hV", all, NULL)) != -1) {
         int status = -1;
         if (option == '?' || option == ':')
-            status = refuse_option(which, option, arguments, all);
+            status = refuse_option(command, option, arguments, all);
         else if (option < OPTION_FIRST || option >= OPTION_NO_PAGER)
             status = take_common(result, option);
         else if (!take_own(result, option, take, context))
-            status = refuse_argument(which, name_of(all, option));
+            status = refuse_argument(command, name_of(all, option));
         if (status >= 0)
             return status;
     }
     return check(result);
 }
 
-int command_options(struct common *result, const struct command *which, int count, char **arguments,
-                    const struct option *own, option_function take, void *context)
+int command_options(struct common *result, const struct command *command, int count,
+                    char **arguments, const struct option *own, option_function take, void *context)
 {
-    int status = take_options(result, which, count, arguments, own, take, context);
+    int status = take_options(result, command, count, arguments, own, take, context);
     return status >= 0 ? status : take_operands(result, 1, count, arguments);
 }
 
-int command_options_pair(struct common *result, const struct command *which, int count,
+int command_options_pair(struct common *result, const struct command *command, int count,
                          char **arguments, const struct option *own, option_function take,
                          void *context)
 {
-    int status = take_options(result, which, count, arguments, own, take, context);
+    int status = take_options(result, command, count, arguments, own, take, context);
     return status >= 0 ? status : take_operands(result, 2, count, arguments);
 }

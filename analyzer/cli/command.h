@@ -83,11 +83,12 @@ typedef bool (*option_function)(void *context, int option, const char *argument)
  * @param context  for `take`
  * @return -1 to go on, or the exit status, also after --help
  */
-int command_options(struct common *result, const struct command *which, int count, char **arguments,
-                    const struct option *own, option_function take, void *context);
+int command_options(struct common *result, const struct command *command, int count,
+                    char **arguments, const struct option *own, option_function take,
+                    void *context);
 
 /** As command_options(), but a second trace may be named, which `other` is set to. */
-int command_options_pair(struct common *result, const struct command *which, int count,
+int command_options_pair(struct common *result, const struct command *command, int count,
                          char **arguments, const struct option *own, option_function take,
                          void *context);
 

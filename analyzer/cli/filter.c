@@ -8,33 +8,33 @@
 
 #include "symbols/names.h"
 
-void filter_init(struct filter *wanted)
+void filter_init(struct filter *filter)
 {
-    memset(wanted, 0, sizeof *wanted);
+    memset(filter, 0, sizeof *filter);
 }
 
-void filter_free(struct filter *wanted)
+void filter_free(struct filter *filter)
 {
-    stack_memo_free(&wanted->stack_matches);
+    stack_memo_free(&filter->stack_matches);
 }
 
-static bool add_action(struct filter *wanted, const char *name, size_t size)
+static bool add_action(struct filter *filter, const char *name, size_t size)
 {
     for (int i = TTD_ACTION_ALLOC; i <= TTD_ACTION_DESTROY; i++) {
         const char *known = ttd_action_name((enum ttd_action)i);
         if (strlen(known) == size && strncasecmp(known, name, size) == 0) {
-            wanted->actions |= UINT32_C(1) << i;
+            filter->actions |= UINT32_C(1) << i;
             return true;
         }
     }
     return false;
 }
 
-bool filter_add_actions(struct filter *wanted, const char *text)
+bool filter_add_actions(struct filter *filter, const char *text)
 {
     for (;;) {
         size_t size = strcspn(text, ",");
-        if (!add_action(wanted, text, size))
+        if (!add_action(filter, text, size))
             return false;
         if (!text[size])
             return true;
@@ -42,93 +42,93 @@ bool filter_add_actions(struct filter *wanted, const char *text)
     }
 }
 
-bool filter_set_thread(struct filter *wanted, const char *text)
+bool filter_set_thread(struct filter *filter, const char *text)
 {
-    wanted->has_thread = true;
-    wanted->is_os_thread = strncmp(text, "os:", 3) == 0;
-    return number_parse(wanted->is_os_thread ? text + 3 : text, &wanted->thread);
+    filter->has_thread = true;
+    filter->is_os_thread = strncmp(text, "os:", 3) == 0;
+    return number_parse(filter->is_os_thread ? text + 3 : text, &filter->thread);
 }
 
-bool filter_set_heap(struct filter *wanted, const char *text)
+bool filter_set_heap(struct filter *filter, const char *text)
 {
-    wanted->has_heap = true;
-    wanted->heap_name = number_parse(text, &wanted->heap) ? NULL : text;
+    filter->has_heap = true;
+    filter->heap_name = number_parse(text, &filter->heap) ? NULL : text;
     return *text;
 }
 
-bool filter_add_address(struct filter *wanted, const char *text)
+bool filter_add_address(struct filter *filter, const char *text)
 {
-    if (wanted->address_count == FILTER_ADDRESSES)
+    if (filter->address_count == FILTER_ADDRESSES)
         return false;
-    return number_parse_range(text, &wanted->addresses[wanted->address_count++]);
+    return number_parse_range(text, &filter->addresses[filter->address_count++]);
 }
 
-bool filter_set_size(struct filter *wanted, const char *text)
+bool filter_set_size(struct filter *filter, const char *text)
 {
-    wanted->has_size = true;
-    return number_parse_range(text, &wanted->size);
+    filter->has_size = true;
+    return number_parse_range(text, &filter->size);
 }
 
-bool filter_set_stack(struct filter *wanted, const char *text)
+bool filter_set_stack(struct filter *filter, const char *text)
 {
-    wanted->has_stack = true;
-    wanted->stack_pattern = *text == '#' ? NULL : text;
-    return *text == '#' ? number_parse(text + 1, &wanted->stack) : *text;
+    filter->has_stack = true;
+    filter->stack_pattern = *text == '#' ? NULL : text;
+    return *text == '#' ? number_parse(text + 1, &filter->stack) : *text;
 }
 
-uint32_t filter_kinds(const struct filter *wanted)
+uint32_t filter_kinds(const struct filter *filter)
 {
     uint32_t kinds = 0;
-    if (wanted->is_os_thread)
+    if (filter->is_os_thread)
         kinds |= TTD_KIND_BIT(TTD_KIND_THREADS);
-    if (wanted->heap_name)
+    if (filter->heap_name)
         kinds |= TTD_KIND_BIT(TTD_KIND_STRINGS);
-    if (wanted->stack_pattern)
+    if (filter->stack_pattern)
         kinds |= TTD_KINDS_DEFINITIONS;
     return kinds;
 }
 
-static bool passes_thread(const struct filter *wanted, const struct definitions *names,
+static bool passes_thread(const struct filter *filter, const struct definitions *definitions,
                           const struct ttd_event *event)
 {
-    if (!wanted->is_os_thread)
-        return event->thread == wanted->thread;
-    const struct definition_thread *thread = definitions_thread(names, event->thread);
-    return thread && thread->os_id == wanted->thread;
+    if (!filter->is_os_thread)
+        return event->thread == filter->thread;
+    const struct definition_thread *thread = definitions_thread(definitions, event->thread);
+    return thread && thread->os_id == filter->thread;
 }
 
-static bool passes_heap(const struct filter *wanted, const struct definitions *names,
+static bool passes_heap(const struct filter *filter, const struct definitions *definitions,
                         const struct ttd_event *event)
 {
-    const struct definition_heap *heap = definitions_heap(names, event->heap);
-    if (!wanted->heap_name)
-        return (heap ? heap->handle : 0) == wanted->heap;
-    struct ttd_string name = definitions_text(names, heap ? heap->name : TTD_NONE);
-    return name.size == strlen(wanted->heap_name) &&
-           memcmp(name.data, wanted->heap_name, name.size) == 0;
+    const struct definition_heap *heap = definitions_heap(definitions, event->heap);
+    if (!filter->heap_name)
+        return (heap ? heap->handle : 0) == filter->heap;
+    struct ttd_string name = definitions_text(definitions, heap ? heap->name : TTD_NONE);
+    return name.size == strlen(filter->heap_name) &&
+           memcmp(name.data, filter->heap_name, name.size) == 0;
 }
 
 /* An address matches whatever it is to the call. 0 is no address, unless asked for. */
-static bool passes_address(const struct filter *wanted, const struct ttd_event *event)
+static bool passes_address(const struct filter *filter, const struct ttd_event *event)
 {
     uint64_t all[] = {event->address, event->base_address, event->previous_address};
     bool uses_heap = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_FREE ||
                      event->action == TTD_ACTION_REALLOC;
-    for (size_t i = 0; uses_heap && i < wanted->address_count; i++) {
+    for (size_t i = 0; uses_heap && i < filter->address_count; i++) {
         for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
             bool is_given = all[k] || (k == 0) == (event->action != TTD_ACTION_FREE);
-            if (is_given && number_in_range(all[k], wanted->addresses[i]))
+            if (is_given && number_in_range(all[k], filter->addresses[i]))
                 return true;
         }
     }
     return false;
 }
 
-static bool passes_size(const struct filter *wanted, const struct ttd_event *event)
+static bool passes_size(const struct filter *filter, const struct ttd_event *event)
 {
     bool has_size = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC ||
                     (event->action == TTD_ACTION_FREE && event->size);
-    return has_size && number_in_range(event->size, wanted->size);
+    return has_size && number_in_range(event->size, filter->size);
 }
 
 static bool text_matches(const char *pattern, struct ttd_string text)
@@ -152,53 +152,54 @@ static enum ttd_status find_match(void *context, const struct ttd_stack *stack, 
                                   uint32_t *fact)
 {
     const struct match *tried = context;
-    struct definitions *names = tried->names;
+    struct definitions *definitions = tried->names;
     const char *pattern = tried->wanted->stack_pattern;
-    const struct definition_module *module = definitions_module(names, stack->module);
+    const struct definition_module *module = definitions_module(definitions, stack->module);
     const struct definition_symbol *symbol =
-        definitions_symbol(names, stack->module, stack->offset);
+        definitions_symbol(definitions, stack->module, stack->offset);
     enum ttd_status status = TTD_OK;
     bool matches = above == STACK_MATCHES ||
-                   (module && text_matches(pattern, definitions_text(names, module->path)));
+                   (module && text_matches(pattern, definitions_text(definitions, module->path)));
     for (uint32_t i = 0; symbol && i < symbol->count && !matches && status == TTD_OK; i++) {
         struct ttd_string name =
-            definitions_function(names, names->frames[symbol->first + i].function);
+            definitions_function(definitions, definitions->frames[symbol->first + i].function);
         matches = text_matches(pattern, name);
-        status = stack_table_spend(&names->stacks, 1 + name.size / NAME_STEP);
+        status = stack_table_spend(&definitions->stacks, 1 + name.size / NAME_STEP);
     }
     *fact = matches ? STACK_MATCHES : STACK_DIFFERS;
     return status;
 }
 
 /* A stack matches if one of its frames does. */
-static bool passes_pattern(struct filter *wanted, struct definitions *names, ttd_id stack)
+static bool passes_pattern(struct filter *filter, struct definitions *definitions, ttd_id stack)
 {
-    struct match tried = {wanted, names};
+    struct match tried = {filter, definitions};
     struct stack_memo_finder finder = {.context = &tried, .find = find_match};
     uint32_t fact = 0;
-    if (wanted->status == TTD_OK)
-        wanted->status =
-            stack_memo_find(&wanted->stack_matches, &names->stacks, stack, &finder, &fact);
+    if (filter->status == TTD_OK)
+        filter->status =
+            stack_memo_find(&filter->stack_matches, &definitions->stacks, stack, &finder, &fact);
     return fact == STACK_MATCHES;
 }
 
-bool filter_passes(struct filter *wanted, struct definitions *names, const struct ttd_event *event)
+bool filter_passes(struct filter *filter, struct definitions *definitions,
+                   const struct ttd_event *event)
 {
-    if (wanted->actions && !(event->action < 32 && wanted->actions >> event->action & 1))
+    if (filter->actions && !(event->action < 32 && filter->actions >> event->action & 1))
         return false;
-    if (wanted->has_thread && !passes_thread(wanted, names, event))
+    if (filter->has_thread && !passes_thread(filter, definitions, event))
         return false;
-    if (wanted->has_heap && !passes_heap(wanted, names, event))
+    if (filter->has_heap && !passes_heap(filter, definitions, event))
         return false;
-    if (wanted->address_count && !passes_address(wanted, event))
+    if (filter->address_count && !passes_address(filter, event))
         return false;
-    if (wanted->has_size && !passes_size(wanted, event))
+    if (filter->has_size && !passes_size(filter, event))
         return false;
-    if (!wanted->has_stack)
+    if (!filter->has_stack)
         return true;
-    if (!wanted->stack_pattern)
-        return event->stack == wanted->stack;
-    return passes_pattern(wanted, names, event->stack);
+    if (!filter->stack_pattern)
+        return event->stack == filter->stack;
+    return passes_pattern(filter, definitions, event->stack);
 }
 
 /* ---- What is named ---- */
@@ -209,28 +210,29 @@ const char *filter_option(enum filter_name part)
     return names[part];
 }
 
-uint32_t filter_known_kinds(const struct filter *wanted)
+uint32_t filter_known_kinds(const struct filter *filter)
 {
     uint32_t kinds = 0;
-    if (wanted->has_thread)
+    if (filter->has_thread)
         kinds |= TTD_KIND_BIT(TTD_KIND_THREADS);
-    if (wanted->has_heap)
+    if (filter->has_heap)
         kinds |= TTD_KIND_BIT(TTD_KIND_STRINGS) | TTD_KIND_BIT(TTD_KIND_HEAPS);
-    if (wanted->has_stack)
+    if (filter->has_stack)
         kinds |= TTD_KINDS_DEFINITIONS;
     return kinds;
 }
 
 /* Whether a table has a thread or heap that a filter lets pass. */
-static bool has_owner(const struct filter *wanted, const struct definitions *names, bool is_thread)
+static bool has_owner(const struct filter *filter, const struct definitions *definitions,
+                      bool is_thread)
 {
-    const struct idtable *table = is_thread ? &names->threads : &names->heaps;
+    const struct idtable *table = is_thread ? &definitions->threads : &definitions->heaps;
     for (size_t run = 0; run < table->run_count; run++) {
         for (size_t i = 0; i < table->runs[run].count; i++) {
             ttd_id id = table->runs[run].first + (ttd_id)i;
             struct ttd_event event = {.thread = id, .heap = id};
-            if (is_thread ? passes_thread(wanted, names, &event)
-                          : passes_heap(wanted, names, &event))
+            if (is_thread ? passes_thread(filter, definitions, &event)
+                          : passes_heap(filter, definitions, &event))
                 return true;
         }
     }
@@ -242,31 +244,31 @@ static bool matches_name(const void *context, struct ttd_string name)
     return text_matches(context, name);
 }
 
-static enum ttd_status knows_stack(const struct filter *wanted, struct definitions *names,
+static enum ttd_status knows_stack(const struct filter *filter, struct definitions *definitions,
                                    bool *is_known)
 {
     struct ttd_stack stack;
-    struct names_matcher matcher = {wanted->stack_pattern, matches_name, .takes_files = false};
-    if (wanted->stack_pattern)
-        return names_find(names, &matcher, is_known);
+    struct names_matcher matcher = {filter->stack_pattern, matches_name, .takes_files = false};
+    if (filter->stack_pattern)
+        return names_find(definitions, &matcher, is_known);
     /* 0 is no stack, which events may have. */
-    *is_known = !wanted->stack;
-    if (!wanted->stack || wanted->stack > UINT32_MAX)
+    *is_known = !filter->stack;
+    if (!filter->stack || filter->stack > UINT32_MAX)
         return TTD_OK;
-    enum ttd_status status = definitions_stack(names, (ttd_id)wanted->stack, &stack);
+    enum ttd_status status = definitions_stack(definitions, (ttd_id)filter->stack, &stack);
     *is_known = status == TTD_OK;
     return status == TTD_END ? TTD_OK : status;
 }
 
-enum ttd_status filter_knows(const struct filter *wanted, struct definitions *names,
+enum ttd_status filter_knows(const struct filter *filter, struct definitions *definitions,
                              enum filter_name part, bool *is_known)
 {
     *is_known = true;
-    if (part == FILTER_STACK && wanted->has_stack)
-        return knows_stack(wanted, names, is_known);
-    if (part == FILTER_THREAD && wanted->has_thread)
-        *is_known = has_owner(wanted, names, true);
-    if (part == FILTER_HEAP && wanted->has_heap)
-        *is_known = has_owner(wanted, names, false);
+    if (part == FILTER_STACK && filter->has_stack)
+        return knows_stack(filter, definitions, is_known);
+    if (part == FILTER_THREAD && filter->has_thread)
+        *is_known = has_owner(filter, definitions, true);
+    if (part == FILTER_HEAP && filter->has_heap)
+        *is_known = has_owner(filter, definitions, false);
     return TTD_OK;
 }

@@ -36,19 +36,19 @@ struct filter {
     enum ttd_status status;
 };
 
-void filter_init(struct filter *wanted);
-void filter_free(struct filter *wanted);
+void filter_init(struct filter *filter);
+void filter_free(struct filter *filter);
 
 /* Read an option's argument; false if it is invalid. */
-bool filter_add_actions(struct filter *wanted, const char *text);
-bool filter_set_thread(struct filter *wanted, const char *text);
-bool filter_set_heap(struct filter *wanted, const char *text);
-bool filter_add_address(struct filter *wanted, const char *text);
-bool filter_set_size(struct filter *wanted, const char *text);
-bool filter_set_stack(struct filter *wanted, const char *text);
+bool filter_add_actions(struct filter *filter, const char *text);
+bool filter_set_thread(struct filter *filter, const char *text);
+bool filter_set_heap(struct filter *filter, const char *text);
+bool filter_add_address(struct filter *filter, const char *text);
+bool filter_set_size(struct filter *filter, const char *text);
+bool filter_set_stack(struct filter *filter, const char *text);
 
 /** Kinds of definitions that the filter needs. */
-uint32_t filter_kinds(const struct filter *wanted);
+uint32_t filter_kinds(const struct filter *filter);
 
 /** Parts of a filter that name something of the trace, and can be misspelled. */
 enum filter_name { FILTER_THREAD, FILTER_HEAP, FILTER_STACK, FILTER_NAMES };
@@ -57,14 +57,15 @@ enum filter_name { FILTER_THREAD, FILTER_HEAP, FILTER_STACK, FILTER_NAMES };
 const char *filter_option(enum filter_name part);
 
 /** Kinds of definitions that filter_knows() needs. */
-uint32_t filter_known_kinds(const struct filter *wanted);
+uint32_t filter_known_kinds(const struct filter *filter);
 
 /** Sets `is_known` to whether there is in the trace what a part names, if it does. @return TTD_OK,
  * TTD_ERROR_NO_MEMORY. */
-enum ttd_status filter_knows(const struct filter *wanted, struct definitions *names,
+enum ttd_status filter_knows(const struct filter *filter, struct definitions *definitions,
                              enum filter_name part, bool *is_known);
 
 /** Whether the event is wanted. A lack of memory is kept in wanted->status. */
-bool filter_passes(struct filter *wanted, struct definitions *names, const struct ttd_event *event);
+bool filter_passes(struct filter *filter, struct definitions *definitions,
+                   const struct ttd_event *event);
 
 #endif

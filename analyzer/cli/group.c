@@ -45,7 +45,7 @@ static bool is_command(struct ttd_string key)
 }
 
 /* The command of the process, what it was last if that is told more than once, and how it ended. */
-static enum ttd_status read_rest(struct ttd_reader *reader, struct group *all,
+static enum ttd_status read_rest(struct ttd_reader *reader, struct group *group,
                                  struct report_member *member)
 {
     struct ttd_string *command = &member->command;
@@ -62,7 +62,7 @@ static enum ttd_status read_rest(struct ttd_reader *reader, struct group *all,
             struct ttd_string value = batch.u.metadata[i].value;
             if (!is_command(batch.u.metadata[i].key))
                 continue;
-            command->data = arena_copy(&all->text, value.data, value.size);
+            command->data = arena_copy(&group->text, value.data, value.size);
             command->size = value.size;
             if (!command->data)
                 return TTD_ERROR_NO_MEMORY;
@@ -71,26 +71,26 @@ static enum ttd_status read_rest(struct ttd_reader *reader, struct group *all,
     return status == TTD_ERROR_NO_MEMORY ? status : TTD_OK;
 }
 
-static enum ttd_status add_member(struct group *all, const char *path, struct ttd_reader *reader)
+static enum ttd_status add_member(struct group *group, const char *path, struct ttd_reader *reader)
 {
-    enum ttd_status status =
-        grow_array((void **)&all->members, &all->capacity, all->count + 1, sizeof *all->members);
+    enum ttd_status status = grow_array((void **)&group->members, &group->capacity,
+                                        group->count + 1, sizeof *group->members);
     if (status != TTD_OK)
         return status;
-    struct report_member *member = &all->members[all->count];
+    struct report_member *member = &group->members[group->count];
     *member = (struct report_member){.trace = *ttd_reader_trace(reader),
                                      .file_bytes = ttd_reader_size(reader)};
-    member->path = arena_copy(&all->text, path, strlen(path) + 1);
-    status = member->path ? read_rest(reader, all, member) : TTD_ERROR_NO_MEMORY;
+    member->path = arena_copy(&group->text, path, strlen(path) + 1);
+    status = member->path ? read_rest(reader, group, member) : TTD_ERROR_NO_MEMORY;
     member->events = member->is_closed ? member->end.events : count_events(reader);
     if (status == TTD_OK)
-        all->count++;
+        group->count++;
     return status;
 }
 
-static enum ttd_status look_at(struct group *all, const char *path, const struct stat *named)
+static enum ttd_status look_at(struct group *group, const char *path, const struct stat *named)
 {
-    const struct ttd_trace *wanted = &all->members[0].trace;
+    const struct ttd_trace *wanted = &group->members[0].trace;
     struct stat there;
     struct ttd_reader *reader;
     struct ttd_error error;
@@ -102,12 +102,12 @@ static enum ttd_status look_at(struct group *all, const char *path, const struct
     enum ttd_status status = TTD_OK;
     if (memcmp(&found->group, &wanted->group, sizeof found->group) == 0 &&
         !(found->flags & TTD_TRACE_DERIVED))
-        status = add_member(all, path, reader);
+        status = add_member(group, path, reader);
     ttd_reader_close(reader);
     return status;
 }
 
-static enum ttd_status look_beside(struct group *all, const char *path)
+static enum ttd_status look_beside(struct group *group, const char *path)
 {
     const char *slash = strrchr(path, '/');
     int size = slash ? (int)(slash + 1 - path) : 0;
@@ -125,7 +125,7 @@ static enum ttd_status look_beside(struct group *all, const char *path)
             status = TTD_ERROR_NO_MEMORY;
             break;
         }
-        status = look_at(all, beside, &named);
+        status = look_at(group, beside, &named);
         free(beside);
     }
     if (directory)
@@ -145,12 +145,12 @@ static int compare_members(const void *left, const void *right)
     return strcmp(a->path, b->path);
 }
 
-int group_find(const char *path, struct group *all)
+int group_find(const char *path, struct group *group)
 {
     static const struct ttd_group none;
     struct ttd_reader *reader;
     struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
-    *all = (struct group){.members = NULL};
+    *group = (struct group){.members = NULL};
     if (input_is_standard(path)) {
         message("what is beside standard input? A group needs the name of a file");
         return STATUS_USAGE;
@@ -158,20 +158,20 @@ int group_find(const char *path, struct group *all)
     enum ttd_status status = open_trace(path, &reader, &error);
     if (status != TTD_OK)
         return input_fail(path, status, &error);
-    status = add_member(all, path, reader);
+    status = add_member(group, path, reader);
     ttd_reader_close(reader);
-    if (status == TTD_OK && memcmp(&all->members[0].trace.group, &none, sizeof none) != 0)
-        status = look_beside(all, path);
+    if (status == TTD_OK && memcmp(&group->members[0].trace.group, &none, sizeof none) != 0)
+        status = look_beside(group, path);
     if (status != TTD_OK) {
         message("%s: %s", path, ttd_status_text(status));
         return exit_for(status);
     }
-    qsort(all->members, all->count, sizeof *all->members, compare_members);
+    qsort(group->members, group->count, sizeof *group->members, compare_members);
     return STATUS_OK;
 }
 
-void group_free(struct group *all)
+void group_free(struct group *group)
 {
-    free(all->members);
-    arena_free(&all->text);
+    free(group->members);
+    arena_free(&group->text);
 }

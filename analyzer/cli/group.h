@@ -18,8 +18,8 @@ struct group {
  * are, and sorts them by when they began. Indexes, and what cannot be read as a trace, are left
  * out. Returns an exit status; on failure a message was printed.
  */
-int group_find(const char *path, struct group *all);
+int group_find(const char *path, struct group *group);
 
-void group_free(struct group *all);
+void group_free(struct group *group);
 
 #endif

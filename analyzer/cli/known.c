@@ -98,48 +98,48 @@ static int read_known(const char *path, struct suppressions *rules, struct basel
     return status == TTD_OK ? STATUS_OK : STATUS_USAGE;
 }
 
-int known_open(struct known *all, const struct known_files *files)
+int known_open(struct known *known, const struct known_files *files)
 {
-    *all = (struct known){.files = files};
-    suppress_init(&all->rules);
-    baseline_init(&all->old);
-    baseline_init(&all->found);
-    all->summary.rules = &all->rules;
-    all->summary.has_suppressions = files->count;
-    all->summary.has_baseline = files->baseline;
+    *known = (struct known){.files = files};
+    suppress_init(&known->rules);
+    baseline_init(&known->old);
+    baseline_init(&known->found);
+    known->summary.rules = &known->rules;
+    known->summary.has_suppressions = files->count;
+    known->summary.has_baseline = files->baseline;
     int status = STATUS_OK;
     for (size_t i = 0; i < files->count && status == STATUS_OK; i++)
-        status = read_known(files->suppressions[i], &all->rules, NULL);
+        status = read_known(files->suppressions[i], &known->rules, NULL);
     if (files->baseline && status == STATUS_OK)
-        status = read_known(files->baseline, NULL, &all->old);
+        status = read_known(files->baseline, NULL, &known->old);
     if (status != STATUS_OK)
-        known_close(all);
+        known_close(known);
     return status;
 }
 
-void known_close(struct known *all)
+void known_close(struct known *known)
 {
-    suppress_free(&all->rules);
-    baseline_free(&all->old);
-    baseline_free(&all->found);
-    fingerprinter_free(&all->work);
-    free(all->growths);
+    suppress_free(&known->rules);
+    baseline_free(&known->old);
+    baseline_free(&known->found);
+    fingerprinter_free(&known->work);
+    free(known->growths);
 }
 
-bool known_has_work(const struct known *all)
+bool known_has_work(const struct known *known)
 {
-    return all->files->count || all->files->baseline || all->files->written;
+    return known->files->count || known->files->baseline || known->files->written;
 }
 
-enum ttd_status known_judge(struct known *all, struct definitions *names,
+enum ttd_status known_judge(struct known *known, struct definitions *definitions,
                             const struct known_finding *finding, bool *is_new)
 {
-    struct report_known *summary = &all->summary;
+    struct report_known *summary = &known->summary;
     struct suppression *rule;
     struct baseline_entry entry;
     *is_new = false;
-    enum ttd_status status =
-        suppress_find(&all->rules, names, finding->kind, finding->api, finding->stacks[0], &rule);
+    enum ttd_status status = suppress_find(&known->rules, definitions, finding->kind, finding->api,
+                                           finding->stacks[0], &rule);
     if (status != TTD_OK)
         return status;
     if (rule) {
@@ -150,13 +150,13 @@ enum ttd_status known_judge(struct known *all, struct definitions *names,
         return TTD_OK;
     }
     *is_new = true;
-    if (!all->files->baseline && !all->files->written)
+    if (!known->files->baseline && !known->files->written)
         return TTD_OK;
-    status = baseline_entry_of(&all->work, names, finding->kind, finding->stacks, &entry);
+    status = baseline_entry_of(&known->work, definitions, finding->kind, finding->stacks, &entry);
     entry.count = finding->kind == SUPPRESS_LEAK ? finding->count : finding->amount;
     if (status == TTD_OK)
-        status = baseline_add(&all->found, &entry);
-    if (status == TTD_OK && baseline_find(&all->old, &entry)) {
+        status = baseline_add(&known->found, &entry);
+    if (status == TTD_OK && baseline_find(&known->old, &entry)) {
         *is_new = false;
         summary->old = heap_add(summary->old, finding->count);
         summary->old_amount = heap_add(summary->old_amount, finding->amount);
@@ -164,28 +164,28 @@ enum ttd_status known_judge(struct known *all, struct definitions *names,
     return status;
 }
 
-enum ttd_status known_find_growth(struct known *all)
+enum ttd_status known_find_growth(struct known *known)
 {
     enum ttd_status status = TTD_OK;
-    for (size_t i = 0; i < all->found.count && status == TTD_OK; i++) {
-        const struct baseline_entry *entry = &all->found.entries[i];
-        const struct baseline_entry *old = baseline_find(&all->old, entry);
+    for (size_t i = 0; i < known->found.count && status == TTD_OK; i++) {
+        const struct baseline_entry *entry = &known->found.entries[i];
+        const struct baseline_entry *old = baseline_find(&known->old, entry);
         if (!old || entry->count <= old->count)
             continue;
-        size_t count = all->summary.growth_count;
-        status = grow_array((void **)&all->growths, &all->growth_capacity, count + 1,
-                            sizeof *all->growths);
+        size_t count = known->summary.growth_count;
+        status = grow_array((void **)&known->growths, &known->growth_capacity, count + 1,
+                            sizeof *known->growths);
         if (status == TTD_OK)
-            all->growths[all->summary.growth_count++] =
+            known->growths[known->summary.growth_count++] =
                 (struct report_growth){entry->kind, entry->stack, old->count, entry->count};
     }
-    all->summary.growths = all->growths;
+    known->summary.growths = known->growths;
     return status;
 }
 
-int known_exit(const struct known *all, bool has_findings, uint64_t status)
+int known_exit(const struct known *known, bool has_findings, uint64_t status)
 {
-    if (all->files->fails_on_growth && all->summary.growth_count)
+    if (known->files->fails_on_growth && known->summary.growth_count)
         return status ? (int)status : 1;
     return has_findings ? (int)status : STATUS_OK;
 }
@@ -206,19 +206,20 @@ static void write_functions(struct out *to, const struct frame_list *frames)
     }
 }
 
-static enum ttd_status write_entries(struct known *all, struct definitions *names, struct out *to)
+static enum ttd_status write_entries(struct known *known, struct definitions *definitions,
+                                     struct out *to)
 {
     struct frame_list frames = {0};
     enum ttd_status status = TTD_OK;
-    baseline_sort(&all->found);
+    baseline_sort(&known->found);
     out_text(to, BASELINE_HEADER "\n");
-    for (size_t i = 0; i < all->found.count && status == TTD_OK; i++) {
-        const struct baseline_entry *entry = &all->found.entries[i];
+    for (size_t i = 0; i < known->found.count && status == TTD_OK; i++) {
+        const struct baseline_entry *entry = &known->found.entries[i];
         char text[FINGERPRINT_TEXT];
         fingerprint_format(entry->print, text);
         out_format(to, "%s %s %llu", baseline_kind_name(entry->kind), text,
                    (unsigned long long)entry->count);
-        status = frame_list_begin(&frames, names, entry->stack, FRAMES_READ);
+        status = frame_list_begin(&frames, definitions, entry->stack, FRAMES_READ);
         write_functions(to, &frames);
         out_char(to, '\n');
     }
@@ -226,15 +227,15 @@ static enum ttd_status write_entries(struct known *all, struct definitions *name
     return status;
 }
 
-int known_write(struct known *all, struct definitions *names, const char *trace)
+int known_write(struct known *known, struct definitions *definitions, const char *trace)
 {
-    if (!all->files->written)
+    if (!known->files->written)
         return STATUS_OK;
-    struct output target;
-    int opened = output_open(&target, all->files->written, trace, false);
+    struct output output;
+    int opened = output_open(&output, known->files->written, trace, false);
     if (opened != STATUS_OK)
         return opened;
-    enum ttd_status status = write_entries(all, names, &target.out);
-    int result = status == TTD_OK ? STATUS_OK : message_status(all->files->written, status);
-    return output_close(&target, result, status == TTD_OK);
+    enum ttd_status status = write_entries(known, definitions, &output.out);
+    int result = status == TTD_OK ? STATUS_OK : message_status(known->files->written, status);
+    return output_close(&output, result, status == TTD_OK);
 }

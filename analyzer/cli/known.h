@@ -75,22 +75,22 @@ struct known {
 };
 
 /** Reads the files. Returns an exit status; on failure a message was printed. */
-int known_open(struct known *all, const struct known_files *files);
-void known_close(struct known *all);
+int known_open(struct known *known, const struct known_files *files);
+void known_close(struct known *known);
 
 /** Whether any of the options is given. */
-bool known_has_work(const struct known *all);
+bool known_has_work(const struct known *known);
 
 /** Sets `is_new` to whether a finding is to be reported. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-enum ttd_status known_judge(struct known *all, struct definitions *names,
+enum ttd_status known_judge(struct known *known, struct definitions *definitions,
                             const struct known_finding *finding, bool *is_new);
 
 /** Finds what the baseline has fewer of. Called once all findings were judged.
  * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-enum ttd_status known_find_growth(struct known *all);
+enum ttd_status known_find_growth(struct known *known);
 
 /** The exit status that findings give: `status` is that of --error-exitcode, 0 if not given. */
-int known_exit(const struct known *all, bool has_findings, uint64_t status);
+int known_exit(const struct known *known, bool has_findings, uint64_t status);
 
 /**
  * Writes the baseline, if it is asked for.
@@ -98,6 +98,6 @@ int known_exit(const struct known *all, bool has_findings, uint64_t status);
  * @param trace  its file, which must not be overwritten
  * @return an exit status; on failure a message was printed
  */
-int known_write(struct known *all, struct definitions *names, const char *trace);
+int known_write(struct known *known, struct definitions *definitions, const char *trace);
 
 #endif

@@ -72,23 +72,23 @@ bool moment_parse(const char *text, struct moment *result)
 }
 
 /* Whether it is known how many events were recorded, readable or not. */
-static bool says_events(const struct source *trace)
+static bool says_events(const struct source *source)
 {
-    return trace->is_closed && trace->end.reason != TTD_END_NOT_RECORDED;
+    return source->is_closed && source->end.reason != TTD_END_NOT_RECORDED;
 }
 
 /* One more than the number of the last event. */
-static enum ttd_status count_events(struct source *trace, uint64_t *count, struct ttd_error *error)
+static enum ttd_status count_events(struct source *source, uint64_t *count, struct ttd_error *error)
 {
     *count = 0;
-    if (says_events(trace)) {
-        *count = trace->end.events;
+    if (says_events(source)) {
+        *count = source->end.events;
         return TTD_OK;
     }
-    enum ttd_status status = ttd_reader_rewind(trace->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
+    enum ttd_status status = ttd_reader_rewind(source->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
     struct ttd_chunk chunk;
     while (status == TTD_OK) {
-        status = ttd_reader_next_chunk(trace->reader, &chunk, error);
+        status = ttd_reader_next_chunk(source->reader, &chunk, error);
         if (status == TTD_OK && chunk.kind == TTD_KIND_EVENTS)
             *count = chunk.first_item + chunk.item_count;
     }
@@ -96,12 +96,12 @@ static enum ttd_status count_events(struct source *trace, uint64_t *count, struc
 }
 
 /* The next batch of events; TTD_END if there is none. */
-static enum ttd_status next_events(struct source *trace, struct ttd_batch *batch,
+static enum ttd_status next_events(struct source *source, struct ttd_batch *batch,
                                    struct ttd_error *error)
 {
     enum ttd_status status;
     do
-        status = ttd_reader_next(trace->reader, batch, error);
+        status = ttd_reader_next(source->reader, batch, error);
     while (status == TTD_OK && batch->kind != TTD_KIND_EVENTS);
     return heap_is_over(status) ? TTD_END : status;
 }
@@ -116,16 +116,16 @@ static struct ttd_position position_of(const struct ttd_event *event, enum momen
  * The position of an event. One that is missing in the trace: the place where it would be, between
  * those that are there. TTD_END if it is after all.
  */
-static enum ttd_status find_event(struct source *trace, uint64_t number,
+static enum ttd_status find_event(struct source *source, uint64_t number,
                                   enum moment_purpose purpose, struct ttd_position *position,
                                   struct ttd_error *error)
 {
     struct ttd_batch batch;
-    enum ttd_status status = ttd_reader_rewind(trace->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
+    enum ttd_status status = ttd_reader_rewind(source->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
     if (status == TTD_OK)
-        status = ttd_reader_seek_event(trace->reader, number, error);
+        status = ttd_reader_seek_event(source->reader, number, error);
     while (status == TTD_OK) {
-        status = next_events(trace, &batch, error);
+        status = next_events(source, &batch, error);
         for (size_t i = 0; status == TTD_OK && i < batch.count; i++) {
             const struct ttd_event *event = &batch.u.events[i];
             if (event->number < number)
@@ -141,13 +141,13 @@ static enum ttd_status find_event(struct source *trace, uint64_t number,
 
 /* Whether it was at `time` or before that the first event of a chunk, that of event `number`,
  * happened. */
-static enum ttd_status is_before(struct source *trace, uint64_t number, uint64_t time, bool *result,
-                                 struct ttd_error *error)
+static enum ttd_status is_before(struct source *source, uint64_t number, uint64_t time,
+                                 bool *result, struct ttd_error *error)
 {
     struct ttd_batch batch;
-    enum ttd_status status = ttd_reader_seek_event(trace->reader, number, error);
+    enum ttd_status status = ttd_reader_seek_event(source->reader, number, error);
     if (status == TTD_OK)
-        status = next_events(trace, &batch, error);
+        status = next_events(source, &batch, error);
     *result = status == TTD_OK && batch.count && batch.u.events[0].wall_time <= time;
     return status == TTD_END ? TTD_OK : status;
 }
@@ -156,28 +156,28 @@ static enum ttd_status is_before(struct source *trace, uint64_t number, uint64_t
  * Looks for the first event that happened after `time`: its place in the order, or the state before
  * it. TTD_END if there is none.
  */
-static enum ttd_status find_time(struct source *trace, uint64_t time, enum moment_purpose purpose,
+static enum ttd_status find_time(struct source *source, uint64_t time, enum moment_purpose purpose,
                                  struct ttd_position *position, struct ttd_error *error)
 {
     uint64_t low = 0;
     uint64_t high = 0;
-    enum ttd_status status = count_events(trace, &high, error);
+    enum ttd_status status = count_events(source, &high, error);
     if (status == TTD_OK)
-        status = ttd_reader_rewind(trace->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
+        status = ttd_reader_rewind(source->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
     while (status == TTD_OK && high - low > SCAN_MAX) {
         uint64_t middle = low + (high - low) / 2;
         bool result = false;
-        status = is_before(trace, middle, time, &result, error);
+        status = is_before(source, middle, time, &result, error);
         if (result)
             low = middle;
         else
             high = middle;
     }
     if (status == TTD_OK)
-        status = ttd_reader_seek_event(trace->reader, low, error);
+        status = ttd_reader_seek_event(source->reader, low, error);
     while (status == TTD_OK) {
         struct ttd_batch batch;
-        status = next_events(trace, &batch, error);
+        status = next_events(source, &batch, error);
         for (size_t i = 0; status == TTD_OK && i < batch.count; i++) {
             const struct ttd_event *event = &batch.u.events[i];
             if (event->wall_time <= time)
@@ -191,31 +191,31 @@ static enum ttd_status find_time(struct source *trace, uint64_t time, enum momen
     return status;
 }
 
-static enum ttd_status find_percent(struct source *trace, double percent,
+static enum ttd_status find_percent(struct source *source, double percent,
                                     enum moment_purpose purpose, struct ttd_position *position,
                                     struct ttd_error *error)
 {
     uint64_t count = 0;
-    enum ttd_status status = count_events(trace, &count, error);
-    if (!says_events(trace))
-        trace->part_of = count;
+    enum ttd_status status = count_events(source, &count, error);
+    if (!says_events(source))
+        source->part_of = count;
     uint64_t wanted = (uint64_t)((double)count * percent / 100 + 0.5);
     if (status == TTD_OK && wanted >= count)
         return TTD_END;
     if (status != TTD_OK || (!wanted && purpose == MOMENT_STATE))
         return status;
     /* As state: so many events have happened. In the order: so many are before. */
-    return find_event(trace, purpose == MOMENT_STATE ? wanted - 1 : wanted, purpose, position,
+    return find_event(source, purpose == MOMENT_STATE ? wanted - 1 : wanted, purpose, position,
                       error);
 }
 
-int moment_resolve(const struct moment *when, enum moment_purpose purpose, struct source *trace,
+int moment_resolve(const struct moment *when, enum moment_purpose purpose, struct source *source,
                    struct ttd_position *position)
 {
     struct ttd_error error = {.what = NULL};
     enum ttd_status status = TTD_OK;
-    if (when->kind == MOMENT_TIME && !source_has_times(trace))
-        return source_fail_times(trace);
+    if (when->kind == MOMENT_TIME && !source_has_times(source))
+        return source_fail_times(source);
     *position = ttd_position_min();
     switch (when->kind) {
     case MOMENT_START:
@@ -227,18 +227,18 @@ int moment_resolve(const struct moment *when, enum moment_purpose purpose, struc
         *position = when->position;
         break;
     case MOMENT_EVENT:
-        status = find_event(trace, when->event, purpose, position, &error);
+        status = find_event(source, when->event, purpose, position, &error);
         break;
     case MOMENT_PERCENT:
-        status = find_percent(trace, when->percent, purpose, position, &error);
+        status = find_percent(source, when->percent, purpose, position, &error);
         break;
     case MOMENT_TIME:
-        status = find_time(trace, when->time, purpose, position, &error);
+        status = find_time(source, when->time, purpose, position, &error);
         break;
     }
     if (status == TTD_END)
         *position = ttd_position_max();
     else if (status != TTD_OK)
-        return source_fail(trace, status, &error);
+        return source_fail(source, status, &error);
     return STATUS_OK;
 }

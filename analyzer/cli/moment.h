@@ -48,7 +48,7 @@ enum moment_purpose {
  *
  * @return an exit status; on failure a message was printed
  */
-int moment_resolve(const struct moment *when, enum moment_purpose purpose, struct source *trace,
+int moment_resolve(const struct moment *when, enum moment_purpose purpose, struct source *source,
                    struct ttd_position *position);
 
 #endif

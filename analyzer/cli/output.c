@@ -51,11 +51,11 @@ static size_t width_of(int descriptor)
     return isatty(descriptor) && ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-static void prepare(struct output *target, int descriptor)
+static void prepare(struct output *output, int descriptor)
 {
-    out_init(&target->out, descriptor, wants_color(descriptor));
-    target->out.has_utf8 = has_utf8();
-    target->out.width = width_of(descriptor);
+    out_init(&output->out, descriptor, wants_color(descriptor));
+    output->out.has_utf8 = has_utf8();
+    output->out.width = width_of(descriptor);
 }
 
 /* In the child: standard input is the pipe. */
@@ -69,7 +69,7 @@ static void run_pager(const char *pager)
 }
 
 /* Starts the pager; false if there is none, and then the output goes to the terminal. */
-static bool start_pager(struct output *target)
+static bool start_pager(struct output *output)
 {
     const char *pager = getenv("PAGER");
     int ends[2];
@@ -91,8 +91,8 @@ static bool start_pager(struct output *target)
     }
     /* A pager that is left early ends the output, not us: we must wait for it. */
     signal(SIGPIPE, SIG_IGN);
-    target->pager = child;
-    target->out.descriptor = ends[1];
+    output->pager = child;
+    output->out.descriptor = ends[1];
     return true;
 }
 
@@ -102,21 +102,21 @@ static int fail(const char *path)
     return STATUS_INTERNAL;
 }
 
-static int open_temporary(struct output *target)
+static int open_temporary(struct output *output)
 {
-    size_t size = strlen(target->place.path) + sizeof ".XXXXXX";
-    target->temporary = malloc(size);
-    if (!target->temporary)
-        return fail(target->path);
-    snprintf(target->temporary, size, "%s.XXXXXX", target->place.path);
-    int descriptor = mkstemp(target->temporary);
+    size_t size = strlen(output->place.path) + sizeof ".XXXXXX";
+    output->temporary = malloc(size);
+    if (!output->temporary)
+        return fail(output->path);
+    snprintf(output->temporary, size, "%s.XXXXXX", output->place.path);
+    int descriptor = mkstemp(output->temporary);
     if (descriptor < 0) {
-        int status = fail(target->path);
-        free(target->temporary);
-        target->temporary = NULL;
+        int status = fail(output->path);
+        free(output->temporary);
+        output->temporary = NULL;
         return status;
     }
-    prepare(target, descriptor);
+    prepare(output, descriptor);
     return STATUS_OK;
 }
 
@@ -131,72 +131,72 @@ int output_spare(const char *path, const char *source)
     return STATUS_USAGE;
 }
 
-static int open_file(struct output *target, const char *source)
+static int open_file(struct output *output, const char *source)
 {
-    int status = output_spare(target->path, source);
+    int status = output_spare(output->path, source);
     if (status != STATUS_OK)
         return status;
-    int reason = place_find(target->path, &target->place);
+    int reason = place_find(output->path, &output->place);
     if (reason != 0) {
         errno = reason;
-        return fail(target->path);
+        return fail(output->path);
     }
-    if (target->place.path)
-        status = open_temporary(target);
+    if (output->place.path)
+        status = open_temporary(output);
     else
-        prepare(target, target->place.descriptor);
+        prepare(output, output->place.descriptor);
     if (status != STATUS_OK)
-        place_free(&target->place);
+        place_free(&output->place);
     return status;
 }
 
-int output_open(struct output *target, const char *path, const char *source, bool pages)
+int output_open(struct output *output, const char *path, const char *source, bool pages)
 {
-    target->path = path && strcmp(path, "-") != 0 ? path : NULL;
-    target->temporary = NULL;
-    target->place = (struct place){.path = NULL};
-    target->pager = 0;
-    if (target->path)
-        return open_file(target, source);
-    prepare(target, STDOUT_FILENO);
+    output->path = path && strcmp(path, "-") != 0 ? path : NULL;
+    output->temporary = NULL;
+    output->place = (struct place){.path = NULL};
+    output->pager = 0;
+    if (output->path)
+        return open_file(output, source);
+    prepare(output, STDOUT_FILENO);
     if (pages && isatty(STDOUT_FILENO))
-        start_pager(target);
+        start_pager(output);
     return STATUS_OK;
 }
 
-static int close_file(struct output *target, int status, bool keep)
+static int close_file(struct output *output, int status, bool keep)
 {
-    if (target->out.descriptor != STDOUT_FILENO && close(target->out.descriptor) != 0 &&
-        !target->out.error)
-        target->out.error = errno;
-    if (target->temporary) {
-        if (!keep || target->out.error)
-            unlink(target->temporary);
-        else if (rename(target->temporary, target->place.path) != 0) {
-            target->out.error = errno;
-            unlink(target->temporary);
+    if (output->out.descriptor != STDOUT_FILENO && close(output->out.descriptor) != 0 &&
+        !output->out.error)
+        output->out.error = errno;
+    if (output->temporary) {
+        if (!keep || output->out.error)
+            unlink(output->temporary);
+        else if (rename(output->temporary, output->place.path) != 0) {
+            output->out.error = errno;
+            unlink(output->temporary);
         }
-        free(target->temporary);
-        target->temporary = NULL;
+        free(output->temporary);
+        output->temporary = NULL;
     }
-    place_free(&target->place);
-    if (!target->out.error)
+    place_free(&output->place);
+    if (!output->out.error)
         return status;
     /* Who reads our output had enough. */
-    if (target->out.error == EPIPE)
-        return target->pager ? status : STATUS_INTERNAL;
-    const char *name = target->path ? target->path : "standard output";
-    if (target->out.is_full)
+    if (output->out.error == EPIPE)
+        return output->pager ? status : STATUS_INTERNAL;
+    const char *name = output->path ? output->path : "standard output";
+    if (output->out.is_full)
         return message_output(name);
-    message("%s: %s", name, strerror(target->out.error));
+    message("%s: %s", name, strerror(output->out.error));
     return STATUS_INTERNAL;
 }
 
-int output_close(struct output *target, int status, bool keep)
+int output_close(struct output *output, int status, bool keep)
 {
-    out_flush(&target->out);
-    status = close_file(target, status, keep);
-    while (target->pager && waitpid(target->pager, NULL, 0) < 0 && errno == EINTR)
+    out_flush(&output->out);
+    status = close_file(output, status, keep);
+    while (output->pager && waitpid(output->pager, NULL, 0) < 0 && errno == EINTR)
         continue;
     return status;
 }

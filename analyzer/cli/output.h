@@ -30,7 +30,7 @@ struct output {
  * @param pages   whether a pager may be used, if standard output is a terminal
  * @return an exit status; on failure a message was printed
  */
-int output_open(struct output *target, const char *path, const char *source, bool pages);
+int output_open(struct output *output, const char *path, const char *source, bool pages);
 
 /**
  * Whether a trace is safe from an output of the name, which output_open() asks for its source.
@@ -43,7 +43,7 @@ int output_spare(const char *path, const char *source);
  * Completes the output, or with `keep` false removes what was written. Returns `status`, or
  * STATUS_INTERNAL if the output failed.
  */
-int output_close(struct output *target, int status, bool keep);
+int output_close(struct output *output, int status, bool keep);
 
 /** Completes what was printed on standard output by itself, such as a help text; says what failed.
  * Returns an exit status. */

@@ -37,7 +37,7 @@ struct session {
 };
 
 /** What a command does with its options and an open trace; returns an exit status. */
-typedef int (*session_function)(struct session *work, const void *options);
+typedef int (*session_function)(struct session *session, const void *options);
 
 /**
  * Runs a command: reads its options, opens the trace, calls `find`, completes the output. A status
@@ -46,59 +46,60 @@ typedef int (*session_function)(struct session *work, const void *options);
  * @param own      as of command_options(), as are `take` and `options`
  * @return the exit status
  */
-int session_run(const struct command *which, int count, char **arguments, const struct option *own,
-                option_function take, void *options, session_function find);
+int session_run(const struct command *command, int count, char **arguments,
+                const struct option *own, option_function take, void *options,
+                session_function find);
 
 /** Opens the trace that `options` name. Returns an exit status; on failure nothing is open. */
-int session_open(struct session *work, const struct common *options);
+int session_open(struct session *session, const struct common *options);
 
 /** Opens the output. Returns an exit status. */
-int session_output(struct session *work, bool is_long);
+int session_output(struct session *session, bool is_long);
 
 /** Reads names, once, if they are needed, and says which patterns of the options are in none of
  * them. Returns an exit status. */
-int session_names(struct session *work, bool are_needed);
+int session_names(struct session *session, bool are_needed);
 
 /**
  * Sets a hook for a pass that tells apart what the runtimes keep. Reads names. Returns an exit
  * status.
  */
-int session_hook(struct session *work, struct heap_batch_hook *hook);
+int session_hook(struct session *session, struct heap_batch_hook *hook);
 
 /** Says what has failed in work of ours, if anything: memory, or a tree that is too large. Returns
  * an exit status. */
-int session_check(struct session *work, enum ttd_status status);
-int session_check_tree(struct session *work, enum ttd_status status);
+int session_check(struct session *session, enum ttd_status status);
+int session_check_tree(struct session *session, enum ttd_status status);
 
 /** Leaves out of rows by stack what the options do not want. Returns an exit status. */
-int session_filter(struct session *work, const struct heap_rows *rows);
+int session_filter(struct session *session, const struct heap_rows *rows);
 
 /** Sets `is_wanted` to whether the options want a stack: quick for one that was asked for before.
  * Returns an exit status. */
-int session_wants(struct session *work, ttd_id stack, bool *is_wanted);
+int session_wants(struct session *session, ttd_id stack, bool *is_wanted);
 
 /** Groups rows as the options say, or makes the tree that they ask for. Returns an exit status. */
-int session_group(struct session *work, const struct heap_rows *rows);
+int session_group(struct session *session, const struct heap_rows *rows);
 
 /** Filters rows by stack and groups them. Returns an exit status. */
-int session_view(struct session *work, const struct heap_rows *rows);
+int session_view(struct session *session, const struct heap_rows *rows);
 
 /** Sets what the report says of the blocks that the runtimes keep, which the options filter and
  * group as all others; they must outlive the report. Returns an exit status. */
-int session_runtime(struct session *work, struct heap_runtime *runtime, bool is_shown);
+int session_runtime(struct session *session, struct heap_runtime *runtime, bool is_shown);
 
 /** Sets `is_new` to whether a finding is to be reported. Returns an exit status. */
-int session_judge(struct session *work, const struct known_finding *finding, bool *is_new);
+int session_judge(struct session *session, const struct known_finding *finding, bool *is_new);
 
 /** Finds what has grown, and writes the baseline if asked for. Called once all findings were
  * judged. Returns an exit status. */
-int session_end_known(struct session *work);
+int session_end_known(struct session *session);
 
 /** Whether the options ask for a tree, to be written by session_print_tree(). */
-bool session_has_tree(const struct session *work);
+bool session_has_tree(const struct session *session);
 
 /** How many branches of each node of a tree are shown. */
-size_t session_tree_limit(const struct session *work);
+size_t session_tree_limit(const struct session *session);
 
 /**
  * Writes the tree, if there is one.
@@ -107,21 +108,21 @@ size_t session_tree_limit(const struct session *work);
  * @param weight  what is weighed, such as "bytes"
  * @return whether there was one
  */
-bool session_print_tree(struct session *work, const char *unit, const char *weight);
+bool session_print_tree(struct session *session, const char *unit, const char *weight);
 
 /** What the report says of certainty. */
-void session_doubts(struct session *work, const struct heap_losses *losses,
+void session_doubts(struct session *session, const struct heap_losses *losses,
                     const struct heap_counts *counts, struct ttd_position at, bool reached_end,
                     struct ttd_position last);
 
 /** The same, of a pass up to `at`; reports as well, once, that the trace ends within a chunk. */
-void session_outcome(struct session *work, const struct heap_outcome *outcome,
+void session_outcome(struct session *session, const struct heap_outcome *outcome,
                      struct ttd_position at);
 
 /**
  * Completes the output and releases everything. Returns the exit status: `status`, or one for a
  * failure on the way. With a status of STATUS_USAGE and above no file is left, unless `keep`.
  */
-int session_close(struct session *work, int status, bool keep);
+int session_close(struct session *session, int status, bool keep);
 
 #endif

@@ -106,10 +106,10 @@ struct failure {
 };
 
 /* Says of which file the index is, unless that has changed meanwhile. */
-static enum ttd_status write_stamp(const struct source *trace, struct ttd_writer *writer)
+static enum ttd_status write_stamp(const struct source *source, struct ttd_writer *writer)
 {
-    struct stamp now = stamp_of(trace->path);
-    if (!stamp_is_same(&trace->opened, &now))
+    struct stamp now = stamp_of(source->path);
+    if (!stamp_is_same(&source->opened, &now))
         return TTD_OK;
     struct ttd_metadata record = {.key = {HEAP_SOURCE_KEY, strlen(HEAP_SOURCE_KEY)},
                                   .value = {now.text, strlen(now.text)}};
@@ -117,15 +117,15 @@ static enum ttd_status write_stamp(const struct source *trace, struct ttd_writer
 }
 
 /* Replays the trace into the index; the writer is closed. */
-static enum ttd_status fill_index(struct source *trace, struct ttd_writer *writer,
+static enum ttd_status fill_index(struct source *source, struct ttd_writer *writer,
                                   struct heap_index_facts *facts, struct failure *reason)
 {
-    struct heap_batch_hook hook = source_hook(trace);
+    struct heap_batch_hook hook = source_hook(source);
     struct heap_index_spacing spacing = HEAP_INDEX_SPACING;
     enum ttd_status status =
-        heap_index_write(trace->reader, &spacing, &hook, writer, facts, &reason->error);
+        heap_index_write(source->reader, &spacing, &hook, writer, facts, &reason->error);
     if (status == TTD_OK)
-        status = write_stamp(trace, writer);
+        status = write_stamp(source, writer);
     struct ttd_end end = {.reason = TTD_END_NOT_RECORDED};
     struct ttd_error own = ttd_writer_error(writer);
     struct ttd_error closing;
@@ -138,32 +138,32 @@ static enum ttd_status fill_index(struct source *trace, struct ttd_writer *write
     return status == TTD_OK ? closed : status;
 }
 
-static enum ttd_status write_index(struct source *trace, int descriptor,
+static enum ttd_status write_index(struct source *source, int descriptor,
                                    struct heap_index_facts *facts, struct failure *reason)
 {
     struct ttd_output file;
     struct ttd_writer *writer;
-    struct ttd_trace derived = *ttd_reader_trace(trace->reader);
+    struct ttd_trace derived = *ttd_reader_trace(source->reader);
     /* The first chunk is lost. */
-    if (!source_has_times(trace))
+    if (!source_has_times(source))
         return TTD_ERROR_CORRUPT;
     derived.flags |= TTD_TRACE_DERIVED;
     if (getrandom(&derived.trace_id, sizeof derived.trace_id, 0) < 0 || !derived.trace_id)
-        derived.trace_id = ~ttd_reader_trace(trace->reader)->trace_id | 1;
-    enum ttd_status status = ttd_reader_tie(trace->reader, &derived);
+        derived.trace_id = ~ttd_reader_trace(source->reader)->trace_id | 1;
+    enum ttd_status status = ttd_reader_tie(source->reader, &derived);
     if (status == TTD_OK)
         status = ttd_output_descriptor(descriptor, 0, NULL, &file);
     if (status != TTD_OK)
         return status;
     status = ttd_writer_open(&file, &derived, NULL, NULL, &writer, &reason->error);
     reason->is_output = status != TTD_OK;
-    return status == TTD_OK ? fill_index(trace, writer, facts, reason) : status;
+    return status == TTD_OK ? fill_index(source, writer, facts, reason) : status;
 }
 
-static int fail(struct source *trace, const char *path, bool silent, enum ttd_status status,
+static int fail(struct source *source, const char *path, bool silent, enum ttd_status status,
                 const struct failure *reason)
 {
-    progress_end(&trace->progress);
+    progress_end(&source->progress);
     if (silent)
         return exit_for(status);
     if (reason->is_output) {
@@ -172,8 +172,8 @@ static int fail(struct source *trace, const char *path, bool silent, enum ttd_st
     }
     if (status == TTD_ERROR_CORRUPT || status == TTD_ERROR_TRUNCATED)
         message("%s: a damaged trace has no index; 'ttdanalyze recover' saves what is intact",
-                trace->path);
-    return source_fail(trace, status, &reason->error);
+                source->path);
+    return source_fail(source, status, &reason->error);
 }
 
 /* Whether nothing is lost with what is there: nothing, or an index, if perhaps a damaged one. */
@@ -199,7 +199,8 @@ static bool is_replaceable(const char *path)
     return is_index;
 }
 
-static int make(struct source *trace, const char *path, bool silent, struct heap_index_facts *facts)
+static int make(struct source *source, const char *path, bool silent,
+                struct heap_index_facts *facts)
 {
     struct failure reason = {.error = {.what = NULL}};
     struct draft file;
@@ -215,9 +216,9 @@ static int make(struct source *trace, const char *path, bool silent, struct heap
     if (!draft_open(&file, place.path)) {
         status = fail_file(path, silent);
     } else {
-        enum ttd_status written = write_index(trace, file.descriptor, facts, &reason);
+        enum ttd_status written = write_index(source, file.descriptor, facts, &reason);
         if (written != TTD_OK)
-            status = fail(trace, path, silent, written, &reason);
+            status = fail(source, path, silent, written, &reason);
         else if (!draft_publish(&file, place.path))
             status = fail_file(path, silent);
     }
@@ -226,18 +227,18 @@ static int make(struct source *trace, const char *path, bool silent, struct heap
     return status;
 }
 
-int sidecar_make(struct source *trace, const char *path, bool silent,
+int sidecar_make(struct source *source, const char *path, bool silent,
                  struct heap_index_facts *facts)
 {
-    if (!trace->is_closed) {
+    if (!source->is_closed) {
         if (!silent)
             message("%s: the trace is not closed, and has no index until it is: when the program "
                     "ends, or by 'ttdanalyze recover' where the end is lost",
-                    trace->path);
+                    source->path);
         return STATUS_DAMAGED;
     }
     if (is_replaceable(path))
-        return make(trace, path, silent, facts);
+        return make(source, path, silent, facts);
     message("%s%s: is no index, and will not be overwritten", silent ? "warning: " : "", path);
     return STATUS_INTERNAL;
 }
@@ -276,7 +277,7 @@ static enum ttd_status open_looked_at(int descriptor, struct ttd_reader **sideca
 
 /* Takes the index if it is of this very file: all of that was intact when it was made, and not all
  * of it will be read. */
-static bool open_index(struct source *trace, const char *path)
+static bool open_index(struct source *source, const char *path)
 {
     struct ttd_reader *sidecar;
     struct stat index;
@@ -287,43 +288,43 @@ static bool open_index(struct source *trace, const char *path)
         close(descriptor);
         return false;
     }
-    const char *why = why_not_ours(&index, trace->path);
+    const char *why = why_not_ours(&index, source->path);
     bool is_open = !why && open_looked_at(descriptor, &sidecar) == TTD_OK;
     close(descriptor);
-    if (why && S_ISREG(index.st_mode) && !trace->has_refused_index) {
+    if (why && S_ISREG(index.st_mode) && !source->has_refused_index) {
         message("warning: %s: is not used: it %s", path, why);
-        trace->has_refused_index = true;
+        source->has_refused_index = true;
     }
-    if (!is_open || heap_keyframes_open(sidecar, trace->reader, &trace->keyframes) != TTD_OK)
+    if (!is_open || heap_keyframes_open(sidecar, source->reader, &source->keyframes) != TTD_OK)
         return false;
-    trace->has_keyframes =
-        trace->opened.text[0] && strcmp(trace->keyframes.source, trace->opened.text) == 0;
-    if (!trace->has_keyframes)
-        heap_keyframes_close(&trace->keyframes);
-    return trace->has_keyframes;
+    source->has_keyframes =
+        source->opened.text[0] && strcmp(source->keyframes.source, source->opened.text) == 0;
+    if (!source->has_keyframes)
+        heap_keyframes_close(&source->keyframes);
+    return source->has_keyframes;
 }
 
 /* `pays`: to make one, if the trace is long. */
-static const struct heap_keyframes *use(struct session *work, bool pays)
+static const struct heap_keyframes *use(struct session *session, bool pays)
 {
-    struct source *trace = &work->trace;
-    if (!work->options.has_index || !trace->is_closed)
+    struct source *source = &session->trace;
+    if (!session->options.has_index || !source->is_closed)
         return NULL;
-    char *path = trace->has_keyframes ? NULL : sidecar_path(trace->path);
+    char *path = source->has_keyframes ? NULL : sidecar_path(source->path);
     struct heap_index_facts facts;
-    if (path && !open_index(trace, path) && pays && trace->end.events >= PAYS_EVENTS &&
-        !trace->has_no_index) {
-        trace->has_no_index = sidecar_make(trace, path, true, &facts) != STATUS_OK;
-        if (!trace->has_no_index)
-            open_index(trace, path);
+    if (path && !open_index(source, path) && pays && source->end.events >= PAYS_EVENTS &&
+        !source->has_no_index) {
+        source->has_no_index = sidecar_make(source, path, true, &facts) != STATUS_OK;
+        if (!source->has_no_index)
+            open_index(source, path);
     }
     free(path);
-    return trace->has_keyframes ? &trace->keyframes : NULL;
+    return source->has_keyframes ? &source->keyframes : NULL;
 }
 
-const struct heap_keyframes *sidecar_use(struct session *work, struct ttd_position at)
+const struct heap_keyframes *sidecar_use(struct session *session, struct ttd_position at)
 {
     bool is_start = ttd_position_compare(at, ttd_position_min()) == 0;
     bool is_end = ttd_position_compare(at, ttd_position_max()) == 0;
-    return use(work, !is_start && !is_end);
+    return use(session, !is_start && !is_end);
 }

@@ -15,7 +15,7 @@
  * neither its start, which needs none, nor its end, to which it takes one replay anyway; where that
  * fails, the command goes on without. They are the session's.
  */
-const struct heap_keyframes *sidecar_use(struct session *work, struct ttd_position at);
+const struct heap_keyframes *sidecar_use(struct session *session, struct ttd_position at);
 
 /** The name of the index of a trace, to be freed; NULL without memory. */
 char *sidecar_path(const char *trace);
@@ -28,7 +28,7 @@ char *sidecar_path(const char *trace);
  * @param facts   set on success
  * @return an exit status
  */
-int sidecar_make(struct source *trace, const char *path, bool silent,
+int sidecar_make(struct source *source, const char *path, bool silent,
                  struct heap_index_facts *facts);
 
 #endif

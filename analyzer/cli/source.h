@@ -54,51 +54,51 @@ struct source {
  *
  * @param reads_whole_chunks  as whole_chunks of ttd_reader_options
  */
-int source_open(struct source *trace, const char *path, bool reads_whole_chunks);
-void source_close(struct source *trace);
+int source_open(struct source *source, const char *path, bool reads_whole_chunks);
+void source_close(struct source *source);
 
 /** A hook for a cursor that shows progress and reports damage. */
-struct heap_batch_hook source_hook(struct source *trace);
+struct heap_batch_hook source_hook(struct source *source);
 
 /** Whether wall times are known: the first chunk, which has their unit, was not lost. */
-static inline bool source_has_times(const struct source *trace)
+static inline bool source_has_times(const struct source *source)
 {
-    return ttd_reader_trace(trace->reader)->time_unit != 0;
+    return ttd_reader_trace(source->reader)->time_unit != 0;
 }
 
 /** Reports that what was asked for depends on them; returns the exit status. */
-int source_fail_times(const struct source *trace);
+int source_fail_times(const struct source *source);
 
 /**
  * Whether the trace is what 'ttdanalyze verify' calls intact: what a certain verdict rests on.
  * Called when all was found: where that has not taken reading everything anyway, or an index of
  * this very file, everything is read now. Asked again, it says the same.
  */
-bool source_is_intact(struct source *trace);
+bool source_is_intact(struct source *source);
 
 /** Reports that reading failed; returns the exit status. */
-int source_fail(struct source *trace, enum ttd_status status, const struct ttd_error *error);
+int source_fail(struct source *source, enum ttd_status status, const struct ttd_error *error);
 
 /** Reports damage, each place once. */
-void source_damaged(struct source *trace, const struct ttd_error *error);
+void source_damaged(struct source *source, const struct ttd_error *error);
 
 /** Reports, once, that the trace ends within a chunk, or was not read to its end. */
-void source_truncated(struct source *trace, const struct ttd_error *error);
+void source_truncated(struct source *source, const struct ttd_error *error);
 
 /**
  * Reads the whole trace and calls `hook` for each batch of the kinds, and of losses.
  * Unsupported content ends the reading without a message: the pass that needs it gives one.
  * Returns an exit status; on failure a message was printed.
  */
-int source_read(struct source *trace, uint32_t kinds, const struct heap_batch_hook *hook);
+int source_read(struct source *source, uint32_t kinds, const struct heap_batch_hook *hook);
 
 /** As source_read(), but checks all other chunks on the way as well: see source_is_intact(). */
-int source_read_checked(struct source *trace, uint32_t kinds, const struct heap_batch_hook *hook);
+int source_read_checked(struct source *source, uint32_t kinds, const struct heap_batch_hook *hook);
 
 /** As source_read(), from where the reader is. The hook stops the reading with TTD_END. */
-int source_read_on(struct source *trace, const struct heap_batch_hook *hook);
+int source_read_on(struct source *source, const struct heap_batch_hook *hook);
 
 /** Reads definitions of the kinds. Returns an exit status. */
-int source_define(struct source *trace, uint32_t kinds, struct definitions *all);
+int source_define(struct source *source, uint32_t kinds, struct definitions *definitions);
 
 #endif

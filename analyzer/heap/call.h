@@ -22,9 +22,9 @@ static inline struct heap_call heap_call_none(void)
     return (struct heap_call){.position = {TTD_SEQUENCE_INVALID, UINT64_MAX}};
 }
 
-static inline bool heap_call_is_known(const struct heap_call *place)
+static inline bool heap_call_is_known(const struct heap_call *call)
 {
-    return ttd_position_is_valid(place->position);
+    return ttd_position_is_valid(call->position);
 }
 
 static inline struct heap_call heap_call_of_event(const struct ttd_event *event)

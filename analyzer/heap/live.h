@@ -189,20 +189,20 @@ static inline enum ttd_status heap_live_entry(struct heap_live *live, uint64_t a
 }
 
 /** Counts a block that becomes live, or ends. */
-static inline void heap_live_add(struct heap_live *live, struct heap_generation *life,
+static inline void heap_live_add(struct heap_live *live, struct heap_generation *generation,
                                  uint64_t size)
 {
-    life->blocks++;
-    heap_sum_add(&life->bytes, size);
+    generation->blocks++;
+    heap_sum_add(&generation->bytes, size);
     live->count++;
     heap_sum_add(&live->bytes, size);
 }
 
-static inline void heap_live_subtract(struct heap_live *live, struct heap_generation *life,
+static inline void heap_live_subtract(struct heap_live *live, struct heap_generation *generation,
                                       uint64_t size)
 {
-    life->blocks--;
-    heap_sum_take(&life->bytes, size);
+    generation->blocks--;
+    heap_sum_take(&generation->bytes, size);
     live->count--;
     heap_sum_take(&live->bytes, size);
 }

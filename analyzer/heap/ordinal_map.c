@@ -11,27 +11,27 @@
 /* Addresses that are looked up together. */
 #define TOGETHER 128
 
-void heap_ordinal_map_init(struct heap_ordinal_map *entries)
+void heap_ordinal_map_init(struct heap_ordinal_map *ordinals)
 {
-    *entries = (struct heap_ordinal_map){.chunk = NO_CHUNK};
+    *ordinals = (struct heap_ordinal_map){.chunk = NO_CHUNK};
 }
 
-void heap_ordinal_map_free(struct heap_ordinal_map *entries)
+void heap_ordinal_map_free(struct heap_ordinal_map *ordinals)
 {
-    free(entries->items);
-    heap_ordinal_map_init(entries);
+    free(ordinals->items);
+    heap_ordinal_map_init(ordinals);
 }
 
 /* Ordinals and entries are good until the next chunk, or the next sweep. */
-void heap_ordinal_map_begin(struct heap_ordinal_map *entries, struct heap_live *live,
+void heap_ordinal_map_begin(struct heap_ordinal_map *ordinals, struct heap_live *live,
                             uint64_t chunk)
 {
-    if (entries->chunk == chunk)
+    if (ordinals->chunk == chunk)
         return;
     if (heap_live_is_littered(live))
         heap_live_sweep(live);
-    entries->count = 0;
-    entries->chunk = chunk;
+    ordinals->count = 0;
+    ordinals->chunk = chunk;
 }
 
 /* From far memory come first the slots of those to be looked up, then the records. */
@@ -58,20 +58,20 @@ static enum ttd_status find_entries(struct heap_live *live, const uint64_t *addr
 }
 
 /* Which entries they are does not depend on what happens to them. */
-enum ttd_status heap_ordinal_map_add(struct heap_ordinal_map *entries, struct heap_live *live,
+enum ttd_status heap_ordinal_map_add(struct heap_ordinal_map *ordinals, struct heap_live *live,
                                      const struct ttd_batch *batch)
 {
     size_t end = batch->first_ordinal + batch->address_count;
-    if (entries->count < batch->first_ordinal)
+    if (ordinals->count < batch->first_ordinal)
         return TTD_ERROR_ARGUMENT;
     enum ttd_status status =
-        grow_array((void **)&entries->items, &entries->capacity, end, sizeof *entries->items);
-    while (status == TTD_OK && entries->count < end) {
-        size_t left = end - entries->count;
+        grow_array((void **)&ordinals->items, &ordinals->capacity, end, sizeof *ordinals->items);
+    while (status == TTD_OK && ordinals->count < end) {
+        size_t left = end - ordinals->count;
         size_t count = left < TOGETHER ? left : TOGETHER;
-        status = find_entries(live, batch->addresses + (entries->count - batch->first_ordinal),
-                              count, entries->items + entries->count);
-        entries->count += status == TTD_OK ? count : 0;
+        status = find_entries(live, batch->addresses + (ordinals->count - batch->first_ordinal),
+                              count, ordinals->items + ordinals->count);
+        ordinals->count += status == TTD_OK ? count : 0;
     }
     return status;
 }

@@ -20,8 +20,8 @@ struct heap_ordinal_map {
     uint64_t chunk;
 };
 
-void heap_ordinal_map_init(struct heap_ordinal_map *entries);
-void heap_ordinal_map_free(struct heap_ordinal_map *entries);
+void heap_ordinal_map_init(struct heap_ordinal_map *ordinals);
+void heap_ordinal_map_free(struct heap_ordinal_map *ordinals);
 
 /**
  * Forgets all unless the chunk is the same as before; before another one the table is swept if it
@@ -29,7 +29,7 @@ void heap_ordinal_map_free(struct heap_ordinal_map *entries);
  *
  * @param chunk  its offset
  */
-void heap_ordinal_map_begin(struct heap_ordinal_map *entries, struct heap_live *live,
+void heap_ordinal_map_begin(struct heap_ordinal_map *ordinals, struct heap_live *live,
                             uint64_t chunk);
 
 /**
@@ -38,14 +38,14 @@ void heap_ordinal_map_begin(struct heap_ordinal_map *entries, struct heap_live *
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (batches before are missing).
  */
-enum ttd_status heap_ordinal_map_add(struct heap_ordinal_map *entries, struct heap_live *live,
+enum ttd_status heap_ordinal_map_add(struct heap_ordinal_map *ordinals, struct heap_live *live,
                                      const struct ttd_batch *batch);
 
 /** The entry of an ordinal that was added. */
-static inline uint32_t heap_ordinal_map_get(const struct heap_ordinal_map *entries,
+static inline uint32_t heap_ordinal_map_get(const struct heap_ordinal_map *ordinals,
                                             uint32_t ordinal)
 {
-    return entries->items[ordinal];
+    return ordinals->items[ordinal];
 }
 
 #endif

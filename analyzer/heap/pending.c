@@ -17,24 +17,24 @@ static bool is_before(const struct heap_pending *a, const struct heap_pending *b
     return order < 0 || (order == 0 && a->block.event < b->block.event);
 }
 
-enum ttd_status heap_queue_push(struct heap_queue *queue, const struct heap_pending *item)
+enum ttd_status heap_queue_push(struct heap_queue *queue, const struct heap_pending *pending)
 {
     enum ttd_status status = grow_array((void **)&queue->items, &queue->capacity, queue->count + 1,
                                         sizeof *queue->items);
     if (status != TTD_OK)
         return status;
     size_t i = queue->count++;
-    while (i > 0 && is_before(item, &queue->items[(i - 1) / 2])) {
+    while (i > 0 && is_before(pending, &queue->items[(i - 1) / 2])) {
         queue->items[i] = queue->items[(i - 1) / 2];
         i = (i - 1) / 2;
     }
-    queue->items[i] = *item;
+    queue->items[i] = *pending;
     return TTD_OK;
 }
 
-void heap_queue_pop(struct heap_queue *queue, struct heap_pending *item)
+void heap_queue_pop(struct heap_queue *queue, struct heap_pending *pending)
 {
-    *item = queue->items[0];
+    *pending = queue->items[0];
     const struct heap_pending *last = &queue->items[--queue->count];
     size_t i = 0;
     for (;;) {

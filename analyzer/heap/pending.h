@@ -24,10 +24,10 @@ struct heap_queue {
 void heap_queue_free(struct heap_queue *queue);
 
 /** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-enum ttd_status heap_queue_push(struct heap_queue *queue, const struct heap_pending *item);
+enum ttd_status heap_queue_push(struct heap_queue *queue, const struct heap_pending *pending);
 
 /** Removes the first one; the queue must not be empty. */
-void heap_queue_pop(struct heap_queue *queue, struct heap_pending *item);
+void heap_queue_pop(struct heap_queue *queue, struct heap_pending *pending);
 
 /** Whether there is an effect at `position` or before. */
 static inline bool heap_queue_due(const struct heap_queue *queue, struct ttd_position position)

@@ -93,7 +93,7 @@ static inline enum ttd_status keep_born(struct heap_changes *changes, uint64_t e
 
 /* A block becomes live; `item` if it is that of a call in flight. */
 static enum ttd_status acquire(struct heap_replay *replay, uint32_t entry,
-                               const struct heap_block *block, const struct heap_pending *item)
+                               const struct heap_block *block, const struct heap_pending *pending)
 {
     struct heap_acquisition acquisition;
     move_to(replay, block->allocated);
@@ -112,7 +112,8 @@ static enum ttd_status acquire(struct heap_replay *replay, uint32_t entry,
     replay->counts.overlaps += acquisition.replaced;
     if (!replay->wanted || status != TTD_OK)
         return status;
-    return heap_tell_acquired(replay, acquisition.block, acquisition.replaced ? &old : NULL, item);
+    return heap_tell_acquired(replay, acquisition.block, acquisition.replaced ? &old : NULL,
+                              pending);
 }
 
 /* Releases the block at the event's base address. */
@@ -193,27 +194,27 @@ static enum ttd_status apply_realloc(struct heap_replay *replay, const struct tt
 {
     if (!event->result)
         return TTD_OK;
-    struct heap_pending item;
-    item.previous_address = event->base_address;
-    item.has_previous = false;
+    struct heap_pending pending;
+    pending.previous_address = event->base_address;
+    pending.has_previous = false;
     if (event->base_address) {
-        enum ttd_status status =
-            release(replay, event, base_entry(replay, event), event->address, &item.has_previous);
+        enum ttd_status status = release(replay, event, base_entry(replay, event), event->address,
+                                         &pending.has_previous);
         if (status != TTD_OK)
             return status;
-        item.has_previous = item.has_previous && heap_is_wanted(replay, HEAP_ACQUIRED);
+        pending.has_previous = pending.has_previous && heap_is_wanted(replay, HEAP_ACQUIRED);
     }
     if (!event->address)
         return TTD_OK;
-    item.block.address = event->address;
-    heap_set_block(&item.block, event);
-    if (item.has_previous) {
-        item.previous = replay->live.blocks[base_entry(replay, event)];
-        item.block.user = item.previous.user;
+    pending.block.address = event->address;
+    heap_set_block(&pending.block, event);
+    if (pending.has_previous) {
+        pending.previous = replay->live.blocks[base_entry(replay, event)];
+        pending.block.user = pending.previous.user;
     }
     if (is_alone(replay, event, in))
-        return acquire(replay, address_entry(replay, event), &item.block, &item);
-    return heap_queue_push(&replay->queue, &item);
+        return acquire(replay, address_entry(replay, event), &pending.block, &pending);
+    return heap_queue_push(&replay->queue, &pending);
 }
 
 static enum ttd_status apply_destroy(struct heap_replay *replay, const struct ttd_event *event)
@@ -265,13 +266,13 @@ enum ttd_status heap_replay_settle(struct heap_replay *replay, struct ttd_positi
 {
     enum ttd_status status = TTD_OK;
     while (status == TTD_OK && heap_queue_due(&replay->queue, until)) {
-        struct heap_pending item;
-        heap_queue_pop(&replay->queue, &item);
+        struct heap_pending pending;
+        heap_queue_pop(&replay->queue, &pending);
         uint32_t entry;
-        uint32_t hash = heap_live_hash(&replay->live, item.block.address);
-        status = heap_live_entry(&replay->live, item.block.address, hash, &entry);
+        uint32_t hash = heap_live_hash(&replay->live, pending.block.address);
+        status = heap_live_entry(&replay->live, pending.block.address, hash, &entry);
         if (status == TTD_OK)
-            status = acquire(replay, entry, &item.block, &item);
+            status = acquire(replay, entry, &pending.block, &pending);
     }
     return status;
 }

@@ -19,7 +19,7 @@ enum ttd_status heap_tell_call(struct heap_replay *replay, const struct ttd_even
 /** Tells of a block that was acquired, and before that of the one it replaced, or NULL: what is
  * wanted of it. `item`: the call was in flight; or NULL. */
 enum ttd_status heap_tell_acquired(struct heap_replay *replay, struct heap_block *block,
-                                   struct heap_block *replaced, const struct heap_pending *item);
+                                   struct heap_block *replaced, const struct heap_pending *pending);
 
 /** @param block  NULL if it is not known */
 enum ttd_status heap_tell_released(struct heap_replay *replay, const struct ttd_event *event,

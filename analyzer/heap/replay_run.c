@@ -21,12 +21,12 @@ static inline struct run begin(struct heap_replay *replay)
                         replay->position};
 }
 
-static inline void end_run(const struct run *state, struct heap_generation *life)
+static inline void end_run(const struct run *state, struct heap_generation *generation)
 {
     struct heap_live *live = &state->replay->live;
-    life->blocks += state->count - live->count;
-    heap_sum_add(&life->bytes, state->bytes);
-    heap_sum_take(&life->bytes, live->bytes.low);
+    generation->blocks += state->count - live->count;
+    heap_sum_add(&generation->bytes, state->bytes);
+    heap_sum_take(&generation->bytes, live->bytes.low);
     live->bytes.low = state->bytes;
     live->count = state->count;
     state->replay->position = state->position;

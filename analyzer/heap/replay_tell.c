@@ -31,7 +31,7 @@ static struct heap_effect effect_of(enum heap_effect_kind kind, const struct ttd
 }
 
 enum ttd_status heap_tell_acquired(struct heap_replay *replay, struct heap_block *block,
-                                   struct heap_block *replaced, const struct heap_pending *item)
+                                   struct heap_block *replaced, const struct heap_pending *pending)
 {
     struct heap_effect effect = {.kind = HEAP_OVERLAPPED,
                                  .position = block->allocated,
@@ -50,8 +50,8 @@ enum ttd_status heap_tell_acquired(struct heap_replay *replay, struct heap_block
         return status;
     effect.kind = HEAP_ACQUIRED;
     effect.block = block;
-    effect.previous_address = item ? item->previous_address : 0;
-    effect.previous = item && item->has_previous ? &item->previous : NULL;
+    effect.previous_address = pending ? pending->previous_address : 0;
+    effect.previous = pending && pending->has_previous ? &pending->previous : NULL;
     return tell(replay, &effect);
 }
 

@@ -19,27 +19,27 @@ static size_t shown(const struct report_compare *data)
 }
 
 /* What a change is known by, with the names of its side: the new one if it is there. */
-static struct heap_key use_side(struct report *to, const struct report_compare *data,
+static struct heap_key use_side(struct report *report, const struct report_compare *data,
                                 const struct heap_change *change)
 {
     enum heap_side side = change->blocks[HEAP_NEW] ? HEAP_NEW : HEAP_OLD;
-    to->names = data->sides[side].names;
-    to->view = data->sides[side].view;
+    report->names = data->sides[side].names;
+    report->view = data->sides[side].view;
     return change->keys[side];
 }
 
-static bool is_by_stack(const struct report *to)
+static bool is_by_stack(const struct report *report)
 {
-    return to->view->options.by == VIEW_BY_STACK;
+    return report->view->options.by == VIEW_BY_STACK;
 }
 
-static struct fingerprint fingerprint_of(struct report *to, struct fingerprinter *work,
+static struct fingerprint fingerprint_of(struct report *report, struct fingerprinter *fingerprinter,
                                          ttd_id stack)
 {
     struct fingerprint result = {0, 0};
-    enum ttd_status status = fingerprint_stack(work, to->names, stack, &result);
+    enum ttd_status status = fingerprint_stack(fingerprinter, report->names, stack, &result);
     if (status != TTD_OK)
-        to->status = status;
+        report->status = status;
     return result;
 }
 
@@ -54,10 +54,10 @@ static void text_signed(struct out *output, const uint64_t sides[HEAP_SIDES], co
                  unit);
 }
 
-static void text_change(struct report *to, const struct report_compare *data,
+static void text_change(struct report *report, const struct report_compare *data,
                         const struct heap_change *change)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     out_char(output, '\n');
     out_bold(output);
     text_signed(output, change->bytes, "byte");
@@ -77,13 +77,13 @@ static void text_change(struct report *to, const struct report_compare *data,
         report_count(output, change->blocks[HEAP_NEW], "block");
     }
     out_char(output, '\n');
-    report_site_text(to, use_side(to, data, change));
+    report_site_text(report, use_side(report, data, change));
 }
 
-void text_compare_sums(struct report *to, const struct report_compare *data)
+void text_compare_sums(struct report *report, const struct report_compare *data)
 {
     const struct heap_comparison *comparison = data->comparison;
-    struct out *output = to->output;
+    struct out *output = report->output;
     for (int i = 0; i < HEAP_SIDES; i++) {
         out_text(output, i == HEAP_OLD ? "Old: " : "New: ");
         report_count(output, comparison->bytes[i], "byte");
@@ -101,10 +101,10 @@ void text_compare_sums(struct report *to, const struct report_compare *data)
     out_plain(output);
 }
 
-static void text_kinds(struct report *to, const struct heap_comparison *comparison)
+static void text_kinds(struct report *report, const struct heap_comparison *comparison)
 {
-    struct out *output = to->output;
-    out_format(output, "; %ss:", view_key_name(to->view->options.by));
+    struct out *output = report->output;
+    out_format(output, "; %ss:", view_key_name(report->view->options.by));
     for (int i = 0; i < HEAP_CHANGE_KINDS; i++) {
         out_text(output, i ? ", " : " ");
         out_grouped(output, comparison->kinds[i]);
@@ -115,160 +115,162 @@ static void text_kinds(struct report *to, const struct heap_comparison *comparis
 }
 
 /* Says of each heap how much the runtimes keep of it, which is not counted. */
-void text_compare_runtime(struct report *to, const struct report_compare *data)
+void text_compare_runtime(struct report *report, const struct report_compare *data)
 {
     for (int i = 0; i < HEAP_SIDES; i++) {
         const struct report_runtime *runtime = data->sides[i].runtime;
         if (!runtime->groups || !runtime->groups->blocks)
             continue;
-        out_format(to->output, "Of the %s heap, ", side_names[i]);
-        report_runtime_sums(to->output, runtime);
-        out_text(to->output, " (--show-runtime to count)\n");
+        out_format(report->output, "Of the %s heap, ", side_names[i]);
+        report_runtime_sums(report->output, runtime);
+        out_text(report->output, " (--show-runtime to count)\n");
     }
 }
 
-void text_compare_doubts(struct report *to, const struct report_compare *data)
+void text_compare_doubts(struct report *report, const struct report_compare *data)
 {
     for (int i = 0; i < HEAP_SIDES; i++) {
-        const struct doubts *all = data->sides[i].doubts;
-        for (size_t k = 0; k < all->count; k++) {
-            out_alarm(to->output);
-            out_text(to->output, "Uncertain");
-            out_plain(to->output);
-            out_format(to->output, ", of the %s heap: %s\n", side_names[i], all->reasons[k]);
+        const struct doubts *certainty = data->sides[i].doubts;
+        for (size_t k = 0; k < certainty->count; k++) {
+            out_alarm(report->output);
+            out_text(report->output, "Uncertain");
+            out_plain(report->output);
+            out_format(report->output, ", of the %s heap: %s\n", side_names[i],
+                       certainty->reasons[k]);
         }
     }
 }
 
-void text_compare(struct report *to, const struct report_compare *data)
+void text_compare(struct report *report, const struct report_compare *data)
 {
     if (data->tree) {
-        text_compare_tree(to, data);
+        text_compare_tree(report, data);
         return;
     }
     const struct heap_comparison *comparison = data->comparison;
     size_t changed = comparison->count - comparison->kinds[HEAP_CHANGE_SAME];
     size_t count = shown(data);
-    text_compare_sums(to, data);
-    text_kinds(to, comparison);
-    text_compare_runtime(to, data);
-    text_compare_doubts(to, data);
+    text_compare_sums(report, data);
+    text_kinds(report, comparison);
+    text_compare_runtime(report, data);
+    text_compare_doubts(report, data);
     for (size_t i = 0; i < count; i++)
-        text_change(to, data, &comparison->items[i]);
-    report_site_more(to, changed - count);
+        text_change(report, data, &comparison->items[i]);
+    report_site_more(report, changed - count);
 }
 
 /* ---- JSON ---- */
 
-static void json_side(struct json *writer, const struct report_compare *data, enum heap_side side)
+static void json_side(struct json *json, const struct report_compare *data, enum heap_side side)
 {
     const struct report_side *from = &data->sides[side];
-    json_begin_object(writer, side_names[side]);
-    json_hex(writer, "trace_id", from->trace_id);
-    json_position(writer, "position", from->position);
-    json_bool(writer, "certain", !from->doubts->count);
-    json_begin_array(writer, "reasons");
+    json_begin_object(json, side_names[side]);
+    json_hex(json, "trace_id", from->trace_id);
+    json_position(json, "position", from->position);
+    json_bool(json, "certain", !from->doubts->count);
+    json_begin_array(json, "reasons");
     for (size_t i = 0; i < from->doubts->count; i++)
-        json_text(writer, NULL, from->doubts->reasons[i]);
-    json_end_array(writer);
-    json_unsigned(writer, "live_blocks", data->comparison->blocks[side]);
-    json_unsigned(writer, "live_bytes", data->comparison->bytes[side]);
-    report_runtime_json(from->runtime, writer);
-    json_end_object(writer);
+        json_text(json, NULL, from->doubts->reasons[i]);
+    json_end_array(json);
+    json_unsigned(json, "live_blocks", data->comparison->blocks[side]);
+    json_unsigned(json, "live_bytes", data->comparison->bytes[side]);
+    report_runtime_json(from->runtime, json);
+    json_end_object(json);
 }
 
-static void json_change(struct report *to, struct json *writer, const struct report_compare *data,
-                        const struct heap_change *change, struct fingerprinter *work)
+static void json_change(struct report *report, struct json *json, const struct report_compare *data,
+                        const struct heap_change *change, struct fingerprinter *fingerprinter)
 {
     char text[FINGERPRINT_TEXT];
-    struct heap_key key = use_side(to, data, change);
-    json_begin_object(writer, NULL);
-    json_text(writer, "change", kind_name(heap_change_kind_of(change)));
-    json_difference(writer, "change_blocks", change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]);
-    json_difference(writer, "change_bytes", change->bytes[HEAP_OLD], change->bytes[HEAP_NEW]);
-    json_unsigned(writer, "old_blocks", change->blocks[HEAP_OLD]);
-    json_unsigned(writer, "old_bytes", change->bytes[HEAP_OLD]);
-    json_unsigned(writer, "new_blocks", change->blocks[HEAP_NEW]);
-    json_unsigned(writer, "new_bytes", change->bytes[HEAP_NEW]);
-    if (is_by_stack(to)) {
-        fingerprint_format(fingerprint_of(to, work, key.stack), text);
-        json_text(writer, "fingerprint", text);
+    struct heap_key key = use_side(report, data, change);
+    json_begin_object(json, NULL);
+    json_text(json, "change", kind_name(heap_change_kind_of(change)));
+    json_difference(json, "change_blocks", change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]);
+    json_difference(json, "change_bytes", change->bytes[HEAP_OLD], change->bytes[HEAP_NEW]);
+    json_unsigned(json, "old_blocks", change->blocks[HEAP_OLD]);
+    json_unsigned(json, "old_bytes", change->bytes[HEAP_OLD]);
+    json_unsigned(json, "new_blocks", change->blocks[HEAP_NEW]);
+    json_unsigned(json, "new_bytes", change->bytes[HEAP_NEW]);
+    if (is_by_stack(report)) {
+        fingerprint_format(fingerprint_of(report, fingerprinter, key.stack), text);
+        json_text(json, "fingerprint", text);
     }
-    report_site_json(to, writer, key);
-    json_end_object(writer);
+    report_site_json(report, json, key);
+    json_end_object(json);
 }
 
-static void json_certainty(struct json *writer, const struct report_compare *data)
+static void json_certainty(struct json *json, const struct report_compare *data)
 {
-    json_bool(writer, "certain", report_compare_is_certain(data));
+    json_bool(json, "certain", report_compare_is_certain(data));
 }
 
-static void json_changes(struct report *to, struct json *writer, const struct report_compare *data)
+static void json_changes(struct report *report, struct json *json,
+                         const struct report_compare *data)
 {
     static const char *const totals[HEAP_CHANGE_KINDS] = {
         "new_stacks", "gone_stacks", "grown_stacks", "shrunk_stacks", "same_stacks"};
-    struct fingerprinter work = {.names = NULL};
+    struct fingerprinter fingerprinter = {.names = NULL};
     for (int i = 0; i < HEAP_CHANGE_KINDS; i++)
-        json_unsigned(writer, totals[i], data->comparison->kinds[i]);
-    json_begin_array(writer, "changes");
+        json_unsigned(json, totals[i], data->comparison->kinds[i]);
+    json_begin_array(json, "changes");
     for (size_t i = 0; i < shown(data); i++)
-        json_change(to, writer, data, &data->comparison->items[i], &work);
-    json_end_array(writer);
-    fingerprinter_free(&work);
+        json_change(report, json, data, &data->comparison->items[i], &fingerprinter);
+    json_end_array(json);
+    fingerprinter_free(&fingerprinter);
 }
 
-void json_compare(struct report *to, const struct report_compare *data)
+void json_compare(struct report *report, const struct report_compare *data)
 {
     const struct heap_comparison *comparison = data->comparison;
-    struct json writer;
-    json_init(&writer, to->output, true);
-    json_begin_object(&writer, NULL);
-    json_certainty(&writer, data);
-    json_side(&writer, data, HEAP_OLD);
-    json_side(&writer, data, HEAP_NEW);
-    json_difference(&writer, "change_blocks", comparison->blocks[HEAP_OLD],
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    json_certainty(&json, data);
+    json_side(&json, data, HEAP_OLD);
+    json_side(&json, data, HEAP_NEW);
+    json_difference(&json, "change_blocks", comparison->blocks[HEAP_OLD],
                     comparison->blocks[HEAP_NEW]);
-    json_difference(&writer, "change_bytes", comparison->bytes[HEAP_OLD],
+    json_difference(&json, "change_bytes", comparison->bytes[HEAP_OLD],
                     comparison->bytes[HEAP_NEW]);
     if (data->tree)
-        json_compare_tree(to, &writer, data);
+        json_compare_tree(report, &json, data);
     else
-        json_changes(to, &writer, data);
-    json_end_object(&writer);
+        json_changes(report, &json, data);
+    json_end_object(&json);
 }
 
 /* ---- CSV ---- */
 
-void csv_compare(struct report *to, const struct report_compare *data)
+void csv_compare(struct report *report, const struct report_compare *data)
 {
     if (data->tree) {
-        csv_compare_tree(to, data);
+        csv_compare_tree(report, data);
         return;
     }
-    struct fingerprinter work = {.names = NULL};
-    struct csv writer;
-    report_csv_begin(to, &writer);
-    writer.is_certain = report_compare_is_certain(data);
-    out_text(to->output, "change,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
-                         "new_bytes");
-    report_site_header(to, &writer, is_by_stack(to) ? ",fingerprint" : "");
+    struct fingerprinter fingerprinter = {.names = NULL};
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    csv.is_certain = report_compare_is_certain(data);
+    out_text(report->output, "change,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
+                             "new_bytes");
+    report_site_header(report, &csv, is_by_stack(report) ? ",fingerprint" : "");
     for (size_t i = 0; i < shown(data); i++) {
         const struct heap_change *change = &data->comparison->items[i];
         char text[FINGERPRINT_TEXT];
-        struct heap_key key = use_side(to, data, change);
-        csv_text(&writer, kind_name(heap_change_kind_of(change)));
-        csv_difference(&writer, change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]);
-        csv_difference(&writer, change->bytes[HEAP_OLD], change->bytes[HEAP_NEW]);
-        csv_unsigned(&writer, change->blocks[HEAP_OLD]);
-        csv_unsigned(&writer, change->bytes[HEAP_OLD]);
-        csv_unsigned(&writer, change->blocks[HEAP_NEW]);
-        csv_unsigned(&writer, change->bytes[HEAP_NEW]);
-        if (is_by_stack(to)) {
-            fingerprint_format(fingerprint_of(to, &work, key.stack), text);
-            csv_text(&writer, text);
+        struct heap_key key = use_side(report, data, change);
+        csv_text(&csv, kind_name(heap_change_kind_of(change)));
+        csv_difference(&csv, change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]);
+        csv_difference(&csv, change->bytes[HEAP_OLD], change->bytes[HEAP_NEW]);
+        csv_unsigned(&csv, change->blocks[HEAP_OLD]);
+        csv_unsigned(&csv, change->bytes[HEAP_OLD]);
+        csv_unsigned(&csv, change->blocks[HEAP_NEW]);
+        csv_unsigned(&csv, change->bytes[HEAP_NEW]);
+        if (is_by_stack(report)) {
+            fingerprint_format(fingerprint_of(report, &fingerprinter, key.stack), text);
+            csv_text(&csv, text);
         }
-        report_site_csv(to, &writer, key);
-        csv_end_row(&writer);
+        report_site_csv(report, &csv, key);
+        csv_end_row(&csv);
     }
-    fingerprinter_free(&work);
+    fingerprinter_free(&fingerprinter);
 }

@@ -6,13 +6,13 @@
 #include "report/format.h"
 
 /** Writes the sums of both heaps and their difference, and does not end the last line. */
-void text_compare_sums(struct report *to, const struct report_compare *data);
+void text_compare_sums(struct report *report, const struct report_compare *data);
 
 /** Writes how much of each heap is not counted, because a runtime keeps it. */
-void text_compare_runtime(struct report *to, const struct report_compare *data);
+void text_compare_runtime(struct report *report, const struct report_compare *data);
 
 /** Writes a line for each reason why one of the heaps is uncertain. */
-void text_compare_doubts(struct report *to, const struct report_compare *data);
+void text_compare_doubts(struct report *report, const struct report_compare *data);
 
 /** Whether both heaps are. */
 static inline bool report_compare_is_certain(const struct report_compare *data)
@@ -21,8 +21,8 @@ static inline bool report_compare_is_certain(const struct report_compare *data)
 }
 
 /* Each writes data->tree: all of a text or CSV file, or members of an object. */
-void text_compare_tree(struct report *to, const struct report_compare *data);
-void json_compare_tree(struct report *to, struct json *writer, const struct report_compare *data);
-void csv_compare_tree(struct report *to, const struct report_compare *data);
+void text_compare_tree(struct report *report, const struct report_compare *data);
+void json_compare_tree(struct report *report, struct json *json, const struct report_compare *data);
+void csv_compare_tree(struct report *report, const struct report_compare *data);
 
 #endif

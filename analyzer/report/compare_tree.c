@@ -52,14 +52,14 @@ static void text_header(struct out *output)
     out_char(output, '\n');
 }
 
-void text_compare_tree(struct report *to, const struct report_compare *data)
+void text_compare_tree(struct report *report, const struct report_compare *data)
 {
     const struct view_tree *tree = data->tree;
-    struct out *output = to->output;
-    text_compare_sums(to, data);
+    struct out *output = report->output;
+    text_compare_sums(report, data);
     out_char(output, '\n');
-    text_compare_runtime(to, data);
-    text_compare_doubts(to, data);
+    text_compare_runtime(report, data);
+    text_compare_doubts(report, data);
     if (!tree->linked)
         return;
     out_char(output, '\n');
@@ -70,72 +70,72 @@ void text_compare_tree(struct report *to, const struct report_compare *data)
         text_signed(output, all.blocks, END_BLOCKS);
         report_tree_number(output, "", all.bytes[HEAP_OLD], END_OLD);
         report_tree_number(output, "", all.bytes[HEAP_NEW], END_NEW);
-        report_tree_name(to, tree, &tree->nodes[i], data->limit);
+        report_tree_name(report, tree, &tree->nodes[i], data->limit);
     }
-    report_tree_more(to, tree, data->limit);
+    report_tree_more(report, tree, data->limit);
 }
 
 /* ---- JSON ---- */
 
-static void json_node(struct report *to, struct json *writer, const struct view_tree *tree,
+static void json_node(struct report *report, struct json *json, const struct view_tree *tree,
                       uint32_t node)
 {
     struct node_sides all = all_of(tree, node);
     struct node_sides self = self_of(tree, node);
-    json_begin_object(writer, NULL);
-    json_unsigned(writer, "depth", tree->nodes[node].depth);
-    json_difference(writer, "change_blocks", all.blocks[HEAP_OLD], all.blocks[HEAP_NEW]);
-    json_difference(writer, "change_bytes", all.bytes[HEAP_OLD], all.bytes[HEAP_NEW]);
-    json_unsigned(writer, "old_blocks", all.blocks[HEAP_OLD]);
-    json_unsigned(writer, "old_bytes", all.bytes[HEAP_OLD]);
-    json_unsigned(writer, "new_blocks", all.blocks[HEAP_NEW]);
-    json_unsigned(writer, "new_bytes", all.bytes[HEAP_NEW]);
-    json_unsigned(writer, "old_self_blocks", self.blocks[HEAP_OLD]);
-    json_unsigned(writer, "old_self_bytes", self.bytes[HEAP_OLD]);
-    json_unsigned(writer, "new_self_blocks", self.blocks[HEAP_NEW]);
-    json_unsigned(writer, "new_self_bytes", self.bytes[HEAP_NEW]);
-    report_label_json(to, writer, view_tree_label(tree, &tree->nodes[node]));
-    json_end_object(writer);
+    json_begin_object(json, NULL);
+    json_unsigned(json, "depth", tree->nodes[node].depth);
+    json_difference(json, "change_blocks", all.blocks[HEAP_OLD], all.blocks[HEAP_NEW]);
+    json_difference(json, "change_bytes", all.bytes[HEAP_OLD], all.bytes[HEAP_NEW]);
+    json_unsigned(json, "old_blocks", all.blocks[HEAP_OLD]);
+    json_unsigned(json, "old_bytes", all.bytes[HEAP_OLD]);
+    json_unsigned(json, "new_blocks", all.blocks[HEAP_NEW]);
+    json_unsigned(json, "new_bytes", all.bytes[HEAP_NEW]);
+    json_unsigned(json, "old_self_blocks", self.blocks[HEAP_OLD]);
+    json_unsigned(json, "old_self_bytes", self.bytes[HEAP_OLD]);
+    json_unsigned(json, "new_self_blocks", self.blocks[HEAP_NEW]);
+    json_unsigned(json, "new_self_bytes", self.bytes[HEAP_NEW]);
+    report_label_json(report, json, view_tree_label(tree, &tree->nodes[node]));
+    json_end_object(json);
 }
 
-void json_compare_tree(struct report *to, struct json *writer, const struct report_compare *data)
+void json_compare_tree(struct report *report, struct json *json, const struct report_compare *data)
 {
     const struct view_tree *tree = data->tree;
-    report_tree_json(writer, &to->view->options);
-    json_unsigned(writer, "total_nodes", tree->linked);
-    json_begin_array(writer, "nodes");
+    report_tree_json(json, &report->view->options);
+    json_unsigned(json, "total_nodes", tree->linked);
+    json_begin_array(json, "nodes");
     for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;)
-        json_node(to, writer, tree, i);
-    json_end_array(writer);
+        json_node(report, json, tree, i);
+    json_end_array(json);
 }
 
 /* ---- CSV ---- */
 
-void csv_compare_tree(struct report *to, const struct report_compare *data)
+void csv_compare_tree(struct report *report, const struct report_compare *data)
 {
     const struct view_tree *tree = data->tree;
-    struct csv writer;
-    report_csv_begin(to, &writer);
-    writer.is_certain = report_compare_is_certain(data);
-    csv_header(&writer, "depth,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
-                        "new_bytes,old_self_blocks,old_self_bytes,new_self_blocks,"
-                        "new_self_bytes," REPORT_TREE_FIELDS);
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    csv.is_certain = report_compare_is_certain(data);
+    csv_header(&csv, "depth,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
+                     "new_bytes,old_self_blocks,old_self_bytes,new_self_blocks,"
+                     "new_self_bytes," REPORT_TREE_FIELDS);
     for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;) {
         struct node_sides all = all_of(tree, i);
         struct node_sides self = self_of(tree, i);
-        csv_unsigned(&writer, tree->nodes[i].depth);
-        csv_difference(&writer, all.blocks[HEAP_OLD], all.blocks[HEAP_NEW]);
-        csv_difference(&writer, all.bytes[HEAP_OLD], all.bytes[HEAP_NEW]);
-        csv_unsigned(&writer, all.blocks[HEAP_OLD]);
-        csv_unsigned(&writer, all.bytes[HEAP_OLD]);
-        csv_unsigned(&writer, all.blocks[HEAP_NEW]);
-        csv_unsigned(&writer, all.bytes[HEAP_NEW]);
-        csv_unsigned(&writer, self.blocks[HEAP_OLD]);
-        csv_unsigned(&writer, self.bytes[HEAP_OLD]);
-        csv_unsigned(&writer, self.blocks[HEAP_NEW]);
-        csv_unsigned(&writer, self.bytes[HEAP_NEW]);
-        report_tree_csv(to, &writer, view_tree_label(tree, &tree->nodes[i]));
-        csv_end_row(&writer);
+        csv_unsigned(&csv, tree->nodes[i].depth);
+        csv_difference(&csv, all.blocks[HEAP_OLD], all.blocks[HEAP_NEW]);
+        csv_difference(&csv, all.bytes[HEAP_OLD], all.bytes[HEAP_NEW]);
+        csv_unsigned(&csv, all.blocks[HEAP_OLD]);
+        csv_unsigned(&csv, all.bytes[HEAP_OLD]);
+        csv_unsigned(&csv, all.blocks[HEAP_NEW]);
+        csv_unsigned(&csv, all.bytes[HEAP_NEW]);
+        csv_unsigned(&csv, self.blocks[HEAP_OLD]);
+        csv_unsigned(&csv, self.bytes[HEAP_OLD]);
+        csv_unsigned(&csv, self.blocks[HEAP_NEW]);
+        csv_unsigned(&csv, self.bytes[HEAP_NEW]);
+        report_tree_csv(report, &csv, view_tree_label(tree, &tree->nodes[i]));
+        csv_end_row(&csv);
     }
 }
 
@@ -143,22 +143,22 @@ void csv_compare_tree(struct report *to, const struct report_compare *data)
 
 /* Bytes of the old heap and of the new one: what has not changed is there as well, as the base of
  * a differential flame graph. */
-void folded_compare(struct report *to, const struct report_compare *data)
+void folded_compare(struct report *report, const struct report_compare *data)
 {
     const struct view_tree *tree = data->tree;
-    struct arena memory = {0};
-    uint32_t *path = report_tree_path_room(to, tree, &memory);
+    struct arena arena = {0};
+    uint32_t *path = report_tree_path_room(report, tree, &arena);
     for (uint32_t i = 0; path && (i = view_tree_next(tree, i, SIZE_MAX)) != VIEW_NO_NODE;) {
         struct node_sides self = self_of(tree, i);
         if (!self.bytes[HEAP_OLD] && !self.bytes[HEAP_NEW])
             continue;
-        report_folded_begin(to->output, report_compare_is_certain(data));
-        report_tree_path(to, tree, i, path);
+        report_folded_begin(report->output, report_compare_is_certain(data));
+        report_tree_path(report, tree, i, path);
         for (int side = 0; side < HEAP_SIDES; side++) {
-            out_char(to->output, ' ');
-            out_unsigned(to->output, self.bytes[side]);
+            out_char(report->output, ' ');
+            out_unsigned(report->output, self.bytes[side]);
         }
-        out_char(to->output, '\n');
+        out_char(report->output, '\n');
     }
-    arena_free(&memory);
+    arena_free(&arena);
 }

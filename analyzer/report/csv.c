@@ -3,118 +3,118 @@
 
 #include "report/escape.h"
 
-void csv_init(struct csv *writer, struct out *output)
+void csv_init(struct csv *csv, struct out *output)
 {
-    *writer = (struct csv){.output = output};
+    *csv = (struct csv){.output = output};
 }
 
-void csv_header(struct csv *writer, const char *names)
+void csv_header(struct csv *csv, const char *names)
 {
-    out_text(writer->output, names);
-    if (writer->has_verdict)
-        out_text(writer->output, ",certain");
-    out_char(writer->output, '\n');
+    out_text(csv->output, names);
+    if (csv->has_verdict)
+        out_text(csv->output, ",certain");
+    out_char(csv->output, '\n');
 }
 
-static void begin_field(struct csv *writer)
+static void begin_field(struct csv *csv)
 {
-    if (writer->has_field)
-        out_char(writer->output, ',');
-    writer->has_field = true;
+    if (csv->has_field)
+        out_char(csv->output, ',');
+    csv->has_field = true;
 }
 
-void csv_string(struct csv *writer, struct ttd_string text)
+void csv_string(struct csv *csv, struct ttd_string text)
 {
     bool is_quoted = false;
     for (size_t i = 0; i < text.size && !is_quoted; i++)
         is_quoted = text.data[i] == '"' || text.data[i] == ',' || text.data[i] == ' ';
-    begin_field(writer);
+    begin_field(csv);
     if (is_quoted)
-        out_char(writer->output, '"');
-    escape_csv(writer->output, text);
+        out_char(csv->output, '"');
+    escape_csv(csv->output, text);
     if (is_quoted)
-        out_char(writer->output, '"');
+        out_char(csv->output, '"');
 }
 
-void csv_list_begin(struct csv *writer)
+void csv_list_begin(struct csv *csv)
 {
-    begin_field(writer);
-    out_char(writer->output, '"');
+    begin_field(csv);
+    out_char(csv->output, '"');
 }
 
-void csv_list_item(struct csv *writer, struct ttd_string text, bool is_first)
+void csv_list_item(struct csv *csv, struct ttd_string text, bool is_first)
 {
     if (!is_first)
-        out_char(writer->output, ';');
-    escape_csv(writer->output, text);
+        out_char(csv->output, ';');
+    escape_csv(csv->output, text);
 }
 
-void csv_list_end(struct csv *writer)
+void csv_list_end(struct csv *csv)
 {
-    out_char(writer->output, '"');
+    out_char(csv->output, '"');
 }
 
-void csv_text(struct csv *writer, const char *text)
+void csv_text(struct csv *csv, const char *text)
 {
-    csv_string(writer, escape_string(text));
+    csv_string(csv, escape_string(text));
 }
 
-void csv_bool(struct csv *writer, bool value)
+void csv_bool(struct csv *csv, bool value)
 {
-    begin_field(writer);
-    out_text(writer->output, value ? "true" : "false");
+    begin_field(csv);
+    out_text(csv->output, value ? "true" : "false");
 }
 
-void csv_unsigned(struct csv *writer, uint64_t value)
+void csv_unsigned(struct csv *csv, uint64_t value)
 {
-    begin_field(writer);
-    out_unsigned(writer->output, value);
+    begin_field(csv);
+    out_unsigned(csv->output, value);
 }
 
-void csv_difference(struct csv *writer, uint64_t from, uint64_t to)
+void csv_difference(struct csv *csv, uint64_t from, uint64_t to)
 {
-    begin_field(writer);
+    begin_field(csv);
     if (from > to)
-        out_char(writer->output, '-');
-    out_unsigned(writer->output, from > to ? from - to : to - from);
+        out_char(csv->output, '-');
+    out_unsigned(csv->output, from > to ? from - to : to - from);
 }
 
-void csv_count(struct csv *writer, uint64_t value)
+void csv_count(struct csv *csv, uint64_t value)
 {
     if (value == TTD_UNKNOWN)
-        csv_empty(writer);
+        csv_empty(csv);
     else
-        csv_unsigned(writer, value);
+        csv_unsigned(csv, value);
 }
 
-void csv_double(struct csv *writer, double value)
+void csv_double(struct csv *csv, double value)
 {
-    begin_field(writer);
-    out_format(writer->output, "%.6g", value);
+    begin_field(csv);
+    out_format(csv->output, "%.6g", value);
 }
 
-void csv_hex(struct csv *writer, uint64_t value)
+void csv_hex(struct csv *csv, uint64_t value)
 {
-    begin_field(writer);
-    out_hex(writer->output, value);
+    begin_field(csv);
+    out_hex(csv->output, value);
 }
 
-void csv_position(struct csv *writer, struct ttd_position position)
+void csv_position(struct csv *csv, struct ttd_position position)
 {
-    begin_field(writer);
+    begin_field(csv);
     if (ttd_position_is_valid(position))
-        out_position(writer->output, position);
+        out_position(csv->output, position);
 }
 
-void csv_empty(struct csv *writer)
+void csv_empty(struct csv *csv)
 {
-    begin_field(writer);
+    begin_field(csv);
 }
 
-void csv_end_row(struct csv *writer)
+void csv_end_row(struct csv *csv)
 {
-    if (writer->has_verdict)
-        csv_bool(writer, writer->is_certain);
-    out_char(writer->output, '\n');
-    writer->has_field = false;
+    if (csv->has_verdict)
+        csv_bool(csv, csv->is_certain);
+    out_char(csv->output, '\n');
+    csv->has_field = false;
 }

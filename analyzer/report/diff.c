@@ -22,10 +22,10 @@ static const char *quadrant_title(enum heap_quadrant quadrant)
 }
 
 /* Writes one quadrant: the blocks of the same fate. */
-static void text_quadrant(struct report *to, const struct report_diff *data,
+static void text_quadrant(struct report *report, const struct report_diff *data,
                           enum heap_quadrant quadrant)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     const struct heap_groups *groups = &data->diff->quadrants[quadrant];
     out_bold(output);
     out_text(output, quadrant_title(quadrant));
@@ -38,55 +38,55 @@ static void text_quadrant(struct report *to, const struct report_diff *data,
     report_count(output, groups->bytes, "byte");
 }
 
-void text_diff(struct report *to, const struct report_diff *data)
+void text_diff(struct report *report, const struct report_diff *data)
 {
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
-        text_quadrant(to, data, (enum heap_quadrant)i);
-        out_char(to->output, '\n');
+        text_quadrant(report, data, (enum heap_quadrant)i);
+        out_char(report->output, '\n');
     }
-    report_runtime_text(to);
-    report_doubts_text(to);
+    report_runtime_text(report);
+    report_doubts_text(report);
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
         if (!data->diff->quadrants[i].count)
             continue;
-        out_char(to->output, '\n');
-        text_quadrant(to, data, (enum heap_quadrant)i);
-        out_text(to->output, ":\n");
-        report_groups_text(to, &data->diff->quadrants[i], data->limit, false);
+        out_char(report->output, '\n');
+        text_quadrant(report, data, (enum heap_quadrant)i);
+        out_text(report->output, ":\n");
+        report_groups_text(report, &data->diff->quadrants[i], data->limit, false);
     }
-    report_runtime_groups_text(to, data->limit, false);
+    report_runtime_groups_text(report, data->limit, false);
 }
 
-void json_diff(struct report *to, const struct report_diff *data)
+void json_diff(struct report *report, const struct report_diff *data)
 {
-    struct json writer;
-    json_init(&writer, to->output, true);
-    json_begin_object(&writer, NULL);
-    json_position(&writer, "position", data->diff->outcome.position);
-    report_doubts_json(to, &writer);
-    report_runtime_json(&to->runtime, &writer);
-    json_text(&writer, "by", view_key_name(to->view->options.by));
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    json_position(&json, "position", data->diff->outcome.position);
+    report_doubts_json(report, &json);
+    report_runtime_json(&report->runtime, &json);
+    json_text(&json, "by", view_key_name(report->view->options.by));
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
         const struct heap_groups *groups = &data->diff->quadrants[i];
-        json_begin_object(&writer, heap_quadrant_name((enum heap_quadrant)i));
-        json_unsigned(&writer, "blocks", groups->blocks);
-        json_unsigned(&writer, "bytes", groups->bytes);
-        json_unsigned(&writer, "total_groups", groups->count);
-        report_groups_json(to, &writer, "groups", groups, data->limit);
-        json_end_object(&writer);
+        json_begin_object(&json, heap_quadrant_name((enum heap_quadrant)i));
+        json_unsigned(&json, "blocks", groups->blocks);
+        json_unsigned(&json, "bytes", groups->bytes);
+        json_unsigned(&json, "total_groups", groups->count);
+        report_groups_json(report, &json, "groups", groups, data->limit);
+        json_end_object(&json);
     }
-    report_runtime_groups_json(to, &writer, data->limit);
-    json_end_object(&writer);
+    report_runtime_groups_json(report, &json, data->limit);
+    json_end_object(&json);
 }
 
-void csv_diff(struct report *to, const struct report_diff *data)
+void csv_diff(struct report *report, const struct report_diff *data)
 {
-    struct csv writer;
-    report_csv_begin(to, &writer);
-    report_site_header(to, &writer, "quadrant,blocks,bytes,first_position,last_position");
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    report_site_header(report, &csv, "quadrant,blocks,bytes,first_position,last_position");
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
-        report_kind_csv(to, &writer, heap_quadrant_name((enum heap_quadrant)i),
+        report_kind_csv(report, &csv, heap_quadrant_name((enum heap_quadrant)i),
                         &data->diff->quadrants[i], data->limit);
     }
-    report_runtime_csv(to, &writer, data->limit);
+    report_runtime_csv(report, &csv, data->limit);
 }

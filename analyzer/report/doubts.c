@@ -6,18 +6,19 @@
 
 #include "heap/rows.h"
 
-__attribute__((format(printf, 2, 3))) static void add(struct doubts *all, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add(struct doubts *certainty, const char *format,
+                                                      ...)
 {
-    if (all->count == DOUBTS_MAX)
+    if (certainty->count == DOUBTS_MAX)
         return;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(all->reasons[all->count++], DOUBT_SIZE, format, arguments);
+    vsnprintf(certainty->reasons[certainty->count++], DOUBT_SIZE, format, arguments);
     va_end(arguments);
 }
 
 /* One reason for all losses of a kind, so that many of them stay readable. */
-static void add_losses(struct doubts *all, const struct doubt_facts *facts,
+static void add_losses(struct doubts *certainty, const struct doubt_facts *facts,
                        enum ttd_loss_reason reason)
 {
     uint64_t events = 0;
@@ -42,42 +43,42 @@ static void add_losses(struct doubts *all, const struct doubt_facts *facts,
     char position[TTD_POSITION_TEXT];
     ttd_position_format(first, position);
     if (is_unknown && !events)
-        add(all, "an unknown number of events is missing after %s: %s", position,
+        add(certainty, "an unknown number of events is missing after %s: %s", position,
             heap_loss_text(reason));
     else
-        add(all, "%s%llu events are missing after %s: %s", is_unknown ? "at least " : "",
+        add(certainty, "%s%llu events are missing after %s: %s", is_unknown ? "at least " : "",
             (unsigned long long)events, position, heap_loss_text(reason));
 }
 
-void doubts_find(struct doubts *all, const struct doubt_facts *facts)
+void doubts_find(struct doubts *certainty, const struct doubt_facts *facts)
 {
-    all->count = 0;
+    certainty->count = 0;
     for (int reason = TTD_LOSS_UNKNOWN; reason <= TTD_LOSS_LATE; reason++)
-        add_losses(all, facts, (enum ttd_loss_reason)reason);
+        add_losses(certainty, facts, (enum ttd_loss_reason)reason);
     if (facts->losses->records > facts->losses->kept_count)
-        add(all, "events are missing in %llu more places",
+        add(certainty, "events are missing in %llu more places",
             (unsigned long long)(facts->losses->records - facts->losses->kept_count));
     char position[TTD_POSITION_TEXT];
     ttd_position_format(facts->last, position);
     if (!facts->is_closed && facts->reached_end)
-        add(all, "the trace was not closed cleanly%s: nothing is known after %s",
+        add(certainty, "the trace was not closed cleanly%s: nothing is known after %s",
             facts->is_given_up    ? " and was not read to its end"
             : facts->is_truncated ? " and ends within a chunk"
                                   : "",
             position);
     if (facts->part_of)
-        add(all,
+        add(certainty,
             "the trace is not complete: a position in %% is a part of the %llu events that can "
             "be read",
             (unsigned long long)facts->part_of);
     if (facts->uses_times && !facts->trace->time_unit)
-        add(all, "wall times are not known: the trace's first chunk is lost");
+        add(certainty, "wall times are not known: the trace's first chunk is lost");
     if (facts->counts->overlaps)
-        add(all, "%llu blocks were allocated where another was still live",
+        add(certainty, "%llu blocks were allocated where another was still live",
             (unsigned long long)facts->counts->overlaps);
     /* Losses may be told of long after they happened. */
-    if (!facts->is_intact && !all->count)
-        add(all, "%s",
+    if (!facts->is_intact && !certainty->count)
+        add(certainty, "%s",
             facts->is_closed ? "the file is not intact, or was changed meanwhile: see "
                                "'ttdanalyze verify'"
                              : "the trace was not closed cleanly: events may be missing");

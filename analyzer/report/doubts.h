@@ -39,6 +39,6 @@ struct doubt_facts {
     uint64_t part_of;
 };
 
-void doubts_find(struct doubts *all, const struct doubt_facts *facts);
+void doubts_find(struct doubts *certainty, const struct doubt_facts *facts);
 
 #endif

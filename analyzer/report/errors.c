@@ -7,9 +7,9 @@ static size_t shown(const struct report_errors *data)
 }
 
 /* What the call did, after its kind. */
-static void text_call(struct report *to, const struct heap_finding *finding)
+static void text_call(struct report *report, const struct heap_finding *finding)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     out_text(output, ttd_api_name(finding->place.api));
     out_char(output, '(');
     if (finding->address)
@@ -17,13 +17,13 @@ static void text_call(struct report *to, const struct heap_finding *finding)
     else if (finding->size)
         report_count(output, finding->size, "byte");
     out_text(output, ") at ");
-    report_position_text(to, finding->place.position);
+    report_position_text(report, finding->place.position);
     out_format(output, " in thread %u", finding->place.thread);
     if (finding->count > 1) {
         out_text(output, ", ");
         report_count(output, finding->count, "time");
         out_text(output, ", last at ");
-        report_position_text(to, finding->last);
+        report_position_text(report, finding->last);
     }
     out_char(output, '\n');
 }
@@ -58,16 +58,16 @@ static const char *conflict_text(const struct heap_finding *finding)
     }
 }
 
-static void text_finding(struct report *to, const struct heap_finding *finding)
+static void text_finding(struct report *report, const struct heap_finding *finding)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     out_char(output, '\n');
     out_bold(output);
     out_text(output, heap_error_name(finding->kind));
     out_plain(output);
     out_text(output, ": ");
-    text_call(to, finding);
-    report_stack_text(to, finding->place.stack);
+    text_call(report, finding);
+    report_stack_text(report, finding->place.stack);
     if (finding->signal)
         out_format(output, "  the process died of signal %u before the call returned\n",
                    finding->signal);
@@ -75,10 +75,10 @@ static void text_finding(struct report *to, const struct heap_finding *finding)
         out_text(output, "  the heap was still locked when the program exited\n");
     if (finding->block_address && heap_call_is_known(&finding->allocated))
         text_block(output, finding);
-    report_place_text(to, "allocated", &finding->allocated);
-    report_place_text(to, "released before", &finding->released);
-    report_place_text(to, conflict_text(finding), &finding->conflict);
-    report_neighbours_text(to, &finding->neighbours, finding->address);
+    report_place_text(report, "allocated", &finding->allocated);
+    report_place_text(report, "released before", &finding->released);
+    report_place_text(report, conflict_text(finding), &finding->conflict);
+    report_neighbours_text(report, &finding->neighbours, finding->address);
     if (!finding->is_certain) {
         out_alarm(output);
         out_text(output, "  uncertain");
@@ -87,9 +87,9 @@ static void text_finding(struct report *to, const struct heap_finding *finding)
     }
 }
 
-static void text_notes(struct report *to, const struct heap_errors *errors)
+static void text_notes(struct report *report, const struct heap_errors *errors)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     if (errors->early_releases) {
         report_count(output, errors->early_releases, "release");
         out_text(output, " of blocks from before the recording, no errors as far as is known\n");
@@ -108,10 +108,10 @@ static void text_notes(struct report *to, const struct heap_errors *errors)
     }
 }
 
-void text_errors(struct report *to, const struct report_errors *data)
+void text_errors(struct report *report, const struct report_errors *data)
 {
     const struct heap_errors *errors = data->errors;
-    struct out *output = to->output;
+    struct out *output = report->output;
     out_bold(output);
     if (errors->count) {
         report_count(output, errors->count, "finding");
@@ -122,11 +122,11 @@ void text_errors(struct report *to, const struct report_errors *data)
     }
     out_plain(output);
     out_char(output, '\n');
-    report_known_text(to, REPORT_FINDINGS);
-    text_notes(to, errors);
-    report_doubts_text(to);
+    report_known_text(report, REPORT_FINDINGS);
+    text_notes(report, errors);
+    report_doubts_text(report);
     for (size_t i = 0; i < shown(data); i++)
-        text_finding(to, &errors->findings[i]);
+        text_finding(report, &errors->findings[i]);
     if (shown(data) < errors->count) {
         out_text(output, "\n… and ");
         report_count(output, errors->count - shown(data), "finding");
@@ -134,104 +134,105 @@ void text_errors(struct report *to, const struct report_errors *data)
     }
 }
 
-static void json_block(struct json *writer, const struct heap_finding *finding)
+static void json_block(struct json *json, const struct heap_finding *finding)
 {
     if (!finding->block_address) {
-        json_null(writer, "block");
+        json_null(json, "block");
         return;
     }
     bool known = heap_call_is_known(&finding->allocated);
-    json_begin_object(writer, "block");
-    json_hex(writer, "address", finding->block_address);
-    json_count(writer, "size", known ? finding->block_size : TTD_UNKNOWN);
-    json_unsigned(writer, "offset", finding->address - finding->block_address);
-    json_unsigned(writer, "heap_id", finding->block_heap);
-    json_end_object(writer);
+    json_begin_object(json, "block");
+    json_hex(json, "address", finding->block_address);
+    json_count(json, "size", known ? finding->block_size : TTD_UNKNOWN);
+    json_unsigned(json, "offset", finding->address - finding->block_address);
+    json_unsigned(json, "heap_id", finding->block_heap);
+    json_end_object(json);
 }
 
-static void json_finding(struct report *to, struct json *writer, const struct heap_finding *finding)
+static void json_finding(struct report *report, struct json *json,
+                         const struct heap_finding *finding)
 {
-    json_begin_object(writer, NULL);
-    json_text(writer, "kind", heap_error_name(finding->kind));
-    json_bool(writer, "certain", finding->is_certain);
-    json_unsigned(writer, "count", finding->count);
-    json_position(writer, "position", finding->place.position);
-    json_position(writer, "last_position", finding->last);
+    json_begin_object(json, NULL);
+    json_text(json, "kind", heap_error_name(finding->kind));
+    json_bool(json, "certain", finding->is_certain);
+    json_unsigned(json, "count", finding->count);
+    json_position(json, "position", finding->place.position);
+    json_position(json, "last_position", finding->last);
     if (finding->address)
-        json_hex(writer, "address", finding->address);
+        json_hex(json, "address", finding->address);
     else
-        json_null(writer, "address");
-    json_unsigned(writer, "size", finding->size);
-    json_text(writer, "action", ttd_action_name((enum ttd_action)finding->place.action));
-    json_text(writer, "api", ttd_api_name(finding->place.api));
-    json_unsigned(writer, "heap_id", finding->heap);
-    json_unsigned(writer, "thread", finding->place.thread);
-    json_unsigned(writer, "stack_id", finding->place.stack);
-    report_stack_json(to, writer, "stack", finding->place.stack);
-    json_block(writer, finding);
-    report_place_json(to, writer, "allocated", &finding->allocated);
-    report_place_json(to, writer, "released", &finding->released);
-    report_place_json(to, writer, "conflict", &finding->conflict);
-    json_count(writer, "signal", finding->signal ? finding->signal : TTD_UNKNOWN);
-    report_neighbours_json(to, writer, &finding->neighbours);
-    json_end_object(writer);
+        json_null(json, "address");
+    json_unsigned(json, "size", finding->size);
+    json_text(json, "action", ttd_action_name((enum ttd_action)finding->place.action));
+    json_text(json, "api", ttd_api_name(finding->place.api));
+    json_unsigned(json, "heap_id", finding->heap);
+    json_unsigned(json, "thread", finding->place.thread);
+    json_unsigned(json, "stack_id", finding->place.stack);
+    report_stack_json(report, json, "stack", finding->place.stack);
+    json_block(json, finding);
+    report_place_json(report, json, "allocated", &finding->allocated);
+    report_place_json(report, json, "released", &finding->released);
+    report_place_json(report, json, "conflict", &finding->conflict);
+    json_count(json, "signal", finding->signal ? finding->signal : TTD_UNKNOWN);
+    report_neighbours_json(report, json, &finding->neighbours);
+    json_end_object(json);
 }
 
-void json_errors(struct report *to, const struct report_errors *data)
+void json_errors(struct report *report, const struct report_errors *data)
 {
     const struct heap_errors *errors = data->errors;
-    struct json writer;
-    json_init(&writer, to->output, true);
-    json_begin_object(&writer, NULL);
-    report_doubts_json(to, &writer);
-    json_unsigned(&writer, "total_findings", errors->count);
-    json_unsigned(&writer, "total_calls", errors->calls);
-    json_unsigned(&writer, "omitted_calls", errors->omitted);
-    json_unsigned(&writer, "early_releases", errors->early_releases);
-    json_unsigned(&writer, "forgotten_releases", errors->forgotten);
-    json_unsigned(&writer, "unexamined_addresses", errors->unexamined);
-    report_known_json(to, &writer, REPORT_FINDINGS);
-    json_begin_array(&writer, "findings");
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    report_doubts_json(report, &json);
+    json_unsigned(&json, "total_findings", errors->count);
+    json_unsigned(&json, "total_calls", errors->calls);
+    json_unsigned(&json, "omitted_calls", errors->omitted);
+    json_unsigned(&json, "early_releases", errors->early_releases);
+    json_unsigned(&json, "forgotten_releases", errors->forgotten);
+    json_unsigned(&json, "unexamined_addresses", errors->unexamined);
+    report_known_json(report, &json, REPORT_FINDINGS);
+    json_begin_array(&json, "findings");
     for (size_t i = 0; i < shown(data); i++)
-        json_finding(to, &writer, &errors->findings[i]);
-    json_end_array(&writer);
-    json_end_object(&writer);
+        json_finding(report, &json, &errors->findings[i]);
+    json_end_array(&json);
+    json_end_object(&json);
 }
 
-static void csv_place(struct report *to, struct csv *writer, const struct heap_call *place)
+static void csv_place(struct report *report, struct csv *csv, const struct heap_call *call)
 {
-    csv_position(writer, place->position);
-    if (heap_call_is_known(place))
-        report_stack_csv(to, writer, place->stack);
+    csv_position(csv, call->position);
+    if (heap_call_is_known(call))
+        report_stack_csv(report, csv, call->stack);
     else
-        csv_empty(writer);
+        csv_empty(csv);
 }
 
-void csv_errors(struct report *to, const struct report_errors *data)
+void csv_errors(struct report *report, const struct report_errors *data)
 {
-    struct csv writer;
-    csv_init(&writer, to->output);
-    csv_header(&writer, "kind,certain,count,address,size,action,api,thread,position,stack,"
-                        "allocated_position,allocated_stack,released_position,released_stack,"
-                        "conflict_position,conflict_stack,signal");
+    struct csv csv;
+    csv_init(&csv, report->output);
+    csv_header(&csv, "kind,certain,count,address,size,action,api,thread,position,stack,"
+                     "allocated_position,allocated_stack,released_position,released_stack,"
+                     "conflict_position,conflict_stack,signal");
     for (size_t i = 0; i < shown(data); i++) {
         const struct heap_finding *finding = &data->errors->findings[i];
-        csv_text(&writer, heap_error_name(finding->kind));
-        csv_bool(&writer, finding->is_certain);
-        csv_unsigned(&writer, finding->count);
-        csv_hex(&writer, finding->address);
-        csv_unsigned(&writer, finding->size);
-        csv_text(&writer, ttd_action_name((enum ttd_action)finding->place.action));
-        csv_text(&writer, ttd_api_name(finding->place.api));
-        csv_unsigned(&writer, finding->place.thread);
-        csv_place(to, &writer, &finding->place);
-        csv_place(to, &writer, &finding->allocated);
-        csv_place(to, &writer, &finding->released);
-        csv_place(to, &writer, &finding->conflict);
+        csv_text(&csv, heap_error_name(finding->kind));
+        csv_bool(&csv, finding->is_certain);
+        csv_unsigned(&csv, finding->count);
+        csv_hex(&csv, finding->address);
+        csv_unsigned(&csv, finding->size);
+        csv_text(&csv, ttd_action_name((enum ttd_action)finding->place.action));
+        csv_text(&csv, ttd_api_name(finding->place.api));
+        csv_unsigned(&csv, finding->place.thread);
+        csv_place(report, &csv, &finding->place);
+        csv_place(report, &csv, &finding->allocated);
+        csv_place(report, &csv, &finding->released);
+        csv_place(report, &csv, &finding->conflict);
         if (finding->signal)
-            csv_unsigned(&writer, finding->signal);
+            csv_unsigned(&csv, finding->signal);
         else
-            csv_empty(&writer);
-        csv_end_row(&writer);
+            csv_empty(&csv);
+        csv_end_row(&csv);
     }
 }

@@ -55,13 +55,13 @@ static bool has_read_only(const struct ttd_event *event)
     return event->action == TTD_ACTION_PROTECT;
 }
 
-static uint64_t handle_of(const struct report *to, const struct ttd_event *event)
+static uint64_t handle_of(const struct report *report, const struct ttd_event *event)
 {
-    const struct definition_heap *heap = definitions_heap(to->names, event->heap);
+    const struct definition_heap *heap = definitions_heap(report->names, event->heap);
     return heap ? heap->handle : 0;
 }
 
-void text_events_begin(struct report *to, const struct report_events *options)
+void text_events_begin(struct report *report, const struct report_events *options)
 {
     static const struct {
         int column;
@@ -82,17 +82,17 @@ void text_events_begin(struct report *to, const struct report_events *options)
                    {COLUMN_END, "TimeEnd"},
                    {COLUMN_THREAD, "Thread"},
                    {COLUMN_STACK, "Stack"}};
-    out_bold(to->output);
+    out_bold(report->output);
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-        out_tab(to->output, (size_t)columns[i].column);
-        out_text(to->output, columns[i].name);
+        out_tab(report->output, (size_t)columns[i].column);
+        out_text(report->output, columns[i].name);
     }
     if (options->shows_parameters) {
-        out_tab(to->output, COLUMN_PARAMETERS);
-        out_text(to->output, "Parameters");
+        out_tab(report->output, COLUMN_PARAMETERS);
+        out_text(report->output, "Parameters");
     }
-    out_plain(to->output);
-    out_char(to->output, '\n');
+    out_plain(report->output);
+    out_char(report->output, '\n');
 }
 
 static void cell(struct out *output, size_t column, bool has, uint64_t value)
@@ -119,10 +119,10 @@ static void text_parameters(struct out *output, const struct ttd_event *event)
     out_char(output, '}');
 }
 
-void text_event(struct report *to, const struct report_event *data)
+void text_event(struct report *report, const struct report_event *data)
 {
     const struct ttd_event *event = data->event;
-    struct out *output = to->output;
+    struct out *output = report->output;
     out_char(output, '[');
     out_hex(output, event->number);
     out_char(output, ']');
@@ -130,7 +130,7 @@ void text_event(struct report *to, const struct report_event *data)
     out_text(output, ttd_action_name((enum ttd_action)event->action));
     out_tab(output, COLUMN_API);
     out_text(output, ttd_api_name(event->api));
-    cell(output, COLUMN_HEAP, true, handle_of(to, event));
+    cell(output, COLUMN_HEAP, true, handle_of(report, event));
     cell(output, COLUMN_ADDRESS, has_address(event), event->address);
     cell(output, COLUMN_PREVIOUS, has_previous(event), event->previous_address);
     cell(output, COLUMN_SIZE, has_size(event), event->size);
@@ -155,148 +155,149 @@ void text_event(struct report *to, const struct report_event *data)
         text_parameters(output, event);
     out_char(output, '\n');
     if (data->options->shows_stacks)
-        report_stack_text(to, event->stack);
+        report_stack_text(report, event->stack);
 }
 
-void json_events_begin(struct report *to, const struct report_events *options)
+void json_events_begin(struct report *report, const struct report_events *options)
 {
-    (void)to;
+    (void)report;
     (void)options;
 }
 
-static void json_parameters(struct json *writer, const struct ttd_event *event)
+static void json_parameters(struct json *json, const struct ttd_event *event)
 {
     uint64_t parameters[TTD_PARAMETERS_MAX];
     size_t count = ttd_event_parameters(event, parameters);
     if (!count && !event->parameters) {
-        json_null(writer, "parameters");
+        json_null(json, "parameters");
         return;
     }
-    json_begin_array(writer, "parameters");
+    json_begin_array(json, "parameters");
     for (size_t i = 0; i < count; i++)
-        json_hex(writer, NULL, parameters[i]);
-    json_end_array(writer);
+        json_hex(json, NULL, parameters[i]);
+    json_end_array(json);
 }
 
-static void json_properties(struct report *to, struct json *writer, const struct report_event *data)
+static void json_properties(struct report *report, struct json *json,
+                            const struct report_event *data)
 {
     const struct ttd_event *event = data->event;
-    json_unsigned(writer, "number", event->number);
-    json_text(writer, "action", ttd_action_name((enum ttd_action)event->action));
-    json_text(writer, "api", ttd_api_name(event->api));
-    json_hex(writer, "heap", handle_of(to, event));
-    json_unsigned(writer, "heap_id", event->heap);
+    json_unsigned(json, "number", event->number);
+    json_text(json, "action", ttd_action_name((enum ttd_action)event->action));
+    json_text(json, "api", ttd_api_name(event->api));
+    json_hex(json, "heap", handle_of(report, event));
+    json_unsigned(json, "heap_id", event->heap);
     if (has_address(event))
-        json_hex(writer, "address", event->address);
+        json_hex(json, "address", event->address);
     if (has_previous(event))
-        json_hex(writer, "previous_address", event->previous_address);
+        json_hex(json, "previous_address", event->previous_address);
     if (has_base(event))
-        json_hex(writer, "base_address", event->base_address);
+        json_hex(json, "base_address", event->base_address);
     if (has_size(event))
-        json_unsigned(writer, "size", event->size);
-    json_hex(writer, "flags", event->flags);
-    json_unsigned(writer, "result", event->result);
+        json_unsigned(json, "size", event->size);
+    json_hex(json, "flags", event->flags);
+    json_unsigned(json, "result", event->result);
     if (has_limits(event)) {
-        json_unsigned(writer, "reserve_size", event->reserve_size);
-        json_unsigned(writer, "commit_size", event->commit_size);
+        json_unsigned(json, "reserve_size", event->reserve_size);
+        json_unsigned(json, "commit_size", event->commit_size);
     }
     if (has_read_only(event))
-        json_unsigned(writer, "make_read_only", event->make_read_only);
-    json_position(writer, "time_start", event->time_start);
-    json_position(writer, "time_end", event->time_end);
-    json_count(writer, "wall_time_ns", data->options->has_times ? event->wall_time : TTD_UNKNOWN);
-    json_unsigned(writer, "thread", event->thread);
-    json_unsigned(writer, "stack", event->stack);
+        json_unsigned(json, "make_read_only", event->make_read_only);
+    json_position(json, "time_start", event->time_start);
+    json_position(json, "time_end", event->time_end);
+    json_count(json, "wall_time_ns", data->options->has_times ? event->wall_time : TTD_UNKNOWN);
+    json_unsigned(json, "thread", event->thread);
+    json_unsigned(json, "stack", event->stack);
 }
 
-void text_events_end(struct report *to)
+void text_events_end(struct report *report)
 {
-    report_doubts_text(to);
+    report_doubts_text(report);
 }
 
-void json_event(struct report *to, const struct report_event *data)
+void json_event(struct report *report, const struct report_event *data)
 {
-    struct json writer;
-    json_init(&writer, to->output, false);
-    json_begin_object(&writer, NULL);
-    json_properties(to, &writer, data);
-    json_bool(&writer, "certain", data->is_certain);
+    struct json json;
+    json_init(&json, report->output, false);
+    json_begin_object(&json, NULL);
+    json_properties(report, &json, data);
+    json_bool(&json, "certain", data->is_certain);
     if (data->options->shows_parameters)
-        json_parameters(&writer, data->event);
+        json_parameters(&json, data->event);
     if (data->options->shows_stacks)
-        report_stack_json(to, &writer, "frames", data->event->stack);
-    json_end_object(&writer);
-    out_char(to->output, '\n');
+        report_stack_json(report, &json, "frames", data->event->stack);
+    json_end_object(&json);
+    out_char(report->output, '\n');
 }
 
-void csv_events_begin(struct report *to, const struct report_events *options)
+void csv_events_begin(struct report *report, const struct report_events *options)
 {
-    out_text(to->output,
+    out_text(report->output,
              "number,action,api,heap,heap_id,address,previous_address,base_address,size,"
              "flags,result,reserve_size,commit_size,make_read_only,time_start,time_end,"
              "wall_time_ns,thread,stack");
-    out_text(to->output, options->shows_parameters ? ",parameters" : "");
-    struct csv writer;
-    report_csv_begin(to, &writer);
-    csv_header(&writer, options->shows_stacks ? ",frames" : "");
+    out_text(report->output, options->shows_parameters ? ",parameters" : "");
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    csv_header(&csv, options->shows_stacks ? ",frames" : "");
 }
 
-static void csv_hex_if(struct csv *writer, bool has, uint64_t value)
+static void csv_hex_if(struct csv *csv, bool has, uint64_t value)
 {
     if (has)
-        csv_hex(writer, value);
+        csv_hex(csv, value);
     else
-        csv_empty(writer);
+        csv_empty(csv);
 }
 
-static void csv_number_if(struct csv *writer, bool has, uint64_t value)
+static void csv_number_if(struct csv *csv, bool has, uint64_t value)
 {
     if (has)
-        csv_unsigned(writer, value);
+        csv_unsigned(csv, value);
     else
-        csv_empty(writer);
+        csv_empty(csv);
 }
 
-static void csv_parameters(struct csv *writer, const struct ttd_event *event)
+static void csv_parameters(struct csv *csv, const struct ttd_event *event)
 {
     uint64_t parameters[TTD_PARAMETERS_MAX];
     size_t count = ttd_event_parameters(event, parameters);
-    csv_empty(writer);
+    csv_empty(csv);
     for (size_t i = 0; i < count; i++) {
         if (i)
-            out_char(writer->output, ';');
-        out_hex(writer->output, parameters[i]);
+            out_char(csv->output, ';');
+        out_hex(csv->output, parameters[i]);
     }
 }
 
-void csv_event(struct report *to, const struct report_event *data)
+void csv_event(struct report *report, const struct report_event *data)
 {
     const struct ttd_event *event = data->event;
-    struct csv writer;
-    report_csv_begin(to, &writer);
-    writer.is_certain = data->is_certain;
-    csv_unsigned(&writer, event->number);
-    csv_text(&writer, ttd_action_name((enum ttd_action)event->action));
-    csv_text(&writer, ttd_api_name(event->api));
-    csv_hex(&writer, handle_of(to, event));
-    csv_unsigned(&writer, event->heap);
-    csv_hex_if(&writer, has_address(event), event->address);
-    csv_hex_if(&writer, has_previous(event), event->previous_address);
-    csv_hex_if(&writer, has_base(event), event->base_address);
-    csv_number_if(&writer, has_size(event), event->size);
-    csv_hex(&writer, event->flags);
-    csv_unsigned(&writer, event->result);
-    csv_number_if(&writer, has_limits(event), event->reserve_size);
-    csv_number_if(&writer, has_limits(event), event->commit_size);
-    csv_number_if(&writer, has_read_only(event), event->make_read_only);
-    csv_position(&writer, event->time_start);
-    csv_position(&writer, event->time_end);
-    csv_count(&writer, data->options->has_times ? event->wall_time : TTD_UNKNOWN);
-    csv_unsigned(&writer, event->thread);
-    csv_unsigned(&writer, event->stack);
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    csv.is_certain = data->is_certain;
+    csv_unsigned(&csv, event->number);
+    csv_text(&csv, ttd_action_name((enum ttd_action)event->action));
+    csv_text(&csv, ttd_api_name(event->api));
+    csv_hex(&csv, handle_of(report, event));
+    csv_unsigned(&csv, event->heap);
+    csv_hex_if(&csv, has_address(event), event->address);
+    csv_hex_if(&csv, has_previous(event), event->previous_address);
+    csv_hex_if(&csv, has_base(event), event->base_address);
+    csv_number_if(&csv, has_size(event), event->size);
+    csv_hex(&csv, event->flags);
+    csv_unsigned(&csv, event->result);
+    csv_number_if(&csv, has_limits(event), event->reserve_size);
+    csv_number_if(&csv, has_limits(event), event->commit_size);
+    csv_number_if(&csv, has_read_only(event), event->make_read_only);
+    csv_position(&csv, event->time_start);
+    csv_position(&csv, event->time_end);
+    csv_count(&csv, data->options->has_times ? event->wall_time : TTD_UNKNOWN);
+    csv_unsigned(&csv, event->thread);
+    csv_unsigned(&csv, event->stack);
     if (data->options->shows_parameters)
-        csv_parameters(&writer, event);
+        csv_parameters(&csv, event);
     if (data->options->shows_stacks)
-        report_stack_csv(to, &writer, event->stack);
-    csv_end_row(&writer);
+        report_stack_csv(report, &csv, event->stack);
+    csv_end_row(&csv);
 }

@@ -257,143 +257,143 @@ struct report_format {
     bool needs_tree;
     /** Has room for the reasons why something is uncertain. */
     bool has_reasons;
-    void (*tree)(struct report *to, const struct report_tree *data);
-    void (*info)(struct report *to, const struct report_info *data);
-    void (*group)(struct report *to, const struct report_group *data);
-    void (*leaks)(struct report *to, const struct report_leaks *data);
-    void (*moves)(struct report *to, const struct report_moves *data);
-    void (*state)(struct report *to, const struct report_state *data);
-    void (*history)(struct report *to, const struct heap_history *data);
-    void (*peak)(struct report *to, const struct report_peak *data);
-    void (*diff)(struct report *to, const struct report_diff *data);
-    void (*compare)(struct report *to, const struct report_compare *data);
-    void (*hot)(struct report *to, const struct report_usage *data);
-    void (*temporary)(struct report *to, const struct report_usage *data);
-    void (*lifetimes)(struct report *to, const struct report_usage *data);
-    void (*timeline)(struct report *to, const struct report_timeline *data);
-    void (*fragmentation)(struct report *to, const struct report_fragmentation *data);
-    void (*errors)(struct report *to, const struct report_errors *data);
+    void (*tree)(struct report *report, const struct report_tree *data);
+    void (*info)(struct report *report, const struct report_info *data);
+    void (*group)(struct report *report, const struct report_group *data);
+    void (*leaks)(struct report *report, const struct report_leaks *data);
+    void (*moves)(struct report *report, const struct report_moves *data);
+    void (*state)(struct report *report, const struct report_state *data);
+    void (*history)(struct report *report, const struct heap_history *data);
+    void (*peak)(struct report *report, const struct report_peak *data);
+    void (*diff)(struct report *report, const struct report_diff *data);
+    void (*compare)(struct report *report, const struct report_compare *data);
+    void (*hot)(struct report *report, const struct report_usage *data);
+    void (*temporary)(struct report *report, const struct report_usage *data);
+    void (*lifetimes)(struct report *report, const struct report_usage *data);
+    void (*timeline)(struct report *report, const struct report_timeline *data);
+    void (*fragmentation)(struct report *report, const struct report_fragmentation *data);
+    void (*errors)(struct report *report, const struct report_errors *data);
     /** Before, for each, and after. */
-    void (*events_begin)(struct report *to, const struct report_events *options);
-    void (*event)(struct report *to, const struct report_event *data);
+    void (*events_begin)(struct report *report, const struct report_events *options);
+    void (*event)(struct report *report, const struct report_event *data);
     /** NULL if there is nothing to say. */
-    void (*events_end)(struct report *to);
+    void (*events_end)(struct report *report);
     /** `index` counts problems from 0. */
-    void (*verify_begin)(struct report *to);
-    void (*problem)(struct report *to, const struct ttd_problem *problem, uint64_t index);
-    void (*verify_end)(struct report *to, const struct ttd_verdict *verdict);
-    void (*recover)(struct report *to, const struct report_recovery *data);
-    void (*index)(struct report *to, const struct report_index *data);
+    void (*verify_begin)(struct report *report);
+    void (*problem)(struct report *report, const struct ttd_problem *problem, uint64_t index);
+    void (*verify_end)(struct report *report, const struct ttd_verdict *verdict);
+    void (*recover)(struct report *report, const struct report_recovery *data);
+    void (*index)(struct report *report, const struct report_index *data);
 };
 
 /** NULL if there is none of the name. */
 const struct report_format *report_format_find(const char *name);
 
 /** Sets to->frames to those of a stack; empty on failure. */
-void report_expand(struct report *to, ttd_id stack);
+void report_expand(struct report *report, ttd_id stack);
 
 /** Writes a function's name in text: without long template arguments, unless all is shown. */
-void report_function_text(struct report *to, struct ttd_string name);
+void report_function_text(struct report *report, struct ttd_string name);
 
 /** Writes the frames of a stack, each in a line of its own, indented; how many there are below
  * main(), unless all is shown. */
-void report_stack_text(struct report *to, ttd_id stack);
+void report_stack_text(struct report *report, ttd_id stack);
 
 /** Writes the frames of a stack as an array of objects. */
-void report_stack_json(struct report *to, struct json *writer, const char *key, ttd_id stack);
+void report_stack_json(struct report *report, struct json *json, const char *key, ttd_id stack);
 
 /** Writes the frames of a stack as one field, such as "malloc;f;main". */
-void report_stack_csv(struct report *to, struct csv *writer, ttd_id stack);
+void report_stack_csv(struct report *report, struct csv *csv, ttd_id stack);
 
 /** Writes what a row is about, in lines of their own, indented: its stack, or what it is grouped
  * by. */
-void report_site_text(struct report *to, struct heap_key key);
+void report_site_text(struct report *report, struct heap_key key);
 
 /** Writes it as members of an object. */
-void report_site_json(struct report *to, struct json *writer, struct heap_key key);
+void report_site_json(struct report *report, struct json *json, struct heap_key key);
 
 /** Writes a header of fields that are followed by those of report_site_csv(). */
-void report_site_header(struct report *to, struct csv *writer, const char *names);
-void report_site_csv(struct report *to, struct csv *writer, struct heap_key key);
+void report_site_header(struct report *report, struct csv *csv, const char *names);
+void report_site_csv(struct report *report, struct csv *csv, struct heap_key key);
 
 /** Writes how many groups there are, such as "3 stacks". */
-void report_site_count(struct report *to, size_t count);
+void report_site_count(struct report *report, size_t count);
 
 /** Writes a line that says that so many groups more are not shown, unless there are none. */
-void report_site_more(struct report *to, size_t count);
+void report_site_more(struct report *report, size_t count);
 
 /** The name of what a label stands for; size 0 if it has none. */
-struct ttd_string report_label_name(const struct report *to, const struct view_label *name);
+struct ttd_string report_label_name(const struct report *report, const struct view_label *label);
 
 /** Writes a label in one line, and as members of an object. */
-void report_label_text(struct report *to, const struct view_label *name);
-void report_label_json(struct report *to, struct json *writer, const struct view_label *name);
+void report_label_text(struct report *report, const struct view_label *label);
+void report_label_json(struct report *report, struct json *json, const struct view_label *label);
 
 /** Writes a call, with its stack, as an object; null if none is known. */
-void report_place_json(struct report *to, struct json *writer, const char *key,
-                       const struct heap_call *place);
+void report_place_json(struct report *report, struct json *json, const char *key,
+                       const struct heap_call *call);
 
 /** Writes a line such as "allocated by malloc() at FAB:17B1 in thread 1", and the stack. */
-void report_place_text(struct report *to, const char *what, const struct heap_call *place);
+void report_place_text(struct report *report, const char *what, const struct heap_call *call);
 
 /** Writes a position, and in parentheses the time, if it is known. */
-void report_position_text(struct report *to, struct ttd_position position);
+void report_position_text(struct report *report, struct ttd_position position);
 
 /** Writes what lies beside an address, and who allocated it. */
-void report_neighbours_text(struct report *to, const struct heap_neighbours *neighbours,
+void report_neighbours_text(struct report *report, const struct heap_neighbours *neighbours,
                             uint64_t address);
 /** Writes them as the members `before` and `after`. */
-void report_neighbours_json(struct report *to, struct json *writer,
+void report_neighbours_json(struct report *report, struct json *json,
                             const struct heap_neighbours *neighbours);
 
 /** Writes groups as an array of objects. */
-void report_groups_json(struct report *to, struct json *writer, const char *key,
+void report_groups_json(struct report *report, struct json *json, const char *key,
                         const struct heap_groups *groups, size_t limit);
 
 /** Writes groups, each with its sums, when it was allocated if so wanted, and how many more. */
-void report_groups_text(struct report *to, const struct heap_groups *groups, size_t limit,
+void report_groups_text(struct report *report, const struct heap_groups *groups, size_t limit,
                         bool shows_positions);
 
 /** Writes blocks,bytes,first_position,last_position of a group and the fields of its site. */
-void report_group_csv(struct report *to, struct csv *writer, const struct heap_group *group);
+void report_group_csv(struct report *report, struct csv *csv, const struct heap_group *group);
 /** Writes rows that begin with what kind of groups they are, unless that is NULL. */
-void report_kind_csv(struct report *to, struct csv *writer, const char *kind,
+void report_kind_csv(struct report *report, struct csv *csv, const char *kind,
                      const struct heap_groups *groups, size_t limit);
 
 /** Writes how much the runtimes keep; and lists it, if it is to be shown. Each does nothing in
  * commands that do not tell. */
-void report_runtime_text(struct report *to);
-void report_runtime_groups_text(struct report *to, size_t limit, bool shows_positions);
+void report_runtime_text(struct report *report);
+void report_runtime_groups_text(struct report *report, size_t limit, bool shows_positions);
 void report_runtime_sums(struct out *output, const struct report_runtime *runtime);
-void report_runtime_json(const struct report_runtime *runtime, struct json *writer);
-void report_runtime_groups_json(struct report *to, struct json *writer, size_t limit);
-void report_runtime_csv(struct report *to, struct csv *writer, size_t limit);
+void report_runtime_json(const struct report_runtime *runtime, struct json *json);
+void report_runtime_groups_json(struct report *report, struct json *json, size_t limit);
+void report_runtime_csv(struct report *report, struct csv *csv, size_t limit);
 
 /** All of a CSV file: a header and a row for each group; with those that the runtimes keep, if they
  * are to be shown, and then with kinds. */
-void report_groups_csv(struct report *to, const struct heap_groups *groups, size_t limit);
+void report_groups_csv(struct report *report, const struct heap_groups *groups, size_t limit);
 
 /** Writes an owner of an address as an object; NULL gives null. */
-void report_owner_json(struct report *to, struct json *writer, const char *key,
+void report_owner_json(struct report *report, struct json *json, const char *key,
                        const struct heap_owner *owner);
 
 /** Writes an owner in several lines: the block, who allocated and who released it. */
-void report_owner_text(struct report *to, const struct heap_owner *owner);
+void report_owner_text(struct report *report, const struct heap_owner *owner);
 
 /** Writes what was not reported, and why, if there is anything. */
-void report_known_text(struct report *to, enum report_unit unit);
+void report_known_text(struct report *report, enum report_unit unit);
 
 /** Writes the members that tell it, if suppressions or a baseline are given. */
-void report_known_json(struct report *to, struct json *writer, enum report_unit unit);
+void report_known_json(struct report *report, struct json *json, enum report_unit unit);
 
 /** Writes the members `certain` and `reasons`. */
-void report_doubts_json(const struct report *to, struct json *writer);
+void report_doubts_json(const struct report *report, struct json *json);
 
 /** Writes a line for each reason. */
-void report_doubts_text(const struct report *to);
+void report_doubts_text(const struct report *report);
 
 /** Begins a CSV file whose rows say whether they are certain. */
-void report_csv_begin(const struct report *to, struct csv *writer);
+void report_csv_begin(const struct report *report, struct csv *csv);
 
 /** Begins a folded stack: what is uncertain hangs from a frame that says so, since neither a column
  * nor a comment gets into a flame graph. */

@@ -71,11 +71,11 @@ static size_t shorten(struct ttd_string name, char *text)
     return size;
 }
 
-void report_function_text(struct report *to, struct ttd_string name)
+void report_function_text(struct report *report, struct ttd_string name)
 {
     char *text = NULL;
-    if (!to->shows_all && name.size > ARGUMENTS_MAX && memchr(name.data, '<', name.size))
+    if (!report->shows_all && name.size > ARGUMENTS_MAX && memchr(name.data, '<', name.size))
         text = malloc(name.size);
-    escape_text(to->output, text ? (struct ttd_string){text, shorten(name, text)} : name);
+    escape_text(report->output, text ? (struct ttd_string){text, shorten(name, text)} : name);
     free(text);
 }

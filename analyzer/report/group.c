@@ -25,9 +25,9 @@ static void text_command(struct out *output, struct ttd_string command, bool is_
         out_text(output, " …");
 }
 
-static void text_member(struct report *to, const struct report_member *member)
+static void text_member(struct report *report, const struct report_member *member)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     struct report_info data = info_of(member);
     out_unsigned(output, member->trace.process_id);
     out_tab(output, 10);
@@ -52,13 +52,13 @@ static void text_member(struct report *to, const struct report_member *member)
     if (!member->command.size)
         return;
     out_text(output, "    ");
-    text_command(output, member->command, to->shows_all);
+    text_command(output, member->command, report->shows_all);
     out_char(output, '\n');
 }
 
-void text_recording(struct report *to, const struct report_group *data)
+void text_recording(struct report *report, const struct report_group *data)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     uint64_t events = 0, lost = 0;
     size_t open = 0;
     out_bold(output);
@@ -66,7 +66,7 @@ void text_recording(struct report *to, const struct report_group *data)
     out_plain(output);
     for (size_t i = 0; i < data->count; i++) {
         const struct report_member *member = &data->members[i];
-        text_member(to, member);
+        text_member(report, member);
         events += member->events;
         lost += member->is_closed ? member->end.lost_events : 0;
         open += !member->is_closed;
@@ -86,69 +86,69 @@ void text_recording(struct report *to, const struct report_group *data)
     out_char(output, '\n');
 }
 
-static void json_member(struct json *writer, const struct report_member *member)
+static void json_member(struct json *json, const struct report_member *member)
 {
     char text[INFO_TIME_SIZE];
     struct report_info data = info_of(member);
     const struct ttd_trace *trace = &member->trace;
     info_start_time(&data, text);
-    json_begin_object(writer, NULL);
-    json_text(writer, "path", member->path);
-    json_hex(writer, "trace_id", trace->trace_id);
+    json_begin_object(json, NULL);
+    json_text(json, "path", member->path);
+    json_hex(json, "trace_id", trace->trace_id);
     if (trace->parent_trace_id)
-        json_hex(writer, "parent_trace_id", trace->parent_trace_id);
+        json_hex(json, "parent_trace_id", trace->parent_trace_id);
     else
-        json_null(writer, "parent_trace_id");
-    json_unsigned(writer, "process_id", trace->process_id);
-    json_unsigned(writer, "parent_process_id", trace->parent_process_id);
-    json_text(writer, "start_time", trace->time_unit ? text : NULL);
-    json_name(writer, "command", member->command);
-    json_unsigned(writer, "events", member->events);
-    json_count(writer, "lost_events", member->is_closed ? member->end.lost_events : TTD_UNKNOWN);
-    json_unsigned(writer, "file_bytes", member->file_bytes);
-    json_bool(writer, "closed", member->is_closed);
-    json_text(writer, "end_reason", member->is_closed ? info_end_reason(&data) : NULL);
-    json_count(writer, "end_code", info_has_end_code(&data) ? member->end.code : TTD_UNKNOWN);
-    json_end_object(writer);
+        json_null(json, "parent_trace_id");
+    json_unsigned(json, "process_id", trace->process_id);
+    json_unsigned(json, "parent_process_id", trace->parent_process_id);
+    json_text(json, "start_time", trace->time_unit ? text : NULL);
+    json_name(json, "command", member->command);
+    json_unsigned(json, "events", member->events);
+    json_count(json, "lost_events", member->is_closed ? member->end.lost_events : TTD_UNKNOWN);
+    json_unsigned(json, "file_bytes", member->file_bytes);
+    json_bool(json, "closed", member->is_closed);
+    json_text(json, "end_reason", member->is_closed ? info_end_reason(&data) : NULL);
+    json_count(json, "end_code", info_has_end_code(&data) ? member->end.code : TTD_UNKNOWN);
+    json_end_object(json);
 }
 
-void json_recording(struct report *to, const struct report_group *data)
+void json_recording(struct report *report, const struct report_group *data)
 {
-    struct json writer;
-    json_init(&writer, to->output, true);
-    json_begin_object(&writer, NULL);
-    json_bytes(&writer, "group", data->id->bytes, sizeof data->id->bytes);
-    json_begin_array(&writer, "traces");
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    json_bytes(&json, "group", data->id->bytes, sizeof data->id->bytes);
+    json_begin_array(&json, "traces");
     for (size_t i = 0; i < data->count; i++)
-        json_member(&writer, &data->members[i]);
-    json_end_array(&writer);
-    json_end_object(&writer);
+        json_member(&json, &data->members[i]);
+    json_end_array(&json);
+    json_end_object(&json);
 }
 
-void csv_recording(struct report *to, const struct report_group *data)
+void csv_recording(struct report *report, const struct report_group *data)
 {
-    struct csv writer;
-    csv_init(&writer, to->output);
-    csv_header(&writer, "path,trace_id,parent_trace_id,process_id,parent_process_id,command,events,"
-                        "lost_events,file_bytes,closed,end_reason,end_code");
+    struct csv csv;
+    csv_init(&csv, report->output);
+    csv_header(&csv, "path,trace_id,parent_trace_id,process_id,parent_process_id,command,events,"
+                     "lost_events,file_bytes,closed,end_reason,end_code");
     for (size_t i = 0; i < data->count; i++) {
         const struct report_member *member = &data->members[i];
         struct report_info info = info_of(member);
-        csv_text(&writer, member->path);
-        csv_hex(&writer, member->trace.trace_id);
+        csv_text(&csv, member->path);
+        csv_hex(&csv, member->trace.trace_id);
         if (member->trace.parent_trace_id)
-            csv_hex(&writer, member->trace.parent_trace_id);
+            csv_hex(&csv, member->trace.parent_trace_id);
         else
-            csv_empty(&writer);
-        csv_unsigned(&writer, member->trace.process_id);
-        csv_unsigned(&writer, member->trace.parent_process_id);
-        csv_string(&writer, member->command);
-        csv_unsigned(&writer, member->events);
-        csv_count(&writer, member->is_closed ? member->end.lost_events : TTD_UNKNOWN);
-        csv_unsigned(&writer, member->file_bytes);
-        csv_bool(&writer, member->is_closed);
-        csv_text(&writer, member->is_closed ? info_end_reason(&info) : "");
-        csv_count(&writer, info_has_end_code(&info) ? member->end.code : TTD_UNKNOWN);
-        csv_end_row(&writer);
+            csv_empty(&csv);
+        csv_unsigned(&csv, member->trace.process_id);
+        csv_unsigned(&csv, member->trace.parent_process_id);
+        csv_string(&csv, member->command);
+        csv_unsigned(&csv, member->events);
+        csv_count(&csv, member->is_closed ? member->end.lost_events : TTD_UNKNOWN);
+        csv_unsigned(&csv, member->file_bytes);
+        csv_bool(&csv, member->is_closed);
+        csv_text(&csv, member->is_closed ? info_end_reason(&info) : "");
+        csv_count(&csv, info_has_end_code(&info) ? member->end.code : TTD_UNKNOWN);
+        csv_end_row(&csv);
     }
 }

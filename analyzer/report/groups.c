@@ -2,21 +2,21 @@
 /* Groups of blocks, as several commands show them. */
 #include "report/format.h"
 
-static void text_positions(struct report *to, const struct heap_group *group)
+static void text_positions(struct report *report, const struct heap_group *group)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     out_text(output, group->blocks == 1 ? ", allocated at " : ", allocated from ");
-    report_position_text(to, group->first);
+    report_position_text(report, group->first);
     if (group->blocks == 1)
         return;
     out_text(output, " to ");
-    report_position_text(to, group->last);
+    report_position_text(report, group->last);
 }
 
-void report_groups_text(struct report *to, const struct heap_groups *groups, size_t limit,
+void report_groups_text(struct report *report, const struct heap_groups *groups, size_t limit,
                         bool shows_positions)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     size_t count = groups->count < limit ? groups->count : limit;
     for (size_t i = 0; i < count; i++) {
         const struct heap_group *group = &groups->items[i];
@@ -27,58 +27,58 @@ void report_groups_text(struct report *to, const struct heap_groups *groups, siz
         report_count(output, group->blocks, "block");
         out_plain(output);
         if (shows_positions)
-            text_positions(to, group);
+            text_positions(report, group);
         out_char(output, '\n');
-        report_site_text(to, group->key);
+        report_site_text(report, group->key);
     }
-    report_site_more(to, groups->count - count);
+    report_site_more(report, groups->count - count);
 }
 
-void report_groups_json(struct report *to, struct json *writer, const char *key,
+void report_groups_json(struct report *report, struct json *json, const char *key,
                         const struct heap_groups *groups, size_t limit)
 {
-    json_begin_array(writer, key);
+    json_begin_array(json, key);
     for (size_t i = 0; i < groups->count && i < limit; i++) {
         const struct heap_group *group = &groups->items[i];
-        json_begin_object(writer, NULL);
-        json_unsigned(writer, "blocks", group->blocks);
-        json_unsigned(writer, "bytes", group->bytes);
-        json_position(writer, "first_position", group->first);
-        json_position(writer, "last_position", group->last);
-        report_site_json(to, writer, group->key);
-        json_end_object(writer);
+        json_begin_object(json, NULL);
+        json_unsigned(json, "blocks", group->blocks);
+        json_unsigned(json, "bytes", group->bytes);
+        json_position(json, "first_position", group->first);
+        json_position(json, "last_position", group->last);
+        report_site_json(report, json, group->key);
+        json_end_object(json);
     }
-    json_end_array(writer);
+    json_end_array(json);
 }
 
-void report_group_csv(struct report *to, struct csv *writer, const struct heap_group *group)
+void report_group_csv(struct report *report, struct csv *csv, const struct heap_group *group)
 {
-    csv_unsigned(writer, group->blocks);
-    csv_unsigned(writer, group->bytes);
-    csv_position(writer, group->first);
-    csv_position(writer, group->last);
-    report_site_csv(to, writer, group->key);
+    csv_unsigned(csv, group->blocks);
+    csv_unsigned(csv, group->bytes);
+    csv_position(csv, group->first);
+    csv_position(csv, group->last);
+    report_site_csv(report, csv, group->key);
 }
 
-void report_kind_csv(struct report *to, struct csv *writer, const char *kind,
+void report_kind_csv(struct report *report, struct csv *csv, const char *kind,
                      const struct heap_groups *groups, size_t limit)
 {
     for (size_t i = 0; i < groups->count && i < limit; i++) {
         if (kind)
-            csv_text(writer, kind);
-        report_group_csv(to, writer, &groups->items[i]);
-        csv_end_row(writer);
+            csv_text(csv, kind);
+        report_group_csv(report, csv, &groups->items[i]);
+        csv_end_row(csv);
     }
 }
 
-void report_groups_csv(struct report *to, const struct heap_groups *groups, size_t limit)
+void report_groups_csv(struct report *report, const struct heap_groups *groups, size_t limit)
 {
-    struct csv writer;
-    bool has_kinds = to->runtime.is_shown;
-    report_csv_begin(to, &writer);
-    report_site_header(to, &writer,
+    struct csv csv;
+    bool has_kinds = report->runtime.is_shown;
+    report_csv_begin(report, &csv);
+    report_site_header(report, &csv,
                        has_kinds ? "kind,blocks,bytes,first_position,last_position"
                                  : "blocks,bytes,first_position,last_position");
-    report_kind_csv(to, &writer, has_kinds ? "live" : NULL, groups, limit);
-    report_runtime_csv(to, &writer, limit);
+    report_kind_csv(report, &csv, has_kinds ? "live" : NULL, groups, limit);
+    report_runtime_csv(report, &csv, limit);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/formats.h"
 
-void report_owner_text(struct report *to, const struct heap_owner *owner)
+void report_owner_text(struct report *report, const struct heap_owner *owner)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     struct heap_call allocated = heap_call_of_block(&owner->block);
     out_hex(output, owner->block.address);
     out_text(output, ", ");
@@ -13,18 +13,18 @@ void report_owner_text(struct report *to, const struct heap_owner *owner)
         out_hex(output, owner->previous_address);
     }
     out_char(output, '\n');
-    report_place_text(to, "allocated", &allocated);
+    report_place_text(report, "allocated", &allocated);
     if (owner->overlapped)
         out_text(output, "  its release is not in the trace; another block took its place\n");
     else if (heap_call_is_known(&owner->released))
-        report_place_text(to, "released", &owner->released);
+        report_place_text(report, "released", &owner->released);
     else
         out_text(output, "  never released\n");
 }
 
-void text_history(struct report *to, const struct heap_history *data)
+void text_history(struct report *report, const struct heap_history *data)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     out_bold(output);
     report_count(output, data->total, "block");
     out_text(output, " covered ");
@@ -40,79 +40,79 @@ void text_history(struct report *to, const struct heap_history *data)
         out_text(output, " are shown (--limit)");
     }
     out_char(output, '\n');
-    report_doubts_text(to);
+    report_doubts_text(report);
     for (size_t i = 0; i < data->count; i++) {
         out_char(output, '\n');
         out_bold(output);
         out_format(output, "Block %llu: ", (unsigned long long)data->owners[i].ordinal);
         out_plain(output);
-        report_owner_text(to, &data->owners[i]);
+        report_owner_text(report, &data->owners[i]);
     }
 }
 
-void report_owner_json(struct report *to, struct json *writer, const char *key,
+void report_owner_json(struct report *report, struct json *json, const char *key,
                        const struct heap_owner *owner)
 {
     if (!owner) {
-        json_null(writer, key);
+        json_null(json, key);
         return;
     }
     struct heap_call allocated = heap_call_of_block(&owner->block);
-    json_begin_object(writer, key);
-    json_hex(writer, "address", owner->block.address);
-    json_unsigned(writer, "size", owner->block.size);
-    json_unsigned(writer, "heap_id", owner->block.heap);
-    json_position(writer, "allocated", owner->block.allocated);
-    json_position(writer, "released", owner->released.position);
-    json_bool(writer, "overlapped", owner->overlapped);
+    json_begin_object(json, key);
+    json_hex(json, "address", owner->block.address);
+    json_unsigned(json, "size", owner->block.size);
+    json_unsigned(json, "heap_id", owner->block.heap);
+    json_position(json, "allocated", owner->block.allocated);
+    json_position(json, "released", owner->released.position);
+    json_bool(json, "overlapped", owner->overlapped);
     if (owner->previous_address)
-        json_hex(writer, "previous_address", owner->previous_address);
+        json_hex(json, "previous_address", owner->previous_address);
     else
-        json_null(writer, "previous_address");
-    report_place_json(to, writer, "allocated_by", &allocated);
-    report_place_json(to, writer, "released_by", &owner->released);
-    json_end_object(writer);
+        json_null(json, "previous_address");
+    report_place_json(report, json, "allocated_by", &allocated);
+    report_place_json(report, json, "released_by", &owner->released);
+    json_end_object(json);
 }
 
-void json_history(struct report *to, const struct heap_history *data)
+void json_history(struct report *report, const struct heap_history *data)
 {
-    struct json writer;
-    json_init(&writer, to->output, true);
-    json_begin_object(&writer, NULL);
-    json_hex(&writer, "address", data->first);
-    json_unsigned(&writer, "size", data->last - data->first + 1);
-    report_doubts_json(to, &writer);
-    json_unsigned(&writer, "total_blocks", data->total);
-    json_begin_array(&writer, "blocks");
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    json_hex(&json, "address", data->first);
+    json_unsigned(&json, "size", data->last - data->first + 1);
+    report_doubts_json(report, &json);
+    json_unsigned(&json, "total_blocks", data->total);
+    json_begin_array(&json, "blocks");
     for (size_t i = 0; i < data->count; i++)
-        report_owner_json(to, &writer, NULL, &data->owners[i]);
-    json_end_array(&writer);
-    json_end_object(&writer);
+        report_owner_json(report, &json, NULL, &data->owners[i]);
+    json_end_array(&json);
+    json_end_object(&json);
 }
 
-void csv_history(struct report *to, const struct heap_history *data)
+void csv_history(struct report *report, const struct heap_history *data)
 {
-    struct csv writer;
-    report_csv_begin(to, &writer);
-    csv_header(&writer, "address,size,allocated,thread,stack,released,released_by,released_thread,"
-                        "released_stack");
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    csv_header(&csv, "address,size,allocated,thread,stack,released,released_by,released_thread,"
+                     "released_stack");
     for (size_t i = 0; i < data->count; i++) {
         const struct heap_owner *owner = &data->owners[i];
-        csv_hex(&writer, owner->block.address);
-        csv_unsigned(&writer, owner->block.size);
-        csv_position(&writer, owner->block.allocated);
-        csv_unsigned(&writer, owner->block.thread);
-        report_stack_csv(to, &writer, owner->block.stack);
-        csv_position(&writer, owner->released.position);
+        csv_hex(&csv, owner->block.address);
+        csv_unsigned(&csv, owner->block.size);
+        csv_position(&csv, owner->block.allocated);
+        csv_unsigned(&csv, owner->block.thread);
+        report_stack_csv(report, &csv, owner->block.stack);
+        csv_position(&csv, owner->released.position);
         if (heap_call_is_known(&owner->released)) {
-            csv_text(&writer, ttd_action_name((enum ttd_action)owner->released.action));
-            csv_unsigned(&writer, owner->released.thread);
-            report_stack_csv(to, &writer, owner->released.stack);
+            csv_text(&csv, ttd_action_name((enum ttd_action)owner->released.action));
+            csv_unsigned(&csv, owner->released.thread);
+            report_stack_csv(report, &csv, owner->released.stack);
         } else {
-            csv_empty(&writer);
-            csv_empty(&writer);
-            csv_empty(&writer);
+            csv_empty(&csv);
+            csv_empty(&csv);
+            csv_empty(&csv);
         }
-        csv_end_row(&writer);
+        csv_end_row(&csv);
     }
 }

@@ -34,24 +34,24 @@ void info_start_time(const struct report_info *data, char text[INFO_TIME_SIZE])
         text[0] = '\0';
 }
 
-double info_bytes_per_event(const struct trace_stats *all)
+double info_bytes_per_event(const struct trace_stats *stats)
 {
-    double stored = (double)all->kinds[TTD_KIND_EVENTS].stored_bytes;
-    return all->events ? stored / (double)all->events : 0;
+    double stored = (double)stats->kinds[TTD_KIND_EVENTS].stored_bytes;
+    return stats->events ? stored / (double)stats->events : 0;
 }
 
-static void label(struct report *to, const char *name)
+static void label(struct report *report, const char *name)
 {
-    out_bold(to->output);
-    out_text(to->output, name);
-    out_plain(to->output);
-    out_tab(to->output, 16);
+    out_bold(report->output);
+    out_text(report->output, name);
+    out_plain(report->output);
+    out_tab(report->output, 16);
 }
 
-static void text_end(struct report *to, const struct report_info *data)
+static void text_end(struct report *report, const struct report_info *data)
 {
-    struct out *output = to->output;
-    label(to, "End");
+    struct out *output = report->output;
+    label(report, "End");
     if (!data->is_closed) {
         out_alarm(output);
         out_text(output, "not closed cleanly: the recorder died, or is still recording\n");
@@ -78,22 +78,22 @@ static void text_end(struct report *to, const struct report_info *data)
     out_format(output, " after %.6g s\n", (double)data->end->wall_time / 1e9);
 }
 
-static void text_origin(struct report *to, const struct report_info *data)
+static void text_origin(struct report *report, const struct report_info *data)
 {
     const struct ttd_trace *trace = data->trace;
-    struct out *output = to->output;
+    struct out *output = report->output;
     char text[INFO_TIME_SIZE];
     info_start_time(data, text);
-    label(to, "Trace");
-    escape_text(output, escape_string(to->path));
+    label(report, "Trace");
+    escape_text(output, escape_string(report->path));
     out_text(output, ", ");
     report_count(output, data->file_bytes, "byte");
     out_format(output, ", id %016llx\n", (unsigned long long)trace->trace_id);
-    label(to, "Process");
+    label(report, "Process");
     out_format(output, "%llu, child of %llu, %s, started %s\n",
                (unsigned long long)trace->process_id, (unsigned long long)trace->parent_process_id,
                info_architecture(trace->architecture), text);
-    label(to, "Group");
+    label(report, "Group");
     for (size_t i = 0; i < sizeof trace->group.bytes; i++)
         out_format(output, "%02x", trace->group.bytes[i]);
     if (trace->parent_trace_id) {
@@ -111,54 +111,54 @@ static void text_origin(struct report *to, const struct report_info *data)
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (!(trace->flags & flags[i].flag))
             continue;
-        label(to, "Note");
+        label(report, "Note");
         out_text(output, flags[i].text);
         out_char(output, '\n');
     }
 }
 
-static void text_counts(struct report *to, const struct report_info *data)
+static void text_counts(struct report *report, const struct report_info *data)
 {
-    const struct trace_stats *all = data->survey;
-    struct out *output = to->output;
-    label(to, "Events");
-    out_grouped(output, all->events);
-    if (all->events) {
+    const struct trace_stats *stats = data->survey;
+    struct out *output = report->output;
+    label(report, "Events");
+    out_grouped(output, stats->events);
+    if (stats->events) {
         out_text(output, " from ");
-        out_position(output, all->first);
+        out_position(output, stats->first);
         out_text(output, " to ");
-        out_position(output, all->last);
+        out_position(output, stats->last);
         if (data->trace->time_unit)
-            out_format(output, ", %.3g s", (double)all->last_wall_time / 1e9);
-        out_format(output, ", %.3g bytes each", info_bytes_per_event(all));
+            out_format(output, ", %.3g s", (double)stats->last_wall_time / 1e9);
+        out_format(output, ", %.3g bytes each", info_bytes_per_event(stats));
     }
     out_char(output, '\n');
     for (int i = TTD_ACTION_ALLOC; i <= TTD_ACTION_DESTROY; i++) {
-        if (!all->actions[i])
+        if (!stats->actions[i])
             continue;
         out_text(output, "  ");
         out_text(output, ttd_action_name((enum ttd_action)i));
         out_tab(output, 16);
-        out_grouped(output, all->actions[i]);
+        out_grouped(output, stats->actions[i]);
         out_char(output, '\n');
     }
-    if (all->failed || all->unfinished) {
-        label(to, "  Unsuccessful");
-        out_grouped(output, all->failed);
+    if (stats->failed || stats->unfinished) {
+        label(report, "  Unsuccessful");
+        out_grouped(output, stats->failed);
         out_text(output, " failed, ");
-        out_grouped(output, all->unfinished);
+        out_grouped(output, stats->unfinished);
         out_text(output, " never returned\n");
     }
-    label(to, "Lost events");
-    if (all->losses.unknown)
+    label(report, "Lost events");
+    if (stats->losses.unknown)
         out_text(output, "at least ");
-    out_grouped(output, all->losses.events);
+    out_grouped(output, stats->losses.events);
     out_char(output, '\n');
 }
 
-static void text_losses(struct report *to, const struct heap_losses *losses)
+static void text_losses(struct report *report, const struct heap_losses *losses)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     for (size_t i = 0; i < losses->kept_count; i++) {
         const struct ttd_loss *loss = &losses->kept[i];
         out_text(output, "  ");
@@ -176,15 +176,15 @@ static void text_losses(struct report *to, const struct heap_losses *losses)
     }
 }
 
-static void text_threads(struct report *to, const struct trace_stats *all)
+static void text_threads(struct report *report, const struct trace_stats *stats)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     out_bold(output);
     out_text(output, "\nThread  OS id       Events      Alloc      Free       ReAlloc    Name\n");
     out_plain(output);
-    for (size_t i = 0; i < all->thread_count; i++) {
-        const struct trace_stats_thread *thread = &all->threads[i];
-        const struct definition_thread *known = definitions_thread(to->names, thread->id);
+    for (size_t i = 0; i < stats->thread_count; i++) {
+        const struct trace_stats_thread *thread = &stats->threads[i];
+        const struct definition_thread *known = definitions_thread(report->names, thread->id);
         out_unsigned(output, thread->id);
         out_tab(output, 8);
         if (known)
@@ -201,20 +201,20 @@ static void text_threads(struct report *to, const struct trace_stats *all)
         out_grouped(output, thread->reallocs);
         out_tab(output, 65);
         if (known)
-            escape_text(output, definitions_text(to->names, known->name));
+            escape_text(output, definitions_text(report->names, known->name));
         out_char(output, '\n');
     }
 }
 
-static void text_chunks(struct report *to, const struct trace_stats *all)
+static void text_chunks(struct report *report, const struct trace_stats *stats)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     out_bold(output);
     out_text(output, "\nChunks       Number    Items         Stored        Raw           Ratio\n");
     out_plain(output);
     for (unsigned kind = 0; kind <= TRACE_STATS_KINDS; kind++) {
         const struct trace_stats_chunks *chunks =
-            kind < TRACE_STATS_KINDS ? &all->kinds[kind] : &all->all;
+            kind < TRACE_STATS_KINDS ? &stats->kinds[kind] : &stats->all;
         if (!chunks->chunks)
             continue;
         out_text(output, kind == TRACE_STATS_KINDS ? "all" : kind ? ttd_kind_name(kind) : "other");
@@ -233,10 +233,10 @@ static void text_chunks(struct report *to, const struct trace_stats *all)
     }
 }
 
-static void text_modules(struct report *to)
+static void text_modules(struct report *report)
 {
-    struct out *output = to->output;
-    const struct idtable *modules = &to->names->modules;
+    struct out *output = report->output;
+    const struct idtable *modules = &report->names->modules;
     if (idtable_count(modules)) {
         out_bold(output);
         out_text(output, "\nModules\n");
@@ -249,7 +249,7 @@ static void text_modules(struct report *to)
             out_char(output, '-');
             out_hex(output, items[i].end);
             out_char(output, ' ');
-            escape_text(output, definitions_text(to->names, items[i].path));
+            escape_text(output, definitions_text(report->names, items[i].path));
             out_text(output, " build-id ");
             for (uint32_t k = 0; k < items[i].build_id_size; k++)
                 out_format(output, "%02x", items[i].build_id[k]);
@@ -264,21 +264,21 @@ static void text_modules(struct report *to)
     }
 }
 
-void text_info(struct report *to, const struct report_info *data)
+void text_info(struct report *report, const struct report_info *data)
 {
-    text_origin(to, data);
-    text_end(to, data);
+    text_origin(report, data);
+    text_end(report, data);
     for (size_t i = 0; i < data->metadata_count; i++) {
-        out_text(to->output, "  ");
-        escape_text(to->output, data->metadata[i].key);
-        out_tab(to->output, 16);
-        escape_text(to->output, data->metadata[i].value);
-        out_char(to->output, '\n');
+        out_text(report->output, "  ");
+        escape_text(report->output, data->metadata[i].key);
+        out_tab(report->output, 16);
+        escape_text(report->output, data->metadata[i].value);
+        out_char(report->output, '\n');
     }
-    text_counts(to, data);
-    text_losses(to, &data->survey->losses);
-    text_threads(to, data->survey);
-    text_chunks(to, data->survey);
-    text_modules(to);
-    report_doubts_text(to);
+    text_counts(report, data);
+    text_losses(report, &data->survey->losses);
+    text_threads(report, data->survey);
+    text_chunks(report, data->survey);
+    text_modules(report);
+    report_doubts_text(report);
 }

@@ -18,16 +18,16 @@ static void text_sums(struct out *output, enum report_unit unit, uint64_t count,
 }
 
 /* How many growths to show. */
-static size_t shown(const struct report *to)
+static size_t shown(const struct report *report)
 {
-    size_t limit = to->view->options.limit;
-    return to->known->growth_count < limit ? to->known->growth_count : limit;
+    size_t limit = report->view->options.limit;
+    return report->known->growth_count < limit ? report->known->growth_count : limit;
 }
 
-static void text_growths(struct report *to, enum report_unit unit)
+static void text_growths(struct report *report, enum report_unit unit)
 {
-    const struct report_known *known = to->known;
-    struct out *output = to->output;
+    const struct report_known *known = report->known;
+    struct out *output = report->output;
     if (!known->growth_count)
         return;
     out_bold(output);
@@ -35,7 +35,7 @@ static void text_growths(struct report *to, enum report_unit unit)
     report_count(output, known->growth_count, unit == REPORT_BLOCKS ? "stack" : "finding");
     out_plain(output);
     out_char(output, '\n');
-    for (size_t i = 0; i < shown(to); i++) {
+    for (size_t i = 0; i < shown(report); i++) {
         const struct report_growth *growth = &known->growths[i];
         out_text(output, "  ");
         if (unit == REPORT_FINDINGS)
@@ -45,16 +45,16 @@ static void text_growths(struct report *to, enum report_unit unit)
         out_text(output, " to ");
         report_count(output, growth->now, unit == REPORT_BLOCKS ? "block" : "call");
         out_char(output, '\n');
-        report_stack_text(to, growth->stack);
+        report_stack_text(report, growth->stack);
     }
-    if (shown(to) < known->growth_count)
-        out_format(output, "  … and %zu more\n", known->growth_count - shown(to));
+    if (shown(report) < known->growth_count)
+        out_format(output, "  … and %zu more\n", known->growth_count - shown(report));
 }
 
-void report_known_text(struct report *to, enum report_unit unit)
+void report_known_text(struct report *report, enum report_unit unit)
 {
-    const struct report_known *known = to->known;
-    struct out *output = to->output;
+    const struct report_known *known = report->known;
+    struct out *output = report->output;
     if (known && known->suppressed) {
         out_text(output, "Suppressed: ");
         text_sums(output, unit, known->suppressed, known->suppressed_amount);
@@ -76,14 +76,14 @@ void report_known_text(struct report *to, enum report_unit unit)
         out_text(output, "In the baseline: ");
         text_sums(output, unit, known->old, known->old_amount);
         out_char(output, '\n');
-        text_growths(to, unit);
+        text_growths(report, unit);
     }
 }
 
 /* Members of sums: all that a rule matched, all suppressed, and all in the baseline. */
 enum json_prefix { MATCHED, SUPPRESSED, KNOWN };
 
-static void json_sums(struct json *writer, enum json_prefix prefix, enum report_unit unit,
+static void json_sums(struct json *json, enum json_prefix prefix, enum report_unit unit,
                       uint64_t count, uint64_t amount)
 {
     static const char *const names[][2][2] = {
@@ -91,48 +91,48 @@ static void json_sums(struct json *writer, enum json_prefix prefix, enum report_
         [SUPPRESSED] = {{"suppressed_blocks", "suppressed_bytes"},
                         {"suppressed_findings", "suppressed_calls"}},
         [KNOWN] = {{"known_blocks", "known_bytes"}, {"known_findings", "known_calls"}}};
-    json_unsigned(writer, names[prefix][unit][0], count);
-    json_unsigned(writer, names[prefix][unit][1], amount);
+    json_unsigned(json, names[prefix][unit][0], count);
+    json_unsigned(json, names[prefix][unit][1], amount);
 }
 
-static void json_growths(struct report *to, struct json *writer)
+static void json_growths(struct report *report, struct json *json)
 {
-    json_unsigned(writer, "grown", to->known->growth_count);
-    json_begin_array(writer, "growths");
-    for (size_t i = 0; i < shown(to); i++) {
-        const struct report_growth *growth = &to->known->growths[i];
-        json_begin_object(writer, NULL);
-        json_text(writer, "kind", baseline_kind_name(growth->kind));
-        json_unsigned(writer, "before", growth->before);
-        json_unsigned(writer, "now", growth->now);
-        json_unsigned(writer, "stack_id", growth->stack);
-        report_stack_json(to, writer, "stack", growth->stack);
-        json_end_object(writer);
+    json_unsigned(json, "grown", report->known->growth_count);
+    json_begin_array(json, "growths");
+    for (size_t i = 0; i < shown(report); i++) {
+        const struct report_growth *growth = &report->known->growths[i];
+        json_begin_object(json, NULL);
+        json_text(json, "kind", baseline_kind_name(growth->kind));
+        json_unsigned(json, "before", growth->before);
+        json_unsigned(json, "now", growth->now);
+        json_unsigned(json, "stack_id", growth->stack);
+        report_stack_json(report, json, "stack", growth->stack);
+        json_end_object(json);
     }
-    json_end_array(writer);
+    json_end_array(json);
 }
 
-void report_known_json(struct report *to, struct json *writer, enum report_unit unit)
+void report_known_json(struct report *report, struct json *json, enum report_unit unit)
 {
-    const struct report_known *known = to->known;
+    const struct report_known *known = report->known;
     if (known && known->has_suppressions) {
-        json_sums(writer, SUPPRESSED, unit, known->suppressed, known->suppressed_amount);
-        json_begin_array(writer, "suppressions");
+        json_sums(json, SUPPRESSED, unit, known->suppressed, known->suppressed_amount);
+        json_begin_array(json, "suppressions");
         for (size_t i = 0; i < known->rules->count; i++) {
             const struct suppression *rule = &known->rules->rules[i];
             if (!rule->matched)
                 continue;
-            json_begin_object(writer, NULL);
-            json_sums(writer, MATCHED, unit, rule->matched, rule->amount);
-            json_string(writer, "rule", rule->name);
-            json_text(writer, "file", rule->file);
-            json_unsigned(writer, "line", rule->line);
-            json_end_object(writer);
+            json_begin_object(json, NULL);
+            json_sums(json, MATCHED, unit, rule->matched, rule->amount);
+            json_string(json, "rule", rule->name);
+            json_text(json, "file", rule->file);
+            json_unsigned(json, "line", rule->line);
+            json_end_object(json);
         }
-        json_end_array(writer);
+        json_end_array(json);
     }
     if (known && known->has_baseline) {
-        json_sums(writer, KNOWN, unit, known->old, known->old_amount);
-        json_growths(to, writer);
+        json_sums(json, KNOWN, unit, known->old, known->old_amount);
+        json_growths(report, json);
     }
 }

@@ -47,9 +47,9 @@ static void text_counts(struct out *output, const struct heap_move_counts *count
     text_other(output, counts);
 }
 
-static void text_sizes(struct report *to, const struct heap_move_group *group)
+static void text_sizes(struct report *report, const struct heap_move_group *group)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     if (group->largest >= group->smallest) {
         out_text(output, "\n    sizes from ");
         out_grouped(output, group->smallest);
@@ -59,12 +59,12 @@ static void text_sizes(struct report *to, const struct heap_move_group *group)
         text_growth(output, group);
     }
     out_char(output, '\n');
-    report_site_text(to, group->key);
+    report_site_text(report, group->key);
 }
 
-static void text_group(struct report *to, const struct heap_move_group *group)
+static void text_group(struct report *report, const struct heap_move_group *group)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     out_char(output, '\n');
     out_bold(output);
     report_count(output, group->counts.bytes_copied, "byte");
@@ -72,7 +72,7 @@ static void text_group(struct report *to, const struct heap_move_group *group)
     out_plain(output);
     out_text(output, " by ");
     text_counts(output, &group->counts);
-    text_sizes(to, group);
+    text_sizes(report, group);
 }
 
 static void text_regrown_sums(struct out *output, const struct heap_move_counts *counts)
@@ -83,10 +83,10 @@ static void text_regrown_sums(struct out *output, const struct heap_move_counts 
     report_count(output, counts->reallocs, "time");
 }
 
-static void text_regrown(struct report *to, const struct report_moves *data)
+static void text_regrown(struct report *report, const struct report_moves *data)
 {
     const struct heap_move_table *table = &data->moves->regrown;
-    struct out *output = to->output;
+    struct out *output = report->output;
     if (!table->count)
         return;
     out_bold(output);
@@ -97,14 +97,14 @@ static void text_regrown(struct report *to, const struct report_moves *data)
     for (size_t i = 0; i < shown(data, table); i++) {
         out_char(output, '\n');
         text_regrown_sums(output, &table->groups[i].counts);
-        text_sizes(to, &table->groups[i]);
+        text_sizes(report, &table->groups[i]);
     }
-    report_site_more(to, table->count - shown(data, table));
+    report_site_more(report, table->count - shown(data, table));
 }
 
-static void text_chains(struct report *to, const struct heap_moves *moves)
+static void text_chains(struct report *report, const struct heap_moves *moves)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     if (!moves->worst_count)
         return;
     out_bold(output);
@@ -123,180 +123,181 @@ static void text_chains(struct report *to, const struct heap_moves *moves)
         out_text(output, ", ");
         report_count(output, chain->bytes_copied, "byte");
         out_text(output, " copied\n      ");
-        report_position_text(to, chain->first);
+        report_position_text(report, chain->first);
         out_text(output, " to ");
-        report_position_text(to, chain->last);
+        report_position_text(report, chain->last);
         out_text(output, ", last at ");
         out_hex(output, chain->address);
         out_format(output, ", stack #%u\n", chain->stack);
     }
 }
 
-void text_moves(struct report *to, const struct report_moves *data)
+void text_moves(struct report *report, const struct report_moves *data)
 {
     const struct heap_moves *moves = data->moves;
-    out_bold(to->output);
-    out_text(to->output, "All: ");
-    text_counts(to->output, &moves->reallocs.total);
-    out_text(to->output, "; ");
-    report_count(to->output, moves->reallocs.total.bytes_copied, "byte");
-    out_text(to->output, " copied\n");
-    out_plain(to->output);
+    out_bold(report->output);
+    out_text(report->output, "All: ");
+    text_counts(report->output, &moves->reallocs.total);
+    out_text(report->output, "; ");
+    report_count(report->output, moves->reallocs.total.bytes_copied, "byte");
+    out_text(report->output, " copied\n");
+    out_plain(report->output);
     if (moves->regrown.count) {
-        out_text(to->output, "Inferred, not among these: ");
-        text_regrown_sums(to->output, &moves->regrown.total);
-        out_char(to->output, '\n');
+        out_text(report->output, "Inferred, not among these: ");
+        text_regrown_sums(report->output, &moves->regrown.total);
+        out_char(report->output, '\n');
     }
-    report_doubts_text(to);
+    report_doubts_text(report);
     const struct heap_move_table *table = &moves->reallocs;
     for (size_t i = 0; i < shown(data, table); i++)
-        text_group(to, &table->groups[i]);
-    report_site_more(to, table->count - shown(data, table));
-    text_chains(to, moves);
-    text_regrown(to, data);
+        text_group(report, &table->groups[i]);
+    report_site_more(report, table->count - shown(data, table));
+    text_chains(report, moves);
+    text_regrown(report, data);
 }
 
-static void json_counts(struct json *writer, const struct heap_move_counts *counts)
+static void json_counts(struct json *json, const struct heap_move_counts *counts)
 {
-    json_unsigned(writer, "reallocs", counts->reallocs);
-    json_unsigned(writer, "moved", counts->moved);
-    json_unsigned(writer, "in_place", counts->in_place);
-    json_unsigned(writer, "from_null", counts->from_null);
-    json_unsigned(writer, "to_zero", counts->to_zero);
-    json_unsigned(writer, "failed", counts->failed);
-    json_unsigned(writer, "unfinished", counts->unfinished);
-    json_unsigned(writer, "unknown_old", counts->unknown_old);
-    json_unsigned(writer, "bytes_copied", counts->bytes_copied);
+    json_unsigned(json, "reallocs", counts->reallocs);
+    json_unsigned(json, "moved", counts->moved);
+    json_unsigned(json, "in_place", counts->in_place);
+    json_unsigned(json, "from_null", counts->from_null);
+    json_unsigned(json, "to_zero", counts->to_zero);
+    json_unsigned(json, "failed", counts->failed);
+    json_unsigned(json, "unfinished", counts->unfinished);
+    json_unsigned(json, "unknown_old", counts->unknown_old);
+    json_unsigned(json, "bytes_copied", counts->bytes_copied);
 }
 
-static void json_sizes(struct report *to, struct json *writer, const struct heap_move_group *group)
+static void json_sizes(struct report *report, struct json *json,
+                       const struct heap_move_group *group)
 {
     double measure;
     enum heap_growth growth = heap_move_growth(group, &measure);
     bool has_sizes = group->largest >= group->smallest;
-    json_count(writer, "smallest_size", has_sizes ? group->smallest : TTD_UNKNOWN);
-    json_count(writer, "largest_size", has_sizes ? group->largest : TTD_UNKNOWN);
-    json_unsigned(writer, "grown", group->grown);
-    json_unsigned(writer, "shrunk", group->shrunk);
-    json_text(writer, "growth", heap_growth_name(growth));
+    json_count(json, "smallest_size", has_sizes ? group->smallest : TTD_UNKNOWN);
+    json_count(json, "largest_size", has_sizes ? group->largest : TTD_UNKNOWN);
+    json_unsigned(json, "grown", group->grown);
+    json_unsigned(json, "shrunk", group->shrunk);
+    json_text(json, "growth", heap_growth_name(growth));
     if (growth == HEAP_GROWTH_LINEAR)
-        json_double(writer, "growth_bytes", measure);
+        json_double(json, "growth_bytes", measure);
     else
-        json_null(writer, "growth_bytes");
+        json_null(json, "growth_bytes");
     if (growth == HEAP_GROWTH_GEOMETRIC)
-        json_double(writer, "growth_factor", measure);
+        json_double(json, "growth_factor", measure);
     else
-        json_null(writer, "growth_factor");
-    report_site_json(to, writer, group->key);
-    json_end_object(writer);
+        json_null(json, "growth_factor");
+    report_site_json(report, json, group->key);
+    json_end_object(json);
 }
 
-static void json_regrown(struct report *to, struct json *writer, const struct report_moves *data)
+static void json_regrown(struct report *report, struct json *json, const struct report_moves *data)
 {
     const struct heap_move_table *table = &data->moves->regrown;
-    json_begin_object(writer, "inferred");
-    json_unsigned(writer, "replaced", table->total.reallocs);
-    json_unsigned(writer, "bytes_copied_at_most", table->total.bytes_copied);
-    json_unsigned(writer, "total_groups", table->count);
-    json_begin_array(writer, "groups");
+    json_begin_object(json, "inferred");
+    json_unsigned(json, "replaced", table->total.reallocs);
+    json_unsigned(json, "bytes_copied_at_most", table->total.bytes_copied);
+    json_unsigned(json, "total_groups", table->count);
+    json_begin_array(json, "groups");
     for (size_t i = 0; i < shown(data, table); i++) {
-        json_begin_object(writer, NULL);
-        json_unsigned(writer, "replaced", table->groups[i].counts.reallocs);
-        json_unsigned(writer, "bytes_copied_at_most", table->groups[i].counts.bytes_copied);
-        json_sizes(to, writer, &table->groups[i]);
+        json_begin_object(json, NULL);
+        json_unsigned(json, "replaced", table->groups[i].counts.reallocs);
+        json_unsigned(json, "bytes_copied_at_most", table->groups[i].counts.bytes_copied);
+        json_sizes(report, json, &table->groups[i]);
     }
-    json_end_array(writer);
-    json_end_object(writer);
+    json_end_array(json);
+    json_end_object(json);
 }
 
-static void json_chain(struct json *writer, const struct heap_chain *chain)
+static void json_chain(struct json *json, const struct heap_chain *chain)
 {
-    json_begin_object(writer, NULL);
-    json_unsigned(writer, "start_size", chain->start_size);
-    json_unsigned(writer, "final_size", chain->final_size);
-    json_unsigned(writer, "reallocs", chain->reallocs);
-    json_unsigned(writer, "moved", chain->moved);
-    json_unsigned(writer, "bytes_copied", chain->bytes_copied);
-    json_position(writer, "first_position", chain->first);
-    json_position(writer, "last_position", chain->last);
-    json_hex(writer, "address", chain->address);
-    json_unsigned(writer, "stack_id", chain->stack);
-    json_end_object(writer);
+    json_begin_object(json, NULL);
+    json_unsigned(json, "start_size", chain->start_size);
+    json_unsigned(json, "final_size", chain->final_size);
+    json_unsigned(json, "reallocs", chain->reallocs);
+    json_unsigned(json, "moved", chain->moved);
+    json_unsigned(json, "bytes_copied", chain->bytes_copied);
+    json_position(json, "first_position", chain->first);
+    json_position(json, "last_position", chain->last);
+    json_hex(json, "address", chain->address);
+    json_unsigned(json, "stack_id", chain->stack);
+    json_end_object(json);
 }
 
-void json_moves(struct report *to, const struct report_moves *data)
+void json_moves(struct report *report, const struct report_moves *data)
 {
     const struct heap_moves *moves = data->moves;
-    struct json writer;
-    json_init(&writer, to->output, true);
-    json_begin_object(&writer, NULL);
-    report_doubts_json(to, &writer);
-    json_counts(&writer, &moves->reallocs.total);
-    json_text(&writer, "by", view_key_name(to->view->options.by));
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    report_doubts_json(report, &json);
+    json_counts(&json, &moves->reallocs.total);
+    json_text(&json, "by", view_key_name(report->view->options.by));
     const struct heap_move_table *table = &moves->reallocs;
-    json_unsigned(&writer, "total_groups", table->count);
-    json_begin_array(&writer, "groups");
+    json_unsigned(&json, "total_groups", table->count);
+    json_begin_array(&json, "groups");
     for (size_t i = 0; i < shown(data, table); i++) {
-        json_begin_object(&writer, NULL);
-        json_counts(&writer, &table->groups[i].counts);
-        json_sizes(to, &writer, &table->groups[i]);
+        json_begin_object(&json, NULL);
+        json_counts(&json, &table->groups[i].counts);
+        json_sizes(report, &json, &table->groups[i]);
     }
-    json_end_array(&writer);
-    json_begin_array(&writer, "chains");
+    json_end_array(&json);
+    json_begin_array(&json, "chains");
     for (size_t i = 0; i < moves->worst_count; i++)
-        json_chain(&writer, &moves->worst[i]);
-    json_end_array(&writer);
-    json_regrown(to, &writer, data);
-    json_end_object(&writer);
+        json_chain(&json, &moves->worst[i]);
+    json_end_array(&json);
+    json_regrown(report, &json, data);
+    json_end_object(&json);
 }
 
-static void csv_counts(struct csv *writer, const struct heap_move_counts *counts)
+static void csv_counts(struct csv *csv, const struct heap_move_counts *counts)
 {
-    csv_unsigned(writer, counts->reallocs);
-    csv_unsigned(writer, counts->moved);
-    csv_unsigned(writer, counts->in_place);
-    csv_unsigned(writer, counts->from_null);
-    csv_unsigned(writer, counts->to_zero);
-    csv_unsigned(writer, counts->failed);
-    csv_unsigned(writer, counts->unfinished);
-    csv_unsigned(writer, counts->unknown_old);
+    csv_unsigned(csv, counts->reallocs);
+    csv_unsigned(csv, counts->moved);
+    csv_unsigned(csv, counts->in_place);
+    csv_unsigned(csv, counts->from_null);
+    csv_unsigned(csv, counts->to_zero);
+    csv_unsigned(csv, counts->failed);
+    csv_unsigned(csv, counts->unfinished);
+    csv_unsigned(csv, counts->unknown_old);
 }
 
 /* Writes the counts of inferred growth; the columns of reallocations stay empty. */
-static void csv_regrown_counts(struct csv *writer, const struct heap_move_counts *counts)
+static void csv_regrown_counts(struct csv *csv, const struct heap_move_counts *counts)
 {
-    csv_empty(writer);
-    csv_unsigned(writer, counts->moved);
+    csv_empty(csv);
+    csv_unsigned(csv, counts->moved);
     for (int i = 0; i < 6; i++)
-        csv_empty(writer);
+        csv_empty(csv);
 }
 
-static void csv_table(struct report *to, struct csv *writer, const struct report_moves *data,
+static void csv_table(struct report *report, struct csv *csv, const struct report_moves *data,
                       const struct heap_move_table *table)
 {
     bool is_inferred = table == &data->moves->regrown;
     for (size_t i = 0; i < shown(data, table); i++) {
         const struct heap_move_group *group = &table->groups[i];
         double measure;
-        csv_text(writer, is_inferred ? "inferred" : "realloc");
+        csv_text(csv, is_inferred ? "inferred" : "realloc");
         if (is_inferred)
-            csv_regrown_counts(writer, &group->counts);
+            csv_regrown_counts(csv, &group->counts);
         else
-            csv_counts(writer, &group->counts);
-        csv_unsigned(writer, group->counts.bytes_copied);
-        csv_text(writer, heap_growth_name(heap_move_growth(group, &measure)));
-        report_site_csv(to, writer, group->key);
-        csv_end_row(writer);
+            csv_counts(csv, &group->counts);
+        csv_unsigned(csv, group->counts.bytes_copied);
+        csv_text(csv, heap_growth_name(heap_move_growth(group, &measure)));
+        report_site_csv(report, csv, group->key);
+        csv_end_row(csv);
     }
 }
 
-void csv_moves(struct report *to, const struct report_moves *data)
+void csv_moves(struct report *report, const struct report_moves *data)
 {
-    struct csv writer;
-    report_csv_begin(to, &writer);
-    report_site_header(to, &writer,
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    report_site_header(report, &csv,
                        "kind,reallocs,moved,in_place,from_null,to_zero,failed,unfinished,"
                        "unknown_old,bytes_copied,growth");
-    csv_table(to, &writer, data, &data->moves->reallocs);
-    csv_table(to, &writer, data, &data->moves->regrown);
+    csv_table(report, &csv, data, &data->moves->reallocs);
+    csv_table(report, &csv, data, &data->moves->regrown);
 }

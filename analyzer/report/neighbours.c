@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/format.h"
 
-static void text_one(struct report *to, const struct heap_neighbour *block, uint64_t apart,
+static void text_one(struct report *report, const struct heap_neighbour *block, uint64_t apart,
                      bool is_before)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     if (!block->address)
         return;
     out_text(output, is_before ? "  the block before it, at " : "  the block behind it, at ");
@@ -14,33 +14,33 @@ static void text_one(struct report *to, const struct heap_neighbour *block, uint
     out_text(output, is_before ? " before it and has " : " behind it, has ");
     report_count(output, block->size, "byte");
     out_char(output, '\n');
-    report_place_text(to, "allocated", &block->allocated);
+    report_place_text(report, "allocated", &block->allocated);
 }
 
-void report_neighbours_text(struct report *to, const struct heap_neighbours *neighbours,
+void report_neighbours_text(struct report *report, const struct heap_neighbours *neighbours,
                             uint64_t address)
 {
-    text_one(to, &neighbours->before, address - neighbours->before.address, true);
-    text_one(to, &neighbours->after, neighbours->after.address - address, false);
+    text_one(report, &neighbours->before, address - neighbours->before.address, true);
+    text_one(report, &neighbours->after, neighbours->after.address - address, false);
 }
 
-static void json_one(struct report *to, struct json *writer, const char *key,
+static void json_one(struct report *report, struct json *json, const char *key,
                      const struct heap_neighbour *block)
 {
     if (!block->address) {
-        json_null(writer, key);
+        json_null(json, key);
         return;
     }
-    json_begin_object(writer, key);
-    json_hex(writer, "address", block->address);
-    json_unsigned(writer, "size", block->size);
-    report_place_json(to, writer, "allocated", &block->allocated);
-    json_end_object(writer);
+    json_begin_object(json, key);
+    json_hex(json, "address", block->address);
+    json_unsigned(json, "size", block->size);
+    report_place_json(report, json, "allocated", &block->allocated);
+    json_end_object(json);
 }
 
-void report_neighbours_json(struct report *to, struct json *writer,
+void report_neighbours_json(struct report *report, struct json *json,
                             const struct heap_neighbours *neighbours)
 {
-    json_one(to, writer, "before", &neighbours->before);
-    json_one(to, writer, "after", &neighbours->after);
+    json_one(report, json, "before", &neighbours->before);
+    json_one(report, json, "after", &neighbours->after);
 }

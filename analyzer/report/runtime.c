@@ -20,41 +20,42 @@ void report_runtime_sums(struct out *output, const struct report_runtime *runtim
     out_text(output, " kept by the C/C++ runtime, not counted");
 }
 
-void report_runtime_text(struct report *to)
+void report_runtime_text(struct report *report)
 {
-    const struct report_runtime *runtime = &to->runtime;
+    const struct report_runtime *runtime = &report->runtime;
     if (!runtime->groups)
         return;
-    text_counted(to->output, runtime);
+    text_counted(report->output, runtime);
     if (!runtime->groups->blocks)
         return;
-    report_runtime_sums(to->output, runtime);
-    out_text(to->output, runtime->is_shown ? "; they come last\n" : " (--show-runtime to list)\n");
+    report_runtime_sums(report->output, runtime);
+    out_text(report->output,
+             runtime->is_shown ? "; they come last\n" : " (--show-runtime to list)\n");
 }
 
-void report_runtime_groups_text(struct report *to, size_t limit, bool shows_positions)
+void report_runtime_groups_text(struct report *report, size_t limit, bool shows_positions)
 {
-    if (to->runtime.is_shown)
-        report_groups_text(to, to->runtime.groups, limit, shows_positions);
+    if (report->runtime.is_shown)
+        report_groups_text(report, report->runtime.groups, limit, shows_positions);
 }
 
-void report_runtime_json(const struct report_runtime *runtime, struct json *writer)
+void report_runtime_json(const struct report_runtime *runtime, struct json *json)
 {
     if (!runtime->groups)
         return;
-    json_bool(writer, "runtime_counted", runtime->is_counted);
-    json_unsigned(writer, "runtime_blocks", runtime->groups->blocks);
-    json_unsigned(writer, "runtime_bytes", runtime->groups->bytes);
+    json_bool(json, "runtime_counted", runtime->is_counted);
+    json_unsigned(json, "runtime_blocks", runtime->groups->blocks);
+    json_unsigned(json, "runtime_bytes", runtime->groups->bytes);
 }
 
-void report_runtime_groups_json(struct report *to, struct json *writer, size_t limit)
+void report_runtime_groups_json(struct report *report, struct json *json, size_t limit)
 {
-    if (to->runtime.is_shown)
-        report_groups_json(to, writer, "runtime_groups", to->runtime.groups, limit);
+    if (report->runtime.is_shown)
+        report_groups_json(report, json, "runtime_groups", report->runtime.groups, limit);
 }
 
-void report_runtime_csv(struct report *to, struct csv *writer, size_t limit)
+void report_runtime_csv(struct report *report, struct csv *csv, size_t limit)
 {
-    if (to->runtime.is_shown)
-        report_kind_csv(to, writer, "runtime", to->runtime.groups, limit);
+    if (report->runtime.is_shown)
+        report_kind_csv(report, csv, "runtime", report->runtime.groups, limit);
 }

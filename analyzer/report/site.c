@@ -4,221 +4,221 @@
 #include "report/format.h"
 #include "view/glob.h"
 
-static bool is_by_stack(const struct report *to)
+static bool is_by_stack(const struct report *report)
 {
-    return to->view->options.by == VIEW_BY_STACK;
+    return report->view->options.by == VIEW_BY_STACK;
 }
 
-struct ttd_string report_label_name(const struct report *to, const struct view_label *name)
+struct ttd_string report_label_name(const struct report *report, const struct view_label *label)
 {
-    if (name->kind == LABEL_THREAD) {
+    if (label->kind == LABEL_THREAD) {
         const struct definition_thread *thread =
-            definitions_thread(to->names, (ttd_id)name->number);
-        return definitions_text(to->names, thread ? thread->name : TTD_NONE);
+            definitions_thread(report->names, (ttd_id)label->number);
+        return definitions_text(report->names, thread ? thread->name : TTD_NONE);
     }
-    if (name->kind == LABEL_HEAP) {
-        const struct definition_heap *heap = definitions_heap(to->names, (ttd_id)name->number);
-        return definitions_text(to->names, heap ? heap->name : TTD_NONE);
+    if (label->kind == LABEL_HEAP) {
+        const struct definition_heap *heap = definitions_heap(report->names, (ttd_id)label->number);
+        return definitions_text(report->names, heap ? heap->name : TTD_NONE);
     }
-    return name->name;
+    return label->name;
 }
 
-static uint64_t handle_of(const struct report *to, const struct view_label *name)
+static uint64_t handle_of(const struct report *report, const struct view_label *label)
 {
-    const struct definition_heap *heap = definitions_heap(to->names, (ttd_id)name->number);
+    const struct definition_heap *heap = definitions_heap(report->names, (ttd_id)label->number);
     return heap ? heap->handle : 0;
 }
 
-static void text_function(struct report *to, const struct view_label *name)
+static void text_function(struct report *report, const struct view_label *label)
 {
-    struct out *output = to->output;
-    struct ttd_string module = glob_base_name(name->module);
-    if (name->name.size) {
-        report_function_text(to, name->name);
+    struct out *output = report->output;
+    struct ttd_string module = glob_base_name(label->module);
+    if (label->name.size) {
+        report_function_text(report, label->name);
         if (module.size)
             out_text(output, " in ");
         escape_text(output, module);
         return;
     }
-    if (!module.size && !name->number) {
+    if (!module.size && !label->number) {
         out_text(output, "(in no module)");
         return;
     }
     escape_text(output, module);
     if (module.size)
         out_char(output, '+');
-    out_hex(output, name->number);
+    out_hex(output, label->number);
 }
 
-static void text_owner(struct report *to, const char *kind, const struct view_label *name)
+static void text_owner(struct report *report, const char *kind, const struct view_label *label)
 {
-    struct ttd_string text = report_label_name(to, name);
-    out_format(to->output, "%s %u ", kind, (unsigned)name->number);
+    struct ttd_string text = report_label_name(report, label);
+    out_format(report->output, "%s %u ", kind, (unsigned)label->number);
     if (text.size)
-        escape_text(to->output, text);
-    else if (name->kind == LABEL_HEAP && definitions_heap(to->names, (ttd_id)name->number))
-        out_hex(to->output, handle_of(to, name));
+        escape_text(report->output, text);
+    else if (label->kind == LABEL_HEAP && definitions_heap(report->names, (ttd_id)label->number))
+        out_hex(report->output, handle_of(report, label));
 }
 
-void report_label_text(struct report *to, const struct view_label *name)
+void report_label_text(struct report *report, const struct view_label *label)
 {
-    struct out *output = to->output;
-    switch (name->kind) {
+    struct out *output = report->output;
+    switch (label->kind) {
     case LABEL_NONE:
         out_text(output, "(no stack was recorded)");
         break;
     case LABEL_FUNCTION:
-        text_function(to, name);
+        text_function(report, label);
         break;
     case LABEL_FILE:
-        if (name->name.size) {
-            escape_text(output, name->name);
+        if (label->name.size) {
+            escape_text(output, label->name);
             break;
         }
-        out_text(output, name->module.size ? "(no file is known) in " : "(no file is known)");
-        escape_text(output, glob_base_name(name->module));
+        out_text(output, label->module.size ? "(no file is known) in " : "(no file is known)");
+        escape_text(output, glob_base_name(label->module));
         break;
     case LABEL_MODULE:
-        if (name->name.size)
-            escape_text(output, name->name);
+        if (label->name.size)
+            escape_text(output, label->name);
         else
             out_text(output, "(in no module)");
         break;
     case LABEL_THREAD:
-        text_owner(to, "thread", name);
+        text_owner(report, "thread", label);
         break;
     case LABEL_HEAP:
-        text_owner(to, "heap", name);
+        text_owner(report, "heap", label);
         break;
     }
 }
 
-void report_label_json(struct report *to, struct json *writer, const struct view_label *name)
+void report_label_json(struct report *report, struct json *json, const struct view_label *label)
 {
-    switch (name->kind) {
+    switch (label->kind) {
     case LABEL_NONE:
     case LABEL_FUNCTION:
-        json_name(writer, "function", name->name);
-        json_name(writer, "module", name->module);
-        if (name->number)
-            json_hex(writer, "offset", name->number);
+        json_name(json, "function", label->name);
+        json_name(json, "module", label->module);
+        if (label->number)
+            json_hex(json, "offset", label->number);
         else
-            json_null(writer, "offset");
+            json_null(json, "offset");
         break;
     case LABEL_FILE:
-        json_name(writer, "file", name->name);
-        json_name(writer, "module", name->module);
+        json_name(json, "file", label->name);
+        json_name(json, "module", label->module);
         break;
     case LABEL_MODULE:
-        json_name(writer, "module", name->name);
+        json_name(json, "module", label->name);
         break;
     case LABEL_THREAD:
-        json_unsigned(writer, "thread", name->number);
-        json_name(writer, "name", report_label_name(to, name));
+        json_unsigned(json, "thread", label->number);
+        json_name(json, "name", report_label_name(report, label));
         break;
     case LABEL_HEAP:
-        json_unsigned(writer, "heap_id", name->number);
-        json_hex(writer, "heap", handle_of(to, name));
-        json_name(writer, "name", report_label_name(to, name));
+        json_unsigned(json, "heap_id", label->number);
+        json_hex(json, "heap", handle_of(report, label));
+        json_name(json, "name", report_label_name(report, label));
         break;
     }
 }
 
-void report_site_text(struct report *to, struct heap_key key)
+void report_site_text(struct report *report, struct heap_key key)
 {
-    if (is_by_stack(to)) {
-        report_stack_text(to, key.stack);
+    if (is_by_stack(report)) {
+        report_stack_text(report, key.stack);
         return;
     }
-    out_text(to->output, "    ");
-    report_label_text(to, view_find_label(to->view, key));
-    out_char(to->output, '\n');
+    out_text(report->output, "    ");
+    report_label_text(report, view_find_label(report->view, key));
+    out_char(report->output, '\n');
 }
 
 /* What has no stack has the members that others of its kind have. */
-static struct view_label label_of(const struct report *to, struct heap_key key)
+static struct view_label label_of(const struct report *report, struct heap_key key)
 {
     static const enum label_kind kinds[] = {LABEL_NONE,   LABEL_FUNCTION, LABEL_FILE,
                                             LABEL_MODULE, LABEL_THREAD,   LABEL_HEAP};
-    struct view_label name = *view_find_label(to->view, key);
-    if (name.kind == LABEL_NONE)
-        name = (struct view_label){.kind = kinds[to->view->options.by]};
-    return name;
+    struct view_label label = *view_find_label(report->view, key);
+    if (label.kind == LABEL_NONE)
+        label = (struct view_label){.kind = kinds[report->view->options.by]};
+    return label;
 }
 
-void report_site_json(struct report *to, struct json *writer, struct heap_key key)
+void report_site_json(struct report *report, struct json *json, struct heap_key key)
 {
-    if (is_by_stack(to)) {
-        json_unsigned(writer, "stack_id", key.stack);
-        report_stack_json(to, writer, "stack", key.stack);
+    if (is_by_stack(report)) {
+        json_unsigned(json, "stack_id", key.stack);
+        report_stack_json(report, json, "stack", key.stack);
         return;
     }
-    struct view_label name = label_of(to, key);
-    report_label_json(to, writer, &name);
+    struct view_label label = label_of(report, key);
+    report_label_json(report, json, &label);
 }
 
-void report_site_header(struct report *to, struct csv *writer, const char *names)
+void report_site_header(struct report *report, struct csv *csv, const char *names)
 {
     static const char *const fields[] = {",stack_id,stack", ",function,module,offset",
                                          ",file,module",    ",module",
                                          ",thread,name",    ",heap_id,heap,name"};
-    out_text(to->output, names);
-    csv_header(writer, fields[to->view->options.by]);
+    out_text(report->output, names);
+    csv_header(csv, fields[report->view->options.by]);
 }
 
-static void csv_label(struct report *to, struct csv *writer, const struct view_label *name)
+static void csv_label(struct report *report, struct csv *csv, const struct view_label *label)
 {
-    switch (name->kind) {
+    switch (label->kind) {
     case LABEL_NONE:
         break;
     case LABEL_FUNCTION:
-        csv_string(writer, name->name);
-        csv_string(writer, name->module);
-        if (name->number)
-            csv_hex(writer, name->number);
+        csv_string(csv, label->name);
+        csv_string(csv, label->module);
+        if (label->number)
+            csv_hex(csv, label->number);
         else
-            csv_empty(writer);
+            csv_empty(csv);
         break;
     case LABEL_FILE:
-        csv_string(writer, name->name);
-        csv_string(writer, name->module);
+        csv_string(csv, label->name);
+        csv_string(csv, label->module);
         break;
     case LABEL_MODULE:
-        csv_string(writer, name->name);
+        csv_string(csv, label->name);
         break;
     case LABEL_THREAD:
-        csv_unsigned(writer, name->number);
-        csv_string(writer, report_label_name(to, name));
+        csv_unsigned(csv, label->number);
+        csv_string(csv, report_label_name(report, label));
         break;
     case LABEL_HEAP:
-        csv_unsigned(writer, name->number);
-        csv_hex(writer, handle_of(to, name));
-        csv_string(writer, report_label_name(to, name));
+        csv_unsigned(csv, label->number);
+        csv_hex(csv, handle_of(report, label));
+        csv_string(csv, report_label_name(report, label));
         break;
     }
 }
 
-void report_site_csv(struct report *to, struct csv *writer, struct heap_key key)
+void report_site_csv(struct report *report, struct csv *csv, struct heap_key key)
 {
-    if (is_by_stack(to)) {
-        csv_unsigned(writer, key.stack);
-        report_stack_csv(to, writer, key.stack);
+    if (is_by_stack(report)) {
+        csv_unsigned(csv, key.stack);
+        report_stack_csv(report, csv, key.stack);
         return;
     }
-    struct view_label name = label_of(to, key);
-    csv_label(to, writer, &name);
+    struct view_label label = label_of(report, key);
+    csv_label(report, csv, &label);
 }
 
-void report_site_count(struct report *to, size_t count)
+void report_site_count(struct report *report, size_t count)
 {
-    report_count(to->output, count, view_key_name(to->view->options.by));
+    report_count(report->output, count, view_key_name(report->view->options.by));
 }
 
-void report_site_more(struct report *to, size_t count)
+void report_site_more(struct report *report, size_t count)
 {
     if (!count)
         return;
-    out_text(to->output, "\n… and ");
-    report_site_count(to, count);
-    out_text(to->output, " more (--limit 0 for all)\n");
+    out_text(report->output, "\n… and ");
+    report_site_count(report, count);
+    out_text(report->output, " more (--limit 0 for all)\n");
 }

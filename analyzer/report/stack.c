@@ -15,22 +15,22 @@ static void skip(struct frame_list *list, size_t count)
         memmove(list->items, list->items + count, list->count * sizeof *list->items);
 }
 
-void report_expand(struct report *to, ttd_id stack)
+void report_expand(struct report *report, ttd_id stack)
 {
     /* Stacks that are shown were asked for: their steps are not counted. */
-    to->frames.count = 0;
-    if (to->output->error)
+    report->frames.count = 0;
+    if (report->output->error)
         return;
-    uint64_t *steps = to->names->stacks.steps;
-    to->names->stacks.steps = NULL;
-    enum ttd_status status = frame_list_expand(&to->frames, to->names, stack);
-    to->names->stacks.steps = steps;
+    uint64_t *steps = report->names->stacks.steps;
+    report->names->stacks.steps = NULL;
+    enum ttd_status status = frame_list_expand(&report->frames, report->names, stack);
+    report->names->stacks.steps = steps;
     if (status == TTD_OK) {
-        skip(&to->frames, view_skipped(to->view, &to->frames));
+        skip(&report->frames, view_skipped(report->view, &report->frames));
         return;
     }
-    to->frames.count = 0;
-    to->status = status;
+    report->frames.count = 0;
+    report->status = status;
 }
 
 static struct ttd_string base_name(struct ttd_string path)
@@ -43,157 +43,157 @@ static struct ttd_string base_name(struct ttd_string path)
 }
 
 /* `function (file:line) in module`, or `module+0xoffset` when there are no names. */
-static void frame_text(struct report *to, const struct frame *item)
+static void frame_text(struct report *report, const struct frame *frame)
 {
-    struct out *output = to->output;
-    struct ttd_string module = base_name(item->module);
-    if (!item->function.size) {
+    struct out *output = report->output;
+    struct ttd_string module = base_name(frame->module);
+    if (!frame->function.size) {
         if (module.size)
             escape_text(output, module);
         else
-            out_text(output, item->module_id ? "?" : "");
-        if (item->module_id)
+            out_text(output, frame->module_id ? "?" : "");
+        if (frame->module_id)
             out_char(output, '+');
-        out_hex(output, item->offset);
+        out_hex(output, frame->offset);
         return;
     }
-    report_function_text(to, item->function);
-    if (item->file.size) {
+    report_function_text(report, frame->function);
+    if (frame->file.size) {
         out_text(output, " (");
-        escape_text(output, item->file);
-        if (item->line)
-            out_format(output, ":%u", item->line);
+        escape_text(output, frame->file);
+        if (frame->line)
+            out_format(output, ":%u", frame->line);
         out_char(output, ')');
     }
     if (module.size) {
         out_text(output, " in ");
         escape_text(output, module);
     }
-    if (item->is_inlined)
+    if (frame->is_inlined)
         out_text(output, " (inlined)");
 }
 
-void report_stack_text(struct report *to, ttd_id stack)
+void report_stack_text(struct report *report, ttd_id stack)
 {
-    report_expand(to, stack);
-    size_t count = to->frames.count;
-    size_t shown = to->shows_all ? count : runtime_main_of(&to->frames) + 1;
+    report_expand(report, stack);
+    size_t count = report->frames.count;
+    size_t shown = report->shows_all ? count : runtime_main_of(&report->frames) + 1;
     for (size_t i = 0; i < count && i < shown; i++) {
-        out_format(to->output, "    #%-2zu ", i);
-        frame_text(to, &to->frames.items[i]);
-        out_char(to->output, '\n');
+        out_format(report->output, "    #%-2zu ", i);
+        frame_text(report, &report->frames.items[i]);
+        out_char(report->output, '\n');
     }
     if (shown < count) {
-        out_text(to->output, "    … ");
-        report_count(to->output, count - shown, "frame");
-        out_text(to->output, " below main\n");
+        out_text(report->output, "    … ");
+        report_count(report->output, count - shown, "frame");
+        out_text(report->output, " below main\n");
     }
     if (!count)
-        out_text(to->output, "    (no stack was recorded)\n");
+        out_text(report->output, "    (no stack was recorded)\n");
 }
 
-void report_stack_json(struct report *to, struct json *writer, const char *key, ttd_id stack)
+void report_stack_json(struct report *report, struct json *json, const char *key, ttd_id stack)
 {
-    report_expand(to, stack);
-    json_begin_array(writer, key);
-    for (size_t i = 0; i < to->frames.count; i++) {
-        const struct frame *item = &to->frames.items[i];
-        json_begin_object(writer, NULL);
-        json_name(writer, "function", item->function);
-        json_name(writer, "file", item->file);
-        if (item->line)
-            json_unsigned(writer, "line", item->line);
+    report_expand(report, stack);
+    json_begin_array(json, key);
+    for (size_t i = 0; i < report->frames.count; i++) {
+        const struct frame *frame = &report->frames.items[i];
+        json_begin_object(json, NULL);
+        json_name(json, "function", frame->function);
+        json_name(json, "file", frame->file);
+        if (frame->line)
+            json_unsigned(json, "line", frame->line);
         else
-            json_null(writer, "line");
-        json_name(writer, "module", item->module);
-        json_hex(writer, "offset", item->offset);
-        json_hex(writer, "address", item->address);
-        json_bool(writer, "inlined", item->is_inlined);
-        json_end_object(writer);
+            json_null(json, "line");
+        json_name(json, "module", frame->module);
+        json_hex(json, "offset", frame->offset);
+        json_hex(json, "address", frame->address);
+        json_bool(json, "inlined", frame->is_inlined);
+        json_end_object(json);
     }
-    json_end_array(writer);
+    json_end_array(json);
 }
 
-void report_stack_csv(struct report *to, struct csv *writer, ttd_id stack)
+void report_stack_csv(struct report *report, struct csv *csv, ttd_id stack)
 {
-    report_expand(to, stack);
-    csv_list_begin(writer);
-    for (size_t i = 0; i < to->frames.count; i++) {
-        const struct frame *item = &to->frames.items[i];
-        struct ttd_string name = item->function.size ? item->function : base_name(item->module);
-        csv_list_item(writer, name, !i);
-        if (item->function.size)
+    report_expand(report, stack);
+    csv_list_begin(csv);
+    for (size_t i = 0; i < report->frames.count; i++) {
+        const struct frame *frame = &report->frames.items[i];
+        struct ttd_string name = frame->function.size ? frame->function : base_name(frame->module);
+        csv_list_item(csv, name, !i);
+        if (frame->function.size)
             continue;
         if (name.size)
-            out_char(to->output, '+');
-        out_hex(to->output, item->offset);
+            out_char(report->output, '+');
+        out_hex(report->output, frame->offset);
     }
-    csv_list_end(writer);
+    csv_list_end(csv);
 }
 
-void report_place_json(struct report *to, struct json *writer, const char *key,
-                       const struct heap_call *place)
+void report_place_json(struct report *report, struct json *json, const char *key,
+                       const struct heap_call *call)
 {
-    if (!heap_call_is_known(place)) {
-        json_null(writer, key);
+    if (!heap_call_is_known(call)) {
+        json_null(json, key);
         return;
     }
-    json_begin_object(writer, key);
-    json_position(writer, "position", place->position);
-    json_text(writer, "action", ttd_action_name((enum ttd_action)place->action));
-    json_text(writer, "api", ttd_api_name(place->api));
-    json_unsigned(writer, "thread", place->thread);
-    json_unsigned(writer, "stack_id", place->stack);
-    report_stack_json(to, writer, "stack", place->stack);
-    json_bool(writer, "returned", !place->is_unfinished);
-    json_end_object(writer);
+    json_begin_object(json, key);
+    json_position(json, "position", call->position);
+    json_text(json, "action", ttd_action_name((enum ttd_action)call->action));
+    json_text(json, "api", ttd_api_name(call->api));
+    json_unsigned(json, "thread", call->thread);
+    json_unsigned(json, "stack_id", call->stack);
+    report_stack_json(report, json, "stack", call->stack);
+    json_bool(json, "returned", !call->is_unfinished);
+    json_end_object(json);
 }
 
-void report_position_text(struct report *to, struct ttd_position position)
+void report_position_text(struct report *report, struct ttd_position position)
 {
     char text[32];
-    out_position(to->output, position);
-    if (to->clock.time && to->clock.time(to->clock.context, position, text))
-        out_format(to->output, " (%s)", text);
+    out_position(report->output, position);
+    if (report->clock.time && report->clock.time(report->clock.context, position, text))
+        out_format(report->output, " (%s)", text);
 }
 
-void report_place_text(struct report *to, const char *what, const struct heap_call *place)
+void report_place_text(struct report *report, const char *what, const struct heap_call *call)
 {
-    if (!heap_call_is_known(place))
+    if (!heap_call_is_known(call))
         return;
-    out_format(to->output, "  %s by %s() at ", what, ttd_api_name(place->api));
-    report_position_text(to, place->position);
-    out_format(to->output, " in thread %u%s\n", place->thread,
-               place->is_unfinished ? ", which never returned" : "");
-    report_stack_text(to, place->stack);
+    out_format(report->output, "  %s by %s() at ", what, ttd_api_name(call->api));
+    report_position_text(report, call->position);
+    out_format(report->output, " in thread %u%s\n", call->thread,
+               call->is_unfinished ? ", which never returned" : "");
+    report_stack_text(report, call->stack);
 }
 
-void report_doubts_json(const struct report *to, struct json *writer)
+void report_doubts_json(const struct report *report, struct json *json)
 {
-    json_bool(writer, "certain", !to->doubts.count);
-    json_begin_array(writer, "reasons");
-    for (size_t i = 0; i < to->doubts.count; i++)
-        json_text(writer, NULL, to->doubts.reasons[i]);
-    json_end_array(writer);
+    json_bool(json, "certain", !report->doubts.count);
+    json_begin_array(json, "reasons");
+    for (size_t i = 0; i < report->doubts.count; i++)
+        json_text(json, NULL, report->doubts.reasons[i]);
+    json_end_array(json);
 }
 
-void report_doubts_text(const struct report *to)
+void report_doubts_text(const struct report *report)
 {
-    for (size_t i = 0; i < to->doubts.count; i++) {
-        out_alarm(to->output);
-        out_text(to->output, "Uncertain");
-        out_plain(to->output);
-        out_text(to->output, ": ");
-        out_text(to->output, to->doubts.reasons[i]);
-        out_char(to->output, '\n');
+    for (size_t i = 0; i < report->doubts.count; i++) {
+        out_alarm(report->output);
+        out_text(report->output, "Uncertain");
+        out_plain(report->output);
+        out_text(report->output, ": ");
+        out_text(report->output, report->doubts.reasons[i]);
+        out_char(report->output, '\n');
     }
 }
 
-void report_csv_begin(const struct report *to, struct csv *writer)
+void report_csv_begin(const struct report *report, struct csv *csv)
 {
-    csv_init(writer, to->output);
-    writer->has_verdict = true;
-    writer->is_certain = !to->doubts.count;
+    csv_init(csv, report->output);
+    csv->has_verdict = true;
+    csv->is_certain = !report->doubts.count;
 }
 
 void report_folded_begin(struct out *output, bool is_certain)

@@ -172,20 +172,20 @@ static void text_point(struct out *output, const struct report_timeline *data, s
     out_char(output, '\n');
 }
 
-void text_timeline(struct report *to, const struct report_timeline *data)
+void text_timeline(struct report *report, const struct report_timeline *data)
 {
     static const char *const titles[] = {"Live bytes at most, allocations and releases",
                                          "Allocations per second", "Bytes allocated per second"};
-    struct layout how = find_layout(to->output, data);
-    out_bold(to->output);
-    out_text(to->output, titles[data->plot]);
-    out_text(to->output, ", from each moment on\n");
-    out_plain(to->output);
+    struct layout how = find_layout(report->output, data);
+    out_bold(report->output);
+    out_text(report->output, titles[data->plot]);
+    out_text(report->output, ", from each moment on\n");
+    out_plain(report->output);
     for (size_t i = 0; i < data->timeline->count; i++)
-        text_point(to->output, data, i, &how);
+        text_point(report->output, data, i, &how);
     if (!data->timeline->count)
-        out_text(to->output, "  nothing was allocated\n");
-    report_doubts_text(to);
+        out_text(report->output, "  nothing was allocated\n");
+    report_doubts_text(report);
 }
 
 /* ---- JSON and CSV ---- */
@@ -196,66 +196,65 @@ static double rate(double amount, uint64_t duration)
     return duration ? per_second(amount, duration) : NAN;
 }
 
-void json_timeline(struct report *to, const struct report_timeline *data)
+void json_timeline(struct report *report, const struct report_timeline *data)
 {
     const struct heap_timeline *timeline = data->timeline;
-    struct json writer;
-    json_init(&writer, to->output, true);
-    json_begin_object(&writer, NULL);
-    report_doubts_json(to, &writer);
-    json_text(&writer, "over", data->axis == HEAP_AXIS_TIME ? "time" : "position");
-    json_unsigned(&writer, "width", timeline->width);
-    json_begin_array(&writer, "points");
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    report_doubts_json(report, &json);
+    json_text(&json, "over", data->axis == HEAP_AXIS_TIME ? "time" : "position");
+    json_unsigned(&json, "width", timeline->width);
+    json_begin_array(&json, "points");
     for (size_t i = 0; i < timeline->count; i++) {
         const struct heap_point *point = &timeline->points[i];
-        json_begin_object(&writer, NULL);
-        json_unsigned(&writer, "first", first_of(timeline, i));
-        json_position(&writer, "position", point->position);
-        json_unsigned(&writer, "peak_bytes", heap_sum_value(point->peak));
-        json_unsigned(&writer, "live_bytes", heap_sum_value(point->live.bytes));
-        json_unsigned(&writer, "live_blocks", point->live.blocks);
-        json_unsigned(&writer, "allocations", point->allocations);
-        json_unsigned(&writer, "allocated_bytes", heap_sum_value(point->allocated));
-        json_unsigned(&writer, "releases", point->releases);
+        json_begin_object(&json, NULL);
+        json_unsigned(&json, "first", first_of(timeline, i));
+        json_position(&json, "position", point->position);
+        json_unsigned(&json, "peak_bytes", heap_sum_value(point->peak));
+        json_unsigned(&json, "live_bytes", heap_sum_value(point->live.bytes));
+        json_unsigned(&json, "live_blocks", point->live.blocks);
+        json_unsigned(&json, "allocations", point->allocations);
+        json_unsigned(&json, "allocated_bytes", heap_sum_value(point->allocated));
+        json_unsigned(&json, "releases", point->releases);
         uint64_t duration = heap_timeline_duration(timeline, i);
-        json_count(&writer, "duration_ns", data->has_times ? duration : TTD_UNKNOWN);
-        json_double(&writer, "allocations_per_second", rate((double)point->allocations, duration));
-        json_double(&writer, "bytes_per_second", rate(as_double(point->allocated), duration));
-        json_end_object(&writer);
+        json_count(&json, "duration_ns", data->has_times ? duration : TTD_UNKNOWN);
+        json_double(&json, "allocations_per_second", rate((double)point->allocations, duration));
+        json_double(&json, "bytes_per_second", rate(as_double(point->allocated), duration));
+        json_end_object(&json);
     }
-    json_end_array(&writer);
-    json_end_object(&writer);
+    json_end_array(&json);
+    json_end_object(&json);
 }
 
-static void csv_rate(struct csv *writer, double value)
+static void csv_rate(struct csv *csv, double value)
 {
     if (isnan(value))
-        csv_empty(writer);
+        csv_empty(csv);
     else
-        csv_double(writer, value);
+        csv_double(csv, value);
 }
 
-void csv_timeline(struct report *to, const struct report_timeline *data)
+void csv_timeline(struct report *report, const struct report_timeline *data)
 {
-    struct csv writer;
-    report_csv_begin(to, &writer);
-    csv_header(&writer,
-               "first,position,peak_bytes,live_bytes,live_blocks,allocations,allocated_bytes,"
-               "releases,duration_ns,allocations_per_second,bytes_per_second");
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    csv_header(&csv, "first,position,peak_bytes,live_bytes,live_blocks,allocations,allocated_bytes,"
+                     "releases,duration_ns,allocations_per_second,bytes_per_second");
     for (size_t i = 0; i < data->timeline->count; i++) {
         const struct heap_point *point = &data->timeline->points[i];
         uint64_t duration = heap_timeline_duration(data->timeline, i);
-        csv_unsigned(&writer, first_of(data->timeline, i));
-        csv_position(&writer, point->position);
-        csv_unsigned(&writer, heap_sum_value(point->peak));
-        csv_unsigned(&writer, heap_sum_value(point->live.bytes));
-        csv_unsigned(&writer, point->live.blocks);
-        csv_unsigned(&writer, point->allocations);
-        csv_unsigned(&writer, heap_sum_value(point->allocated));
-        csv_unsigned(&writer, point->releases);
-        csv_count(&writer, data->has_times ? duration : TTD_UNKNOWN);
-        csv_rate(&writer, rate((double)point->allocations, duration));
-        csv_rate(&writer, rate(as_double(point->allocated), duration));
-        csv_end_row(&writer);
+        csv_unsigned(&csv, first_of(data->timeline, i));
+        csv_position(&csv, point->position);
+        csv_unsigned(&csv, heap_sum_value(point->peak));
+        csv_unsigned(&csv, heap_sum_value(point->live.bytes));
+        csv_unsigned(&csv, point->live.blocks);
+        csv_unsigned(&csv, point->allocations);
+        csv_unsigned(&csv, heap_sum_value(point->allocated));
+        csv_unsigned(&csv, point->releases);
+        csv_count(&csv, data->has_times ? duration : TTD_UNKNOWN);
+        csv_rate(&csv, rate((double)point->allocations, duration));
+        csv_rate(&csv, rate(as_double(point->allocated), duration));
+        csv_end_row(&csv);
     }
 }

@@ -59,17 +59,17 @@ static void text_header(struct out *output, const char *unit)
     out_char(output, '\n');
 }
 
-void report_tree_name(struct report *to, const struct view_tree *tree, const struct view_node *node,
-                      size_t limit)
+void report_tree_name(struct report *report, const struct view_tree *tree,
+                      const struct view_node *node, size_t limit)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     out_text(output, "  ");
     for (uint32_t i = 1; i < node->branches && i < INDENT_MAX; i++)
         out_text(output, "  ");
     /* What begins a branch stands out: what comes below it as far to the right is called by it. */
     if (node->branches)
         out_text(output, node->branches > tree->nodes[node->parent].branches ? "- " : "  ");
-    report_label_text(to, view_tree_label(tree, node));
+    report_label_text(report, view_tree_label(tree, node));
     if (node->count > limit) {
         out_text(output, " (");
         out_grouped(output, limit);
@@ -80,19 +80,19 @@ void report_tree_name(struct report *to, const struct view_tree *tree, const str
     out_char(output, '\n');
 }
 
-void report_tree_more(struct report *to, const struct view_tree *tree, size_t limit)
+void report_tree_more(struct report *report, const struct view_tree *tree, size_t limit)
 {
     const struct view_node *all = &tree->nodes[0];
     if (all->count > limit) {
-        out_text(to->output, "… and ");
-        out_grouped(to->output, all->count - limit);
-        out_text(to->output, " more (--limit 0 for all)\n");
+        out_text(report->output, "… and ");
+        out_grouped(report->output, all->count - limit);
+        out_text(report->output, " more (--limit 0 for all)\n");
     }
 }
 
-void text_tree(struct report *to, const struct report_tree *data)
+void text_tree(struct report *report, const struct report_tree *data)
 {
-    struct out *output = to->output;
+    struct out *output = report->output;
     const struct view_node *all = &data->tree->nodes[0];
     size_t limit = data->options->limit;
     out_bold(output);
@@ -104,66 +104,66 @@ void text_tree(struct report *to, const struct report_tree *data)
     if (all->count && strcmp(data->weight, "bytes") != 0)
         out_format(output, "; %% is of %s", data->weight);
     out_char(output, '\n');
-    report_runtime_text(to);
-    report_known_text(to, REPORT_BLOCKS);
-    report_doubts_text(to);
+    report_runtime_text(report);
+    report_known_text(report, REPORT_BLOCKS);
+    report_doubts_text(report);
     if (!all->count)
         return;
     out_char(output, '\n');
     text_header(output, data->unit);
     for (uint32_t i = 0; (i = view_tree_next(data->tree, i, limit)) != VIEW_NO_NODE;) {
         text_amount(output, &data->tree->nodes[i].all, all->all.weight);
-        report_tree_name(to, data->tree, &data->tree->nodes[i], limit);
+        report_tree_name(report, data->tree, &data->tree->nodes[i], limit);
     }
-    report_tree_more(to, data->tree, limit);
-    report_runtime_groups_text(to, limit, false);
+    report_tree_more(report, data->tree, limit);
+    report_runtime_groups_text(report, limit, false);
 }
 
-static void json_amount(struct json *writer, const struct view_node *node)
+static void json_amount(struct json *json, const struct view_node *node)
 {
-    json_unsigned(writer, "weight", node->all.weight);
-    json_unsigned(writer, "self_weight", node->self.weight);
-    json_unsigned(writer, "bytes", node->all.bytes);
-    json_unsigned(writer, "self_bytes", node->self.bytes);
-    json_unsigned(writer, "count", node->all.count);
-    json_unsigned(writer, "self_count", node->self.count);
+    json_unsigned(json, "weight", node->all.weight);
+    json_unsigned(json, "self_weight", node->self.weight);
+    json_unsigned(json, "bytes", node->all.bytes);
+    json_unsigned(json, "self_bytes", node->self.bytes);
+    json_unsigned(json, "count", node->all.count);
+    json_unsigned(json, "self_count", node->self.count);
 }
 
-void report_tree_json(struct json *writer, const struct view_options *options)
+void report_tree_json(struct json *json, const struct view_options *options)
 {
-    json_text(writer, "tree", options->shape == VIEW_TOP_DOWN ? "top-down" : "bottom-up");
-    json_text(writer, "by", view_key_name(options->by));
+    json_text(json, "tree", options->shape == VIEW_TOP_DOWN ? "top-down" : "bottom-up");
+    json_text(json, "by", view_key_name(options->by));
 }
 
-void json_tree(struct report *to, const struct report_tree *data)
+void json_tree(struct report *report, const struct report_tree *data)
 {
     const struct heap_amount *all = &data->tree->nodes[0].all;
-    struct json writer;
-    json_init(&writer, to->output, true);
-    json_begin_object(&writer, NULL);
-    report_doubts_json(to, &writer);
-    report_tree_json(&writer, data->options);
-    json_text(&writer, "weight_of", data->weight);
-    json_text(&writer, "count_of", data->unit);
-    json_unsigned(&writer, "total_weight", all->weight);
-    json_unsigned(&writer, "total_bytes", all->bytes);
-    json_unsigned(&writer, "total_count", all->count);
-    json_unsigned(&writer, "total_nodes", data->tree->linked);
-    report_runtime_json(&to->runtime, &writer);
-    report_known_json(to, &writer, REPORT_BLOCKS);
-    json_begin_array(&writer, "nodes");
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    report_doubts_json(report, &json);
+    report_tree_json(&json, data->options);
+    json_text(&json, "weight_of", data->weight);
+    json_text(&json, "count_of", data->unit);
+    json_unsigned(&json, "total_weight", all->weight);
+    json_unsigned(&json, "total_bytes", all->bytes);
+    json_unsigned(&json, "total_count", all->count);
+    json_unsigned(&json, "total_nodes", data->tree->linked);
+    report_runtime_json(&report->runtime, &json);
+    report_known_json(report, &json, REPORT_BLOCKS);
+    json_begin_array(&json, "nodes");
     for (uint32_t i = 0;
          (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {
         const struct view_node *node = &data->tree->nodes[i];
-        const struct view_label *name = view_tree_label(data->tree, node);
-        json_begin_object(&writer, NULL);
-        json_unsigned(&writer, "depth", node->depth);
-        json_amount(&writer, node);
-        report_label_json(to, &writer, name);
-        json_end_object(&writer);
+        const struct view_label *label = view_tree_label(data->tree, node);
+        json_begin_object(&json, NULL);
+        json_unsigned(&json, "depth", node->depth);
+        json_amount(&json, node);
+        report_label_json(report, &json, label);
+        json_end_object(&json);
     }
-    json_end_array(&writer);
-    json_end_object(&writer);
+    json_end_array(&json);
+    json_end_object(&json);
 }
 
 static const char *kind_name(enum label_kind kind)
@@ -172,46 +172,46 @@ static const char *kind_name(enum label_kind kind)
     return names[kind];
 }
 
-void report_tree_csv(struct report *to, struct csv *writer, const struct view_label *name)
+void report_tree_csv(struct report *report, struct csv *csv, const struct view_label *label)
 {
-    csv_text(writer, kind_name(name->kind));
-    csv_string(writer, report_label_name(to, name));
-    csv_string(writer, name->module);
-    if (name->kind == LABEL_FUNCTION && name->number)
-        csv_hex(writer, name->number);
-    else if (name->kind == LABEL_THREAD || name->kind == LABEL_HEAP)
-        csv_unsigned(writer, name->number);
+    csv_text(csv, kind_name(label->kind));
+    csv_string(csv, report_label_name(report, label));
+    csv_string(csv, label->module);
+    if (label->kind == LABEL_FUNCTION && label->number)
+        csv_hex(csv, label->number);
+    else if (label->kind == LABEL_THREAD || label->kind == LABEL_HEAP)
+        csv_unsigned(csv, label->number);
     else
-        csv_empty(writer);
+        csv_empty(csv);
 }
 
-void csv_tree(struct report *to, const struct report_tree *data)
+void csv_tree(struct report *report, const struct report_tree *data)
 {
-    struct csv writer;
-    report_csv_begin(to, &writer);
-    csv_header(&writer,
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    csv_header(&csv,
                "depth,weight,self_weight,bytes,self_bytes,count,self_count," REPORT_TREE_FIELDS);
     for (uint32_t i = 0;
          (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {
         const struct view_node *node = &data->tree->nodes[i];
-        csv_unsigned(&writer, node->depth);
-        csv_unsigned(&writer, node->all.weight);
-        csv_unsigned(&writer, node->self.weight);
-        csv_unsigned(&writer, node->all.bytes);
-        csv_unsigned(&writer, node->self.bytes);
-        csv_unsigned(&writer, node->all.count);
-        csv_unsigned(&writer, node->self.count);
-        report_tree_csv(to, &writer, view_tree_label(data->tree, node));
-        csv_end_row(&writer);
+        csv_unsigned(&csv, node->depth);
+        csv_unsigned(&csv, node->all.weight);
+        csv_unsigned(&csv, node->self.weight);
+        csv_unsigned(&csv, node->all.bytes);
+        csv_unsigned(&csv, node->self.bytes);
+        csv_unsigned(&csv, node->all.count);
+        csv_unsigned(&csv, node->self.count);
+        report_tree_csv(report, &csv, view_tree_label(data->tree, node));
+        csv_end_row(&csv);
     }
 }
 
-static void folded_name(struct report *to, const struct view_label *name)
+static void folded_name(struct report *report, const struct view_label *label)
 {
-    struct out *output = to->output;
-    struct ttd_string text = report_label_name(to, name);
-    struct ttd_string module = glob_base_name(name->module);
-    switch (name->kind) {
+    struct out *output = report->output;
+    struct ttd_string text = report_label_name(report, label);
+    struct ttd_string module = glob_base_name(label->module);
+    switch (label->kind) {
     case LABEL_NONE:
         out_text(output, "[no stack]");
         return;
@@ -220,66 +220,66 @@ static void folded_name(struct report *to, const struct view_label *name)
         break;
     case LABEL_THREAD:
     case LABEL_HEAP:
-        out_format(output, "%s %u ", kind_name(name->kind), (unsigned)name->number);
+        out_format(output, "%s %u ", kind_name(label->kind), (unsigned)label->number);
         break;
     case LABEL_FUNCTION:
     case LABEL_FILE:
         break;
     }
     escape_folded(output, text);
-    if (text.size || name->kind == LABEL_THREAD || name->kind == LABEL_HEAP)
+    if (text.size || label->kind == LABEL_THREAD || label->kind == LABEL_HEAP)
         return;
     escape_folded(output, module);
-    if (name->kind == LABEL_FUNCTION && (module.size || name->number))
-        out_format(output, "%s0x%llx", module.size ? "+" : "", (unsigned long long)name->number);
+    if (label->kind == LABEL_FUNCTION && (module.size || label->number))
+        out_format(output, "%s0x%llx", module.size ? "+" : "", (unsigned long long)label->number);
     else if (!module.size)
         out_text(output, "[unknown]");
 }
 
-void report_tree_path(struct report *to, const struct view_tree *tree, uint32_t node,
+void report_tree_path(struct report *report, const struct view_tree *tree, uint32_t node,
                       uint32_t *path)
 {
     size_t count = 0;
-    if (to->output->error)
+    if (report->output->error)
         return;
     for (; node; node = tree->nodes[node].parent)
         path[count++] = node;
     while (count > 0) {
-        folded_name(to, view_tree_label(tree, &tree->nodes[path[--count]]));
+        folded_name(report, view_tree_label(tree, &tree->nodes[path[--count]]));
         if (count)
-            out_char(to->output, ';');
+            out_char(report->output, ';');
     }
 }
 
-uint32_t *report_tree_path_room(struct report *to, const struct view_tree *tree,
-                                struct arena *memory)
+uint32_t *report_tree_path_room(struct report *report, const struct view_tree *tree,
+                                struct arena *arena)
 {
     size_t deepest = 0;
     for (size_t i = 1; i < tree->count; i++) {
         if (tree->nodes[i].depth > deepest)
             deepest = tree->nodes[i].depth;
     }
-    uint32_t *path = arena_take(memory, (deepest + 1) * sizeof *path);
+    uint32_t *path = arena_take(arena, (deepest + 1) * sizeof *path);
     if (!path)
-        to->status = TTD_ERROR_NO_MEMORY;
+        report->status = TTD_ERROR_NO_MEMORY;
     return path;
 }
 
-void folded_tree(struct report *to, const struct report_tree *data)
+void folded_tree(struct report *report, const struct report_tree *data)
 {
-    struct arena memory = {0};
-    uint32_t *path = report_tree_path_room(to, data->tree, &memory);
+    struct arena arena = {0};
+    uint32_t *path = report_tree_path_room(report, data->tree, &arena);
     for (uint32_t i = 0; path && (i = view_tree_next(data->tree, i, SIZE_MAX)) != VIEW_NO_NODE;) {
         const struct view_node *node = &data->tree->nodes[i];
         if (!node->self.weight)
             continue;
-        report_folded_begin(to->output, !to->doubts.count);
+        report_folded_begin(report->output, !report->doubts.count);
         if (data->root)
-            out_format(to->output, "%s;", data->root);
-        report_tree_path(to, data->tree, i, path);
-        out_char(to->output, ' ');
-        out_unsigned(to->output, node->self.weight);
-        out_char(to->output, '\n');
+            out_format(report->output, "%s;", data->root);
+        report_tree_path(report, data->tree, i, path);
+        out_char(report->output, ' ');
+        out_unsigned(report->output, node->self.weight);
+        out_char(report->output, '\n');
     }
-    arena_free(&memory);
+    arena_free(&arena);
 }

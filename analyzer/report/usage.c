@@ -36,72 +36,72 @@ static void text_site(struct out *output, const struct heap_site *site)
     out_char(output, '\n');
 }
 
-void text_hot(struct report *to, const struct report_usage *data)
+void text_hot(struct report *report, const struct report_usage *data)
 {
     const struct heap_usage *usage = data->usage;
-    out_text(to->output, "All: ");
-    text_site(to->output, &usage->total);
-    report_doubts_text(to);
+    out_text(report->output, "All: ");
+    text_site(report->output, &usage->total);
+    report_doubts_text(report);
     for (size_t i = 0; i < shown(data); i++) {
-        out_char(to->output, '\n');
-        out_bold(to->output);
-        text_site(to->output, &usage->sites[i]);
-        out_plain(to->output);
-        report_site_text(to, usage->sites[i].key);
+        out_char(report->output, '\n');
+        out_bold(report->output);
+        text_site(report->output, &usage->sites[i]);
+        out_plain(report->output);
+        report_site_text(report, usage->sites[i].key);
     }
-    report_site_more(to, usage->count - shown(data));
+    report_site_more(report, usage->count - shown(data));
 }
 
-static void json_site(struct json *writer, const struct heap_site *site)
+static void json_site(struct json *json, const struct heap_site *site)
 {
-    json_unsigned(writer, "allocations", site->allocations);
-    json_unsigned(writer, "bytes", heap_sum_value(site->bytes));
-    json_double(writer, "byte_seconds", site->byte_seconds);
-    json_unsigned(writer, "temporary", site->temporary);
-    json_unsigned(writer, "temporary_bytes", heap_sum_value(site->temporary_bytes));
-    json_unsigned(writer, "never_released", site->never_released);
-    json_unsigned(writer, "destroyed", site->destroyed);
+    json_unsigned(json, "allocations", site->allocations);
+    json_unsigned(json, "bytes", heap_sum_value(site->bytes));
+    json_double(json, "byte_seconds", site->byte_seconds);
+    json_unsigned(json, "temporary", site->temporary);
+    json_unsigned(json, "temporary_bytes", heap_sum_value(site->temporary_bytes));
+    json_unsigned(json, "never_released", site->never_released);
+    json_unsigned(json, "destroyed", site->destroyed);
 }
 
-void json_hot(struct report *to, const struct report_usage *data)
+void json_hot(struct report *report, const struct report_usage *data)
 {
     const struct heap_usage *usage = data->usage;
-    struct json writer;
-    json_init(&writer, to->output, true);
-    json_begin_object(&writer, NULL);
-    report_doubts_json(to, &writer);
-    json_site(&writer, &usage->total);
-    json_text(&writer, "by", view_key_name(to->view->options.by));
-    json_unsigned(&writer, "total_groups", usage->count);
-    json_begin_array(&writer, "groups");
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    report_doubts_json(report, &json);
+    json_site(&json, &usage->total);
+    json_text(&json, "by", view_key_name(report->view->options.by));
+    json_unsigned(&json, "total_groups", usage->count);
+    json_begin_array(&json, "groups");
     for (size_t i = 0; i < shown(data); i++) {
-        json_begin_object(&writer, NULL);
-        json_site(&writer, &usage->sites[i]);
-        report_site_json(to, &writer, usage->sites[i].key);
-        json_end_object(&writer);
+        json_begin_object(&json, NULL);
+        json_site(&json, &usage->sites[i]);
+        report_site_json(report, &json, usage->sites[i].key);
+        json_end_object(&json);
     }
-    json_end_array(&writer);
-    json_end_object(&writer);
+    json_end_array(&json);
+    json_end_object(&json);
 }
 
-void csv_hot(struct report *to, const struct report_usage *data)
+void csv_hot(struct report *report, const struct report_usage *data)
 {
-    struct csv writer;
-    report_csv_begin(to, &writer);
-    report_site_header(to, &writer,
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    report_site_header(report, &csv,
                        "allocations,bytes,byte_seconds,temporary,temporary_bytes,never_released,"
                        "destroyed");
     for (size_t i = 0; i < shown(data); i++) {
         const struct heap_site *site = &data->usage->sites[i];
-        csv_unsigned(&writer, site->allocations);
-        csv_unsigned(&writer, heap_sum_value(site->bytes));
-        csv_double(&writer, site->byte_seconds);
-        csv_unsigned(&writer, site->temporary);
-        csv_unsigned(&writer, heap_sum_value(site->temporary_bytes));
-        csv_unsigned(&writer, site->never_released);
-        csv_unsigned(&writer, site->destroyed);
-        report_site_csv(to, &writer, site->key);
-        csv_end_row(&writer);
+        csv_unsigned(&csv, site->allocations);
+        csv_unsigned(&csv, heap_sum_value(site->bytes));
+        csv_double(&csv, site->byte_seconds);
+        csv_unsigned(&csv, site->temporary);
+        csv_unsigned(&csv, heap_sum_value(site->temporary_bytes));
+        csv_unsigned(&csv, site->never_released);
+        csv_unsigned(&csv, site->destroyed);
+        report_site_csv(report, &csv, site->key);
+        csv_end_row(&csv);
     }
 }
 
@@ -115,24 +115,24 @@ static void text_share(struct out *output, const struct heap_site *site)
     out_char(output, '\n');
 }
 
-void text_temporary(struct report *to, const struct report_usage *data)
+void text_temporary(struct report *report, const struct report_usage *data)
 {
     const struct heap_usage *usage = data->usage;
-    out_text(to->output, "All: ");
-    text_share(to->output, &usage->total);
-    report_doubts_text(to);
+    out_text(report->output, "All: ");
+    text_share(report->output, &usage->total);
+    report_doubts_text(report);
     for (size_t i = 0; i < shown(data) && usage->sites[i].temporary; i++) {
-        out_char(to->output, '\n');
-        out_bold(to->output);
-        text_share(to->output, &usage->sites[i]);
-        out_plain(to->output);
-        report_site_text(to, usage->sites[i].key);
+        out_char(report->output, '\n');
+        out_bold(report->output);
+        text_share(report->output, &usage->sites[i]);
+        out_plain(report->output);
+        report_site_text(report, usage->sites[i].key);
     }
     size_t count = 0;
     while (count < usage->count && usage->sites[count].temporary)
         count++;
     if (count > shown(data))
-        report_site_more(to, count - shown(data));
+        report_site_more(report, count - shown(data));
 }
 
 /* Nanoseconds as a time of three digits. */
@@ -180,17 +180,17 @@ static void text_histogram(struct out *output, const struct heap_groups *groups,
     out_char(output, '\n');
 }
 
-void text_lifetimes(struct report *to, const struct report_usage *data)
+void text_lifetimes(struct report *report, const struct report_usage *data)
 {
     const struct heap_usage *usage = data->usage;
-    struct out *output = to->output;
+    struct out *output = report->output;
     report_count(output, usage->total.allocations, "block");
     out_text(output, "; ");
     out_grouped(output, usage->total.never_released);
     out_text(output, " never released, ");
     out_grouped(output, usage->total.destroyed);
     out_text(output, " released with their heap\n");
-    report_doubts_text(to);
+    report_doubts_text(report);
     out_bold(output);
     out_text(output, "\nLifetimes by time\n");
     out_plain(output);
@@ -201,42 +201,42 @@ void text_lifetimes(struct report *to, const struct report_usage *data)
     text_histogram(output, &usage->by_calls, false);
 }
 
-static void json_histogram(struct json *writer, const char *key, const struct heap_groups *groups)
+static void json_histogram(struct json *json, const char *key, const struct heap_groups *groups)
 {
     struct heap_lifetime lifetimes[HEAP_LIFETIMES];
     heap_lifetimes_sum(groups, lifetimes);
-    json_begin_array(writer, key);
+    json_begin_array(json, key);
     for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
         if (!lifetimes[i].blocks)
             continue;
         uint64_t first, last;
         heap_class_range(i, &first, &last);
-        json_begin_object(writer, NULL);
-        json_unsigned(writer, "shortest", first);
-        json_unsigned(writer, "longest", last);
-        json_unsigned(writer, "blocks", lifetimes[i].blocks);
-        json_unsigned(writer, "bytes", heap_sum_value(lifetimes[i].bytes));
-        json_end_object(writer);
+        json_begin_object(json, NULL);
+        json_unsigned(json, "shortest", first);
+        json_unsigned(json, "longest", last);
+        json_unsigned(json, "blocks", lifetimes[i].blocks);
+        json_unsigned(json, "bytes", heap_sum_value(lifetimes[i].bytes));
+        json_end_object(json);
     }
-    json_end_array(writer);
+    json_end_array(json);
 }
 
-void json_lifetimes(struct report *to, const struct report_usage *data)
+void json_lifetimes(struct report *report, const struct report_usage *data)
 {
     const struct heap_usage *usage = data->usage;
-    struct json writer;
-    json_init(&writer, to->output, true);
-    json_begin_object(&writer, NULL);
-    report_doubts_json(to, &writer);
-    json_unsigned(&writer, "total_blocks", usage->total.allocations);
-    json_unsigned(&writer, "never_released", usage->total.never_released);
-    json_unsigned(&writer, "destroyed", usage->total.destroyed);
-    json_histogram(&writer, "by_time", &usage->by_time);
-    json_histogram(&writer, "by_calls", &usage->by_calls);
-    json_end_object(&writer);
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    report_doubts_json(report, &json);
+    json_unsigned(&json, "total_blocks", usage->total.allocations);
+    json_unsigned(&json, "never_released", usage->total.never_released);
+    json_unsigned(&json, "destroyed", usage->total.destroyed);
+    json_histogram(&json, "by_time", &usage->by_time);
+    json_histogram(&json, "by_calls", &usage->by_calls);
+    json_end_object(&json);
 }
 
-static void csv_histogram(struct csv *writer, const char *unit, const struct heap_groups *groups)
+static void csv_histogram(struct csv *csv, const char *unit, const struct heap_groups *groups)
 {
     struct heap_lifetime lifetimes[HEAP_LIFETIMES];
     heap_lifetimes_sum(groups, lifetimes);
@@ -245,20 +245,20 @@ static void csv_histogram(struct csv *writer, const char *unit, const struct hea
             continue;
         uint64_t first, last;
         heap_class_range(i, &first, &last);
-        csv_text(writer, unit);
-        csv_unsigned(writer, first);
-        csv_unsigned(writer, last);
-        csv_unsigned(writer, lifetimes[i].blocks);
-        csv_unsigned(writer, heap_sum_value(lifetimes[i].bytes));
-        csv_end_row(writer);
+        csv_text(csv, unit);
+        csv_unsigned(csv, first);
+        csv_unsigned(csv, last);
+        csv_unsigned(csv, lifetimes[i].blocks);
+        csv_unsigned(csv, heap_sum_value(lifetimes[i].bytes));
+        csv_end_row(csv);
     }
 }
 
-void csv_lifetimes(struct report *to, const struct report_usage *data)
+void csv_lifetimes(struct report *report, const struct report_usage *data)
 {
-    struct csv writer;
-    report_csv_begin(to, &writer);
-    csv_header(&writer, "unit,shortest,longest,blocks,bytes");
-    csv_histogram(&writer, "ns", &data->usage->by_time);
-    csv_histogram(&writer, "calls", &data->usage->by_calls);
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    csv_header(&csv, "unit,shortest,longest,blocks,bytes");
+    csv_histogram(&csv, "ns", &data->usage->by_time);
+    csv_histogram(&csv, "calls", &data->usage->by_calls);
 }

@@ -47,17 +47,17 @@ static void text_gap(struct out *output, const struct ttd_problem *problem)
     out_char(output, ')');
 }
 
-void text_verify_begin(struct report *to)
+void text_verify_begin(struct report *report)
 {
-    (void)to;
+    (void)report;
 }
 
-void text_problem(struct report *to, const struct ttd_problem *problem, uint64_t index)
+void text_problem(struct report *report, const struct ttd_problem *problem, uint64_t index)
 {
     (void)index;
-    struct out *output = to->output;
+    struct out *output = report->output;
     const struct ttd_error *error = &problem->error;
-    escape_text(output, escape_string(to->path));
+    escape_text(output, escape_string(report->path));
     out_text(output, ": ");
     if (error->offset != TTD_NOWHERE) {
         out_text(output, "offset ");
@@ -79,10 +79,10 @@ void text_problem(struct report *to, const struct ttd_problem *problem, uint64_t
     out_char(output, '\n');
 }
 
-void text_verify_end(struct report *to, const struct ttd_verdict *verdict)
+void text_verify_end(struct report *report, const struct ttd_verdict *verdict)
 {
-    struct out *output = to->output;
-    escape_text(output, escape_string(to->path));
+    struct out *output = report->output;
+    escape_text(output, escape_string(report->path));
     out_text(output, ": ");
     if (verdict->ok)
         out_text(output, "intact");
@@ -102,98 +102,98 @@ void text_verify_end(struct report *to, const struct ttd_verdict *verdict)
 }
 
 /* The array of problems is open between begin and end; its elements are objects of one line. */
-void json_verify_begin(struct report *to)
+void json_verify_begin(struct report *report)
 {
-    out_text(to->output, "{\n  \"problems\": [");
+    out_text(report->output, "{\n  \"problems\": [");
 }
 
-static void json_nowhere(struct json *writer, const char *key, uint64_t value)
+static void json_nowhere(struct json *json, const char *key, uint64_t value)
 {
     if (value == TTD_NOWHERE)
-        json_null(writer, key);
+        json_null(json, key);
     else
-        json_unsigned(writer, key, value);
+        json_unsigned(json, key, value);
 }
 
-void json_problem(struct report *to, const struct ttd_problem *problem, uint64_t index)
+void json_problem(struct report *report, const struct ttd_problem *problem, uint64_t index)
 {
-    out_text(to->output, index ? ",\n    " : "\n    ");
-    struct json writer;
-    json_init(&writer, to->output, false);
-    json_begin_object(&writer, NULL);
-    json_nowhere(&writer, "offset", problem->error.offset);
-    json_nowhere(&writer, "chunk", problem->error.chunk);
-    json_text(&writer, "status", ttd_status_text(problem->error.status));
-    json_text(&writer, "what", problem->error.what);
-    json_unsigned(&writer, "bytes", problem->bytes);
-    json_count(&writer, "missing_chunks", problem->missing_chunks);
-    json_count(&writer, "missing_events", problem->missing_events);
+    out_text(report->output, index ? ",\n    " : "\n    ");
+    struct json json;
+    json_init(&json, report->output, false);
+    json_begin_object(&json, NULL);
+    json_nowhere(&json, "offset", problem->error.offset);
+    json_nowhere(&json, "chunk", problem->error.chunk);
+    json_text(&json, "status", ttd_status_text(problem->error.status));
+    json_text(&json, "what", problem->error.what);
+    json_unsigned(&json, "bytes", problem->bytes);
+    json_count(&json, "missing_chunks", problem->missing_chunks);
+    json_count(&json, "missing_events", problem->missing_events);
     bool known = has_positions(problem);
-    json_position(&writer, "last_good", known ? problem->last_good : ttd_position_invalid());
-    json_position(&writer, "first_good", known ? problem->first_good : ttd_position_invalid());
-    json_end_object(&writer);
+    json_position(&json, "last_good", known ? problem->last_good : ttd_position_invalid());
+    json_position(&json, "first_good", known ? problem->first_good : ttd_position_invalid());
+    json_end_object(&json);
 }
 
 /* Members of a verdict, in an object that is open. */
-static void json_verdict(struct json *writer, const struct ttd_verdict *verdict)
+static void json_verdict(struct json *json, const struct ttd_verdict *verdict)
 {
-    json_bool(writer, "ok", verdict->ok);
-    json_bool(writer, "closed", verdict->closed);
-    json_unsigned(writer, "problem_count", verdict->problems);
-    json_unsigned(writer, "chunks", verdict->chunks);
-    json_unsigned(writer, "events", verdict->events);
-    json_unsigned(writer, "lost_events", verdict->lost_events);
-    json_unsigned(writer, "file_bytes", verdict->file_bytes);
-    json_unsigned(writer, "intact_bytes", verdict->intact_bytes);
+    json_bool(json, "ok", verdict->ok);
+    json_bool(json, "closed", verdict->closed);
+    json_unsigned(json, "problem_count", verdict->problems);
+    json_unsigned(json, "chunks", verdict->chunks);
+    json_unsigned(json, "events", verdict->events);
+    json_unsigned(json, "lost_events", verdict->lost_events);
+    json_unsigned(json, "file_bytes", verdict->file_bytes);
+    json_unsigned(json, "intact_bytes", verdict->intact_bytes);
 }
 
-void json_verify_end(struct report *to, const struct ttd_verdict *verdict)
+void json_verify_end(struct report *report, const struct ttd_verdict *verdict)
 {
-    out_text(to->output, verdict->problems ? "\n  ]" : "]");
-    struct json writer;
-    json_init(&writer, to->output, true);
-    writer.depth = 1;
-    writer.has_member[1] = true;
-    json_verdict(&writer, verdict);
-    json_end_object(&writer);
+    out_text(report->output, verdict->problems ? "\n  ]" : "]");
+    struct json json;
+    json_init(&json, report->output, true);
+    json.depth = 1;
+    json.has_member[1] = true;
+    json_verdict(&json, verdict);
+    json_end_object(&json);
 }
 
-void csv_verify_begin(struct report *to)
+void csv_verify_begin(struct report *report)
 {
-    struct csv writer;
-    csv_init(&writer, to->output);
-    csv_header(&writer, "offset,chunk,status,what,bytes,missing_chunks,missing_events,"
-                        "last_good,first_good");
+    struct csv csv;
+    csv_init(&csv, report->output);
+    csv_header(&csv, "offset,chunk,status,what,bytes,missing_chunks,missing_events,"
+                     "last_good,first_good");
 }
 
-void csv_problem(struct report *to, const struct ttd_problem *problem, uint64_t index)
+void csv_problem(struct report *report, const struct ttd_problem *problem, uint64_t index)
 {
     (void)index;
-    struct csv writer;
-    csv_init(&writer, to->output);
-    csv_count(&writer, problem->error.offset);
-    csv_count(&writer, problem->error.chunk);
-    csv_text(&writer, ttd_status_text(problem->error.status));
-    csv_text(&writer, problem->error.what);
-    csv_unsigned(&writer, problem->bytes);
-    csv_count(&writer, problem->missing_chunks);
-    csv_count(&writer, problem->missing_events);
+    struct csv csv;
+    csv_init(&csv, report->output);
+    csv_count(&csv, problem->error.offset);
+    csv_count(&csv, problem->error.chunk);
+    csv_text(&csv, ttd_status_text(problem->error.status));
+    csv_text(&csv, problem->error.what);
+    csv_unsigned(&csv, problem->bytes);
+    csv_count(&csv, problem->missing_chunks);
+    csv_count(&csv, problem->missing_events);
     bool known = has_positions(problem);
-    csv_position(&writer, known ? problem->last_good : ttd_position_invalid());
-    csv_position(&writer, known ? problem->first_good : ttd_position_invalid());
-    csv_end_row(&writer);
+    csv_position(&csv, known ? problem->last_good : ttd_position_invalid());
+    csv_position(&csv, known ? problem->first_good : ttd_position_invalid());
+    csv_end_row(&csv);
 }
 
-void csv_verify_end(struct report *to, const struct ttd_verdict *verdict)
+void csv_verify_end(struct report *report, const struct ttd_verdict *verdict)
 {
-    (void)to;
+    (void)report;
     (void)verdict;
 }
 
-void text_recover(struct report *to, const struct report_recovery *data)
+void text_recover(struct report *report, const struct report_recovery *data)
 {
     const struct ttd_verdict *verdict = data->verdict;
-    struct out *output = to->output;
+    struct out *output = report->output;
     escape_text(output, escape_string(data->result));
     out_text(output, ": recovered ");
     report_count(output, verdict->events, "event");
@@ -210,28 +210,28 @@ void text_recover(struct report *to, const struct report_recovery *data)
     out_text(output, " were intact\n");
 }
 
-void json_recover(struct report *to, const struct report_recovery *data)
+void json_recover(struct report *report, const struct report_recovery *data)
 {
-    struct json writer;
-    json_init(&writer, to->output, true);
-    json_begin_object(&writer, NULL);
-    json_text(&writer, "result", data->result);
-    json_verdict(&writer, data->verdict);
-    json_end_object(&writer);
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    json_text(&json, "result", data->result);
+    json_verdict(&json, data->verdict);
+    json_end_object(&json);
 }
 
-void csv_recover(struct report *to, const struct report_recovery *data)
+void csv_recover(struct report *report, const struct report_recovery *data)
 {
-    struct csv writer;
-    csv_init(&writer, to->output);
-    csv_header(&writer, "result,closed,problems,chunks,events,lost_events,file_bytes,intact_bytes");
-    csv_text(&writer, data->result);
-    csv_unsigned(&writer, data->verdict->closed);
-    csv_unsigned(&writer, data->verdict->problems);
-    csv_unsigned(&writer, data->verdict->chunks);
-    csv_unsigned(&writer, data->verdict->events);
-    csv_unsigned(&writer, data->verdict->lost_events);
-    csv_unsigned(&writer, data->verdict->file_bytes);
-    csv_unsigned(&writer, data->verdict->intact_bytes);
-    csv_end_row(&writer);
+    struct csv csv;
+    csv_init(&csv, report->output);
+    csv_header(&csv, "result,closed,problems,chunks,events,lost_events,file_bytes,intact_bytes");
+    csv_text(&csv, data->result);
+    csv_unsigned(&csv, data->verdict->closed);
+    csv_unsigned(&csv, data->verdict->problems);
+    csv_unsigned(&csv, data->verdict->chunks);
+    csv_unsigned(&csv, data->verdict->events);
+    csv_unsigned(&csv, data->verdict->lost_events);
+    csv_unsigned(&csv, data->verdict->file_bytes);
+    csv_unsigned(&csv, data->verdict->intact_bytes);
+    csv_end_row(&csv);
 }

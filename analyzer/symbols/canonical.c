@@ -52,14 +52,14 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static char peek(const struct name_reader *from)
+static char peek(const struct name_reader *reader)
 {
-    return from->at < from->name.size ? from->name.data[from->at] : 0;
+    return reader->at < reader->name.size ? reader->name.data[reader->at] : 0;
 }
 
-static bool stands(const struct name_reader *from, const char *word)
+static bool stands(const struct name_reader *reader, const char *word)
 {
-    return stands_at(from->name, from->at, word);
+    return stands_at(reader->name, reader->at, word);
 }
 
 static void put(struct name_reader *to, const char *text, size_t size)
@@ -69,35 +69,35 @@ static void put(struct name_reader *to, const char *text, size_t size)
 }
 
 /* Goes behind the bracket that closes the one at this place, or to the end. */
-static void skip_brackets(struct name_reader *from)
+static void skip_brackets(struct name_reader *reader)
 {
     size_t depth = 0;
     do {
-        char c = peek(from);
+        char c = peek(reader);
         /* "->" in an argument closes nothing. */
-        bool is_arrow = c == '>' && from->at > 0 && from->name.data[from->at - 1] == '-';
+        bool is_arrow = c == '>' && reader->at > 0 && reader->name.data[reader->at - 1] == '-';
         if (c == '(' || c == '<' || c == '{' || c == '[')
             depth++;
         else if ((c == ')' || c == '>' || c == '}' || c == ']') && !is_arrow)
             depth--;
-        from->at++;
-    } while (depth && from->at < from->name.size);
+        reader->at++;
+    } while (depth && reader->at < reader->name.size);
 }
 
 /* "{lambda(int)#1}" of demanglers, "<lambda(int)>" of debug information, "$_0" of clang. */
-static bool take_lambda(struct name_reader *from)
+static bool take_lambda(struct name_reader *reader)
 {
-    bool is_part = from->size > 1 && from->text[from->size - 1] == ':';
-    size_t end = from->at + 2;
-    while (end < from->name.size && is_digit(from->name.data[end]))
+    bool is_part = reader->size > 1 && reader->text[reader->size - 1] == ':';
+    size_t end = reader->at + 2;
+    while (end < reader->name.size && is_digit(reader->name.data[end]))
         end++;
-    if (is_part && stands(from, "$_") && stands_at(from->name, end, "::"))
-        from->at = end;
-    else if (stands(from, "{lambda") || stands(from, "<lambda"))
-        skip_brackets(from);
+    if (is_part && stands(reader, "$_") && stands_at(reader->name, end, "::"))
+        reader->at = end;
+    else if (stands(reader, "{lambda") || stands(reader, "<lambda"))
+        skip_brackets(reader);
     else
         return false;
-    put(from, "{lambda}", 8);
+    put(reader, "{lambda}", 8);
     return true;
 }
 
@@ -143,12 +143,12 @@ static void flush_builtin(struct name_reader *to, struct builtin *type)
     *type = (struct builtin){.longs = 0};
 }
 
-static struct ttd_string take_word(struct name_reader *from)
+static struct ttd_string take_word(struct name_reader *reader)
 {
-    size_t begin = from->at;
-    while (is_word(peek(from)))
-        from->at++;
-    return (struct ttd_string){from->name.data + begin, from->at - begin};
+    size_t begin = reader->at;
+    while (is_word(peek(reader)))
+        reader->at++;
+    return (struct ttd_string){reader->name.data + begin, reader->at - begin};
 }
 
 static void put_word(struct name_reader *to, struct builtin *type, struct ttd_string word)
@@ -168,130 +168,130 @@ static void put_word(struct name_reader *to, struct builtin *type, struct ttd_st
 }
 
 /* Template arguments, without what is written in several ways. */
-static void take_arguments(struct name_reader *from)
+static void take_arguments(struct name_reader *reader)
 {
     struct builtin type = {.longs = 0};
-    struct name_reader end = *from;
+    struct name_reader end = *reader;
     skip_brackets(&end);
-    while (from->at < end.at) {
-        char c = peek(from);
+    while (reader->at < end.at) {
+        char c = peek(reader);
         if (is_word(c)) {
-            put_word(from, &type, take_word(from));
+            put_word(reader, &type, take_word(reader));
             continue;
         }
         if (c != ' ')
-            flush_builtin(from, &type);
-        if (take_lambda(from))
+            flush_builtin(reader, &type);
+        if (take_lambda(reader))
             continue;
         if (c != ' ')
-            put(from, &c, 1);
-        from->at++;
+            put(reader, &c, 1);
+        reader->at++;
     }
-    flush_builtin(from, &type);
+    flush_builtin(reader, &type);
 }
 
 /* "operator" and what follows it, which may be brackets or a type. */
-static bool take_operator(struct name_reader *from)
+static bool take_operator(struct name_reader *reader)
 {
     static const char *const symbols[] = {"()", "[]", "<=>", "<<=", ">>=", "<<", ">>",
                                           "<=", ">=", "->*", "->",  "<",   ">"};
-    if (!stands(from, "operator") || (from->size && is_word(from->text[from->size - 1])))
+    if (!stands(reader, "operator") || (reader->size && is_word(reader->text[reader->size - 1])))
         return false;
-    if (from->at + 8 < from->name.size && is_word(from->name.data[from->at + 8]))
+    if (reader->at + 8 < reader->name.size && is_word(reader->name.data[reader->at + 8]))
         return false;
-    put(from, "operator", 8);
-    from->at += 8;
+    put(reader, "operator", 8);
+    reader->at += 8;
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        if (!stands(from, symbols[i]))
+        if (!stands(reader, symbols[i]))
             continue;
-        put(from, symbols[i], strlen(symbols[i]));
-        from->at += strlen(symbols[i]);
-        from->at += stands(from, " <");
+        put(reader, symbols[i], strlen(symbols[i]));
+        reader->at += strlen(symbols[i]);
+        reader->at += stands(reader, " <");
         return true;
     }
-    while (peek(from) && peek(from) != '(') {
-        char c = peek(from);
+    while (peek(reader) && peek(reader) != '(') {
+        char c = peek(reader);
         if (c == '<') {
-            take_arguments(from);
+            take_arguments(reader);
             continue;
         }
-        put(from, &c, 1);
-        from->at++;
+        put(reader, &c, 1);
+        reader->at++;
     }
     return true;
 }
 
 /* After parameters: "const", "&" and the like belong to the function. What else a space follows is
  * its type, or says what it is. */
-static void take_space(struct name_reader *from, bool after_parameters)
+static void take_space(struct name_reader *reader, bool after_parameters)
 {
     static const char *const qualifiers[] = {"const", "volatile", "&&", "&", "noexcept"};
-    from->at++;
+    reader->at++;
     for (size_t i = 0; after_parameters && i < sizeof qualifiers / sizeof qualifiers[0]; i++) {
-        if (stands(from, qualifiers[i])) {
-            from->at += strlen(qualifiers[i]);
+        if (stands(reader, qualifiers[i])) {
+            reader->at += strlen(qualifiers[i]);
             return;
         }
     }
-    from->size = 0;
+    reader->size = 0;
 }
 
-static void take_parentheses(struct name_reader *from, bool *after_parameters)
+static void take_parentheses(struct name_reader *reader, bool *after_parameters)
 {
     static const char anonymous[] = "(anonymous namespace)";
-    if (stands(from, anonymous)) {
-        put(from, anonymous, sizeof anonymous - 1);
-        from->at += sizeof anonymous - 1;
+    if (stands(reader, anonymous)) {
+        put(reader, anonymous, sizeof anonymous - 1);
+        reader->at += sizeof anonymous - 1;
         return;
     }
-    skip_brackets(from);
+    skip_brackets(reader);
     *after_parameters = true;
 }
 
-static void take_part(struct name_reader *from, bool *after_parameters)
+static void take_part(struct name_reader *reader, bool *after_parameters)
 {
-    char c = peek(from);
-    bool at_begin = !from->size || from->text[from->size - 1] == ':';
+    char c = peek(reader);
+    bool at_begin = !reader->size || reader->text[reader->size - 1] == ':';
     if (c == ' ') {
-        take_space(from, *after_parameters);
+        take_space(reader, *after_parameters);
     } else if (c == '(') {
-        take_parentheses(from, after_parameters);
+        take_parentheses(reader, after_parameters);
     } else if (c == '[') {
-        skip_brackets(from);
-    } else if (c == '<' && !(at_begin && stands(from, "<lambda"))) {
-        take_arguments(from);
-    } else if (take_lambda(from) || take_operator(from)) {
+        skip_brackets(reader);
+    } else if (c == '<' && !(at_begin && stands(reader, "<lambda"))) {
+        take_arguments(reader);
+    } else if (take_lambda(reader) || take_operator(reader)) {
         *after_parameters = false;
     } else if (c == '{') {
-        skip_brackets(from);
-        put(from, "{}", 2);
+        skip_brackets(reader);
+        put(reader, "{}", 2);
     } else {
         *after_parameters = false;
-        put(from, &c, 1);
-        from->at++;
+        put(reader, &c, 1);
+        reader->at++;
     }
 }
 
-static size_t write_name(struct name_reader *from)
+static size_t write_name(struct name_reader *reader)
 {
-    from->name = canonical_without_clone(from->name);
+    reader->name = canonical_without_clone(reader->name);
     /* A name of C is as it is. */
-    if (!memchr(from->name.data, '(', from->name.size) &&
-        !memchr(from->name.data, ':', from->name.size) &&
-        !memchr(from->name.data, '<', from->name.size)) {
-        put(from, from->name.data, from->name.size);
-        return from->size;
+    if (!memchr(reader->name.data, '(', reader->name.size) &&
+        !memchr(reader->name.data, ':', reader->name.size) &&
+        !memchr(reader->name.data, '<', reader->name.size)) {
+        put(reader, reader->name.data, reader->name.size);
+        return reader->size;
     }
     bool after_parameters = false;
-    while (from->at < from->name.size)
-        take_part(from, &after_parameters);
-    return from->size;
+    while (reader->at < reader->name.size)
+        take_part(reader, &after_parameters);
+    return reader->size;
 }
 
 size_t canonical_name(struct ttd_string name, char *text)
 {
-    struct name_reader from = {.name = name, .text = text};
-    return name.size ? write_name(&from) : 0;
+    struct name_reader reader = {.name = name, .text = text};
+    return name.size ? write_name(&reader) : 0;
 }
 
 /* Whether an operator's name begins here. */

@@ -8,55 +8,55 @@
 #include "symbols/canonical.h"
 #include "symbols/demangle.h"
 
-void definitions_init(struct definitions *all)
+void definitions_init(struct definitions *definitions)
 {
-    memset(all, 0, sizeof *all);
-    idtable_init(&all->strings, sizeof(struct definition_string));
-    idtable_init(&all->modules, sizeof(struct definition_module));
-    idtable_init(&all->threads, sizeof(struct definition_thread));
-    idtable_init(&all->heaps, sizeof(struct definition_heap));
-    map_init(&all->symbol_index);
+    memset(definitions, 0, sizeof *definitions);
+    idtable_init(&definitions->strings, sizeof(struct definition_string));
+    idtable_init(&definitions->modules, sizeof(struct definition_module));
+    idtable_init(&definitions->threads, sizeof(struct definition_thread));
+    idtable_init(&definitions->heaps, sizeof(struct definition_heap));
+    map_init(&definitions->symbol_index);
 }
 
-void definitions_free(struct definitions *all)
+void definitions_free(struct definitions *definitions)
 {
-    idtable_free(&all->strings);
-    stack_table_free(&all->stacks);
-    idtable_free(&all->modules);
-    idtable_free(&all->threads);
-    idtable_free(&all->heaps);
-    map_free(&all->symbol_index);
-    free(all->symbols);
-    free(all->frames);
-    arena_free(&all->text);
+    idtable_free(&definitions->strings);
+    stack_table_free(&definitions->stacks);
+    idtable_free(&definitions->modules);
+    idtable_free(&definitions->threads);
+    idtable_free(&definitions->heaps);
+    map_free(&definitions->symbol_index);
+    free(definitions->symbols);
+    free(definitions->frames);
+    arena_free(&definitions->text);
 }
 
-static enum ttd_status add_string(struct definitions *all,
+static enum ttd_status add_string(struct definitions *definitions,
                                   const struct ttd_string_definition *string)
 {
     void *record;
-    enum ttd_status status = idtable_add(&all->strings, string->id, &record);
+    enum ttd_status status = idtable_add(&definitions->strings, string->id, &record);
     if (status != TTD_OK || !record)
         return status;
     struct definition_string *added = record;
     added->size = (uint32_t)string->text.size;
-    added->text = arena_copy(&all->text, string->text.data, string->text.size);
+    added->text = arena_copy(&definitions->text, string->text.data, string->text.size);
     if (added->text)
         return TTD_OK;
     added->size = 0;
     return TTD_ERROR_NO_MEMORY;
 }
 
-static enum ttd_status add_module(struct definitions *all, const struct ttd_module *module)
+static enum ttd_status add_module(struct definitions *definitions, const struct ttd_module *module)
 {
     if (module->action == TTD_MODULE_UNLOAD) {
-        struct definition_module *known = idtable_get(&all->modules, module->id);
+        struct definition_module *known = idtable_get(&definitions->modules, module->id);
         if (known)
             known->unloaded = module->position;
         return TTD_OK;
     }
     void *record;
-    enum ttd_status status = idtable_add(&all->modules, module->id, &record);
+    enum ttd_status status = idtable_add(&definitions->modules, module->id, &record);
     if (status != TTD_OK || !record)
         return status;
     struct definition_module *added = record;
@@ -71,10 +71,10 @@ static enum ttd_status add_module(struct definitions *all, const struct ttd_modu
     return TTD_OK;
 }
 
-static enum ttd_status add_thread(struct definitions *all, const struct ttd_thread *thread)
+static enum ttd_status add_thread(struct definitions *definitions, const struct ttd_thread *thread)
 {
     if (thread->action == TTD_THREAD_END) {
-        struct definition_thread *known = idtable_get(&all->threads, thread->id);
+        struct definition_thread *known = idtable_get(&definitions->threads, thread->id);
         if (known) {
             known->ended = thread->position;
             if (thread->name != TTD_NONE)
@@ -83,7 +83,7 @@ static enum ttd_status add_thread(struct definitions *all, const struct ttd_thre
         return TTD_OK;
     }
     void *record;
-    enum ttd_status status = idtable_add(&all->threads, thread->id, &record);
+    enum ttd_status status = idtable_add(&definitions->threads, thread->id, &record);
     if (status != TTD_OK || !record)
         return status;
     *(struct definition_thread *)record = (struct definition_thread){
@@ -91,56 +91,58 @@ static enum ttd_status add_thread(struct definitions *all, const struct ttd_thre
     return TTD_OK;
 }
 
-static enum ttd_status add_heap(struct definitions *all, const struct ttd_heap *heap)
+static enum ttd_status add_heap(struct definitions *definitions, const struct ttd_heap *heap)
 {
     void *record;
-    enum ttd_status status = idtable_add(&all->heaps, heap->id, &record);
+    enum ttd_status status = idtable_add(&definitions->heaps, heap->id, &record);
     if (status == TTD_OK && record)
         *(struct definition_heap *)record = (struct definition_heap){heap->handle, heap->name};
     return status;
 }
 
 /* Later names for the same address replace earlier ones: they come from whoever knew more. */
-static enum ttd_status add_symbol(struct definitions *all, const struct ttd_symbol *symbol)
+static enum ttd_status add_symbol(struct definitions *definitions, const struct ttd_symbol *symbol)
 {
-    enum ttd_status status = grow_array((void **)&all->symbols, &all->symbol_capacity,
-                                        all->symbol_count + 1, sizeof *all->symbols);
+    enum ttd_status status =
+        grow_array((void **)&definitions->symbols, &definitions->symbol_capacity,
+                   definitions->symbol_count + 1, sizeof *definitions->symbols);
     if (status == TTD_OK)
-        status = grow_array((void **)&all->frames, &all->frame_capacity,
-                            all->frame_count + symbol->frame_count, sizeof *all->frames);
+        status =
+            grow_array((void **)&definitions->frames, &definitions->frame_capacity,
+                       definitions->frame_count + symbol->frame_count, sizeof *definitions->frames);
     if (status == TTD_OK)
-        status = map_set(&all->symbol_index, symbol->module, symbol->offset,
-                         (uint32_t)all->symbol_count);
+        status = map_set(&definitions->symbol_index, symbol->module, symbol->offset,
+                         (uint32_t)definitions->symbol_count);
     if (status != TTD_OK)
         return status;
-    all->symbols[all->symbol_count++] =
-        (struct definition_symbol){all->frame_count, symbol->frame_count};
+    definitions->symbols[definitions->symbol_count++] =
+        (struct definition_symbol){definitions->frame_count, symbol->frame_count};
     for (uint32_t i = 0; i < symbol->frame_count; i++)
-        all->frames[all->frame_count++] = symbol->frames[i];
+        definitions->frames[definitions->frame_count++] = symbol->frames[i];
     return TTD_OK;
 }
 
-enum ttd_status definitions_add(struct definitions *all, const struct ttd_batch *batch)
+enum ttd_status definitions_add(struct definitions *definitions, const struct ttd_batch *batch)
 {
     enum ttd_status status = TTD_OK;
     if (batch->kind == TTD_KIND_STACKS)
-        return stack_table_add(&all->stacks, batch);
+        return stack_table_add(&definitions->stacks, batch);
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
         switch (batch->kind) {
         case TTD_KIND_STRINGS:
-            status = add_string(all, &batch->u.strings[i]);
+            status = add_string(definitions, &batch->u.strings[i]);
             break;
         case TTD_KIND_MODULES:
-            status = add_module(all, &batch->u.modules[i]);
+            status = add_module(definitions, &batch->u.modules[i]);
             break;
         case TTD_KIND_SYMBOLS:
-            status = add_symbol(all, &batch->u.symbols[i]);
+            status = add_symbol(definitions, &batch->u.symbols[i]);
             break;
         case TTD_KIND_THREADS:
-            status = add_thread(all, &batch->u.threads[i]);
+            status = add_thread(definitions, &batch->u.threads[i]);
             break;
         case TTD_KIND_HEAPS:
-            status = add_heap(all, &batch->u.heaps[i]);
+            status = add_heap(definitions, &batch->u.heaps[i]);
             break;
         default:
             return TTD_OK;
@@ -149,53 +151,54 @@ enum ttd_status definitions_add(struct definitions *all, const struct ttd_batch 
     return status;
 }
 
-struct definition_string *definitions_string(const struct definitions *all, ttd_id id)
+struct definition_string *definitions_string(const struct definitions *definitions, ttd_id id)
 {
-    return idtable_get(&all->strings, id);
+    return idtable_get(&definitions->strings, id);
 }
 
-enum ttd_status definitions_stack(const struct definitions *all, ttd_id id, struct ttd_stack *stack)
+enum ttd_status definitions_stack(const struct definitions *definitions, ttd_id id,
+                                  struct ttd_stack *stack)
 {
-    return stack_table_get(&all->stacks, id, stack);
+    return stack_table_get(&definitions->stacks, id, stack);
 }
 
-const struct definition_module *definitions_module(const struct definitions *all, ttd_id id)
+const struct definition_module *definitions_module(const struct definitions *definitions, ttd_id id)
 {
-    return idtable_get(&all->modules, id);
+    return idtable_get(&definitions->modules, id);
 }
 
-const struct definition_thread *definitions_thread(const struct definitions *all, ttd_id id)
+const struct definition_thread *definitions_thread(const struct definitions *definitions, ttd_id id)
 {
-    return idtable_get(&all->threads, id);
+    return idtable_get(&definitions->threads, id);
 }
 
-const struct definition_heap *definitions_heap(const struct definitions *all, ttd_id id)
+const struct definition_heap *definitions_heap(const struct definitions *definitions, ttd_id id)
 {
-    return idtable_get(&all->heaps, id);
+    return idtable_get(&definitions->heaps, id);
 }
 
-const struct definition_symbol *definitions_symbol(const struct definitions *all, ttd_id module,
-                                                   uint64_t offset)
+const struct definition_symbol *definitions_symbol(const struct definitions *definitions,
+                                                   ttd_id module, uint64_t offset)
 {
-    uint32_t index = map_get(&all->symbol_index, module, offset);
-    return index == MAP_NONE ? NULL : &all->symbols[index];
+    uint32_t index = map_get(&definitions->symbol_index, module, offset);
+    return index == MAP_NONE ? NULL : &definitions->symbols[index];
 }
 
-struct ttd_string definitions_text(const struct definitions *all, ttd_id id)
+struct ttd_string definitions_text(const struct definitions *definitions, ttd_id id)
 {
-    const struct definition_string *string = definitions_string(all, id);
+    const struct definition_string *string = definitions_string(definitions, id);
     return string ? (struct ttd_string){string->text, string->size} : (struct ttd_string){"", 0};
 }
 
-struct ttd_string definitions_function(struct definitions *all, ttd_id id)
+struct ttd_string definitions_function(struct definitions *definitions, ttd_id id)
 {
-    struct definition_string *string = definitions_string(all, id);
+    struct definition_string *string = definitions_string(definitions, id);
     if (!string)
         return (struct ttd_string){"", 0};
     if (!string->display) {
         char text[DEMANGLE_MAX + 1];
         size_t size = memchr(string->text, 0, string->size) ? 0 : demangle(string->text, text);
-        string->display = size ? arena_copy(&all->text, text, size) : NULL;
+        string->display = size ? arena_copy(&definitions->text, text, size) : NULL;
         string->display_size = (uint32_t)size;
         if (!string->display) {
             string->display = string->text;
@@ -205,17 +208,17 @@ struct ttd_string definitions_function(struct definitions *all, ttd_id id)
     return (struct ttd_string){string->display, string->display_size};
 }
 
-struct ttd_string definitions_canonical(struct definitions *all, ttd_id id)
+struct ttd_string definitions_canonical(struct definitions *definitions, ttd_id id)
 {
-    struct ttd_string name = definitions_function(all, id);
-    struct definition_string *string = definitions_string(all, id);
+    struct ttd_string name = definitions_function(definitions, id);
+    struct definition_string *string = definitions_string(definitions, id);
     if (!string || string->canonical)
         return string ? (struct ttd_string){string->canonical, string->canonical_size} : name;
     char *text = malloc(CANONICAL_ROOM(name.size));
     size_t size = text ? canonical_name(name, text) : 0;
     /* Most names of C are canonical. */
     bool is_same = text && size == name.size && memcmp(text, name.data, size) == 0;
-    string->canonical = is_same || !text ? name.data : arena_copy(&all->text, text, size);
+    string->canonical = is_same || !text ? name.data : arena_copy(&definitions->text, text, size);
     string->canonical_size = (uint32_t)size;
     if (!string->canonical || !text) {
         string->canonical = name.data;

@@ -69,31 +69,33 @@ struct definitions {
     struct arena text;
 };
 
-void definitions_init(struct definitions *all);
-void definitions_free(struct definitions *all);
+void definitions_init(struct definitions *definitions);
+void definitions_free(struct definitions *definitions);
 
 /** Adds what a batch defines, if it does. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-enum ttd_status definitions_add(struct definitions *all, const struct ttd_batch *batch);
+enum ttd_status definitions_add(struct definitions *definitions, const struct ttd_batch *batch);
 
 /* Look-ups; NULL if there is no such definition. */
-struct definition_string *definitions_string(const struct definitions *all, ttd_id id);
-const struct definition_module *definitions_module(const struct definitions *all, ttd_id id);
-const struct definition_thread *definitions_thread(const struct definitions *all, ttd_id id);
-const struct definition_heap *definitions_heap(const struct definitions *all, ttd_id id);
-const struct definition_symbol *definitions_symbol(const struct definitions *all, ttd_id module,
-                                                   uint64_t offset);
+struct definition_string *definitions_string(const struct definitions *definitions, ttd_id id);
+const struct definition_module *definitions_module(const struct definitions *definitions,
+                                                   ttd_id id);
+const struct definition_thread *definitions_thread(const struct definitions *definitions,
+                                                   ttd_id id);
+const struct definition_heap *definitions_heap(const struct definitions *definitions, ttd_id id);
+const struct definition_symbol *definitions_symbol(const struct definitions *definitions,
+                                                   ttd_id module, uint64_t offset);
 
 /** As stack_table_get(). */
-enum ttd_status definitions_stack(const struct definitions *all, ttd_id id,
+enum ttd_status definitions_stack(const struct definitions *definitions, ttd_id id,
                                   struct ttd_stack *stack);
 
 /** The text of a string; size 0 and data "" if there is none. */
-struct ttd_string definitions_text(const struct definitions *all, ttd_id id);
+struct ttd_string definitions_text(const struct definitions *definitions, ttd_id id);
 
 /** The text of a function's name, demangled. */
-struct ttd_string definitions_function(struct definitions *all, ttd_id id);
+struct ttd_string definitions_function(struct definitions *definitions, ttd_id id);
 
 /** The same in canonical form: see canonical.h. As it is displayed when memory is short. */
-struct ttd_string definitions_canonical(struct definitions *all, ttd_id id);
+struct ttd_string definitions_canonical(struct definitions *definitions, ttd_id id);
 
 #endif

@@ -48,28 +48,28 @@ struct fingerprint_node {
     struct fingerprint last_module;
 };
 
-void fingerprinter_free(struct fingerprinter *work)
+void fingerprinter_free(struct fingerprinter *fingerprinter)
 {
-    frame_list_free(&work->frames);
-    map_free(&work->site_index);
-    map_free(&work->node_index);
-    free(work->text);
-    free(work->sites);
-    free(work->items);
-    free(work->nodes);
-    free(work->path);
-    *work = (struct fingerprinter){0};
+    frame_list_free(&fingerprinter->frames);
+    map_free(&fingerprinter->site_index);
+    map_free(&fingerprinter->node_index);
+    free(fingerprinter->text);
+    free(fingerprinter->sites);
+    free(fingerprinter->items);
+    free(fingerprinter->nodes);
+    free(fingerprinter->path);
+    *fingerprinter = (struct fingerprinter){0};
 }
 
 /* Starts over where the trace is another one: all that is kept belongs to one trace. */
-static void begin(struct fingerprinter *work, struct definitions *all)
+static void begin(struct fingerprinter *fingerprinter, struct definitions *definitions)
 {
-    if (work->names == all)
+    if (fingerprinter->names == definitions)
         return;
-    fingerprinter_free(work);
-    work->names = all;
-    map_init(&work->site_index);
-    map_init(&work->node_index);
+    fingerprinter_free(fingerprinter);
+    fingerprinter->names = definitions;
+    map_init(&fingerprinter->site_index);
+    map_init(&fingerprinter->node_index);
 }
 
 static void put_number(unsigned char *bytes, uint64_t value)
@@ -100,50 +100,50 @@ static bool is_nothing(struct fingerprint value)
 }
 
 /* Describes a frame with a name, by its canonical form; of std without template arguments. */
-static enum ttd_status describe_name(struct fingerprinter *work, const struct frame *item,
+static enum ttd_status describe_name(struct fingerprinter *fingerprinter, const struct frame *frame,
                                      struct fingerprint_item *found)
 {
     bool is_mixed;
-    struct ttd_string name = definitions_canonical(work->names, item->name);
+    struct ttd_string name = definitions_canonical(fingerprinter->names, frame->name);
     found->kind = ITEM_PROGRAM;
     if (runtime_has_function(name, &is_mixed)) {
-        enum ttd_status status =
-            grow_array((void **)&work->text, &work->text_capacity, name.size + 1, 1);
+        enum ttd_status status = grow_array((void **)&fingerprinter->text,
+                                            &fingerprinter->text_capacity, name.size + 1, 1);
         if (status != TTD_OK)
             return status;
-        name = (struct ttd_string){work->text, canonical_bare(name, work->text)};
+        name = (struct ttd_string){fingerprinter->text, canonical_bare(name, fingerprinter->text)};
         found->kind = is_mixed ? ITEM_HIDDEN : ITEM_LIBRARY;
     }
     found->name = hash_bytes(name.data, name.size);
-    if (runtime_is_main(item))
+    if (runtime_is_main(frame))
         found->kind = ITEM_MAIN;
     return TTD_OK;
 }
 
-static enum ttd_status describe(struct fingerprinter *work, const struct frame *item,
+static enum ttd_status describe(struct fingerprinter *fingerprinter, const struct frame *frame,
                                 struct fingerprint_item *found)
 {
-    unsigned char offset[sizeof item->offset + 1] = {'+'};
+    unsigned char offset[sizeof frame->offset + 1] = {'+'};
     *found = (struct fingerprint_item){.kind = ITEM_NOWHERE, .name = hash_bytes("?", 1)};
-    if (runtime_begins(item))
+    if (runtime_begins(frame))
         found->kind = ITEM_BEGINNING;
-    else if (runtime_has_module(item->module))
+    else if (runtime_has_module(frame->module))
         found->kind = ITEM_HIDDEN;
-    else if (item->function.size)
-        return describe_name(work, item, found);
-    else if (item->module_id) {
-        put_number(offset + 1, item->offset);
+    else if (frame->function.size)
+        return describe_name(fingerprinter, frame, found);
+    else if (frame->module_id) {
+        put_number(offset + 1, frame->offset);
         *found = (struct fingerprint_item){hash_bytes(offset, sizeof offset), ITEM_PROGRAM};
     }
     return TTD_OK;
 }
 
 /* The part of a path that is a library's name: "libc" of "/lib/libc.so.6". */
-static struct fingerprint module_of(const struct fingerprinter *work)
+static struct fingerprint module_of(const struct fingerprinter *fingerprinter)
 {
-    if (!work->frames.count)
+    if (!fingerprinter->frames.count)
         return (struct fingerprint){0, 0};
-    struct ttd_string path = work->frames.items[0].module;
+    struct ttd_string path = fingerprinter->frames.items[0].module;
     if (!path.size)
         return hash_bytes("", 0);
     size_t begin = path.size;
@@ -156,31 +156,31 @@ static struct fingerprint module_of(const struct fingerprinter *work)
 }
 
 /* Finds out of an address what a fingerprint needs. */
-static enum ttd_status make_site(struct fingerprinter *work, const struct ttd_stack *stack)
+static enum ttd_status make_site(struct fingerprinter *fingerprinter, const struct ttd_stack *stack)
 {
-    work->frames.count = 0;
-    struct fingerprint_site site = {.first = work->item_count};
-    enum ttd_status status = frame_list_add(&work->frames, work->names, stack);
-    size_t count = work->frames.count;
+    fingerprinter->frames.count = 0;
+    struct fingerprint_site site = {.first = fingerprinter->item_count};
+    enum ttd_status status = frame_list_add(&fingerprinter->frames, fingerprinter->names, stack);
+    size_t count = fingerprinter->frames.count;
     size_t most = count < FINGERPRINT_INLINED_MAX ? count : FINGERPRINT_INLINED_MAX;
     for (size_t i = 0; i < most && status == TTD_OK; i++) {
-        status = grow_array((void **)&work->items, &work->item_capacity, work->item_count + 1,
-                            sizeof *work->items);
+        status = grow_array((void **)&fingerprinter->items, &fingerprinter->item_capacity,
+                            fingerprinter->item_count + 1, sizeof *fingerprinter->items);
         if (status == TTD_OK)
-            status = describe(work, &work->frames.items[count - 1 - i],
-                              &work->items[work->item_count++]);
+            status = describe(fingerprinter, &fingerprinter->frames.items[count - 1 - i],
+                              &fingerprinter->items[fingerprinter->item_count++]);
     }
     if (status == TTD_OK)
-        status = grow_array((void **)&work->sites, &work->site_capacity, work->site_count + 1,
-                            sizeof *work->sites);
+        status = grow_array((void **)&fingerprinter->sites, &fingerprinter->site_capacity,
+                            fingerprinter->site_count + 1, sizeof *fingerprinter->sites);
     if (status == TTD_OK)
-        status =
-            map_set(&work->site_index, stack->module, stack->offset, (uint32_t)work->site_count);
+        status = map_set(&fingerprinter->site_index, stack->module, stack->offset,
+                         (uint32_t)fingerprinter->site_count);
     if (status != TTD_OK)
         return status;
     site.count = most;
-    site.module = module_of(work);
-    work->sites[work->site_count++] = site;
+    site.module = module_of(fingerprinter);
+    fingerprinter->sites[fingerprinter->site_count++] = site;
     return TTD_OK;
 }
 
@@ -202,19 +202,19 @@ static void add_item(struct fingerprint_node *node, const struct fingerprint_ite
 }
 
 /* Adds an address to what calls it. */
-static enum ttd_status add_address(struct fingerprinter *work, const struct ttd_stack *stack,
-                                   struct fingerprint_node *node)
+static enum ttd_status add_address(struct fingerprinter *fingerprinter,
+                                   const struct ttd_stack *stack, struct fingerprint_node *node)
 {
-    uint32_t index = map_get(&work->site_index, stack->module, stack->offset);
+    uint32_t index = map_get(&fingerprinter->site_index, stack->module, stack->offset);
     if (index == MAP_NONE) {
-        enum ttd_status status = make_site(work, stack);
+        enum ttd_status status = make_site(fingerprinter, stack);
         if (status != TTD_OK)
             return status;
-        index = (uint32_t)work->site_count - 1;
+        index = (uint32_t)fingerprinter->site_count - 1;
     }
-    const struct fingerprint_site *site = &work->sites[index];
+    const struct fingerprint_site *site = &fingerprinter->sites[index];
     for (size_t i = 0; i < site->count; i++)
-        add_item(node, &work->items[site->first + i]);
+        add_item(node, &fingerprinter->items[site->first + i]);
     if (!fingerprint_equal(site->module, node->last_module)) {
         node->modules = chain(node->modules, site->module);
         node->last_module = site->module;
@@ -222,55 +222,57 @@ static enum ttd_status add_address(struct fingerprinter *work, const struct ttd_
     return TTD_OK;
 }
 
-static enum ttd_status keep_node(struct fingerprinter *work, ttd_id stack,
+static enum ttd_status keep_node(struct fingerprinter *fingerprinter, ttd_id stack,
                                  const struct fingerprint_node *node)
 {
-    enum ttd_status status = grow_array((void **)&work->nodes, &work->node_capacity,
-                                        work->node_count + 1, sizeof *work->nodes);
+    enum ttd_status status =
+        grow_array((void **)&fingerprinter->nodes, &fingerprinter->node_capacity,
+                   fingerprinter->node_count + 1, sizeof *fingerprinter->nodes);
     if (status == TTD_OK)
-        status = map_set(&work->node_index, stack, 0, (uint32_t)work->node_count);
+        status = map_set(&fingerprinter->node_index, stack, 0, (uint32_t)fingerprinter->node_count);
     if (status == TTD_OK)
-        work->nodes[work->node_count++] = *node;
+        fingerprinter->nodes[fingerprinter->node_count++] = *node;
     return status;
 }
 
 /* Collects the stacks from one on outwards that are not known yet; sets `known` to the one that is,
  * or to MAP_NONE. */
-static enum ttd_status find_path(struct fingerprinter *work, ttd_id stack, size_t *count,
+static enum ttd_status find_path(struct fingerprinter *fingerprinter, ttd_id stack, size_t *count,
                                  uint32_t *known)
 {
     *count = 0;
     for (;;) {
         struct ttd_stack item;
-        *known = map_get(&work->node_index, stack, 0);
+        *known = map_get(&fingerprinter->node_index, stack, 0);
         if (*known != MAP_NONE)
             return TTD_OK;
-        enum ttd_status status = definitions_stack(work->names, stack, &item);
+        enum ttd_status status = definitions_stack(fingerprinter->names, stack, &item);
         if (status == TTD_OK)
-            status = grow_array((void **)&work->path, &work->path_capacity, *count + 1,
-                                sizeof *work->path);
+            status = grow_array((void **)&fingerprinter->path, &fingerprinter->path_capacity,
+                                *count + 1, sizeof *fingerprinter->path);
         if (status != TTD_OK)
             return status == TTD_END ? TTD_OK : status;
-        work->path[(*count)++] = item;
+        fingerprinter->path[(*count)++] = item;
         stack = item.parent;
     }
 }
 
-enum ttd_status fingerprint_stack(struct fingerprinter *work, struct definitions *all, ttd_id stack,
+enum ttd_status fingerprint_stack(struct fingerprinter *fingerprinter,
+                                  struct definitions *definitions, ttd_id stack,
                                   struct fingerprint *result)
 {
     struct fingerprint_node node = {.is_in_library = false};
     size_t count;
     uint32_t known;
-    begin(work, all);
-    enum ttd_status status = find_path(work, stack, &count, &known);
+    begin(fingerprinter, definitions);
+    enum ttd_status status = find_path(fingerprinter, stack, &count, &known);
     if (status == TTD_OK && known != MAP_NONE)
-        node = work->nodes[known];
+        node = fingerprinter->nodes[known];
     while (count > 0 && status == TTD_OK) {
-        const struct ttd_stack *item = &work->path[--count];
-        status = add_address(work, item, &node);
+        const struct ttd_stack *item = &fingerprinter->path[--count];
+        status = add_address(fingerprinter, item, &node);
         if (status == TTD_OK)
-            status = keep_node(work, item->id, &node);
+            status = keep_node(fingerprinter, item->id, &node);
     }
     if (status != TTD_OK)
         return status;

@@ -56,7 +56,7 @@ struct fingerprinter {
     size_t path_capacity;
 };
 
-void fingerprinter_free(struct fingerprinter *work);
+void fingerprinter_free(struct fingerprinter *fingerprinter);
 
 /**
  * The fingerprint of a stack; TTD_NONE and one that is not defined have that of no frames.
@@ -64,7 +64,8 @@ void fingerprinter_free(struct fingerprinter *work);
  * @param all  complete, and the same or unchanged from call to call
  * @return TTD_OK, TTD_ERROR_NO_MEMORY with `result` untouched.
  */
-enum ttd_status fingerprint_stack(struct fingerprinter *work, struct definitions *all, ttd_id stack,
+enum ttd_status fingerprint_stack(struct fingerprinter *fingerprinter,
+                                  struct definitions *definitions, ttd_id stack,
                                   struct fingerprint *result);
 
 static inline bool fingerprint_equal(struct fingerprint a, struct fingerprint b)

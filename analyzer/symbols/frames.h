@@ -44,18 +44,19 @@ void frame_list_free(struct frame_list *list);
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */
-enum ttd_status frame_list_expand(struct frame_list *list, struct definitions *all, ttd_id stack);
+enum ttd_status frame_list_expand(struct frame_list *list, struct definitions *definitions,
+                                  ttd_id stack);
 
 /** As frame_list_expand(), but cut after about `most` frames. */
-enum ttd_status frame_list_begin(struct frame_list *list, struct definitions *all, ttd_id stack,
-                                 size_t most);
+enum ttd_status frame_list_begin(struct frame_list *list, struct definitions *definitions,
+                                 ttd_id stack, size_t most);
 
 /** Adds the frames of one address of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY,
  * TTD_ERROR_LIMIT (see stack_table_spend()). */
-enum ttd_status frame_list_add(struct frame_list *list, struct definitions *all,
+enum ttd_status frame_list_add(struct frame_list *list, struct definitions *definitions,
                                const struct ttd_stack *stack);
 
 /** Adds a frame at the end. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-enum ttd_status frame_list_push(struct frame_list *list, const struct frame *item);
+enum ttd_status frame_list_push(struct frame_list *list, const struct frame *frame);
 
 #endif

@@ -20,7 +20,7 @@ struct names_matcher {
  * @param has_match  set on TTD_OK
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-enum ttd_status names_find(struct definitions *all, const struct names_matcher *matcher,
+enum ttd_status names_find(struct definitions *definitions, const struct names_matcher *matcher,
                            bool *has_match);
 
 #endif

@@ -48,14 +48,14 @@ bool runtime_has_module(struct ttd_string path)
     return false;
 }
 
-bool runtime_begins(const struct frame *item)
+bool runtime_begins(const struct frame *frame)
 {
     for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
-        if (equals(item->symbol, beginnings[i]))
+        if (equals(frame->symbol, beginnings[i]))
             return true;
     }
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        if (begins(item->symbol, prefixes[i]))
+        if (begins(frame->symbol, prefixes[i]))
             return true;
     }
     return false;
@@ -79,9 +79,9 @@ bool runtime_has_function(struct ttd_string canonical, bool *is_mixed)
     return true;
 }
 
-bool runtime_is_main(const struct frame *item)
+bool runtime_is_main(const struct frame *frame)
 {
-    return equals(item->symbol, "main") && !runtime_has_module(item->module);
+    return equals(frame->symbol, "main") && !runtime_has_module(frame->module);
 }
 
 size_t runtime_main_of(const struct frame_list *list)
@@ -109,10 +109,10 @@ static bool is_storage_name(struct ttd_string name)
     return false;
 }
 
-bool runtime_has_thread_storage(const struct definitions *all)
+bool runtime_has_thread_storage(const struct definitions *definitions)
 {
-    for (size_t i = 0; i < all->frame_count; i++) {
-        if (is_storage_name(definitions_text(all, all->frames[i].function)))
+    for (size_t i = 0; i < definitions->frame_count; i++) {
+        if (is_storage_name(definitions_text(definitions, definitions->frames[i].function)))
             return true;
     }
     return false;

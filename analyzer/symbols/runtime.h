@@ -10,7 +10,7 @@
 bool runtime_has_module(struct ttd_string path);
 
 /** Whether a frame is one that every thread or process begins with. */
-bool runtime_begins(const struct frame *item);
+bool runtime_begins(const struct frame *frame);
 
 /**
  * Whether a function, by its canonical name, is of the C++ library's headers, whatever module it is
@@ -21,10 +21,10 @@ bool runtime_begins(const struct frame *item);
 bool runtime_has_function(struct ttd_string canonical, bool *is_mixed);
 
 /** Whether a frame is the program's main(). */
-bool runtime_is_main(const struct frame *item);
+bool runtime_is_main(const struct frame *frame);
 
 /** Whether names that are known are of the dynamic linker's code for thread-local storage. */
-bool runtime_has_thread_storage(const struct definitions *all);
+bool runtime_has_thread_storage(const struct definitions *definitions);
 
 /**
  * Whether a block with these innermost frames is thread-local storage: the C library allocates it

@@ -173,12 +173,12 @@ static enum ttd_status add_batch(struct index_maker *maker, const struct ttd_bat
 static enum ttd_status replay_all(struct index_maker *maker, struct ttd_reader *reader,
                                   const struct heap_batch_hook *hook, struct ttd_error *error)
 {
-    struct heap_prefetcher ahead;
-    heap_prefetcher_init(&ahead, reader);
+    struct heap_prefetcher prefetcher;
+    heap_prefetcher_init(&prefetcher, reader);
     enum ttd_status status = ttd_reader_rewind_checked(reader, HEAP_CURSOR_KINDS);
     while (status == TTD_OK) {
         struct ttd_batch batch;
-        status = heap_prefetcher_next(&ahead, &batch, error);
+        status = heap_prefetcher_next(&prefetcher, &batch, error);
         if (status == TTD_OK)
             status = hook->batch(hook->context, &batch);
         if (status == TTD_OK && batch.kind == TTD_KIND_LOSSES && batch.made_up) {
@@ -188,7 +188,7 @@ static enum ttd_status replay_all(struct index_maker *maker, struct ttd_reader *
         if (status == TTD_OK && batch.kind == TTD_KIND_EVENTS)
             status = add_batch(maker, &batch);
     }
-    heap_prefetcher_free(&ahead);
+    heap_prefetcher_free(&prefetcher);
     if (status == TTD_END && !ttd_reader_is_intact(reader)) {
         *error = (struct ttd_error){.status = TTD_ERROR_CORRUPT,
                                     .offset = TTD_NOWHERE,

@@ -20,61 +20,61 @@ uint32_t heap_prefetch_batches(void)
     return has_processor ? HEAP_PREFETCH_BATCHES : 1;
 }
 
-void heap_prefetcher_init(struct heap_prefetcher *ahead, struct ttd_reader *reader)
+void heap_prefetcher_init(struct heap_prefetcher *prefetcher, struct ttd_reader *reader)
 {
-    memset(ahead, 0, sizeof *ahead);
-    ahead->reader = reader;
-    pthread_mutex_init(&ahead->mutex, NULL);
-    pthread_cond_init(&ahead->filled, NULL);
-    pthread_cond_init(&ahead->emptied, NULL);
+    memset(prefetcher, 0, sizeof *prefetcher);
+    prefetcher->reader = reader;
+    pthread_mutex_init(&prefetcher->mutex, NULL);
+    pthread_cond_init(&prefetcher->filled, NULL);
+    pthread_cond_init(&prefetcher->emptied, NULL);
 }
 
-void heap_prefetcher_free(struct heap_prefetcher *ahead)
+void heap_prefetcher_free(struct heap_prefetcher *prefetcher)
 {
-    if (!ahead->reader)
+    if (!prefetcher->reader)
         return;
-    heap_prefetcher_pause(ahead);
-    free(ahead->slots);
-    pthread_mutex_destroy(&ahead->mutex);
-    pthread_cond_destroy(&ahead->filled);
-    pthread_cond_destroy(&ahead->emptied);
-    ahead->reader = NULL;
+    heap_prefetcher_pause(prefetcher);
+    free(prefetcher->slots);
+    pthread_mutex_destroy(&prefetcher->mutex);
+    pthread_cond_destroy(&prefetcher->filled);
+    pthread_cond_destroy(&prefetcher->emptied);
+    prefetcher->reader = NULL;
 }
 
-static struct ttd_batch *slot_of(const struct heap_prefetcher *ahead, uint64_t number)
+static struct ttd_batch *slot_of(const struct heap_prefetcher *prefetcher, uint64_t number)
 {
-    return &ahead->slots[number % SLOTS];
+    return &prefetcher->slots[number % SLOTS];
 }
 
 /* How many slots are filled. The other side's count may have moved on since. */
-static uint64_t count_filled(const struct heap_prefetcher *ahead)
+static uint64_t count_filled(const struct heap_prefetcher *prefetcher)
 {
-    uint64_t tail = atomic_load(&ahead->tail);
-    return atomic_load(&ahead->head) - tail;
+    uint64_t tail = atomic_load(&prefetcher->tail);
+    return atomic_load(&prefetcher->head) - tail;
 }
 
 /* Wakes the other side, if it waits; it looks at the counts after it has said so. */
-static void wake(struct heap_prefetcher *ahead, const _Atomic bool *waits,
+static void wake(struct heap_prefetcher *prefetcher, const _Atomic bool *waits,
                  pthread_cond_t *condition)
 {
     if (!atomic_load(waits))
         return;
-    pthread_mutex_lock(&ahead->mutex);
+    pthread_mutex_lock(&prefetcher->mutex);
     pthread_cond_signal(condition);
-    pthread_mutex_unlock(&ahead->mutex);
+    pthread_mutex_unlock(&prefetcher->mutex);
 }
 
 /* ---- The thread ---- */
 
 /* Waits until at most so many slots are filled, or the thread is to stop. */
-static void wait_for_room(struct heap_prefetcher *ahead, uint64_t tolerated)
+static void wait_for_room(struct heap_prefetcher *prefetcher, uint64_t tolerated)
 {
-    pthread_mutex_lock(&ahead->mutex);
-    atomic_store(&ahead->thread_waits, true);
-    while (!atomic_load(&ahead->stop) && count_filled(ahead) > tolerated)
-        pthread_cond_wait(&ahead->emptied, &ahead->mutex);
-    atomic_store(&ahead->thread_waits, false);
-    pthread_mutex_unlock(&ahead->mutex);
+    pthread_mutex_lock(&prefetcher->mutex);
+    atomic_store(&prefetcher->thread_waits, true);
+    while (!atomic_load(&prefetcher->stop) && count_filled(prefetcher) > tolerated)
+        pthread_cond_wait(&prefetcher->emptied, &prefetcher->mutex);
+    atomic_store(&prefetcher->thread_waits, false);
+    pthread_mutex_unlock(&prefetcher->mutex);
 }
 
 /*
@@ -82,115 +82,116 @@ static void wait_for_room(struct heap_prefetcher *ahead, uint64_t tolerated)
  * the reader is called again. Otherwise one slot stays empty: its batch is decoded to where the
  * oldest of SLOTS batches was. False when the thread is to stop.
  */
-static bool hand_over(struct heap_prefetcher *ahead, bool is_fleeting)
+static bool hand_over(struct heap_prefetcher *prefetcher, bool is_fleeting)
 {
     uint64_t tolerated = is_fleeting ? 0 : SLOTS - 1;
-    atomic_fetch_add(&ahead->head, 1);
-    uint64_t filled = count_filled(ahead);
+    atomic_fetch_add(&prefetcher->head, 1);
+    uint64_t filled = count_filled(prefetcher);
     if (is_fleeting || filled >= ENOUGH)
-        wake(ahead, &ahead->caller_waits, &ahead->filled);
+        wake(prefetcher, &prefetcher->caller_waits, &prefetcher->filled);
     if (filled > tolerated)
-        wait_for_room(ahead, tolerated);
-    return !atomic_load(&ahead->stop);
+        wait_for_room(prefetcher, tolerated);
+    return !atomic_load(&prefetcher->stop);
 }
 
 static void *read_ahead(void *argument)
 {
-    struct heap_prefetcher *ahead = argument;
+    struct heap_prefetcher *prefetcher = argument;
     enum ttd_status status = TTD_OK;
     bool go_on = true;
     while (go_on) {
-        struct ttd_batch *slot = slot_of(ahead, ahead->head);
-        status = ttd_reader_next(ahead->reader, slot, &ahead->error);
+        struct ttd_batch *slot = slot_of(prefetcher, prefetcher->head);
+        status = ttd_reader_next(prefetcher->reader, slot, &prefetcher->error);
         if (status != TTD_OK)
             break;
-        go_on = hand_over(ahead, slot->kind != TTD_KIND_EVENTS);
+        go_on = hand_over(prefetcher, slot->kind != TTD_KIND_EVENTS);
     }
-    pthread_mutex_lock(&ahead->mutex);
-    ahead->status = status;
-    ahead->has_ended = status != TTD_OK;
-    pthread_cond_signal(&ahead->filled);
-    pthread_mutex_unlock(&ahead->mutex);
+    pthread_mutex_lock(&prefetcher->mutex);
+    prefetcher->status = status;
+    prefetcher->has_ended = status != TTD_OK;
+    pthread_cond_signal(&prefetcher->filled);
+    pthread_mutex_unlock(&prefetcher->mutex);
     return NULL;
 }
 
 /* ---- The caller ---- */
 
 /* Starts the thread, if that is worth it and possible: it is not needed. */
-static void start(struct heap_prefetcher *ahead)
+static void start(struct heap_prefetcher *prefetcher)
 {
-    if (ahead->passed < LONG_WAY)
+    if (prefetcher->passed < LONG_WAY)
         return;
-    ahead->passed = 0;
-    if (ttd_reader_event_batches(ahead->reader) < SLOTS)
+    prefetcher->passed = 0;
+    if (ttd_reader_event_batches(prefetcher->reader) < SLOTS)
         return;
-    if (!ahead->slots)
-        ahead->slots = malloc(SLOTS * sizeof *ahead->slots);
-    ahead->is_running =
-        ahead->slots && pthread_create(&ahead->thread, NULL, read_ahead, ahead) == 0;
+    if (!prefetcher->slots)
+        prefetcher->slots = malloc(SLOTS * sizeof *prefetcher->slots);
+    prefetcher->is_running =
+        prefetcher->slots && pthread_create(&prefetcher->thread, NULL, read_ahead, prefetcher) == 0;
 }
 
-void heap_prefetcher_pause(struct heap_prefetcher *ahead)
+void heap_prefetcher_pause(struct heap_prefetcher *prefetcher)
 {
-    if (!ahead->is_running)
+    if (!prefetcher->is_running)
         return;
-    pthread_mutex_lock(&ahead->mutex);
-    atomic_store(&ahead->stop, true);
-    pthread_cond_signal(&ahead->emptied);
-    pthread_mutex_unlock(&ahead->mutex);
-    pthread_join(ahead->thread, NULL);
-    ahead->is_running = false;
-    atomic_store(&ahead->stop, false);
+    pthread_mutex_lock(&prefetcher->mutex);
+    atomic_store(&prefetcher->stop, true);
+    pthread_cond_signal(&prefetcher->emptied);
+    pthread_mutex_unlock(&prefetcher->mutex);
+    pthread_join(prefetcher->thread, NULL);
+    prefetcher->is_running = false;
+    atomic_store(&prefetcher->stop, false);
 }
 
-void heap_prefetcher_forget(struct heap_prefetcher *ahead)
+void heap_prefetcher_forget(struct heap_prefetcher *prefetcher)
 {
-    heap_prefetcher_pause(ahead);
-    ahead->head = ahead->tail = ahead->passed = 0;
-    ahead->holds = ahead->has_ended = false;
+    heap_prefetcher_pause(prefetcher);
+    prefetcher->head = prefetcher->tail = prefetcher->passed = 0;
+    prefetcher->holds = prefetcher->has_ended = false;
 }
 
 /* Waits for a slot to be filled, or for the thread's end. */
-static void wait_for_slot(struct heap_prefetcher *ahead)
+static void wait_for_slot(struct heap_prefetcher *prefetcher)
 {
-    pthread_mutex_lock(&ahead->mutex);
-    atomic_store(&ahead->caller_waits, true);
-    while (!ahead->has_ended && !count_filled(ahead))
-        pthread_cond_wait(&ahead->filled, &ahead->mutex);
-    atomic_store(&ahead->caller_waits, false);
-    pthread_mutex_unlock(&ahead->mutex);
+    pthread_mutex_lock(&prefetcher->mutex);
+    atomic_store(&prefetcher->caller_waits, true);
+    while (!prefetcher->has_ended && !count_filled(prefetcher))
+        pthread_cond_wait(&prefetcher->filled, &prefetcher->mutex);
+    atomic_store(&prefetcher->caller_waits, false);
+    pthread_mutex_unlock(&prefetcher->mutex);
 }
 
 /* Gives back the slot that was used, and takes the next; NULL when there is none. */
-static const struct ttd_batch *take_slot(struct heap_prefetcher *ahead)
+static const struct ttd_batch *take_slot(struct heap_prefetcher *prefetcher)
 {
-    atomic_fetch_add(&ahead->tail, ahead->holds);
-    uint64_t filled = count_filled(ahead);
+    atomic_fetch_add(&prefetcher->tail, prefetcher->holds);
+    uint64_t filled = count_filled(prefetcher);
     if (filled <= SLOTS - ENOUGH)
-        wake(ahead, &ahead->thread_waits, &ahead->emptied);
-    if (!filled && ahead->is_running)
-        wait_for_slot(ahead);
-    ahead->holds = count_filled(ahead) != 0;
-    return ahead->holds ? slot_of(ahead, ahead->tail) : NULL;
+        wake(prefetcher, &prefetcher->thread_waits, &prefetcher->emptied);
+    if (!filled && prefetcher->is_running)
+        wait_for_slot(prefetcher);
+    prefetcher->holds = count_filled(prefetcher) != 0;
+    return prefetcher->holds ? slot_of(prefetcher, prefetcher->tail) : NULL;
 }
 
-enum ttd_status heap_prefetcher_next(struct heap_prefetcher *ahead, struct ttd_batch *batch,
+enum ttd_status heap_prefetcher_next(struct heap_prefetcher *prefetcher, struct ttd_batch *batch,
                                      struct ttd_error *error)
 {
-    if (!ahead->is_running && !ahead->holds && ahead->head == ahead->tail && !ahead->has_ended)
-        start(ahead);
-    const struct ttd_batch *slot = take_slot(ahead);
+    if (!prefetcher->is_running && !prefetcher->holds && prefetcher->head == prefetcher->tail &&
+        !prefetcher->has_ended)
+        start(prefetcher);
+    const struct ttd_batch *slot = take_slot(prefetcher);
     if (slot) {
         *batch = *slot;
         return TTD_OK;
     }
-    heap_prefetcher_pause(ahead);
-    if (!ahead->has_ended) {
-        ahead->passed++;
-        return ttd_reader_next(ahead->reader, batch, error);
+    heap_prefetcher_pause(prefetcher);
+    if (!prefetcher->has_ended) {
+        prefetcher->passed++;
+        return ttd_reader_next(prefetcher->reader, batch, error);
     }
-    ahead->has_ended = false;
-    if (ahead->status != TTD_END)
-        *error = ahead->error;
-    return ahead->status;
+    prefetcher->has_ended = false;
+    if (prefetcher->status != TTD_END)
+        *error = prefetcher->error;
+    return prefetcher->status;
 }

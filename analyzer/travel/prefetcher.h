@@ -54,10 +54,10 @@ struct heap_prefetcher {
  * fewer event_batches than HEAP_PREFETCH_BATCHES it is not read ahead
  * @param ahead   release with heap_prefetcher_free()
  */
-void heap_prefetcher_init(struct heap_prefetcher *ahead, struct ttd_reader *reader);
+void heap_prefetcher_init(struct heap_prefetcher *prefetcher, struct ttd_reader *reader);
 
 /** Ends the thread, and releases everything; one of zeros is allowed. */
-void heap_prefetcher_free(struct heap_prefetcher *ahead);
+void heap_prefetcher_free(struct heap_prefetcher *prefetcher);
 
 /**
  * The next batch, as ttd_reader_next() gives it: valid until the next call. Where there is no
@@ -65,16 +65,16 @@ void heap_prefetcher_free(struct heap_prefetcher *ahead);
  *
  * @param error  set on failure; not NULL
  */
-enum ttd_status heap_prefetcher_next(struct heap_prefetcher *ahead, struct ttd_batch *batch,
+enum ttd_status heap_prefetcher_next(struct heap_prefetcher *prefetcher, struct ttd_batch *batch,
                                      struct ttd_error *error);
 
 /**
  * Ends the thread: until the next batch is asked for, nobody uses the reader. What was read ahead
  * is kept, so the reader may be asked for facts, but must not go on: see heap_prefetcher_forget().
  */
-void heap_prefetcher_pause(struct heap_prefetcher *ahead);
+void heap_prefetcher_pause(struct heap_prefetcher *prefetcher);
 
 /** Pauses, and forgets what was read ahead: the reader goes somewhere else. */
-void heap_prefetcher_forget(struct heap_prefetcher *ahead);
+void heap_prefetcher_forget(struct heap_prefetcher *prefetcher);
 
 #endif

@@ -8,17 +8,17 @@
 #include "base/grow.h"
 #include "heap/rows.h"
 
-void baseline_init(struct baseline *all)
+void baseline_init(struct baseline *baseline)
 {
-    memset(all, 0, sizeof *all);
-    map_init(&all->index);
+    memset(baseline, 0, sizeof *baseline);
+    map_init(&baseline->index);
 }
 
-void baseline_free(struct baseline *all)
+void baseline_free(struct baseline *baseline)
 {
-    free(all->entries);
-    map_free(&all->index);
-    memset(all, 0, sizeof *all);
+    free(baseline->entries);
+    map_free(&baseline->index);
+    memset(baseline, 0, sizeof *baseline);
 }
 
 const char *baseline_kind_name(unsigned kind)
@@ -32,31 +32,33 @@ static uint64_t first_key(const struct baseline_entry *entry)
     return entry->print.high ^ (uint64_t)entry->kind << 56;
 }
 
-static struct baseline_entry *find(const struct baseline *all, const struct baseline_entry *entry)
+static struct baseline_entry *find(const struct baseline *baseline,
+                                   const struct baseline_entry *entry)
 {
-    uint32_t index = map_get(&all->index, first_key(entry), entry->print.low);
-    return index == MAP_NONE ? NULL : &all->entries[index];
+    uint32_t index = map_get(&baseline->index, first_key(entry), entry->print.low);
+    return index == MAP_NONE ? NULL : &baseline->entries[index];
 }
 
-const struct baseline_entry *baseline_find(const struct baseline *all,
+const struct baseline_entry *baseline_find(const struct baseline *baseline,
                                            const struct baseline_entry *entry)
 {
-    return find(all, entry);
+    return find(baseline, entry);
 }
 
-enum ttd_status baseline_add(struct baseline *all, const struct baseline_entry *entry)
+enum ttd_status baseline_add(struct baseline *baseline, const struct baseline_entry *entry)
 {
-    struct baseline_entry *known = find(all, entry);
+    struct baseline_entry *known = find(baseline, entry);
     if (known) {
         known->count = heap_add(known->count, entry->count);
         return TTD_OK;
     }
-    enum ttd_status status =
-        grow_array((void **)&all->entries, &all->capacity, all->count + 1, sizeof *all->entries);
+    enum ttd_status status = grow_array((void **)&baseline->entries, &baseline->capacity,
+                                        baseline->count + 1, sizeof *baseline->entries);
     if (status == TTD_OK)
-        status = map_set(&all->index, first_key(entry), entry->print.low, (uint32_t)all->count);
+        status = map_set(&baseline->index, first_key(entry), entry->print.low,
+                         (uint32_t)baseline->count);
     if (status == TTD_OK)
-        all->entries[all->count++] = *entry;
+        baseline->entries[baseline->count++] = *entry;
     return status;
 }
 
@@ -71,10 +73,10 @@ static int compare(const void *a, const void *b)
     return (x->print.low > y->print.low) - (x->print.low < y->print.low);
 }
 
-void baseline_sort(struct baseline *all)
+void baseline_sort(struct baseline *baseline)
 {
-    if (all->count)
-        qsort(all->entries, all->count, sizeof *all->entries, compare);
+    if (baseline->count)
+        qsort(baseline->entries, baseline->count, sizeof *baseline->entries, compare);
 }
 
 static bool parse_kind(struct ttd_string name, unsigned *kind)
@@ -143,7 +145,7 @@ static enum ttd_status read_header(struct ttd_string line, struct suppress_error
     return TTD_ERROR_ARGUMENT;
 }
 
-static enum ttd_status read_line(struct baseline *all, struct ttd_string line, size_t number,
+static enum ttd_status read_line(struct baseline *baseline, struct ttd_string line, size_t number,
                                  struct suppress_error *error)
 {
     struct baseline_entry entry = {.stack = TTD_NONE};
@@ -153,13 +155,13 @@ static enum ttd_status read_line(struct baseline *all, struct ttd_string line, s
     if (!line.size || line.data[0] == '#')
         return TTD_OK;
     if (parse_entry(line, &entry))
-        return baseline_add(all, &entry);
+        return baseline_add(baseline, &entry);
     snprintf(error->reason, sizeof error->reason,
              "not a kind of finding, a fingerprint and a number");
     return TTD_ERROR_ARGUMENT;
 }
 
-enum ttd_status baseline_read(struct baseline *all, struct ttd_string text,
+enum ttd_status baseline_read(struct baseline *baseline, struct ttd_string text,
                               struct suppress_error *error)
 {
     enum ttd_status status = TTD_OK;
@@ -168,7 +170,7 @@ enum ttd_status baseline_read(struct baseline *all, struct ttd_string text,
         const char *end = text.size ? memchr(text.data, '\n', text.size) : NULL;
         size_t size = end ? (size_t)(end - text.data) : text.size;
         size_t shown = size && text.data[size - 1] == '\r' ? size - 1 : size;
-        status = read_line(all, (struct ttd_string){text.data, shown}, ++number, error);
+        status = read_line(baseline, (struct ttd_string){text.data, shown}, ++number, error);
         size += end != NULL;
         text = (struct ttd_string){text.data + size, text.size - size};
     } while (text.size && status == TTD_OK);
@@ -183,17 +185,18 @@ static struct fingerprint mix(struct fingerprint a, struct fingerprint b)
     return mixed;
 }
 
-enum ttd_status baseline_entry_of(struct fingerprinter *work, struct definitions *names,
-                                  unsigned kind, const ttd_id stacks[BASELINE_STACKS],
+enum ttd_status baseline_entry_of(struct fingerprinter *fingerprinter,
+                                  struct definitions *definitions, unsigned kind,
+                                  const ttd_id stacks[BASELINE_STACKS],
                                   struct baseline_entry *entry)
 {
     struct baseline_entry found = {.kind = kind, .stack = stacks[0]};
-    enum ttd_status status = fingerprint_stack(work, names, stacks[0], &found.print);
+    enum ttd_status status = fingerprint_stack(fingerprinter, definitions, stacks[0], &found.print);
     for (size_t i = 1; i < BASELINE_STACKS && status == TTD_OK; i++) {
         struct fingerprint other = {0, 0};
         if (stacks[i] == TTD_NONE)
             continue;
-        status = fingerprint_stack(work, names, stacks[i], &other);
+        status = fingerprint_stack(fingerprinter, definitions, stacks[i], &other);
         found.print = mix(found.print, other);
     }
     if (status == TTD_OK)

@@ -35,21 +35,21 @@ struct baseline {
     struct hash_map index;
 };
 
-void baseline_init(struct baseline *all);
-void baseline_free(struct baseline *all);
+void baseline_init(struct baseline *baseline);
+void baseline_free(struct baseline *baseline);
 
 /** Adds an entry, or its count to the one that is there. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-enum ttd_status baseline_add(struct baseline *all, const struct baseline_entry *entry);
+enum ttd_status baseline_add(struct baseline *baseline, const struct baseline_entry *entry);
 
 /** The entry of the same kind and fingerprint, or NULL. */
-const struct baseline_entry *baseline_find(const struct baseline *all,
+const struct baseline_entry *baseline_find(const struct baseline *baseline,
                                            const struct baseline_entry *entry);
 
 /** Orders entries by kind and fingerprint; none can be added or found then. */
-void baseline_sort(struct baseline *all);
+void baseline_sort(struct baseline *baseline);
 
 /** Adds the entries of a file. Statuses as suppress_read(). */
-enum ttd_status baseline_read(struct baseline *all, struct ttd_string text,
+enum ttd_status baseline_read(struct baseline *baseline, struct ttd_string text,
                               struct suppress_error *error);
 
 /**
@@ -58,8 +58,9 @@ enum ttd_status baseline_read(struct baseline *all, struct ttd_string text,
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY with `entry` untouched.
  */
-enum ttd_status baseline_entry_of(struct fingerprinter *work, struct definitions *names,
-                                  unsigned kind, const ttd_id stacks[BASELINE_STACKS],
+enum ttd_status baseline_entry_of(struct fingerprinter *fingerprinter,
+                                  struct definitions *definitions, unsigned kind,
+                                  const ttd_id stacks[BASELINE_STACKS],
                                   struct baseline_entry *entry);
 
 /** Name of a kind, such as "leak". Static. */

@@ -5,44 +5,44 @@
 #include "view/glob.h"
 #include "view/view_parts.h"
 
-static bool is_named(const struct view *shown, const struct frame *item)
+static bool is_named(const struct view *view, const struct frame *frame)
 {
-    const struct view_patterns *skip = &shown->options.skip;
+    const struct view_patterns *skip = &view->options.skip;
     struct ttd_string canonical = {"", 0};
-    if (skip->count && item->function.size)
-        canonical = definitions_canonical(shown->names, item->name);
-    for (size_t i = 0; i < skip->count && item->function.size; i++) {
-        if (glob_match(GLOB_STARS_AND_MARKS, skip->items[i], item->function) ||
+    if (skip->count && frame->function.size)
+        canonical = definitions_canonical(view->names, frame->name);
+    for (size_t i = 0; i < skip->count && frame->function.size; i++) {
+        if (glob_match(GLOB_STARS_AND_MARKS, skip->items[i], frame->function) ||
             glob_match(GLOB_STARS_AND_MARKS, skip->items[i], canonical))
             return true;
     }
     return false;
 }
 
-bool view_is_skipped(const struct view *shown, const struct frame *item)
+bool view_is_skipped(const struct view *view, const struct frame *frame)
 {
-    return allocators_have(item->function) || is_named(shown, item);
+    return allocators_have(frame->function) || is_named(view, frame);
 }
 
-bool view_has_own(const struct view *shown, const struct frame *item)
+bool view_has_own(const struct view *view, const struct frame *frame)
 {
-    enum view_key by = shown->options.by;
+    enum view_key by = view->options.by;
     bool is_mixed;
     if (by != VIEW_BY_FUNCTION && by != VIEW_BY_FILE && by != VIEW_BY_MODULE)
         return true;
-    if (runtime_begins(item) || runtime_has_module(item->module) || view_is_skipped(shown, item))
+    if (runtime_begins(frame) || runtime_has_module(frame->module) || view_is_skipped(view, frame))
         return false;
-    if (!item->function.size)
+    if (!frame->function.size)
         return true;
-    struct ttd_string name = definitions_canonical(shown->names, item->name);
+    struct ttd_string name = definitions_canonical(view->names, frame->name);
     return !runtime_has_function(name, &is_mixed) && !allocators_wrap(name);
 }
 
-size_t view_skipped(const struct view *shown, const struct frame_list *list)
+size_t view_skipped(const struct view *view, const struct frame_list *list)
 {
     size_t count = 0;
-    while (shown->options.skip.count && count < list->count &&
-           view_is_skipped(shown, &list->items[count]))
+    while (view->options.skip.count && count < list->count &&
+           view_is_skipped(view, &list->items[count]))
         count++;
     /* A stack of nothing else has been cut. */
     return count < list->count ? count : 0;
@@ -51,25 +51,25 @@ size_t view_skipped(const struct view *shown, const struct frame_list *list)
 /* The fact about a stack without such a frame. */
 #define NO_CALLER UINT32_MAX
 
-static bool allocates(const struct view_frame *item)
+static bool allocates(const struct view_frame *frame)
 {
-    return item->allocates;
+    return frame->allocates;
 }
 
-static bool is_foreign(const struct view_frame *item)
+static bool is_foreign(const struct view_frame *frame)
 {
-    return !item->is_own;
+    return !frame->is_own;
 }
 
 /* The number plus 1 of the last stack with a frame that is not to be left out. */
-static enum ttd_status find_last(struct view *shown, const struct ttd_stack *stack, uint32_t above,
+static enum ttd_status find_last(struct view *view, const struct ttd_stack *stack, uint32_t above,
                                  bool (*is_left_out)(const struct view_frame *), uint32_t *fact)
 {
     struct view_site site;
-    enum ttd_status status = view_go_through(shown, stack, &site);
+    enum ttd_status status = view_go_through(view, stack, &site);
     *fact = above ? above : NO_CALLER;
     for (size_t i = 0; i < site.count && status == TTD_OK; i++) {
-        if (!is_left_out(&shown->frames[site.first + i]) && stack->id < NO_CALLER - 1)
+        if (!is_left_out(&view->frames[site.first + i]) && stack->id < NO_CALLER - 1)
             *fact = stack->id + 1;
     }
     return status;
@@ -88,42 +88,42 @@ static enum ttd_status find_own_caller(void *context, const struct ttd_stack *st
 }
 
 /* Sets `caller` and `site` to those of a fact, from the first frame on that is not left out. */
-static enum ttd_status set_caller(struct view *shown, ttd_id id,
+static enum ttd_status set_caller(struct view *view, ttd_id id,
                                   bool (*is_left_out)(const struct view_frame *),
                                   struct ttd_stack *caller, struct view_site *site)
 {
-    enum ttd_status status = definitions_stack(shown->names, id, caller);
+    enum ttd_status status = definitions_stack(view->names, id, caller);
     if (status == TTD_OK)
-        status = view_find_site(shown, caller, site);
-    while (status == TTD_OK && is_left_out && is_left_out(&shown->frames[site->first])) {
+        status = view_find_site(view, caller, site);
+    while (status == TTD_OK && is_left_out && is_left_out(&view->frames[site->first])) {
         site->first++;
         site->count--;
     }
     return status;
 }
 
-enum ttd_status view_find_caller(struct view *shown, ttd_id stack, struct ttd_stack *caller,
+enum ttd_status view_find_caller(struct view *view, ttd_id stack, struct ttd_stack *caller,
                                  struct view_site *site)
 {
     uint32_t fact;
-    enum ttd_status status = view_find_fact(shown, &shown->callers, stack, find_caller, &fact);
+    enum ttd_status status = view_find_fact(view, &view->callers, stack, find_caller, &fact);
     if (status != TTD_OK || !fact)
         return status == TTD_OK ? TTD_END : status;
     /* A stack of nothing else has been cut. */
     if (fact == NO_CALLER)
-        return set_caller(shown, stack, NULL, caller, site);
-    return set_caller(shown, fact - 1, allocates, caller, site);
+        return set_caller(view, stack, NULL, caller, site);
+    return set_caller(view, fact - 1, allocates, caller, site);
 }
 
-enum ttd_status view_find_own_caller(struct view *shown, ttd_id stack, struct ttd_stack *caller,
+enum ttd_status view_find_own_caller(struct view *view, ttd_id stack, struct ttd_stack *caller,
                                      struct view_site *site)
 {
     uint32_t fact;
     enum ttd_status status =
-        view_find_fact(shown, &shown->own_callers, stack, find_own_caller, &fact);
+        view_find_fact(view, &view->own_callers, stack, find_own_caller, &fact);
     if (status != TTD_OK || !fact)
         return status == TTD_OK ? TTD_END : status;
     if (fact == NO_CALLER)
-        return view_find_caller(shown, stack, caller, site);
-    return set_caller(shown, fact - 1, is_foreign, caller, site);
+        return view_find_caller(view, stack, caller, site);
+    return set_caller(view, fact - 1, is_foreign, caller, site);
 }

@@ -94,18 +94,18 @@ enum ttd_status labels_add(struct label_table *table, const struct view_label *w
     return TTD_OK;
 }
 
-struct view_label label_of_frame(enum label_kind kind, const struct frame *item)
+struct view_label label_of_frame(enum label_kind kind, const struct frame *frame)
 {
-    struct view_label found = {.kind = kind, .name = item->function, .module = item->module};
+    struct view_label found = {.kind = kind, .name = frame->function, .module = frame->module};
     if (kind == LABEL_MODULE) {
-        found.name = item->module;
+        found.name = frame->module;
         found.module = (struct ttd_string){"", 0};
     } else if (kind == LABEL_FILE) {
-        found.name = item->file;
-        if (item->file.size)
+        found.name = frame->file;
+        if (frame->file.size)
             found.module = (struct ttd_string){"", 0};
-    } else if (!item->function.size) {
-        found.number = item->offset;
+    } else if (!frame->function.size) {
+        found.number = frame->offset;
     }
     return found;
 }

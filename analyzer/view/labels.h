@@ -46,7 +46,7 @@ enum ttd_status labels_add(struct label_table *table, const struct view_label *w
                            uint32_t *index);
 
 /** What a frame is called by function, by file or by module. */
-struct view_label label_of_frame(enum label_kind kind, const struct frame *item);
+struct view_label label_of_frame(enum label_kind kind, const struct frame *frame);
 
 /** What a label is in another trace as well: modules by their base names, functions without the
  * suffix of a compiler's clone, and no address that is in no module. */

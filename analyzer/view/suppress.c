@@ -8,20 +8,20 @@
 #include "view/allocators.h"
 #include "view/glob.h"
 
-void suppress_init(struct suppressions *all)
+void suppress_init(struct suppressions *suppressions)
 {
-    memset(all, 0, sizeof *all);
-    map_init(&all->sites);
+    memset(suppressions, 0, sizeof *suppressions);
+    map_init(&suppressions->sites);
 }
 
-void suppress_free(struct suppressions *all)
+void suppress_free(struct suppressions *suppressions)
 {
-    free(all->rules);
-    free(all->lines);
-    arena_free(&all->text);
-    map_free(&all->sites);
-    frame_list_free(&all->frames);
-    memset(all, 0, sizeof *all);
+    free(suppressions->rules);
+    free(suppressions->lines);
+    arena_free(&suppressions->text);
+    map_free(&suppressions->sites);
+    frame_list_free(&suppressions->frames);
+    memset(suppressions, 0, sizeof *suppressions);
 }
 
 static struct ttd_string text_of(const char *text)
@@ -75,44 +75,44 @@ static bool same(struct ttd_string a, struct ttd_string b)
  * several symbols; or that has no mangled name and is the same otherwise. An inlined function has
  * only a short name in valgrind.
  */
-static bool matches_other_name(const struct suppression_line *line, struct definitions *names,
-                               const struct frame *item)
+static bool matches_other_name(const struct suppression_line *line, struct definitions *definitions,
+                               const struct frame *frame)
 {
-    bool is_mangled = item->symbol.size != item->function.size;
-    if (line->is_clone && (has(line->pattern, canonical_without_clone(item->symbol)) ||
-                           has(line->pattern, canonical_without_clone(item->function))))
+    bool is_mangled = frame->symbol.size != frame->function.size;
+    if (line->is_clone && (has(line->pattern, canonical_without_clone(frame->symbol)) ||
+                           has(line->pattern, canonical_without_clone(frame->function))))
         return true;
-    if (line->display.size && same(line->display, item->function))
+    if (line->display.size && same(line->display, frame->function))
         return true;
     if (line->display.size && !is_mangled)
-        return same(line->canonical, definitions_canonical(names, item->name));
-    return line->inlined.size && item->is_inlined &&
-           has(line->inlined, canonical_last(definitions_canonical(names, item->name)));
+        return same(line->canonical, definitions_canonical(definitions, frame->name));
+    return line->inlined.size && frame->is_inlined &&
+           has(line->inlined, canonical_last(definitions_canonical(definitions, frame->name)));
 }
 
-static bool matches_function(const struct suppression_line *line, struct definitions *names,
-                             const struct frame *item)
+static bool matches_function(const struct suppression_line *line, struct definitions *definitions,
+                             const struct frame *frame)
 {
     struct ttd_string pattern = line->pattern;
-    if (matches_alias(pattern, item->symbol))
+    if (matches_alias(pattern, frame->symbol))
         return true;
     if (equals(pattern, "(below main)"))
-        return is_below_main(item->symbol);
-    return has(pattern, known(item->symbol)) || has(pattern, known(item->function)) ||
-           (item->function.size && matches_other_name(line, names, item));
+        return is_below_main(frame->symbol);
+    return has(pattern, known(frame->symbol)) || has(pattern, known(frame->function)) ||
+           (frame->function.size && matches_other_name(line, definitions, frame));
 }
 
-static bool matches_source(const struct suppression_line *line, const struct frame *item)
+static bool matches_source(const struct suppression_line *line, const struct frame *frame)
 {
-    if (line->line && line->line != item->line)
+    if (line->line && line->line != frame->line)
         return false;
-    return item->file.size &&
-           (has(line->pattern, item->file) || has(line->pattern, glob_base_name(item->file)));
+    return frame->file.size &&
+           (has(line->pattern, frame->file) || has(line->pattern, glob_base_name(frame->file)));
 }
 
-static bool matches_any(struct ttd_string pattern, const struct frame *item)
+static bool matches_any(struct ttd_string pattern, const struct frame *frame)
 {
-    const struct ttd_string texts[] = {item->function, item->symbol, item->file, item->module};
+    const struct ttd_string texts[] = {frame->function, frame->symbol, frame->file, frame->module};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (texts[i].size && glob_match(GLOB_STARS, pattern, texts[i]))
             return true;
@@ -120,18 +120,18 @@ static bool matches_any(struct ttd_string pattern, const struct frame *item)
     return false;
 }
 
-static bool matches(const struct suppression_line *line, struct definitions *names,
-                    const struct frame *item)
+static bool matches(const struct suppression_line *line, struct definitions *definitions,
+                    const struct frame *frame)
 {
     switch (line->part) {
     case SUPPRESS_FUNCTION:
-        return matches_function(line, names, item);
+        return matches_function(line, definitions, frame);
     case SUPPRESS_OBJECT:
-        return has(line->pattern, known(item->module));
+        return has(line->pattern, known(frame->module));
     case SUPPRESS_SOURCE:
-        return matches_source(line, item);
+        return matches_source(line, frame);
     case SUPPRESS_ANY:
-        return matches_any(line->pattern, item);
+        return matches_any(line->pattern, frame);
     case SUPPRESS_FRAMES:
         break;
     }
@@ -140,7 +140,7 @@ static bool matches(const struct suppression_line *line, struct definitions *nam
 
 /* Whether the lines match frames from the first on; what is left of these does not matter. */
 static bool matches_frames(const struct suppression_line *lines, size_t count,
-                           struct definitions *names, const struct frame_list *frames)
+                           struct definitions *definitions, const struct frame_list *frames)
 {
     size_t frame_count = frames->count;
     size_t l = 0;
@@ -152,7 +152,7 @@ static bool matches_frames(const struct suppression_line *lines, size_t count,
         if (lines[l].part == SUPPRESS_FRAMES) {
             dots = ++l;
             tried = f;
-        } else if (f < frame_count && matches(&lines[l], names, &frames->items[f])) {
+        } else if (f < frame_count && matches(&lines[l], definitions, &frames->items[f])) {
             l++;
             f++;
         } else if (dots != SIZE_MAX && tried < frame_count) {
@@ -166,33 +166,35 @@ static bool matches_frames(const struct suppression_line *lines, size_t count,
 }
 
 /* The first rule of LeakSanitizer that matches at an address, plus 1; 0 for none. */
-static enum ttd_status find_at(struct suppressions *all, struct definitions *names,
+static enum ttd_status find_at(struct suppressions *suppressions, struct definitions *definitions,
                                const struct ttd_stack *stack, uint32_t *rule)
 {
-    *rule = map_get(&all->sites, stack->module, stack->offset);
+    *rule = map_get(&suppressions->sites, stack->module, stack->offset);
     if (*rule != MAP_NONE)
         return TTD_OK;
-    all->frames.count = 0;
-    enum ttd_status status = frame_list_add(&all->frames, names, stack);
+    suppressions->frames.count = 0;
+    enum ttd_status status = frame_list_add(&suppressions->frames, definitions, stack);
     *rule = 0;
-    for (size_t i = 0; i < all->count && !*rule && status == TTD_OK; i++) {
-        const struct suppression *tried = &all->rules[i];
-        for (size_t k = 0; tried->is_sanitizer && k < all->frames.count && !*rule; k++) {
-            if (matches(&all->lines[tried->first], names, &all->frames.items[k]))
+    for (size_t i = 0; i < suppressions->count && !*rule && status == TTD_OK; i++) {
+        const struct suppression *tried = &suppressions->rules[i];
+        for (size_t k = 0; tried->is_sanitizer && k < suppressions->frames.count && !*rule; k++) {
+            if (matches(&suppressions->lines[tried->first], definitions,
+                        &suppressions->frames.items[k]))
                 *rule = (uint32_t)i + 1;
         }
     }
-    return status == TTD_OK ? map_set(&all->sites, stack->module, stack->offset, *rule) : status;
+    return status == TTD_OK ? map_set(&suppressions->sites, stack->module, stack->offset, *rule)
+                            : status;
 }
 
-static enum ttd_status find_sanitizer(struct suppressions *all, struct definitions *names,
-                                      ttd_id stack, size_t *best)
+static enum ttd_status find_sanitizer(struct suppressions *suppressions,
+                                      struct definitions *definitions, ttd_id stack, size_t *best)
 {
     struct ttd_stack item;
     enum ttd_status status;
-    while ((status = definitions_stack(names, stack, &item)) == TTD_OK) {
+    while ((status = definitions_stack(definitions, stack, &item)) == TTD_OK) {
         uint32_t rule;
-        status = find_at(all, names, &item, &rule);
+        status = find_at(suppressions, definitions, &item, &rule);
         if (status != TTD_OK)
             return status;
         if (rule && rule - 1 < *best)
@@ -203,14 +205,14 @@ static enum ttd_status find_sanitizer(struct suppressions *all, struct definitio
 }
 
 /* Sets all->frames to the stack, with the function that was called as valgrind would have it. */
-static enum ttd_status expand(struct suppressions *all, struct definitions *names, uint8_t api,
-                              ttd_id stack)
+static enum ttd_status expand(struct suppressions *suppressions, struct definitions *definitions,
+                              uint8_t api, ttd_id stack)
 {
-    enum ttd_status status = frame_list_expand(&all->frames, names, stack);
+    enum ttd_status status = frame_list_expand(&suppressions->frames, definitions, stack);
     struct frame called = {.function = text_of(ttd_api_name(api)),
                            .symbol = text_of(allocators_symbol(api)),
                            .module = text_of("vgpreload_memcheck")};
-    struct frame_list *list = &all->frames;
+    struct frame_list *list = &suppressions->frames;
     bool is_there = list->count && (equals(list->items[0].symbol, called.symbol.data) ||
                                     equals(list->items[0].function, called.function.data));
     if (status == TTD_OK && !is_there) {
@@ -223,23 +225,24 @@ static enum ttd_status expand(struct suppressions *all, struct definitions *name
     return status;
 }
 
-enum ttd_status suppress_find(struct suppressions *all, struct definitions *names, unsigned kind,
-                              uint8_t api, ttd_id stack, struct suppression **rule)
+enum ttd_status suppress_find(struct suppressions *suppressions, struct definitions *definitions,
+                              unsigned kind, uint8_t api, ttd_id stack, struct suppression **rule)
 {
-    size_t best = all->count;
+    size_t best = suppressions->count;
     enum ttd_status status = TTD_OK;
     *rule = NULL;
-    if (kind == SUPPRESS_LEAK && all->count)
-        status = find_sanitizer(all, names, stack, &best);
-    if (status == TTD_OK && all->count)
-        status = expand(all, names, api, stack);
+    if (kind == SUPPRESS_LEAK && suppressions->count)
+        status = find_sanitizer(suppressions, definitions, stack, &best);
+    if (status == TTD_OK && suppressions->count)
+        status = expand(suppressions, definitions, api, stack);
     for (size_t i = 0; i < best && status == TTD_OK; i++) {
-        const struct suppression *tried = &all->rules[i];
+        const struct suppression *tried = &suppressions->rules[i];
         if (!tried->is_sanitizer && tried->kinds >> kind & 1 &&
-            matches_frames(&all->lines[tried->first], tried->count, names, &all->frames))
+            matches_frames(&suppressions->lines[tried->first], tried->count, definitions,
+                           &suppressions->frames))
             best = i;
     }
-    if (status == TTD_OK && best < all->count)
-        *rule = &all->rules[best];
+    if (status == TTD_OK && best < suppressions->count)
+        *rule = &suppressions->rules[best];
     return status;
 }

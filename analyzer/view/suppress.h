@@ -96,8 +96,8 @@ struct suppress_error {
     char reason[160];
 };
 
-void suppress_init(struct suppressions *all);
-void suppress_free(struct suppressions *all);
+void suppress_init(struct suppressions *suppressions);
+void suppress_free(struct suppressions *suppressions);
 
 /**
  * Adds the rules of a file.
@@ -106,8 +106,8 @@ void suppress_free(struct suppressions *all);
  * @param error  set if something is wrong with it
  * @return TTD_OK, TTD_ERROR_ARGUMENT for a bad file, TTD_ERROR_NO_MEMORY.
  */
-enum ttd_status suppress_read(struct suppressions *all, const char *file, struct ttd_string text,
-                              struct suppress_error *error);
+enum ttd_status suppress_read(struct suppressions *suppressions, const char *file,
+                              struct ttd_string text, struct suppress_error *error);
 
 /**
  * Finds the first rule that matches.
@@ -117,7 +117,7 @@ enum ttd_status suppress_read(struct suppressions *all, const char *file, struct
  * @param rule  set to it, or to NULL
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-enum ttd_status suppress_find(struct suppressions *all, struct definitions *names, unsigned kind,
-                              uint8_t api, ttd_id stack, struct suppression **rule);
+enum ttd_status suppress_find(struct suppressions *suppressions, struct definitions *definitions,
+                              unsigned kind, uint8_t api, ttd_id stack, struct suppression **rule);
 
 #endif

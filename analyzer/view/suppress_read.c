@@ -83,10 +83,10 @@ static bool take_word(struct ttd_string *text, const char *word)
     return true;
 }
 
-static enum ttd_status keep(struct suppressions *all, struct ttd_string text,
+static enum ttd_status keep(struct suppressions *suppressions, struct ttd_string text,
                             struct ttd_string *kept)
 {
-    char *copy = arena_copy(&all->text, text.data, text.size);
+    char *copy = arena_copy(&suppressions->text, text.data, text.size);
     if (!copy)
         return TTD_ERROR_NO_MEMORY;
     *kept = (struct ttd_string){copy, text.size};
@@ -96,19 +96,21 @@ static enum ttd_status keep(struct suppressions *all, struct ttd_string text,
 static enum ttd_status add_rule(struct rule_reader *reader, struct ttd_string name,
                                 struct suppression **rule)
 {
-    struct suppressions *all = reader->all;
-    if (all->count == SUPPRESS_RULES_MAX)
+    struct suppressions *suppressions = reader->all;
+    if (suppressions->count == SUPPRESS_RULES_MAX)
         return fail(reader, reader->line, "more than %d rules", SUPPRESS_RULES_MAX);
-    enum ttd_status status =
-        grow_array((void **)&all->rules, &all->capacity, all->count + 1, sizeof *all->rules);
+    enum ttd_status status = grow_array((void **)&suppressions->rules, &suppressions->capacity,
+                                        suppressions->count + 1, sizeof *suppressions->rules);
     struct ttd_string kept = {"", 0};
     if (status == TTD_OK)
-        status = keep(all, name, &kept);
+        status = keep(suppressions, name, &kept);
     if (status != TTD_OK)
         return status;
-    *rule = &all->rules[all->count++];
-    **rule = (struct suppression){
-        .file = reader->file, .line = reader->line, .name = kept, .first = all->line_count};
+    *rule = &suppressions->rules[suppressions->count++];
+    **rule = (struct suppression){.file = reader->file,
+                                  .line = reader->line,
+                                  .name = kept,
+                                  .first = suppressions->line_count};
     return TTD_OK;
 }
 
@@ -117,10 +119,10 @@ static bool begins(struct ttd_string text, const char *word)
     return text.size >= strlen(word) && memcmp(text.data, word, strlen(word)) == 0;
 }
 
-static enum ttd_status keep_canonical(struct suppressions *all, struct ttd_string name,
+static enum ttd_status keep_canonical(struct suppressions *suppressions, struct ttd_string name,
                                       struct ttd_string *kept)
 {
-    char *text = arena_take(&all->text, CANONICAL_ROOM(name.size));
+    char *text = arena_take(&suppressions->text, CANONICAL_ROOM(name.size));
     if (!text)
         return TTD_ERROR_NO_MEMORY;
     *kept = (struct ttd_string){text, canonical_name(name, text)};
@@ -128,7 +130,8 @@ static enum ttd_status keep_canonical(struct suppressions *all, struct ttd_strin
 }
 
 /* Finds out which other names of a function the pattern, which ends with a NUL, stands for. */
-static enum ttd_status read_function(struct suppressions *all, struct suppression_line *line)
+static enum ttd_status read_function(struct suppressions *suppressions,
+                                     struct suppression_line *line)
 {
     struct ttd_string name = canonical_without_clone(line->pattern);
     char display[DEMANGLE_MAX + 1];
@@ -136,19 +139,20 @@ static enum ttd_status read_function(struct suppressions *all, struct suppressio
     line->is_clone = name.size < line->pattern.size;
     line->pattern = name;
     if (begins(name, "_Z")) {
-        enum ttd_status status = keep(all, name, &name);
+        enum ttd_status status = keep(suppressions, name, &name);
         size_t size = status == TTD_OK ? demangle(name.data, display) : 0;
         if (!size)
             return status;
-        status = keep(all, (struct ttd_string){display, size}, &line->display);
-        return status == TTD_OK ? keep_canonical(all, line->display, &line->canonical) : status;
+        status = keep(suppressions, (struct ttd_string){display, size}, &line->display);
+        return status == TTD_OK ? keep_canonical(suppressions, line->display, &line->canonical)
+                                : status;
     }
     /* A name with parameters is demangled already. */
     bool is_call = name.size >= 10 && begins(name, "operator()");
     const char *parameters = is_call ? name.data + 10 : name.data;
     if (memchr(parameters, '(', name.size - (size_t)(parameters - name.data)))
         return TTD_OK;
-    enum ttd_status status = keep_canonical(all, name, &canonical);
+    enum ttd_status status = keep_canonical(suppressions, name, &canonical);
     if (status != TTD_OK)
         return status;
     struct ttd_string last = canonical_last(canonical);
@@ -157,18 +161,18 @@ static enum ttd_status read_function(struct suppressions *all, struct suppressio
     return TTD_OK;
 }
 
-static enum ttd_status add_line(struct suppressions *all, struct suppression *rule,
+static enum ttd_status add_line(struct suppressions *suppressions, struct suppression *rule,
                                 struct suppression_line line)
 {
-    enum ttd_status status = keep(all, line.pattern, &line.pattern);
+    enum ttd_status status = keep(suppressions, line.pattern, &line.pattern);
     if (status == TTD_OK && line.part == SUPPRESS_FUNCTION)
-        status = read_function(all, &line);
+        status = read_function(suppressions, &line);
     if (status == TTD_OK)
-        status = grow_array((void **)&all->lines, &all->line_capacity, all->line_count + 1,
-                            sizeof *all->lines);
+        status = grow_array((void **)&suppressions->lines, &suppressions->line_capacity,
+                            suppressions->line_count + 1, sizeof *suppressions->lines);
     if (status != TTD_OK)
         return status;
-    all->lines[all->line_count++] = line;
+    suppressions->lines[suppressions->line_count++] = line;
     rule->count++;
     return TTD_OK;
 }
@@ -360,10 +364,10 @@ static enum ttd_status read_block(struct rule_reader *reader)
     return status == TTD_OK ? read_frames(reader, begin, rule) : status;
 }
 
-enum ttd_status suppress_read(struct suppressions *all, const char *file, struct ttd_string text,
-                              struct suppress_error *error)
+enum ttd_status suppress_read(struct suppressions *suppressions, const char *file,
+                              struct ttd_string text, struct suppress_error *error)
 {
-    struct rule_reader reader = {.all = all, .file = file, .text = text, .error = error};
+    struct rule_reader reader = {.all = suppressions, .file = file, .text = text, .error = error};
     struct ttd_string line;
     enum ttd_status status = TTD_OK;
     if (text.size && memchr(text.data, '\0', text.size))

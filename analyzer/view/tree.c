@@ -198,15 +198,15 @@ enum ttd_status view_tree_end(struct view_tree *tree, const struct view_shown *w
     return status;
 }
 
-enum ttd_status view_tree_build(struct view *shown, const struct heap_rows *rows, size_t limit,
+enum ttd_status view_tree_build(struct view *view, const struct heap_rows *rows, size_t limit,
                                 struct view_tree *tree)
 {
     struct view_shown wanted = {
-        .levels = view_tree_levels(&shown->options), .limit = limit, .has_same = true};
+        .levels = view_tree_levels(&view->options), .limit = limit, .has_same = true};
     *tree = (struct view_tree){.is_of_two = false};
-    enum ttd_status status = begin(tree, &shown->labels, wanted.levels);
+    enum ttd_status status = begin(tree, &view->labels, wanted.levels);
     if (status == TTD_OK)
-        status = view_tree_add(tree, shown, rows, HEAP_NEW);
+        status = view_tree_add(tree, view, rows, HEAP_NEW);
     if (status == TTD_OK)
         status = view_tree_end(tree, &wanted);
     if (status != TTD_OK)

@@ -28,13 +28,13 @@ enum ttd_status view_tree_add_node(struct view_tree *tree, uint32_t parent, uint
     return TTD_OK;
 }
 
-enum ttd_status view_tree_find_label(struct view_tree *tree, const struct view *shown,
+enum ttd_status view_tree_find_label(struct view_tree *tree, const struct view *view,
                                      uint32_t label, uint32_t *found)
 {
     *found = label;
-    if (tree->labels == &shown->labels)
+    if (tree->labels == &view->labels)
         return TTD_OK;
-    struct view_label name = shown->labels.items[label];
+    struct view_label name = view->labels.items[label];
     if (tree->is_across)
         name = label_across(name);
     return labels_add(tree->labels, &name, found);
@@ -48,11 +48,11 @@ enum ttd_status view_tree_add_below(struct view_tree *tree, uint32_t node, uint3
     return status == TTD_OK ? map_set(&tree->index, node, label, *below) : status;
 }
 
-enum ttd_status view_tree_descend(const struct view_addition *from, uint32_t label, uint32_t *node,
-                                  bool *is_new)
+enum ttd_status view_tree_descend(const struct view_addition *addition, uint32_t label,
+                                  uint32_t *node, bool *is_new)
 {
-    struct view_tree *tree = from->tree;
-    enum ttd_status status = view_tree_find_label(tree, from->shown, label, &label);
+    struct view_tree *tree = addition->tree;
+    enum ttd_status status = view_tree_find_label(tree, addition->shown, label, &label);
     if (status != TTD_OK)
         return status;
     uint32_t below = map_get(&tree->index, *node, label);
@@ -69,17 +69,17 @@ bool view_tree_is_last(const struct view_tree *tree, uint32_t node)
 }
 
 /* The label of a thread or a heap, or of a stack without frames; otherwise none is needed. */
-static enum ttd_status add_first(const struct view_addition *from, struct heap_key key,
+static enum ttd_status add_first(const struct view_addition *addition, struct heap_key key,
                                  bool has_stack, uint32_t *node)
 {
-    struct view *shown = from->shown;
-    struct view_label name = view_row_label(shown, key);
+    struct view *view = addition->shown;
+    struct view_label label = view_row_label(view, key);
     uint32_t index;
     bool is_new;
-    if (has_stack && name.kind != LABEL_THREAD && name.kind != LABEL_HEAP)
+    if (has_stack && label.kind != LABEL_THREAD && label.kind != LABEL_HEAP)
         return TTD_OK;
-    enum ttd_status status = labels_add(&shown->labels, &name, &index);
-    return status == TTD_OK ? view_tree_descend(from, index, node, &is_new) : status;
+    enum ttd_status status = labels_add(&view->labels, &label, &index);
+    return status == TTD_OK ? view_tree_descend(addition, index, node, &is_new) : status;
 }
 
 uint64_t view_tree_levels(const struct view_options *options)
@@ -90,19 +90,19 @@ uint64_t view_tree_levels(const struct view_options *options)
 
 /* Goes on through the frames of an address, the outermost first. `last` is the label of the frame
  * before. */
-static enum ttd_status enter(const struct view_addition *from, struct view_site site,
+static enum ttd_status enter(const struct view_addition *addition, struct view_site site,
                              uint32_t *last, uint32_t *node)
 {
-    const struct view *shown = from->shown;
-    enum ttd_status status = stack_table_spend(&shown->names->stacks, site.count);
+    const struct view *view = addition->shown;
+    enum ttd_status status = stack_table_spend(&view->names->stacks, site.count);
     for (size_t i = site.count; status == TTD_OK && i-- > 0;) {
-        uint32_t label = shown->frames[site.first + i].label;
-        if (view_merges(shown) && label == *last)
+        uint32_t label = view->frames[site.first + i].label;
+        if (view_merges(view) && label == *last)
             continue;
-        if (view_tree_is_last(from->tree, *node))
+        if (view_tree_is_last(addition->tree, *node))
             break;
         bool is_new;
-        status = view_tree_descend(from, label, node, &is_new);
+        status = view_tree_descend(addition, label, node, &is_new);
         *last = label;
     }
     return status;
@@ -110,88 +110,88 @@ static enum ttd_status enter(const struct view_addition *from, struct view_site 
 
 /* Sets from->path to the stacks from one on that have no node yet, and `node` to that of the first
  * that has one, if any has. */
-static enum ttd_status climb(struct view_addition *from, uint32_t first, ttd_id id, size_t *count,
-                             uint32_t *last, uint32_t *node)
+static enum ttd_status climb(struct view_addition *addition, uint32_t first, ttd_id id,
+                             size_t *count, uint32_t *last, uint32_t *node)
 {
     struct ttd_stack stack;
     enum ttd_status status;
     *count = 0;
-    while ((status = definitions_stack(from->shown->names, id, &stack)) == TTD_OK) {
-        uint32_t known = map_get(&from->stacks, first, id);
+    while ((status = definitions_stack(addition->shown->names, id, &stack)) == TTD_OK) {
+        uint32_t known = map_get(&addition->stacks, first, id);
         if (known != MAP_NONE) {
             struct view_site site;
             *node = known;
-            status = view_find_site(from->shown, &stack, &site);
+            status = view_find_site(addition->shown, &stack, &site);
             if (status == TTD_OK)
-                *last = from->shown->frames[site.first].label;
+                *last = addition->shown->frames[site.first].label;
             return status;
         }
-        status =
-            grow_array((void **)&from->path, &from->path_capacity, *count + 1, sizeof *from->path);
+        status = grow_array((void **)&addition->path, &addition->path_capacity, *count + 1,
+                            sizeof *addition->path);
         if (status != TTD_OK)
             return status;
-        from->path[(*count)++] = stack;
+        addition->path[(*count)++] = stack;
         id = stack.parent;
     }
     return status == TTD_END ? TTD_OK : status;
 }
 
-static enum ttd_status add_inward(struct view_addition *from, const struct ttd_stack *caller,
+static enum ttd_status add_inward(struct view_addition *addition, const struct ttd_stack *caller,
                                   struct view_site site, uint32_t *node)
 {
     uint32_t first = *node;
     uint32_t last = VIEW_NO_NODE;
     size_t count;
-    enum ttd_status status = climb(from, first, caller->parent, &count, &last, node);
+    enum ttd_status status = climb(addition, first, caller->parent, &count, &last, node);
     while (status == TTD_OK && count > 0) {
-        const struct ttd_stack *next = &from->path[--count];
+        const struct ttd_stack *next = &addition->path[--count];
         struct view_site whole;
-        status = view_find_site(from->shown, next, &whole);
+        status = view_find_site(addition->shown, next, &whole);
         if (status == TTD_OK)
-            status = enter(from, whole, &last, node);
+            status = enter(addition, whole, &last, node);
         if (status == TTD_OK)
-            status = map_set(&from->stacks, first, next->id, *node);
+            status = map_set(&addition->stacks, first, next->id, *node);
     }
-    return status == TTD_OK ? enter(from, site, &last, node) : status;
+    return status == TTD_OK ? enter(addition, site, &last, node) : status;
 }
 
-static enum ttd_status add_row(struct view_addition *from, struct heap_key key,
+static enum ttd_status add_row(struct view_addition *addition, struct heap_key key,
                                struct heap_amount amount)
 {
-    struct view_tree *tree = from->tree;
+    struct view_tree *tree = addition->tree;
     uint32_t node = 0;
     struct ttd_stack caller;
     struct view_site site;
-    enum ttd_status found = view_find_caller(from->shown, key.stack, &caller, &site);
+    enum ttd_status found = view_find_caller(addition->shown, key.stack, &caller, &site);
     enum ttd_status status = found == TTD_END ? TTD_OK : found;
     if (status == TTD_OK)
-        status = add_first(from, key, found == TTD_OK, &node);
+        status = add_first(addition, key, found == TTD_OK, &node);
     if (status == TTD_OK && found == TTD_OK)
-        status = from->shown->options.shape == VIEW_TOP_DOWN
-                     ? add_inward(from, &caller, site, &node)
-                     : view_tree_add_outward(from, &caller, site, &node);
+        status = addition->shown->options.shape == VIEW_TOP_DOWN
+                     ? add_inward(addition, &caller, site, &node)
+                     : view_tree_add_outward(addition, &caller, site, &node);
     uint32_t below;
     if (status == TTD_OK && found == TTD_END)
         status = view_tail_step(tree, node, &below);
     if (status == TTD_OK)
-        view_add_amount(from->side == HEAP_OLD ? &tree->old[node].self : &tree->nodes[node].self,
-                        amount);
+        view_add_amount(
+            addition->side == HEAP_OLD ? &tree->old[node].self : &tree->nodes[node].self, amount);
     return status;
 }
 
-enum ttd_status view_tree_add(struct view_tree *tree, struct view *shown,
+enum ttd_status view_tree_add(struct view_tree *tree, struct view *view,
                               const struct heap_rows *rows, enum heap_side side)
 {
-    struct view_addition from = {.tree = tree, .shown = shown, .side = side};
+    struct view_addition addition = {.tree = tree, .shown = view, .side = side};
     enum ttd_status status = TTD_OK;
-    tree->views[side] = shown;
-    map_init(&from.stacks);
+    tree->views[side] = view;
+    map_init(&addition.stacks);
     for (size_t i = 0; i < *rows->count && status == TTD_OK; i++) {
         struct heap_amount amount = rows->amount(heap_row(rows, i));
         if (amount.weight || amount.count)
-            status = add_row(&from, *heap_row(rows, i), amount);
+            status = add_row(&addition, *heap_row(rows, i), amount);
     }
-    map_free(&from.stacks);
-    free(from.path);
+    map_free(&addition.stacks);
+    free(addition.path);
     return status;
 }

@@ -33,13 +33,13 @@ enum ttd_status view_tree_add_below(struct view_tree *tree, uint32_t node, uint3
                                     uint32_t *below);
 
 /** Translates a label of the view into one of the tree. */
-enum ttd_status view_tree_find_label(struct view_tree *tree, const struct view *shown,
+enum ttd_status view_tree_find_label(struct view_tree *tree, const struct view *view,
                                      uint32_t label, uint32_t *found);
 
 /** Goes from `node` to the node below it that has a label of the view; makes it if there is none.
  */
-enum ttd_status view_tree_descend(const struct view_addition *from, uint32_t label, uint32_t *node,
-                                  bool *is_new);
+enum ttd_status view_tree_descend(const struct view_addition *addition, uint32_t label,
+                                  uint32_t *node, bool *is_new);
 
 /** Whether a node is on the last level that the tree may have. */
 bool view_tree_is_last(const struct view_tree *tree, uint32_t node);
@@ -49,7 +49,7 @@ bool view_tree_is_last(const struct view_tree *tree, uint32_t node);
  * made only where stacks part: the frames from a node on that a single stack goes through are the
  * node's tail.
  */
-enum ttd_status view_tree_add_outward(const struct view_addition *from,
+enum ttd_status view_tree_add_outward(const struct view_addition *addition,
                                       const struct ttd_stack *caller, struct view_site site,
                                       uint32_t *node);
 

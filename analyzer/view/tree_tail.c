@@ -107,19 +107,19 @@ enum ttd_status view_tail_step(struct view_tree *tree, uint32_t node, uint32_t *
 }
 
 /* How many nodes there are outward from a stack on, whose last call comes after `last`. */
-static enum ttd_status count_outward(struct view *shown, ttd_id id, uint32_t last, uint64_t *count)
+static enum ttd_status count_outward(struct view *view, ttd_id id, uint32_t last, uint64_t *count)
 {
     struct ttd_stack stack;
     struct view_site site;
     uint64_t labels;
     *count = 0;
-    enum ttd_status status = definitions_stack(shown->names, id, &stack);
+    enum ttd_status status = definitions_stack(view->names, id, &stack);
     if (status == TTD_OK)
-        status = view_find_site(shown, &stack, &site);
+        status = view_find_site(view, &stack, &site);
     if (status == TTD_OK)
-        status = view_count_labels(shown, id, &labels);
+        status = view_count_labels(view, id, &labels);
     if (status == TTD_OK)
-        *count = labels - (view_merges(shown) && shown->frames[site.first].label == last);
+        *count = labels - (view_merges(view) && view->frames[site.first].label == last);
     return status == TTD_END ? TTD_OK : status;
 }
 
@@ -145,12 +145,12 @@ enum ttd_status view_tail_size(const struct view_tree *tree, uint32_t node, uint
     return status;
 }
 
-enum ttd_status view_tree_add_outward(const struct view_addition *from,
+enum ttd_status view_tree_add_outward(const struct view_addition *addition,
                                       const struct ttd_stack *caller, struct view_site site,
                                       uint32_t *node)
 {
-    struct view_tree *tree = from->tree;
-    struct place at = {from->shown, *caller, site};
+    struct view_tree *tree = addition->tree;
+    struct place at = {addition->shown, *caller, site};
     uint32_t last = VIEW_NO_NODE;
     bool is_new = false;
     while (!is_new && !is_at(tree, &tree->nodes[*node].tail, &at)) {
@@ -162,7 +162,7 @@ enum ttd_status view_tree_add_outward(const struct view_addition *from,
             status == TTD_OK || status == TTD_END ? view_tail_step(tree, *node, &below) : status;
         if (status == TTD_END || made != TTD_OK)
             return made;
-        status = view_tree_descend(from, label, node, &is_new);
+        status = view_tree_descend(addition, label, node, &is_new);
         if (status != TTD_OK)
             return status;
         last = label;

@@ -84,8 +84,9 @@ struct view {
 };
 
 /** @param names  complete before the first use, and not owned */
-void view_init(struct view *shown, const struct view_options *options, struct definitions *names);
-void view_free(struct view *shown);
+void view_init(struct view *view, const struct view_options *options,
+               struct definitions *definitions);
+void view_free(struct view *view);
 
 /** What rows need to be split by. */
 enum heap_split view_split(const struct view_options *options);
@@ -98,36 +99,36 @@ enum heap_split view_split(const struct view_options *options);
  * @param site    set on TTD_OK: its frames from there on
  * @return TTD_OK, TTD_END (the stack is not defined), TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */
-enum ttd_status view_find_caller(struct view *shown, ttd_id stack, struct ttd_stack *caller,
+enum ttd_status view_find_caller(struct view *view, ttd_id stack, struct ttd_stack *caller,
                                  struct view_site *site);
 
 /** As view_find_caller(), but finds the last call of the program's own functions if there is one.
  */
-enum ttd_status view_find_own_caller(struct view *shown, ttd_id stack, struct ttd_stack *caller,
+enum ttd_status view_find_own_caller(struct view *view, ttd_id stack, struct ttd_stack *caller,
                                      struct view_site *site);
 
 /** How many frames of a list, from the first on, are left out because of view_options.skip. */
-size_t view_skipped(const struct view *shown, const struct frame_list *list);
+size_t view_skipped(const struct view *view, const struct frame_list *list);
 
 /** How many labels a stack has, see view->label_counts. Statuses as view_find_caller(). */
-enum ttd_status view_count_labels(struct view *shown, ttd_id stack, uint64_t *count);
+enum ttd_status view_count_labels(struct view *view, ttd_id stack, uint64_t *count);
 
 /** Whether labels that are the same and follow each other are one. */
-static inline bool view_merges(const struct view *shown)
+static inline bool view_merges(const struct view *view)
 {
-    return shown->options.by == VIEW_BY_FILE || shown->options.by == VIEW_BY_MODULE;
+    return view->options.by == VIEW_BY_FILE || view->options.by == VIEW_BY_MODULE;
 }
 
 /** The frames of an address of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
-enum ttd_status view_find_site(struct view *shown, const struct ttd_stack *stack,
+enum ttd_status view_find_site(struct view *view, const struct ttd_stack *stack,
                                struct view_site *site);
 
 /** As view_find_site(), and counts a step for each frame: for callers that look at all. */
-enum ttd_status view_go_through(struct view *shown, const struct ttd_stack *stack,
+enum ttd_status view_go_through(struct view *view, const struct ttd_stack *stack,
                                 struct view_site *site);
 
 /** Removes the rows that are not wanted. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
-enum ttd_status view_filter(struct view *shown, const struct heap_rows *rows);
+enum ttd_status view_filter(struct view *view, const struct heap_rows *rows);
 
 /** Whether stacks are filtered at all. */
 static inline bool view_has_filter(const struct view_options *options)
@@ -137,15 +138,15 @@ static inline bool view_has_filter(const struct view_options *options)
 
 /** Sets `is_known` to whether a pattern is that of any name in the trace. @return TTD_OK,
  * TTD_ERROR_NO_MEMORY. */
-enum ttd_status view_knows(const struct view *shown, const struct ttd_string *pattern,
+enum ttd_status view_knows(const struct view *view, const struct ttd_string *pattern,
                            bool *is_known);
 
 /** Sets `is_wanted` to whether the patterns let a stack through; quick for one that was asked for
  * before. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
-enum ttd_status view_wants(struct view *shown, ttd_id stack, bool *is_wanted);
+enum ttd_status view_wants(struct view *view, ttd_id stack, bool *is_wanted);
 
 /** What a row stands for beside its stack: a thread or a heap; or if its stack has no frames. */
-struct view_label view_row_label(const struct view *shown, struct heap_key key);
+struct view_label view_row_label(const struct view *view, struct heap_key key);
 
 /**
  * Merges rows that have in common what the options say, and orders them. Afterwards
@@ -154,10 +155,10 @@ struct view_label view_row_label(const struct view *shown, struct heap_key key);
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */
-enum ttd_status view_group(struct view *shown, const struct heap_rows *rows);
+enum ttd_status view_group(struct view *view, const struct heap_rows *rows);
 
 /** What the key of a row stands for after view_group(), other than by stack. */
-const struct view_label *view_find_label(const struct view *shown, struct heap_key key);
+const struct view_label *view_find_label(const struct view *view, struct heap_key key);
 
 /** Name of a key, such as "function". Static. */
 const char *view_key_name(enum view_key key);
