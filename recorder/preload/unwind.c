@@ -45,16 +45,13 @@ void unwinder_abandon(struct unwinder *u)
  */
 static bool on_own_stack(struct unwinder *u, uintptr_t sp)
 {
-    if (__builtin_expect(sp > u->low && sp < u->high, 1)) {
+    if (__builtin_expect(sp > u->low && sp < u->high, 1))
         return true;
-    }
-    if (!u->grows || sp >= u->high || sp <= UNWIND_PAGE || u->low - sp > GROWTH_MAX) {
+    if (!u->grows || sp >= u->high || sp <= UNWIND_PAGE || u->low - sp > GROWTH_MAX)
         return false;
-    }
     uintptr_t page = (sp - 8) & ~(uintptr_t)(UNWIND_PAGE - 1);
-    if (!unwind_is_confined && !unwind_range_readable(page, u->low - page)) {
+    if (!unwind_is_confined && !unwind_range_readable(page, u->low - page))
         return false;
-    }
     u->low = page;
     return true;
 }
@@ -73,23 +70,19 @@ static uint32_t valid_checks(const struct unwinder *u)
 {
     const struct check *c = u->check;
     uint32_t i = 0;
-
     while (u->checks - i >= 4 &&
-           (changed(&c[i]) | changed(&c[i + 1]) | changed(&c[i + 2]) | changed(&c[i + 3])) == 0) {
+           (changed(&c[i]) | changed(&c[i + 1]) | changed(&c[i + 2]) | changed(&c[i + 3])) == 0)
         i += 4;
-    }
-    while (i < u->checks && changed(&c[i]) == 0) {
+    while (i < u->checks && changed(&c[i]) == 0)
         i++;
-    }
     return i;
 }
 
 /* Whether the innermost frame is that of the last capture, but for its pc (see unwind_state.h). */
 static bool same_frame(struct unwinder *u, const struct unwind_regs *regs)
 {
-    if (u->depth == 0 || u->depth > u->limit) {
+    if (u->depth == 0 || u->depth > u->limit)
         return false;
-    }
     const struct known_frame *k = &u->frame[u->depth - 1];
     return k->sp == regs->sp && (!k->live || k->bp == regs->bp) && k->rule != RULE_NONE &&
            k->rule == rules_find(regs->pc, &u->scratch.lookup) && valid_checks(u) == u->checks;
@@ -99,14 +92,11 @@ static bool same_frame(struct unwinder *u, const struct unwind_regs *regs)
 static uint32_t candidates(const struct unwinder *u)
 {
     uint32_t n = u->depth < u->limit ? u->depth : u->limit;
-
-    if (n == 0) {
+    if (n == 0)
         return 0;
-    }
     uint32_t valid = valid_checks(u);
-    while (n > 0 && u->frame[n - 1].first_check > valid) {
+    while (n > 0 && u->frame[n - 1].first_check > valid)
         n--;
-    }
     return n;
 }
 
@@ -120,9 +110,8 @@ static unwind_rule plain_rule(const struct new_frame *f)
 /* Whether rbp is live at a frame with this rule, if it is (or not) at the caller. */
 static bool live_at(const struct new_frame *f, bool live_at_caller)
 {
-    if ((f->kind & NEW_FRAME_SLOW) == 0 && rule_kind(f->rule) == RULE_SP) {
+    if ((f->kind & NEW_FRAME_SLOW) == 0 && rule_kind(f->rule) == RULE_SP)
         return rule_bp(f->rule) == 0 && live_at_caller;
-    }
     return rule_kind(f->rule) != RULE_END;
 }
 
@@ -142,9 +131,8 @@ add_unusual_checks(struct unwinder *u, struct check *next, const struct new_fram
     case RULE_DRAP:
         *next++ = (struct check){f->bp + rule_offset(f->rule), sp};
         *next++ = (struct check){sp - 8, pc};
-        if (live) {
+        if (live)
             *next++ = (struct check){f->bp, bp};
-        }
         return next;
     case RULE_NO_CFI:
     case RULE_STRAY:
@@ -168,9 +156,8 @@ static inline struct check *add_checks(struct unwinder *u, struct check *next,
     }
     if (__builtin_expect(f->kind == NEW_FRAME_COMMON && rule_kind(f->rule) <= RULE_BP, 1)) {
         *next++ = (struct check){sp - 8, pc};
-        if (live && rule_bp(f->rule) != 0) {
+        if (live && rule_bp(f->rule) != 0)
             *next++ = (struct check){sp - rule_bp(f->rule), bp};
-        }
         return next;
     }
     return add_unusual_checks(u, next, f, pc, sp, bp, live);
@@ -181,7 +168,6 @@ static void place(struct unwinder *u, const struct walk *w, uint32_t base, bool 
 {
     bool check = !w->mem.foreign;
     uint32_t n = w->found;
-
     struct check *next = u->check;
     u->limit = check ? UINT32_MAX : base;
     if (base > 0) {
@@ -189,9 +175,8 @@ static void place(struct unwinder *u, const struct walk *w, uint32_t base, bool 
         next += k->first_check;
         live = k->live;
         k->bp = w->bp;
-        if (n > 0 && check) {
+        if (n > 0 && check)
             next = add_checks(u, next, &u->found[n - 1], w->pc, w->sp, w->bp, live);
-        }
     }
     u->depth = base + n;
     for (uint32_t k = base; n > 0; k++) {
@@ -200,12 +185,10 @@ static void place(struct unwinder *u, const struct walk *w, uint32_t base, bool 
         u->pc[k] = f->pc;
         u->frame[k] =
             (struct known_frame){f->sp, f->bp, plain_rule(f), (uint32_t)(next - u->check), live};
-        if ((f->kind & NEW_FRAME_ODD) != 0 && k < u->limit) {
+        if ((f->kind & NEW_FRAME_ODD) != 0 && k < u->limit)
             u->limit = k;
-        }
-        if (n > 0 && check) {
+        if (n > 0 && check)
             next = add_checks(u, next, &u->found[n - 1], f->pc, f->sp, f->bp, live);
-        }
     }
     u->checks = (uint32_t)(next - u->check);
 }
@@ -249,10 +232,8 @@ static uint32_t common(const struct unwinder *u, const struct walk *w)
 {
     uint32_t n = w->found < u->depth ? w->found : u->depth;
     uint32_t k = 0;
-
-    while (k < n && u->pc[k] == u->found[w->found - 1 - k].pc) {
+    while (k < n && u->pc[k] == u->found[w->found - 1 - k].pc)
         k++;
-    }
     return k;
 }
 
@@ -262,19 +243,16 @@ static uint32_t capture(struct unwinder *u, const struct unwind_regs *regs)
     struct walk *w = &u->walk;
     bool own = on_own_stack(u, regs->sp);
     enum walk_end end = walk_from(u, w, regs, own, own ? candidates(u) : 0);
-    while (end == WALK_MET && w->candidates + w->found > u->capacity) {
-        if (!unwinder_grow(u)) {
+    while (end == WALK_MET && w->candidates + w->found > u->capacity)
+        if (!unwinder_grow(u))
             end = walk_from(u, w, regs, own, 0);
-        }
-    }
     if (__builtin_expect(end == WALK_MET, 1)) {
         place(u, w, w->candidates, false);
         return w->candidates;
     }
     u->truncated = end == WALK_DEEP;
-    if (u->truncated) {
+    if (u->truncated)
         w->found = u->capacity / 2;
-    }
     uint32_t kept = common(u, w);
     place(u, w, 0, u->truncated);
     return kept;
@@ -285,9 +263,7 @@ void unwinder_capture(struct unwinder *u, const struct unwind_regs *regs,
 {
     uint32_t epoch = atomic_load_explicit(&rules_epoch, memory_order_acquire);
     uint32_t kept;
-
     rules_prefetch(regs->pc);
-
     if (__builtin_expect(u->epoch != epoch, 0)) {
         if (is_stopped) {
             *delta = (struct unwind_delta){.frames = u->pc};

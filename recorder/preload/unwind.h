@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef UNWIND_H
-#define UNWIND_H
+#ifndef TTD_PRELOAD_UNWIND_H
+#define TTD_PRELOAD_UNWIND_H
 
 /*
  * The stack unwinder of the preload library: the stack of return addresses at every heap call,
@@ -115,7 +115,6 @@ bool unwinder_finds(const struct unwinder *u, uintptr_t sp, uintptr_t *inner);
 static inline __attribute__((always_inline)) void unwind_here(struct unwind_regs *regs)
 {
     const uintptr_t *frame = __builtin_frame_address(0);
-
     regs->pc = (uintptr_t)__builtin_return_address(0);
     regs->sp = (uintptr_t)(frame + 2);
     regs->bp = frame[0];

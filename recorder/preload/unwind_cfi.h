@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef UNWIND_CFI_H
-#define UNWIND_CFI_H
+#ifndef TTD_PRELOAD_UNWIND_CFI_H
+#define TTD_PRELOAD_UNWIND_CFI_H
 
 /*
  * Call frame information: from an address to the row of rules that holds there. Modules are

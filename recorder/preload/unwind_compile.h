@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef UNWIND_COMPILE_H
-#define UNWIND_COMPILE_H
+#ifndef TTD_PRELOAD_UNWIND_COMPILE_H
+#define TTD_PRELOAD_UNWIND_COMPILE_H
 
 #include "unwind_cfi.h"
 #include "unwind_rules.h"

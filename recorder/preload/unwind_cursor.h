@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef UNWIND_CURSOR_H
-#define UNWIND_CURSOR_H
+#ifndef TTD_PRELOAD_UNWIND_CURSOR_H
+#define TTD_PRELOAD_UNWIND_CURSOR_H
 
 /*
  * Bounds-safe reading of call frame information. The first error empties the cursor and sticks:
@@ -58,7 +58,6 @@ static inline void cursor_skip(struct cursor *c, uint64_t n)
 static inline uint64_t cursor_uint(struct cursor *c, size_t size)
 {
     uint64_t v = 0;
-
     if (size > cursor_left(c)) {
         cursor_fail(c);
         return 0;
@@ -71,7 +70,6 @@ static inline uint64_t cursor_uint(struct cursor *c, size_t size)
 static inline int64_t cursor_int(struct cursor *c, size_t size)
 {
     unsigned shift = 64 - 8 * (unsigned)size;
-
     return (int64_t)(cursor_uint(c, size) << shift) >> shift;
 }
 
@@ -87,13 +85,11 @@ static inline uint8_t cursor_u8(struct cursor *c)
 static inline uint64_t cursor_uleb(struct cursor *c)
 {
     uint64_t v = 0;
-
     for (unsigned shift = 0; shift < 64; shift += 7) {
         uint8_t b = cursor_u8(c);
         v |= (uint64_t)(b & 0x7f) << shift;
-        if ((b & 0x80) == 0) {
+        if ((b & 0x80) == 0)
             return v;
-        }
     }
     cursor_fail(c);
     return 0;
@@ -102,14 +98,12 @@ static inline uint64_t cursor_uleb(struct cursor *c)
 static inline int64_t cursor_sleb(struct cursor *c)
 {
     uint64_t v = 0;
-
     for (unsigned shift = 0; shift < 64; shift += 7) {
         uint8_t b = cursor_u8(c);
         v |= (uint64_t)(b & 0x7f) << shift;
         if ((b & 0x80) == 0) {
-            if ((b & 0x40) != 0 && shift + 7 < 64) {
+            if ((b & 0x40) != 0 && shift + 7 < 64)
                 v |= ~(uint64_t)0 << (shift + 7);
-            }
             return (int64_t)v;
         }
     }
@@ -122,7 +116,6 @@ static inline uintptr_t cursor_pointer(struct cursor *c, uint8_t encoding, uintp
 {
     uintptr_t base = 0;
     uintptr_t v;
-
     switch (encoding & 0xf0) {
     case PE_ABSPTR:
         break;

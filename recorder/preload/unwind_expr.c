@@ -80,9 +80,8 @@ bool expr_register(struct expr_machine *m, uint64_t reg, uintptr_t *value)
         m->unknown = true;
         return false;
     }
-    if (m->log != NULL) {
+    if (m->log != NULL)
         m->log->used |= 1u << reg;
-    }
     /* The address is only ever asked for where a frame was interrupted. */
     *value = m->regs->reg[reg] - (reg == CFI_RA);
     return true;
@@ -90,12 +89,10 @@ bool expr_register(struct expr_machine *m, uint64_t reg, uintptr_t *value)
 
 bool expr_read(struct expr_machine *m, uintptr_t addr, uintptr_t *value)
 {
-    if (!unwind_read(m->mem, addr, value)) {
+    if (!unwind_read(m->mem, addr, value))
         return false;
-    }
-    if (m->log != NULL && m->log->count++ < UNWIND_STEP_READS) {
+    if (m->log != NULL && m->log->count++ < UNWIND_STEP_READS)
         m->log->read[m->log->count - 1] = (struct step_read){addr, *value};
-    }
     return true;
 }
 
@@ -103,7 +100,6 @@ static void push_register(struct expr_machine *m, struct expr_stack *s, uint64_t
                           int64_t offset)
 {
     uintptr_t v;
-
     if (!expr_register(m, reg, &v)) {
         cursor_fail(s->c);
         return;
@@ -114,7 +110,6 @@ static void push_register(struct expr_machine *m, struct expr_stack *s, uint64_t
 static void dereference(struct expr_machine *m, struct expr_stack *s)
 {
     uintptr_t v;
-
     if (!expr_read(m, pop(s), &v)) {
         cursor_fail(s->c);
         return;
@@ -126,7 +121,6 @@ static void swap(struct expr_stack *s)
 {
     uintptr_t a = pop(s);
     uintptr_t b = pop(s);
-
     push(s, a);
     push(s, b);
 }
@@ -136,7 +130,6 @@ static void rotate(struct expr_stack *s)
     uintptr_t a = pop(s);
     uintptr_t b = pop(s);
     uintptr_t c = pop(s);
-
     push(s, a);
     push(s, c);
     push(s, b);
@@ -145,7 +138,6 @@ static void rotate(struct expr_stack *s)
 static void unary(struct expr_stack *s, unsigned op)
 {
     uintptr_t v = pop(s);
-
     switch (op) {
     case OP_ABS:
         push(s, (intptr_t)v < 0 ? -v : v);
@@ -160,12 +152,10 @@ static void unary(struct expr_stack *s, unsigned op)
 
 static uintptr_t shifted(uintptr_t a, uintptr_t n, unsigned op)
 {
-    if (op == OP_SHRA) {
+    if (op == OP_SHRA)
         return (uintptr_t)((intptr_t)a >> (n < 63 ? n : 63));
-    }
-    if (n > 63) {
+    if (n > 63)
         return 0;
-    }
     return op == OP_SHL ? a << n : a >> n;
 }
 
@@ -200,7 +190,6 @@ static void binary(struct expr_stack *s, unsigned op)
 {
     uintptr_t b = pop(s);
     uintptr_t a = pop(s);
-
     switch (op) {
     case OP_AND:
         push(s, a & b);
@@ -238,10 +227,8 @@ static void branch(struct expr_stack *s, const uint8_t *start, bool taken)
 {
     struct cursor *c = s->c;
     int64_t delta = cursor_int(c, 2);
-
-    if (!taken) {
+    if (!taken)
         return;
-    }
     if (delta < start - c->p || delta > c->end - c->p) {
         cursor_fail(c);
         return;
@@ -253,7 +240,6 @@ static void branch(struct expr_stack *s, const uint8_t *start, bool taken)
 static bool run_stack(struct expr_stack *s, unsigned op)
 {
     struct cursor *c = s->c;
-
     switch (op) {
     case OP_ADDR:
         push(s, cursor_uint(c, 8));
@@ -309,10 +295,8 @@ static void run_one(struct expr_machine *m, struct expr_stack *s, const uint8_t 
 {
     struct cursor *c = s->c;
     unsigned op = cursor_u8(c);
-
-    if (run_stack(s, op)) {
+    if (run_stack(s, op))
         return;
-    }
     if (op >= OP_BREG0 && op <= OP_BREG31) {
         push_register(m, s, op - OP_BREG0, cursor_sleb(c));
     } else if (op == OP_BREGX) {
@@ -339,22 +323,18 @@ bool expr_evaluate(struct expr_machine *m, struct cursor code, const uintptr_t *
     struct expr_stack *s = &m->stack;
     const uint8_t *start = code.p;
     unsigned steps = 0;
-
     s->c = &code;
     s->depth = 0;
-    if (first != NULL) {
+    if (first != NULL)
         push(s, *first);
-    }
     while (code.p != code.end) {
-        if (steps++ == STEPS_MAX) {
+        if (steps++ == STEPS_MAX)
             return false;
-        }
         run_one(m, s, start);
     }
     uintptr_t v = pop(s);
-    if (code.bad) {
+    if (code.bad)
         return false;
-    }
     *value = v;
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef UNWIND_EXPR_H
-#define UNWIND_EXPR_H
+#ifndef TTD_PRELOAD_UNWIND_EXPR_H
+#define TTD_PRELOAD_UNWIND_EXPR_H
 
 /* DWARF expressions, as call frame information uses them. */
 

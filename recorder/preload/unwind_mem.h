@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef UNWIND_MEM_H
-#define UNWIND_MEM_H
+#ifndef TTD_PRELOAD_UNWIND_MEM_H
+#define TTD_PRELOAD_UNWIND_MEM_H
 
-/* Reading memory that may not be there, and raw system calls, which leave errno alone. */
+/* Reads memory that may not be mapped, and maps memory; errno is never changed. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,9 +41,8 @@ bool unwind_read_elsewhere(struct unwind_mem *m, uintptr_t addr, uintptr_t *valu
 /* Reads the word at `addr` into `value`, or leaves it and returns false. */
 static inline bool unwind_read(struct unwind_mem *m, uintptr_t addr, uintptr_t *value)
 {
-    if (__builtin_expect(addr < m->own_low || addr > m->own_high - sizeof(*value), 0)) {
+    if (__builtin_expect(addr < m->own_low || addr > m->own_high - sizeof *value, 0))
         return unwind_read_elsewhere(m, addr, value);
-    }
     *value = *(const uintptr_t *)addr; /* NOLINT: x86 reads unaligned words */
     return true;
 }

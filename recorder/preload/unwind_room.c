@@ -39,9 +39,8 @@ void unwinder_init(struct unwinder *u, uintptr_t low, uintptr_t high, bool grows
     u->depth = 0;
     u->limit = 0;
     u->checks = 0;
-    if (u->capacity == 0) {
+    if (u->capacity == 0)
         use_arrays(u, u->first, UNWIND_FIRST_FRAMES);
-    }
 }
 
 bool unwinder_grow(struct unwinder *u)
@@ -53,17 +52,14 @@ bool unwinder_grow(struct unwinder *u)
     const struct known_frame *frame = u->frame;
     const struct new_frame *found = u->found;
     struct check *check = u->check;
-
-    if (memory == NULL) {
+    if (memory == NULL)
         return false;
-    }
     use_arrays(u, memory, capacity * 4);
     memcpy(u->pc, pc, u->depth * sizeof *pc);
     memcpy(u->frame, frame, u->depth * sizeof *frame);
     memcpy(u->found, found, capacity * sizeof *found);
     memcpy(u->check, check, u->checks * sizeof *check);
-    if (capacity > UNWIND_FIRST_FRAMES) {
+    if (capacity > UNWIND_FIRST_FRAMES)
         unwind_pages_free(check, pages(arrays_size(capacity)));
-    }
     return true;
 }

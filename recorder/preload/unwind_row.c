@@ -59,7 +59,6 @@ static int32_t narrow(struct machine *m, int64_t v)
 static int64_t factored(struct machine *m, int64_t n)
 {
     int64_t v;
-
     if (__builtin_mul_overflow(n, m->f->data_align, &v)) {
         cursor_fail(m->c);
         return 0;
@@ -70,9 +69,8 @@ static int64_t factored(struct machine *m, int64_t n)
 /* Registers that we do not follow (vector registers, say) are read and dropped. */
 static void set_rule(struct machine *m, uint64_t reg, enum cfi_how how, int64_t value)
 {
-    if (reg < CFI_REGS) {
+    if (reg < CFI_REGS)
         m->row->reg[reg] = (struct cfi_rule){how, narrow(m, value)};
-    }
 }
 
 static void restore_rule(struct machine *m, uint64_t reg)
@@ -86,9 +84,8 @@ static void restore_rule(struct machine *m, uint64_t reg)
 /* What follows changes one of register and offset: there must be both. */
 static void need_cfa_reg(struct machine *m)
 {
-    if (m->row->cfa_is_expr) {
+    if (m->row->cfa_is_expr)
         cursor_fail(m->c);
-    }
 }
 
 static void set_cfa_reg(struct machine *m, uint64_t reg)
@@ -105,7 +102,6 @@ static void set_cfa_reg(struct machine *m, uint64_t reg)
 static int64_t take_expression(struct machine *m)
 {
     uint64_t place = (uintptr_t)m->c->p - m->f->span.low;
-
     cursor_skip(m->c, cursor_uleb(m->c));
     return place > INT32_MAX ? INT64_MAX : (int64_t)place;
 }
@@ -132,7 +128,6 @@ static void recall(struct machine *m)
 static bool advance(struct machine *m, uint64_t delta)
 {
     uint64_t bytes;
-
     if (__builtin_mul_overflow(delta, m->f->code_align, &bytes) ||
         __builtin_add_overflow(m->loc, bytes, &m->loc)) {
         cursor_fail(m->c);
@@ -145,7 +140,6 @@ static void run_register(struct machine *m, unsigned op)
 {
     struct cursor *c = m->c;
     uint64_t reg = cursor_uleb(c);
-
     switch (op) {
     case CFA_OFFSET_EXTENDED:
         set_rule(m, reg, CFI_OFFSET, factored(m, (int64_t)cursor_uleb(c)));
@@ -190,7 +184,6 @@ static void run_register(struct machine *m, unsigned op)
 static void run_cfa(struct machine *m, unsigned op)
 {
     struct cursor *c = m->c;
-
     switch (op) {
     case CFA_DEF_CFA:
         set_cfa_reg(m, cursor_uleb(c));
@@ -223,7 +216,6 @@ static bool run_one(struct machine *m)
 {
     struct cursor *c = m->c;
     unsigned op = cursor_u8(c);
-
     switch (op & 0xc0) {
     case CFA_ADVANCE_LOC:
         return advance(m, op & 0x3f);
@@ -287,7 +279,6 @@ static bool run(struct machine *m, struct cursor *c)
 static bool can_go_on(const struct cfi_lookup *l, uintptr_t addr)
 {
     const struct cfi_run *last = &l->run;
-
     return last->specific != NULL && last->specific == l->function.specific.p &&
            last->c.end == l->function.specific.end && last->common == l->function.common.p &&
            addr >= last->addr;
@@ -299,7 +290,6 @@ bool cfi_row(struct cfi_lookup *l, uintptr_t addr)
     struct cfi_run *r = &l->run;
     struct machine m = {.f = f, .row = &l->row, .remembered = l->remembered, .addr = addr};
     bool goes_on = can_go_on(l, addr);
-
     if (goes_on) {
         m.loc = r->loc;
         m.depth = r->depth;
@@ -308,9 +298,8 @@ bool cfi_row(struct cfi_lookup *l, uintptr_t addr)
         l->row = (struct cfi_row){.cfa_reg = CFI_RSP, .cfa_off = 8};
         m.loc = f->start;
         r->specific = NULL;
-        if (!run(&m, &common)) {
+        if (!run(&m, &common))
             return false;
-        }
         l->initial = l->row;
         r->c = f->specific;
         m.loc = f->start;

@@ -32,7 +32,6 @@ static size_t table_size(unsigned bits)
 static struct rule_table *table_new(unsigned bits)
 {
     struct rule_table *t = unwind_pages(table_size(bits));
-
     if (t != NULL) {
         t->shift = 64 - bits;
         t->mask = ((size_t)1 << bits) - 1;
@@ -44,7 +43,6 @@ static struct rule_table *table_new(unsigned bits)
 static struct rule_entry *table_place(struct rule_table *t, uintptr_t pc)
 {
     size_t i = rules_hash(t, pc);
-
     for (unsigned probe = 0; probe < RULE_PROBES; probe++) {
         struct rule_entry *e = &t->entry[(i + probe) & t->mask];
         uintptr_t key = atomic_load_explicit(&e->pc, memory_order_relaxed);
@@ -52,9 +50,8 @@ static struct rule_entry *table_place(struct rule_table *t, uintptr_t pc)
             atomic_fetch_add_explicit(&t->used, 1, memory_order_relaxed);
             return e;
         }
-        if (key == pc) {
+        if (key == pc)
             return e;
-        }
     }
     return NULL;
 }
@@ -64,32 +61,26 @@ static void table_clear(struct rule_table *t, uintptr_t start, uintptr_t end)
 {
     for (size_t i = 0; i <= t->mask; i++) {
         uintptr_t pc = atomic_load_explicit(&t->entry[i].pc, memory_order_relaxed);
-        if (pc >= start && pc <= end) { /* the return address of a last call is the end */
+        if (pc >= start && pc <= end) /* the return address of a last call is the end */
             atomic_store(&t->entry[i].rule, RULE_NONE);
-        }
     }
 }
 
 static struct rule_table *table_grown(struct rule_table *old)
 {
     unsigned bits = 64 - old->shift + GROW_BITS;
-
-    if (bits > LAST_BITS) {
+    if (bits > LAST_BITS)
         return NULL;
-    }
     struct rule_table *t = table_new(bits);
-    if (t == NULL) {
+    if (t == NULL)
         return NULL;
-    }
     for (size_t i = 0; i <= old->mask; i++) {
         unwind_rule rule = atomic_load_explicit(&old->entry[i].rule, memory_order_acquire);
-        if (rule == RULE_NONE) {
+        if (rule == RULE_NONE)
             continue;
-        }
         struct rule_entry *e = table_place(t, atomic_load(&old->entry[i].pc));
-        if (e != NULL) {
+        if (e != NULL)
             atomic_store_explicit(&e->rule, rule, memory_order_relaxed);
-        }
     }
     return t;
 }
@@ -101,17 +92,15 @@ static struct rule_table *table_grown(struct rule_table *old)
  */
 static void table_grow(struct rule_table *old)
 {
-    if (atomic_flag_test_and_set_explicit(&growing, memory_order_acquire)) {
+    if (atomic_flag_test_and_set_explicit(&growing, memory_order_acquire))
         return;
-    }
     if (atomic_load(&rules_table) == old) {
         uint32_t epoch = atomic_load(&rules_epoch);
         struct rule_table *t = table_grown(old);
         if (t != NULL) {
             atomic_store(&rules_table, t);
-            if (atomic_load(&rules_epoch) != epoch) { /* we may have copied what was forgotten */
+            if (atomic_load(&rules_epoch) != epoch) /* we may have copied what was forgotten */
                 table_clear(t, 0, UINTPTR_MAX);
-            }
         }
     }
     atomic_flag_clear_explicit(&growing, memory_order_release);
@@ -120,20 +109,16 @@ static void table_grow(struct rule_table *old)
 static void keep(uintptr_t pc, unwind_rule rule, uint32_t epoch)
 {
     struct rule_table *t = atomic_load(&rules_table);
-
-    if (t == NULL || pc == 0) {
+    if (t == NULL || pc == 0)
         return;
-    }
     struct rule_entry *e = table_place(t, pc);
     if (e != NULL) {
         atomic_store(&e->rule, rule);
-        if (atomic_load(&rules_epoch) != epoch) { /* made from what may be gone by now */
+        if (atomic_load(&rules_epoch) != epoch) /* made from what may be gone by now */
             atomic_store(&e->rule, RULE_NONE);
-        }
     }
-    if (e == NULL || atomic_load_explicit(&t->used, memory_order_relaxed) > t->mask / 2) {
+    if (e == NULL || atomic_load_explicit(&t->used, memory_order_relaxed) > t->mask / 2)
         table_grow(t);
-    }
 }
 
 static void announce_once(const struct dl_find_object *object)
@@ -141,15 +126,12 @@ static void announce_once(const struct dl_find_object *object)
     void (*found)(const struct dl_find_object *) = atomic_load(&announce);
     uintptr_t start = (uintptr_t)object->dlfo_map_start;
     size_t i = (size_t)(start * 0x9e3779b97f4a7c15u >> 40);
-
-    if (found == NULL) {
+    if (found == NULL)
         return;
-    }
     for (unsigned probe = 0; probe < OBJECTS; probe++) {
         uintptr_t known = atomic_load(&announced[(i + probe) % OBJECTS]);
-        if (known == start) {
+        if (known == start)
             return;
-        }
         if (known == 0) {
             found(object);
             atomic_compare_exchange_strong(&announced[(i + probe) % OBJECTS], &known, start);
@@ -162,10 +144,8 @@ static void announce_once(const struct dl_find_object *object)
 unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup)
 {
     uint32_t epoch = atomic_load(&rules_epoch);
-
-    if (_dl_find_object((void *)(pc - 1), &lookup->object) != 0) {
+    if (_dl_find_object((void *)(pc - 1), &lookup->object) != 0)
         return RULE_STRAY; /* not kept: an object may be loaded there at any time */
-    }
     announce_once(&lookup->object);
     unwind_rule rule = rule_compile(lookup, pc - 1);
     keep(pc, rule, epoch);
@@ -175,20 +155,17 @@ unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup)
 void rules_forget(uintptr_t start, uintptr_t end)
 {
     struct rule_table *t;
-
     atomic_fetch_add(&rules_epoch, 1);
     do {
         t = atomic_load(&rules_table);
-        if (t != NULL) {
+        if (t != NULL)
             table_clear(t, start, end);
-        }
     } while (t != atomic_load(&rules_table));
     for (unsigned i = 0; i < OBJECTS; i++) {
         uintptr_t known = atomic_load(&announced[i]);
         /* Not 0, which would hide those behind it: 1 is the start of no object. */
-        if (known >= start && known < end && known > 1) {
+        if (known >= start && known < end && known > 1)
             atomic_compare_exchange_strong(&announced[i], &known, 1);
-        }
     }
 }
 
@@ -196,13 +173,11 @@ void rules_setup(void (*found)(const struct dl_find_object *))
 {
     cfi_setup();
     atomic_store(&announce, found);
-    for (unsigned i = 0; i < OBJECTS; i++) {
+    for (unsigned i = 0; i < OBJECTS; i++)
         atomic_store_explicit(&announced[i], 0, memory_order_relaxed);
-    }
     atomic_flag_clear(&growing); /* in a fork's child: who held it is not here */
-    if (atomic_load(&rules_table) == NULL) {
+    if (atomic_load(&rules_table) == NULL)
         atomic_store(&rules_table, table_new(FIRST_BITS));
-    } else {
+    else
         rules_forget(0, UINTPTR_MAX); /* so that all objects are announced again */
-    }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef UNWIND_RULES_H
-#define UNWIND_RULES_H
+#ifndef TTD_PRELOAD_UNWIND_RULES_H
+#define TTD_PRELOAD_UNWIND_RULES_H
 
 /*
  * Rules compiled from call frame information: one word per return address, in a hash table that
@@ -102,20 +102,16 @@ static inline size_t rules_hash(const struct rule_table *t, uintptr_t pc)
 static inline void rules_prefetch(uintptr_t pc)
 {
     const struct rule_table *t = atomic_load_explicit(&rules_table, memory_order_acquire);
-
-    if (t != NULL) {
+    if (t != NULL)
         __builtin_prefetch(&t->entry[rules_hash(t, pc) & t->mask]);
-    }
 }
 
 /* The rule for the return address `pc`. */
 static inline unwind_rule rules_find(uintptr_t pc, struct cfi_lookup *lookup)
 {
     struct rule_table *t = atomic_load_explicit(&rules_table, memory_order_acquire);
-
-    if (__builtin_expect(t == NULL, 0)) {
+    if (__builtin_expect(t == NULL, 0))
         return rules_make(pc, lookup);
-    }
     size_t i = rules_hash(t, pc);
     for (unsigned probe = 0; probe < RULE_PROBES; probe++) {
         struct rule_entry *e = &t->entry[(i + probe) & t->mask];
@@ -124,9 +120,8 @@ static inline unwind_rule rules_find(uintptr_t pc, struct cfi_lookup *lookup)
             unwind_rule rule = atomic_load_explicit(&e->rule, memory_order_acquire);
             return rule != RULE_NONE ? rule : rules_make(pc, lookup);
         }
-        if (key == 0) {
+        if (key == 0)
             break;
-        }
     }
     return rules_make(pc, lookup);
 }

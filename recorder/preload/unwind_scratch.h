@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef UNWIND_SCRATCH_H
-#define UNWIND_SCRATCH_H
+#ifndef TTD_PRELOAD_UNWIND_SCRATCH_H
+#define TTD_PRELOAD_UNWIND_SCRATCH_H
 
 /*
  * What the slow path works in: part of each unwinder. On the stack it would be more than a thread

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef UNWIND_STATE_H
-#define UNWIND_STATE_H
+#ifndef TTD_PRELOAD_UNWIND_STATE_H
+#define TTD_PRELOAD_UNWIND_STATE_H
 
 /*
  * What an unwinder remembers, and why it may trust it.

@@ -20,12 +20,10 @@ static bool get_reg(struct expr_machine *m, uint32_t reg, uintptr_t *value)
 static bool find_cfa(struct expr_machine *m, const struct cfi_function *f,
                      const struct cfi_row *row, uintptr_t *cfa)
 {
-    if (row->cfa_is_expr) {
+    if (row->cfa_is_expr)
         return expr_evaluate(m, cfi_expression(&f->span, row->cfa_off), NULL, cfa);
-    }
-    if (!get_reg(m, row->cfa_reg, cfa)) {
+    if (!get_reg(m, row->cfa_reg, cfa))
         return false;
-    }
     *cfa += (uintptr_t)(intptr_t)row->cfa_off;
     return true;
 }
@@ -35,7 +33,6 @@ static bool find_reg(struct expr_machine *m, const struct cfi_function *f, uint3
                      struct cfi_rule rule, uintptr_t cfa, uintptr_t *value)
 {
     uintptr_t place = cfa + (uintptr_t)(intptr_t)rule.value;
-
     switch ((enum cfi_how)rule.how) {
     case CFI_SAME:
         return get_reg(m, reg, value);
@@ -62,16 +59,13 @@ static void find_others(struct expr_machine *m, const struct cfi_function *f,
                         const struct cfi_row *row, uintptr_t cfa, struct step_regs *to)
 {
     for (uint32_t reg = 0; reg < CFI_RA; reg++) {
-        if (reg == CFI_RSP || reg == CFI_RBP) {
+        if (reg == CFI_RSP || reg == CFI_RBP)
             continue;
-        }
         /* A register that a call may overwrite survives only where the kernel saved it. */
-        if (row->reg[reg].how == CFI_SAME && (CALLEE_SAVED >> reg & 1) == 0) {
+        if (row->reg[reg].how == CFI_SAME && (CALLEE_SAVED >> reg & 1) == 0)
             continue;
-        }
-        if (find_reg(m, f, reg, row->reg[reg], cfa, &to->reg[reg])) {
+        if (find_reg(m, f, reg, row->reg[reg], cfa, &to->reg[reg]))
             to->known |= 1u << reg;
-        }
     }
 }
 
@@ -80,31 +74,24 @@ static enum step_result step_by(struct expr_machine *m, const struct cfi_functio
 {
     uintptr_t cfa;
     enum step_result failed = STEP_BAD;
-
-    if (row->reg[CFI_RA].how == CFI_UNDEFINED) {
+    if (row->reg[CFI_RA].how == CFI_UNDEFINED)
         return STEP_END;
-    }
     bool ok = row->reg[CFI_RA].how != CFI_SAME && find_cfa(m, f, row, &cfa) &&
               find_reg(m, f, CFI_RA, row->reg[CFI_RA], cfa, &to->reg[CFI_RA]);
-    if (!ok) {
+    if (!ok)
         return m->unknown ? STEP_UNKNOWN : failed;
-    }
     to->known = 1u << CFI_RA | 1u << CFI_RSP;
     to->reg[CFI_RSP] = cfa;
     if (row->reg[CFI_RSP].how != CFI_SAME &&
-        !find_reg(m, f, CFI_RSP, row->reg[CFI_RSP], cfa, &to->reg[CFI_RSP])) {
+        !find_reg(m, f, CFI_RSP, row->reg[CFI_RSP], cfa, &to->reg[CFI_RSP]))
         return m->unknown ? STEP_UNKNOWN : failed;
-    }
     uint32_t used = m->log->used;
-    if (find_reg(m, f, CFI_RBP, row->reg[CFI_RBP], cfa, &to->reg[CFI_RBP])) {
+    if (find_reg(m, f, CFI_RBP, row->reg[CFI_RBP], cfa, &to->reg[CFI_RBP]))
         to->known |= 1u << CFI_RBP;
-    }
-    if (row->reg[CFI_RBP].how == CFI_SAME) {
+    if (row->reg[CFI_RBP].how == CFI_SAME)
         m->log->used = used; /* handed on, not used */
-    }
-    if (f->signal) {
+    if (f->signal)
         to->reg[CFI_RA]++;
-    }
     struct step_log *log = m->log;
     m->log = NULL;
     find_others(m, f, row, cfa, to);
@@ -119,13 +106,11 @@ enum step_result unwind_step(struct step_regs *r, struct unwind_mem *mem,
     struct step_log *log = &scratch->log;
     struct step_regs *to = &scratch->caller;
     uintptr_t addr = r->reg[CFI_RA] - 1;
-
     log->count = 0;
     log->used = 0;
     log->signal = false;
-    if (_dl_find_object((void *)addr, &l->object) != 0 || !cfi_find(l, addr) || !cfi_row(l, addr)) {
+    if (_dl_find_object((void *)addr, &l->object) != 0 || !cfi_find(l, addr) || !cfi_row(l, addr))
         return STEP_BAD;
-    }
     log->signal = l->function.signal;
     scratch->machine.regs = r;
     scratch->machine.mem = mem;
@@ -133,8 +118,7 @@ enum step_result unwind_step(struct step_regs *r, struct unwind_mem *mem,
     scratch->machine.unknown = false;
     to->known = 0;
     enum step_result result = step_by(&scratch->machine, &l->function, &l->row, to);
-    if (result == STEP_DONE) {
+    if (result == STEP_DONE)
         *r = *to;
-    }
     return result;
 }

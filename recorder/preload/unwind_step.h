@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef UNWIND_STEP_H
-#define UNWIND_STEP_H
+#ifndef TTD_PRELOAD_UNWIND_STEP_H
+#define TTD_PRELOAD_UNWIND_STEP_H
 
 /* The slow path: one step outwards by the full rules, with all registers. */
 

@@ -16,15 +16,13 @@ enum progress { STEPPED, STOPPED, LACKING };
 static bool track(struct walk *w, unwind_rule rule, uintptr_t cfa)
 {
     struct step_regs *r = w->others;
-
     r->known &= CALLEE_SAVED;
     for (unsigned i = 0; i < RULE_OTHER_COUNT; i++) {
         unsigned words = rule_other(rule, i);
         if (words != 0) {
             r->known |= 1u << other_regs[i];
-            if (!unwind_read(&w->mem, cfa - 8 * words, &r->reg[other_regs[i]])) {
+            if (!unwind_read(&w->mem, cfa - 8 * words, &r->reg[other_regs[i]]))
                 return false;
-            }
         }
     }
     return true;
@@ -32,11 +30,9 @@ static bool track(struct walk *w, unwind_rule rule, uintptr_t cfa)
 
 static bool rule_says_others(unwind_rule rule)
 {
-    for (unsigned i = 0; i < RULE_OTHER_COUNT; i++) {
-        if (rule_other(rule, i) == 1) {
+    for (unsigned i = 0; i < RULE_OTHER_COUNT; i++)
+        if (rule_other(rule, i) == 1)
             return false;
-        }
-    }
     return true;
 }
 
@@ -51,35 +47,29 @@ static void note_reads(struct unwinder *u, struct walk *w, struct new_frame *f,
         return;
     }
     f->reads = (uint16_t)log->count;
-    for (uint32_t i = 0; i < log->count; i++) {
+    for (uint32_t i = 0; i < log->count; i++)
         u->read[u->reads++] = log->read[i];
-    }
 }
 
 static enum progress step_slow(struct unwinder *u, struct walk *w, struct new_frame *f)
 {
     struct step_regs *r = w->others != NULL ? w->others : &u->scratch.state;
     const struct step_log *log = &u->scratch.log;
-
     u->scratch.state.known = STATE_REGS;
     r->reg[CFI_RSP] = w->sp;
     r->reg[CFI_RBP] = w->bp;
     r->reg[CFI_RA] = w->pc;
     enum step_result result = unwind_step(r, &w->mem, &u->scratch);
-    if (result == STEP_UNKNOWN && w->others == NULL) {
+    if (result == STEP_UNKNOWN && w->others == NULL)
         return LACKING;
-    }
-    if (result == STEP_UNKNOWN || (log->used & ~STATE_REGS) != 0) {
+    if (result == STEP_UNKNOWN || (log->used & ~STATE_REGS) != 0)
         f->kind |= NEW_FRAME_ODD;
-    }
-    if (result != STEP_DONE) {
+    if (result != STEP_DONE)
         return STOPPED;
-    }
     note_reads(u, w, f, log);
     if (r->reg[CFI_RSP] <= w->sp) {
-        if (!log->signal) {
+        if (!log->signal)
             return STOPPED;
-        }
         w->mem.foreign = true; /* from a handler on another stack: frames are not in order */
     }
     w->pc = r->reg[CFI_RA];
@@ -94,14 +84,12 @@ static bool chain_leads_home(struct unwinder *u, struct walk *w)
 {
     uintptr_t bp = w->bp;
     uintptr_t last = w->sp;
-
     for (unsigned links = 1; links <= LINKS_MAX; links++) {
         uintptr_t pc;
         uintptr_t next;
         if (bp < last || bp % 8 != 0 || !unwind_read(&w->mem, bp, &next) ||
-            !unwind_read(&w->mem, bp + 8, &pc)) {
+            !unwind_read(&w->mem, bp + 8, &pc))
             return false;
-        }
         unsigned kind = rule_kind(rules_find(pc, &u->scratch.lookup));
         if (kind != RULE_STRAY && kind != RULE_NO_CFI) {
             w->links = links;
@@ -120,15 +108,13 @@ static bool chain_leads_home(struct unwinder *u, struct walk *w)
  */
 static enum progress step_chain(struct unwinder *u, struct walk *w)
 {
-    if (w->links == 0 && !chain_leads_home(u, w)) {
+    if (w->links == 0 && !chain_leads_home(u, w))
         return STOPPED;
-    }
     uintptr_t bp = w->bp;
     w->links--;
     w->sp = bp + 16;
-    if (!unwind_read(&w->mem, bp + 8, &w->pc) || !unwind_read(&w->mem, bp, &w->bp)) {
+    if (!unwind_read(&w->mem, bp + 8, &w->pc) || !unwind_read(&w->mem, bp, &w->bp))
         return STOPPED;
-    }
     return STEPPED;
 }
 
@@ -136,11 +122,9 @@ static enum progress step_drap(struct walk *w, unwind_rule rule)
 {
     uintptr_t cfa;
     uintptr_t pc;
-
     if (!unwind_read(&w->mem, w->bp + rule_offset(rule), &cfa) || cfa <= w->sp || cfa % 8 != 0 ||
-        !unwind_read(&w->mem, cfa - 8, &pc) || !unwind_read(&w->mem, w->bp, &w->bp)) {
+        !unwind_read(&w->mem, cfa - 8, &pc) || !unwind_read(&w->mem, w->bp, &w->bp))
         return STOPPED;
-    }
     w->pc = pc;
     w->sp = cfa;
     return STEPPED;
@@ -152,13 +136,11 @@ static enum progress step_common(struct walk *w, unwind_rule rule)
     uintptr_t cfa = (rule_kind(rule) == RULE_SP ? w->sp : w->bp) + rule_offset(rule);
     uintptr_t saved = rule_bp(rule);
     uintptr_t pc;
-
     /* Each frame is further out than the one before, so the walk ends whatever the stack holds. */
     if (cfa <= w->sp || cfa % 8 != 0 || !unwind_read(&w->mem, cfa - 8, &pc) ||
         (saved != 0 && !unwind_read(&w->mem, cfa - saved, &w->bp)) ||
-        (w->others != NULL && !track(w, rule, cfa))) {
+        (w->others != NULL && !track(w, rule, cfa)))
         return STOPPED;
-    }
     w->pc = pc;
     w->sp = cfa;
     return STEPPED;
@@ -167,10 +149,8 @@ static enum progress step_common(struct walk *w, unwind_rule rule)
 static enum progress step(struct unwinder *u, struct walk *w, struct new_frame *f)
 {
     unsigned kind = rule_kind(f->rule);
-
-    if (w->others != NULL && kind <= RULE_DRAP && !rule_says_others(f->rule)) {
+    if (w->others != NULL && kind <= RULE_DRAP && !rule_says_others(f->rule))
         return step_slow(u, w, f);
-    }
     switch (kind) {
     case RULE_SP:
     case RULE_BP:
@@ -202,11 +182,9 @@ static always_inline bool quick_steps(struct unwinder *u, struct walk *w)
     struct new_frame *f = u->found + w->found;
     const struct new_frame *end = u->found + u->capacity;
     bool arrived = false;
-
     while (f < end && pc != 0) {
-        while (n > 0 && frame[n - 1].sp < sp) {
+        while (n > 0 && frame[n - 1].sp < sp)
             n--;
-        }
         if (n > 0) {
             const struct known_frame *k = &frame[n - 1];
             if (k->sp == sp && u->pc[n - 1] == pc && (!k->live || k->bp == bp)) {
@@ -225,9 +203,8 @@ static always_inline bool quick_steps(struct unwinder *u, struct walk *w)
         uintptr_t saved = rule_bp(rule);
         if (__builtin_expect(kind > RULE_BP || cfa <= sp || cfa % 8 != 0 || cfa - 8 - low > span ||
                                  cfa - saved - low > span + 8,
-                             0)) {
+                             0))
             break;
-        }
         pc = *(const uintptr_t *)(cfa - 8);
         bp = saved != 0 ? *(const uintptr_t *)(cfa - saved) : bp;
         sp = cfa;
@@ -242,12 +219,10 @@ static always_inline bool quick_steps(struct unwinder *u, struct walk *w)
 }
 static bool met(const struct unwinder *u, struct walk *w)
 {
-    while (w->candidates > 0 && u->frame[w->candidates - 1].sp < w->sp) {
+    while (w->candidates > 0 && u->frame[w->candidates - 1].sp < w->sp)
         w->candidates--;
-    }
-    if (w->candidates == 0) {
+    if (w->candidates == 0)
         return false;
-    }
     const struct known_frame *k = &u->frame[w->candidates - 1];
     return k->sp == w->sp && u->pc[w->candidates - 1] == w->pc && (!k->live || k->bp == w->bp);
 }
@@ -255,25 +230,21 @@ static bool met(const struct unwinder *u, struct walk *w)
 enum walk_end walk_stack(struct unwinder *u, struct walk *w)
 {
     for (;;) {
-        if (w->others == NULL ? quick_steps(u, w) : met(u, w)) {
+        if (w->others == NULL ? quick_steps(u, w) : met(u, w))
             return WALK_MET;
-        }
-        if (w->pc == 0) {
+        if (w->pc == 0)
             return WALK_ENDED;
-        }
         if (w->found == u->capacity) {
-            if (!unwinder_grow(u)) {
+            if (!unwinder_grow(u))
                 return WALK_DEEP;
-            }
             continue;
         }
         struct new_frame *f = &u->found[w->found++];
         unwind_rule rule = rules_find(w->pc, &u->scratch.lookup);
         *f = (struct new_frame){.pc = w->pc, .sp = w->sp, .bp = w->bp, .rule = rule};
         enum progress progress = step(u, w, f);
-        if (progress != STEPPED) {
+        if (progress != STEPPED)
             return progress == LACKING ? WALK_NEEDS_REGS : WALK_ENDED;
-        }
     }
 }
 
@@ -284,7 +255,6 @@ __attribute__((noinline)) void walk_registers(const struct unwind_regs *regs,
     struct step_regs *others = &scratch->others;
     struct step_regs *r = &scratch->own;
     struct unwind_mem own = *mem;
-
     __asm__ volatile("movq %%rbx, %c[rbx](%[r])\n\t"
                      "movq %%rbp, %c[rbp](%[r])\n\t"
                      "movq %%rsp, %c[rsp](%[r])\n\t"
@@ -301,15 +271,11 @@ __attribute__((noinline)) void walk_registers(const struct unwind_regs *regs,
                      : "rax", "memory");
     r->known = CALLEE_SAVED;
     others->known = 0;
-    if (own.own_low <= regs->sp && regs->sp < own.own_high) {
+    if (own.own_low <= regs->sp && regs->sp < own.own_high)
         own.own_low = r->reg[CFI_RSP] < own.own_low ? r->reg[CFI_RSP] : own.own_low;
-    }
-    for (int i = 0; i < OWN_FRAMES && r->reg[CFI_RSP] < regs->sp; i++) {
-        if (unwind_step(r, &own, scratch) != STEP_DONE) {
+    for (int i = 0; i < OWN_FRAMES && r->reg[CFI_RSP] < regs->sp; i++)
+        if (unwind_step(r, &own, scratch) != STEP_DONE)
             return;
-        }
-    }
-    if (r->reg[CFI_RSP] == regs->sp && r->reg[CFI_RA] == regs->pc) {
+    if (r->reg[CFI_RSP] == regs->sp && r->reg[CFI_RA] == regs->pc)
         *others = *r;
-    }
 }

@@ -77,7 +77,6 @@ static void find_stack(uintptr_t *low, uintptr_t *high, bool *grows)
     void *addr;
     size_t size;
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-
     *grows = getpid() == gettid();
     if (*grows) {
         *low = here;
@@ -96,10 +95,8 @@ static struct thread *start(void)
     uintptr_t low;
     uintptr_t high;
     bool grows;
-
-    if (starting) {
+    if (starting)
         return NULL;
-    }
     starting = true;
     if (mode < 0) {
         const char *check = getenv("UNWIND_CHECK");
@@ -118,10 +115,8 @@ static void show(const struct thread *t, const uintptr_t *expected, uint32_t n, 
 {
     char line[400];
     Dl_info info;
-
-    if (atomic_fetch_add(&shown, 1) >= SHOWN_MAX) {
+    if (atomic_fetch_add(&shown, 1) >= SHOWN_MAX)
         return;
-    }
     int size = snprintf(line, sizeof(line), "mismatch: %u frames, libunwind %u%s\n", t->depth, n,
                         truncated ? ", truncated" : "");
     (void)!write(2, line, (size_t)size);
@@ -146,7 +141,6 @@ static uint32_t walk_libunwind(const struct unwind_regs *regs, uintptr_t *out, u
     unw_word_t ip = 0;
     unw_word_t sp = 0;
     uint32_t n = 0;
-
     unw_getcontext(&context);
     unw_init_local(&cursor, &context);
     *odd = false;
@@ -154,18 +148,16 @@ static uint32_t walk_libunwind(const struct unwind_regs *regs, uintptr_t *out, u
         unw_get_reg(&cursor, UNW_REG_IP, &ip);
         unw_get_reg(&cursor, UNW_REG_SP, &sp);
     } while ((ip != regs->pc || sp != regs->sp) && unw_step(&cursor) > 0);
-    if (ip != regs->pc || sp != regs->sp) {
+    if (ip != regs->pc || sp != regs->sp)
         return 0;
-    }
     while (n < max && ip != 0) {
         /* The cursor says so at the interrupted frame, not at the one that the kernel made. */
         out[n++] = ip + (unw_is_signal_frame(&cursor) > 0 ? 1 : 0);
         unw_proc_info_t info;
         /* What it makes up where it knows nothing is one byte long. */
         *odd |= unw_get_proc_info(&cursor, &info) != 0 || info.end_ip - info.start_ip == 1;
-        if (unw_step(&cursor) <= 0) {
+        if (unw_step(&cursor) <= 0)
             break;
-        }
         unw_get_reg(&cursor, UNW_REG_IP, &ip);
     }
     return n;
@@ -175,18 +167,14 @@ static void compare(struct thread *t, const struct unwind_regs *regs, bool trunc
 {
     static __thread uintptr_t *expected __attribute__((tls_model("initial-exec")));
     bool odd;
-
-    if (expected == NULL) {
+    if (expected == NULL)
         expected = pages(2 * UNWIND_MAX_FRAMES * sizeof(*expected));
-    }
     uint32_t n = walk_libunwind(regs, expected, truncated ? t->depth : 2 * UNWIND_MAX_FRAMES, &odd);
     bool same = n <= t->depth;
-    for (uint32_t i = 0; i < n && same; i++) {
+    for (uint32_t i = 0; i < n && same; i++)
         same = expected[i] == t->stack[t->depth - 1 - i];
-    }
-    if (same && n == t->depth) {
+    if (same && n == t->depth)
         return;
-    }
     if (same && odd) { /* it forgets the other registers at code without information */
         skipped++;
         return;
@@ -199,13 +187,10 @@ static void event(const struct unwind_regs *regs)
 {
     struct thread *t = self;
     struct unwind_delta d;
-
-    if (t == NULL) {
+    if (t == NULL)
         t = start();
-    }
-    if (t == NULL || t->busy) {
+    if (t == NULL || t->busy)
         return;
-    }
     t->busy = true;
     if (mode == 0) {
         unsigned long before = __rdtsc();
@@ -221,16 +206,14 @@ static void event(const struct unwind_regs *regs)
     } else if (mode == 3) {
         unwinder_capture(t->unwinder, regs, &d);
     } else if (mode != 4) {
-        if (++t->events % WHOLE_EACH == 0) {
+        if (++t->events % WHOLE_EACH == 0)
             unwinder_reset(t->unwinder);
-        }
         unwinder_capture(t->unwinder, regs, &d);
         events++;
         frames += d.kept + d.added;
         added += d.added;
-        if (d.kept > t->depth || d.kept + d.added > UNWIND_MAX_FRAMES) {
+        if (d.kept > t->depth || d.kept + d.added > UNWIND_MAX_FRAMES)
             mismatches++;
-        }
         memcpy(t->stack + d.kept, d.frames + d.kept, d.added * sizeof(*d.frames));
         t->depth = d.kept + d.added;
         compare(t, regs, d.truncated);
@@ -241,7 +224,6 @@ static void event(const struct unwind_regs *regs)
 static inline __attribute__((always_inline)) void hook(void)
 {
     struct unwind_regs regs;
-
     unwind_here(&regs);
     event(&regs);
 }
@@ -274,10 +256,8 @@ static unsigned median(void)
 {
     unsigned long n = 0;
     unsigned i = 0;
-
-    for (; i < 4096 && n <= events / 2; i++) {
+    for (; i < 4096 && n <= events / 2; i++)
         n += histogram[i];
-    }
     return i;
 }
 
@@ -298,11 +278,8 @@ static void write_report(const char *name)
 __attribute__((destructor)) static void report(void)
 {
     const char *name = getenv("UNWIND_REPORT");
-
-    if (name != NULL && events != 0) {
+    if (name != NULL && events != 0)
         write_report(name);
-    }
-    if (mismatches != 0) {
+    if (mismatches != 0)
         _exit(99);
-    }
 }

@@ -68,7 +68,6 @@ static uint32_t next(struct run *r)
 static NOINLINE void allocate(size_t n)
 {
     void *p = malloc(n + 1);
-
     sink = p;
     free(p);
 }
@@ -80,9 +79,8 @@ static NOINLINE void more(struct run *r, int depth)
         return;
     }
     actions[next(r) % KINDS](r, depth - 1);
-    if (next(r) % 2 != 0) {
+    if (next(r) % 2 != 0)
         allocate(3);
-    }
 }
 
 static NOINLINE void plain(struct run *r, int depth)
@@ -96,7 +94,6 @@ static NOINLINE void with_alloca(struct run *r, int depth)
 {
     size_t n = 1 + next(r) % 300;
     char *p = alloca(n);
-
     memset(p, 1, n);
     allocate((size_t)p[n - 1]);
     more(r, depth);
@@ -110,7 +107,6 @@ static NOINLINE void with_vla(struct run *r, int depth)
 {
     volatile size_t n = 1 + next(r) % 200;
     volatile char *p = __builtin_alloca_with_align(n, 256);
-
     p[0] = 1;
     allocate((size_t)p[0]);
     more(r, depth);
@@ -119,7 +115,6 @@ static NOINLINE void with_vla(struct run *r, int depth)
 static NOINLINE void realigned(struct run *r, int depth)
 {
     alignas(64) volatile char block[64];
-
     block[0] = (char)depth;
     allocate((uintptr_t)block % 64 + 5);
     more(r, depth);
@@ -131,7 +126,6 @@ static NOINLINE void realigned_alloca(struct run *r, int depth)
     alignas(128) volatile char block[128];
     size_t n = 1 + next(r) % 100;
     volatile char *p = alloca(n);
-
     block[0] = (char)depth;
     p[0] = block[0];
     more(r, depth);
@@ -151,11 +145,10 @@ static NOINLINE void tail(struct run *r, int depth)
 static NOINLINE void recurse(struct run *r, int n, int depth)
 {
     allocate(1);
-    if (n > 0) {
+    if (n > 0)
         recurse(r, n - 1, depth);
-    } else {
+    else
         more(r, depth);
-    }
     allocate(2);
 }
 
@@ -168,14 +161,12 @@ static NOINLINE void jumping(struct run *r, int depth)
 {
     jmp_buf here;
     jmp_buf *volatile outer = r->back;
-
     if (setjmp(here) == 0) {
         r->back = &here;
         more(r, depth);
         r->back = outer;
-        if (outer != NULL && next(r) % 4 == 0) {
+        if (outer != NULL && next(r) % 4 == 0)
             longjmp(*outer, 1);
-        }
         return;
     }
     r->back = outer;
@@ -186,7 +177,6 @@ static NOINLINE void jumping(struct run *r, int depth)
 static NOINLINE void many_registers(struct run *r, int depth)
 {
     uint32_t a = next(r), b = next(r), c = next(r), d = next(r), e = next(r), f = next(r);
-
     allocate(a % 9);
     more(r, depth);
     allocate((a ^ b ^ c ^ d ^ e ^ f) % 9);
@@ -198,7 +188,6 @@ static NOINLINE void format(struct run *r, int depth, const char *text, ...)
 {
     char line[64];
     __builtin_va_list ap;
-
     __builtin_va_start(ap, text);
     vsnprintf(line, sizeof(line), text, ap);
     __builtin_va_end(ap);
@@ -239,7 +228,6 @@ struct call {
 static NOINLINE void called(void *argument)
 {
     struct call *c = argument;
-
     allocate(1);
     more(c->r, c->depth);
     allocate(2);
@@ -248,7 +236,6 @@ static NOINLINE void called(void *argument)
 static NOINLINE void by_r13(struct run *r, int depth)
 {
     struct call c = {r, depth};
-
     frame_r13(called, &c);
     allocate(1);
 }
@@ -256,7 +243,6 @@ static NOINLINE void by_r13(struct run *r, int depth)
 static NOINLINE void by_far(struct run *r, int depth)
 {
     struct call c = {r, depth};
-
     frame_far(called, &c);
     allocate(1);
 }
@@ -264,7 +250,6 @@ static NOINLINE void by_far(struct run *r, int depth)
 static NOINLINE void by_pointer(struct run *r, int depth)
 {
     struct call c = {r, depth};
-
     frame_pointer_only(called, &c);
     allocate(1);
 }
@@ -282,18 +267,14 @@ static NOINLINE void traps(void)
     static void (*const frames[])(void (*)(void *), void *, size_t) = {
         frame_bp, shifted_bp, frame_odd, shifted_odd, frame_drap, shifted_drap,
     };
-
-    for (unsigned i = 0; i < 48; i++) {
+    for (unsigned i = 0; i < 48; i++)
         frames[i / 8 % 3 * 2 + i % 2](allocates, NULL, 512);
-    }
     /* Again, but now they are what calls the allocator, and nothing else does in between. */
     void *blocks[48];
-    for (unsigned i = 0; i < 48; i++) {
+    for (unsigned i = 0; i < 48; i++)
         blocks[i] = malloc(1);
-    }
-    for (unsigned i = 0; i < 48; i++) {
+    for (unsigned i = 0; i < 48; i++)
         frames[i / 8 % 3 * 2 + i % 2](free, blocks[i], 512);
-    }
     frame_moved(free, malloc(1), malloc(2));
 }
 
@@ -308,7 +289,6 @@ static void walk_about(uint32_t seed, int rounds)
 static void on_signal(int signal)
 {
     struct run r = {.seed = (uint32_t)signal, .budget = 5, .back = NULL};
-
     allocate(1); /* raised synchronously, outside of malloc */
     more(&r, 4);
 }
@@ -316,7 +296,6 @@ static void on_signal(int signal)
 static NOINLINE void signalling(uint32_t seed)
 {
     struct run r = {.seed = seed, .budget = 10, .back = NULL};
-
     raise(SIGUSR1);
     more(&r, 3);
     raise(SIGUSR2); /* on its own stack */
@@ -330,7 +309,6 @@ static NOINLINE void signalling(uint32_t seed)
 static void on_illegal(int signal, siginfo_t *info, void *context)
 {
     ucontext_t *u = context;
-
     (void)info;
     on_signal(signal);
     u->uc_mcontext.gregs[REG_RIP] += 2;
@@ -343,14 +321,12 @@ static void signals(uint32_t seed, int rounds)
     struct sigaction a = {.sa_handler = on_signal};
     struct sigaction b = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
     struct sigaction c = {.sa_sigaction = on_illegal, .sa_flags = SA_SIGINFO};
-
     sigaltstack(&alternate, NULL);
     sigaction(SIGUSR1, &a, NULL);
     sigaction(SIGUSR2, &b, NULL);
     sigaction(SIGILL, &c, NULL);
-    for (int i = 0; i < rounds; i++) {
+    for (int i = 0; i < rounds; i++)
         signalling(seed + (uint32_t)i);
-    }
 }
 
 static ucontext_t coroutine, scheduler;
@@ -369,7 +345,6 @@ static void coroutines(uint32_t seed, int rounds)
 {
     size_t size = 1 << 18;
     char *stack = malloc(size);
-
     getcontext(&coroutine);
     coroutine.uc_stack.ss_sp = stack;
     coroutine.uc_stack.ss_size = size;
@@ -391,13 +366,10 @@ static void *thread_main(void *argument)
 static void threads(uint32_t seed)
 {
     pthread_t t[3];
-
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < 3; i++)
         pthread_create(&t[i], NULL, thread_main, (void *)(uintptr_t)(seed + i));
-    }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         pthread_join(t[i], NULL);
-    }
 }
 
 /* A thread on a stack of ours, whose signal stack lies above it and goes away. */
@@ -408,7 +380,6 @@ static void *losing_signal_stack(void *argument)
     char *above = (char *)argument + HALF;
     stack_t alternate = {.ss_sp = above, .ss_size = HALF};
     stack_t none = {.ss_flags = SS_DISABLE};
-
     sigaltstack(&alternate, NULL);
     __asm__ volatile("int3"); /* this frame's registers are then kept up there, too */
     sigaltstack(&none, NULL);
@@ -423,9 +394,7 @@ static void vanishing_stack(void)
     pthread_t t;
     pthread_attr_t attr;
     char *stack = mmap(NULL, 2 * HALF, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
     struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
-
     sigaction(SIGTRAP, &a, NULL);
     pthread_attr_init(&attr);
     pthread_attr_setstack(&attr, stack, HALF);
@@ -439,24 +408,19 @@ static void vanishing_stack(void)
 static NOINLINE int deep(int n)
 {
     volatile int here = n;
-
-    if (n % 64 == 0) {
+    if (n % 64 == 0)
         allocate(1);
-    }
     int result = n > 0 ? deep(n - 1) + here : 0;
-    if (n % 64 == 0) {
+    if (n % 64 == 0)
         allocate(2);
-    }
     return result;
 }
 
 int main(int argc, char **argv)
 {
     uint32_t seed = argc > 1 ? (uint32_t)atoi(argv[1]) : 1;
-
-    if (&unwind_check_loaded == NULL) {
+    if (&unwind_check_loaded == NULL)
         return 2; /* nothing would be tested */
-    }
     traps();
     walk_about(seed, 40);
     signals(seed, 10);

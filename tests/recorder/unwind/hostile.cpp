@@ -13,7 +13,6 @@ extern "C" const int unwind_check_loaded __attribute__((weak));
 namespace
 {
 uint32_t state = 1;
-
 uint32_t next()
 {
     state = state * 1664525u + 1013904223u;
@@ -32,25 +31,21 @@ struct holder {
 {
     holder h;
     alignas(32) volatile char block[32];
-
     block[0] = static_cast<char>(depth);
     h.texts.emplace_back("a text that is too long for the inside of a string");
     if (depth == 0) {
-        if (next() % 3 == 0) {
+        if (next() % 3 == 0)
             throw std::runtime_error(std::string(40, 'x'));
-        }
         return;
     }
     try {
         descend(depth - 1);
-        if (next() % 4 == 0) {
+        if (next() % 4 == 0)
             throw static_cast<int>(next());
-        }
     } catch (int n) {
         auto p = std::make_unique<int>(n);
-        if (next() % 2 == 0) {
+        if (next() % 2 == 0)
             throw;
-        }
         descend(depth / 2);
     }
     block[1] = block[0];
@@ -59,9 +54,8 @@ struct holder {
 
 int main(int argc, char **argv)
 {
-    if (&unwind_check_loaded == nullptr) {
+    if (&unwind_check_loaded == nullptr)
         return 2; /* nothing would be tested */
-    }
     state = argc > 1 ? static_cast<uint32_t>(std::atoi(argv[1])) : 1;
     for (int i = 0; i < 40; i++) {
         try {

@@ -48,19 +48,16 @@ struct image {
 static void copy_image(struct image *im, void *address)
 {
     struct dl_find_object o;
-
-    if (_dl_find_object(address, &o) != 0) {
+    if (_dl_find_object(address, &o) != 0)
         exit(2);
-    }
     im->size = (size_t)((char *)o.dlfo_map_end - (char *)o.dlfo_map_start);
     size_t mapped = (im->size + 8191) & ~(size_t)4095; /* at least one page to forbid */
     im->copy = mmap(NULL, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const ElfW(Ehdr) *ehdr = o.dlfo_map_start;
     const ElfW(Phdr) *phdr = (const void *)((const char *)o.dlfo_map_start + ehdr->e_phoff);
     for (unsigned i = 0; i < ehdr->e_phnum; i++) {
-        if (phdr[i].p_type != PT_LOAD) {
+        if (phdr[i].p_type != PT_LOAD)
             continue;
-        }
         size_t first = phdr[i].p_vaddr & ~(size_t)4095;
         size_t end = phdr[i].p_vaddr + phdr[i].p_filesz;
         mprotect(im->copy + first, end - first, PROT_READ | PROT_WRITE);
@@ -86,7 +83,6 @@ static void copy_image(struct image *im, void *address)
 static unsigned look(const struct image *im)
 {
     unsigned known = 0;
-
     for (int i = 0; i < LOOKUPS; i++) {
         uintptr_t addr = (uintptr_t)im->copy + im->code + next() % im->code_size;
         struct cfi_lookup lookup = {.object = im->object};
@@ -101,7 +97,6 @@ static bool corrupt_modules(void)
     struct image im = {.size = 0};
     uint8_t saved[64];
     size_t at[64];
-
     copy_image(&im, dlsym(RTLD_DEFAULT, "qsort"));
     if (look(&im) < LOOKUPS / 2) {
         puts("an intact copy is not understood: this would test nothing");
@@ -116,9 +111,8 @@ static bool corrupt_modules(void)
             im.copy[at[i]] = (uint8_t)next();
         }
         look(&im);
-        while (n-- > 0) {
+        while (n-- > 0)
             im.copy[at[n]] = saved[n];
-        }
         if (round == ROUNDS / 2) { /* and without its program headers, by probing */
             memset(im.copy, 0, 64);
             if (look(&im) < LOOKUPS / 2) {
@@ -127,11 +121,9 @@ static bool corrupt_modules(void)
             }
         }
     }
-    for (size_t i = 0; i < im.info_size; i++) { /* dense damage: nearly everything is garbage */
-        if (next() % 8 == 0) {
+    for (size_t i = 0; i < im.info_size; i++) /* dense damage: nearly everything is garbage */
+        if (next() % 8 == 0)
             im.copy[im.info + i] = (uint8_t)next();
-        }
-    }
     look(&im);
     return true;
 }
@@ -145,7 +137,6 @@ static void corrupt_stacks(void)
     uintptr_t low = (uintptr_t)stack;
     uintptr_t high = low + size;
     const uintptr_t code = (uintptr_t)dlsym(RTLD_DEFAULT, "qsort") & ~(uintptr_t)0xffff;
-
     unwinder_init(u, low, high, false);
     for (int round = 0; round < ROUNDS * 10; round++) {
         for (int i = 0; i < 40; i++) {
@@ -155,15 +146,13 @@ static void corrupt_stacks(void)
             stack[size / 8 - 1 - next() % 400] = kinds[next() % 6];
         }
         uintptr_t sp = high - 8 * (next() % 400);
-        if (next() % 8 == 0) { /* elsewhere, perhaps nowhere */
+        if (next() % 8 == 0) /* elsewhere, perhaps nowhere */
             sp = next() % 2 != 0 ? next() : high + 8 * (next() % 512) - 2048;
-        }
         struct unwind_regs regs = {code + next() % 0x40000, sp, low + next() % (size + 64)};
         struct unwind_delta d;
         unwinder_capture(u, &regs, &d);
-        if (d.kept + d.added > UNWIND_MAX_FRAMES || d.kept + d.added == 0) {
+        if (d.kept + d.added > UNWIND_MAX_FRAMES || d.kept + d.added == 0)
             abort();
-        }
     }
 }
 
@@ -175,7 +164,6 @@ static bool forgetting(void)
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     struct unwind_regs regs;
     struct unwind_delta d;
-
     unwinder_init(u, here - 4096, (here | 0xfff) + 1, false);
     unwind_here(&regs);
     unwinder_capture(u, &regs, &d);
