@@ -67,7 +67,7 @@ static bool take_quadrant(struct diff_options *options, const char *name)
     return false;
 }
 
-static bool take(void *context, int option, const char *argument)
+static bool parse_option(void *context, int option, const char *argument)
 {
     struct diff_options *options = context;
     switch (option) {
@@ -106,7 +106,7 @@ static int print(struct session *session, const struct diff_options *options,
     return STATUS_OK;
 }
 
-static int find(struct session *session, const struct diff_options *options)
+static int execute(struct session *session, const struct diff_options *options)
 {
     struct ttd_position from, to;
     int status = moment_resolve(&options->from, MOMENT_ORDER, &session->trace, &from);
@@ -154,8 +154,7 @@ static int run(const struct command *command, int count, char **arguments)
     struct diff_options options = {
         .from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}, .quadrant = HEAP_AIFO};
     struct common common_options;
-    int status = command_options_pair(&common_options, command, count, arguments, own_options, take,
-                                      &options);
+    int status = command_options(&common_options, command, count, arguments, &options);
     if (status >= 0)
         return status;
     if (common_options.other || options.has_changes)
@@ -166,9 +165,16 @@ static int run(const struct command *command, int count, char **arguments)
     status = session_open(&session, &common_options);
     if (status != STATUS_OK)
         return status;
-    return session_close(&session, find(&session, &options), false);
+    return session_close(&session, execute(&session, &options), false);
 }
 
 const struct command command_diff = {
-    "diff", "what a range of positions has added and freed; what two heaps differ in", help, run,
-    COMMAND_VIEWS};
+    .name = "diff",
+    .summary = "what a range of positions has added and freed; what two heaps differ in",
+    .help = help,
+    .shares = COMMAND_VIEWS,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .takes_two_traces = true,
+    .run = run,
+};

@@ -38,7 +38,7 @@ struct errors_options {
     uint64_t error_status;
 };
 
-static bool take(void *context, int option, const char *argument)
+static bool parse_option(void *context, int option, const char *argument)
 {
     struct errors_options *options = context;
     switch (option) {
@@ -139,7 +139,7 @@ static int print(struct session *session, const struct errors_options *options,
     return known_exit(&session->known, has_errors, options->error_status);
 }
 
-static int find(struct session *session, const void *context)
+static int execute(struct session *session, const void *context)
 {
     const struct errors_options *options = context;
     struct heap_errors errors;
@@ -159,8 +159,16 @@ static int find(struct session *session, const void *context)
 static int run(const struct command *command, int count, char **arguments)
 {
     struct errors_options options = {.limit = 20, .remembered = HEAP_FREED_DEFAULT};
-    return session_run(command, count, arguments, own_options, take, &options, find);
+    return session_run(command, count, arguments, &options);
 }
 
-const struct command command_errors = {"errors", "calls that the program should not have made",
-                                       help, run, COMMAND_KNOWN | COMMAND_FILTERS};
+const struct command command_errors = {
+    .name = "errors",
+    .summary = "calls that the program should not have made",
+    .help = help,
+    .shares = COMMAND_KNOWN | COMMAND_FILTERS,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .run = run,
+    .execute = execute,
+};

@@ -66,7 +66,7 @@ struct events_options {
     uint64_t limit;
 };
 
-static bool take(void *context, int option, const char *argument)
+static bool parse_option(void *context, int option, const char *argument)
 {
     struct events_options *options = context;
     switch (option) {
@@ -285,8 +285,7 @@ static int run(const struct command *command, int count, char **arguments)
     struct events_options options = {.from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}};
     filter_init(&options.filter);
     struct common common_options;
-    int status =
-        command_options(&common_options, command, count, arguments, own_options, take, &options);
+    int status = command_options(&common_options, command, count, arguments, &options);
     common_options.reads_whole_chunks = true;
     if (status < 0) {
         struct session session;
@@ -298,4 +297,11 @@ static int run(const struct command *command, int count, char **arguments)
     return status;
 }
 
-const struct command command_events = {"events", "the heap calls, filtered", help, run, 0};
+const struct command command_events = {
+    .name = "events",
+    .summary = "the heap calls, filtered",
+    .help = help,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .run = run,
+};

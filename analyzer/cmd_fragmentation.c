@@ -32,7 +32,7 @@ struct fragmentation_options {
     uint64_t limit;
 };
 
-static bool take(void *context, int option, const char *argument)
+static bool parse_option(void *context, int option, const char *argument)
 {
     struct fragmentation_options *options = context;
     switch (option) {
@@ -65,7 +65,7 @@ static int print(struct session *session, const struct fragmentation_options *op
     return status;
 }
 
-static int find(struct session *session, const void *context)
+static int execute(struct session *session, const void *context)
 {
     const struct fragmentation_options *options = context;
     struct ttd_position at;
@@ -90,8 +90,15 @@ static int run(const struct command *command, int count, char **arguments)
 {
     struct fragmentation_options options = {
         .at = {.kind = MOMENT_END}, .gap = UINT64_C(1) << 20, .limit = 50};
-    return session_run(command, count, arguments, own_options, take, &options, find);
+    return session_run(command, count, arguments, &options);
 }
 
 const struct command command_fragmentation = {
-    "fragmentation", "how densely live blocks lie in memory", help, run, 0};
+    .name = "fragmentation",
+    .summary = "how densely live blocks lie in memory",
+    .help = help,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .run = run,
+    .execute = execute,
+};

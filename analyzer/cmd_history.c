@@ -32,7 +32,7 @@ struct history_options {
     bool has_address;
 };
 
-static bool take(void *context, int option, const char *argument)
+static bool parse_option(void *context, int option, const char *argument)
 {
     struct history_options *options = context;
     switch (option) {
@@ -60,7 +60,7 @@ static int print(struct session *session, const struct heap_history *history)
     return status;
 }
 
-static int find(struct session *session, const struct history_options *options)
+static int execute(struct session *session, const struct history_options *options)
 {
     bool is_beyond = options->size - 1 > UINT64_MAX - options->address;
     struct heap_history history = {.first = options->address,
@@ -82,8 +82,7 @@ static int run(const struct command *command, int count, char **arguments)
 {
     struct history_options options = {.size = 1, .limit = 1000};
     struct common common_options;
-    int status =
-        command_options(&common_options, command, count, arguments, own_options, take, &options);
+    int status = command_options(&common_options, command, count, arguments, &options);
     if (status >= 0)
         return status;
     if (!options.has_address)
@@ -92,8 +91,14 @@ static int run(const struct command *command, int count, char **arguments)
     status = session_open(&session, &common_options);
     if (status != STATUS_OK)
         return status;
-    return session_close(&session, find(&session, &options), false);
+    return session_close(&session, execute(&session, &options), false);
 }
 
-const struct command command_history = {"history", "every block that ever covered an address", help,
-                                        run, 0};
+const struct command command_history = {
+    .name = "history",
+    .summary = "every block that ever covered an address",
+    .help = help,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .run = run,
+};

@@ -37,14 +37,14 @@ static bool take_order(const char *name, enum heap_rank_order *order)
     return false;
 }
 
-static bool take(void *context, int option, const char *argument)
+static bool parse_option(void *context, int option, const char *argument)
 {
     struct hot_options *options = context;
     (void)option;
     return take_order(argument, &options->order);
 }
 
-static int find(struct session *session, const void *context)
+static int execute(struct session *session, const void *context)
 {
     const struct hot_options *options = context;
     struct heap_usage usage;
@@ -71,7 +71,16 @@ static int find(struct session *session, const void *context)
 static int run(const struct command *command, int count, char **arguments)
 {
     struct hot_options options = {.order = HEAP_RANK_BY_BYTES};
-    return session_run(command, count, arguments, own_options, take, &options, find);
+    return session_run(command, count, arguments, &options);
 }
 
-const struct command command_hot = {"hot", "which stacks allocate most", help, run, COMMAND_VIEWS};
+const struct command command_hot = {
+    .name = "hot",
+    .summary = "which stacks allocate most",
+    .help = help,
+    .shares = COMMAND_VIEWS,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .run = run,
+    .execute = execute,
+};

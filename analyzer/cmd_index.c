@@ -11,8 +11,6 @@
 #include "cli/session.h"
 #include "cli/sidecar.h"
 
-static const struct option own_options[] = {{NULL, 0, NULL, 0}};
-
 static const char help[] =
     "Usage: ttdanalyze index [OPTIONS] [TRACE]\n"
     "\n"
@@ -62,7 +60,7 @@ static int make(struct session *session)
 static int run(const struct command *command, int count, char **arguments)
 {
     struct common options;
-    int status = command_options(&options, command, count, arguments, own_options, NULL, NULL);
+    int status = command_options(&options, command, count, arguments, NULL);
     if (status >= 0)
         return status;
     if (input_is_standard(options.trace))
@@ -74,4 +72,9 @@ static int run(const struct command *command, int count, char **arguments)
     return session_close(&session, make(&session), false);
 }
 
-const struct command command_index = {"index", "make going to positions fast", help, run, 0};
+const struct command command_index = {
+    .name = "index",
+    .summary = "make going to positions fast",
+    .help = help,
+    .run = run,
+};

@@ -120,7 +120,7 @@ static int print(struct session *session, const struct collector *collector)
     return STATUS_OK;
 }
 
-static int find(struct session *session)
+static int execute(struct session *session)
 {
     struct collector collector = {.names = &session->names};
     trace_stats_init(&collector.survey);
@@ -165,7 +165,7 @@ static int list_group(const struct common *options)
     return status;
 }
 
-static bool take(void *context, int option, const char *argument)
+static bool parse_option(void *context, int option, const char *argument)
 {
     bool *is_group = context;
     (void)argument;
@@ -177,7 +177,7 @@ static int run(const struct command *command, int count, char **arguments)
 {
     struct common options;
     bool is_group = false;
-    int status = command_options(&options, command, count, arguments, own_options, take, &is_group);
+    int status = command_options(&options, command, count, arguments, &is_group);
     if (status >= 0)
         return status;
     if (is_group)
@@ -187,8 +187,15 @@ static int run(const struct command *command, int count, char **arguments)
     status = session_open(&session, &options);
     if (status != STATUS_OK)
         return status;
-    status = find(&session);
+    status = execute(&session);
     return session_close(&session, status, session.has_output);
 }
 
-const struct command command_info = {"info", "what is in a trace, and how it ended", help, run, 0};
+const struct command command_info = {
+    .name = "info",
+    .summary = "what is in a trace, and how it ended",
+    .help = help,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .run = run,
+};

@@ -37,7 +37,7 @@ struct leaks_options {
     bool shows_runtime;
 };
 
-static bool take(void *context, int option, const char *argument)
+static bool parse_option(void *context, int option, const char *argument)
 {
     struct leaks_options *options = context;
     switch (option) {
@@ -107,7 +107,7 @@ static int print(struct session *session, const struct leaks_options *options,
     return STATUS_OK;
 }
 
-static int find(struct session *session, const void *context)
+static int execute(struct session *session, const void *context)
 {
     const struct leaks_options *options = context;
     struct ttd_position at;
@@ -136,8 +136,16 @@ static int find(struct session *session, const void *context)
 static int run(const struct command *command, int count, char **arguments)
 {
     struct leaks_options options = {.at = {.kind = MOMENT_END}};
-    return session_run(command, count, arguments, own_options, take, &options, find);
+    return session_run(command, count, arguments, &options);
 }
 
-const struct command command_leaks = {"leaks", "blocks that were never released, by stack", help,
-                                      run, COMMAND_VIEWS | COMMAND_KNOWN};
+const struct command command_leaks = {
+    .name = "leaks",
+    .summary = "blocks that were never released, by stack",
+    .help = help,
+    .shares = COMMAND_VIEWS | COMMAND_KNOWN,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .run = run,
+    .execute = execute,
+};

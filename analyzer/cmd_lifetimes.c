@@ -22,7 +22,7 @@ static int filter(struct session *session, struct heap_usage *usage)
     return status;
 }
 
-static int find(struct session *session, const void *options)
+static int execute(struct session *session, const void *options)
 {
     (void)options;
     struct heap_usage usage;
@@ -46,8 +46,14 @@ static int find(struct session *session, const void *options)
 
 static int run(const struct command *command, int count, char **arguments)
 {
-    return session_run(command, count, arguments, NULL, NULL, NULL, find);
+    return session_run(command, count, arguments, NULL);
 }
 
-const struct command command_lifetimes = {"lifetimes", "how long blocks live", help, run,
-                                          COMMAND_FILTERS};
+const struct command command_lifetimes = {
+    .name = "lifetimes",
+    .summary = "how long blocks live",
+    .help = help,
+    .shares = COMMAND_FILTERS,
+    .run = run,
+    .execute = execute,
+};

@@ -25,7 +25,7 @@ static const char help[] =
     "Apart, and inferred: where a container of C++ seems to grow, because a larger block\n"
     "is allocated and, a few calls later, a smaller one of the same stack released.\n";
 
-static bool take(void *context, int option, const char *argument)
+static bool parse_option(void *context, int option, const char *argument)
 {
     uint64_t *chains = context;
     (void)option;
@@ -69,7 +69,7 @@ static int print(struct session *session, struct heap_moves *moves)
     return STATUS_OK;
 }
 
-static int find(struct session *session, const void *context)
+static int execute(struct session *session, const void *context)
 {
     const uint64_t *chains = context;
     struct heap_moves moves;
@@ -90,8 +90,16 @@ static int find(struct session *session, const void *context)
 static int run(const struct command *command, int count, char **arguments)
 {
     uint64_t chains = 10;
-    return session_run(command, count, arguments, own_options, take, &chains, find);
+    return session_run(command, count, arguments, &chains);
 }
 
-const struct command command_moves = {"moves", "what reallocations cost, by stack and by block",
-                                      help, run, COMMAND_VIEWS};
+const struct command command_moves = {
+    .name = "moves",
+    .summary = "what reallocations cost, by stack and by block",
+    .help = help,
+    .shares = COMMAND_VIEWS,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .run = run,
+    .execute = execute,
+};

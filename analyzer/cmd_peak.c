@@ -23,7 +23,7 @@ struct peak_options {
     bool shows_runtime;
 };
 
-static bool take(void *context, int option, const char *argument)
+static bool parse_option(void *context, int option, const char *argument)
 {
     struct peak_options *options = context;
     (void)option, (void)argument;
@@ -46,7 +46,7 @@ static int print(struct session *session, const struct peak_options *options,
     return status;
 }
 
-static int find(struct session *session, const void *options)
+static int execute(struct session *session, const void *options)
 {
     struct heap_peak_state peak;
     struct ttd_error error = {.what = NULL};
@@ -68,8 +68,16 @@ static int find(struct session *session, const void *options)
 static int run(const struct command *command, int count, char **arguments)
 {
     struct peak_options options = {.shows_runtime = false};
-    return session_run(command, count, arguments, own_options, take, &options, find);
+    return session_run(command, count, arguments, &options);
 }
 
-const struct command command_peak = {"peak", "when most bytes were live, and whose", help, run,
-                                     COMMAND_VIEWS};
+const struct command command_peak = {
+    .name = "peak",
+    .summary = "when most bytes were live, and whose",
+    .help = help,
+    .shares = COMMAND_VIEWS,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .run = run,
+    .execute = execute,
+};

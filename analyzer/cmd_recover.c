@@ -15,8 +15,6 @@
 /* Problems that are reported one by one. */
 #define REPORTED_MAX 10
 
-static const struct option own_options[] = {{NULL, 0, NULL, 0}};
-
 static const char help[] =
     "Usage: ttdanalyze recover [OPTIONS] -o OUT IN\n"
     "\n"
@@ -180,7 +178,7 @@ static int recover(const struct common *options)
 static int run(const struct command *command, int count, char **arguments)
 {
     struct common options;
-    int status = command_options(&options, command, count, arguments, own_options, NULL, NULL);
+    int status = command_options(&options, command, count, arguments, NULL);
     if (status >= 0)
         return status;
     if (!options.output)
@@ -188,5 +186,9 @@ static int run(const struct command *command, int count, char **arguments)
     return recover(&options);
 }
 
-const struct command command_recover = {"recover", "save what is intact of a damaged trace", help,
-                                        run, 0};
+const struct command command_recover = {
+    .name = "recover",
+    .summary = "save what is intact of a damaged trace",
+    .help = help,
+    .run = run,
+};

@@ -43,7 +43,7 @@ struct state_options {
     bool shows_runtime;
 };
 
-static bool take(void *context, int option, const char *argument)
+static bool parse_option(void *context, int option, const char *argument)
 {
     struct state_options *options = context;
     switch (option) {
@@ -118,7 +118,7 @@ static int find_address(struct session *session, const struct state_options *opt
     return status;
 }
 
-static int find(struct session *session, const void *context)
+static int execute(struct session *session, const void *context)
 {
     const struct state_options *options = context;
     bool has_more = options->shows_blocks || options->has_address;
@@ -155,8 +155,16 @@ static int find(struct session *session, const void *context)
 static int run(const struct command *command, int count, char **arguments)
 {
     struct state_options options = {.at = {.kind = MOMENT_END}};
-    return session_run(command, count, arguments, own_options, take, &options, find);
+    return session_run(command, count, arguments, &options);
 }
 
-const struct command command_state = {"state", "the heap as it was at a position", help, run,
-                                      COMMAND_VIEWS};
+const struct command command_state = {
+    .name = "state",
+    .summary = "the heap as it was at a position",
+    .help = help,
+    .shares = COMMAND_VIEWS,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .run = run,
+    .execute = execute,
+};

@@ -18,13 +18,13 @@ static const char help[] =
     "      --steps N           with at most N other calls of the thread between "
     "(0)\n" VIEWS_HELP COMMAND_COMMON_HELP;
 
-static bool take(void *context, int option, const char *argument)
+static bool parse_option(void *context, int option, const char *argument)
 {
     (void)option;
     return number_parse(argument, context);
 }
 
-static int find(struct session *session, const void *context)
+static int execute(struct session *session, const void *context)
 {
     const uint64_t *steps = context;
     struct heap_usage usage;
@@ -51,8 +51,16 @@ static int find(struct session *session, const void *context)
 static int run(const struct command *command, int count, char **arguments)
 {
     uint64_t steps = 0;
-    return session_run(command, count, arguments, own_options, take, &steps, find);
+    return session_run(command, count, arguments, &steps);
 }
 
 const struct command command_temporary = {
-    "temporary", "blocks freed as soon as they were allocated", help, run, COMMAND_VIEWS};
+    .name = "temporary",
+    .summary = "blocks freed as soon as they were allocated",
+    .help = help,
+    .shares = COMMAND_VIEWS,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .run = run,
+    .execute = execute,
+};

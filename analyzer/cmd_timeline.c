@@ -51,7 +51,7 @@ static bool take_plot(const char *name, enum timeline_plot *plot)
     return false;
 }
 
-static bool take(void *context, int option, const char *argument)
+static bool parse_option(void *context, int option, const char *argument)
 {
     struct timeline_options *options = context;
     if (option == OPTION_POINTS)
@@ -69,7 +69,7 @@ static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
     return view_wants(&session->view, stack, is_wanted);
 }
 
-static int find(struct session *session, const struct timeline_options *options)
+static int execute(struct session *session, const struct timeline_options *options)
 {
     /* Names come at the end of a trace, but tell which blocks count. */
     bool has_filter = view_has_filter(&session->options.view);
@@ -106,16 +106,22 @@ static int run(const struct command *command, int count, char **arguments)
 {
     struct timeline_options options = {.axis = HEAP_AXIS_TIME, .points = 50};
     struct common common_options;
-    int status =
-        command_options(&common_options, command, count, arguments, own_options, take, &options);
+    int status = command_options(&common_options, command, count, arguments, &options);
     if (status >= 0)
         return status;
     struct session session;
     status = session_open(&session, &common_options);
     if (status != STATUS_OK)
         return status;
-    return session_close(&session, find(&session, &options), false);
+    return session_close(&session, execute(&session, &options), false);
 }
 
-const struct command command_timeline = {"timeline", "how much was live in the course of time",
-                                         help, run, COMMAND_FILTERS};
+const struct command command_timeline = {
+    .name = "timeline",
+    .summary = "how much was live in the course of time",
+    .help = help,
+    .shares = COMMAND_FILTERS,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .run = run,
+};

@@ -5,8 +5,6 @@
 #include "cli/message.h"
 #include "cli/session.h"
 
-static const struct option own_options[] = {{NULL, 0, NULL, 0}};
-
 static const char help[] =
     "Usage: ttdanalyze verify [OPTIONS] [TRACE]\n"
     "\n"
@@ -73,8 +71,13 @@ static int verify(const struct common *options)
 static int run(const struct command *command, int count, char **arguments)
 {
     struct common options;
-    int status = command_options(&options, command, count, arguments, own_options, NULL, NULL);
+    int status = command_options(&options, command, count, arguments, NULL);
     return status >= 0 ? status : verify(&options);
 }
 
-const struct command command_verify = {"verify", "check a trace completely", help, run, 0};
+const struct command command_verify = {
+    .name = "verify",
+    .summary = "check a trace completely",
+    .help = help,
+    .run = run,
+};

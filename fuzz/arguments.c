@@ -240,7 +240,12 @@ static void try_line(char *typed)
                                       COMMAND_VIEWS | COMMAND_KNOWN};
     char name[] = "test";
     char *arguments[ARGUMENTS_MAX + 2] = {name};
-    struct command which = {.name = "test", .help = help, .shares = shares[*typed & 3]};
+    struct command which = {.name = "test",
+                            .help = help,
+                            .shares = shares[*typed & 3],
+                            .own_options = own_options,
+                            .parse_option = take,
+                            .takes_two_traces = true};
     int count = 1;
     for (char *part = *typed ? strtok(typed + 1, "\n") : NULL; part && count <= ARGUMENTS_MAX;
          part = strtok(NULL, "\n"))
@@ -251,7 +256,7 @@ static void try_line(char *typed)
     optind = 0;
     getopt(1, arguments, "");
     capture_begin();
-    int status = command_options_pair(&result, &which, count, arguments, own_options, take, &taken);
+    int status = command_options(&result, &which, count, arguments, &taken);
     capture_end();
     limits_lift();
     target_require(status == -1 || status == STATUS_OK || status == STATUS_USAGE, "a status");

@@ -34,8 +34,10 @@ static const struct option common_options[] = {
     {NULL, 0, NULL, 0}};
 
 /* All options of a command, its own first. */
-static void merge(struct option *all, const struct option *own, unsigned shares)
+static void merge(struct option *all, const struct command *command)
 {
+    const struct option *own = command->own_options;
+    unsigned shares = command->shares;
     size_t count = 0;
     while (own && own[count].name && count < OWN_MAX) {
         all[count] = own[count];
@@ -134,8 +136,9 @@ static const char *name_of(const struct option *all, int value)
     return all->name ? all->name : "?";
 }
 
-static int take_operands(struct common *result, int most, int count, char **arguments)
+static int take_operands(struct common *result, int count, char **arguments)
 {
+    int most = result->command->takes_two_traces ? 2 : 1;
     const char *name = result->command->name;
     if (optind == count && access(INPUT_DEFAULT, F_OK) != 0)
         return message_usage(name, "which trace? A file name is missing, and there is no "
@@ -151,13 +154,13 @@ static int take_operands(struct common *result, int most, int count, char **argu
 }
 
 /* Takes an option of the command, or one that it shares with others. */
-static bool take_own(struct common *result, int option, option_function take, void *context)
+static bool take_own(struct common *result, int option, void *own)
 {
     if (option >= OPTION_VIEWS && option < OPTION_VIEWS_END)
         return views_take(&result->view, option, optarg);
     if (option >= OPTION_KNOWN && option < OPTION_KNOWN_END)
         return known_take(&result->known, option, optarg);
-    return take(context, option, optarg);
+    return result->command->parse_option(own, option, optarg);
 }
 
 /* What can be said only when all options are known. */
@@ -209,17 +212,11 @@ static int refuse_option(const struct command *command, int problem, char *const
 }
 
 /* Takes all options; -1 to go on. */
-static int take_options(struct common *result, const struct command *command, int count,
-                        char **arguments, const struct option *own, option_function take,
-                        void *context)
+static int take_options(struct common *result, int count, char **arguments, void *own)
 {
+    const struct command *command = result->command;
     struct option all[OWN_MAX + SHARED_MAX + sizeof common_options / sizeof common_options[0]];
-    merge(all, own, command->shares);
-    *result = (struct common){.command = command,
-                              .format = report_format_find("text"),
-                              .has_pager = true,
-                              .has_index = true};
-    views_init(&result->view);
+    merge(all, command);
     opterr = 0;
     optind = 1;
     int option;
@@ -229,7 +226,7 @@ static int take_options(struct common *result, const struct command *command, in
             status = refuse_option(command, option, arguments, all);
         else if (option < OPTION_FIRST || option >= OPTION_NO_PAGER)
             status = take_common(result, option);
-        else if (!take_own(result, option, take, context))
+        else if (!take_own(result, option, own))
             status = refuse_argument(command, name_of(all, option));
         if (status >= 0)
             return status;
@@ -238,16 +235,13 @@ static int take_options(struct common *result, const struct command *command, in
 }
 
 int command_options(struct common *result, const struct command *command, int count,
-                    char **arguments, const struct option *own, option_function take, void *context)
+                    char **arguments, void *own)
 {
-    int status = take_options(result, command, count, arguments, own, take, context);
-    return status >= 0 ? status : take_operands(result, 1, count, arguments);
-}
-
-int command_options_pair(struct common *result, const struct command *command, int count,
-                         char **arguments, const struct option *own, option_function take,
-                         void *context)
-{
-    int status = take_options(result, command, count, arguments, own, take, context);
-    return status >= 0 ? status : take_operands(result, 2, count, arguments);
+    *result = (struct common){.command = command,
+                              .format = report_format_find("text"),
+                              .has_pager = true,
+                              .has_index = true};
+    views_init(&result->view);
+    int status = take_options(result, count, arguments, own);
+    return status >= 0 ? status : take_operands(result, count, arguments);
 }

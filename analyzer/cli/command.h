@@ -20,14 +20,34 @@ enum {
     COMMAND_KNOWN = 4
 };
 
-/** An entry of the table of commands. */
+struct session;
+
+/** Values of options that have no letter begin here. */
+#define OPTION_FIRST 256
+
+/** Parses an option of a command's own into `options`; false if the argument is invalid. */
+typedef bool (*option_function)(void *options, int option, const char *argument);
+
+/** Answers with the options and an open trace; returns an exit status. */
+typedef int (*session_function)(struct session *session, const void *options);
+
+/** A command of ttdanalyze, as `main` finds it by its name. */
 struct command {
     const char *name;
     const char *summary;
     const char *help;
-    /** `arguments[0]` is the name. Returns the exit status. */
-    int (*run)(const struct command *command, int count, char **arguments);
+    /** The options that it shares with other commands, as bits. */
     unsigned shares;
+    /** Its own options, ended by an entry of zeros, all without letter; NULL for none. */
+    const struct option *own_options;
+    /** NULL where there are no own options. */
+    option_function parse_option;
+    /** Whether a second trace may be named. */
+    bool takes_two_traces;
+    /** Runs the command; `arguments[0]` is the name. Returns the exit status. */
+    int (*run)(const struct command *command, int count, char **arguments);
+    /** For a command that runs by session_run(). */
+    session_function execute;
 };
 
 extern const struct command command_diff;
@@ -70,27 +90,15 @@ struct common {
     const char *other;
 };
 
-/** Values of options that have no letter begin here. */
-#define OPTION_FIRST 256
-
-/** An option of a command's own: true if it was taken, false if the argument is invalid. */
-typedef bool (*option_function)(void *context, int option, const char *argument);
-
 /**
- * Reads options and the name of the trace.
+ * Reads options and the names of the traces.
  *
- * @param own      the command's own options, ended by an entry of zeros; all without letter
- * @param context  for `take`
+ * @param result  set to the common options
+ * @param own     the command's own options, for its parse_option()
  * @return -1 to go on, or the exit status, also after --help
  */
 int command_options(struct common *result, const struct command *command, int count,
-                    char **arguments, const struct option *own, option_function take,
-                    void *context);
-
-/** As command_options(), but a second trace may be named, which `other` is set to. */
-int command_options_pair(struct common *result, const struct command *command, int count,
-                         char **arguments, const struct option *own, option_function take,
-                         void *context);
+                    char **arguments, void *own);
 
 /** The end of every help text. */
 #define COMMAND_COMMON_HELP                                                                        \

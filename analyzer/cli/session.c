@@ -231,19 +231,17 @@ bool session_print_tree(struct session *session, const char *unit, const char *w
     return true;
 }
 
-int session_run(const struct command *command, int count, char **arguments,
-                const struct option *own, option_function take, void *options,
-                session_function find)
+int session_run(const struct command *command, int count, char **arguments, void *own)
 {
     struct common common_options;
-    int status = command_options(&common_options, command, count, arguments, own, take, options);
+    int status = command_options(&common_options, command, count, arguments, own);
     if (status >= 0)
         return status;
     struct session session;
     status = session_open(&session, &common_options);
     if (status != STATUS_OK)
         return status;
-    status = find(&session, options);
+    status = command->execute(&session, own);
     return session_close(&session, status, session.has_output);
 }
 

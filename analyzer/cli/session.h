@@ -36,19 +36,14 @@ struct session {
     struct known known;
 };
 
-/** What a command does with its options and an open trace; returns an exit status. */
-typedef int (*session_function)(struct session *session, const void *options);
-
 /**
- * Runs a command: reads its options, opens the trace, calls `find`, completes the output. A status
- * that `find` returns once the output is open is no failure.
+ * Runs a command: reads its options, opens the trace, calls its execute(), completes the output. A
+ * status that execute() returns once the output is open is no failure.
  *
- * @param own      as of command_options(), as are `take` and `options`
+ * @param own  the command's own options, set to their defaults
  * @return the exit status
  */
-int session_run(const struct command *command, int count, char **arguments,
-                const struct option *own, option_function take, void *options,
-                session_function find);
+int session_run(const struct command *command, int count, char **arguments, void *own);
 
 /** Opens the trace that `options` name. Returns an exit status; on failure nothing is open. */
 int session_open(struct session *session, const struct common *options);
