@@ -8,9 +8,16 @@
 #include <unistd.h>
 
 #include "../symbolize/cache.h"
+#include "../symbolize/clock.h"
 #include "messages.h"
 
+/* So many frames are named in some milliseconds if their answers are known. */
+enum { QUICK_FRAMES = 10000 };
+
 enum { BRIEFLY_NS = 1000 * 1000 };
+
+/* How long others are waited for that ask for names. */
+enum { PATIENCE_MS = 2000 };
 
 void finishers_init(struct finishers *finishers)
 {
@@ -75,34 +82,53 @@ static void finish_here(struct finishers *finishers, struct trace *trace, const 
     trace_free(trace);
 }
 
-/* Closes a trace: at once where traces before it had the same addresses, which is a matter of
- * moments; else in a process of its own. False if there are enough of them. */
+/* Whether there are so many frames that to name them takes a while, even with known answers. */
+static bool is_large(const struct trace *trace)
+{
+    return trace->modules.frame_count > QUICK_FRAMES;
+}
+
+/* Writes the names that are known, if that takes moments only. False if some are missing. */
+static bool name_quickly(struct finishers *finishers, struct trace *trace)
+{
+    return trace->writer == NULL ||
+           (!is_large(trace) && trace_write_known_names(trace, finishers->names) == 0);
+}
+
+/*
+ * Whether there is to be another process: not where one has just begun to ask for names. Only one
+ * can ask at a time, and mostly the others' names are known when it has ended.
+ */
+static bool may_start(const struct finishers *finishers, const struct trace *trace)
+{
+    bool waits = finishers->count > 0 && !is_large(trace) &&
+                 milliseconds() - finishers->asked_at < PATIENCE_MS;
+    return !waits && finishers->count < FINISHERS_AT_ONCE;
+}
+
+/* Closes a trace: at once where its names are known, else in a process of its own. False if there
+ * is to be none now. */
 static bool begin(struct finishers *finishers, struct trace *trace, const struct ttd_end *end)
 {
-    size_t answers = symbolize_cache_size(finishers->names);
-    bool is_full = finishers->count == FINISHERS_AT_ONCE;
-    /* Where there is nothing new, the answer is that of the last time. */
-    if (is_full && trace == finishers->slow && answers == finishers->slow_answers)
-        return false;
-    bool is_quick = trace_is_quick(trace, finishers->names);
-    if (!is_quick && is_full) {
-        finishers->slow = trace;
-        finishers->slow_answers = answers;
-        return false;
+    if (name_quickly(finishers, trace)) {
+        finish_here(finishers, trace, end);
+        return true;
     }
-    finishers->slow = NULL;
+    if (!may_start(finishers, trace))
+        return false;
     trace_flush(trace); /* nothing is left that both would write */
-    pid_t pid = is_quick ? -1 : fork();
+    pid_t pid = fork();
     if (pid == 0) {
         set_signals();
         _exit(finish(finishers, trace, end) ? 0 : 1);
     }
-    if (pid > 0) {
-        finishers->pids[finishers->count++] = pid;
-        trace_abandon(trace);
-    } else {
+    if (pid < 0) {
         finish_here(finishers, trace, end);
+        return true;
     }
+    finishers->pids[finishers->count++] = pid;
+    finishers->asked_at = milliseconds();
+    trace_abandon(trace);
     return true;
 }
 
@@ -184,7 +210,8 @@ bool finishers_have_room(struct finishers *finishers)
 
 void finishers_take(struct finishers *finishers, struct trace *trace, const struct ttd_end *end)
 {
-    trace_flush(trace); /* whatever happens to us before it is closed */
+    (void)name_quickly(finishers, trace); /* goes into the same chunks */
+    trace_flush(trace);                   /* whatever happens to us before it is closed */
     size_t last = (finishers->first + finishers->waiting_count++) % FINISHERS_WAITING;
     finishers->waiting[last] = (struct unfinished){trace, *end};
     finishers_step(finishers);

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "trace.h"
@@ -22,11 +23,10 @@ struct finishers {
     struct symbolize_cache *names; /* shared by all; NULL if there is none */
     pid_t pids[FINISHERS_AT_ONCE];
     size_t count;
+    int64_t asked_at; /* when the last of them began, by milliseconds() */
     /* Those for which there was no process: a ring, whose oldest is at `first`. */
     struct unfinished waiting[FINISHERS_WAITING];
     size_t first, waiting_count;
-    const struct trace *slow; /* the oldest, which was not quick with as many answers; or NULL */
-    size_t slow_answers;
     unsigned failures; /* traces that are not whole */
     pid_t preparer;    /* the process that looks up names before they are needed, if there is one */
 };

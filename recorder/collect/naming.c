@@ -12,9 +12,6 @@
 #include "messages.h"
 #include "trace.h"
 
-/* So many frames are named in some milliseconds if their answers are known. */
-enum { QUICK_FRAMES = 10000 };
-
 /* An address that is to be named, and its index among the frames of the modules. */
 struct address {
     ttd_id module;
@@ -58,6 +55,12 @@ static void collect_addresses(struct question *question, const struct modules *m
         qsort(question->addresses, question->count, sizeof *question->addresses, compare_addresses);
 }
 
+static struct symbolize_module symbolize_module_of(const struct module *module)
+{
+    return (struct symbolize_module){
+        .path = module->path, .build_id = module->build_id, .build_id_size = module->build_id_size};
+}
+
 /* False without memory; the question is to be freed in any case. */
 static bool load_question(struct question *question, struct trace *trace)
 {
@@ -70,11 +73,8 @@ static bool load_question(struct question *question, struct trace *trace)
     };
     if (question->modules == NULL || question->addresses == NULL || question->offsets == NULL)
         return false;
-    for (size_t i = 0; i < known->count; i++) {
-        question->modules[i].path = known->items[i].path;
-        question->modules[i].build_id = known->items[i].build_id;
-        question->modules[i].build_id_size = known->items[i].build_id_size;
-    }
+    for (size_t i = 0; i < known->count; i++)
+        question->modules[i] = symbolize_module_of(&known->items[i]);
     collect_addresses(question, known);
     for (size_t i = 0; i < question->count; i++) {
         struct symbolize_module *module = &question->modules[question->addresses[i].module - 1];
@@ -95,26 +95,29 @@ static void settle(struct question *question, ttd_id module, uint64_t offset)
         question->trace->modules.frames[address->frame].is_settled = true;
 }
 
-static void add_names(void *context, size_t module, uint64_t offset,
-                      const struct symbolize_frame *frames, size_t count)
+static void write_names(struct trace *trace, ttd_id module, uint64_t offset,
+                        const struct symbolize_frame *frames, size_t count)
 {
-    struct question *question = context;
-    struct trace *trace = question->trace;
-    settle(question, (ttd_id)(module + 1), offset);
-    if (count == 0)
-        return;
     struct ttd_name named[SYMBOLIZE_FRAMES_MAX];
+    if (count == 0 || trace->writer == NULL)
+        return;
     for (size_t i = 0; i < count; i++)
         named[i] = (struct ttd_name){
             .function = {frames[i].function, frames[i].function_size},
             .file = {frames[i].file, frames[i].file_size},
             .line = frames[i].line,
         };
-    if (trace->writer == NULL)
-        return;
     if (trace->names != NULL ||
         ttd_names_open(trace->writer, NULL, NULL, NULL, &trace->names) == TTD_OK)
-        ttd_names_symbol(trace->names, (ttd_id)(module + 1), offset, named, count);
+        ttd_names_symbol(trace->names, module, offset, named, count);
+}
+
+static void add_names(void *context, size_t module, uint64_t offset,
+                      const struct symbolize_frame *frames, size_t count)
+{
+    struct question *question = context;
+    settle(question, (ttd_id)(module + 1), offset);
+    write_names(question->trace, (ttd_id)(module + 1), offset, frames, count);
 }
 
 static void name_addresses(struct trace *trace, struct symbolize_cache *names)
@@ -129,18 +132,56 @@ static void name_addresses(struct trace *trace, struct symbolize_cache *names)
     free_question(&question);
 }
 
-void trace_write_known_names(struct trace *trace, const struct symbolize_cache *names)
+/* The number of a module's file for symbolize_answer(); SIZE_MAX if nothing is known of it. */
+static size_t image_of(struct symbolize_cache *names, const struct module *module)
 {
-    struct question question;
+    struct symbolize_module asked = symbolize_module_of(module);
+    return symbolize_image(names, &asked);
+}
+
+/* For each module of the trace; to be freed. NULL without memory. */
+static size_t *find_images(const struct modules *modules, struct symbolize_cache *names)
+{
+    size_t *images = calloc(modules->count + 1, sizeof *images);
+    for (size_t i = 0; images != NULL && i < modules->count; i++)
+        images[i] = image_of(names, &modules->items[i]);
+    return images;
+}
+
+static void write_known(struct trace *trace, const struct symbolize_cache *names,
+                        const size_t *images)
+{
+    struct modules *modules = &trace->modules;
+    trace->frames_unnamed = 0;
+    for (size_t i = 0; i < modules->frame_count; i++) {
+        struct symbolize_frame frames[SYMBOLIZE_FRAMES_MAX];
+        struct frame *frame = &modules->frames[i];
+        size_t count;
+        if (frame->is_settled)
+            continue;
+        frame->is_settled =
+            symbolize_answer(names, images[frame->module - 1], frame->offset, frames, &count);
+        if (frame->is_settled)
+            write_names(trace, frame->module, frame->offset, frames, count);
+        trace->frames_unnamed += !frame->is_settled;
+    }
+}
+
+size_t trace_write_known_names(struct trace *trace, struct symbolize_cache *names)
+{
     size_t answers = symbolize_cache_size(names), frames = trace->modules.frame_count;
-    if (trace->writer == NULL ||
-        (answers == trace->answers_looked_at && frames == trace->frames_looked_at))
-        return;
+    if (trace->writer == NULL)
+        return 0;
+    if (answers == trace->answers_looked_at && frames == trace->frames_looked_at)
+        return trace->frames_unnamed;
+    size_t *images = find_images(&trace->modules, names);
+    if (images == NULL)
+        return frames;
+    write_known(trace, names, images);
+    free(images);
     trace->answers_looked_at = answers;
     trace->frames_looked_at = frames;
-    if (load_question(&question, trace))
-        symbolize_known(names, question.modules, trace->modules.count, add_names, &question);
-    free_question(&question);
+    return trace->frames_unnamed;
 }
 
 void trace_prepare(struct trace *trace, struct symbolize_cache *names)
@@ -151,25 +192,14 @@ void trace_prepare(struct trace *trace, struct symbolize_cache *names)
     free_question(&question);
 }
 
-bool trace_is_quick(struct trace *trace, const struct symbolize_cache *names)
-{
-    struct question question;
-    if (trace->writer == NULL)
-        return true;
-    if (trace->modules.frame_count > QUICK_FRAMES)
-        return false;
-    bool known = load_question(&question, trace) &&
-                 symbolize_is_known(names, question.modules, trace->modules.count);
-    free_question(&question);
-    return known;
-}
-
 bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symbolize_cache *names)
 {
     if (trace->writer == NULL)
         return false;
-    trace_flush(trace); /* whatever happens to us while we look names up */
-    name_addresses(trace, names);
+    if (trace_write_known_names(trace, names) > 0) {
+        trace_flush(trace); /* whatever happens to us while we look names up */
+        name_addresses(trace, names);
+    }
     if (trace->writer == NULL)
         return false;
     enum ttd_status status = ttd_writer_close(trace->writer, end, &trace->error);

@@ -29,8 +29,9 @@ struct trace {
     struct stacks stacks;
     struct modules modules;
     size_t frames_prepared; /* of modules.frames: see trace_prepare() */
-    /* Counts at the last trace_write_known_names(), which waits until there are more. */
-    size_t frames_looked_at, answers_looked_at;
+    /* Counts at the last trace_write_known_names(), which waits until there are more, and how many
+     * frames it has left without names. */
+    size_t frames_looked_at, answers_looked_at, frames_unnamed;
     struct ttd_names *names; /* the strings of names that are defined; NULL before the first */
 };
 
@@ -129,14 +130,12 @@ void trace_flush(struct trace *trace);
  */
 bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symbolize_cache *names);
 
-/* Writes the names that somebody has looked up by now, and that the file does not have yet. */
-void trace_write_known_names(struct trace *trace, const struct symbolize_cache *names);
+/* Writes the names that somebody has looked up by now, and that the file does not have yet. Returns
+ * how many addresses have none then. */
+size_t trace_write_known_names(struct trace *trace, struct symbolize_cache *names);
 
 /* Looks up the names of all addresses so far, for whoever asks `names` later. To be called in a
  * forked process: the trace is of no use afterwards. */
 void trace_prepare(struct trace *trace, struct symbolize_cache *names);
-
-/* Whether trace_finish() will take only moments. */
-bool trace_is_quick(struct trace *trace, const struct symbolize_cache *names);
 
 #endif

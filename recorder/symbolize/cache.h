@@ -37,20 +37,24 @@ void symbolize_cache_free(struct symbolize_cache *cache);
 int symbolize_cached(struct symbolize_cache *cache, const struct symbolize_module *modules,
                      size_t count, symbolize_function *function, void *context);
 
-/**
- * The same, but asks nobody: only what is known is told.
- *
- * @param cache  may be NULL: then nothing is.
- */
-void symbolize_known(const struct symbolize_cache *cache, const struct symbolize_module *modules,
-                     size_t count, symbolize_function *function, void *context);
-
 /** Has everything looked up that is not known, for those who ask later. */
 void symbolize_prepare(struct symbolize_cache *cache, const struct symbolize_module *modules,
                        size_t count);
 
-/** Whether symbolize_cached() would need no child. `cache` may be NULL. */
-bool symbolize_is_known(const struct symbolize_cache *cache, const struct symbolize_module *modules,
-                        size_t count);
+/**
+ * A number for the file of a module, which stays as long as the cache; SIZE_MAX if nothing is known
+ * of it. `cache` may be NULL: then nothing is.
+ */
+size_t symbolize_image(struct symbolize_cache *cache, const struct symbolize_module *module);
+
+/**
+ * The names of an address of that file, as symbolize() would tell them. Nobody is asked.
+ *
+ * @param image   from symbolize_image(), which also looks for what others have added.
+ * @param frames  has room for SYMBOLIZE_FRAMES_MAX; its strings are valid as long as the cache.
+ * @return false if they are not known.
+ */
+bool symbolize_answer(const struct symbolize_cache *cache, size_t image, uint64_t offset,
+                      struct symbolize_frame *frames, size_t *count);
 
 #endif
