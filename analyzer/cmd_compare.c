@@ -24,7 +24,7 @@ struct work {
 /* What tells a group from others: of a stack its fingerprint, or its identifier in one trace; of
  * what groups it otherwise, its label in both traces, wherever the module is. */
 static enum ttd_status find_key(struct work *work, enum heap_side side,
-                                struct fingerprinter *memory, struct heap_key group,
+                                struct fingerprinter *fingerprinter, struct heap_key group,
                                 struct fingerprint *key)
 {
     struct session *session = &work->sessions[side];
@@ -33,7 +33,7 @@ static enum ttd_status find_key(struct work *work, enum heap_side side,
         return TTD_OK;
     }
     if (session->options.view.by == VIEW_BY_STACK)
-        return fingerprint_stack(memory, &session->names, group.stack, key);
+        return fingerprint_stack(fingerprinter, &session->definitions, group.stack, key);
     struct view_label label = *view_find_label(&session->view, group);
     uint32_t index;
     if (!work->is_one_trace)
@@ -47,16 +47,16 @@ static enum ttd_status find_key(struct work *work, enum heap_side side,
 static enum ttd_status add_groups(struct work *work, enum heap_side side,
                                   const struct heap_groups *groups)
 {
-    struct fingerprinter memory = {.names = NULL};
+    struct fingerprinter fingerprinter = {.definitions = NULL};
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < groups->count && status == TTD_OK; i++) {
         struct fingerprint key = {0, 0};
-        status = find_key(work, side, &memory, groups->items[i].key, &key);
+        status = find_key(work, side, &fingerprinter, groups->items[i].key, &key);
         if (status == TTD_OK)
             status =
                 heap_comparison_add(&work->comparison, side, key.high, key.low, &groups->items[i]);
     }
-    fingerprinter_free(&memory);
+    fingerprinter_free(&fingerprinter);
     return status;
 }
 
@@ -94,11 +94,11 @@ static int add_all(struct work *work, enum heap_side side, struct heap_groups *g
                                : session_runtime(session, kept, false);
 }
 
-static int find(struct work *work, enum heap_side side, const struct moment *when)
+static int find(struct work *work, enum heap_side side, const struct position_spec *spec)
 {
     struct session *session = &work->sessions[side];
     struct ttd_position at;
-    int status = moment_resolve(when, MOMENT_STATE, &session->trace, &at);
+    int status = position_spec_resolve(spec, POSITION_FOR_STATE, &session->source, &at);
     if (status != STATUS_OK)
         return status;
     struct heap_state state;
@@ -109,17 +109,17 @@ static int find(struct work *work, enum heap_side side, const struct moment *whe
     status = session_hook(session, &hook);
     if (status != STATUS_OK)
         return status;
-    enum ttd_status found = heap_state_find(session->trace.reader, sidecar_use(session, at), at,
+    enum ttd_status found = heap_state_find(session->source.reader, sidecar_use(session, at), at,
                                             &options, &hook, &state, &error);
     if (found != TTD_OK)
-        return source_fail(&session->trace, found, &error);
+        return source_fail(&session->source, found, &error);
     session_outcome(session, &state.outcome, at);
     work->positions[side] = state.outcome.position;
     work->runtimes[side] = state.runtime;
     state.runtime = (struct heap_runtime){.told = HEAP_RUNTIME_UNKNOWN};
     status = add_all(work, side, &state.tables.by[HEAP_BY_STACK]);
     heap_state_free(&state);
-    progress_end(&session->trace.progress);
+    progress_end(&session->source.progress);
     return status;
 }
 
@@ -130,11 +130,11 @@ static int print(struct work *work, const struct compare_options *options)
     int status = STATUS_OK;
     if (has_tree)
         status = session_names(session, true); /* of threads and heaps, for both */
-    struct view_shown wanted = {.levels = view_tree_levels(&session->options.view),
-                                .limit = session_tree_limit(session),
-                                .has_same = session->options.format->needs_tree};
+    struct view_tree_scope scope = {.levels = view_tree_levels(&session->options.view),
+                                    .limit = session_tree_limit(session),
+                                    .has_same = session->options.format->needs_tree};
     if (has_tree && status == STATUS_OK)
-        status = session_check_tree(session, view_tree_end(&work->tree, &wanted));
+        status = session_check_tree(session, view_tree_end(&work->tree, &scope));
     if (status == STATUS_OK)
         status = output_spare(session->options.output, work->sessions[HEAP_OLD].options.trace);
     if (status == STATUS_OK)
@@ -148,11 +148,11 @@ static int print(struct work *work, const struct compare_options *options)
     for (int i = 0; i < HEAP_SIDES; i++) {
         struct session *side = &work->sessions[i];
         data.sides[i] =
-            (struct report_side){.names = &side->names,
+            (struct report_side){.definitions = &side->definitions,
                                  .view = &side->view,
-                                 .doubts = &side->report.doubts,
+                                 .certainty = &side->report.certainty,
                                  .runtime = &side->report.runtime,
-                                 .trace_id = ttd_reader_trace(side->trace.reader)->trace_id,
+                                 .trace_id = ttd_reader_trace(side->source.reader)->trace_id,
                                  .position = work->positions[i]};
     }
     session->options.format->compare(&session->report, &data);
@@ -160,46 +160,46 @@ static int print(struct work *work, const struct compare_options *options)
 }
 
 /* Of the new heap, when the old one is known. */
-static int find_new(struct work *work, const struct common *from,
+static int find_new(struct work *work, const struct common_options *common,
                     const struct compare_options *options)
 {
     struct session *session = &work->sessions[HEAP_NEW];
-    struct common of_new = *from;
-    if (from->other)
-        of_new.trace = from->other;
-    int status = session_open(session, &of_new);
+    struct common_options new_options = *common;
+    if (common->other)
+        new_options.trace = common->other;
+    int status = session_open(session, &new_options);
     if (status != STATUS_OK)
         return status;
-    status = find(work, HEAP_NEW, &options->moments[HEAP_NEW]);
+    status = find(work, HEAP_NEW, &options->specs[HEAP_NEW]);
     if (status == STATUS_OK)
         status = print(work, options);
     return session_close(session, status, false);
 }
 
-static int find_both(struct work *work, const struct common *from,
+static int find_both(struct work *work, const struct common_options *common,
                      const struct compare_options *options)
 {
     struct session *session = &work->sessions[HEAP_OLD];
-    int status = session_open(session, from);
+    int status = session_open(session, common);
     if (status != STATUS_OK)
         return status;
     if (session_has_tree(session))
         status = session_check(session,
                                view_tree_begin(&work->tree, &work->labels, !work->is_one_trace));
     if (status == STATUS_OK)
-        status = find(work, HEAP_OLD, &options->moments[HEAP_OLD]);
+        status = find(work, HEAP_OLD, &options->specs[HEAP_OLD]);
     if (status == STATUS_OK)
-        status = find_new(work, from, options);
+        status = find_new(work, common, options);
     return session_close(session, status, false);
 }
 
 /* One trace after the other: of the first, names and sums are kept, no block. */
-int compare_heaps(const struct common *from, const struct compare_options *options)
+int compare_heaps(const struct common_options *common, const struct compare_options *options)
 {
-    struct work work = {.is_one_trace = !from->other, .shows_runtime = options->shows_runtime};
+    struct work work = {.is_one_trace = !common->other, .shows_runtime = options->shows_runtime};
     heap_comparison_init(&work.comparison);
     labels_init(&work.labels);
-    int status = find_both(&work, from, options);
+    int status = find_both(&work, common, options);
     view_tree_free(&work.tree);
     heap_comparison_free(&work.comparison);
     labels_free(&work.labels);

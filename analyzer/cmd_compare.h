@@ -4,11 +4,11 @@
 #define ANALYZER_CMD_COMPARE_H
 
 #include "cli/command.h"
-#include "cli/moment.h"
+#include "cli/position_spec.h"
 
 struct compare_options {
     /** Of the old heap, and of the new one. */
-    struct moment moments[HEAP_SIDES];
+    struct position_spec specs[HEAP_SIDES];
     /** Changes to show at most; SIZE_MAX for all. */
     size_t limit;
     /** Blocks that the runtimes keep are compared as well. */
@@ -17,6 +17,6 @@ struct compare_options {
 
 /** With one trace it is compared with itself, by the identifiers of stacks. Returns the exit
  * status. */
-int compare_heaps(const struct common *from, const struct compare_options *options);
+int compare_heaps(const struct common_options *common, const struct compare_options *options);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "cli/exit.h"
 #include "cli/message.h"
-#include "cli/moment.h"
+#include "cli/position_spec.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
 
@@ -42,13 +42,13 @@ static const char help[] =
     "      --quadrant NAME     of a range, make the tree of --tree of aifi, aifo (the\n"
     "                          default), aofi or aofo\n"
     "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
-    "                          themselves until the end, or of two heaps count it\n" VIEWS_HELP
+    "                          themselves until the end, or of two heaps count it\n" VIEW_HELP
         COMMAND_COMMON_HELP "\n"
-    "A POSITION is one of:\n" MOMENT_FORMS;
+    "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 
 struct diff_options {
-    struct moment from;
-    struct moment to;
+    struct position_spec from;
+    struct position_spec to;
     bool has_from;
     bool has_changes;
     bool has_quadrant;
@@ -76,14 +76,14 @@ static bool parse_option(void *context, int option, const char *argument)
         return true;
     case OPTION_FROM:
         options->has_from = true;
-        return moment_parse(argument, &options->from);
+        return position_spec_parse(argument, &options->from);
     case OPTION_RUNTIME:
         options->shows_runtime = true;
         return true;
     case OPTION_QUADRANT:
         return take_quadrant(options, argument);
     default:
-        return moment_parse(argument, &options->to);
+        return position_spec_parse(argument, &options->to);
     }
 }
 
@@ -109,9 +109,9 @@ static int print(struct session *session, const struct diff_options *options,
 static int execute(struct session *session, const struct diff_options *options)
 {
     struct ttd_position from, to;
-    int status = moment_resolve(&options->from, MOMENT_ORDER, &session->trace, &from);
+    int status = position_spec_resolve(&options->from, POSITION_FOR_ORDER, &session->source, &from);
     if (status == STATUS_OK)
-        status = moment_resolve(&options->to, MOMENT_ORDER, &session->trace, &to);
+        status = position_spec_resolve(&options->to, POSITION_FOR_ORDER, &session->source, &to);
     if (status != STATUS_OK)
         return status;
     if (ttd_position_compare(to, from) <= 0)
@@ -125,35 +125,36 @@ static int execute(struct session *session, const struct diff_options *options)
     if (status != STATUS_OK)
         return status;
     enum heap_split split = view_split(&session->options.view);
-    enum ttd_status found = heap_diff_find(session->trace.reader, sidecar_use(session, from), from,
+    enum ttd_status found = heap_diff_find(session->source.reader, sidecar_use(session, from), from,
                                            last, split, &hook, &diff, &error);
     if (found != TTD_OK)
-        return source_fail(&session->trace, found, &error);
+        return source_fail(&session->source, found, &error);
     status = print(session, options, &diff, last);
     heap_diff_free(&diff);
     return status;
 }
 
-static int compare(const struct common *from, const struct diff_options *options)
+static int compare(const struct common_options *common, const struct diff_options *options)
 {
-    struct compare_options two = {.moments = {options->from, options->to},
-                                  .limit = from->view.limit,
+    struct compare_options two = {.specs = {options->from, options->to},
+                                  .limit = common->view.limit,
                                   .shows_runtime = options->shows_runtime};
-    bool is_by_id = from->view.by == VIEW_BY_THREAD || from->view.by == VIEW_BY_HEAP;
+    bool is_by_id = common->view.by == VIEW_BY_THREAD || common->view.by == VIEW_BY_HEAP;
     if (options->has_quadrant)
         return message_usage("diff", "--quadrant is of a range, not of two heaps");
-    if (from->other && is_by_id)
+    if (common->other && is_by_id)
         return message_usage("diff", "no thread or heap of one trace is one of another");
-    if (from->other && !options->has_from)
-        two.moments[HEAP_OLD].kind = MOMENT_END;
-    return compare_heaps(from, &two);
+    if (common->other && !options->has_from)
+        two.specs[HEAP_OLD].kind = POSITION_SPEC_END;
+    return compare_heaps(common, &two);
 }
 
 static int run(const struct command *command, int count, char **arguments)
 {
-    struct diff_options options = {
-        .from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}, .quadrant = HEAP_AIFO};
-    struct common common_options;
+    struct diff_options options = {.from = {.kind = POSITION_SPEC_START},
+                                   .to = {.kind = POSITION_SPEC_END},
+                                   .quadrant = HEAP_AIFO};
+    struct common_options common_options;
     int status = command_options(&common_options, command, count, arguments, &options);
     if (status >= 0)
         return status;

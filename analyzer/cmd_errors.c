@@ -27,7 +27,7 @@ static const char help[] =
     "      --remember N        keep N released blocks in mind (262144), of which a second\n"
     "                          release is known; beyond that, the oldest are forgotten\n"
     "      --error-exitcode N  exit with status N if there are findings, other than\n"
-    "                          inconsistencies of the trace\n" KNOWN_HELP VIEWS_FILTERS_HELP
+    "                          inconsistencies of the trace\n" KNOWN_FINDINGS_HELP VIEW_FILTERS_HELP
         COMMAND_COMMON_HELP "\n"
     "A trace-inconsistency is a block that was allocated where another was still live:\n"
     "the trace lacks something, the program is not to blame.\n";
@@ -70,9 +70,9 @@ static int pairs_operators(struct session *session, const struct heap_finding *i
     if (item->kind != HEAP_ERROR_MISMATCHED_FREE)
         return STATUS_OK;
     for (size_t i = 0; i < 2 && status == TTD_OK; i++) {
-        status = frame_list_begin(&frames, &session->names, stacks[i], 1);
+        status = frame_list_begin(&frames, &session->definitions, stacks[i], 1);
         if (status == TTD_OK && frames.count)
-            *pairs |= allocators_are_operator(frames.items[0].function);
+            *pairs |= allocators_are_operator(frames.frames[0].function);
     }
     frame_list_free(&frames);
     return session_check(session, status);
@@ -81,15 +81,14 @@ static int pairs_operators(struct session *session, const struct heap_finding *i
 /* Whether a finding is to be reported: by the stack of the call that is wrong, and if it is new. */
 static int judge(struct session *session, const struct heap_finding *item, bool *is_wanted)
 {
-    struct known_finding finding = {.kind = item->kind,
-                                    .api = item->place.api,
-                                    .stacks = {item->place.stack, stack_of(&item->allocated),
-                                               stack_of(&item->released),
-                                               stack_of(&item->conflict)},
-                                    .count = 1,
-                                    .amount = item->count};
+    struct finding finding = {.kind = item->kind,
+                              .api = item->place.api,
+                              .stacks = {item->place.stack, stack_of(&item->allocated),
+                                         stack_of(&item->released), stack_of(&item->conflict)},
+                              .count = 1,
+                              .amount = item->count};
     int status = session_wants(session, item->place.stack, is_wanted);
-    if (status == STATUS_OK && *is_wanted && known_has_work(&session->known))
+    if (status == STATUS_OK && *is_wanted && known_findings_are_needed(&session->known_findings))
         status = session_judge(session, &finding, is_wanted);
     return status;
 }
@@ -111,16 +110,16 @@ static int judge_all(struct session *session, struct heap_errors *errors)
         errors->findings[kept++] = *item;
     }
     errors->count = kept;
-    return status == STATUS_OK ? session_end_known(session) : status;
+    return status == STATUS_OK ? session_end_known_findings(session) : status;
 }
 
 static int print(struct session *session, const struct errors_options *options,
                  struct heap_errors *errors)
 {
-    session_doubts(session, &errors->losses, &errors->counts, ttd_position_max(), true,
-                   errors->position);
+    session_judge_certainty(session, &errors->losses, &errors->counts, ttd_position_max(), true,
+                            errors->position);
     for (size_t i = 0; i < errors->count; i++)
-        errors->findings[i].is_certain &= source_is_intact(&session->trace);
+        errors->findings[i].is_certain &= source_is_intact(&session->source);
     session->needs_known_patterns = options->error_status;
     bool needs_names = errors->count || view_has_filter(&session->options.view);
     int status = session_names(session, needs_names);
@@ -136,7 +135,7 @@ static int print(struct session *session, const struct errors_options *options,
     bool has_errors = false;
     for (size_t i = 0; i < errors->count; i++)
         has_errors |= errors->findings[i].kind != HEAP_ERROR_TRACE_INCONSISTENCY;
-    return known_exit(&session->known, has_errors, options->error_status);
+    return known_findings_exit(&session->known_findings, has_errors, options->error_status);
 }
 
 static int execute(struct session *session, const void *context)
@@ -144,13 +143,13 @@ static int execute(struct session *session, const void *context)
     const struct errors_options *options = context;
     struct heap_errors errors;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->trace);
-    enum ttd_status found = heap_errors_find(session->trace.reader, (uint32_t)options->remembered,
+    struct heap_batch_hook hook = source_hook(&session->source);
+    enum ttd_status found = heap_errors_find(session->source.reader, (uint32_t)options->remembered,
                                              &hook, &errors, &error);
     if (found != TTD_OK)
-        return source_fail(&session->trace, found, &error);
+        return source_fail(&session->source, found, &error);
     if (errors.truncated)
-        source_truncated(&session->trace, &errors.error);
+        source_truncated(&session->source, &errors.error);
     int status = print(session, options, &errors);
     heap_errors_free(&errors);
     return status;
@@ -166,7 +165,7 @@ const struct command command_errors = {
     .name = "errors",
     .summary = "calls that the program should not have made",
     .help = help,
-    .shares = COMMAND_KNOWN | COMMAND_FILTERS,
+    .shares = COMMAND_KNOWN_FINDINGS | COMMAND_FILTERS,
     .own_options = own_options,
     .parse_option = parse_option,
     .run = run,

@@ -56,11 +56,11 @@ static const char help[] =
     "A RANGE is N, N-M (both included), N- or N+LENGTH, in decimal or 0x; sizes may have\n"
     "a suffix K, M, G or T. With --format json each call is a line of its own.\n"
     "\n"
-    "A POSITION is one of:\n" MOMENT_FORMS;
+    "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 
 struct events_options {
-    struct moment from;
-    struct moment to;
+    struct position_spec from;
+    struct position_spec to;
     struct filter filter;
     struct report_events shown;
     uint64_t limit;
@@ -71,9 +71,9 @@ static bool parse_option(void *context, int option, const char *argument)
     struct events_options *options = context;
     switch (option) {
     case OPTION_FROM:
-        return moment_parse(argument, &options->from);
+        return position_spec_parse(argument, &options->from);
     case OPTION_TO:
-        return moment_parse(argument, &options->to);
+        return position_spec_parse(argument, &options->to);
     case OPTION_ACTION:
         return filter_add_actions(&options->filter, argument);
     case OPTION_THREAD:
@@ -177,7 +177,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
         if (lister->is_cut)
             return TTD_END;
         lister->last = ttd_event_position(event);
-        if (!filter_passes(&lister->options->filter, &session->names, event))
+        if (!filter_passes(&lister->options->filter, &session->definitions, event))
             continue;
         print(lister, event);
         if (session->output.out.error)
@@ -186,19 +186,20 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
     return lister->options->filter.status;
 }
 
-static int find_bound(struct session *session, const struct moment *when, struct bound *result)
+static int find_bound(struct session *session, const struct position_spec *spec,
+                      struct bound *result)
 {
-    result->is_number = when->kind == MOMENT_EVENT;
-    result->number = when->event;
+    result->is_number = spec->kind == POSITION_SPEC_EVENT;
+    result->number = spec->event;
     if (result->is_number)
         return STATUS_OK;
-    return moment_resolve(when, MOMENT_ORDER, &session->trace, &result->position);
+    return position_spec_resolve(spec, POSITION_FOR_ORDER, &session->source, &result->position);
 }
 
 static int seek(struct session *session, const struct bound *from)
 {
     struct ttd_error error = {.what = NULL};
-    struct ttd_reader *reader = session->trace.reader;
+    struct ttd_reader *reader = session->source.reader;
     enum ttd_status status =
         ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES));
     bool is_start = !(from->is_number ? from->number : 0) &&
@@ -210,7 +211,7 @@ static int seek(struct session *session, const struct bound *from)
         status = ttd_reader_seek_event(reader, from->number, &error);
     else if (status == TTD_OK)
         status = ttd_reader_seek(reader, from->position, &error);
-    return status == TTD_OK ? STATUS_OK : source_fail(&session->trace, status, &error);
+    return status == TTD_OK ? STATUS_OK : source_fail(&session->source, status, &error);
 }
 
 /* Warns, where no event has passed the filter, of the parts that name nothing in the trace. */
@@ -223,13 +224,13 @@ static int check_filter(struct lister *lister)
     if (lister->count || !kinds)
         return STATUS_OK;
     if (kinds & ~lister->defined)
-        status = source_define(&session->trace, kinds & ~lister->defined, &session->names);
+        status = source_define(&session->source, kinds & ~lister->defined, &session->definitions);
     for (int part = 0; part < FILTER_NAMES && status == STATUS_OK; part++) {
         bool is_known = true;
-        status = session_check(
-            session, filter_knows(filter, &session->names, (enum filter_name)part, &is_known));
+        status = session_check(session, filter_knows(filter, &session->definitions,
+                                                     (enum filter_name)part, &is_known));
         if (!is_known)
-            message("warning: %s: nothing in the trace is what %s names", session->trace.path,
+            message("warning: %s: nothing in the trace is what %s names", session->source.path,
                     filter_option((enum filter_name)part));
     }
     return status;
@@ -242,10 +243,10 @@ static int list_all(struct lister *lister)
     struct heap_batch_hook hook = {.context = lister, .batch = see_batch};
     struct heap_counts none = {.events = 0};
     session->options.format->events_begin(&session->report, &lister->options->shown);
-    int status = source_read_on(&session->trace, &hook);
-    session_doubts(session, &lister->losses, &none,
-                   lister->is_cut ? lister->last : ttd_position_max(), !lister->is_cut,
-                   lister->last);
+    int status = source_read_on(&session->source, &hook);
+    session_judge_certainty(session, &lister->losses, &none,
+                            lister->is_cut ? lister->last : ttd_position_max(), !lister->is_cut,
+                            lister->last);
     session->has_reasons = session->options.format->events_end;
     if (session->has_reasons)
         session->options.format->events_end(&session->report);
@@ -255,7 +256,7 @@ static int list_all(struct lister *lister)
 static int list_events(struct session *session, struct events_options *options)
 {
     struct lister lister = {
-        .work = session, .options = options, .has_end = options->to.kind != MOMENT_END};
+        .work = session, .options = options, .has_end = options->to.kind != POSITION_SPEC_END};
     struct heap_batch_hook losses = {.context = &lister, .batch = see_losses};
     uint32_t kinds = TTD_KIND_BIT(TTD_KIND_HEAPS) | filter_kinds(&options->filter);
     if (options->shown.shows_stacks)
@@ -265,9 +266,9 @@ static int list_events(struct session *session, struct events_options *options)
     if (status == STATUS_OK)
         status = find_bound(session, &options->to, &lister.to);
     if (status == STATUS_OK)
-        status = source_define(&session->trace, kinds, &session->names);
+        status = source_define(&session->source, kinds, &session->definitions);
     if (status == STATUS_OK)
-        status = source_read(&session->trace, 0, &losses);
+        status = source_read(&session->source, 0, &losses);
     if (status == STATUS_OK)
         status = seek(session, &lister.from);
     if (status == STATUS_OK)
@@ -276,15 +277,16 @@ static int list_events(struct session *session, struct events_options *options)
     session->output.out.room = UINT64_MAX;
     if (status != STATUS_OK)
         return status;
-    options->shown.has_times = source_has_times(&session->trace);
+    options->shown.has_times = source_has_times(&session->source);
     return list_all(&lister);
 }
 
 static int run(const struct command *command, int count, char **arguments)
 {
-    struct events_options options = {.from = {.kind = MOMENT_START}, .to = {.kind = MOMENT_END}};
+    struct events_options options = {.from = {.kind = POSITION_SPEC_START},
+                                     .to = {.kind = POSITION_SPEC_END}};
     filter_init(&options.filter);
-    struct common common_options;
+    struct common_options common_options;
     int status = command_options(&common_options, command, count, arguments, &options);
     common_options.reads_whole_chunks = true;
     if (status < 0) {

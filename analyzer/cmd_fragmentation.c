@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze fragmentation */
 #include "cli/exit.h"
-#include "cli/moment.h"
+#include "cli/position_spec.h"
 #include "cli/numbers.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
@@ -24,10 +24,10 @@ static const char help[] =
     "      --gap N        a gap of N bytes or more separates regions (1M)\n"
     "      --limit N      show at most N regions (50; 0 for all). Totals count "
     "all\n" COMMAND_COMMON_HELP "\n"
-    "A POSITION is one of:\n" MOMENT_FORMS;
+    "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 
 struct fragmentation_options {
-    struct moment at;
+    struct position_spec at;
     uint64_t gap;
     uint64_t limit;
 };
@@ -37,7 +37,7 @@ static bool parse_option(void *context, int option, const char *argument)
     struct fragmentation_options *options = context;
     switch (option) {
     case OPTION_AT:
-        return moment_parse(argument, &options->at);
+        return position_spec_parse(argument, &options->at);
     case OPTION_GAP:
         return number_parse_size(argument, &options->gap) && options->gap;
     default:
@@ -53,9 +53,9 @@ static int print(struct session *session, const struct fragmentation_options *op
     enum ttd_status found =
         heap_fragmentation_find(state->blocks, state->block_count, options->gap, &fragmentation);
     if (found != TTD_OK)
-        return source_fail(&session->trace, found, &error);
+        return source_fail(&session->source, found, &error);
     int status = session_output(session, true);
-    struct report_fragmentation data = {.regions = &fragmentation,
+    struct report_fragmentation data = {.fragmentation = &fragmentation,
                                         .outcome = &state->outcome,
                                         .limit =
                                             options->limit ? (size_t)options->limit : SIZE_MAX};
@@ -69,17 +69,17 @@ static int execute(struct session *session, const void *context)
 {
     const struct fragmentation_options *options = context;
     struct ttd_position at;
-    int status = moment_resolve(&options->at, MOMENT_STATE, &session->trace, &at);
+    int status = position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &at);
     if (status != STATUS_OK)
         return status;
     struct heap_state state;
     struct heap_state_options query = {.keeps_blocks = true};
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->trace);
-    enum ttd_status found = heap_state_find(session->trace.reader, sidecar_use(session, at), at,
+    struct heap_batch_hook hook = source_hook(&session->source);
+    enum ttd_status found = heap_state_find(session->source.reader, sidecar_use(session, at), at,
                                             &query, &hook, &state, &error);
     if (found != TTD_OK)
-        return source_fail(&session->trace, found, &error);
+        return source_fail(&session->source, found, &error);
     session_outcome(session, &state.outcome, at);
     status = print(session, options, &state);
     heap_state_free(&state);
@@ -89,7 +89,7 @@ static int execute(struct session *session, const void *context)
 static int run(const struct command *command, int count, char **arguments)
 {
     struct fragmentation_options options = {
-        .at = {.kind = MOMENT_END}, .gap = UINT64_C(1) << 20, .limit = 50};
+        .at = {.kind = POSITION_SPEC_END}, .gap = UINT64_C(1) << 20, .limit = 50};
     return session_run(command, count, arguments, &options);
 }
 

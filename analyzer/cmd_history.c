@@ -52,7 +52,7 @@ static int print(struct session *session, const struct heap_history *history)
     session_outcome(session, &history->outcome, ttd_position_max());
     int status = STATUS_OK;
     if (history->count)
-        status = source_define(&session->trace, TTD_KINDS_DEFINITIONS, &session->names);
+        status = source_define(&session->source, TTD_KINDS_DEFINITIONS, &session->definitions);
     if (status == STATUS_OK)
         status = session_output(session, true);
     if (status == STATUS_OK)
@@ -69,10 +69,10 @@ static int execute(struct session *session, const struct history_options *option
                                    .max = (size_t)options->limit,
                                    .around = ttd_position_max()};
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->trace);
-    enum ttd_status found = heap_history_find(session->trace.reader, &hook, &history, &error);
+    struct heap_batch_hook hook = source_hook(&session->source);
+    enum ttd_status found = heap_history_find(session->source.reader, &hook, &history, &error);
     if (found != TTD_OK)
-        return source_fail(&session->trace, found, &error);
+        return source_fail(&session->source, found, &error);
     int status = print(session, &history);
     heap_history_free(&history);
     return status;
@@ -81,7 +81,7 @@ static int execute(struct session *session, const struct history_options *option
 static int run(const struct command *command, int count, char **arguments)
 {
     struct history_options options = {.size = 1, .limit = 1000};
-    struct common common_options;
+    struct common_options common_options;
     int status = command_options(&common_options, command, count, arguments, &options);
     if (status >= 0)
         return status;

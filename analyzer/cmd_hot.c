@@ -17,7 +17,7 @@ static const char help[] =
     "for which they lived.\n"
     "\n"
     "      --sort ORDER        what comes first: calls, bytes (the default) or "
-    "lifetime\n" VIEWS_HELP COMMAND_COMMON_HELP;
+    "lifetime\n" VIEW_HELP COMMAND_COMMON_HELP;
 
 struct hot_options {
     enum heap_rank_order order;
@@ -49,12 +49,12 @@ static int execute(struct session *session, const void *context)
     const struct hot_options *options = context;
     struct heap_usage usage;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->trace);
+    struct heap_batch_hook hook = source_hook(&session->source);
     struct heap_usage_options query = {.order = options->order,
                                        .split = view_split(&session->options.view)};
-    enum ttd_status found = heap_usage_find(session->trace.reader, &query, &hook, &usage, &error);
+    enum ttd_status found = heap_usage_find(session->source.reader, &query, &hook, &usage, &error);
     if (found != TTD_OK)
-        return source_fail(&session->trace, found, &error);
+        return source_fail(&session->source, found, &error);
     session->uses_times = true;
     session_outcome(session, &usage.outcome, ttd_position_max());
     struct heap_rows rows = heap_usage_rows(&usage);

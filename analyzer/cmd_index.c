@@ -45,12 +45,12 @@ static int print(struct session *session, const char *path, const struct heap_in
 static int make(struct session *session)
 {
     struct heap_index_facts facts;
-    char *path = sidecar_path(session->trace.path);
+    char *path = sidecar_path(session->source.path);
     if (!path) {
         message("%s", strerror(ENOMEM));
         return STATUS_INTERNAL;
     }
-    int status = sidecar_make(&session->trace, path, false, &facts);
+    int status = sidecar_make(&session->source, path, false, &facts);
     if (status == STATUS_OK)
         status = print(session, path, &facts);
     free(path);
@@ -59,7 +59,7 @@ static int make(struct session *session)
 
 static int run(const struct command *command, int count, char **arguments)
 {
-    struct common options;
+    struct common_options options;
     int status = command_options(&options, command, count, arguments, NULL);
     if (status >= 0)
         return status;

@@ -35,8 +35,8 @@ static const char help[] =
     "processes\n" COMMAND_COMMON_HELP;
 
 struct collector {
-    struct trace_stats survey;
-    struct definitions *names;
+    struct trace_stats stats;
+    struct definitions *definitions;
     struct ttd_metadata *metadata;
     size_t metadata_count;
     size_t metadata_capacity;
@@ -75,9 +75,9 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
     struct collector *collector = context;
     collector->has_end = batch->kind == TTD_KIND_END;
-    enum ttd_status status = trace_stats_add_batch(&collector->survey, batch);
+    enum ttd_status status = trace_stats_add_batch(&collector->stats, batch);
     if (status == TTD_OK)
-        status = definitions_add(collector->names, batch);
+        status = definitions_add(collector->definitions, batch);
     for (size_t i = 0; batch->kind == TTD_KIND_METADATA && i < batch->count; i++) {
         if (status == TTD_OK)
             status = add_metadata(collector, &batch->u.metadata[i]);
@@ -89,31 +89,31 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 static int read_chunks(struct session *session, struct trace_stats *stats)
 {
     struct ttd_error error = {.what = NULL};
-    enum ttd_status status = ttd_reader_rewind(session->trace.reader, TTD_KINDS_ALL);
+    enum ttd_status status = ttd_reader_rewind(session->source.reader, TTD_KINDS_ALL);
     while (status == TTD_OK) {
         struct ttd_chunk chunk;
-        status = ttd_reader_next_chunk(session->trace.reader, &chunk, &error);
+        status = ttd_reader_next_chunk(session->source.reader, &chunk, &error);
         if (status == TTD_OK)
             trace_stats_add_chunk(stats, &chunk);
     }
     if (heap_is_over(status) || status == TTD_ERROR_UNSUPPORTED)
         return STATUS_OK;
-    return source_fail(&session->trace, status, &error);
+    return source_fail(&session->source, status, &error);
 }
 
 static int print(struct session *session, const struct collector *collector)
 {
-    const struct trace_stats *stats = &collector->survey;
+    const struct trace_stats *stats = &collector->stats;
     struct heap_counts none = {.events = 0};
-    session_doubts(session, &stats->losses, &none, ttd_position_max(), true, stats->last);
+    session_judge_certainty(session, &stats->losses, &none, ttd_position_max(), true, stats->last);
     int status = session_output(session, true);
     if (status != STATUS_OK)
         return status;
-    struct report_info data = {.survey = &collector->survey,
-                               .trace = ttd_reader_trace(session->trace.reader),
-                               .is_closed = session->trace.is_closed,
-                               .end = &session->trace.end,
-                               .file_bytes = ttd_reader_size(session->trace.reader),
+    struct report_info data = {.stats = &collector->stats,
+                               .trace = ttd_reader_trace(session->source.reader),
+                               .is_closed = session->source.is_closed,
+                               .end = &session->source.end,
+                               .file_bytes = ttd_reader_size(session->source.reader),
                                .metadata = collector->metadata,
                                .metadata_count = collector->metadata_count};
     session->options.format->info(&session->report, &data);
@@ -122,27 +122,27 @@ static int print(struct session *session, const struct collector *collector)
 
 static int execute(struct session *session)
 {
-    struct collector collector = {.names = &session->names};
-    trace_stats_init(&collector.survey);
+    struct collector collector = {.definitions = &session->definitions};
+    trace_stats_init(&collector.stats);
     struct heap_batch_hook hook = {.context = &collector, .batch = see_batch};
-    int status = read_chunks(session, &collector.survey);
+    int status = read_chunks(session, &collector.stats);
     if (status == STATUS_OK)
-        status = source_read_checked(&session->trace, INFO_KINDS, &hook);
-    session->trace.is_closed = session->trace.is_closed && collector.has_end;
+        status = source_read_checked(&session->source, INFO_KINDS, &hook);
+    session->source.is_closed = session->source.is_closed && collector.has_end;
     if (status == STATUS_OK)
-        trace_stats_end(&collector.survey, session->trace.reader);
+        trace_stats_end(&collector.stats, session->source.reader);
     /* Content before the first unsupported chunk is counted all the same. */
     int reading = status;
     if (status == STATUS_OK || status == exit_for(TTD_ERROR_UNSUPPORTED))
         status = print(session, &collector);
     status = status == STATUS_OK ? reading : status;
-    trace_stats_free(&collector.survey);
+    trace_stats_free(&collector.stats);
     free(collector.metadata);
     arena_free(&collector.text);
     return status;
 }
 
-static int print_group(const struct common *options, const struct group *group)
+static int print_group(const struct common_options *options, const struct group *group)
 {
     struct output output;
     int status = output_open(&output, options->output, options->trace, options->has_pager);
@@ -155,7 +155,7 @@ static int print_group(const struct common *options, const struct group *group)
     return output_close(&output, STATUS_OK, true);
 }
 
-static int list_group(const struct common *options)
+static int list_group(const struct common_options *options)
 {
     struct group group;
     int status = group_find(options->trace, &group);
@@ -175,7 +175,7 @@ static bool parse_option(void *context, int option, const char *argument)
 
 static int run(const struct command *command, int count, char **arguments)
 {
-    struct common options;
+    struct common_options options;
     bool is_group = false;
     int status = command_options(&options, command, count, arguments, &is_group);
     if (status >= 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze leaks */
 #include "cli/exit.h"
-#include "cli/moment.h"
+#include "cli/position_spec.h"
 #include "cli/numbers.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
@@ -24,15 +24,15 @@ static const char help[] =
     "      --at POSITION       what was live at that moment instead of at the end\n"
     "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
     "                          themselves until the end, which is not a leak\n"
-    "      --error-exitcode N  exit with status N if there are leaks\n" KNOWN_HELP VIEWS_HELP
-        COMMAND_COMMON_HELP "\n"
-    "A POSITION is one of:\n" MOMENT_FORMS "\n"
+    "      --error-exitcode N  exit with status N if there are leaks\n" KNOWN_FINDINGS_HELP
+        VIEW_HELP COMMAND_COMMON_HELP "\n"
+    "A POSITION is one of:\n" POSITION_SPEC_FORMS "\n"
     "If events were lost, or the trace is incomplete, a block that seems leaked may have\n"
     "been released: lines that begin with \"Uncertain\" say so.\n";
 
 struct leaks_options {
     bool has_at;
-    struct moment at;
+    struct position_spec at;
     uint64_t error_status;
     bool shows_runtime;
 };
@@ -43,7 +43,7 @@ static bool parse_option(void *context, int option, const char *argument)
     switch (option) {
     case OPTION_AT:
         options->has_at = true;
-        return moment_parse(argument, &options->at);
+        return position_spec_parse(argument, &options->at);
     case OPTION_ERROR:
         return number_parse(argument, &options->error_status) && options->error_status < 256;
     default:
@@ -57,15 +57,15 @@ static int judge_groups(struct session *session, struct heap_groups *groups)
 {
     size_t kept = 0;
     int status = STATUS_OK;
-    if (!known_has_work(&session->known))
+    if (!known_findings_are_needed(&session->known_findings))
         return STATUS_OK;
     for (size_t i = 0; i < groups->count && status == STATUS_OK; i++) {
         const struct heap_group *group = &groups->items[i];
-        struct known_finding finding = {.kind = SUPPRESS_LEAK,
-                                        .api = group->api,
-                                        .stacks = {group->key.stack},
-                                        .count = group->blocks,
-                                        .amount = group->bytes};
+        struct finding finding = {.kind = SUPPRESS_LEAK,
+                                  .api = group->api,
+                                  .stacks = {group->key.stack},
+                                  .count = group->blocks,
+                                  .amount = group->bytes};
         bool is_new = false;
         status = session_judge(session, &finding, &is_new);
         if (is_new)
@@ -74,7 +74,7 @@ static int judge_groups(struct session *session, struct heap_groups *groups)
     groups->count = kept;
     struct heap_rows rows = heap_groups_rows(groups);
     rows.recount(groups);
-    return status == STATUS_OK ? session_end_known(session) : status;
+    return status == STATUS_OK ? session_end_known_findings(session) : status;
 }
 
 /* Groups the leaks as the options say, and what the runtimes keep in the same way. */
@@ -102,7 +102,7 @@ static int print(struct session *session, const struct leaks_options *options,
     struct report_leaks data = {.leaks = leaks,
                                 .limit = session->options.view.limit,
                                 .is_at_end = ttd_position_compare(at, ttd_position_max()) == 0,
-                                .has_early_blocks = heap_has_early_blocks(session->trace.reader)};
+                                .has_early_blocks = heap_has_early_blocks(session->source.reader)};
     session->options.format->leaks(&session->report, &data);
     return STATUS_OK;
 }
@@ -112,7 +112,7 @@ static int execute(struct session *session, const void *context)
     const struct leaks_options *options = context;
     struct ttd_position at;
     session->needs_known_patterns = options->error_status;
-    int status = moment_resolve(&options->at, MOMENT_STATE, &session->trace, &at);
+    int status = position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &at);
     if (status != STATUS_OK)
         return status;
     struct heap_leaks leaks;
@@ -122,20 +122,21 @@ static int execute(struct session *session, const void *context)
     if (status != STATUS_OK)
         return status;
     enum heap_split split = view_split(&session->options.view);
-    enum ttd_status found = heap_leaks_find(session->trace.reader, sidecar_use(session, at), at,
+    enum ttd_status found = heap_leaks_find(session->source.reader, sidecar_use(session, at), at,
                                             split, &hook, &leaks, &error);
     if (found != TTD_OK)
-        return source_fail(&session->trace, found, &error);
+        return source_fail(&session->source, found, &error);
     status = print(session, options, &leaks, at);
     if (status == STATUS_OK)
-        status = known_exit(&session->known, leaks.groups.blocks, options->error_status);
+        status = known_findings_exit(&session->known_findings, leaks.groups.blocks,
+                                     options->error_status);
     heap_leaks_free(&leaks);
     return status;
 }
 
 static int run(const struct command *command, int count, char **arguments)
 {
-    struct leaks_options options = {.at = {.kind = MOMENT_END}};
+    struct leaks_options options = {.at = {.kind = POSITION_SPEC_END}};
     return session_run(command, count, arguments, &options);
 }
 
@@ -143,7 +144,7 @@ const struct command command_leaks = {
     .name = "leaks",
     .summary = "blocks that were never released, by stack",
     .help = help,
-    .shares = COMMAND_VIEWS | COMMAND_KNOWN,
+    .shares = COMMAND_VIEWS | COMMAND_KNOWN_FINDINGS,
     .own_options = own_options,
     .parse_option = parse_option,
     .run = run,

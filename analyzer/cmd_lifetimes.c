@@ -9,7 +9,7 @@ static const char help[] =
     "Shows how long blocks live: how many, and how many bytes, by time and by the number\n"
     "of heap calls from their allocation to their release. A reallocation releases a\n"
     "block and allocates another.\n"
-    "\n" VIEWS_FILTERS_HELP COMMAND_COMMON_HELP;
+    "\n" VIEW_FILTERS_HELP COMMAND_COMMON_HELP;
 
 /* Leaves out what the filters say. */
 static int filter(struct session *session, struct heap_usage *usage)
@@ -27,11 +27,11 @@ static int execute(struct session *session, const void *options)
     (void)options;
     struct heap_usage usage;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->trace);
+    struct heap_batch_hook hook = source_hook(&session->source);
     struct heap_usage_options query = {.order = HEAP_RANK_BY_BYTES, .has_lifetimes = true};
-    enum ttd_status found = heap_usage_find(session->trace.reader, &query, &hook, &usage, &error);
+    enum ttd_status found = heap_usage_find(session->source.reader, &query, &hook, &usage, &error);
     if (found != TTD_OK)
-        return source_fail(&session->trace, found, &error);
+        return source_fail(&session->source, found, &error);
     session->uses_times = true;
     session_outcome(session, &usage.outcome, ttd_position_max());
     int status = filter(session, &usage);

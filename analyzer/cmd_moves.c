@@ -18,7 +18,7 @@ static const char help[] =
     "Tells what reallocations cost: how often they moved the block, and how many bytes\n"
     "were copied, for each calling stack; and the blocks that were reallocated most.\n"
     "\n"
-    "      --chains N          show at most N blocks (10)\n" VIEWS_HELP COMMAND_COMMON_HELP "\n"
+    "      --chains N          show at most N blocks (10)\n" VIEW_HELP COMMAND_COMMON_HELP "\n"
     "A stack that grows blocks linearly, by the same number of bytes each time, and whose\n"
     "blocks move, copies in total the square of the final size: let it grow by a factor.\n"
     "\n"
@@ -49,8 +49,8 @@ static int print_folded(struct session *session, const struct heap_rows *rows)
 
 static int print(struct session *session, struct heap_moves *moves)
 {
-    session_doubts(session, &moves->losses, &moves->counts, ttd_position_max(), true,
-                   moves->position);
+    session_judge_certainty(session, &moves->losses, &moves->counts, ttd_position_max(), true,
+                            moves->position);
     struct heap_rows rows = heap_move_table_rows(&moves->reallocs);
     struct heap_rows regrown = heap_move_table_rows(&moves->regrown);
     int status = STATUS_OK;
@@ -74,14 +74,14 @@ static int execute(struct session *session, const void *context)
     const uint64_t *chains = context;
     struct heap_moves moves;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->trace);
+    struct heap_batch_hook hook = source_hook(&session->source);
     enum ttd_status found =
-        heap_moves_find(session->trace.reader, (size_t)*chains, view_split(&session->options.view),
+        heap_moves_find(session->source.reader, (size_t)*chains, view_split(&session->options.view),
                         &hook, &moves, &error);
     if (found != TTD_OK)
-        return source_fail(&session->trace, found, &error);
+        return source_fail(&session->source, found, &error);
     if (moves.truncated)
-        source_truncated(&session->trace, &moves.error);
+        source_truncated(&session->source, &moves.error);
     int status = print(session, &moves);
     heap_moves_free(&moves);
     return status;

@@ -17,7 +17,7 @@ static const char help[] =
     "allocated them.\n"
     "\n"
     "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
-    "                          themselves until the end\n" VIEWS_HELP COMMAND_COMMON_HELP;
+    "                          themselves until the end\n" VIEW_HELP COMMAND_COMMON_HELP;
 
 struct peak_options {
     bool shows_runtime;
@@ -35,7 +35,7 @@ static int print(struct session *session, const struct peak_options *options,
                  struct heap_peak_state *state)
 {
     struct heap_rows rows = heap_groups_rows(&state->groups);
-    struct report_peak data = {.found = state, .limit = session->options.view.limit};
+    struct report_peak data = {.peak = state, .limit = session->options.view.limit};
     int status = session_runtime(session, &state->runtime, options->shows_runtime);
     if (status == STATUS_OK)
         status = session_view(session, &rows);
@@ -55,10 +55,11 @@ static int execute(struct session *session, const void *options)
     if (status != STATUS_OK)
         return status;
     const struct heap_keyframes *keyframes = sidecar_use(session, ttd_position_max());
-    enum ttd_status found = heap_peak_find(
-        session->trace.reader, keyframes, view_split(&session->options.view), &hook, &peak, &error);
+    enum ttd_status found =
+        heap_peak_find(session->source.reader, keyframes, view_split(&session->options.view), &hook,
+                       &peak, &error);
     if (found != TTD_OK)
-        return source_fail(&session->trace, found, &error);
+        return source_fail(&session->source, found, &error);
     session_outcome(session, &peak.outcome, ttd_position_max());
     status = print(session, options, &peak);
     heap_peak_state_free(&peak);

@@ -81,8 +81,8 @@ static int close_target(void *context)
     return error;
 }
 
-static int fail(const struct common *options, const struct target *to, enum ttd_status status,
-                const struct ttd_error *error)
+static int fail(const struct common_options *options, const struct target *to,
+                enum ttd_status status, const struct ttd_error *error)
 {
     if (to->error) {
         message("%s: %s", options->output, strerror(to->error));
@@ -91,7 +91,7 @@ static int fail(const struct common *options, const struct target *to, enum ttd_
     return input_fail(options->trace, status, error);
 }
 
-static int copy(const struct common *options, int descriptor, struct ttd_verdict *verdict)
+static int copy(const struct common_options *options, int descriptor, struct ttd_verdict *verdict)
 {
     struct ttd_input input;
     struct target to = {.error = 0};
@@ -110,7 +110,7 @@ static int copy(const struct common *options, int descriptor, struct ttd_verdict
     return status == TTD_OK ? STATUS_OK : fail(options, &to, status, &error);
 }
 
-static int print(const struct common *options, const struct ttd_verdict *verdict)
+static int print(const struct common_options *options, const struct ttd_verdict *verdict)
 {
     struct output summary;
     int status = output_open(&summary, NULL, options->trace, false);
@@ -122,7 +122,7 @@ static int print(const struct common *options, const struct ttd_verdict *verdict
     return output_close(&summary, STATUS_OK, true);
 }
 
-static int make_file(const struct common *options)
+static int make_file(const struct common_options *options)
 {
     size_t size = strlen(options->output) + sizeof ".XXXXXX";
     char *temporary = malloc(size);
@@ -155,7 +155,7 @@ static bool is_standard_output(int descriptor)
            own.st_dev == there.st_dev && own.st_ino == there.st_ino;
 }
 
-static int recover(const struct common *options)
+static int recover(const struct common_options *options)
 {
     struct place place;
     struct ttd_verdict verdict;
@@ -177,7 +177,7 @@ static int recover(const struct common *options)
 
 static int run(const struct command *command, int count, char **arguments)
 {
-    struct common options;
+    struct common_options options;
     int status = command_options(&options, command, count, arguments, NULL);
     if (status >= 0)
         return status;

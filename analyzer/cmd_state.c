@@ -4,7 +4,7 @@
 
 #include "cli/exit.h"
 #include "cli/message.h"
-#include "cli/moment.h"
+#include "cli/position_spec.h"
 #include "cli/numbers.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
@@ -32,11 +32,11 @@ static const char help[] =
     "                          before, and whose it will be next\n"
     "      --blocks            list all live blocks, by address (text and json)\n"
     "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
-    "                          themselves until the end\n" VIEWS_HELP COMMAND_COMMON_HELP "\n"
-    "A POSITION is one of:\n" MOMENT_FORMS;
+    "                          themselves until the end\n" VIEW_HELP COMMAND_COMMON_HELP "\n"
+    "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 
 struct state_options {
-    struct moment at;
+    struct position_spec at;
     uint64_t address;
     bool has_address;
     bool shows_blocks;
@@ -48,7 +48,7 @@ static bool parse_option(void *context, int option, const char *argument)
     struct state_options *options = context;
     switch (option) {
     case OPTION_AT:
-        return moment_parse(argument, &options->at);
+        return position_spec_parse(argument, &options->at);
     case OPTION_ADDRESS:
         options->has_address = true;
         return number_parse(argument, &options->address);
@@ -70,7 +70,7 @@ static int view_tables(struct session *session, struct heap_state *state)
         int status = session_filter(session, &rows);
         enum ttd_status joined = status == STATUS_OK ? heap_groups_join(table) : TTD_OK;
         if (joined != TTD_OK)
-            status = source_fail(&session->trace, joined, &(struct ttd_error){.what = NULL});
+            status = source_fail(&session->source, joined, &(struct ttd_error){.what = NULL});
         if (status != STATUS_OK)
             return status;
     }
@@ -108,10 +108,10 @@ static int find_address(struct session *session, const struct state_options *opt
                                    .max = OWNERS_KEPT,
                                    .around = data->at};
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->trace);
-    enum ttd_status found = heap_history_find(session->trace.reader, &hook, &history, &error);
+    struct heap_batch_hook hook = source_hook(&session->source);
+    enum ttd_status found = heap_history_find(session->source.reader, &hook, &history, &error);
     if (found != TTD_OK)
-        return source_fail(&session->trace, found, &error);
+        return source_fail(&session->source, found, &error);
     data->history = &history;
     int status = print(session, options, data);
     heap_history_free(&history);
@@ -125,7 +125,8 @@ static int execute(struct session *session, const void *context)
     if (has_more && strcmp(session->options.format->name, "csv") == 0)
         return message_usage("state", "--blocks and --address have no csv: try json");
     struct report_state data = {.limit = session->options.view.limit};
-    int status = moment_resolve(&options->at, MOMENT_STATE, &session->trace, &data.at);
+    int status =
+        position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &data.at);
     if (status != STATUS_OK)
         return status;
     struct heap_state state;
@@ -142,10 +143,10 @@ static int execute(struct session *session, const void *context)
     status = session_hook(session, &hook);
     if (status != STATUS_OK)
         return status;
-    enum ttd_status found = heap_state_find(session->trace.reader, sidecar_use(session, data.at),
+    enum ttd_status found = heap_state_find(session->source.reader, sidecar_use(session, data.at),
                                             data.at, &query, &hook, &state, &error);
     if (found != TTD_OK)
-        return source_fail(&session->trace, found, &error);
+        return source_fail(&session->source, found, &error);
     data.state = &state;
     status = find_address(session, options, &data);
     heap_state_free(&state);
@@ -154,7 +155,7 @@ static int execute(struct session *session, const void *context)
 
 static int run(const struct command *command, int count, char **arguments)
 {
-    struct state_options options = {.at = {.kind = MOMENT_END}};
+    struct state_options options = {.at = {.kind = POSITION_SPEC_END}};
     return session_run(command, count, arguments, &options);
 }
 

@@ -16,7 +16,7 @@ static const char help[] =
     "of it between: the stacks that allocate them might do without.\n"
     "\n"
     "      --steps N           with at most N other calls of the thread between "
-    "(0)\n" VIEWS_HELP COMMAND_COMMON_HELP;
+    "(0)\n" VIEW_HELP COMMAND_COMMON_HELP;
 
 static bool parse_option(void *context, int option, const char *argument)
 {
@@ -29,13 +29,14 @@ static int execute(struct session *session, const void *context)
     const uint64_t *steps = context;
     struct heap_usage usage;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->trace);
+    struct heap_batch_hook hook = source_hook(&session->source);
     struct heap_usage_options options = {.steps = *steps,
                                          .order = HEAP_RANK_BY_TEMPORARY,
                                          .split = view_split(&session->options.view)};
-    enum ttd_status found = heap_usage_find(session->trace.reader, &options, &hook, &usage, &error);
+    enum ttd_status found =
+        heap_usage_find(session->source.reader, &options, &hook, &usage, &error);
     if (found != TTD_OK)
-        return source_fail(&session->trace, found, &error);
+        return source_fail(&session->source, found, &error);
     session_outcome(session, &usage.outcome, ttd_position_max());
     struct heap_rows rows = heap_usage_rows(&usage);
     int status = session_view(session, &rows);

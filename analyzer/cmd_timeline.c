@@ -26,7 +26,7 @@ static const char help[] =
     "      --points N   at most N points (50), so many that each covers a round number;\n"
     "                   each shows the most that was live until the next\n"
     "      --plot WHAT  live (the default): bytes; allocations: calls per second; or\n"
-    "                   allocated: bytes per second. JSON and CSV have all\n" VIEWS_FILTERS_HELP
+    "                   allocated: bytes per second. JSON and CSV have all\n" VIEW_FILTERS_HELP
         COMMAND_COMMON_HELP;
 
 struct timeline_options {
@@ -77,25 +77,25 @@ static int execute(struct session *session, const struct timeline_options *optio
     if (status != STATUS_OK)
         return status;
     bool uses_times = options->axis == HEAP_AXIS_TIME || options->plot != TIMELINE_LIVE;
-    if (uses_times && !source_has_times(&session->trace))
-        return source_fail_times(&session->trace);
+    if (uses_times && !source_has_times(&session->source))
+        return source_fail_times(&session->source);
     struct heap_timeline timeline;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->trace);
+    struct heap_batch_hook hook = source_hook(&session->source);
     struct heap_timeline_options query = {.axis = options->axis,
                                           .max = (size_t)options->points,
                                           .filter = has_filter ? wants : NULL,
                                           .filter_context = session};
     enum ttd_status found =
-        heap_timeline_find(session->trace.reader, &query, &hook, &timeline, &error);
+        heap_timeline_find(session->source.reader, &query, &hook, &timeline, &error);
     if (found != TTD_OK)
-        return source_fail(&session->trace, found, &error);
+        return source_fail(&session->source, found, &error);
     session_outcome(session, &timeline.outcome, ttd_position_max());
     status = session_output(session, true);
     struct report_timeline data = {.timeline = &timeline,
                                    .axis = options->axis,
                                    .plot = options->plot,
-                                   .has_times = source_has_times(&session->trace)};
+                                   .has_times = source_has_times(&session->source)};
     if (status == STATUS_OK)
         session->options.format->timeline(&session->report, &data);
     heap_timeline_free(&timeline);
@@ -105,7 +105,7 @@ static int execute(struct session *session, const struct timeline_options *optio
 static int run(const struct command *command, int count, char **arguments)
 {
     struct timeline_options options = {.axis = HEAP_AXIS_TIME, .points = 50};
-    struct common common_options;
+    struct common_options common_options;
     int status = command_options(&common_options, command, count, arguments, &options);
     if (status >= 0)
         return status;

@@ -40,7 +40,7 @@ static int finish(struct checker *check, const struct ttd_verdict *verdict)
     return output_close(&check->output, verdict->ok ? STATUS_OK : STATUS_FINDINGS, true);
 }
 
-static int verify(const struct common *options)
+static int verify(const struct common_options *options)
 {
     struct ttd_input input;
     struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
@@ -70,7 +70,7 @@ static int verify(const struct common *options)
 
 static int run(const struct command *command, int count, char **arguments)
 {
-    struct common options;
+    struct common_options options;
     int status = command_options(&options, command, count, arguments, NULL);
     return status >= 0 ? status : verify(&options);
 }

@@ -14,7 +14,7 @@
 #include "cli/exit.h"
 #include "cli/filter.h"
 #include "cli/limits.h"
-#include "cli/moment.h"
+#include "cli/position_spec.h"
 #include "target.h"
 #include "well_formed.h"
 
@@ -104,45 +104,46 @@ static void try_numbers(const char *typed)
 /* ---- Positions ---- */
 
 /* The same in another way; false if that cannot be exact. */
-static bool write_moment(const struct moment *when, char typed[TEXT_MAX])
+static bool write_position_spec(const struct position_spec *spec, char typed[TEXT_MAX])
 {
-    switch (when->kind) {
-    case MOMENT_START:
+    switch (spec->kind) {
+    case POSITION_SPEC_START:
         return snprintf(typed, TEXT_MAX, "start") > 0;
-    case MOMENT_END:
+    case POSITION_SPEC_END:
         return snprintf(typed, TEXT_MAX, "end") > 0;
-    case MOMENT_POSITION:
-        typed[ttd_position_format(when->position, typed)] = '\0';
+    case POSITION_SPEC_POSITION:
+        typed[ttd_position_format(spec->position, typed)] = '\0';
         return true;
-    case MOMENT_EVENT:
-        return snprintf(typed, TEXT_MAX, "#0x%" PRIx64, when->event) > 0;
-    case MOMENT_PERCENT:
-        return snprintf(typed, TEXT_MAX, "%.17g%%", when->percent) > 0;
-    case MOMENT_TIME:
+    case POSITION_SPEC_EVENT:
+        return snprintf(typed, TEXT_MAX, "#0x%" PRIx64, spec->event) > 0;
+    case POSITION_SPEC_PERCENT:
+        return snprintf(typed, TEXT_MAX, "%.17g%%", spec->percent) > 0;
+    case POSITION_SPEC_TIME:
     default:
-        snprintf(typed, TEXT_MAX, "+%" PRIu64 "ns", when->time);
-        return when->time < UINT64_C(1) << 53;
+        snprintf(typed, TEXT_MAX, "+%" PRIu64 "ns", spec->time);
+        return spec->time < UINT64_C(1) << 53;
     }
 }
 
-static void try_moment(const char *typed)
+static void try_position_spec(const char *typed)
 {
-    struct moment when = {.kind = MOMENT_EVENT, .event = 7}, again;
+    struct position_spec spec = {.kind = POSITION_SPEC_EVENT, .event = 7}, again;
     char other[TEXT_MAX];
-    if (!moment_parse(typed, &when)) {
-        target_require(when.kind == MOMENT_EVENT && when.event == 7, "what is refused is left");
+    if (!position_spec_parse(typed, &spec)) {
+        target_require(spec.kind == POSITION_SPEC_EVENT && spec.event == 7,
+                       "what is refused is left");
         return;
     }
-    target_require(when.kind != MOMENT_PERCENT || (when.percent >= 0 && when.percent <= 100),
+    target_require(spec.kind != POSITION_SPEC_PERCENT || (spec.percent >= 0 && spec.percent <= 100),
                    "a percentage");
-    target_require(when.kind != MOMENT_POSITION || ttd_position_is_valid(when.position),
+    target_require(spec.kind != POSITION_SPEC_POSITION || ttd_position_is_valid(spec.position),
                    "a position");
-    if (!write_moment(&when, other))
+    if (!write_position_spec(&spec, other))
         return;
-    target_require(moment_parse(other, &again), "what is written can be read");
-    target_require(again.kind == when.kind && again.event == when.event &&
-                       again.percent == when.percent && again.time == when.time &&
-                       ttd_position_compare(again.position, when.position) == 0,
+    target_require(position_spec_parse(other, &again), "what is written can be read");
+    target_require(again.kind == spec.kind && again.event == spec.event &&
+                       again.percent == spec.percent && again.time == spec.time &&
+                       ttd_position_compare(again.position, spec.position) == 0,
                    "the same moment");
 }
 
@@ -210,9 +211,9 @@ static const struct option own_options[] = {{"at", required_argument, NULL, OPTI
 static bool take(void *context, int option, const char *argument)
 {
     unsigned *taken = context;
-    struct moment when;
+    struct position_spec spec;
     *taken += 1;
-    return option != OPTION_FIRST || moment_parse(argument, &when);
+    return option != OPTION_FIRST || position_spec_parse(argument, &spec);
 }
 
 static const char help[] = "Usage: ttdanalyze test [OPTIONS] TRACE\n"
@@ -237,7 +238,7 @@ static void check_said(int status)
 static void try_line(char *typed)
 {
     static const unsigned shares[] = {0, COMMAND_FILTERS, COMMAND_VIEWS,
-                                      COMMAND_VIEWS | COMMAND_KNOWN};
+                                      COMMAND_VIEWS | COMMAND_KNOWN_FINDINGS};
     char name[] = "test";
     char *arguments[ARGUMENTS_MAX + 2] = {name};
     struct command which = {.name = "test",
@@ -250,7 +251,7 @@ static void try_line(char *typed)
     for (char *part = *typed ? strtok(typed + 1, "\n") : NULL; part && count <= ARGUMENTS_MAX;
          part = strtok(NULL, "\n"))
         arguments[count++] = part;
-    struct common result;
+    struct common_options result;
     unsigned taken = 0;
     /* It remembers letters of the line before. */
     optind = 0;
@@ -280,7 +281,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         try_numbers(exact);
         break;
     case 1:
-        try_moment(exact);
+        try_position_spec(exact);
         break;
     case 2:
         try_filter(exact);

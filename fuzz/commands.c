@@ -85,8 +85,8 @@ static const struct choice choices[] = {
     {"--changes", flag, " diff ", 0},
     {"--quadrant", quadrants, " diff ", 0},
     {"--remember", numbers, " errors ", 0},
-    {"--error-exitcode", exitcodes, NULL, COMMAND_KNOWN},
-    {"--fail-on-growth", flag, NULL, COMMAND_KNOWN},
+    {"--error-exitcode", exitcodes, NULL, COMMAND_KNOWN_FINDINGS},
+    {"--fail-on-growth", flag, NULL, COMMAND_KNOWN_FINDINGS},
     {"--chains", numbers, " moves ", 0},
     {"--sort", orders, " hot ", 0},
     {"--steps", numbers, " temporary ", 0},
@@ -234,10 +234,10 @@ static int run(const struct command *which, int count, char **arguments)
 
 static bool may_end(int status, const struct line *of)
 {
-    bool may_find = of->which == &command_verify || of->which->shares & COMMAND_KNOWN;
+    bool may_find = of->which == &command_verify || of->which->shares & COMMAND_KNOWN_FINDINGS;
     return (status >= STATUS_OK && status <= STATUS_INTERNAL &&
             (status != STATUS_FINDINGS || may_find)) ||
-           (status == ERROR_EXITCODE && of->which->shares & COMMAND_KNOWN);
+           (status == ERROR_EXITCODE && of->which->shares & COMMAND_KNOWN_FINDINGS);
 }
 
 static const char *judge(const char *format, const char *data, size_t size)

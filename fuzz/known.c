@@ -112,7 +112,7 @@ static void try_suppressions(struct ttd_string content, struct definitions *name
  * depend on what was asked before. */
 static void try_names(struct definitions *names)
 {
-    struct fingerprinter work = {.names = NULL};
+    struct fingerprinter work = {.definitions = NULL};
     struct fingerprint first = {0, 0};
     struct fingerprint again = {0, 0};
     for (ttd_id i = 1; i <= FUNCTIONS; i++) {
@@ -156,12 +156,12 @@ static char *write_baseline(const struct baseline *all)
     add_text(&end, BASELINE_HEADER);
     for (size_t i = 0; i < all->count; i++) {
         char print[FINGERPRINT_TEXT];
-        fingerprint_format(all->entries[i].print, print);
+        fingerprint_format(all->records[i].fingerprint, print);
         add_text(&end, "\n");
-        add_text(&end, baseline_kind_name(all->entries[i].kind));
+        add_text(&end, baseline_kind_name(all->records[i].kind));
         add_text(&end, " ");
         add_text(&end, print);
-        end += sprintf(end, " %llu", (unsigned long long)all->entries[i].count);
+        end += sprintf(end, " %llu", (unsigned long long)all->records[i].count);
     }
     *end = '\0';
     return content;
@@ -178,8 +178,8 @@ static void check_written(const struct baseline *all)
                    "what is written can be read");
     target_require(again.count == all->count, "as many entries");
     for (size_t i = 0; i < all->count; i++) {
-        const struct baseline_entry *entry = baseline_find(&again, &all->entries[i]);
-        target_require(entry && entry->count == all->entries[i].count, "the same entries");
+        const struct baseline_record *record = baseline_find(&again, &all->records[i]);
+        target_require(record && record->count == all->records[i].count, "the same entries");
     }
     baseline_free(&again);
     free(content);

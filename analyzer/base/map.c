@@ -10,25 +10,25 @@ void map_init(struct hash_map *map)
 
 void map_free(struct hash_map *map)
 {
-    table_free(map->entries, map->capacity * sizeof *map->entries);
-    map->entries = NULL;
+    table_free(map->slots, map->capacity * sizeof *map->slots);
+    map->slots = NULL;
     map->capacity = 0;
     map->count = 0;
 }
 
 static enum ttd_status rebuild(struct hash_map *map, size_t capacity)
 {
-    if (capacity > SIZE_MAX / sizeof(struct map_entry))
+    if (capacity > SIZE_MAX / sizeof(struct map_slot))
         return TTD_ERROR_NO_MEMORY;
     struct hash_map grown = *map;
     grown.capacity = capacity;
-    grown.entries = table_resize(NULL, 0, capacity * sizeof *grown.entries);
-    if (!grown.entries)
+    grown.slots = table_resize(NULL, 0, capacity * sizeof *grown.slots);
+    if (!grown.slots)
         return TTD_ERROR_NO_MEMORY;
     for (size_t i = 0; i < map->capacity; i++) {
-        const struct map_entry *entry = &map->entries[i];
-        if (entry->inverted)
-            *map_find(&grown, entry->a, entry->b) = *entry;
+        const struct map_slot *slot = &map->slots[i];
+        if (slot->inverted)
+            *map_find(&grown, slot->a, slot->b) = *slot;
     }
     map_free(map);
     *map = grown;
@@ -39,13 +39,13 @@ enum ttd_status map_set(struct hash_map *map, uint64_t a, uint64_t b, uint32_t v
 {
     if (map->count >= map->capacity / 2) {
         enum ttd_status status =
-            rebuild(map, map->capacity ? table_next(map->capacity, sizeof(struct map_entry)) : 64);
+            rebuild(map, map->capacity ? table_next(map->capacity, sizeof(struct map_slot)) : 64);
         if (status != TTD_OK)
             return status;
     }
-    struct map_entry *entry = map_find(map, a, b);
-    if (!entry->inverted)
+    struct map_slot *slot = map_find(map, a, b);
+    if (!slot->inverted)
         map->count++;
-    *entry = (struct map_entry){a, b, ~value};
+    *slot = (struct map_slot){a, b, ~value};
     return TTD_OK;
 }

@@ -13,7 +13,7 @@
 /** Value of a key that is not there. */
 #define MAP_NONE UINT32_MAX
 
-struct map_entry {
+struct map_slot {
     uint64_t a;
     uint64_t b;
     /** Complement of the value, so that an entry of zeroes has MAP_NONE: it is empty. */
@@ -22,7 +22,7 @@ struct map_entry {
 
 /** All zero but for `key` when empty: see map_init(). */
 struct hash_map {
-    struct map_entry *entries;
+    struct map_slot *slots;
     size_t capacity;
     size_t count;
     struct hash_key key;
@@ -32,13 +32,13 @@ void map_init(struct hash_map *map);
 void map_free(struct hash_map *map);
 
 /** The entry of (a, b), or the empty one where it belongs. Needs a capacity. */
-static inline struct map_entry *map_find(const struct hash_map *map, uint64_t a, uint64_t b)
+static inline struct map_slot *map_find(const struct hash_map *map, uint64_t a, uint64_t b)
 {
     size_t mask = map->capacity - 1;
     size_t i = (size_t)hash_value(map->key, a ^ b * map->key.multiply) & mask;
-    while (map->entries[i].inverted && (map->entries[i].a != a || map->entries[i].b != b))
+    while (map->slots[i].inverted && (map->slots[i].a != a || map->slots[i].b != b))
         i = (i + 1) & mask;
-    return &map->entries[i];
+    return &map->slots[i];
 }
 
 /** The value of (a, b), or MAP_NONE. */

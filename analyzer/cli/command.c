@@ -13,7 +13,7 @@
 #include "cli/input.h"
 #include "cli/limits.h"
 #include "cli/message.h"
-#include "cli/moment.h"
+#include "cli/position_spec.h"
 #include "cli/output.h"
 #include "cli/suggest.h"
 
@@ -22,7 +22,7 @@
 
 enum { OPTION_NO_PAGER = 1000, OPTION_NO_INDEX, OPTION_FULL_STACKS, OPTION_MAX_MEMORY };
 
-static const struct option common_options[] = {
+static const struct option common_long_options[] = {
     {"format", required_argument, NULL, 'f'},
     {"output", required_argument, NULL, 'o'},
     {"no-pager", no_argument, NULL, OPTION_NO_PAGER},
@@ -43,16 +43,16 @@ static void merge(struct option *all, const struct command *command)
         all[count] = own[count];
         count++;
     }
-    for (size_t i = 0; shares & COMMAND_KNOWN && known_options[i].name; i++)
-        all[count++] = known_options[i];
-    for (size_t i = 0; shares & COMMAND_GROUPS && views_options[i].name; i++)
-        all[count++] = views_options[i];
-    for (size_t i = 0; shares & COMMAND_FILTERS && filter_options[i].name; i++)
-        all[count++] = filter_options[i];
-    memcpy(all + count, common_options, sizeof common_options);
+    for (size_t i = 0; shares & COMMAND_KNOWN_FINDINGS && known_findings_long_options[i].name; i++)
+        all[count++] = known_findings_long_options[i];
+    for (size_t i = 0; shares & COMMAND_GROUPS && view_long_options[i].name; i++)
+        all[count++] = view_long_options[i];
+    for (size_t i = 0; shares & COMMAND_FILTERS && filter_long_options[i].name; i++)
+        all[count++] = filter_long_options[i];
+    memcpy(all + count, common_long_options, sizeof common_long_options);
 }
 
-static int take_format(struct common *result, const char *name)
+static int take_format(struct common_options *result, const char *name)
 {
     result->format = report_format_find(name);
     if (result->format)
@@ -94,12 +94,12 @@ static int refuse_argument(const struct command *command, const char *name)
     message("%s: invalid argument '%s' of --%s", command->name, optarg ? optarg : "", name);
     (void)fwrite(text, 1, size, stderr);
     if (memmem(text, size, " POSITION", strlen(" POSITION")))
-        fputs(MOMENT_FORMS, stderr);
+        fputs(POSITION_SPEC_FORMS, stderr);
     return message_help(command->name);
 }
 
 /* Takes a common option; -1 to go on. */
-static int take_common(struct common *result, int option)
+static int take_common(struct common_options *result, int option)
 {
     switch (option) {
     case 'f':
@@ -136,7 +136,7 @@ static const char *name_of(const struct option *all, int value)
     return all->name ? all->name : "?";
 }
 
-static int take_operands(struct common *result, int count, char **arguments)
+static int take_operands(struct common_options *result, int count, char **arguments)
 {
     int most = result->command->takes_two_traces ? 2 : 1;
     const char *name = result->command->name;
@@ -154,20 +154,20 @@ static int take_operands(struct common *result, int count, char **arguments)
 }
 
 /* Takes an option of the command, or one that it shares with others. */
-static bool take_own(struct common *result, int option, void *own)
+static bool take_own(struct common_options *result, int option, void *own)
 {
-    if (option >= OPTION_VIEWS && option < OPTION_VIEWS_END)
-        return views_take(&result->view, option, optarg);
-    if (option >= OPTION_KNOWN && option < OPTION_KNOWN_END)
-        return known_take(&result->known, option, optarg);
+    if (option >= OPTION_VIEW && option < OPTION_VIEW_END)
+        return view_options_parse(&result->view, option, optarg);
+    if (option >= OPTION_KNOWN_FINDINGS && option < OPTION_KNOWN_FINDINGS_END)
+        return known_findings_parse_option(&result->known_findings, option, optarg);
     return result->command->parse_option(own, option, optarg);
 }
 
 /* What can be said only when all options are known. */
-static int check(struct common *result)
+static int check(struct common_options *result)
 {
     const char *name = result->command->name;
-    const char *wrong = known_check(&result->known);
+    const char *wrong = known_findings_check(&result->known_findings);
     if (wrong)
         return message_usage(name, "%s", wrong);
     if (!(result->command->shares & COMMAND_GROUPS))
@@ -175,7 +175,7 @@ static int check(struct common *result)
                    ? message_usage(name, "format '%s' is of commands that group by stack",
                                    result->format->name)
                    : -1;
-    wrong = views_check(&result->view, result->format);
+    wrong = view_options_check(&result->view, result->format);
     return wrong ? message_usage(name, "%s", wrong) : -1;
 }
 
@@ -212,10 +212,11 @@ static int refuse_option(const struct command *command, int problem, char *const
 }
 
 /* Takes all options; -1 to go on. */
-static int take_options(struct common *result, int count, char **arguments, void *own)
+static int take_options(struct common_options *result, int count, char **arguments, void *own)
 {
     const struct command *command = result->command;
-    struct option all[OWN_MAX + SHARED_MAX + sizeof common_options / sizeof common_options[0]];
+    struct option
+        all[OWN_MAX + SHARED_MAX + sizeof common_long_options / sizeof common_long_options[0]];
     merge(all, command);
     opterr = 0;
     optind = 1;
@@ -234,14 +235,14 @@ static int take_options(struct common *result, int count, char **arguments, void
     return check(result);
 }
 
-int command_options(struct common *result, const struct command *command, int count,
+int command_options(struct common_options *result, const struct command *command, int count,
                     char **arguments, void *own)
 {
-    *result = (struct common){.command = command,
-                              .format = report_format_find("text"),
-                              .has_pager = true,
-                              .has_index = true};
-    views_init(&result->view);
+    *result = (struct common_options){.command = command,
+                                      .format = report_format_find("text"),
+                                      .has_pager = true,
+                                      .has_index = true};
+    view_options_init(&result->view);
     int status = take_options(result, count, arguments, own);
     return status >= 0 ? status : take_operands(result, count, arguments);
 }

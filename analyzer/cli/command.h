@@ -6,8 +6,8 @@
 #include <getopt.h>
 #include <stdbool.h>
 
-#include "cli/known.h"
-#include "cli/views.h"
+#include "cli/known_findings.h"
+#include "cli/view_options.h"
 #include "report/format.h"
 
 /** Options that several commands share, as bits. */
@@ -17,7 +17,7 @@ enum {
     COMMAND_GROUPS = 2,
     COMMAND_VIEWS = COMMAND_FILTERS | COMMAND_GROUPS,
     /** Those of known.h. */
-    COMMAND_KNOWN = 4
+    COMMAND_KNOWN_FINDINGS = 4
 };
 
 struct session;
@@ -69,7 +69,7 @@ extern const struct command command_timeline;
 extern const struct command command_verify;
 
 /** What the common options say. */
-struct common {
+struct common_options {
     const struct command *command;
     const struct report_format *format;
     /** NULL for standard output. */
@@ -84,7 +84,7 @@ struct common {
     /** In bytes; 0 for the default of limits.h. */
     uint64_t max_memory;
     struct view_options view;
-    struct known_files known;
+    struct known_findings_options known_findings;
     const char *trace;
     /** The second trace, for a command that compares; else NULL. */
     const char *other;
@@ -97,7 +97,7 @@ struct common {
  * @param own     the command's own options, for its parse_option()
  * @return -1 to go on, or the exit status, also after --help
  */
-int command_options(struct common *result, const struct command *command, int count,
+int command_options(struct common_options *result, const struct command *command, int count,
                     char **arguments, void *own);
 
 /** The end of every help text. */

@@ -141,8 +141,8 @@ static bool text_matches(const char *pattern, struct ttd_string text)
 
 /* A filter at work on a trace. */
 struct match {
-    const struct filter *wanted;
-    struct definitions *names;
+    const struct filter *filter;
+    struct definitions *definitions;
 };
 
 /* Bytes of names that count for a step. */
@@ -151,9 +151,9 @@ struct match {
 static enum ttd_status find_match(void *context, const struct ttd_stack *stack, uint32_t above,
                                   uint32_t *fact)
 {
-    const struct match *tried = context;
-    struct definitions *definitions = tried->names;
-    const char *pattern = tried->wanted->stack_pattern;
+    const struct match *match = context;
+    struct definitions *definitions = match->definitions;
+    const char *pattern = match->filter->stack_pattern;
     const struct definition_module *module = definitions_module(definitions, stack->module);
     const struct definition_symbol *symbol =
         definitions_symbol(definitions, stack->module, stack->offset);
@@ -173,8 +173,8 @@ static enum ttd_status find_match(void *context, const struct ttd_stack *stack, 
 /* A stack matches if one of its frames does. */
 static bool passes_pattern(struct filter *filter, struct definitions *definitions, ttd_id stack)
 {
-    struct match tried = {filter, definitions};
-    struct stack_memo_finder finder = {.context = &tried, .find = find_match};
+    struct match match = {filter, definitions};
+    struct stack_memo_finder finder = {.context = &match, .find = find_match};
     uint32_t fact = 0;
     if (filter->status == TTD_OK)
         filter->status =

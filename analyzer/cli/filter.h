@@ -4,7 +4,7 @@
 #define ANALYZER_CLI_FILTER_H
 
 #include "base/map.h"
-#include "cli/moment.h"
+#include "cli/position_spec.h"
 #include "cli/numbers.h"
 #include "symbols/definitions.h"
 #include "symbols/memo.h"

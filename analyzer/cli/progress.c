@@ -15,27 +15,27 @@ static uint64_t now(void)
     return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
 }
 
-void progress_begin(struct progress *state)
+void progress_begin(struct progress *progress)
 {
-    *state = (struct progress){.is_wanted = isatty(STDERR_FILENO), .begin = now()};
+    *progress = (struct progress){.is_wanted = isatty(STDERR_FILENO), .begin = now()};
 }
 
-void progress_update(struct progress *state, uint64_t done, uint64_t total)
+void progress_update(struct progress *progress, uint64_t done, uint64_t total)
 {
-    if (!state->is_wanted || ++state->calls % CALLS || !total)
+    if (!progress->is_wanted || ++progress->calls % CALLS || !total)
         return;
     uint64_t time = now();
-    if (time - state->begin < 1000 || time - state->last < 100)
+    if (time - progress->begin < 1000 || time - progress->last < 100)
         return;
-    state->last = time;
-    state->is_shown = true;
+    progress->last = time;
+    progress->is_shown = true;
     double part = (double)done / (double)total;
     fprintf(stderr, "\rreading: %3.0f%%", 100 * (part < 1 ? part : 1));
 }
 
-void progress_end(struct progress *state)
+void progress_end(struct progress *progress)
 {
-    if (state->is_shown)
+    if (progress->is_shown)
         fputs("\r\033[K", stderr);
-    state->is_shown = false;
+    progress->is_shown = false;
 }

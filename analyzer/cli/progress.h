@@ -15,12 +15,12 @@ struct progress {
     uint64_t last;
 };
 
-void progress_begin(struct progress *state);
+void progress_begin(struct progress *progress);
 
 /** Says that `done` of `total` bytes are read; cheap. Nothing is shown in the first second. */
-void progress_update(struct progress *state, uint64_t done, uint64_t total);
+void progress_update(struct progress *progress, uint64_t done, uint64_t total);
 
 /** Removes the display. */
-void progress_end(struct progress *state);
+void progress_end(struct progress *progress);
 
 #endif

@@ -19,7 +19,7 @@ static void tell_damage(void *context, const struct ttd_error *error)
     source_damaged(context, error);
 }
 
-int session_open(struct session *session, const struct common *options)
+int session_open(struct session *session, const struct common_options *options)
 {
     session->options = *options;
     session->has_output = false;
@@ -28,27 +28,27 @@ int session_open(struct session *session, const struct common *options)
     session->report = (struct report){.output = &session->output.out,
                                       .shows_all = options->has_full_stacks,
                                       .path = options->trace};
-    int status = known_open(&session->known, &session->options.known);
+    int status = known_findings_open(&session->known_findings, &session->options.known_findings);
     if (status != STATUS_OK)
         return status;
-    status = source_open(&session->trace, options->trace, options->reads_whole_chunks);
+    status = source_open(&session->source, options->trace, options->reads_whole_chunks);
     if (status != STATUS_OK) {
-        known_close(&session->known);
+        known_findings_close(&session->known_findings);
         return status;
     }
-    session->report.known = &session->known.summary;
-    definitions_init(&session->names);
-    session->names.stacks.damage = (struct stack_damage){&session->trace, tell_damage};
+    session->report.known_findings = &session->known_findings.summary;
+    definitions_init(&session->definitions);
+    session->definitions.stacks.damage = (struct stack_damage){&session->source, tell_damage};
     session->steps = limits_steps();
-    session->names.stacks.steps = &session->steps;
-    session->report.names = &session->names;
+    session->definitions.stacks.steps = &session->steps;
+    session->report.definitions = &session->definitions;
     session->has_names = false;
     session->needs_known_patterns = false;
     session->tree = (struct view_tree){0};
     map_init(&session->judged);
-    view_init(&session->view, &session->options.view, &session->names);
+    view_init(&session->view, &session->options.view, &session->definitions);
     session->report.view = &session->view;
-    session->report.clock = (struct report_clock){&session->trace, tell_time};
+    session->report.clock = (struct report_clock){&session->source, tell_time};
     return STATUS_OK;
 }
 
@@ -60,15 +60,15 @@ static int check_patterns(struct session *session, const char *option,
     for (size_t i = 0; i < patterns->count; i++) {
         bool is_known = false;
         int found =
-            session_check(session, view_knows(&session->view, &patterns->items[i], &is_known));
+            session_check(session, view_knows(&session->view, &patterns->patterns[i], &is_known));
         if (found != STATUS_OK)
             return found;
         if (is_known)
             continue;
-        progress_end(&session->trace.progress);
+        progress_end(&session->source.progress);
         message("%s%s: no function, file or module has the name of %s '%s'",
-                session->needs_known_patterns ? "" : "warning: ", session->trace.path, option,
-                patterns->items[i].data);
+                session->needs_known_patterns ? "" : "warning: ", session->source.path, option,
+                patterns->patterns[i].data);
         if (session->needs_known_patterns)
             status = STATUS_USAGE;
     }
@@ -80,7 +80,7 @@ int session_names(struct session *session, bool are_needed)
     if (!are_needed || session->has_names)
         return STATUS_OK;
     session->has_names = true;
-    int status = source_define(&session->trace, TTD_KINDS_DEFINITIONS, &session->names);
+    int status = source_define(&session->source, TTD_KINDS_DEFINITIONS, &session->definitions);
     if (status == STATUS_OK)
         status = check_patterns(session, "--include", &session->options.view.include);
     if (status == STATUS_OK)
@@ -99,7 +99,7 @@ static bool needs_names(const struct session *session, const struct heap_rows *r
 int session_check(struct session *session, enum ttd_status status)
 {
     struct ttd_error error = {.what = NULL};
-    return status == TTD_OK ? STATUS_OK : source_fail(&session->trace, status, &error);
+    return status == TTD_OK ? STATUS_OK : source_fail(&session->source, status, &error);
 }
 
 int session_filter(struct session *session, const struct heap_rows *rows)
@@ -132,7 +132,7 @@ int session_view(struct session *session, const struct heap_rows *rows)
 
 static bool was_killed(const struct session *session)
 {
-    return session->trace.is_closed && session->trace.end.reason == TTD_END_SIGNALED;
+    return session->source.is_closed && session->source.end.reason == TTD_END_SIGNALED;
 }
 
 /* Whether blocks of the runtimes may be counted as leaks. A trace without any list may be one of a
@@ -152,7 +152,7 @@ static bool keeps_stack(void *context, ttd_id stack)
     uint32_t judged = map_get(&session->judged, stack, 0);
     if (judged != MAP_NONE)
         return judged;
-    enum ttd_status status = frame_list_begin(frames, &session->names, stack, JUDGED_FRAMES);
+    enum ttd_status status = frame_list_begin(frames, &session->definitions, stack, JUDGED_FRAMES);
     bool keeps = status == TTD_OK && runtime_is_thread_storage(frames);
     if (status == TTD_OK)
         status = map_set(&session->judged, stack, 0, keeps);
@@ -164,8 +164,8 @@ static bool keeps_stack(void *context, ttd_id stack)
 int session_hook(struct session *session, struct heap_batch_hook *hook)
 {
     int status = session_names(session, true);
-    *hook = source_hook(&session->trace);
-    if (runtime_has_thread_storage(&session->names))
+    *hook = source_hook(&session->source);
+    if (runtime_has_thread_storage(&session->definitions))
         hook->judge = (struct heap_stack_judge){session, keeps_stack};
     return status;
 }
@@ -182,20 +182,22 @@ int session_runtime(struct session *session, struct heap_runtime *runtime, bool 
                                      : session_view(session, &rows);
 }
 
-int session_judge(struct session *session, const struct known_finding *finding, bool *is_new)
+int session_judge(struct session *session, const struct finding *finding, bool *is_new)
 {
     int status = session_names(session, true);
     if (status != STATUS_OK)
         return status;
-    return session_check(session, known_judge(&session->known, &session->names, finding, is_new));
+    return session_check(session, known_findings_judge(&session->known_findings,
+                                                       &session->definitions, finding, is_new));
 }
 
-int session_end_known(struct session *session)
+int session_end_known_findings(struct session *session)
 {
-    int status = session_check(session, known_find_growth(&session->known));
+    int status = session_check(session, known_findings_find_growth(&session->known_findings));
     if (status != STATUS_OK)
         return status;
-    return known_write(&session->known, &session->names, session->trace.path);
+    return known_findings_write(&session->known_findings, &session->definitions,
+                                session->source.path);
 }
 
 int session_group(struct session *session, const struct heap_rows *rows)
@@ -233,7 +235,7 @@ bool session_print_tree(struct session *session, const char *unit, const char *w
 
 int session_run(const struct command *command, int count, char **arguments, void *own)
 {
-    struct common common_options;
+    struct common_options common_options;
     int status = command_options(&common_options, command, count, arguments, own);
     if (status >= 0)
         return status;
@@ -247,7 +249,7 @@ int session_run(const struct command *command, int count, char **arguments, void
 
 int session_output(struct session *session, bool is_long)
 {
-    progress_end(&session->trace.progress);
+    progress_end(&session->source.progress);
     bool pages = is_long && session->options.has_pager;
     int status =
         output_open(&session->output, session->options.output, session->options.trace, pages);
@@ -256,48 +258,48 @@ int session_output(struct session *session, bool is_long)
     return status;
 }
 
-void session_doubts(struct session *session, const struct heap_losses *losses,
-                    const struct heap_counts *counts, struct ttd_position at, bool reached_end,
-                    struct ttd_position last)
+void session_judge_certainty(struct session *session, const struct heap_losses *losses,
+                             const struct heap_counts *counts, struct ttd_position at,
+                             bool reached_end, struct ttd_position last)
 {
-    struct doubt_facts facts = {.trace = ttd_reader_trace(session->trace.reader),
-                                .is_closed = session->trace.is_closed,
-                                .is_intact = source_is_intact(&session->trace),
-                                .is_truncated = session->trace.is_truncated,
-                                .is_given_up = session->trace.is_given_up,
-                                .uses_times = session->uses_times,
-                                .losses = losses,
-                                .counts = counts,
-                                .at = at,
-                                .reached_end = reached_end,
-                                .last = last,
-                                .part_of = session->trace.part_of};
-    progress_end(&session->trace.progress);
-    doubts_find(&session->report.doubts, &facts);
+    struct certainty_facts facts = {.trace = ttd_reader_trace(session->source.reader),
+                                    .is_closed = session->source.is_closed,
+                                    .is_intact = source_is_intact(&session->source),
+                                    .is_truncated = session->source.is_truncated,
+                                    .is_given_up = session->source.is_given_up,
+                                    .uses_times = session->uses_times,
+                                    .losses = losses,
+                                    .counts = counts,
+                                    .at = at,
+                                    .reached_end = reached_end,
+                                    .last = last,
+                                    .part_of = session->source.part_of};
+    progress_end(&session->source.progress);
+    certainty_judge(&session->report.certainty, &facts);
 }
 
 void session_outcome(struct session *session, const struct heap_outcome *outcome,
                      struct ttd_position at)
 {
     if (outcome->truncated)
-        source_truncated(&session->trace, &outcome->error);
-    session_doubts(session, &outcome->losses, &outcome->counts, at, outcome->reached_end,
-                   outcome->position);
+        source_truncated(&session->source, &outcome->error);
+    session_judge_certainty(session, &outcome->losses, &outcome->counts, at, outcome->reached_end,
+                            outcome->position);
 }
 
 /* Says why the report is uncertain, if it does not itself. */
-static void warn_of_doubts(const struct session *session)
+static void warn_of_uncertainty(const struct session *session)
 {
-    for (size_t i = 0; !session->has_reasons && i < session->report.doubts.count; i++)
-        message("warning: %s: uncertain: %s", session->trace.path,
-                session->report.doubts.reasons[i]);
+    for (size_t i = 0; !session->has_reasons && i < session->report.certainty.count; i++)
+        message("warning: %s: uncertain: %s", session->source.path,
+                session->report.certainty.reasons[i]);
 }
 
 int session_close(struct session *session, int status, bool keep)
 {
-    warn_of_doubts(session);
+    warn_of_uncertainty(session);
     if (session->report.status != TTD_OK) {
-        status = message_status(session->trace.path, session->report.status);
+        status = message_status(session->source.path, session->report.status);
         keep = false;
     }
     if (session->has_output)
@@ -306,8 +308,8 @@ int session_close(struct session *session, int status, bool keep)
     view_tree_free(&session->tree);
     view_free(&session->view);
     map_free(&session->judged);
-    known_close(&session->known);
-    definitions_free(&session->names);
-    source_close(&session->trace);
+    known_findings_close(&session->known_findings);
+    definitions_free(&session->definitions);
+    source_close(&session->source);
     return status;
 }

@@ -11,9 +11,9 @@
 #include "view/tree.h"
 
 struct session {
-    struct common options;
-    struct source trace;
-    struct definitions names;
+    struct common_options options;
+    struct source source;
+    struct definitions definitions;
     struct output output;
     bool has_output;
     /** Set if what the report says depends on wall times. */
@@ -33,7 +33,7 @@ struct session {
     struct view view;
     struct view_tree tree;
     /** What is known, for commands that share its options. */
-    struct known known;
+    struct known_findings known_findings;
 };
 
 /**
@@ -46,7 +46,7 @@ struct session {
 int session_run(const struct command *command, int count, char **arguments, void *own);
 
 /** Opens the trace that `options` name. Returns an exit status; on failure nothing is open. */
-int session_open(struct session *session, const struct common *options);
+int session_open(struct session *session, const struct common_options *options);
 
 /** Opens the output. Returns an exit status. */
 int session_output(struct session *session, bool is_long);
@@ -84,11 +84,11 @@ int session_view(struct session *session, const struct heap_rows *rows);
 int session_runtime(struct session *session, struct heap_runtime *runtime, bool is_shown);
 
 /** Sets `is_new` to whether a finding is to be reported. Returns an exit status. */
-int session_judge(struct session *session, const struct known_finding *finding, bool *is_new);
+int session_judge(struct session *session, const struct finding *finding, bool *is_new);
 
 /** Finds what has grown, and writes the baseline if asked for. Called once all findings were
  * judged. Returns an exit status. */
-int session_end_known(struct session *session);
+int session_end_known_findings(struct session *session);
 
 /** Whether the options ask for a tree, to be written by session_print_tree(). */
 bool session_has_tree(const struct session *session);
@@ -106,9 +106,9 @@ size_t session_tree_limit(const struct session *session);
 bool session_print_tree(struct session *session, const char *unit, const char *weight);
 
 /** What the report says of certainty. */
-void session_doubts(struct session *session, const struct heap_losses *losses,
-                    const struct heap_counts *counts, struct ttd_position at, bool reached_end,
-                    struct ttd_position last);
+void session_judge_certainty(struct session *session, const struct heap_losses *losses,
+                             const struct heap_counts *counts, struct ttd_position at,
+                             bool reached_end, struct ttd_position last);
 
 /** The same, of a pass up to `at`; reports as well, once, that the trace ends within a chunk. */
 void session_outcome(struct session *session, const struct heap_outcome *outcome,

@@ -307,7 +307,7 @@ static bool open_index(struct source *source, const char *path)
 /* `pays`: to make one, if the trace is long. */
 static const struct heap_keyframes *use(struct session *session, bool pays)
 {
-    struct source *source = &session->trace;
+    struct source *source = &session->source;
     if (!session->options.has_index || !source->is_closed)
         return NULL;
     char *path = source->has_keyframes ? NULL : sidecar_path(source->path);

@@ -23,7 +23,7 @@ static struct heap_key use_side(struct report *report, const struct report_compa
                                 const struct heap_change *change)
 {
     enum heap_side side = change->blocks[HEAP_NEW] ? HEAP_NEW : HEAP_OLD;
-    report->names = data->sides[side].names;
+    report->definitions = data->sides[side].definitions;
     report->view = data->sides[side].view;
     return change->keys[side];
 }
@@ -37,7 +37,7 @@ static struct fingerprint fingerprint_of(struct report *report, struct fingerpri
                                          ttd_id stack)
 {
     struct fingerprint result = {0, 0};
-    enum ttd_status status = fingerprint_stack(fingerprinter, report->names, stack, &result);
+    enum ttd_status status = fingerprint_stack(fingerprinter, report->definitions, stack, &result);
     if (status != TTD_OK)
         report->status = status;
     return result;
@@ -127,10 +127,10 @@ void text_compare_runtime(struct report *report, const struct report_compare *da
     }
 }
 
-void text_compare_doubts(struct report *report, const struct report_compare *data)
+void text_compare_certainty(struct report *report, const struct report_compare *data)
 {
     for (int i = 0; i < HEAP_SIDES; i++) {
-        const struct doubts *certainty = data->sides[i].doubts;
+        const struct certainty *certainty = data->sides[i].certainty;
         for (size_t k = 0; k < certainty->count; k++) {
             out_alarm(report->output);
             out_text(report->output, "Uncertain");
@@ -153,7 +153,7 @@ void text_compare(struct report *report, const struct report_compare *data)
     text_compare_sums(report, data);
     text_kinds(report, comparison);
     text_compare_runtime(report, data);
-    text_compare_doubts(report, data);
+    text_compare_certainty(report, data);
     for (size_t i = 0; i < count; i++)
         text_change(report, data, &comparison->items[i]);
     report_site_more(report, changed - count);
@@ -161,20 +161,20 @@ void text_compare(struct report *report, const struct report_compare *data)
 
 /* ---- JSON ---- */
 
-static void json_side(struct json *json, const struct report_compare *data, enum heap_side side)
+static void json_side(struct json *json, const struct report_compare *data, enum heap_side which)
 {
-    const struct report_side *from = &data->sides[side];
-    json_begin_object(json, side_names[side]);
-    json_hex(json, "trace_id", from->trace_id);
-    json_position(json, "position", from->position);
-    json_bool(json, "certain", !from->doubts->count);
+    const struct report_side *side = &data->sides[which];
+    json_begin_object(json, side_names[which]);
+    json_hex(json, "trace_id", side->trace_id);
+    json_position(json, "position", side->position);
+    json_bool(json, "certain", !side->certainty->count);
     json_begin_array(json, "reasons");
-    for (size_t i = 0; i < from->doubts->count; i++)
-        json_text(json, NULL, from->doubts->reasons[i]);
+    for (size_t i = 0; i < side->certainty->count; i++)
+        json_text(json, NULL, side->certainty->reasons[i]);
     json_end_array(json);
-    json_unsigned(json, "live_blocks", data->comparison->blocks[side]);
-    json_unsigned(json, "live_bytes", data->comparison->bytes[side]);
-    report_runtime_json(from->runtime, json);
+    json_unsigned(json, "live_blocks", data->comparison->blocks[which]);
+    json_unsigned(json, "live_bytes", data->comparison->bytes[which]);
+    report_runtime_json(side->runtime, json);
     json_end_object(json);
 }
 
@@ -209,7 +209,7 @@ static void json_changes(struct report *report, struct json *json,
 {
     static const char *const totals[HEAP_CHANGE_KINDS] = {
         "new_stacks", "gone_stacks", "grown_stacks", "shrunk_stacks", "same_stacks"};
-    struct fingerprinter fingerprinter = {.names = NULL};
+    struct fingerprinter fingerprinter = {.definitions = NULL};
     for (int i = 0; i < HEAP_CHANGE_KINDS; i++)
         json_unsigned(json, totals[i], data->comparison->kinds[i]);
     json_begin_array(json, "changes");
@@ -247,7 +247,7 @@ void csv_compare(struct report *report, const struct report_compare *data)
         csv_compare_tree(report, data);
         return;
     }
-    struct fingerprinter fingerprinter = {.names = NULL};
+    struct fingerprinter fingerprinter = {.definitions = NULL};
     struct csv csv;
     report_csv_begin(report, &csv);
     csv.is_certain = report_compare_is_certain(data);

@@ -12,12 +12,12 @@ void text_compare_sums(struct report *report, const struct report_compare *data)
 void text_compare_runtime(struct report *report, const struct report_compare *data);
 
 /** Writes a line for each reason why one of the heaps is uncertain. */
-void text_compare_doubts(struct report *report, const struct report_compare *data);
+void text_compare_certainty(struct report *report, const struct report_compare *data);
 
 /** Whether both heaps are. */
 static inline bool report_compare_is_certain(const struct report_compare *data)
 {
-    return !data->sides[HEAP_OLD].doubts->count && !data->sides[HEAP_NEW].doubts->count;
+    return !data->sides[HEAP_OLD].certainty->count && !data->sides[HEAP_NEW].certainty->count;
 }
 
 /* Each writes data->tree: all of a text or CSV file, or members of an object. */

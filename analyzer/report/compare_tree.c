@@ -23,7 +23,7 @@ static struct node_sides sides_of(const struct heap_amount *old, const struct he
 
 static struct node_sides all_of(const struct view_tree *tree, uint32_t node)
 {
-    return sides_of(&tree->old[node].all, &tree->nodes[node].all);
+    return sides_of(&tree->old[node].total, &tree->nodes[node].total);
 }
 
 static struct node_sides self_of(const struct view_tree *tree, uint32_t node)
@@ -59,7 +59,7 @@ void text_compare_tree(struct report *report, const struct report_compare *data)
     text_compare_sums(report, data);
     out_char(output, '\n');
     text_compare_runtime(report, data);
-    text_compare_doubts(report, data);
+    text_compare_certainty(report, data);
     if (!tree->linked)
         return;
     out_char(output, '\n');

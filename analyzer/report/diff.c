@@ -45,7 +45,7 @@ void text_diff(struct report *report, const struct report_diff *data)
         out_char(report->output, '\n');
     }
     report_runtime_text(report);
-    report_doubts_text(report);
+    report_certainty_text(report);
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
         if (!data->diff->quadrants[i].count)
             continue;
@@ -63,7 +63,7 @@ void json_diff(struct report *report, const struct report_diff *data)
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
     json_position(&json, "position", data->diff->outcome.position);
-    report_doubts_json(report, &json);
+    report_certainty_json(report, &json);
     report_runtime_json(&report->runtime, &json);
     json_text(&json, "by", view_key_name(report->view->options.by));
     for (int i = 0; i < HEAP_QUADRANTS; i++) {

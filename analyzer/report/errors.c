@@ -122,9 +122,9 @@ void text_errors(struct report *report, const struct report_errors *data)
     }
     out_plain(output);
     out_char(output, '\n');
-    report_known_text(report, REPORT_FINDINGS);
+    report_known_findings_text(report, REPORT_FINDINGS);
     text_notes(report, errors);
-    report_doubts_text(report);
+    report_certainty_text(report);
     for (size_t i = 0; i < shown(data); i++)
         text_finding(report, &errors->findings[i]);
     if (shown(data) < errors->count) {
@@ -184,14 +184,14 @@ void json_errors(struct report *report, const struct report_errors *data)
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
-    report_doubts_json(report, &json);
+    report_certainty_json(report, &json);
     json_unsigned(&json, "total_findings", errors->count);
     json_unsigned(&json, "total_calls", errors->calls);
     json_unsigned(&json, "omitted_calls", errors->omitted);
     json_unsigned(&json, "early_releases", errors->early_releases);
     json_unsigned(&json, "forgotten_releases", errors->forgotten);
     json_unsigned(&json, "unexamined_addresses", errors->unexamined);
-    report_known_json(report, &json, REPORT_FINDINGS);
+    report_known_findings_json(report, &json, REPORT_FINDINGS);
     json_begin_array(&json, "findings");
     for (size_t i = 0; i < shown(data); i++)
         json_finding(report, &json, &errors->findings[i]);

@@ -57,7 +57,7 @@ static bool has_read_only(const struct ttd_event *event)
 
 static uint64_t handle_of(const struct report *report, const struct ttd_event *event)
 {
-    const struct definition_heap *heap = definitions_heap(report->names, event->heap);
+    const struct definition_heap *heap = definitions_heap(report->definitions, event->heap);
     return heap ? heap->handle : 0;
 }
 
@@ -212,7 +212,7 @@ static void json_properties(struct report *report, struct json *json,
 
 void text_events_end(struct report *report)
 {
-    report_doubts_text(report);
+    report_certainty_text(report);
 }
 
 void json_event(struct report *report, const struct report_event *data)

@@ -18,7 +18,7 @@
 #include "analyses/timeline.h"
 #include "analyses/usage.h"
 #include "report/csv.h"
-#include "report/doubts.h"
+#include "report/certainty.h"
 #include "report/json.h"
 #include "symbols/fingerprint.h"
 #include "view/suppress.h"
@@ -33,15 +33,15 @@ struct report_growth {
 };
 
 /** What is not reported because it is known, in findings and calls, or blocks and bytes. */
-struct report_known {
+struct report_known_findings {
     bool has_suppressions;
     bool has_baseline;
-    const struct suppressions *rules;
+    const struct suppressions *suppressions;
     uint64_t suppressed;
     uint64_t suppressed_amount;
     /** In the baseline. */
-    uint64_t old;
-    uint64_t old_amount;
+    uint64_t in_baseline;
+    uint64_t in_baseline_amount;
     const struct report_growth *growths;
     size_t growth_count;
 };
@@ -74,22 +74,22 @@ struct report {
     /** Name of the trace's file. */
     const char *path;
     /** Valid within one command; `status` is the first failure, of memory. */
-    struct definitions *names;
+    struct definitions *definitions;
     struct frame_list frames;
     /** What rows are grouped by. */
     const struct view *view;
     /** NULL for commands that report all. */
-    const struct report_known *known;
+    const struct report_known_findings *known_findings;
     struct report_runtime runtime;
     /** In text: frames below main(), and template arguments, however long. */
     bool shows_all;
     struct report_clock clock;
     enum ttd_status status;
-    struct doubts doubts;
+    struct certainty certainty;
 };
 
 struct report_info {
-    const struct trace_stats *survey;
+    const struct trace_stats *stats;
     const struct ttd_trace *trace;
     bool is_closed;
     const struct ttd_end *end;
@@ -153,7 +153,7 @@ struct report_state {
 };
 
 struct report_peak {
-    const struct heap_peak_state *found;
+    const struct heap_peak_state *peak;
     /** Groups to show. */
     size_t limit;
 };
@@ -166,9 +166,9 @@ struct report_diff {
 
 /** One of the two heaps that are compared. */
 struct report_side {
-    struct definitions *names;
+    struct definitions *definitions;
     const struct view *view;
-    const struct doubts *doubts;
+    const struct certainty *certainty;
     const struct report_runtime *runtime;
     uint64_t trace_id;
     struct ttd_position position;
@@ -208,7 +208,7 @@ struct report_timeline {
 };
 
 struct report_fragmentation {
-    const struct heap_fragmentation *regions;
+    const struct heap_fragmentation *fragmentation;
     const struct heap_outcome *outcome;
     /** Regions to show. */
     size_t limit;
@@ -381,16 +381,16 @@ void report_owner_json(struct report *report, struct json *json, const char *key
 void report_owner_text(struct report *report, const struct heap_owner *owner);
 
 /** Writes what was not reported, and why, if there is anything. */
-void report_known_text(struct report *report, enum report_unit unit);
+void report_known_findings_text(struct report *report, enum report_unit unit);
 
 /** Writes the members that tell it, if suppressions or a baseline are given. */
-void report_known_json(struct report *report, struct json *json, enum report_unit unit);
+void report_known_findings_json(struct report *report, struct json *json, enum report_unit unit);
 
 /** Writes the members `certain` and `reasons`. */
-void report_doubts_json(const struct report *report, struct json *json);
+void report_certainty_json(const struct report *report, struct json *json);
 
 /** Writes a line for each reason. */
-void report_doubts_text(const struct report *report);
+void report_certainty_text(const struct report *report);
 
 /** Begins a CSV file whose rows say whether they are certain. */
 void report_csv_begin(const struct report *report, struct csv *csv);

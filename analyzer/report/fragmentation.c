@@ -19,7 +19,7 @@ static void text_sums(struct out *output, const struct heap_region *region)
 
 void text_fragmentation(struct report *report, const struct report_fragmentation *data)
 {
-    const struct heap_fragmentation *fragmentation = data->regions;
+    const struct heap_fragmentation *fragmentation = data->fragmentation;
     struct out *output = report->output;
     out_bold(output);
     report_count(output, fragmentation->count, "region");
@@ -28,7 +28,7 @@ void text_fragmentation(struct report *report, const struct report_fragmentation
     out_text(output, ": ");
     text_sums(output, &fragmentation->total);
     out_plain(output);
-    report_doubts_text(report);
+    report_certainty_text(report);
     if (fragmentation->count)
         out_char(output, '\n');
     for (size_t i = 0; i < fragmentation->count && i < data->limit; i++) {
@@ -57,12 +57,12 @@ static void json_sums(struct json *json, const struct heap_region *region)
 
 void json_fragmentation(struct report *report, const struct report_fragmentation *data)
 {
-    const struct heap_fragmentation *fragmentation = data->regions;
+    const struct heap_fragmentation *fragmentation = data->fragmentation;
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
     json_position(&json, "position", data->outcome->position);
-    report_doubts_json(report, &json);
+    report_certainty_json(report, &json);
     json_sums(&json, &fragmentation->total);
     json_unsigned(&json, "total_regions", fragmentation->count);
     json_begin_array(&json, "regions");
@@ -82,8 +82,8 @@ void csv_fragmentation(struct report *report, const struct report_fragmentation 
     struct csv csv;
     report_csv_begin(report, &csv);
     csv_header(&csv, "begin,last,blocks,used_bytes,gaps,gap_bytes,largest_gap");
-    for (size_t i = 0; i < data->regions->count && i < data->limit; i++) {
-        const struct heap_region *region = &data->regions->items[i];
+    for (size_t i = 0; i < data->fragmentation->count && i < data->limit; i++) {
+        const struct heap_region *region = &data->fragmentation->items[i];
         csv_hex(&csv, region->begin);
         csv_hex(&csv, region->last);
         csv_unsigned(&csv, region->blocks);

@@ -40,7 +40,7 @@ void text_history(struct report *report, const struct heap_history *data)
         out_text(output, " are shown (--limit)");
     }
     out_char(output, '\n');
-    report_doubts_text(report);
+    report_certainty_text(report);
     for (size_t i = 0; i < data->count; i++) {
         out_char(output, '\n');
         out_bold(output);
@@ -81,7 +81,7 @@ void json_history(struct report *report, const struct heap_history *data)
     json_begin_object(&json, NULL);
     json_hex(&json, "address", data->first);
     json_unsigned(&json, "size", data->last - data->first + 1);
-    report_doubts_json(report, &json);
+    report_certainty_json(report, &json);
     json_unsigned(&json, "total_blocks", data->total);
     json_begin_array(&json, "blocks");
     for (size_t i = 0; i < data->count; i++)

@@ -119,7 +119,7 @@ static void text_origin(struct report *report, const struct report_info *data)
 
 static void text_counts(struct report *report, const struct report_info *data)
 {
-    const struct trace_stats *stats = data->survey;
+    const struct trace_stats *stats = data->stats;
     struct out *output = report->output;
     label(report, "Events");
     out_grouped(output, stats->events);
@@ -184,7 +184,7 @@ static void text_threads(struct report *report, const struct trace_stats *stats)
     out_plain(output);
     for (size_t i = 0; i < stats->thread_count; i++) {
         const struct trace_stats_thread *thread = &stats->threads[i];
-        const struct definition_thread *known = definitions_thread(report->names, thread->id);
+        const struct definition_thread *known = definitions_thread(report->definitions, thread->id);
         out_unsigned(output, thread->id);
         out_tab(output, 8);
         if (known)
@@ -201,7 +201,7 @@ static void text_threads(struct report *report, const struct trace_stats *stats)
         out_grouped(output, thread->reallocs);
         out_tab(output, 65);
         if (known)
-            escape_text(output, definitions_text(report->names, known->name));
+            escape_text(output, definitions_text(report->definitions, known->name));
         out_char(output, '\n');
     }
 }
@@ -236,7 +236,7 @@ static void text_chunks(struct report *report, const struct trace_stats *stats)
 static void text_modules(struct report *report)
 {
     struct out *output = report->output;
-    const struct idtable *modules = &report->names->modules;
+    const struct idtable *modules = &report->definitions->modules;
     if (idtable_count(modules)) {
         out_bold(output);
         out_text(output, "\nModules\n");
@@ -249,7 +249,7 @@ static void text_modules(struct report *report)
             out_char(output, '-');
             out_hex(output, items[i].end);
             out_char(output, ' ');
-            escape_text(output, definitions_text(report->names, items[i].path));
+            escape_text(output, definitions_text(report->definitions, items[i].path));
             out_text(output, " build-id ");
             for (uint32_t k = 0; k < items[i].build_id_size; k++)
                 out_format(output, "%02x", items[i].build_id[k]);
@@ -276,9 +276,9 @@ void text_info(struct report *report, const struct report_info *data)
         out_char(report->output, '\n');
     }
     text_counts(report, data);
-    text_losses(report, &data->survey->losses);
-    text_threads(report, data->survey);
-    text_chunks(report, data->survey);
+    text_losses(report, &data->stats->losses);
+    text_threads(report, data->stats);
+    text_chunks(report, data->stats);
     text_modules(report);
-    report_doubts_text(report);
+    report_certainty_text(report);
 }

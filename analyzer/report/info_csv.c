@@ -4,7 +4,7 @@
 
 void csv_info(struct report *report, const struct report_info *data)
 {
-    const struct trace_stats *stats = data->survey;
+    const struct trace_stats *stats = data->stats;
     struct csv csv;
     report_csv_begin(report, &csv);
     csv_header(&csv, "name,value");

@@ -4,7 +4,7 @@
 
 static void summary(struct json *json, const struct report_info *data)
 {
-    const struct trace_stats *stats = data->survey;
+    const struct trace_stats *stats = data->stats;
     struct ttd_position none = ttd_position_invalid();
     json_unsigned(json, "file_bytes", data->file_bytes);
     json_unsigned(json, "chunks", stats->all.chunks);
@@ -70,14 +70,15 @@ static void thread_list(struct report *report, struct json *json, const struct t
     json_begin_array(json, "thread_list");
     for (size_t i = 0; i < stats->thread_count; i++) {
         const struct trace_stats_thread *thread = &stats->threads[i];
-        const struct definition_thread *known = definitions_thread(report->names, thread->id);
+        const struct definition_thread *known = definitions_thread(report->definitions, thread->id);
         json_begin_object(json, NULL);
         json_unsigned(json, "thread", thread->id);
         if (known)
             json_unsigned(json, "os_id", known->os_id);
         else
             json_null(json, "os_id");
-        json_name(json, "name", definitions_text(report->names, known ? known->name : TTD_NONE));
+        json_name(json, "name",
+                  definitions_text(report->definitions, known ? known->name : TTD_NONE));
         json_position(json, "begun", known ? known->begun : ttd_position_invalid());
         json_position(json, "ended", known ? known->ended : ttd_position_invalid());
         json_unsigned(json, "events", thread->events);
@@ -91,14 +92,14 @@ static void thread_list(struct report *report, struct json *json, const struct t
 
 static void module_list(struct report *report, struct json *json)
 {
-    const struct idtable *modules = &report->names->modules;
+    const struct idtable *modules = &report->definitions->modules;
     json_begin_array(json, "module_list");
     for (size_t run = 0; run < modules->run_count; run++) {
         const struct definition_module *items = modules->runs[run].records;
         for (size_t i = 0; i < modules->runs[run].count; i++) {
             json_begin_object(json, NULL);
             json_unsigned(json, "module", modules->runs[run].first + i);
-            json_name(json, "path", definitions_text(report->names, items[i].path));
+            json_name(json, "path", definitions_text(report->definitions, items[i].path));
             json_bytes(json, "build_id", items[i].build_id, items[i].build_id_size);
             json_hex(json, "begin", items[i].begin);
             json_hex(json, "end", items[i].end);
@@ -150,7 +151,7 @@ void json_info(struct report *report, const struct report_info *data)
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
-    report_doubts_json(report, &json);
+    report_certainty_json(report, &json);
     summary(&json, data);
     trace_object(&json, data);
     json_begin_array(&json, "metadata");
@@ -161,9 +162,9 @@ void json_info(struct report *report, const struct report_info *data)
         json_end_object(&json);
     }
     json_end_array(&json);
-    thread_list(report, &json, data->survey);
+    thread_list(report, &json, data->stats);
     module_list(report, &json);
-    chunk_list(&json, data->survey);
-    loss_list(&json, &data->survey->losses);
+    chunk_list(&json, data->stats);
+    loss_list(&json, &data->stats->losses);
     json_end_object(&json);
 }

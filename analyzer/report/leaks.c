@@ -41,9 +41,9 @@ void text_leaks(struct report *report, const struct report_leaks *data)
     out_plain(output);
     out_char(output, '\n');
     report_runtime_text(report);
-    report_known_text(report, REPORT_BLOCKS);
+    report_known_findings_text(report, REPORT_BLOCKS);
     text_notes(report, data);
-    report_doubts_text(report);
+    report_certainty_text(report);
     report_groups_text(report, &leaks->groups, data->limit, true);
     report_runtime_groups_text(report, data->limit, true);
 }
@@ -55,7 +55,7 @@ void json_leaks(struct report *report, const struct report_leaks *data)
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
     json_position(&json, "position", leaks->outcome.position);
-    report_doubts_json(report, &json);
+    report_certainty_json(report, &json);
     json_unsigned(&json, "total_blocks", leaks->groups.blocks);
     json_unsigned(&json, "total_bytes", leaks->groups.bytes);
     json_text(&json, "by", view_key_name(report->view->options.by));
@@ -64,7 +64,7 @@ void json_leaks(struct report *report, const struct report_leaks *data)
     json_unsigned(&json, "unknown_releases", leaks->outcome.counts.unknown_releases);
     json_unsigned(&json, "overlaps", leaks->outcome.counts.overlaps);
     json_unsigned(&json, "reallocs_in_flight", leaks->outcome.in_flight);
-    report_known_json(report, &json, REPORT_BLOCKS);
+    report_known_findings_json(report, &json, REPORT_BLOCKS);
     report_groups_json(report, &json, "groups", &leaks->groups, data->limit);
     report_runtime_groups_json(report, &json, data->limit);
     json_end_object(&json);
@@ -73,7 +73,7 @@ void json_leaks(struct report *report, const struct report_leaks *data)
 /* Stacks of which there are more blocks than in the baseline. */
 static void csv_growths(struct report *report, struct csv *csv, size_t limit)
 {
-    const struct report_known *known = report->known;
+    const struct report_known_findings *known = report->known_findings;
     if (report->view->options.by != VIEW_BY_STACK)
         return;
     for (size_t i = 0; i < known->growth_count && i < limit; i++) {

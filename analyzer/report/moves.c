@@ -147,7 +147,7 @@ void text_moves(struct report *report, const struct report_moves *data)
         text_regrown_sums(report->output, &moves->regrown.total);
         out_char(report->output, '\n');
     }
-    report_doubts_text(report);
+    report_certainty_text(report);
     const struct heap_move_table *table = &moves->reallocs;
     for (size_t i = 0; i < shown(data, table); i++)
         text_group(report, &table->groups[i]);
@@ -231,7 +231,7 @@ void json_moves(struct report *report, const struct report_moves *data)
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
-    report_doubts_json(report, &json);
+    report_certainty_json(report, &json);
     json_counts(&json, &moves->reallocs.total);
     json_text(&json, "by", view_key_name(report->view->options.by));
     const struct heap_move_table *table = &moves->reallocs;

@@ -3,10 +3,10 @@
 
 void text_peak(struct report *report, const struct report_peak *data)
 {
-    const struct heap_groups *groups = &data->found->groups;
+    const struct heap_groups *groups = &data->peak->groups;
     out_bold(report->output);
     out_text(report->output, "Peak at ");
-    report_position_text(report, data->found->peak.position);
+    report_position_text(report, data->peak->peak.position);
     out_text(report->output, ": ");
     report_count(report->output, groups->bytes, "byte");
     out_text(report->output, " in ");
@@ -16,19 +16,19 @@ void text_peak(struct report *report, const struct report_peak *data)
     out_plain(report->output);
     out_char(report->output, '\n');
     report_runtime_text(report);
-    report_doubts_text(report);
+    report_certainty_text(report);
     report_groups_text(report, groups, data->limit, false);
     report_runtime_groups_text(report, data->limit, false);
 }
 
 void json_peak(struct report *report, const struct report_peak *data)
 {
-    const struct heap_groups *groups = &data->found->groups;
+    const struct heap_groups *groups = &data->peak->groups;
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
-    json_position(&json, "position", data->found->peak.position);
-    report_doubts_json(report, &json);
+    json_position(&json, "position", data->peak->peak.position);
+    report_certainty_json(report, &json);
     json_unsigned(&json, "live_bytes", groups->bytes);
     json_unsigned(&json, "live_blocks", groups->blocks);
     report_runtime_json(&report->runtime, &json);
@@ -41,5 +41,5 @@ void json_peak(struct report *report, const struct report_peak *data)
 
 void csv_peak(struct report *report, const struct report_peak *data)
 {
-    report_groups_csv(report, &data->found->groups, data->limit);
+    report_groups_csv(report, &data->peak->groups, data->limit);
 }

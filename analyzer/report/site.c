@@ -13,19 +13,21 @@ struct ttd_string report_label_name(const struct report *report, const struct vi
 {
     if (label->kind == LABEL_THREAD) {
         const struct definition_thread *thread =
-            definitions_thread(report->names, (ttd_id)label->number);
-        return definitions_text(report->names, thread ? thread->name : TTD_NONE);
+            definitions_thread(report->definitions, (ttd_id)label->number);
+        return definitions_text(report->definitions, thread ? thread->name : TTD_NONE);
     }
     if (label->kind == LABEL_HEAP) {
-        const struct definition_heap *heap = definitions_heap(report->names, (ttd_id)label->number);
-        return definitions_text(report->names, heap ? heap->name : TTD_NONE);
+        const struct definition_heap *heap =
+            definitions_heap(report->definitions, (ttd_id)label->number);
+        return definitions_text(report->definitions, heap ? heap->name : TTD_NONE);
     }
     return label->name;
 }
 
 static uint64_t handle_of(const struct report *report, const struct view_label *label)
 {
-    const struct definition_heap *heap = definitions_heap(report->names, (ttd_id)label->number);
+    const struct definition_heap *heap =
+        definitions_heap(report->definitions, (ttd_id)label->number);
     return heap ? heap->handle : 0;
 }
 
@@ -56,7 +58,8 @@ static void text_owner(struct report *report, const char *kind, const struct vie
     out_format(report->output, "%s %u ", kind, (unsigned)label->number);
     if (text.size)
         escape_text(report->output, text);
-    else if (label->kind == LABEL_HEAP && definitions_heap(report->names, (ttd_id)label->number))
+    else if (label->kind == LABEL_HEAP &&
+             definitions_heap(report->definitions, (ttd_id)label->number))
         out_hex(report->output, handle_of(report, label));
 }
 

@@ -12,7 +12,7 @@ static void skip(struct frame_list *list, size_t count)
 {
     list->count -= count;
     if (count)
-        memmove(list->items, list->items + count, list->count * sizeof *list->items);
+        memmove(list->frames, list->frames + count, list->count * sizeof *list->frames);
 }
 
 void report_expand(struct report *report, ttd_id stack)
@@ -21,10 +21,10 @@ void report_expand(struct report *report, ttd_id stack)
     report->frames.count = 0;
     if (report->output->error)
         return;
-    uint64_t *steps = report->names->stacks.steps;
-    report->names->stacks.steps = NULL;
-    enum ttd_status status = frame_list_expand(&report->frames, report->names, stack);
-    report->names->stacks.steps = steps;
+    uint64_t *steps = report->definitions->stacks.steps;
+    report->definitions->stacks.steps = NULL;
+    enum ttd_status status = frame_list_expand(&report->frames, report->definitions, stack);
+    report->definitions->stacks.steps = steps;
     if (status == TTD_OK) {
         skip(&report->frames, view_skipped(report->view, &report->frames));
         return;
@@ -80,7 +80,7 @@ void report_stack_text(struct report *report, ttd_id stack)
     size_t shown = report->shows_all ? count : runtime_main_of(&report->frames) + 1;
     for (size_t i = 0; i < count && i < shown; i++) {
         out_format(report->output, "    #%-2zu ", i);
-        frame_text(report, &report->frames.items[i]);
+        frame_text(report, &report->frames.frames[i]);
         out_char(report->output, '\n');
     }
     if (shown < count) {
@@ -97,7 +97,7 @@ void report_stack_json(struct report *report, struct json *json, const char *key
     report_expand(report, stack);
     json_begin_array(json, key);
     for (size_t i = 0; i < report->frames.count; i++) {
-        const struct frame *frame = &report->frames.items[i];
+        const struct frame *frame = &report->frames.frames[i];
         json_begin_object(json, NULL);
         json_name(json, "function", frame->function);
         json_name(json, "file", frame->file);
@@ -119,7 +119,7 @@ void report_stack_csv(struct report *report, struct csv *csv, ttd_id stack)
     report_expand(report, stack);
     csv_list_begin(csv);
     for (size_t i = 0; i < report->frames.count; i++) {
-        const struct frame *frame = &report->frames.items[i];
+        const struct frame *frame = &report->frames.frames[i];
         struct ttd_string name = frame->function.size ? frame->function : base_name(frame->module);
         csv_list_item(csv, name, !i);
         if (frame->function.size)
@@ -168,23 +168,23 @@ void report_place_text(struct report *report, const char *what, const struct hea
     report_stack_text(report, call->stack);
 }
 
-void report_doubts_json(const struct report *report, struct json *json)
+void report_certainty_json(const struct report *report, struct json *json)
 {
-    json_bool(json, "certain", !report->doubts.count);
+    json_bool(json, "certain", !report->certainty.count);
     json_begin_array(json, "reasons");
-    for (size_t i = 0; i < report->doubts.count; i++)
-        json_text(json, NULL, report->doubts.reasons[i]);
+    for (size_t i = 0; i < report->certainty.count; i++)
+        json_text(json, NULL, report->certainty.reasons[i]);
     json_end_array(json);
 }
 
-void report_doubts_text(const struct report *report)
+void report_certainty_text(const struct report *report)
 {
-    for (size_t i = 0; i < report->doubts.count; i++) {
+    for (size_t i = 0; i < report->certainty.count; i++) {
         out_alarm(report->output);
         out_text(report->output, "Uncertain");
         out_plain(report->output);
         out_text(report->output, ": ");
-        out_text(report->output, report->doubts.reasons[i]);
+        out_text(report->output, report->certainty.reasons[i]);
         out_char(report->output, '\n');
     }
 }
@@ -193,7 +193,7 @@ void report_csv_begin(const struct report *report, struct csv *csv)
 {
     csv_init(csv, report->output);
     csv->has_verdict = true;
-    csv->is_certain = !report->doubts.count;
+    csv->is_certain = !report->certainty.count;
 }
 
 void report_folded_begin(struct out *output, bool is_certain)

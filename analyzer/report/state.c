@@ -12,11 +12,12 @@ static void json_heaps(struct report *report, struct json *json, const struct he
     json_begin_array(json, "heaps");
     for (size_t i = 0; i < groups->count; i++) {
         const struct definition_heap *heap =
-            definitions_heap(report->names, groups->items[i].key.other);
+            definitions_heap(report->definitions, groups->items[i].key.other);
         json_begin_object(json, NULL);
         json_unsigned(json, "heap_id", groups->items[i].key.other);
         json_hex(json, "heap", heap ? heap->handle : 0);
-        json_name(json, "name", definitions_text(report->names, heap ? heap->name : TTD_NONE));
+        json_name(json, "name",
+                  definitions_text(report->definitions, heap ? heap->name : TTD_NONE));
         json_sums(json, &groups->items[i]);
         json_end_object(json);
     }
@@ -28,10 +29,11 @@ static void json_threads(struct report *report, struct json *json, const struct 
     json_begin_array(json, "threads");
     for (size_t i = 0; i < groups->count; i++) {
         const struct definition_thread *thread =
-            definitions_thread(report->names, groups->items[i].key.other);
+            definitions_thread(report->definitions, groups->items[i].key.other);
         json_begin_object(json, NULL);
         json_unsigned(json, "thread", groups->items[i].key.other);
-        json_name(json, "name", definitions_text(report->names, thread ? thread->name : TTD_NONE));
+        json_name(json, "name",
+                  definitions_text(report->definitions, thread ? thread->name : TTD_NONE));
         json_sums(json, &groups->items[i]);
         json_end_object(json);
     }
@@ -94,7 +96,7 @@ void json_state(struct report *report, const struct report_state *data)
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
     json_position(&json, "position", state->outcome.position);
-    report_doubts_json(report, &json);
+    report_certainty_json(report, &json);
     json_unsigned(&json, "live_blocks", state->tables.by[HEAP_BY_STACK].blocks);
     json_unsigned(&json, "live_bytes", state->tables.by[HEAP_BY_STACK].bytes);
     report_runtime_json(&report->runtime, &json);

@@ -127,7 +127,7 @@ void text_state(struct report *report, const struct report_state *data)
         text_totals(report, state);
         report_runtime_text(report);
     }
-    report_doubts_text(report);
+    report_certainty_text(report);
     if (!data->history)
         text_tables(report, data);
     text_blocks(report, state);

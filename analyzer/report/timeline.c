@@ -185,7 +185,7 @@ void text_timeline(struct report *report, const struct report_timeline *data)
         text_point(report->output, data, i, &how);
     if (!data->timeline->count)
         out_text(report->output, "  nothing was allocated\n");
-    report_doubts_text(report);
+    report_certainty_text(report);
 }
 
 /* ---- JSON and CSV ---- */
@@ -202,7 +202,7 @@ void json_timeline(struct report *report, const struct report_timeline *data)
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
-    report_doubts_json(report, &json);
+    report_certainty_json(report, &json);
     json_text(&json, "over", data->axis == HEAP_AXIS_TIME ? "time" : "position");
     json_unsigned(&json, "width", timeline->width);
     json_begin_array(&json, "points");

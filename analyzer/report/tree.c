@@ -97,22 +97,22 @@ void text_tree(struct report *report, const struct report_tree *data)
     size_t limit = data->options->limit;
     out_bold(output);
     out_text(output, "All: ");
-    report_count(output, all->all.bytes, "byte");
+    report_count(output, all->total.bytes, "byte");
     out_text(output, " in ");
-    report_count(output, all->all.count, data->unit);
+    report_count(output, all->total.count, data->unit);
     out_plain(output);
     if (all->count && strcmp(data->weight, "bytes") != 0)
         out_format(output, "; %% is of %s", data->weight);
     out_char(output, '\n');
     report_runtime_text(report);
-    report_known_text(report, REPORT_BLOCKS);
-    report_doubts_text(report);
+    report_known_findings_text(report, REPORT_BLOCKS);
+    report_certainty_text(report);
     if (!all->count)
         return;
     out_char(output, '\n');
     text_header(output, data->unit);
     for (uint32_t i = 0; (i = view_tree_next(data->tree, i, limit)) != VIEW_NO_NODE;) {
-        text_amount(output, &data->tree->nodes[i].all, all->all.weight);
+        text_amount(output, &data->tree->nodes[i].total, all->total.weight);
         report_tree_name(report, data->tree, &data->tree->nodes[i], limit);
     }
     report_tree_more(report, data->tree, limit);
@@ -121,11 +121,11 @@ void text_tree(struct report *report, const struct report_tree *data)
 
 static void json_amount(struct json *json, const struct view_node *node)
 {
-    json_unsigned(json, "weight", node->all.weight);
+    json_unsigned(json, "weight", node->total.weight);
     json_unsigned(json, "self_weight", node->self.weight);
-    json_unsigned(json, "bytes", node->all.bytes);
+    json_unsigned(json, "bytes", node->total.bytes);
     json_unsigned(json, "self_bytes", node->self.bytes);
-    json_unsigned(json, "count", node->all.count);
+    json_unsigned(json, "count", node->total.count);
     json_unsigned(json, "self_count", node->self.count);
 }
 
@@ -137,11 +137,11 @@ void report_tree_json(struct json *json, const struct view_options *options)
 
 void json_tree(struct report *report, const struct report_tree *data)
 {
-    const struct heap_amount *all = &data->tree->nodes[0].all;
+    const struct heap_amount *all = &data->tree->nodes[0].total;
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
-    report_doubts_json(report, &json);
+    report_certainty_json(report, &json);
     report_tree_json(&json, data->options);
     json_text(&json, "weight_of", data->weight);
     json_text(&json, "count_of", data->unit);
@@ -150,7 +150,7 @@ void json_tree(struct report *report, const struct report_tree *data)
     json_unsigned(&json, "total_count", all->count);
     json_unsigned(&json, "total_nodes", data->tree->linked);
     report_runtime_json(&report->runtime, &json);
-    report_known_json(report, &json, REPORT_BLOCKS);
+    report_known_findings_json(report, &json, REPORT_BLOCKS);
     json_begin_array(&json, "nodes");
     for (uint32_t i = 0;
          (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {
@@ -195,11 +195,11 @@ void csv_tree(struct report *report, const struct report_tree *data)
          (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {
         const struct view_node *node = &data->tree->nodes[i];
         csv_unsigned(&csv, node->depth);
-        csv_unsigned(&csv, node->all.weight);
+        csv_unsigned(&csv, node->total.weight);
         csv_unsigned(&csv, node->self.weight);
-        csv_unsigned(&csv, node->all.bytes);
+        csv_unsigned(&csv, node->total.bytes);
         csv_unsigned(&csv, node->self.bytes);
-        csv_unsigned(&csv, node->all.count);
+        csv_unsigned(&csv, node->total.count);
         csv_unsigned(&csv, node->self.count);
         report_tree_csv(report, &csv, view_tree_label(data->tree, node));
         csv_end_row(&csv);
@@ -273,7 +273,7 @@ void folded_tree(struct report *report, const struct report_tree *data)
         const struct view_node *node = &data->tree->nodes[i];
         if (!node->self.weight)
             continue;
-        report_folded_begin(report->output, !report->doubts.count);
+        report_folded_begin(report->output, !report->certainty.count);
         if (data->root)
             out_format(report->output, "%s;", data->root);
         report_tree_path(report, data->tree, i, path);

@@ -41,7 +41,7 @@ void text_hot(struct report *report, const struct report_usage *data)
     const struct heap_usage *usage = data->usage;
     out_text(report->output, "All: ");
     text_site(report->output, &usage->total);
-    report_doubts_text(report);
+    report_certainty_text(report);
     for (size_t i = 0; i < shown(data); i++) {
         out_char(report->output, '\n');
         out_bold(report->output);
@@ -69,7 +69,7 @@ void json_hot(struct report *report, const struct report_usage *data)
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
-    report_doubts_json(report, &json);
+    report_certainty_json(report, &json);
     json_site(&json, &usage->total);
     json_text(&json, "by", view_key_name(report->view->options.by));
     json_unsigned(&json, "total_groups", usage->count);
@@ -120,7 +120,7 @@ void text_temporary(struct report *report, const struct report_usage *data)
     const struct heap_usage *usage = data->usage;
     out_text(report->output, "All: ");
     text_share(report->output, &usage->total);
-    report_doubts_text(report);
+    report_certainty_text(report);
     for (size_t i = 0; i < shown(data) && usage->sites[i].temporary; i++) {
         out_char(report->output, '\n');
         out_bold(report->output);
@@ -190,7 +190,7 @@ void text_lifetimes(struct report *report, const struct report_usage *data)
     out_text(output, " never released, ");
     out_grouped(output, usage->total.destroyed);
     out_text(output, " released with their heap\n");
-    report_doubts_text(report);
+    report_certainty_text(report);
     out_bold(output);
     out_text(output, "\nLifetimes by time\n");
     out_plain(output);
@@ -227,7 +227,7 @@ void json_lifetimes(struct report *report, const struct report_usage *data)
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
-    report_doubts_json(report, &json);
+    report_certainty_json(report, &json);
     json_unsigned(&json, "total_blocks", usage->total.allocations);
     json_unsigned(&json, "never_released", usage->total.never_released);
     json_unsigned(&json, "destroyed", usage->total.destroyed);

@@ -11,23 +11,23 @@
 #include "symbols/runtime.h"
 
 /* The part that a frame plays in a fingerprint. */
-enum item_kind {
+enum frame_kind {
     /* A frame below main(), such as _start: neither it nor its callers count. */
-    ITEM_BEGINNING,
+    FRAME_BEGINNING,
     /* main(): counts, but its callers do not. */
-    ITEM_MAIN,
+    FRAME_MAIN,
     /* A frame of a runtime library: left out. */
-    ITEM_HIDDEN,
+    FRAME_HIDDEN,
     /* A function of std: counts if the program calls it. */
-    ITEM_LIBRARY,
-    ITEM_PROGRAM,
+    FRAME_LIBRARY,
+    FRAME_PROGRAM,
     /* A frame in no module: counts each time. */
-    ITEM_NOWHERE
+    FRAME_NOWHERE
 };
 
-struct fingerprint_item {
+struct fingerprint_frame {
     struct fingerprint name;
-    enum item_kind kind;
+    enum frame_kind kind;
 };
 
 /* The frames of an address: so many from `first` on, outermost first. */
@@ -40,7 +40,7 @@ struct fingerprint_site {
 
 /* The fingerprint of a stack up to its innermost frame, and the state to go on from. */
 struct fingerprint_node {
-    struct fingerprint print;
+    struct fingerprint fingerprint;
     /* The last frame in it; 0 for none. */
     struct fingerprint last;
     bool is_in_library;
@@ -55,7 +55,7 @@ void fingerprinter_free(struct fingerprinter *fingerprinter)
     map_free(&fingerprinter->node_index);
     free(fingerprinter->text);
     free(fingerprinter->sites);
-    free(fingerprinter->items);
+    free(fingerprinter->site_frames);
     free(fingerprinter->nodes);
     free(fingerprinter->path);
     *fingerprinter = (struct fingerprinter){0};
@@ -64,10 +64,10 @@ void fingerprinter_free(struct fingerprinter *fingerprinter)
 /* Starts over where the trace is another one: all that is kept belongs to one trace. */
 static void begin(struct fingerprinter *fingerprinter, struct definitions *definitions)
 {
-    if (fingerprinter->names == definitions)
+    if (fingerprinter->definitions == definitions)
         return;
     fingerprinter_free(fingerprinter);
-    fingerprinter->names = definitions;
+    fingerprinter->definitions = definitions;
     map_init(&fingerprinter->site_index);
     map_init(&fingerprinter->node_index);
 }
@@ -101,39 +101,39 @@ static bool is_nothing(struct fingerprint value)
 
 /* Describes a frame with a name, by its canonical form; of std without template arguments. */
 static enum ttd_status describe_name(struct fingerprinter *fingerprinter, const struct frame *frame,
-                                     struct fingerprint_item *found)
+                                     struct fingerprint_frame *result)
 {
     bool is_mixed;
-    struct ttd_string name = definitions_canonical(fingerprinter->names, frame->name);
-    found->kind = ITEM_PROGRAM;
+    struct ttd_string name = definitions_canonical(fingerprinter->definitions, frame->name);
+    result->kind = FRAME_PROGRAM;
     if (runtime_has_function(name, &is_mixed)) {
         enum ttd_status status = grow_array((void **)&fingerprinter->text,
                                             &fingerprinter->text_capacity, name.size + 1, 1);
         if (status != TTD_OK)
             return status;
         name = (struct ttd_string){fingerprinter->text, canonical_bare(name, fingerprinter->text)};
-        found->kind = is_mixed ? ITEM_HIDDEN : ITEM_LIBRARY;
+        result->kind = is_mixed ? FRAME_HIDDEN : FRAME_LIBRARY;
     }
-    found->name = hash_bytes(name.data, name.size);
+    result->name = hash_bytes(name.data, name.size);
     if (runtime_is_main(frame))
-        found->kind = ITEM_MAIN;
+        result->kind = FRAME_MAIN;
     return TTD_OK;
 }
 
 static enum ttd_status describe(struct fingerprinter *fingerprinter, const struct frame *frame,
-                                struct fingerprint_item *found)
+                                struct fingerprint_frame *result)
 {
     unsigned char offset[sizeof frame->offset + 1] = {'+'};
-    *found = (struct fingerprint_item){.kind = ITEM_NOWHERE, .name = hash_bytes("?", 1)};
+    *result = (struct fingerprint_frame){.kind = FRAME_NOWHERE, .name = hash_bytes("?", 1)};
     if (runtime_begins(frame))
-        found->kind = ITEM_BEGINNING;
+        result->kind = FRAME_BEGINNING;
     else if (runtime_has_module(frame->module))
-        found->kind = ITEM_HIDDEN;
+        result->kind = FRAME_HIDDEN;
     else if (frame->function.size)
-        return describe_name(fingerprinter, frame, found);
+        return describe_name(fingerprinter, frame, result);
     else if (frame->module_id) {
         put_number(offset + 1, frame->offset);
-        *found = (struct fingerprint_item){hash_bytes(offset, sizeof offset), ITEM_PROGRAM};
+        *result = (struct fingerprint_frame){hash_bytes(offset, sizeof offset), FRAME_PROGRAM};
     }
     return TTD_OK;
 }
@@ -143,7 +143,7 @@ static struct fingerprint module_of(const struct fingerprinter *fingerprinter)
 {
     if (!fingerprinter->frames.count)
         return (struct fingerprint){0, 0};
-    struct ttd_string path = fingerprinter->frames.items[0].module;
+    struct ttd_string path = fingerprinter->frames.frames[0].module;
     if (!path.size)
         return hash_bytes("", 0);
     size_t begin = path.size;
@@ -159,16 +159,18 @@ static struct fingerprint module_of(const struct fingerprinter *fingerprinter)
 static enum ttd_status make_site(struct fingerprinter *fingerprinter, const struct ttd_stack *stack)
 {
     fingerprinter->frames.count = 0;
-    struct fingerprint_site site = {.first = fingerprinter->item_count};
-    enum ttd_status status = frame_list_add(&fingerprinter->frames, fingerprinter->names, stack);
+    struct fingerprint_site site = {.first = fingerprinter->site_frame_count};
+    enum ttd_status status =
+        frame_list_add(&fingerprinter->frames, fingerprinter->definitions, stack);
     size_t count = fingerprinter->frames.count;
     size_t most = count < FINGERPRINT_INLINED_MAX ? count : FINGERPRINT_INLINED_MAX;
     for (size_t i = 0; i < most && status == TTD_OK; i++) {
-        status = grow_array((void **)&fingerprinter->items, &fingerprinter->item_capacity,
-                            fingerprinter->item_count + 1, sizeof *fingerprinter->items);
+        status =
+            grow_array((void **)&fingerprinter->site_frames, &fingerprinter->site_frame_capacity,
+                       fingerprinter->site_frame_count + 1, sizeof *fingerprinter->site_frames);
         if (status == TTD_OK)
-            status = describe(fingerprinter, &fingerprinter->frames.items[count - 1 - i],
-                              &fingerprinter->items[fingerprinter->item_count++]);
+            status = describe(fingerprinter, &fingerprinter->frames.frames[count - 1 - i],
+                              &fingerprinter->site_frames[fingerprinter->site_frame_count++]);
     }
     if (status == TTD_OK)
         status = grow_array((void **)&fingerprinter->sites, &fingerprinter->site_capacity,
@@ -184,21 +186,21 @@ static enum ttd_status make_site(struct fingerprinter *fingerprinter, const stru
     return TTD_OK;
 }
 
-static void add_item(struct fingerprint_node *node, const struct fingerprint_item *item)
+static void add_frame(struct fingerprint_node *node, const struct fingerprint_frame *frame)
 {
-    bool is_in_library = item->kind == ITEM_HIDDEN || item->kind == ITEM_LIBRARY;
-    if (item->kind == ITEM_BEGINNING || item->kind == ITEM_MAIN)
+    bool is_in_library = frame->kind == FRAME_HIDDEN || frame->kind == FRAME_LIBRARY;
+    if (frame->kind == FRAME_BEGINNING || frame->kind == FRAME_MAIN)
         *node =
             (struct fingerprint_node){.modules = node->modules, .last_module = node->last_module};
-    bool counts = item->kind == ITEM_MAIN || item->kind == ITEM_PROGRAM ||
-                  item->kind == ITEM_NOWHERE ||
-                  (item->kind == ITEM_LIBRARY && !node->is_in_library);
-    bool is_again = item->kind != ITEM_NOWHERE && fingerprint_equal(item->name, node->last);
+    bool counts = frame->kind == FRAME_MAIN || frame->kind == FRAME_PROGRAM ||
+                  frame->kind == FRAME_NOWHERE ||
+                  (frame->kind == FRAME_LIBRARY && !node->is_in_library);
+    bool is_again = frame->kind != FRAME_NOWHERE && fingerprint_equal(frame->name, node->last);
     node->is_in_library = is_in_library;
     if (!counts || is_again)
         return;
-    node->print = chain(node->print, item->name);
-    node->last = item->name;
+    node->fingerprint = chain(node->fingerprint, frame->name);
+    node->last = frame->name;
 }
 
 /* Adds an address to what calls it. */
@@ -214,7 +216,7 @@ static enum ttd_status add_address(struct fingerprinter *fingerprinter,
     }
     const struct fingerprint_site *site = &fingerprinter->sites[index];
     for (size_t i = 0; i < site->count; i++)
-        add_item(node, &fingerprinter->items[site->first + i]);
+        add_frame(node, &fingerprinter->site_frames[site->first + i]);
     if (!fingerprint_equal(site->module, node->last_module)) {
         node->modules = chain(node->modules, site->module);
         node->last_module = site->module;
@@ -246,7 +248,7 @@ static enum ttd_status find_path(struct fingerprinter *fingerprinter, ttd_id sta
         *known = map_get(&fingerprinter->node_index, stack, 0);
         if (*known != MAP_NONE)
             return TTD_OK;
-        enum ttd_status status = definitions_stack(fingerprinter->names, stack, &item);
+        enum ttd_status status = definitions_stack(fingerprinter->definitions, stack, &item);
         if (status == TTD_OK)
             status = grow_array((void **)&fingerprinter->path, &fingerprinter->path_capacity,
                                 *count + 1, sizeof *fingerprinter->path);
@@ -276,7 +278,7 @@ enum ttd_status fingerprint_stack(struct fingerprinter *fingerprinter,
     }
     if (status != TTD_OK)
         return status;
-    *result = is_nothing(node.print) ? chain(node.modules, node.modules) : node.print;
+    *result = is_nothing(node.fingerprint) ? chain(node.modules, node.modules) : node.fingerprint;
     return TTD_OK;
 }
 

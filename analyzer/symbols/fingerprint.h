@@ -34,7 +34,7 @@ struct fingerprint {
 /** Makes the fingerprints of the stacks of one trace; all zero when empty. Keeps what it has found
  * for each address and stack, so that shared callers are looked at once. */
 struct fingerprinter {
-    struct definitions *names;
+    struct definitions *definitions;
     struct frame_list frames;
     char *text;
     size_t text_capacity;
@@ -43,9 +43,9 @@ struct fingerprinter {
     struct fingerprint_site *sites;
     size_t site_count;
     size_t site_capacity;
-    struct fingerprint_item *items;
-    size_t item_count;
-    size_t item_capacity;
+    struct fingerprint_frame *site_frames;
+    size_t site_frame_count;
+    size_t site_frame_capacity;
     /** Stack to an index in `nodes`. */
     struct hash_map node_index;
     struct fingerprint_node *nodes;

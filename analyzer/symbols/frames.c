@@ -7,16 +7,16 @@
 
 void frame_list_free(struct frame_list *list)
 {
-    free(list->items);
+    free(list->frames);
     *list = (struct frame_list){0};
 }
 
 enum ttd_status frame_list_push(struct frame_list *list, const struct frame *frame)
 {
     enum ttd_status status =
-        grow_array((void **)&list->items, &list->capacity, list->count + 1, sizeof *list->items);
+        grow_array((void **)&list->frames, &list->capacity, list->count + 1, sizeof *list->frames);
     if (status == TTD_OK)
-        list->items[list->count++] = *frame;
+        list->frames[list->count++] = *frame;
     return status;
 }
 

@@ -31,7 +31,7 @@ struct frame {
 
 /** All zero when empty; used again and again. */
 struct frame_list {
-    struct frame *items;
+    struct frame *frames;
     size_t count;
     size_t capacity;
 };

@@ -88,7 +88,7 @@ size_t runtime_main_of(const struct frame_list *list)
 {
     size_t at = list->count;
     while (at > 0) {
-        if (runtime_is_main(&list->items[--at]))
+        if (runtime_is_main(&list->frames[--at]))
             return at;
     }
     return list->count;
@@ -120,8 +120,8 @@ bool runtime_has_thread_storage(const struct definitions *definitions)
 
 bool runtime_is_thread_storage(const struct frame_list *list)
 {
-    for (size_t i = 0; i < list->count && runtime_has_module(list->items[i].module); i++) {
-        if (is_storage_name(list->items[i].symbol))
+    for (size_t i = 0; i < list->count && runtime_has_module(list->frames[i].module); i++) {
+        if (is_storage_name(list->frames[i].symbol))
             return true;
     }
     return false;

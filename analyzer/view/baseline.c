@@ -16,7 +16,7 @@ void baseline_init(struct baseline *baseline)
 
 void baseline_free(struct baseline *baseline)
 {
-    free(baseline->entries);
+    free(baseline->records);
     map_free(&baseline->index);
     memset(baseline, 0, sizeof *baseline);
 }
@@ -27,56 +27,57 @@ const char *baseline_kind_name(unsigned kind)
 }
 
 /* Fingerprints are hashes: another kind is another number. */
-static uint64_t first_key(const struct baseline_entry *entry)
+static uint64_t first_key(const struct baseline_record *record)
 {
-    return entry->print.high ^ (uint64_t)entry->kind << 56;
+    return record->fingerprint.high ^ (uint64_t)record->kind << 56;
 }
 
-static struct baseline_entry *find(const struct baseline *baseline,
-                                   const struct baseline_entry *entry)
+static struct baseline_record *find(const struct baseline *baseline,
+                                    const struct baseline_record *record)
 {
-    uint32_t index = map_get(&baseline->index, first_key(entry), entry->print.low);
-    return index == MAP_NONE ? NULL : &baseline->entries[index];
+    uint32_t index = map_get(&baseline->index, first_key(record), record->fingerprint.low);
+    return index == MAP_NONE ? NULL : &baseline->records[index];
 }
 
-const struct baseline_entry *baseline_find(const struct baseline *baseline,
-                                           const struct baseline_entry *entry)
+const struct baseline_record *baseline_find(const struct baseline *baseline,
+                                            const struct baseline_record *record)
 {
-    return find(baseline, entry);
+    return find(baseline, record);
 }
 
-enum ttd_status baseline_add(struct baseline *baseline, const struct baseline_entry *entry)
+enum ttd_status baseline_add(struct baseline *baseline, const struct baseline_record *record)
 {
-    struct baseline_entry *known = find(baseline, entry);
-    if (known) {
-        known->count = heap_add(known->count, entry->count);
+    struct baseline_record *existing = find(baseline, record);
+    if (existing) {
+        existing->count = heap_add(existing->count, record->count);
         return TTD_OK;
     }
-    enum ttd_status status = grow_array((void **)&baseline->entries, &baseline->capacity,
-                                        baseline->count + 1, sizeof *baseline->entries);
+    enum ttd_status status = grow_array((void **)&baseline->records, &baseline->capacity,
+                                        baseline->count + 1, sizeof *baseline->records);
     if (status == TTD_OK)
-        status = map_set(&baseline->index, first_key(entry), entry->print.low,
+        status = map_set(&baseline->index, first_key(record), record->fingerprint.low,
                          (uint32_t)baseline->count);
     if (status == TTD_OK)
-        baseline->entries[baseline->count++] = *entry;
+        baseline->records[baseline->count++] = *record;
     return status;
 }
 
 static int compare(const void *a, const void *b)
 {
-    const struct baseline_entry *x = a;
-    const struct baseline_entry *y = b;
-    if (x->kind != y->kind)
-        return x->kind > y->kind ? 1 : -1;
-    if (x->print.high != y->print.high)
-        return x->print.high > y->print.high ? 1 : -1;
-    return (x->print.low > y->print.low) - (x->print.low < y->print.low);
+    const struct baseline_record *left_record = a;
+    const struct baseline_record *right_record = b;
+    if (left_record->kind != right_record->kind)
+        return left_record->kind > right_record->kind ? 1 : -1;
+    if (left_record->fingerprint.high != right_record->fingerprint.high)
+        return left_record->fingerprint.high > right_record->fingerprint.high ? 1 : -1;
+    return (left_record->fingerprint.low > right_record->fingerprint.low) -
+           (left_record->fingerprint.low < right_record->fingerprint.low);
 }
 
 void baseline_sort(struct baseline *baseline)
 {
     if (baseline->count)
-        qsort(baseline->entries, baseline->count, sizeof *baseline->entries, compare);
+        qsort(baseline->records, baseline->count, sizeof *baseline->records, compare);
 }
 
 static bool parse_kind(struct ttd_string name, unsigned *kind)
@@ -114,16 +115,17 @@ static bool parse_count(struct ttd_string text, uint64_t *count)
 }
 
 /* "leak 0123… 3 for people" */
-static bool parse_entry(struct ttd_string line, struct baseline_entry *entry)
+static bool parse_entry(struct ttd_string line, struct baseline_record *record)
 {
     char text[FINGERPRINT_TEXT] = "";
-    if (!parse_kind(take_part(&line), &entry->kind))
+    if (!parse_kind(take_part(&line), &record->kind))
         return false;
     struct ttd_string print = take_part(&line);
     if (print.size != sizeof text - 1)
         return false;
     memcpy(text, print.data, print.size);
-    return fingerprint_parse(text, &entry->print) && parse_count(take_part(&line), &entry->count);
+    return fingerprint_parse(text, &record->fingerprint) &&
+           parse_count(take_part(&line), &record->count);
 }
 
 static bool equals(struct ttd_string line, const char *text)
@@ -148,14 +150,14 @@ static enum ttd_status read_header(struct ttd_string line, struct suppress_error
 static enum ttd_status read_line(struct baseline *baseline, struct ttd_string line, size_t number,
                                  struct suppress_error *error)
 {
-    struct baseline_entry entry = {.stack = TTD_NONE};
+    struct baseline_record record = {.stack = TTD_NONE};
     error->line = number;
     if (number == 1)
         return read_header(line, error);
     if (!line.size || line.data[0] == '#')
         return TTD_OK;
-    if (parse_entry(line, &entry))
-        return baseline_add(baseline, &entry);
+    if (parse_entry(line, &record))
+        return baseline_add(baseline, &record);
     snprintf(error->reason, sizeof error->reason,
              "not a kind of finding, a fingerprint and a number");
     return TTD_ERROR_ARGUMENT;
@@ -185,21 +187,22 @@ static struct fingerprint mix(struct fingerprint a, struct fingerprint b)
     return mixed;
 }
 
-enum ttd_status baseline_entry_of(struct fingerprinter *fingerprinter,
-                                  struct definitions *definitions, unsigned kind,
-                                  const ttd_id stacks[BASELINE_STACKS],
-                                  struct baseline_entry *entry)
+enum ttd_status baseline_record_of(struct fingerprinter *fingerprinter,
+                                   struct definitions *definitions, unsigned kind,
+                                   const ttd_id stacks[BASELINE_STACKS],
+                                   struct baseline_record *result)
 {
-    struct baseline_entry found = {.kind = kind, .stack = stacks[0]};
-    enum ttd_status status = fingerprint_stack(fingerprinter, definitions, stacks[0], &found.print);
+    struct baseline_record record = {.kind = kind, .stack = stacks[0]};
+    enum ttd_status status =
+        fingerprint_stack(fingerprinter, definitions, stacks[0], &record.fingerprint);
     for (size_t i = 1; i < BASELINE_STACKS && status == TTD_OK; i++) {
         struct fingerprint other = {0, 0};
         if (stacks[i] == TTD_NONE)
             continue;
         status = fingerprint_stack(fingerprinter, definitions, stacks[i], &other);
-        found.print = mix(found.print, other);
+        record.fingerprint = mix(record.fingerprint, other);
     }
     if (status == TTD_OK)
-        *entry = found;
+        *result = record;
     return status;
 }

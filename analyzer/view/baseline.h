@@ -18,9 +18,9 @@
 /** Calls that a finding is about. */
 #define BASELINE_STACKS 4
 
-struct baseline_entry {
+struct baseline_record {
     unsigned kind;
-    struct fingerprint print;
+    struct fingerprint fingerprint;
     /** Blocks of a leak, calls of an error. */
     uint64_t count;
     /** Of the call that the finding is about: the first one of several. */
@@ -29,7 +29,7 @@ struct baseline_entry {
 
 struct baseline {
     /** In the order in which they were added. */
-    struct baseline_entry *entries;
+    struct baseline_record *records;
     size_t count;
     size_t capacity;
     struct hash_map index;
@@ -39,11 +39,11 @@ void baseline_init(struct baseline *baseline);
 void baseline_free(struct baseline *baseline);
 
 /** Adds an entry, or its count to the one that is there. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-enum ttd_status baseline_add(struct baseline *baseline, const struct baseline_entry *entry);
+enum ttd_status baseline_add(struct baseline *baseline, const struct baseline_record *record);
 
 /** The entry of the same kind and fingerprint, or NULL. */
-const struct baseline_entry *baseline_find(const struct baseline *baseline,
-                                           const struct baseline_entry *entry);
+const struct baseline_record *baseline_find(const struct baseline *baseline,
+                                            const struct baseline_record *record);
 
 /** Orders entries by kind and fingerprint; none can be added or found then. */
 void baseline_sort(struct baseline *baseline);
@@ -56,12 +56,12 @@ enum ttd_status baseline_read(struct baseline *baseline, struct ttd_string text,
  * The entry of a finding: its fingerprint is that of the first stack if the others are TTD_NONE,
  * else a mixture of all.
  *
- * @return TTD_OK, TTD_ERROR_NO_MEMORY with `entry` untouched.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY with `result` untouched.
  */
-enum ttd_status baseline_entry_of(struct fingerprinter *fingerprinter,
-                                  struct definitions *definitions, unsigned kind,
-                                  const ttd_id stacks[BASELINE_STACKS],
-                                  struct baseline_entry *entry);
+enum ttd_status baseline_record_of(struct fingerprinter *fingerprinter,
+                                   struct definitions *definitions, unsigned kind,
+                                   const ttd_id stacks[BASELINE_STACKS],
+                                   struct baseline_record *result);
 
 /** Name of a kind, such as "leak". Static. */
 const char *baseline_kind_name(unsigned kind);

@@ -10,10 +10,10 @@ static bool is_named(const struct view *view, const struct frame *frame)
     const struct view_patterns *skip = &view->options.skip;
     struct ttd_string canonical = {"", 0};
     if (skip->count && frame->function.size)
-        canonical = definitions_canonical(view->names, frame->name);
+        canonical = definitions_canonical(view->definitions, frame->name);
     for (size_t i = 0; i < skip->count && frame->function.size; i++) {
-        if (glob_match(GLOB_STARS_AND_MARKS, skip->items[i], frame->function) ||
-            glob_match(GLOB_STARS_AND_MARKS, skip->items[i], canonical))
+        if (glob_match(GLOB_STARS_AND_MARKS, skip->patterns[i], frame->function) ||
+            glob_match(GLOB_STARS_AND_MARKS, skip->patterns[i], canonical))
             return true;
     }
     return false;
@@ -34,7 +34,7 @@ bool view_has_own(const struct view *view, const struct frame *frame)
         return false;
     if (!frame->function.size)
         return true;
-    struct ttd_string name = definitions_canonical(view->names, frame->name);
+    struct ttd_string name = definitions_canonical(view->definitions, frame->name);
     return !runtime_has_function(name, &is_mixed) && !allocators_wrap(name);
 }
 
@@ -42,7 +42,7 @@ size_t view_skipped(const struct view *view, const struct frame_list *list)
 {
     size_t count = 0;
     while (view->options.skip.count && count < list->count &&
-           view_is_skipped(view, &list->items[count]))
+           view_is_skipped(view, &list->frames[count]))
         count++;
     /* A stack of nothing else has been cut. */
     return count < list->count ? count : 0;
@@ -92,7 +92,7 @@ static enum ttd_status set_caller(struct view *view, ttd_id id,
                                   bool (*is_left_out)(const struct view_frame *),
                                   struct ttd_stack *caller, struct view_site *site)
 {
-    enum ttd_status status = definitions_stack(view->names, id, caller);
+    enum ttd_status status = definitions_stack(view->definitions, id, caller);
     if (status == TTD_OK)
         status = view_find_site(view, caller, site);
     while (status == TTD_OK && is_left_out && is_left_out(&view->frames[site->first])) {

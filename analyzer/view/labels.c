@@ -16,7 +16,7 @@ void labels_init(struct label_table *table)
 
 void labels_free(struct label_table *table)
 {
-    free(table->items);
+    free(table->labels);
     free(table->slots);
     *table = (struct label_table){0};
 }
@@ -45,13 +45,13 @@ static bool same(const struct view_label *a, const struct view_label *b)
 }
 
 /* The slot of a label, or the empty one where it belongs. */
-static uint32_t *slot_of(const struct label_table *table, const struct view_label *wanted)
+static uint32_t *slot_of(const struct label_table *table, const struct view_label *label)
 {
-    uint64_t hash = hash_value(table->key, wanted->number ^ (uint64_t)wanted->kind << 60);
-    hash = hash_text(table->key, hash, wanted->name);
-    hash = hash_text(table->key, hash, wanted->module);
+    uint64_t hash = hash_value(table->key, label->number ^ (uint64_t)label->kind << 60);
+    hash = hash_text(table->key, hash, label->name);
+    hash = hash_text(table->key, hash, label->module);
     size_t i = (size_t)hash & (table->slot_count - 1);
-    while (table->slots[i] != MAP_NONE && !same(&table->items[table->slots[i]], wanted))
+    while (table->slots[i] != MAP_NONE && !same(&table->labels[table->slots[i]], label))
         i = (i + 1) & (table->slot_count - 1);
     return &table->slots[i];
 }
@@ -67,13 +67,13 @@ static enum ttd_status rebuild(struct label_table *table)
         return TTD_ERROR_NO_MEMORY;
     memset(grown.slots, 0xFF, grown.slot_count * sizeof *grown.slots);
     for (size_t i = 0; i < grown.count; i++)
-        *slot_of(&grown, &grown.items[i]) = (uint32_t)i;
+        *slot_of(&grown, &grown.labels[i]) = (uint32_t)i;
     free(table->slots);
     *table = grown;
     return TTD_OK;
 }
 
-enum ttd_status labels_add(struct label_table *table, const struct view_label *wanted,
+enum ttd_status labels_add(struct label_table *table, const struct view_label *label,
                            uint32_t *index)
 {
     enum ttd_status status = TTD_OK;
@@ -81,14 +81,14 @@ enum ttd_status labels_add(struct label_table *table, const struct view_label *w
         status = rebuild(table);
     if (status != TTD_OK)
         return status;
-    uint32_t *slot = slot_of(table, wanted);
+    uint32_t *slot = slot_of(table, label);
     if (*slot == MAP_NONE) {
-        status = grow_array((void **)&table->items, &table->capacity, table->count + 1,
-                            sizeof *table->items);
+        status = grow_array((void **)&table->labels, &table->capacity, table->count + 1,
+                            sizeof *table->labels);
         if (status != TTD_OK)
             return status;
         *slot = (uint32_t)table->count;
-        table->items[table->count++] = *wanted;
+        table->labels[table->count++] = *label;
     }
     *index = *slot;
     return TTD_OK;

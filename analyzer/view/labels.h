@@ -29,7 +29,7 @@ struct view_label {
 };
 
 struct label_table {
-    struct view_label *items;
+    struct view_label *labels;
     size_t count;
     size_t capacity;
     /** Indices in items, or MAP_NONE. */
@@ -42,7 +42,7 @@ void labels_init(struct label_table *table);
 void labels_free(struct label_table *table);
 
 /** Sets `index` to the number of a label. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-enum ttd_status labels_add(struct label_table *table, const struct view_label *wanted,
+enum ttd_status labels_add(struct label_table *table, const struct view_label *label,
                            uint32_t *index);
 
 /** What a frame is called by function, by file or by module. */

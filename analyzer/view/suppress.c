@@ -152,7 +152,7 @@ static bool matches_frames(const struct suppression_line *lines, size_t count,
         if (lines[l].part == SUPPRESS_FRAMES) {
             dots = ++l;
             tried = f;
-        } else if (f < frame_count && matches(&lines[l], definitions, &frames->items[f])) {
+        } else if (f < frame_count && matches(&lines[l], definitions, &frames->frames[f])) {
             l++;
             f++;
         } else if (dots != SIZE_MAX && tried < frame_count) {
@@ -179,7 +179,7 @@ static enum ttd_status find_at(struct suppressions *suppressions, struct definit
         const struct suppression *tried = &suppressions->rules[i];
         for (size_t k = 0; tried->is_sanitizer && k < suppressions->frames.count && !*rule; k++) {
             if (matches(&suppressions->lines[tried->first], definitions,
-                        &suppressions->frames.items[k]))
+                        &suppressions->frames.frames[k]))
                 *rule = (uint32_t)i + 1;
         }
     }
@@ -213,13 +213,13 @@ static enum ttd_status expand(struct suppressions *suppressions, struct definiti
                            .symbol = text_of(allocators_symbol(api)),
                            .module = text_of("vgpreload_memcheck")};
     struct frame_list *list = &suppressions->frames;
-    bool is_there = list->count && (equals(list->items[0].symbol, called.symbol.data) ||
-                                    equals(list->items[0].function, called.function.data));
+    bool is_there = list->count && (equals(list->frames[0].symbol, called.symbol.data) ||
+                                    equals(list->frames[0].function, called.function.data));
     if (status == TTD_OK && !is_there) {
         status = frame_list_push(list, &called);
         if (status == TTD_OK) {
-            memmove(list->items + 1, list->items, (list->count - 1) * sizeof *list->items);
-            list->items[0] = called;
+            memmove(list->frames + 1, list->frames, (list->count - 1) * sizeof *list->frames);
+            list->frames[0] = called;
         }
     }
     return status;

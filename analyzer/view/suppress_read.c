@@ -10,7 +10,7 @@
 #include "view/suppress.h"
 
 struct rule_reader {
-    struct suppressions *all;
+    struct suppressions *suppressions;
     const char *file;
     struct ttd_string text;
     size_t at;
@@ -96,7 +96,7 @@ static enum ttd_status keep(struct suppressions *suppressions, struct ttd_string
 static enum ttd_status add_rule(struct rule_reader *reader, struct ttd_string name,
                                 struct suppression **rule)
 {
-    struct suppressions *suppressions = reader->all;
+    struct suppressions *suppressions = reader->suppressions;
     if (suppressions->count == SUPPRESS_RULES_MAX)
         return fail(reader, reader->line, "more than %d rules", SUPPRESS_RULES_MAX);
     enum ttd_status status = grow_array((void **)&suppressions->rules, &suppressions->capacity,
@@ -192,7 +192,8 @@ static enum ttd_status read_sanitizer(struct rule_reader *reader, struct ttd_str
         return fail(reader, reader->line, "'leak:' has no pattern");
     struct suppression *rule;
     enum ttd_status status = add_rule(reader, line, &rule);
-    char *text = status == TTD_OK ? arena_take(&reader->all->text, pattern.size + 2) : NULL;
+    char *text =
+        status == TTD_OK ? arena_take(&reader->suppressions->text, pattern.size + 2) : NULL;
     if (!text)
         return status == TTD_OK ? TTD_ERROR_NO_MEMORY : status;
     size_t size = 0;
@@ -204,7 +205,7 @@ static enum ttd_status read_sanitizer(struct rule_reader *reader, struct ttd_str
         text[size++] = '*';
     rule->kinds = BIT(SUPPRESS_LEAK);
     rule->is_sanitizer = true;
-    return add_line(reader->all, rule,
+    return add_line(reader->suppressions, rule,
                     (struct suppression_line){.part = SUPPRESS_ANY, .pattern = {text, size}});
 }
 
@@ -322,7 +323,7 @@ static enum ttd_status read_frame(struct rule_reader *reader, struct ttd_string 
         split_source(&line);
     if (!line.pattern.size)
         return fail(reader, reader->line, "a pattern is missing");
-    return add_line(reader->all, rule, line);
+    return add_line(reader->suppressions, rule, line);
 }
 
 static enum ttd_status read_frames(struct rule_reader *reader, size_t begin,
@@ -367,7 +368,8 @@ static enum ttd_status read_block(struct rule_reader *reader)
 enum ttd_status suppress_read(struct suppressions *suppressions, const char *file,
                               struct ttd_string text, struct suppress_error *error)
 {
-    struct rule_reader reader = {.all = suppressions, .file = file, .text = text, .error = error};
+    struct rule_reader reader = {
+        .suppressions = suppressions, .file = file, .text = text, .error = error};
     struct ttd_string line;
     enum ttd_status status = TTD_OK;
     if (text.size && memchr(text.data, '\0', text.size))

@@ -30,7 +30,7 @@ static int compare(const void *a, const void *b)
 static struct node_order order_of(const struct view_tree *tree, uint32_t node)
 {
     uint32_t parent = tree->nodes[node].parent;
-    const struct heap_amount *all = &tree->nodes[node].all;
+    const struct heap_amount *all = &tree->nodes[node].total;
     if (!tree->is_of_two)
         return (struct node_order){parent, node, all->weight, all->count};
     return (struct node_order){parent, node, tree->old[node].changed_bytes,
@@ -116,14 +116,14 @@ static void sum_up(struct view_tree *tree)
 {
     for (size_t i = tree->count; i-- > 0;) {
         struct view_node *node = &tree->nodes[i];
-        view_add_amount(&node->all, node->self);
+        view_add_amount(&node->total, node->self);
         if (i)
-            view_add_amount(&tree->nodes[node->parent].all, node->all);
+            view_add_amount(&tree->nodes[node->parent].total, node->total);
         if (!tree->is_of_two)
             continue;
-        view_add_amount(&tree->old[i].all, tree->old[i].self);
+        view_add_amount(&tree->old[i].total, tree->old[i].self);
         if (i)
-            view_add_amount(&tree->old[node->parent].all, tree->old[i].all);
+            view_add_amount(&tree->old[node->parent].total, tree->old[i].total);
     }
 }
 
@@ -179,21 +179,21 @@ enum ttd_status view_tree_begin(struct view_tree *tree, struct label_table *labe
     return begin(tree, labels, UINT64_MAX);
 }
 
-enum ttd_status view_tree_end(struct view_tree *tree, const struct view_shown *wanted)
+enum ttd_status view_tree_end(struct view_tree *tree, const struct view_tree_scope *scope)
 {
     sum_up(tree);
-    tree->levels = wanted->levels;
+    tree->levels = scope->levels;
     if (tree->is_of_two) {
         weigh_changes(tree);
-        cut(tree, wanted->levels);
+        cut(tree, scope->levels);
     }
-    enum ttd_status status = link_nodes(tree, wanted->levels, wanted->has_same);
+    enum ttd_status status = link_nodes(tree, scope->levels, scope->has_same);
     if (status == TTD_OK)
         status = count_tails(tree);
     if (status != TTD_OK)
         return status;
     rank_nodes(tree);
-    status = show_tails(tree, wanted->limit);
+    status = show_tails(tree, scope->limit);
     map_free(&tree->index);
     return status;
 }
@@ -201,14 +201,14 @@ enum ttd_status view_tree_end(struct view_tree *tree, const struct view_shown *w
 enum ttd_status view_tree_build(struct view *view, const struct heap_rows *rows, size_t limit,
                                 struct view_tree *tree)
 {
-    struct view_shown wanted = {
+    struct view_tree_scope scope = {
         .levels = view_tree_levels(&view->options), .limit = limit, .has_same = true};
     *tree = (struct view_tree){.is_of_two = false};
-    enum ttd_status status = begin(tree, &view->labels, wanted.levels);
+    enum ttd_status status = begin(tree, &view->labels, scope.levels);
     if (status == TTD_OK)
         status = view_tree_add(tree, view, rows, HEAP_NEW);
     if (status == TTD_OK)
-        status = view_tree_end(tree, &wanted);
+        status = view_tree_end(tree, &scope);
     if (status != TTD_OK)
         view_tree_free(tree);
     return status;

@@ -30,7 +30,7 @@ struct view_node {
     uint32_t depth;
     struct view_tail tail;
     /** Of it and all below it; and of stacks that end with it, or with its tail. */
-    struct heap_amount all;
+    struct heap_amount total;
     struct heap_amount self;
     /** Those below it, the heaviest first: the first, how many, and the next beside this one. */
     uint32_t first;
@@ -45,7 +45,7 @@ struct view_node {
 /** Of a node of a tree of two heaps: what view_node has of the new one, in the old one; and how
  * much has changed at it and below, in either direction, from stack to stack. */
 struct view_sums {
-    struct heap_amount all;
+    struct heap_amount total;
     struct heap_amount self;
     uint64_t changed_bytes;
     uint64_t changed_blocks;
@@ -101,7 +101,7 @@ enum ttd_status view_tree_add(struct view_tree *tree, struct view *view,
                               const struct heap_rows *rows, enum heap_side side);
 
 /** The part of a tree that is shown. */
-struct view_shown {
+struct view_tree_scope {
     /** How many levels are left; UINT64_MAX for all. */
     uint64_t levels;
     /** As view_tree_build(). */
@@ -115,7 +115,7 @@ struct view_shown {
  *
  * @return as view_tree_build().
  */
-enum ttd_status view_tree_end(struct view_tree *tree, const struct view_shown *wanted);
+enum ttd_status view_tree_end(struct view_tree *tree, const struct view_tree_scope *scope);
 
 /** How many levels a tree has by the options. */
 uint64_t view_tree_levels(const struct view_options *options);
@@ -130,7 +130,7 @@ uint32_t view_tree_next(const struct view_tree *tree, uint32_t node, size_t limi
 static inline const struct view_label *view_tree_label(const struct view_tree *tree,
                                                        const struct view_node *node)
 {
-    return &tree->labels->items[node->label];
+    return &tree->labels->labels[node->label];
 }
 
 #endif

@@ -17,7 +17,7 @@ enum ttd_status view_tree_add_node(struct view_tree *tree, uint32_t parent, uint
     if (status != TTD_OK)
         return status;
     if (tree->is_of_two)
-        tree->old[tree->count] = (struct view_sums){.all = {0, 0, 0}};
+        tree->old[tree->count] = (struct view_sums){.total = {0, 0, 0}};
     bool is_deep = parent != VIEW_NO_NODE && parent != 0;
     tree->nodes[tree->count++] =
         (struct view_node){.label = label,
@@ -34,7 +34,7 @@ enum ttd_status view_tree_find_label(struct view_tree *tree, const struct view *
     *found = label;
     if (tree->labels == &view->labels)
         return TTD_OK;
-    struct view_label name = view->labels.items[label];
+    struct view_label name = view->labels.labels[label];
     if (tree->is_across)
         name = label_across(name);
     return labels_add(tree->labels, &name, found);
@@ -52,7 +52,7 @@ enum ttd_status view_tree_descend(const struct view_addition *addition, uint32_t
                                   uint32_t *node, bool *is_new)
 {
     struct view_tree *tree = addition->tree;
-    enum ttd_status status = view_tree_find_label(tree, addition->shown, label, &label);
+    enum ttd_status status = view_tree_find_label(tree, addition->view, label, &label);
     if (status != TTD_OK)
         return status;
     uint32_t below = map_get(&tree->index, *node, label);
@@ -72,7 +72,7 @@ bool view_tree_is_last(const struct view_tree *tree, uint32_t node)
 static enum ttd_status add_first(const struct view_addition *addition, struct heap_key key,
                                  bool has_stack, uint32_t *node)
 {
-    struct view *view = addition->shown;
+    struct view *view = addition->view;
     struct view_label label = view_row_label(view, key);
     uint32_t index;
     bool is_new;
@@ -93,8 +93,8 @@ uint64_t view_tree_levels(const struct view_options *options)
 static enum ttd_status enter(const struct view_addition *addition, struct view_site site,
                              uint32_t *last, uint32_t *node)
 {
-    const struct view *view = addition->shown;
-    enum ttd_status status = stack_table_spend(&view->names->stacks, site.count);
+    const struct view *view = addition->view;
+    enum ttd_status status = stack_table_spend(&view->definitions->stacks, site.count);
     for (size_t i = site.count; status == TTD_OK && i-- > 0;) {
         uint32_t label = view->frames[site.first + i].label;
         if (view_merges(view) && label == *last)
@@ -116,14 +116,14 @@ static enum ttd_status climb(struct view_addition *addition, uint32_t first, ttd
     struct ttd_stack stack;
     enum ttd_status status;
     *count = 0;
-    while ((status = definitions_stack(addition->shown->names, id, &stack)) == TTD_OK) {
+    while ((status = definitions_stack(addition->view->definitions, id, &stack)) == TTD_OK) {
         uint32_t known = map_get(&addition->stacks, first, id);
         if (known != MAP_NONE) {
             struct view_site site;
             *node = known;
-            status = view_find_site(addition->shown, &stack, &site);
+            status = view_find_site(addition->view, &stack, &site);
             if (status == TTD_OK)
-                *last = addition->shown->frames[site.first].label;
+                *last = addition->view->frames[site.first].label;
             return status;
         }
         status = grow_array((void **)&addition->path, &addition->path_capacity, *count + 1,
@@ -146,7 +146,7 @@ static enum ttd_status add_inward(struct view_addition *addition, const struct t
     while (status == TTD_OK && count > 0) {
         const struct ttd_stack *next = &addition->path[--count];
         struct view_site whole;
-        status = view_find_site(addition->shown, next, &whole);
+        status = view_find_site(addition->view, next, &whole);
         if (status == TTD_OK)
             status = enter(addition, whole, &last, node);
         if (status == TTD_OK)
@@ -162,12 +162,12 @@ static enum ttd_status add_row(struct view_addition *addition, struct heap_key k
     uint32_t node = 0;
     struct ttd_stack caller;
     struct view_site site;
-    enum ttd_status found = view_find_caller(addition->shown, key.stack, &caller, &site);
+    enum ttd_status found = view_find_caller(addition->view, key.stack, &caller, &site);
     enum ttd_status status = found == TTD_END ? TTD_OK : found;
     if (status == TTD_OK)
         status = add_first(addition, key, found == TTD_OK, &node);
     if (status == TTD_OK && found == TTD_OK)
-        status = addition->shown->options.shape == VIEW_TOP_DOWN
+        status = addition->view->options.shape == VIEW_TOP_DOWN
                      ? add_inward(addition, &caller, site, &node)
                      : view_tree_add_outward(addition, &caller, site, &node);
     uint32_t below;
@@ -182,7 +182,7 @@ static enum ttd_status add_row(struct view_addition *addition, struct heap_key k
 enum ttd_status view_tree_add(struct view_tree *tree, struct view *view,
                               const struct heap_rows *rows, enum heap_side side)
 {
-    struct view_addition addition = {.tree = tree, .shown = view, .side = side};
+    struct view_addition addition = {.tree = tree, .view = view, .side = side};
     enum ttd_status status = TTD_OK;
     tree->views[side] = view;
     map_init(&addition.stacks);

@@ -8,7 +8,7 @@
 /** The rows of one view on their way into a tree. */
 struct view_addition {
     struct view_tree *tree;
-    struct view *shown;
+    struct view *view;
     enum heap_side side;
     /** Inward: (first node, stack) to the node of the stack's last call, because stacks share their
      * callers. */

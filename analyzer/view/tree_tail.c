@@ -4,66 +4,68 @@
 #include "view/tree_parts.h"
 
 /* A place in a stack: the next of the frames of an address, and which come after. */
-struct place {
-    struct view *shown;
+struct tail_cursor {
+    struct view *view;
     struct ttd_stack stack;
     struct view_site site;
 };
 
 /* Goes to where frames are left. @return TTD_OK, TTD_END where the stack ends, or an error. */
-static enum ttd_status find_frame(struct place *at)
+static enum ttd_status find_frame(struct tail_cursor *cursor)
 {
     enum ttd_status status = TTD_OK;
-    while (!at->site.count && status == TTD_OK) {
-        status = definitions_stack(at->shown->names, at->stack.parent, &at->stack);
+    while (!cursor->site.count && status == TTD_OK) {
+        status = definitions_stack(cursor->view->definitions, cursor->stack.parent, &cursor->stack);
         if (status == TTD_OK)
-            status = view_find_site(at->shown, &at->stack, &at->site);
+            status = view_find_site(cursor->view, &cursor->stack, &cursor->site);
     }
     return status;
 }
 
 /* Goes to the next label, which is not `last` where these are one. @return as find_frame(). */
-static enum ttd_status next_label(struct place *at, uint32_t last, uint32_t *label)
+static enum ttd_status next_label(struct tail_cursor *cursor, uint32_t last, uint32_t *label)
 {
     enum ttd_status status;
-    while ((status = find_frame(at)) == TTD_OK) {
-        *label = at->shown->frames[at->site.first].label;
-        at->site.first++;
-        at->site.count--;
-        status = stack_table_spend(&at->shown->names->stacks, 1);
-        if (status != TTD_OK || !view_merges(at->shown) || *label != last)
+    while ((status = find_frame(cursor)) == TTD_OK) {
+        *label = cursor->view->frames[cursor->site.first].label;
+        cursor->site.first++;
+        cursor->site.count--;
+        status = stack_table_spend(&cursor->view->definitions->stacks, 1);
+        if (status != TTD_OK || !view_merges(cursor->view) || *label != last)
             break;
     }
     return status;
 }
 
-static struct view_tail tail_of(const struct view_tree *tree, const struct place *at, uint32_t last)
+static struct view_tail tail_of(const struct view_tree *tree, const struct tail_cursor *cursor,
+                                uint32_t last)
 {
     return (struct view_tail){.has_more = true,
-                              .is_old = at->shown == tree->views[HEAP_OLD],
+                              .is_old = cursor->view == tree->views[HEAP_OLD],
                               .last = last,
-                              .stack = at->stack.id,
-                              .left = (uint32_t)at->site.count};
+                              .stack = cursor->stack.id,
+                              .left = (uint32_t)cursor->site.count};
 }
 
 /* Whether a node's tail is what is left of a stack at a place. */
 static bool is_at(const struct view_tree *tree, const struct view_tail *tail,
-                  const struct place *at)
+                  const struct tail_cursor *cursor)
 {
-    return tail->has_more && tail->stack == at->stack.id && tail->left == at->site.count &&
-           tail->is_old == (at->shown == tree->views[HEAP_OLD]);
+    return tail->has_more && tail->stack == cursor->stack.id && tail->left == cursor->site.count &&
+           tail->is_old == (cursor->view == tree->views[HEAP_OLD]);
 }
 
-static enum ttd_status place_of(const struct view_tree *tree, const struct view_tail *tail,
-                                struct place *at)
+static enum ttd_status open_tail(const struct view_tree *tree, const struct view_tail *tail,
+                                 struct tail_cursor *cursor)
 {
-    at->shown = tree->views[tail->is_old ? HEAP_OLD : HEAP_NEW];
-    enum ttd_status status = definitions_stack(at->shown->names, tail->stack, &at->stack);
+    cursor->view = tree->views[tail->is_old ? HEAP_OLD : HEAP_NEW];
+    enum ttd_status status =
+        definitions_stack(cursor->view->definitions, tail->stack, &cursor->stack);
     if (status == TTD_OK)
-        status = view_find_site(at->shown, &at->stack, &at->site);
+        status = view_find_site(cursor->view, &cursor->stack, &cursor->site);
     if (status == TTD_OK) {
-        at->site.first += at->site.count - tail->left;
-        at->site.count = tail->left;
+        cursor->site.first += cursor->site.count - tail->left;
+        cursor->site.count = tail->left;
     }
     return status;
 }
@@ -72,7 +74,7 @@ static enum ttd_status place_of(const struct view_tree *tree, const struct view_
 static void hand_down(struct view_tree *tree, uint32_t node, uint32_t below)
 {
     struct view_node *from = &tree->nodes[node];
-    tree->nodes[below].all = from->all;
+    tree->nodes[below].total = from->total;
     tree->nodes[below].self = from->self;
     from->self = (struct heap_amount){0, 0, 0};
     if (!tree->is_of_two)
@@ -84,24 +86,25 @@ static void hand_down(struct view_tree *tree, uint32_t node, uint32_t below)
 enum ttd_status view_tail_step(struct view_tree *tree, uint32_t node, uint32_t *below)
 {
     struct view_tail tail = tree->nodes[node].tail;
-    struct place at;
+    struct tail_cursor cursor;
     uint32_t label = 0;
     uint32_t found;
     *below = VIEW_NO_NODE;
     if (!tail.has_more)
         return TTD_OK;
     tree->nodes[node].tail.has_more = false;
-    enum ttd_status status = view_tree_is_last(tree, node) ? TTD_END : place_of(tree, &tail, &at);
+    enum ttd_status status =
+        view_tree_is_last(tree, node) ? TTD_END : open_tail(tree, &tail, &cursor);
     if (status == TTD_OK)
-        status = next_label(&at, tail.last, &label);
+        status = next_label(&cursor, tail.last, &label);
     if (status != TTD_OK)
         return status == TTD_END ? TTD_OK : status;
-    status = view_tree_find_label(tree, at.shown, label, &found);
+    status = view_tree_find_label(tree, cursor.view, label, &found);
     if (status == TTD_OK)
         status = view_tree_add_below(tree, node, found, below);
     if (status != TTD_OK)
         return status;
-    tree->nodes[*below].tail = tail_of(tree, &at, label);
+    tree->nodes[*below].tail = tail_of(tree, &cursor, label);
     hand_down(tree, node, *below);
     return TTD_OK;
 }
@@ -113,7 +116,7 @@ static enum ttd_status count_outward(struct view *view, ttd_id id, uint32_t last
     struct view_site site;
     uint64_t labels;
     *count = 0;
-    enum ttd_status status = definitions_stack(view->names, id, &stack);
+    enum ttd_status status = definitions_stack(view->definitions, id, &stack);
     if (status == TTD_OK)
         status = view_find_site(view, &stack, &site);
     if (status == TTD_OK)
@@ -128,19 +131,19 @@ enum ttd_status view_tail_size(const struct view_tree *tree, uint32_t node, uint
     const struct view_tail *tail = &tree->nodes[node].tail;
     uint64_t most = tree->levels - tree->nodes[node].depth - 1;
     uint32_t last = tail->last;
-    struct place at;
+    struct tail_cursor cursor;
     *size = 0;
     if (!tail->has_more || view_tree_is_last(tree, node))
         return TTD_OK;
-    enum ttd_status status = place_of(tree, tail, &at);
-    for (; status == TTD_OK && at.site.count; at.site.first++, at.site.count--) {
-        uint32_t label = at.shown->frames[at.site.first].label;
-        *size += !view_merges(at.shown) || label != last;
+    enum ttd_status status = open_tail(tree, tail, &cursor);
+    for (; status == TTD_OK && cursor.site.count; cursor.site.first++, cursor.site.count--) {
+        uint32_t label = cursor.view->frames[cursor.site.first].label;
+        *size += !view_merges(cursor.view) || label != last;
         last = label;
     }
     uint64_t rest = 0;
     if (status == TTD_OK)
-        status = count_outward(at.shown, at.stack.parent, last, &rest);
+        status = count_outward(cursor.view, cursor.stack.parent, last, &rest);
     *size = *size + rest < most ? *size + rest : most;
     return status;
 }
@@ -150,14 +153,14 @@ enum ttd_status view_tree_add_outward(const struct view_addition *addition,
                                       uint32_t *node)
 {
     struct view_tree *tree = addition->tree;
-    struct place at = {addition->shown, *caller, site};
+    struct tail_cursor cursor = {addition->view, *caller, site};
     uint32_t last = VIEW_NO_NODE;
     bool is_new = false;
-    while (!is_new && !is_at(tree, &tree->nodes[*node].tail, &at)) {
+    while (!is_new && !is_at(tree, &tree->nodes[*node].tail, &cursor)) {
         uint32_t label;
         uint32_t below;
         enum ttd_status status =
-            view_tree_is_last(tree, *node) ? TTD_END : next_label(&at, last, &label);
+            view_tree_is_last(tree, *node) ? TTD_END : next_label(&cursor, last, &label);
         enum ttd_status made =
             status == TTD_OK || status == TTD_END ? view_tail_step(tree, *node, &below) : status;
         if (status == TTD_END || made != TTD_OK)
@@ -168,6 +171,6 @@ enum ttd_status view_tree_add_outward(const struct view_addition *addition,
         last = label;
     }
     if (is_new)
-        tree->nodes[*node].tail = tail_of(tree, &at, last);
+        tree->nodes[*node].tail = tail_of(tree, &cursor, last);
     return TTD_OK;
 }

@@ -14,7 +14,7 @@ void view_init(struct view *view, const struct view_options *options,
 {
     memset(view, 0, sizeof *view);
     view->options = *options;
-    view->names = definitions;
+    view->definitions = definitions;
     labels_init(&view->labels);
     map_init(&view->site_index);
 }
@@ -49,7 +49,7 @@ const char *view_key_name(enum view_key key)
 static bool matches(const struct view_patterns *patterns, const struct frame *frame)
 {
     for (size_t i = 0; i < patterns->count; i++) {
-        struct ttd_string pattern = patterns->items[i];
+        struct ttd_string pattern = patterns->patterns[i];
         if (glob_find(pattern, frame->function) || glob_find(pattern, frame->file) ||
             glob_find(pattern, frame->module))
             return true;
@@ -67,7 +67,7 @@ enum ttd_status view_knows(const struct view *view, const struct ttd_string *pat
                            bool *is_known)
 {
     struct names_matcher matcher = {pattern, matches_name, .takes_files = true};
-    return names_find(view->names, &matcher, is_known);
+    return names_find(view->definitions, &matcher, is_known);
 }
 
 static enum label_kind kind_of_frames(enum view_key by)
@@ -102,9 +102,9 @@ enum ttd_status view_find_site(struct view *view, const struct ttd_stack *stack,
     }
     view->scratch.count = 0;
     site->first = view->frame_count;
-    enum ttd_status status = frame_list_add(&view->scratch, view->names, stack);
+    enum ttd_status status = frame_list_add(&view->scratch, view->definitions, stack);
     for (size_t i = 0; i < view->scratch.count && status == TTD_OK; i++)
-        status = add_frame(view, &view->scratch.items[i]);
+        status = add_frame(view, &view->scratch.frames[i]);
     site->count = view->frame_count - site->first;
     if (status == TTD_OK)
         status = grow_array((void **)&view->sites, &view->site_capacity, view->site_count + 1,
@@ -121,7 +121,7 @@ enum ttd_status view_go_through(struct view *view, const struct ttd_stack *stack
                                 struct view_site *site)
 {
     enum ttd_status status = view_find_site(view, stack, site);
-    return status == TTD_OK ? stack_table_spend(&view->names->stacks, site->count) : status;
+    return status == TTD_OK ? stack_table_spend(&view->definitions->stacks, site->count) : status;
 }
 
 /* Labels are numbered as they are met. */
@@ -135,7 +135,7 @@ enum ttd_status view_find_fact(struct view *view, struct stack_memo *memo, ttd_i
                                view_fact_finder *find, uint32_t *fact)
 {
     struct stack_memo_finder finder = {.context = view, .meet = meet, .find = find};
-    return stack_memo_find(memo, &view->names->stacks, stack, &finder, fact);
+    return stack_memo_find(memo, &view->definitions->stacks, stack, &finder, fact);
 }
 
 /* Facts about a stack that filters ask for. */
@@ -212,7 +212,7 @@ static enum ttd_status find_label_count(void *context, const struct ttd_stack *s
     }
     struct ttd_stack parent;
     if (above && view_merges(view)) {
-        status = definitions_stack(view->names, stack->parent, &parent);
+        status = definitions_stack(view->definitions, stack->parent, &parent);
         if (status == TTD_OK)
             status = view_find_site(view, &parent, &site);
         if (status == TTD_OK)
@@ -306,5 +306,5 @@ enum ttd_status view_group(struct view *view, const struct heap_rows *rows)
 
 const struct view_label *view_find_label(const struct view *view, struct heap_key key)
 {
-    return &view->labels.items[key.other];
+    return &view->labels.labels[key.other];
 }

@@ -24,7 +24,7 @@ enum view_key {
 enum view_shape { VIEW_FLAT, VIEW_TOP_DOWN, VIEW_BOTTOM_UP };
 
 struct view_patterns {
-    struct ttd_string items[VIEW_PATTERNS];
+    struct ttd_string patterns[VIEW_PATTERNS];
     size_t count;
 };
 
@@ -62,7 +62,7 @@ struct view_site {
 
 struct view {
     struct view_options options;
-    struct definitions *names;
+    struct definitions *definitions;
     struct label_table labels;
     /** (module, offset) to an index in sites. */
     struct hash_map site_index;

@@ -41,10 +41,10 @@ Test(definitions, of_stacks)
         cr_assert_eq(definitions_stack(&names, id, &found), offsets[id] ? TTD_OK : TTD_END);
         cr_assert(!offsets[id] || found.offset == offsets[id], "the first definition stays");
     }
-    struct frame_list list = {.items = NULL};
+    struct frame_list list = {.frames = NULL};
     cr_assert_eq(frame_list_expand(&list, &names, 9), TTD_OK);
     cr_assert_eq(list.count, 3);
-    cr_assert_eq(list.items[2].offset, 30);
+    cr_assert_eq(list.frames[2].offset, 30);
     frame_list_free(&list);
 }
 
@@ -85,7 +85,7 @@ Test(definitions, without_memory)
     struct rlimit limit = {UINT32_C(1) << 30, UINT32_C(1) << 30};
     cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
     struct ttd_stack found;
-    struct frame_list list = {.items = NULL};
+    struct frame_list list = {.frames = NULL};
     cr_assert_eq(definitions_stack(&names, 1, &found), TTD_ERROR_NO_MEMORY);
     cr_assert_eq(frame_list_expand(&list, &names, 1), TTD_ERROR_NO_MEMORY);
     frame_list_free(&list);

@@ -69,7 +69,7 @@ static struct fingerprint two_frames(const char *path, const char *function, uin
         name(&all, other, offset, function, 7 + noise);
     ttd_id outer = stack(&all, TTD_NONE, main_module, 0x10 + noise);
     ttd_id inner = stack(&all, outer, other, offset);
-    struct fingerprinter work = {.names = NULL};
+    struct fingerprinter work = {.definitions = NULL};
     struct fingerprint result = {0, 0};
     cr_assert_eq(fingerprint_stack(&work, &all.names, inner, &result), TTD_OK);
     fingerprinter_free(&work);
@@ -121,7 +121,7 @@ Test(fingerprint, addresses_outside_modules)
     ttd_id one = stack(&all, TTD_NONE, TTD_NONE, 0x7f0000001000);
     ttd_id other = stack(&all, TTD_NONE, TTD_NONE, 0x7f5555551000);
     ttd_id deeper = stack(&all, one, TTD_NONE, 0x7f0000001000);
-    struct fingerprinter work = {.names = NULL};
+    struct fingerprinter work = {.definitions = NULL};
     struct fingerprint found[4];
     ttd_id stacks[4] = {one, other, deeper, TTD_NONE};
     for (size_t i = 0; i < 4; i++)

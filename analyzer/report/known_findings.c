@@ -21,12 +21,13 @@ static void text_sums(struct out *output, enum report_unit unit, uint64_t count,
 static size_t shown(const struct report *report)
 {
     size_t limit = report->view->options.limit;
-    return report->known->growth_count < limit ? report->known->growth_count : limit;
+    return report->known_findings->growth_count < limit ? report->known_findings->growth_count
+                                                        : limit;
 }
 
 static void text_growths(struct report *report, enum report_unit unit)
 {
-    const struct report_known *known = report->known;
+    const struct report_known_findings *known = report->known_findings;
     struct out *output = report->output;
     if (!known->growth_count)
         return;
@@ -51,16 +52,16 @@ static void text_growths(struct report *report, enum report_unit unit)
         out_format(output, "  … and %zu more\n", known->growth_count - shown(report));
 }
 
-void report_known_text(struct report *report, enum report_unit unit)
+void report_known_findings_text(struct report *report, enum report_unit unit)
 {
-    const struct report_known *known = report->known;
+    const struct report_known_findings *known = report->known_findings;
     struct out *output = report->output;
     if (known && known->suppressed) {
         out_text(output, "Suppressed: ");
         text_sums(output, unit, known->suppressed, known->suppressed_amount);
         out_char(output, '\n');
-        for (size_t i = 0; i < known->rules->count; i++) {
-            const struct suppression *rule = &known->rules->rules[i];
+        for (size_t i = 0; i < known->suppressions->count; i++) {
+            const struct suppression *rule = &known->suppressions->rules[i];
             if (!rule->matched)
                 continue;
             out_text(output, "  ");
@@ -74,7 +75,7 @@ void report_known_text(struct report *report, enum report_unit unit)
     }
     if (known && known->has_baseline) {
         out_text(output, "In the baseline: ");
-        text_sums(output, unit, known->old, known->old_amount);
+        text_sums(output, unit, known->in_baseline, known->in_baseline_amount);
         out_char(output, '\n');
         text_growths(report, unit);
     }
@@ -97,10 +98,10 @@ static void json_sums(struct json *json, enum json_prefix prefix, enum report_un
 
 static void json_growths(struct report *report, struct json *json)
 {
-    json_unsigned(json, "grown", report->known->growth_count);
+    json_unsigned(json, "grown", report->known_findings->growth_count);
     json_begin_array(json, "growths");
     for (size_t i = 0; i < shown(report); i++) {
-        const struct report_growth *growth = &report->known->growths[i];
+        const struct report_growth *growth = &report->known_findings->growths[i];
         json_begin_object(json, NULL);
         json_text(json, "kind", baseline_kind_name(growth->kind));
         json_unsigned(json, "before", growth->before);
@@ -112,14 +113,14 @@ static void json_growths(struct report *report, struct json *json)
     json_end_array(json);
 }
 
-void report_known_json(struct report *report, struct json *json, enum report_unit unit)
+void report_known_findings_json(struct report *report, struct json *json, enum report_unit unit)
 {
-    const struct report_known *known = report->known;
+    const struct report_known_findings *known = report->known_findings;
     if (known && known->has_suppressions) {
         json_sums(json, SUPPRESSED, unit, known->suppressed, known->suppressed_amount);
         json_begin_array(json, "suppressions");
-        for (size_t i = 0; i < known->rules->count; i++) {
-            const struct suppression *rule = &known->rules->rules[i];
+        for (size_t i = 0; i < known->suppressions->count; i++) {
+            const struct suppression *rule = &known->suppressions->rules[i];
             if (!rule->matched)
                 continue;
             json_begin_object(json, NULL);
@@ -132,7 +133,7 @@ void report_known_json(struct report *report, struct json *json, enum report_uni
         json_end_array(json);
     }
     if (known && known->has_baseline) {
-        json_sums(json, KNOWN, unit, known->old, known->old_amount);
+        json_sums(json, KNOWN, unit, known->in_baseline, known->in_baseline_amount);
         json_growths(report, json);
     }
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /** Positions as people give them on the command line. */
-#ifndef ANALYZER_CLI_MOMENT_H
-#define ANALYZER_CLI_MOMENT_H
+#ifndef ANALYZER_CLI_POSITION_SPEC_H
+#define ANALYZER_CLI_POSITION_SPEC_H
 
 #include "cli/source.h"
 
-enum moment_kind {
-    MOMENT_START,
-    MOMENT_END,
-    MOMENT_POSITION,
-    MOMENT_EVENT,
-    MOMENT_PERCENT,
-    MOMENT_TIME
+enum position_spec_kind {
+    POSITION_SPEC_START,
+    POSITION_SPEC_END,
+    POSITION_SPEC_POSITION,
+    POSITION_SPEC_EVENT,
+    POSITION_SPEC_PERCENT,
+    POSITION_SPEC_TIME
 };
 
-struct moment {
-    enum moment_kind kind;
+struct position_spec {
+    enum position_spec_kind kind;
     struct ttd_position position;
     uint64_t event;
     double percent;
@@ -23,8 +23,8 @@ struct moment {
     uint64_t time;
 };
 
-/** The forms that moment_parse() takes, for help texts. */
-#define MOMENT_FORMS                                                                               \
+/** The forms that position_spec_parse() takes, for help texts. */
+#define POSITION_SPEC_FORMS                                                                        \
     "  FAB:17B1    sequence and steps, in hexadecimal\n"                                           \
     "  start, end  the beginning and the end of the trace\n"                                       \
     "  '#1234'     event number 1234, counted from 0 (quote it for the shell)\n"                   \
@@ -33,14 +33,14 @@ struct moment {
     "A position need not exist: the nearest one before it is taken.\n"
 
 /** Reads a text; false, with `result` untouched, if it is none of the forms. */
-bool moment_parse(const char *text, struct moment *result);
+bool position_spec_parse(const char *text, struct position_spec *result);
 
 /** What a moment is asked for: it matters for reallocations, which take effect twice. */
-enum moment_purpose {
+enum position_purpose {
     /** The state after the event is complete. */
-    MOMENT_STATE,
+    POSITION_FOR_STATE,
     /** The place of the event in the order of events. */
-    MOMENT_ORDER
+    POSITION_FOR_ORDER
 };
 
 /**
@@ -48,7 +48,7 @@ enum moment_purpose {
  *
  * @return an exit status; on failure a message was printed
  */
-int moment_resolve(const struct moment *when, enum moment_purpose purpose, struct source *source,
-                   struct ttd_position *position);
+int position_spec_resolve(const struct position_spec *spec, enum position_purpose purpose,
+                          struct source *source, struct ttd_position *position);
 
 #endif

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /** Why a finding may be wrong. */
-#ifndef ANALYZER_REPORT_DOUBTS_H
-#define ANALYZER_REPORT_DOUBTS_H
+#ifndef ANALYZER_REPORT_CERTAINTY_H
+#define ANALYZER_REPORT_CERTAINTY_H
 
 #include <ttdtrace/reader.h>
 
 #include "travel/losses.h"
 #include "heap/replay.h"
 
-#define DOUBTS_MAX 8
-#define DOUBT_SIZE 240
+#define CERTAINTY_REASONS_MAX 8
+#define CERTAINTY_REASON_SIZE 240
 
 /** Reasons, as text; none means certain. */
-struct doubts {
-    char reasons[DOUBTS_MAX][DOUBT_SIZE];
+struct certainty {
+    char reasons[CERTAINTY_REASONS_MAX][CERTAINTY_REASON_SIZE];
     size_t count;
 };
 
 /** What doubts come from. */
-struct doubt_facts {
+struct certainty_facts {
     const struct ttd_trace *trace;
     bool is_closed;
     bool is_truncated;
@@ -39,6 +39,6 @@ struct doubt_facts {
     uint64_t part_of;
 };
 
-void doubts_find(struct doubts *certainty, const struct doubt_facts *facts);
+void certainty_judge(struct certainty *certainty, const struct certainty_facts *facts);
 
 #endif

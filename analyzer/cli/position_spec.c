@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/moment.h"
+#include "cli/position_spec.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -50,24 +50,24 @@ static bool parse_percent(const char *text, double *percent)
     return take_decimal(text, &end, percent) && strcmp(end, "%") == 0 && *percent <= 100;
 }
 
-bool moment_parse(const char *text, struct moment *result)
+bool position_spec_parse(const char *text, struct position_spec *result)
 {
-    struct moment when = {.kind = MOMENT_START};
+    struct position_spec spec = {.kind = POSITION_SPEC_START};
     if (strcmp(text, "start") == 0)
-        when.kind = MOMENT_START;
+        spec.kind = POSITION_SPEC_START;
     else if (strcmp(text, "end") == 0)
-        when.kind = MOMENT_END;
-    else if (*text == '#' && number_parse(text + 1, &when.event))
-        when.kind = MOMENT_EVENT;
-    else if (*text == '+' && parse_time(text + 1, &when.time))
-        when.kind = MOMENT_TIME;
-    else if (parse_percent(text, &when.percent))
-        when.kind = MOMENT_PERCENT;
-    else if (ttd_position_parse(text, &when.position))
-        when.kind = MOMENT_POSITION;
+        spec.kind = POSITION_SPEC_END;
+    else if (*text == '#' && number_parse(text + 1, &spec.event))
+        spec.kind = POSITION_SPEC_EVENT;
+    else if (*text == '+' && parse_time(text + 1, &spec.time))
+        spec.kind = POSITION_SPEC_TIME;
+    else if (parse_percent(text, &spec.percent))
+        spec.kind = POSITION_SPEC_PERCENT;
+    else if (ttd_position_parse(text, &spec.position))
+        spec.kind = POSITION_SPEC_POSITION;
     else
         return false;
-    *result = when;
+    *result = spec;
     return true;
 }
 
@@ -106,9 +106,9 @@ static enum ttd_status next_events(struct source *source, struct ttd_batch *batc
     return heap_is_over(status) ? TTD_END : status;
 }
 
-static struct ttd_position position_of(const struct ttd_event *event, enum moment_purpose purpose)
+static struct ttd_position position_of(const struct ttd_event *event, enum position_purpose purpose)
 {
-    bool completes = purpose == MOMENT_STATE && event->action == TTD_ACTION_REALLOC;
+    bool completes = purpose == POSITION_FOR_STATE && event->action == TTD_ACTION_REALLOC;
     return completes && ttd_event_returned(event) ? event->time_end : ttd_event_position(event);
 }
 
@@ -117,7 +117,7 @@ static struct ttd_position position_of(const struct ttd_event *event, enum momen
  * those that are there. TTD_END if it is after all.
  */
 static enum ttd_status find_event(struct source *source, uint64_t number,
-                                  enum moment_purpose purpose, struct ttd_position *position,
+                                  enum position_purpose purpose, struct ttd_position *position,
                                   struct ttd_error *error)
 {
     struct ttd_batch batch;
@@ -131,7 +131,7 @@ static enum ttd_status find_event(struct source *source, uint64_t number,
             if (event->number < number)
                 continue;
             *position = position_of(event, purpose);
-            if (event->number > number && purpose == MOMENT_STATE)
+            if (event->number > number && purpose == POSITION_FOR_STATE)
                 *position = heap_position_before(ttd_event_position(event));
             return TTD_OK;
         }
@@ -156,8 +156,9 @@ static enum ttd_status is_before(struct source *source, uint64_t number, uint64_
  * Looks for the first event that happened after `time`: its place in the order, or the state before
  * it. TTD_END if there is none.
  */
-static enum ttd_status find_time(struct source *source, uint64_t time, enum moment_purpose purpose,
-                                 struct ttd_position *position, struct ttd_error *error)
+static enum ttd_status find_time(struct source *source, uint64_t time,
+                                 enum position_purpose purpose, struct ttd_position *position,
+                                 struct ttd_error *error)
 {
     uint64_t low = 0;
     uint64_t high = 0;
@@ -183,7 +184,7 @@ static enum ttd_status find_time(struct source *source, uint64_t time, enum mome
             if (event->wall_time <= time)
                 continue;
             *position = ttd_event_position(event);
-            if (purpose == MOMENT_STATE)
+            if (purpose == POSITION_FOR_STATE)
                 *position = heap_position_before(*position);
             return TTD_OK;
         }
@@ -192,7 +193,7 @@ static enum ttd_status find_time(struct source *source, uint64_t time, enum mome
 }
 
 static enum ttd_status find_percent(struct source *source, double percent,
-                                    enum moment_purpose purpose, struct ttd_position *position,
+                                    enum position_purpose purpose, struct ttd_position *position,
                                     struct ttd_error *error)
 {
     uint64_t count = 0;
@@ -202,38 +203,38 @@ static enum ttd_status find_percent(struct source *source, double percent,
     uint64_t wanted = (uint64_t)((double)count * percent / 100 + 0.5);
     if (status == TTD_OK && wanted >= count)
         return TTD_END;
-    if (status != TTD_OK || (!wanted && purpose == MOMENT_STATE))
+    if (status != TTD_OK || (!wanted && purpose == POSITION_FOR_STATE))
         return status;
     /* As state: so many events have happened. In the order: so many are before. */
-    return find_event(source, purpose == MOMENT_STATE ? wanted - 1 : wanted, purpose, position,
-                      error);
+    return find_event(source, purpose == POSITION_FOR_STATE ? wanted - 1 : wanted, purpose,
+                      position, error);
 }
 
-int moment_resolve(const struct moment *when, enum moment_purpose purpose, struct source *source,
-                   struct ttd_position *position)
+int position_spec_resolve(const struct position_spec *spec, enum position_purpose purpose,
+                          struct source *source, struct ttd_position *position)
 {
     struct ttd_error error = {.what = NULL};
     enum ttd_status status = TTD_OK;
-    if (when->kind == MOMENT_TIME && !source_has_times(source))
+    if (spec->kind == POSITION_SPEC_TIME && !source_has_times(source))
         return source_fail_times(source);
     *position = ttd_position_min();
-    switch (when->kind) {
-    case MOMENT_START:
+    switch (spec->kind) {
+    case POSITION_SPEC_START:
         break;
-    case MOMENT_END:
+    case POSITION_SPEC_END:
         status = TTD_END;
         break;
-    case MOMENT_POSITION:
-        *position = when->position;
+    case POSITION_SPEC_POSITION:
+        *position = spec->position;
         break;
-    case MOMENT_EVENT:
-        status = find_event(source, when->event, purpose, position, &error);
+    case POSITION_SPEC_EVENT:
+        status = find_event(source, spec->event, purpose, position, &error);
         break;
-    case MOMENT_PERCENT:
-        status = find_percent(source, when->percent, purpose, position, &error);
+    case POSITION_SPEC_PERCENT:
+        status = find_percent(source, spec->percent, purpose, position, &error);
         break;
-    case MOMENT_TIME:
-        status = find_time(source, when->time, purpose, position, &error);
+    case POSITION_SPEC_TIME:
+        status = find_time(source, spec->time, purpose, position, &error);
         break;
     }
     if (status == TTD_END)

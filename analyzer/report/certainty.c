@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/doubts.h"
+#include "report/certainty.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "heap/rows.h"
 
-__attribute__((format(printf, 2, 3))) static void add(struct doubts *certainty, const char *format,
-                                                      ...)
+__attribute__((format(printf, 2, 3))) static void add(struct certainty *certainty,
+                                                      const char *format, ...)
 {
-    if (certainty->count == DOUBTS_MAX)
+    if (certainty->count == CERTAINTY_REASONS_MAX)
         return;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(certainty->reasons[certainty->count++], DOUBT_SIZE, format, arguments);
+    vsnprintf(certainty->reasons[certainty->count++], CERTAINTY_REASON_SIZE, format, arguments);
     va_end(arguments);
 }
 
 /* One reason for all losses of a kind, so that many of them stay readable. */
-static void add_losses(struct doubts *certainty, const struct doubt_facts *facts,
+static void add_losses(struct certainty *certainty, const struct certainty_facts *facts,
                        enum ttd_loss_reason reason)
 {
     uint64_t events = 0;
@@ -50,7 +50,7 @@ static void add_losses(struct doubts *certainty, const struct doubt_facts *facts
             (unsigned long long)events, position, heap_loss_text(reason));
 }
 
-void doubts_find(struct doubts *certainty, const struct doubt_facts *facts)
+void certainty_judge(struct certainty *certainty, const struct certainty_facts *facts)
 {
     certainty->count = 0;
     for (int reason = TTD_LOSS_UNKNOWN; reason <= TTD_LOSS_LATE; reason++)

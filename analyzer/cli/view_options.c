@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/views.h"
+#include "cli/view_options.h"
 
 #include <string.h>
 
@@ -7,18 +7,18 @@
 
 #define LIMIT 20
 
-const struct option views_options[] = {{"limit", required_argument, NULL, OPTION_VIEW_LIMIT},
-                                       {"by", required_argument, NULL, OPTION_BY},
-                                       {"tree", required_argument, NULL, OPTION_TREE},
-                                       {"depth", required_argument, NULL, OPTION_DEPTH},
-                                       {"skip", required_argument, NULL, OPTION_SKIP},
-                                       {NULL, 0, NULL, 0}};
+const struct option view_long_options[] = {{"limit", required_argument, NULL, OPTION_VIEW_LIMIT},
+                                           {"by", required_argument, NULL, OPTION_BY},
+                                           {"tree", required_argument, NULL, OPTION_TREE},
+                                           {"depth", required_argument, NULL, OPTION_DEPTH},
+                                           {"skip", required_argument, NULL, OPTION_SKIP},
+                                           {NULL, 0, NULL, 0}};
 
-const struct option filter_options[] = {{"include", required_argument, NULL, OPTION_INCLUDE},
-                                        {"exclude", required_argument, NULL, OPTION_EXCLUDE},
-                                        {NULL, 0, NULL, 0}};
+const struct option filter_long_options[] = {{"include", required_argument, NULL, OPTION_INCLUDE},
+                                             {"exclude", required_argument, NULL, OPTION_EXCLUDE},
+                                             {NULL, 0, NULL, 0}};
 
-void views_init(struct view_options *options)
+void view_options_init(struct view_options *options)
 {
     *options = (struct view_options){.limit = LIMIT};
 }
@@ -49,11 +49,11 @@ static bool take_pattern(const char *text, struct view_patterns *patterns)
 {
     if (!*text || patterns->count == VIEW_PATTERNS)
         return false;
-    patterns->items[patterns->count++] = (struct ttd_string){text, strlen(text)};
+    patterns->patterns[patterns->count++] = (struct ttd_string){text, strlen(text)};
     return true;
 }
 
-bool views_take(struct view_options *options, int option, const char *argument)
+bool view_options_parse(struct view_options *options, int option, const char *argument)
 {
     uint64_t limit;
     switch (option) {
@@ -77,7 +77,7 @@ bool views_take(struct view_options *options, int option, const char *argument)
     }
 }
 
-const char *views_check(struct view_options *options, const struct report_format *format)
+const char *view_options_check(struct view_options *options, const struct report_format *format)
 {
     if (format->needs_tree && options->shape == VIEW_FLAT)
         options->shape = VIEW_TOP_DOWN;
