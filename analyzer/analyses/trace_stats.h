@@ -9,7 +9,7 @@
 #include "travel/losses.h"
 
 /** Kinds of chunks that are counted apart; others are counted in [0]. */
-#define TRACE_STATS_KINDS (TTD_KIND_END + 1)
+#define TRACE_STATS_KINDS (TTD_KIND_LAST + 1)
 
 struct trace_stats_chunks {
     uint64_t chunks;

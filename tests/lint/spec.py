@@ -27,7 +27,7 @@ WITHOUT_BAD_VECTOR = {
 
 # Records whose fields have a table with types and ranges.
 RECORDS = ('Stacks', 'Modules', 'Symbols', 'Threads', 'Heaps', 'User events', 'Losses',
-           'Live blocks', 'Memory map', 'Metadata', 'Shapes', 'Trace', 'Index', 'End')
+           'Live blocks', 'Memory map', 'Metadata', 'States', 'Sums', 'Shapes', 'Trace', 'Index', 'End')
 
 problems = []
 

@@ -196,6 +196,37 @@ def metadata(cursor):
     return f'metadata key={text(key)} value={text(cursor.string())}'
 
 
+@rows
+def states(cursor):
+    form, position, blocks = cursor.varint(3), cursor.valid_position(), cursor.varint()
+    require(form, 'form')
+    line = f'state form={form:x} at={at(position)} blocks={blocks:x}'
+    if form == 3:
+        return line + f' bytes={cursor.varint():x},{cursor.varint():x}'
+    counts = [cursor.varint() for _ in range(15)]
+    require(max(counts[4:6]) <= counts[1], 'counts')
+    line += ' counts=' + ','.join(f'{count:x}' for count in counts)
+    if form == 1:
+        return line
+    sums, end = cursor.varint(), cursor.position()
+    check_maybe_invalid(end)
+    require(position < end, 'end')
+    return line + f' sums={sums:x} end={at(end)}'
+
+
+@rows
+def sums(cursor):
+    table, key, api = cursor.varint(3), cursor.varint(ID_MAX), cursor.u8()
+    blocks, size = cursor.varint(), cursor.varint()
+    require(blocks and (table != 3 or key <= 64), 'sum')
+    line = f'sum table={table:x} key={key:x} api={api:x} blocks={blocks:x} bytes={size:x}'
+    if table:
+        return line
+    first, last = cursor.valid_position(), cursor.valid_position()
+    require(first <= last, 'positions')
+    return line + f' first={at(first)} last={at(last)}'
+
+
 def trace(header, payload):
     cursor = Cursor(payload)
     group = cursor.bytes(16)
@@ -227,4 +258,4 @@ def end(header, payload):
 
 READERS = {1: trace, 2: strings, 3: stacks, 4: modules, 5: symbols, 6: threads, 7: heaps,
            9: user_events, 10: losses, 11: live_blocks, 12: pages, 13: memory_map, 14: metadata,
-           16: end}
+           16: end, 17: states, 18: sums}

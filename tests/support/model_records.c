@@ -165,6 +165,44 @@ static enum ttd_status write_user_event(struct model *m, struct ttd_writer *writ
         &(struct ttd_batch){.kind = TTD_KIND_USER_EVENTS, .count = 1, .u.user_events = &record});
 }
 
+static enum ttd_status write_state(struct model *m, struct ttd_writer *writer)
+{
+    struct ttd_state record = {.form = (enum ttd_state_form)(1 + entropy_below(&m->from, 3)),
+                               .position = any_position(m),
+                               .blocks = entropy_value(&m->from)};
+    if (record.form == TTD_STATE_PEAK) {
+        record.bytes = entropy_value(&m->from);
+        record.bytes_high = entropy_value(&m->from);
+    } else {
+        record.next_event = entropy_value(&m->from);
+        record.events = entropy_value(&m->from);
+        record.overlaps = entropy_below(&m->from, 2) ? record.events : 0;
+        for (size_t i = 0; i < TTD_STATE_ACTIONS; i++)
+            record.actions[i] = entropy_value(&m->from);
+    }
+    if (record.form == TTD_STATE_SUMMARY) {
+        record.sums = entropy_value(&m->from);
+        record.end = ttd_position_invalid();
+    }
+    return note(m, ttd_writer_state(writer, &record),
+                &(struct ttd_batch){.kind = TTD_KIND_STATES, .count = 1, .u.states = &record});
+}
+
+static enum ttd_status write_sum(struct model *m, struct ttd_writer *writer)
+{
+    struct ttd_sum record = {.table = (enum ttd_sum_table)entropy_below(&m->from, 4),
+                             .key = (uint32_t)entropy_below(&m->from, 65),
+                             .api = (uint8_t)entropy_below(&m->from, 256),
+                             .blocks = 1 + entropy_below(&m->from, 1000),
+                             .bytes = entropy_value(&m->from)};
+    if (record.table == TTD_SUMS_BY_STACK) {
+        record.first = any_position(m);
+        record.last = record.first;
+    }
+    return note(m, ttd_writer_sum(writer, &record),
+                &(struct ttd_batch){.kind = TTD_KIND_SUMS, .count = 1, .u.sums = &record});
+}
+
 static enum ttd_status write_metadata(struct model *m, struct ttd_writer *writer)
 {
     char key[TEXT_MAX];
@@ -244,13 +282,15 @@ static enum ttd_status write_flush(struct model *m, struct ttd_writer *writer)
 
 enum ttd_status model_step(struct model *m, struct ttd_writer *writer)
 {
+    /* Those at the end are for derived files: no recorder writes them. */
     static enum ttd_status (*const others[])(struct model *, struct ttd_writer *) = {
-        write_string, write_stack,      write_stack,    write_module, write_thread,
-        write_heap,   write_symbol,     write_loss,     write_blocks, write_pages,
-        write_map,    write_user_event, write_metadata, write_flush};
+        write_string,   write_stack, write_stack,  write_module, write_thread, write_heap,
+        write_symbol,   write_loss,  write_blocks, write_pages,  write_map,    write_user_event,
+        write_metadata, write_flush, write_state,  write_sum};
+    size_t count = sizeof others / sizeof *others - (m->style == MODEL_ANYTHING ? 0 : 2);
     if (m->events + m->strings > 3 && entropy_below(&m->from, 16) != 0)
         return model_event(m, writer);
-    return others[entropy_below(&m->from, sizeof others / sizeof *others)](m, writer);
+    return others[entropy_below(&m->from, count)](m, writer);
 }
 
 enum ttd_status model_read(struct ttd_reader *reader, struct text_table *found)

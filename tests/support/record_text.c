@@ -205,6 +205,38 @@ static void metadata(struct text *to, const struct ttd_metadata *of)
     text_append(to, "\n");
 }
 
+static void state(struct text *to, const struct ttd_state *of)
+{
+    text_append(to, "state form=%x", (unsigned)of->form);
+    position(to, "at", of->position);
+    text_append(to, " blocks=%" PRIx64, of->blocks);
+    if (of->form == TTD_STATE_PEAK) {
+        text_append(to, " bytes=%" PRIx64 ",%" PRIx64 "\n", of->bytes_high, of->bytes);
+        return;
+    }
+    text_append(to, " counts=%" PRIx64 ",%" PRIx64 ",%" PRIx64 ",%" PRIx64 ",%" PRIx64 ",%" PRIx64,
+                of->next_event, of->events, of->failed, of->unfinished, of->unknown_releases,
+                of->overlaps);
+    for (size_t i = 0; i < TTD_STATE_ACTIONS; i++)
+        text_append(to, ",%" PRIx64, of->actions[i]);
+    if (of->form == TTD_STATE_SUMMARY) {
+        text_append(to, " sums=%" PRIx64, of->sums);
+        position(to, "end", of->end);
+    }
+    text_append(to, "\n");
+}
+
+static void sum(struct text *to, const struct ttd_sum *of)
+{
+    text_append(to, "sum table=%x key=%x api=%x", (unsigned)of->table, of->key, of->api);
+    text_append(to, " blocks=%" PRIx64 " bytes=%" PRIx64, of->blocks, of->bytes);
+    if (of->table == TTD_SUMS_BY_STACK) {
+        position(to, "first", of->first);
+        position(to, "last", of->last);
+    }
+    text_append(to, "\n");
+}
+
 static void end(struct text *to, const struct ttd_end *of)
 {
     text_append(to, "end reason=%x code=%x wall=%" PRIx64 " events=%" PRIx64 " lost=%" PRIx64,
@@ -262,6 +294,12 @@ void text_of_batch(struct text *to, const struct ttd_batch *batch)
         break;
     case TTD_KIND_METADATA:
         EACH(metadata, metadata);
+        break;
+    case TTD_KIND_STATES:
+        EACH(state, states);
+        break;
+    case TTD_KIND_SUMS:
+        EACH(sum, sums);
         break;
     case TTD_KIND_END:
         end(to, batch->u.end);

@@ -52,6 +52,22 @@ ITEM(loss_inverted, TTD_KIND_LOSSES, 0, 1, 0, 2, 2, 9, 2, 0)
 ITEM(loss_last, TTD_KIND_LOSSES, 0, 1, 0, 2, INVALID, INVALID, INVALID, INVALID)
 ITEM(loss_first, TTD_KIND_LOSSES, 0, 1, 0, 2, 2, 0, INVALID, 0)
 
+/* States: form, position, blocks, next event, events, failed, unfinished, unknown releases,
+ * overlaps, actions; of a summary: sums, end. */
+#define COUNTS(overlaps) 2, 2, 0, 0, 0, overlaps, 0, 2, 0, 0, 0, 0, 0, 0, 0
+ITEM(state_none, TTD_KIND_STATES, 0, 0, 1, 0, 0, COUNTS(0))
+ITEM(state_form, TTD_KIND_STATES, 0, 4, 1, 0, 0, COUNTS(0))
+ITEM(state_position, TTD_KIND_STATES, 0, 1, INVALID, 0, 0, COUNTS(0))
+ITEM(state_counts, TTD_KIND_STATES, 0, 1, 1, 0, 0, COUNTS(3))
+ITEM(state_end, TTD_KIND_STATES, 0, 2, 1, 0, 0, COUNTS(0), 0, 1, 0)
+
+/* Sums: table, key, api, blocks, bytes; by stack: first and last. */
+ITEM(sum_table, TTD_KIND_SUMS, 0, 4, 1, 1, 1, 1)
+ITEM(sum_size, TTD_KIND_SUMS, 0, 3, 65, 1, 1, 1)
+ITEM(sum_empty, TTD_KIND_SUMS, 0, 1, 1, 1, 0, 0)
+ITEM(sum_key, TTD_KIND_SUMS, 0, 1, 0x80, 0x80, 0x80, 0x80, 0x10, 1, 1, 1)
+ITEM(sum_positions, TTD_KIND_SUMS, 0, 0, 1, 1, 1, 1, 2, 0, 1, 9)
+
 /* Symbols: module, offset, number of frames. */
 ITEM(symbol_frames, TTD_KIND_SYMBOLS, 0, 0, 8, 0x81, 8)
 
@@ -242,6 +258,20 @@ const struct vector vectors_bad_kinds[] = {
         loss_first, HEAPS, "invalid position"),
     BAD("symbol-frames", "a symbol of more frames than it can have", "R-12 R-60", symbol_frames,
         HEAPS, "value out of range"),
+    BAD("state-form-zero", "a state of form 0", "R-76", state_none, HEAPS, "form of a state"),
+    BAD("state-form", "a state of a fourth form", "R-76", state_form, HEAPS, "value out of range"),
+    BAD("state-position", "a keyframe at the invalid position", "R-66", state_position, HEAPS,
+        "invalid position"),
+    BAD("state-counts", "a keyframe of more overlaps than events", "R-76", state_counts, HEAPS,
+        "counts of a state"),
+    BAD("state-end", "a summary that ends where it begins", "R-76", state_end, HEAPS,
+        "end of a summary"),
+    BAD("sum-table", "a sum of a fifth table", "R-77", sum_table, HEAPS, "value out of range"),
+    BAD("sum-size", "a size of 65 binary digits", "R-77", sum_size, HEAPS, "size of a sum"),
+    BAD("sum-empty", "a sum of no blocks", "R-77", sum_empty, HEAPS, "sum of no blocks"),
+    BAD("sum-key", "a sum of an id beyond 32 bits", "R-77", sum_key, HEAPS, "value out of range"),
+    BAD("sum-positions", "a last block before the first", "R-77", sum_positions, HEAPS,
+        "positions of a sum"),
     BAD("blocks-list", "a list of blocks of a fourth kind", "R-51", blocks_list, HEAPS,
         "list of blocks"),
     BAD("blocks-id-zero", "a list of blocks without a number", "R-51", blocks_id, HEAPS,

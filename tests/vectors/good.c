@@ -253,6 +253,24 @@ static void lose_first(struct vector_file *file)
     ttd_memory_free(&memory);
 }
 
+/** A summary of the state, whose block does not end; and the peak. */
+static void write_summary(struct ttd_writer *writer, const struct ttd_state *keyframe)
+{
+    struct ttd_state summary = *keyframe;
+    summary.form = TTD_STATE_SUMMARY;
+    summary.blocks = 0;
+    summary.sums = 4;
+    summary.end = ttd_position_invalid();
+    vector_check(ttd_writer_state(writer, &summary));
+    for (int table = TTD_SUMS_BY_STACK; table <= TTD_SUMS_BY_SIZE; table++) {
+        struct ttd_sum sum = {(enum ttd_sum_table)table, 1, TTD_API_MALLOC, 1, 24, {1, 1}, {1, 1}};
+        sum.key = table == TTD_SUMS_BY_SIZE ? 5 : 1; /* 24 has five binary digits */
+        vector_check(ttd_writer_sum(writer, &sum));
+    }
+    struct ttd_state peak = {.form = TTD_STATE_PEAK, .position = {1, 1}, .blocks = 1, .bytes = 24};
+    vector_check(ttd_writer_state(writer, &peak));
+}
+
 /** A derived file of good-base: what was live after the first event. `more` is added to the size
  * of the source: then it is tied to no file that there is. */
 static void write_tied(struct ttd_memory *memory, uint64_t more)
@@ -272,9 +290,17 @@ static void write_tied(struct ttd_memory *memory, uint64_t more)
     struct ttd_writer *writer = NULL;
     vector_check(ttd_output_memory(memory, NULL, &output));
     vector_check(ttd_writer_open(&output, &trace, NULL, NULL, &writer, NULL));
+    struct ttd_state state = {.form = TTD_STATE_KEYFRAME,
+                              .position = {1, 1},
+                              .blocks = 1,
+                              .next_event = 1,
+                              .events = 1,
+                              .actions = {[TTD_ACTION_ALLOC] = 1}};
+    vector_check(ttd_writer_state(writer, &state));
     struct ttd_block block = {0x602010, 24, 0, {1, 1}, 1, 1, 1, TTD_API_MALLOC};
     struct ttd_live_blocks blocks = {TTD_BLOCKS_KEYFRAME, 1, true, {1, 1}, &block, 1};
     vector_check(ttd_writer_live_blocks(writer, &blocks));
+    write_summary(writer, &state);
     struct ttd_end closing = {.reason = TTD_END_NOT_RECORDED};
     vector_check(ttd_writer_close(writer, &closing, NULL));
 }
@@ -365,8 +391,9 @@ const struct vector vectors_good[] = {
      .purpose = "recovered without the first chunk: time_unit 0, so that wall times are unknown",
      .damage = lose_first},
     {.name = "good-derived",
-     .requirements = "R-58",
-     .purpose = "a derived file of good-base, which it is tied to; of no other file",
+     .requirements = "R-58 R-76 R-77",
+     .purpose =
+         "a keyframe, a summary and the peak of good-base, which it is tied to; of no other file",
      .write = write_derived},
     {.name = "good-derived-stale",
      .requirements = "R-58",

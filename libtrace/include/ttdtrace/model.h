@@ -392,6 +392,69 @@ struct ttd_metadata {
     struct ttd_string value;
 };
 
+/** Forms of a state of the heap. */
+enum ttd_state_form {
+    /** A list of all live blocks follows. */
+    TTD_STATE_KEYFRAME = 1,
+    /** Sums follow, and a list of those blocks that are not in them. */
+    TTD_STATE_SUMMARY = 2,
+    /** The first state with the largest number of live bytes. */
+    TTD_STATE_PEAK = 3
+};
+
+/** Number of counts by action: from 0, unknown, to TTD_ACTION_DESTROY. */
+#define TTD_STATE_ACTIONS 9
+
+/** A state of the heap of another trace, in a derived file (spec, "States"). */
+struct ttd_state {
+    enum ttd_state_form form;
+    struct ttd_position position;
+    /** Blocks in the list that follows; of the peak, live ones. */
+    uint64_t blocks;
+
+    /** Keyframe and summary: the number of the event that comes next, and what was replayed. */
+    uint64_t next_event;
+    uint64_t events;
+    uint64_t failed;
+    uint64_t unfinished;
+    /** Releases of addresses that were not live, and acquisitions where a block was live. */
+    uint64_t unknown_releases;
+    uint64_t overlaps;
+    uint64_t actions[TTD_STATE_ACTIONS];
+
+    /** Summary: how many sums follow, and the first position after those that it serves; the
+     * invalid one if it serves all. */
+    uint64_t sums;
+    struct ttd_position end;
+
+    /** Peak: live bytes, and how many times 2^64 in addition. */
+    uint64_t bytes;
+    uint64_t bytes_high;
+};
+
+/** Point of view of a sum. */
+enum ttd_sum_table {
+    TTD_SUMS_BY_STACK = 0,
+    TTD_SUMS_BY_HEAP = 1,
+    TTD_SUMS_BY_THREAD = 2,
+    /** By number of binary digits of the size. */
+    TTD_SUMS_BY_SIZE = 3
+};
+
+/** The blocks of a summary that have one stack, heap, thread or class of sizes. */
+struct ttd_sum {
+    enum ttd_sum_table table;
+    /** The id; or the number of binary digits, up to 64. */
+    uint32_t key;
+    /** An api that allocated one of the blocks, perhaps one that has ended since. */
+    uint8_t api;
+    uint64_t blocks;
+    uint64_t bytes;
+    /** By stack: when the first and the last of the blocks were allocated. */
+    struct ttd_position first;
+    struct ttd_position last;
+};
+
 /** A group id: one for all traces that were recorded together. */
 struct ttd_group {
     uint8_t bytes[16];

@@ -37,8 +37,13 @@ enum ttd_kind {
     TTD_KIND_MEMORY_MAP = 13,
     TTD_KIND_METADATA = 14,
     TTD_KIND_INDEX = 15,
-    TTD_KIND_END = 16
+    TTD_KIND_END = 16,
+    TTD_KIND_STATES = 17,
+    TTD_KIND_SUMS = 18
 };
+
+/** The largest of them. */
+#define TTD_KIND_LAST TTD_KIND_SUMS
 
 /** Kinds from here on are private: skipped unless critical. */
 #define TTD_KIND_PRIVATE 0x8000
@@ -103,6 +108,8 @@ struct ttd_batch {
         const struct ttd_pages *pages;
         const struct ttd_memory_map *memory_map;
         const struct ttd_metadata *metadata;
+        const struct ttd_state *states;
+        const struct ttd_sum *sums;
         const struct ttd_end *end;
     } u;
     /**

@@ -131,6 +131,13 @@ TTD_EXPORT enum ttd_status ttd_writer_memory_map(struct ttd_writer *writer,
 TTD_EXPORT enum ttd_status ttd_writer_metadata(struct ttd_writer *writer,
                                                const struct ttd_metadata *metadata);
 
+/** Writes a state of the heap, into a derived file (spec, "States"). */
+TTD_EXPORT enum ttd_status ttd_writer_state(struct ttd_writer *writer,
+                                            const struct ttd_state *state);
+
+/** Writes a sum of the summary that was written last, into a derived file (spec, "Sums"). */
+TTD_EXPORT enum ttd_status ttd_writer_sum(struct ttd_writer *writer, const struct ttd_sum *sum);
+
 /**
  * Writes out all that is buffered as complete chunks, so that a reader of the growing file, or
  * of what a crash leaves, sees it.

@@ -64,7 +64,7 @@ static const char *check(const struct ttd_header *header, uint32_t reserved)
         return "unknown flags of a chunk";
     if (header->kind == 0)
         return "kind 0";
-    if (header->kind <= TTD_KIND_END &&
+    if (header->kind <= TTD_KIND_LAST &&
         ttd_kind_is_critical(header->kind) != ((header->flags & TTD_CHUNK_CRITICAL) != 0))
         return "critical flag of a chunk";
     if (header->stored_size > TTD_PAYLOAD_MAX || header->raw_size > TTD_PAYLOAD_MAX)

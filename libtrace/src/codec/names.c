@@ -12,8 +12,8 @@ const char *ttd_action_name(enum ttd_action action)
 const char *ttd_kind_name(unsigned kind)
 {
     static const char *const names[] = {
-        "?",       "trace",      "strings",  "stacks",      "modules", "symbols",
-        "threads", "heaps",      "events",   "user events", "losses",  "live blocks",
-        "pages",   "memory map", "metadata", "index",       "end"};
+        "?",        "trace",  "strings",     "stacks", "modules",     "symbols", "threads",
+        "heaps",    "events", "user events", "losses", "live blocks", "pages",   "memory map",
+        "metadata", "index",  "end",         "states", "sums"};
     return kind < sizeof names / sizeof *names ? names[kind] : "?";
 }

@@ -48,7 +48,7 @@ void ttd_reader_make_up_loss(struct ttd_reader *reader, const struct ttd_header 
 
 static bool is_wanted(const struct ttd_reader *reader, unsigned kind)
 {
-    return kind <= TTD_KIND_END && kind != TTD_KIND_INDEX &&
+    return kind <= TTD_KIND_LAST && kind != TTD_KIND_INDEX &&
            (reader->options.kinds & TTD_KIND_BIT(kind));
 }
 
@@ -218,7 +218,7 @@ static enum ttd_status skim(struct ttd_reader *reader, const struct ttd_header *
                             struct ttd_batch *batch, struct ttd_error *error)
 {
     enum ttd_status status;
-    if (header->kind == TTD_KIND_INDEX || header->kind > TTD_KIND_END) {
+    if (header->kind == TTD_KIND_INDEX || header->kind > TTD_KIND_LAST) {
         struct ttd_error detail = {.what = ""};
         reader->header = *header;
         reader->event_before = reader->next_event;
@@ -296,7 +296,7 @@ static enum ttd_status approach_events(struct ttd_reader *reader, const struct t
 
 static bool is_unknown_critical(const struct ttd_header *header)
 {
-    return header->kind > TTD_KIND_END && (header->flags & TTD_CHUNK_CRITICAL);
+    return header->kind > TTD_KIND_LAST && (header->flags & TTD_CHUNK_CRITICAL);
 }
 
 enum ttd_status ttd_reader_enter(struct ttd_reader *reader, const struct ttd_header *header,

@@ -2,6 +2,7 @@
 /* From payloads to batches: all kinds but events and stacks, one record after the other. */
 #include "base/memory.h"
 #include "codec/rows.h"
+#include "codec/states.h"
 #include "read/internal.h"
 
 /** Bytes of a block, and of a run of a memory map, at least. */
@@ -66,6 +67,12 @@ static void decode_plain(struct ttd_reader *reader, size_t count)
         case TTD_KIND_LOSSES:
             ttd_decode_loss(in, &reader->rows.losses[i]);
             break;
+        case TTD_KIND_STATES:
+            ttd_decode_state(in, &reader->rows.states[i]);
+            break;
+        case TTD_KIND_SUMS:
+            ttd_decode_sum(in, &reader->rows.sums[i]);
+            break;
         default:
             ttd_decode_metadata(in, &reader->rows.metadata[i]);
             break;
@@ -103,6 +110,12 @@ static void point(struct ttd_reader *reader, struct ttd_batch *batch)
         break;
     case TTD_KIND_METADATA:
         batch->u.metadata = reader->rows.metadata;
+        break;
+    case TTD_KIND_STATES:
+        batch->u.states = reader->rows.states;
+        break;
+    case TTD_KIND_SUMS:
+        batch->u.sums = reader->rows.sums;
         break;
     case TTD_KIND_LIVE_BLOCKS:
         batch->u.live_blocks = &reader->rows.live_blocks;

@@ -164,6 +164,8 @@ struct ttd_reader {
         struct ttd_user_event user_events[TTD_ROW_BATCH];
         struct ttd_loss losses[TTD_ROW_BATCH];
         struct ttd_metadata metadata[TTD_ROW_BATCH];
+        struct ttd_state states[TTD_ROW_BATCH];
+        struct ttd_sum sums[TTD_ROW_BATCH];
         struct ttd_live_blocks live_blocks;
         struct ttd_pages pages;
         struct ttd_memory_map memory_map;

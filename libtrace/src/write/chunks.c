@@ -103,7 +103,8 @@ enum ttd_status ttd_writer_flush_rows(struct ttd_writer *writer)
     /* What is referred to comes before what refers to it. */
     static const enum ttd_kind order[] = {TTD_KIND_STRINGS,  TTD_KIND_MODULES,     TTD_KIND_THREADS,
                                           TTD_KIND_HEAPS,    TTD_KIND_STACKS,      TTD_KIND_SYMBOLS,
-                                          TTD_KIND_METADATA, TTD_KIND_USER_EVENTS, TTD_KIND_LOSSES};
+                                          TTD_KIND_METADATA, TTD_KIND_USER_EVENTS, TTD_KIND_LOSSES,
+                                          TTD_KIND_STATES,   TTD_KIND_SUMS};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         enum ttd_status status = flush_kind(writer, order[i]);
         if (status != TTD_OK)

@@ -23,7 +23,7 @@ struct ttd_rows {
     struct ttd_position last;
 };
 
-#define TTD_ROW_KINDS (TTD_KIND_END + 1)
+#define TTD_ROW_KINDS (TTD_KIND_LAST + 1)
 
 struct ttd_writer {
     struct ttd_allocator allocator;

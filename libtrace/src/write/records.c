@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "codec/rows.h"
+#include "codec/states.h"
 
 /** Raw bytes of a chunk of pages at most, but for one page. */
 #define PAGES_SIZE (UINT32_C(1) << 20)
@@ -58,6 +59,31 @@ enum ttd_status ttd_writer_metadata(struct ttd_writer *writer, const struct ttd_
         return status;
     ttd_encode_metadata(&writer->rows[TTD_KIND_METADATA].payload, metadata);
     return ttd_writer_end_row(writer, TTD_KIND_METADATA);
+}
+
+enum ttd_status ttd_writer_state(struct ttd_writer *writer, const struct ttd_state *state)
+{
+    const char *wrong = ttd_check_state(state);
+    if (wrong)
+        return ttd_writer_refuse(writer, wrong);
+    enum ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_STATES);
+    if (status != TTD_OK)
+        return status;
+    ttd_encode_state(&writer->rows[TTD_KIND_STATES].payload, state);
+    ttd_writer_touch(writer, TTD_KIND_STATES, state->position);
+    return ttd_writer_end_row(writer, TTD_KIND_STATES);
+}
+
+enum ttd_status ttd_writer_sum(struct ttd_writer *writer, const struct ttd_sum *sum)
+{
+    const char *wrong = ttd_check_sum(sum);
+    if (wrong)
+        return ttd_writer_refuse(writer, wrong);
+    enum ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_SUMS);
+    if (status != TTD_OK)
+        return status;
+    ttd_encode_sum(&writer->rows[TTD_KIND_SUMS].payload, sum);
+    return ttd_writer_end_row(writer, TTD_KIND_SUMS);
 }
 
 static const char *check_blocks(const struct ttd_writer *writer,
