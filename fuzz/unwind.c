@@ -76,7 +76,7 @@ bool unwind_range_readable(uintptr_t address, size_t size)
 
 bool unwind_read_elsewhere(struct unwind_mem *m, uintptr_t address, uintptr_t *value)
 {
-    m->foreign = true;
+    m->is_foreign = true;
     if (address % sizeof *value != 0 || !unwind_page_readable(address))
         return false;
     memcpy(value, (const void *)address, sizeof *value);

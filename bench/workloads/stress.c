@@ -3,7 +3,10 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
-enum { LIVE = 1000, ROUNDS = 3000000 };
+#ifndef ROUNDS
+#define ROUNDS 3000000
+#endif
+enum { LIVE = 1000 };
 static void *work(void *seed)
 {
     void *live[LIVE] = {0};

@@ -87,17 +87,17 @@ size_t unwinder_size(void);
  * pointer is inside. `grows` is for the main thread, whose `low` is only where the stack pointer
  * was at some time: the unwinder lowers it as the stack grows.
  */
-void unwinder_init(struct unwinder *u, uintptr_t low, uintptr_t high, bool grows);
+void unwinder_init(struct unwinder *unwinder, uintptr_t low, uintptr_t high, bool grows);
 
 /* The next capture reports the whole stack: kept = 0. */
-void unwinder_reset(struct unwinder *u);
+void unwinder_reset(struct unwinder *unwinder);
 
 /* Likewise, after a capture that was interrupted for good: nothing that is remembered is trusted.
  */
-void unwinder_abandon(struct unwinder *u);
+void unwinder_abandon(struct unwinder *unwinder);
 
 /* Captures the stack of the calling thread. Never fails; at worst the stack ends early. */
-void unwinder_capture(struct unwinder *u, const struct unwind_regs *regs,
+void unwinder_capture(struct unwinder *unwinder, const struct unwind_regs *regs,
                       struct unwind_delta *delta);
 
 /*
@@ -105,7 +105,7 @@ void unwinder_capture(struct unwinder *u, const struct unwind_regs *regs,
  * where the walk did not get. `*inner` is the return address of the frame that it called, 0 if that
  * is not known.
  */
-bool unwinder_finds(const struct unwinder *u, uintptr_t sp, uintptr_t *inner);
+bool unwinder_finds(const struct unwinder *unwinder, uintptr_t sp, uintptr_t *inner);
 
 /*
  * Fills `regs` in a hook; frame 0 is then the caller of the hook. Inlined, so it must stand in

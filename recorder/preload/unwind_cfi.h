@@ -43,11 +43,11 @@ struct cfi_rule {
     int32_t value; /* an offset, a register, or the place of an expression in the span */
 };
 
-/* Memory that CFI is read from. With `probe`, its pages may not all be there. */
+/* Memory that CFI is read from. With `needs_probe`, its pages may not all be there. */
 struct cfi_span {
     uintptr_t low;
     uintptr_t high;
-    bool probe;
+    bool needs_probe;
 };
 
 /* The function around an address. */
@@ -60,15 +60,15 @@ struct cfi_function {
     uint64_t code_align;
     int64_t data_align;
     uint64_t ra_column;
-    uint8_t encoding; /* of code addresses */
-    bool signal;      /* a frame made by the kernel: the caller was interrupted, not calling */
-    bool augmented;
+    uint8_t encoding;     /* of code addresses */
+    bool is_signal_frame; /* a frame made by the kernel: the caller was interrupted, not calling */
+    bool is_augmented;
 };
 
 struct cfi_row {
     bool cfa_is_expr;
     uint32_t cfa_reg;
-    int32_t cfa_off; /* or the place of the expression */
+    int32_t cfa_offset; /* or the place of the expression */
     struct cfi_rule reg[CFI_REGS];
 };
 
@@ -78,9 +78,9 @@ struct cfi_row {
 struct cfi_run {
     const uint8_t *common;   /* where its instructions begin: which function it is */
     const uint8_t *specific; /* likewise; NULL if there is none to go on with */
-    struct cursor c;
-    uintptr_t addr;
-    uintptr_t loc;
+    struct cursor next;      /* instruction */
+    uintptr_t address;
+    uintptr_t location; /* that the instructions have advanced to */
     unsigned depth;
 };
 
@@ -100,14 +100,14 @@ void cfi_setup(void);
 
 /* Sets l->function to the one that contains `addr` in l->object. False if that has no valid
    information. */
-bool cfi_find(struct cfi_lookup *l, uintptr_t addr);
+bool cfi_find(struct cfi_lookup *lookup, uintptr_t address);
 
 /* Sets l->row to the rules that hold at `addr` in l->function. False if the information is corrupt
    or unsupported. */
-bool cfi_row(struct cfi_lookup *l, uintptr_t addr);
+bool cfi_row(struct cfi_lookup *lookup, uintptr_t address);
 
 /* To be called when modules may have been unloaded: others may be in their place. */
-void cfi_forget(struct cfi_lookup *l);
+void cfi_forget(struct cfi_lookup *lookup);
 
 /* A cursor over the expression at `place`. */
 struct cursor cfi_expression(const struct cfi_span *span, int32_t place);

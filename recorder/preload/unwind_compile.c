@@ -3,20 +3,18 @@
 
 #include "unwind_cfi.h"
 
-#define OTHER_UNSAID 1u
-
-static const uint8_t other_regs[RULE_OTHER_COUNT] = {CFI_RBX, 12, 13, 14, 15};
+const uint8_t rule_other_regs[RULE_OTHER_COUNT] = {CFI_RBX, 12, 13, 14, 15};
 
 /* The expression `breg6 offset; deref` or `breg6 offset`: a slot of a realigned frame. */
 static bool is_bp_slot(const struct cfi_span *span, int32_t place, bool deref, int64_t *offset)
 {
-    struct cursor c = cfi_expression(span, place);
-    if (cursor_u8(&c) != 0x70 + CFI_RBP)
+    struct cursor cursor = cfi_expression(span, place);
+    if (cursor_u8(&cursor) != 0x70 + CFI_RBP)
         return false;
-    *offset = cursor_sleb(&c);
-    if (deref && cursor_u8(&c) != 0x06)
+    *offset = cursor_sleb(&cursor);
+    if (deref && cursor_u8(&cursor) != 0x06)
         return false;
-    return !c.bad && c.p == c.end;
+    return !cursor.is_bad && cursor.at == cursor.end;
 }
 
 /* The four bits for a register other than rbp. */
@@ -26,14 +24,14 @@ static unsigned pack_other(struct cfi_rule rule)
         return 0;
     if (rule.how == CFI_OFFSET && rule.value % 8 == 0 && rule.value <= -16 && rule.value >= -15 * 8)
         return (unsigned)(-rule.value / 8);
-    return OTHER_UNSAID;
+    return RULE_OTHER_UNSAID;
 }
 
 static unwind_rule pack_others(const struct cfi_row *row)
 {
     unwind_rule rule = 0;
     for (unsigned i = 0; i < RULE_OTHER_COUNT; i++) {
-        unwind_rule other = pack_other(row->reg[other_regs[i]]);
+        unwind_rule other = pack_other(row->reg[rule_other_regs[i]]);
         rule |= other << (RULE_OTHER_SHIFT + 4 * i);
     }
     return rule;
@@ -54,42 +52,44 @@ static unwind_rule compile_drap(const struct cfi_span *span, const struct cfi_ro
 {
     int64_t offset;
     int64_t zero;
-    if (!is_bp_slot(span, row->cfa_off, true, &offset) || !fits_offset(offset) ||
+    if (!is_bp_slot(span, row->cfa_offset, true, &offset) || !fits_offset(offset) ||
         row->reg[CFI_RBP].how != CFI_EXPR ||
         !is_bp_slot(span, row->reg[CFI_RBP].value, false, &zero) || zero != 0)
-        return RULE_SLOW;
+        return RULE_GENERAL;
     return pack(RULE_DRAP, offset, pack_others(row));
 }
 
 static unwind_rule compile_row(const struct cfi_span *span, const struct cfi_row *row)
 {
-    struct cfi_rule ra = row->reg[CFI_RA];
-    struct cfi_rule bp = row->reg[CFI_RBP];
+    struct cfi_rule return_rule = row->reg[CFI_RA];
+    struct cfi_rule bp_rule = row->reg[CFI_RBP];
     unwind_rule rest = pack_others(row);
-    if (ra.how == CFI_UNDEFINED)
+    if (return_rule.how == CFI_UNDEFINED)
         return RULE_END;
-    if (ra.how != CFI_OFFSET || ra.value != -8 || row->reg[CFI_RSP].how != CFI_SAME)
-        return RULE_SLOW;
+    if (return_rule.how != CFI_OFFSET || return_rule.value != -8 ||
+        row->reg[CFI_RSP].how != CFI_SAME)
+        return RULE_GENERAL;
     if (row->cfa_is_expr)
         return compile_drap(span, row);
-    if (bp.how == CFI_OFFSET) {
-        if (bp.value % 8 != 0 || bp.value >= 0 || (unsigned)-(bp.value / 8) > RULE_BP_MAX)
-            return RULE_SLOW;
-        rest |= (unwind_rule)(-(bp.value / 8)) << RULE_BP_SHIFT;
-    } else if (bp.how != CFI_SAME) {
-        return RULE_SLOW;
+    if (bp_rule.how == CFI_OFFSET) {
+        if (bp_rule.value % 8 != 0 || bp_rule.value >= 0 ||
+            (unsigned)-(bp_rule.value / 8) > RULE_BP_MAX)
+            return RULE_GENERAL;
+        rest |= (unwind_rule)(-(bp_rule.value / 8)) << RULE_BP_SHIFT;
+    } else if (bp_rule.how != CFI_SAME) {
+        return RULE_GENERAL;
     }
-    if (!fits_offset(row->cfa_off))
-        return RULE_SLOW;
+    if (!fits_offset(row->cfa_offset))
+        return RULE_GENERAL;
     if (row->cfa_reg == CFI_RSP)
-        return pack(RULE_SP, row->cfa_off, rest);
-    return row->cfa_reg == CFI_RBP ? pack(RULE_BP, row->cfa_off, rest) : RULE_SLOW;
+        return pack(RULE_SP, row->cfa_offset, rest);
+    return row->cfa_reg == CFI_RBP ? pack(RULE_BP, row->cfa_offset, rest) : RULE_GENERAL;
 }
 
-unwind_rule rule_compile(struct cfi_lookup *lookup, uintptr_t addr)
+unwind_rule rule_compile(struct cfi_lookup *lookup, uintptr_t address)
 {
-    const struct cfi_function *f = &lookup->function;
-    if (!cfi_find(lookup, addr) || !cfi_row(lookup, addr))
+    const struct cfi_function *function = &lookup->function;
+    if (!cfi_find(lookup, address) || !cfi_row(lookup, address))
         return RULE_NO_CFI;
-    return f->signal ? RULE_SLOW : compile_row(&f->span, &lookup->row);
+    return function->is_signal_frame ? RULE_GENERAL : compile_row(&function->span, &lookup->row);
 }

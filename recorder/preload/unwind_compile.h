@@ -8,7 +8,7 @@
 #pragma GCC visibility push(hidden)
 
 /* The rule for the instruction at `addr`, which is inside `object`. */
-unwind_rule rule_compile(struct cfi_lookup *lookup, uintptr_t addr);
+unwind_rule rule_compile(struct cfi_lookup *lookup, uintptr_t address);
 
 #pragma GCC visibility pop
 

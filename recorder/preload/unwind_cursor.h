@@ -4,7 +4,7 @@
 
 /*
  * Bounds-safe reading of call frame information. The first error empties the cursor and sticks:
- * callers check `bad` once. Reads after an error give 0.
+ * callers check `is_bad` once. Reads after an error give 0.
  */
 
 #include <stdbool.h>
@@ -29,135 +29,135 @@ enum {
 };
 
 struct cursor {
-    const uint8_t *p;
+    const uint8_t *at;
     const uint8_t *end;
-    bool bad;
+    bool is_bad;
 };
 
-static inline size_t cursor_left(const struct cursor *c)
+static inline size_t cursor_left(const struct cursor *cursor)
 {
-    return (size_t)(c->end - c->p);
+    return (size_t)(cursor->end - cursor->at);
 }
 
-static inline void cursor_fail(struct cursor *c)
+static inline void cursor_fail(struct cursor *cursor)
 {
-    c->p = c->end;
-    c->bad = true;
+    cursor->at = cursor->end;
+    cursor->is_bad = true;
 }
 
-static inline void cursor_skip(struct cursor *c, uint64_t n)
+static inline void cursor_skip(struct cursor *cursor, uint64_t size)
 {
-    if (n > cursor_left(c)) {
-        cursor_fail(c);
+    if (size > cursor_left(cursor)) {
+        cursor_fail(cursor);
         return;
     }
-    c->p += n;
+    cursor->at += size;
 }
 
 /* Little-endian number of `size` bytes, 1 to 8. */
-static inline uint64_t cursor_uint(struct cursor *c, size_t size)
+static inline uint64_t cursor_uint(struct cursor *cursor, size_t size)
 {
-    uint64_t v = 0;
-    if (size > cursor_left(c)) {
-        cursor_fail(c);
+    uint64_t value = 0;
+    if (size > cursor_left(cursor)) {
+        cursor_fail(cursor);
         return 0;
     }
-    memcpy(&v, c->p, size);
-    c->p += size;
-    return v;
+    memcpy(&value, cursor->at, size);
+    cursor->at += size;
+    return value;
 }
 
-static inline int64_t cursor_int(struct cursor *c, size_t size)
+static inline int64_t cursor_int(struct cursor *cursor, size_t size)
 {
     unsigned shift = 64 - 8 * (unsigned)size;
-    return (int64_t)(cursor_uint(c, size) << shift) >> shift;
+    return (int64_t)(cursor_uint(cursor, size) << shift) >> shift;
 }
 
-static inline uint8_t cursor_u8(struct cursor *c)
+static inline uint8_t cursor_u8(struct cursor *cursor)
 {
-    if (c->p == c->end) {
-        c->bad = true;
+    if (cursor->at == cursor->end) {
+        cursor->is_bad = true;
         return 0;
     }
-    return *c->p++;
+    return *cursor->at++;
 }
 
-static inline uint64_t cursor_uleb(struct cursor *c)
+static inline uint64_t cursor_uleb(struct cursor *cursor)
 {
-    uint64_t v = 0;
+    uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
-        uint8_t b = cursor_u8(c);
-        v |= (uint64_t)(b & 0x7f) << shift;
-        if ((b & 0x80) == 0)
-            return v;
+        uint8_t byte = cursor_u8(cursor);
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if ((byte & 0x80) == 0)
+            return value;
     }
-    cursor_fail(c);
+    cursor_fail(cursor);
     return 0;
 }
 
-static inline int64_t cursor_sleb(struct cursor *c)
+static inline int64_t cursor_sleb(struct cursor *cursor)
 {
-    uint64_t v = 0;
+    uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
-        uint8_t b = cursor_u8(c);
-        v |= (uint64_t)(b & 0x7f) << shift;
-        if ((b & 0x80) == 0) {
-            if ((b & 0x40) != 0 && shift + 7 < 64)
-                v |= ~(uint64_t)0 << (shift + 7);
-            return (int64_t)v;
+        uint8_t byte = cursor_u8(cursor);
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if ((byte & 0x80) == 0) {
+            if ((byte & 0x40) != 0 && shift + 7 < 64)
+                value |= ~(uint64_t)0 << (shift + 7);
+            return (int64_t)value;
         }
     }
-    cursor_fail(c);
+    cursor_fail(cursor);
     return 0;
 }
 
 /* An encoded pointer; `data` is what DATAREL is relative to. Indirect ones are not read. */
-static inline uintptr_t cursor_pointer(struct cursor *c, uint8_t encoding, uintptr_t data)
+static inline uintptr_t cursor_pointer(struct cursor *cursor, uint8_t encoding, uintptr_t data)
 {
     uintptr_t base = 0;
-    uintptr_t v;
+    uintptr_t value;
     switch (encoding & 0xf0) {
     case PE_ABSPTR:
         break;
     case PE_PCREL:
-        base = (uintptr_t)c->p;
+        base = (uintptr_t)cursor->at;
         break;
     case PE_DATAREL:
         base = data;
         break;
     default:
-        cursor_fail(c);
+        cursor_fail(cursor);
         return 0;
     }
     switch (encoding & 0x0f) {
     case PE_ABSPTR:
     case PE_UDATA8:
     case PE_SDATA8:
-        v = cursor_uint(c, 8);
+        value = cursor_uint(cursor, 8);
         break;
     case PE_ULEB:
-        v = cursor_uleb(c);
+        value = cursor_uleb(cursor);
         break;
     case PE_SLEB:
-        v = (uintptr_t)cursor_sleb(c);
+        value = (uintptr_t)cursor_sleb(cursor);
         break;
     case PE_UDATA2:
-        v = cursor_uint(c, 2);
+        value = cursor_uint(cursor, 2);
         break;
     case PE_SDATA2:
-        v = (uintptr_t)cursor_int(c, 2);
+        value = (uintptr_t)cursor_int(cursor, 2);
         break;
     case PE_UDATA4:
-        v = cursor_uint(c, 4);
+        value = cursor_uint(cursor, 4);
         break;
     case PE_SDATA4:
-        v = (uintptr_t)cursor_int(c, 4);
+        value = (uintptr_t)cursor_int(cursor, 4);
         break;
     default:
-        cursor_fail(c);
+        cursor_fail(cursor);
         return 0;
     }
-    return base + v;
+    return base + value;
 }
 
 #endif

@@ -47,106 +47,106 @@ enum {
     OP_NOP = 0x96,
 };
 
-static void push(struct expr_stack *s, uintptr_t v)
+static void push(struct expr_stack *stack, uintptr_t value)
 {
-    if (s->depth == EXPR_STACK_MAX) {
-        cursor_fail(s->c);
+    if (stack->depth == EXPR_STACK_MAX) {
+        cursor_fail(stack->code);
         return;
     }
-    s->v[s->depth++] = v;
+    stack->values[stack->depth++] = value;
 }
 
-static uintptr_t pop(struct expr_stack *s)
+static uintptr_t pop(struct expr_stack *stack)
 {
-    if (s->depth == 0) {
-        cursor_fail(s->c);
+    if (stack->depth == 0) {
+        cursor_fail(stack->code);
         return 0;
     }
-    return s->v[--s->depth];
+    return stack->values[--stack->depth];
 }
 
-static void pick(struct expr_stack *s, unsigned n)
+static void pick(struct expr_stack *stack, unsigned n)
 {
-    if (n >= s->depth) {
-        cursor_fail(s->c);
+    if (n >= stack->depth) {
+        cursor_fail(stack->code);
         return;
     }
-    push(s, s->v[s->depth - 1 - n]);
+    push(stack, stack->values[stack->depth - 1 - n]);
 }
 
-bool expr_register(struct expr_machine *m, uint64_t reg, uintptr_t *value)
+bool expr_register(struct expr_machine *machine, uint64_t reg, uintptr_t *value)
 {
-    if (reg >= CFI_REGS || (m->regs->known >> reg & 1) == 0) {
-        m->unknown = true;
+    if (reg >= CFI_REGS || (machine->regs->known >> reg & 1) == 0) {
+        machine->unknown = true;
         return false;
     }
-    if (m->log != NULL)
-        m->log->used |= 1u << reg;
+    if (machine->log != NULL)
+        machine->log->used |= 1u << reg;
     /* The address is only ever asked for where a frame was interrupted. */
-    *value = m->regs->reg[reg] - (reg == CFI_RA);
+    *value = machine->regs->reg[reg] - (reg == CFI_RA);
     return true;
 }
 
-bool expr_read(struct expr_machine *m, uintptr_t addr, uintptr_t *value)
+bool expr_read(struct expr_machine *machine, uintptr_t addr, uintptr_t *value)
 {
-    if (!unwind_read(m->mem, addr, value))
+    if (!unwind_read(machine->mem, addr, value))
         return false;
-    if (m->log != NULL && m->log->count++ < UNWIND_STEP_READS)
-        m->log->read[m->log->count - 1] = (struct step_read){addr, *value};
+    if (machine->log != NULL && machine->log->count++ < UNWIND_STEP_READS)
+        machine->log->read[machine->log->count - 1] = (struct step_read){addr, *value};
     return true;
 }
 
-static void push_register(struct expr_machine *m, struct expr_stack *s, uint64_t reg,
+static void push_register(struct expr_machine *machine, struct expr_stack *stack, uint64_t reg,
                           int64_t offset)
 {
-    uintptr_t v;
-    if (!expr_register(m, reg, &v)) {
-        cursor_fail(s->c);
+    uintptr_t value;
+    if (!expr_register(machine, reg, &value)) {
+        cursor_fail(stack->code);
         return;
     }
-    push(s, v + (uintptr_t)offset);
+    push(stack, value + (uintptr_t)offset);
 }
 
-static void dereference(struct expr_machine *m, struct expr_stack *s)
+static void dereference(struct expr_machine *machine, struct expr_stack *stack)
 {
-    uintptr_t v;
-    if (!expr_read(m, pop(s), &v)) {
-        cursor_fail(s->c);
+    uintptr_t value;
+    if (!expr_read(machine, pop(stack), &value)) {
+        cursor_fail(stack->code);
         return;
     }
-    push(s, v);
+    push(stack, value);
 }
 
-static void swap(struct expr_stack *s)
+static void swap(struct expr_stack *stack)
 {
-    uintptr_t a = pop(s);
-    uintptr_t b = pop(s);
-    push(s, a);
-    push(s, b);
+    uintptr_t a = pop(stack);
+    uintptr_t b = pop(stack);
+    push(stack, a);
+    push(stack, b);
 }
 
-static void rotate(struct expr_stack *s)
+static void rotate(struct expr_stack *stack)
 {
-    uintptr_t a = pop(s);
-    uintptr_t b = pop(s);
-    uintptr_t c = pop(s);
-    push(s, a);
-    push(s, c);
-    push(s, b);
+    uintptr_t a = pop(stack);
+    uintptr_t b = pop(stack);
+    uintptr_t code = pop(stack);
+    push(stack, a);
+    push(stack, code);
+    push(stack, b);
 }
 
-static void unary(struct expr_stack *s, unsigned op)
+static void unary(struct expr_stack *stack, unsigned op)
 {
-    uintptr_t v = pop(s);
+    uintptr_t value = pop(stack);
     switch (op) {
     case OP_ABS:
-        push(s, (intptr_t)v < 0 ? -v : v);
+        push(stack, (intptr_t)value < 0 ? -value : value);
         break;
     case OP_NEG:
-        push(s, -v);
+        push(stack, -value);
         break;
     default:
-        push(s, ~v);
+        push(stack, ~value);
     }
 }
 
@@ -177,100 +177,100 @@ static uintptr_t compared(intptr_t a, intptr_t b, unsigned op)
     }
 }
 
-static uintptr_t divided(struct expr_stack *s, uintptr_t a, uintptr_t b, unsigned op)
+static uintptr_t divided(struct expr_stack *stack, uintptr_t a, uintptr_t b, unsigned op)
 {
     if (b == 0 || (op == OP_DIV && (intptr_t)a == INT64_MIN && (intptr_t)b == -1)) {
-        cursor_fail(s->c);
+        cursor_fail(stack->code);
         return 0;
     }
     return op == OP_DIV ? (uintptr_t)((intptr_t)a / (intptr_t)b) : a % b;
 }
 
-static void binary(struct expr_stack *s, unsigned op)
+static void binary(struct expr_stack *stack, unsigned op)
 {
-    uintptr_t b = pop(s);
-    uintptr_t a = pop(s);
+    uintptr_t b = pop(stack);
+    uintptr_t a = pop(stack);
     switch (op) {
     case OP_AND:
-        push(s, a & b);
+        push(stack, a & b);
         break;
     case OP_DIV:
     case OP_MOD:
-        push(s, divided(s, a, b, op));
+        push(stack, divided(stack, a, b, op));
         break;
     case OP_MINUS:
-        push(s, a - b);
+        push(stack, a - b);
         break;
     case OP_MUL:
-        push(s, a * b);
+        push(stack, a * b);
         break;
     case OP_OR:
-        push(s, a | b);
+        push(stack, a | b);
         break;
     case OP_PLUS:
-        push(s, a + b);
+        push(stack, a + b);
         break;
     case OP_SHL:
     case OP_SHR:
     case OP_SHRA:
-        push(s, shifted(a, b, op));
+        push(stack, shifted(a, b, op));
         break;
     case OP_XOR:
-        push(s, a ^ b);
+        push(stack, a ^ b);
         break;
     default:
-        push(s, compared((intptr_t)a, (intptr_t)b, op));
+        push(stack, compared((intptr_t)a, (intptr_t)b, op));
     }
 }
 
-static void branch(struct expr_stack *s, const uint8_t *start, bool taken)
+static void branch(struct expr_stack *stack, const uint8_t *start, bool taken)
 {
-    struct cursor *c = s->c;
-    int64_t delta = cursor_int(c, 2);
+    struct cursor *code = stack->code;
+    int64_t delta = cursor_int(code, 2);
     if (!taken)
         return;
-    if (delta < start - c->p || delta > c->end - c->p) {
-        cursor_fail(c);
+    if (delta < start - code->at || delta > code->end - code->at) {
+        cursor_fail(code);
         return;
     }
-    c->p += delta;
+    code->at += delta;
 }
 
 /* Operations on constants and on the stack itself. False if `op` is none of them. */
-static bool run_stack(struct expr_stack *s, unsigned op)
+static bool run_stack(struct expr_stack *stack, unsigned op)
 {
-    struct cursor *c = s->c;
+    struct cursor *code = stack->code;
     switch (op) {
     case OP_ADDR:
-        push(s, cursor_uint(c, 8));
+        push(stack, cursor_uint(code, 8));
         return true;
     case OP_CONSTU:
-        push(s, cursor_uleb(c));
+        push(stack, cursor_uleb(code));
         return true;
     case OP_CONSTS:
-        push(s, (uintptr_t)cursor_sleb(c));
+        push(stack, (uintptr_t)cursor_sleb(code));
         return true;
     case OP_DUP:
-        pick(s, 0);
+        pick(stack, 0);
         return true;
     case OP_DROP:
-        pop(s);
+        pop(stack);
         return true;
     case OP_OVER:
-        pick(s, 1);
+        pick(stack, 1);
         return true;
     case OP_PICK:
-        pick(s, cursor_u8(c));
+        pick(stack, cursor_u8(code));
         return true;
     case OP_SWAP:
-        swap(s);
+        swap(stack);
         return true;
     case OP_ROT:
-        rotate(s);
+        rotate(stack);
         return true;
     case OP_PLUS_UCONST: {
-        uint64_t n = cursor_uleb(c);
-        push(s, pop(s) + n);
+        uint64_t n = cursor_uleb(code);
+        push(stack, pop(stack) + n);
         return true;
     }
     case OP_NOP:
@@ -281,60 +281,60 @@ static bool run_stack(struct expr_stack *s, unsigned op)
     if (op >= OP_CONST1U && op <= OP_CONST8S) { /* 1u 1s 2u 2s 4u 4s 8u 8s */
         size_t size = (size_t)1 << ((op - OP_CONST1U) / 2);
         bool is_signed = (op - OP_CONST1U) % 2 != 0;
-        push(s, is_signed ? (uintptr_t)cursor_int(c, size) : cursor_uint(c, size));
+        push(stack, is_signed ? (uintptr_t)cursor_int(code, size) : cursor_uint(code, size));
         return true;
     }
     if (op >= OP_LIT0 && op <= OP_LIT31) {
-        push(s, op - OP_LIT0);
+        push(stack, op - OP_LIT0);
         return true;
     }
     return false;
 }
 
-static void run_one(struct expr_machine *m, struct expr_stack *s, const uint8_t *start)
+static void run_one(struct expr_machine *machine, struct expr_stack *stack, const uint8_t *start)
 {
-    struct cursor *c = s->c;
-    unsigned op = cursor_u8(c);
-    if (run_stack(s, op))
+    struct cursor *code = stack->code;
+    unsigned op = cursor_u8(code);
+    if (run_stack(stack, op))
         return;
     if (op >= OP_BREG0 && op <= OP_BREG31) {
-        push_register(m, s, op - OP_BREG0, cursor_sleb(c));
+        push_register(machine, stack, op - OP_BREG0, cursor_sleb(code));
     } else if (op == OP_BREGX) {
-        uint64_t reg = cursor_uleb(c);
-        push_register(m, s, reg, cursor_sleb(c));
+        uint64_t reg = cursor_uleb(code);
+        push_register(machine, stack, reg, cursor_sleb(code));
     } else if (op == OP_DEREF) {
-        dereference(m, s);
+        dereference(machine, stack);
     } else if (op == OP_SKIP) {
-        branch(s, start, true);
+        branch(stack, start, true);
     } else if (op == OP_BRA) {
-        branch(s, start, pop(s) != 0);
+        branch(stack, start, pop(stack) != 0);
     } else if (op == OP_ABS || op == OP_NEG || op == OP_NOT) {
-        unary(s, op);
+        unary(stack, op);
     } else if (op >= OP_AND && op <= OP_NE) {
-        binary(s, op);
+        binary(stack, op);
     } else {
-        cursor_fail(c);
+        cursor_fail(code);
     }
 }
 
-bool expr_evaluate(struct expr_machine *m, struct cursor code, const uintptr_t *first,
+bool expr_evaluate(struct expr_machine *machine, struct cursor code, const uintptr_t *first,
                    uintptr_t *value)
 {
-    struct expr_stack *s = &m->stack;
-    const uint8_t *start = code.p;
+    struct expr_stack *stack = &machine->stack;
+    const uint8_t *start = code.at;
     unsigned steps = 0;
-    s->c = &code;
-    s->depth = 0;
+    stack->code = &code;
+    stack->depth = 0;
     if (first != NULL)
-        push(s, *first);
-    while (code.p != code.end) {
+        push(stack, *first);
+    while (code.at != code.end) {
         if (steps++ == STEPS_MAX)
             return false;
-        run_one(m, s, start);
+        run_one(machine, stack, start);
     }
-    uintptr_t v = pop(s);
-    if (code.bad)
+    uintptr_t top = pop(stack);
+    if (code.is_bad)
         return false;
-    *value = v;
+    *value = top;
     return true;
 }

@@ -11,9 +11,9 @@
 #define EXPR_STACK_MAX 24
 
 struct expr_stack {
-    struct cursor *c; /* failed by an overflow */
+    struct cursor *code; /* failed by an overflow */
     unsigned depth;
-    uintptr_t v[EXPR_STACK_MAX];
+    uintptr_t values[EXPR_STACK_MAX];
 };
 
 struct expr_machine {
@@ -24,12 +24,12 @@ struct expr_machine {
     struct expr_stack stack;
 };
 
-bool expr_register(struct expr_machine *m, uint64_t reg, uintptr_t *value);
-bool expr_read(struct expr_machine *m, uintptr_t addr, uintptr_t *value);
+bool expr_register(struct expr_machine *machine, uint64_t reg, uintptr_t *value);
+bool expr_read(struct expr_machine *machine, uintptr_t address, uintptr_t *value);
 
 /* Evaluates `code`, whose stack starts with `*first` if there is one. False if it is corrupt, too
    long, unsupported, or wants what cannot be had. */
-bool expr_evaluate(struct expr_machine *m, struct cursor code, const uintptr_t *first,
+bool expr_evaluate(struct expr_machine *machine, struct cursor code, const uintptr_t *first,
                    uintptr_t *value);
 
 #pragma GCC visibility pop

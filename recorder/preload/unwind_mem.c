@@ -13,22 +13,22 @@
  * read, else EINVAL since there is no such `how`. Unlike process_vm_readv, this call is open to
  * every sandbox. Kernel signal sets are 8 bytes.
  */
-bool unwind_page_readable(uintptr_t addr)
+bool unwind_page_readable(uintptr_t address)
 {
-    addr &= ~(uintptr_t)(UNWIND_PAGE - 1);
-    if (addr == 0 || unwind_is_confined)
+    address &= ~(uintptr_t)(UNWIND_PAGE - 1);
+    if (address == 0 || unwind_is_confined)
         return false;
-    return sys_call6(SYS_rt_sigprocmask, -1, (long)addr, 0, 8, 0, 0) == -EINVAL;
+    return sys_call6(SYS_rt_sigprocmask, -1, (long)address, 0, 8, 0, 0) == -EINVAL;
 }
 
-bool unwind_range_readable(uintptr_t addr, size_t size)
+bool unwind_range_readable(uintptr_t address, size_t size)
 {
     if (size == 0)
         return true;
-    if (addr + (size - 1) < addr)
+    if (address + (size - 1) < address)
         return false;
-    uintptr_t last = (addr + (size - 1)) / UNWIND_PAGE;
-    for (uintptr_t page = addr / UNWIND_PAGE; page <= last; page++)
+    uintptr_t last = (address + (size - 1)) / UNWIND_PAGE;
+    for (uintptr_t page = address / UNWIND_PAGE; page <= last; page++)
         if (!unwind_page_readable(page * UNWIND_PAGE))
             return false;
     return true;
@@ -36,9 +36,9 @@ bool unwind_range_readable(uintptr_t addr, size_t size)
 
 static void *map(size_t size)
 {
-    long p = sys_call6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                       -1, 0);
-    return p < 0 && p > -4096 ? NULL : (void *)p;
+    long address = sys_call6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return address < 0 && address > -4096 ? NULL : (void *)address;
 }
 
 /* The rest of the reserve: [reserve_next, reserve_end). */
@@ -75,22 +75,22 @@ void unwind_pages_free(void *pages, size_t size)
         sys_call3(SYS_munmap, (long)pages, (long)size, 0);
 }
 
-bool unwind_read_elsewhere(struct unwind_mem *m, uintptr_t addr, uintptr_t *value)
+bool unwind_read_elsewhere(struct unwind_mem *mem, uintptr_t address, uintptr_t *value)
 {
-    m->foreign = true;
-    if (addr % sizeof *value != 0) /* so that no word crosses a page */
+    mem->is_foreign = true;
+    if (address % sizeof *value != 0) /* so that no word crosses a page */
         return false;
-    if (addr < m->ok_low || addr >= m->ok_high) {
-        uintptr_t page = addr & ~(uintptr_t)(UNWIND_PAGE - 1);
+    if (address < mem->probed_low || address >= mem->probed_high) {
+        uintptr_t page = address & ~(uintptr_t)(UNWIND_PAGE - 1);
         if (!unwind_page_readable(page))
             return false;
-        if (page == m->ok_high) {
-            m->ok_high += UNWIND_PAGE;
+        if (page == mem->probed_high) {
+            mem->probed_high += UNWIND_PAGE;
         } else {
-            m->ok_low = page;
-            m->ok_high = page + UNWIND_PAGE;
+            mem->probed_low = page;
+            mem->probed_high = page + UNWIND_PAGE;
         }
     }
-    *value = *(const uintptr_t *)addr;
+    *value = *(const uintptr_t *)address;
     return true;
 }

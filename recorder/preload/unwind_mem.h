@@ -16,16 +16,17 @@
 struct unwind_mem {
     uintptr_t own_low; /* [own_low, own_high) is the thread's own stack: read without asking */
     uintptr_t own_high;
-    uintptr_t ok_low; /* [ok_low, ok_high): other pages, found readable in this capture */
-    uintptr_t ok_high;
-    bool foreign; /* something else than the own stack was read */
+    uintptr_t
+        probed_low; /* [probed_low, probed_high): other pages, found readable in this capture */
+    uintptr_t probed_high;
+    bool is_foreign; /* something else than the own stack was read */
 };
 
 /* Whether the page of `addr` is known to be readable; asks the kernel, without a fault. */
-bool unwind_page_readable(uintptr_t addr);
+bool unwind_page_readable(uintptr_t address);
 
 /* Whether all of [addr, addr + size) can be read. */
-bool unwind_range_readable(uintptr_t addr, size_t size);
+bool unwind_range_readable(uintptr_t address, size_t size);
 
 /* Set by unwind_confine(): no system calls. */
 extern bool unwind_is_confined;
@@ -36,14 +37,14 @@ void *unwind_pages(size_t size);
 /* Gives pages back. */
 void unwind_pages_free(void *pages, size_t size);
 
-bool unwind_read_elsewhere(struct unwind_mem *m, uintptr_t addr, uintptr_t *value);
+bool unwind_read_elsewhere(struct unwind_mem *mem, uintptr_t address, uintptr_t *value);
 
 /* Reads the word at `addr` into `value`, or leaves it and returns false. */
-static inline bool unwind_read(struct unwind_mem *m, uintptr_t addr, uintptr_t *value)
+static inline bool unwind_read(struct unwind_mem *mem, uintptr_t address, uintptr_t *value)
 {
-    if (__builtin_expect(addr < m->own_low || addr > m->own_high - sizeof *value, 0))
-        return unwind_read_elsewhere(m, addr, value);
-    *value = *(const uintptr_t *)addr; /* NOLINT: x86 reads unaligned words */
+    if (__builtin_expect(address < mem->own_low || address > mem->own_high - sizeof *value, 0))
+        return unwind_read_elsewhere(mem, address, value);
+    *value = *(const uintptr_t *)address; /* NOLINT: x86 reads unaligned words */
     return true;
 }
 

@@ -37,193 +37,194 @@ enum {
 };
 
 struct machine {
-    const struct cfi_function *f;
+    const struct cfi_function *function;
     struct cfi_row *row;
     const struct cfi_row *initial; /* NULL while the common instructions run */
-    uintptr_t addr;                /* where to stop */
-    uintptr_t loc;
-    struct cursor *c;
+    uintptr_t address;             /* where to stop */
+    uintptr_t location;
+    struct cursor *code;
     unsigned depth;
     struct cfi_row *remembered;
 };
 
-static int32_t narrow(struct machine *m, int64_t v)
+static int32_t narrow(struct machine *machine, int64_t value)
 {
-    if (v < INT32_MIN || v > INT32_MAX) {
-        cursor_fail(m->c);
+    if (value < INT32_MIN || value > INT32_MAX) {
+        cursor_fail(machine->code);
         return 0;
     }
-    return (int32_t)v;
+    return (int32_t)value;
 }
 
-static int64_t factored(struct machine *m, int64_t n)
+static int64_t factored(struct machine *machine, int64_t factor)
 {
-    int64_t v;
-    if (__builtin_mul_overflow(n, m->f->data_align, &v)) {
-        cursor_fail(m->c);
+    int64_t value;
+    if (__builtin_mul_overflow(factor, machine->function->data_align, &value)) {
+        cursor_fail(machine->code);
         return 0;
     }
-    return v;
+    return value;
 }
 
 /* Registers that we do not follow (vector registers, say) are read and dropped. */
-static void set_rule(struct machine *m, uint64_t reg, enum cfi_how how, int64_t value)
+static void set_rule(struct machine *machine, uint64_t reg, enum cfi_how how, int64_t value)
 {
     if (reg < CFI_REGS)
-        m->row->reg[reg] = (struct cfi_rule){how, narrow(m, value)};
+        machine->row->reg[reg] = (struct cfi_rule){how, narrow(machine, value)};
 }
 
-static void restore_rule(struct machine *m, uint64_t reg)
+static void restore_rule(struct machine *machine, uint64_t reg)
 {
     if (reg < CFI_REGS) {
         struct cfi_rule rule = {CFI_SAME, 0};
-        m->row->reg[reg] = m->initial != NULL ? m->initial->reg[reg] : rule;
+        machine->row->reg[reg] = machine->initial != NULL ? machine->initial->reg[reg] : rule;
     }
 }
 
 /* What follows changes one of register and offset: there must be both. */
-static void need_cfa_reg(struct machine *m)
+static void need_cfa_reg(struct machine *machine)
 {
-    if (m->row->cfa_is_expr)
-        cursor_fail(m->c);
+    if (machine->row->cfa_is_expr)
+        cursor_fail(machine->code);
 }
 
-static void set_cfa_reg(struct machine *m, uint64_t reg)
+static void set_cfa_reg(struct machine *machine, uint64_t reg)
 {
     if (reg >= CFI_RA) {
-        cursor_fail(m->c);
+        cursor_fail(machine->code);
         return;
     }
-    m->row->cfa_is_expr = false;
-    m->row->cfa_reg = (uint32_t)reg;
+    machine->row->cfa_is_expr = false;
+    machine->row->cfa_reg = (uint32_t)reg;
 }
 
 /* Checks the expression that stands here and skips it; gives its place. */
-static int64_t take_expression(struct machine *m)
+static int64_t take_expression(struct machine *machine)
 {
-    uint64_t place = (uintptr_t)m->c->p - m->f->span.low;
-    cursor_skip(m->c, cursor_uleb(m->c));
+    uint64_t place = (uintptr_t)machine->code->at - machine->function->span.low;
+    cursor_skip(machine->code, cursor_uleb(machine->code));
     return place > INT32_MAX ? INT64_MAX : (int64_t)place;
 }
 
-static void remember(struct machine *m)
+static void remember(struct machine *machine)
 {
-    if (m->depth == CFI_REMEMBERED) {
-        cursor_fail(m->c);
+    if (machine->depth == CFI_REMEMBERED) {
+        cursor_fail(machine->code);
         return;
     }
-    m->remembered[m->depth++] = *m->row;
+    machine->remembered[machine->depth++] = *machine->row;
 }
 
-static void recall(struct machine *m)
+static void recall(struct machine *machine)
 {
-    if (m->depth == 0) {
-        cursor_fail(m->c);
+    if (machine->depth == 0) {
+        cursor_fail(machine->code);
         return;
     }
-    *m->row = m->remembered[--m->depth];
+    *machine->row = machine->remembered[--machine->depth];
 }
 
 /* False if the instructions that follow are for later addresses. */
-static bool advance(struct machine *m, uint64_t delta)
+static bool advance(struct machine *machine, uint64_t delta)
 {
     uint64_t bytes;
-    if (__builtin_mul_overflow(delta, m->f->code_align, &bytes) ||
-        __builtin_add_overflow(m->loc, bytes, &m->loc)) {
-        cursor_fail(m->c);
+    if (__builtin_mul_overflow(delta, machine->function->code_align, &bytes) ||
+        __builtin_add_overflow(machine->location, bytes, &machine->location)) {
+        cursor_fail(machine->code);
         return false;
     }
-    return m->loc <= m->addr;
+    return machine->location <= machine->address;
 }
 
-static void run_register(struct machine *m, unsigned op)
+static void run_register(struct machine *machine, unsigned op)
 {
-    struct cursor *c = m->c;
-    uint64_t reg = cursor_uleb(c);
+    struct cursor *code = machine->code;
+    uint64_t reg = cursor_uleb(code);
     switch (op) {
     case CFA_OFFSET_EXTENDED:
-        set_rule(m, reg, CFI_OFFSET, factored(m, (int64_t)cursor_uleb(c)));
+        set_rule(machine, reg, CFI_OFFSET, factored(machine, (int64_t)cursor_uleb(code)));
         break;
     case CFA_OFFSET_EXTENDED_SF:
-        set_rule(m, reg, CFI_OFFSET, factored(m, cursor_sleb(c)));
+        set_rule(machine, reg, CFI_OFFSET, factored(machine, cursor_sleb(code)));
         break;
     case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
-        set_rule(m, reg, CFI_OFFSET, factored(m, -(int64_t)(cursor_uleb(c) & INT64_MAX)));
+        set_rule(machine, reg, CFI_OFFSET,
+                 factored(machine, -(int64_t)(cursor_uleb(code) & INT64_MAX)));
         break;
     case CFA_VAL_OFFSET:
-        set_rule(m, reg, CFI_VAL_OFFSET, factored(m, (int64_t)cursor_uleb(c)));
+        set_rule(machine, reg, CFI_VAL_OFFSET, factored(machine, (int64_t)cursor_uleb(code)));
         break;
     case CFA_VAL_OFFSET_SF:
-        set_rule(m, reg, CFI_VAL_OFFSET, factored(m, cursor_sleb(c)));
+        set_rule(machine, reg, CFI_VAL_OFFSET, factored(machine, cursor_sleb(code)));
         break;
     case CFA_RESTORE_EXTENDED:
-        restore_rule(m, reg);
+        restore_rule(machine, reg);
         break;
     case CFA_UNDEFINED:
-        set_rule(m, reg, CFI_UNDEFINED, 0);
+        set_rule(machine, reg, CFI_UNDEFINED, 0);
         break;
     case CFA_SAME_VALUE:
-        set_rule(m, reg, CFI_SAME, 0);
+        set_rule(machine, reg, CFI_SAME, 0);
         break;
     case CFA_REGISTER: {
-        uint64_t other = cursor_uleb(c);
-        set_rule(m, reg, CFI_REGISTER, (int64_t)(other < CFI_REGS ? other : INT64_MAX));
+        uint64_t other = cursor_uleb(code);
+        set_rule(machine, reg, CFI_REGISTER, (int64_t)(other < CFI_REGS ? other : INT64_MAX));
         break;
     }
     case CFA_EXPRESSION:
-        set_rule(m, reg, CFI_EXPR, take_expression(m));
+        set_rule(machine, reg, CFI_EXPR, take_expression(machine));
         break;
     case CFA_VAL_EXPRESSION:
-        set_rule(m, reg, CFI_VAL_EXPR, take_expression(m));
+        set_rule(machine, reg, CFI_VAL_EXPR, take_expression(machine));
         break;
     default:
-        cursor_fail(c);
+        cursor_fail(code);
     }
 }
 
-static void run_cfa(struct machine *m, unsigned op)
+static void run_cfa(struct machine *machine, unsigned op)
 {
-    struct cursor *c = m->c;
+    struct cursor *code = machine->code;
     switch (op) {
     case CFA_DEF_CFA:
-        set_cfa_reg(m, cursor_uleb(c));
-        m->row->cfa_off = narrow(m, (int64_t)cursor_uleb(c));
+        set_cfa_reg(machine, cursor_uleb(code));
+        machine->row->cfa_offset = narrow(machine, (int64_t)cursor_uleb(code));
         break;
     case CFA_DEF_CFA_SF:
-        set_cfa_reg(m, cursor_uleb(c));
-        m->row->cfa_off = narrow(m, factored(m, cursor_sleb(c)));
+        set_cfa_reg(machine, cursor_uleb(code));
+        machine->row->cfa_offset = narrow(machine, factored(machine, cursor_sleb(code)));
         break;
     case CFA_DEF_CFA_REGISTER:
-        need_cfa_reg(m);
-        set_cfa_reg(m, cursor_uleb(c));
+        need_cfa_reg(machine);
+        set_cfa_reg(machine, cursor_uleb(code));
         break;
     case CFA_DEF_CFA_OFFSET:
-        need_cfa_reg(m);
-        m->row->cfa_off = narrow(m, (int64_t)cursor_uleb(c));
+        need_cfa_reg(machine);
+        machine->row->cfa_offset = narrow(machine, (int64_t)cursor_uleb(code));
         break;
     case CFA_DEF_CFA_OFFSET_SF:
-        need_cfa_reg(m);
-        m->row->cfa_off = narrow(m, factored(m, cursor_sleb(c)));
+        need_cfa_reg(machine);
+        machine->row->cfa_offset = narrow(machine, factored(machine, cursor_sleb(code)));
         break;
     default: /* CFA_DEF_CFA_EXPRESSION */
-        m->row->cfa_is_expr = true;
-        m->row->cfa_off = narrow(m, take_expression(m));
+        machine->row->cfa_is_expr = true;
+        machine->row->cfa_offset = narrow(machine, take_expression(machine));
     }
 }
 
 /* One instruction. False when the row is complete. */
-static bool run_one(struct machine *m)
+static bool run_one(struct machine *machine)
 {
-    struct cursor *c = m->c;
-    unsigned op = cursor_u8(c);
+    struct cursor *code = machine->code;
+    unsigned op = cursor_u8(code);
     switch (op & 0xc0) {
     case CFA_ADVANCE_LOC:
-        return advance(m, op & 0x3f);
+        return advance(machine, op & 0x3f);
     case CFA_OFFSET:
-        set_rule(m, op & 0x3f, CFI_OFFSET, factored(m, (int64_t)cursor_uleb(c)));
+        set_rule(machine, op & 0x3f, CFI_OFFSET, factored(machine, (int64_t)cursor_uleb(code)));
         return true;
     case CFA_RESTORE:
-        restore_rule(m, op & 0x3f);
+        restore_rule(machine, op & 0x3f);
         return true;
     default:
         break;
@@ -232,22 +233,22 @@ static bool run_one(struct machine *m)
     case CFA_NOP:
         return true;
     case CFA_SET_LOC:
-        m->loc = cursor_pointer(c, m->f->encoding, 0);
-        return m->loc <= m->addr;
+        machine->location = cursor_pointer(code, machine->function->encoding, 0);
+        return machine->location <= machine->address;
     case CFA_ADVANCE_LOC1:
-        return advance(m, cursor_uint(c, 1));
+        return advance(machine, cursor_uint(code, 1));
     case CFA_ADVANCE_LOC2:
-        return advance(m, cursor_uint(c, 2));
+        return advance(machine, cursor_uint(code, 2));
     case CFA_ADVANCE_LOC4:
-        return advance(m, cursor_uint(c, 4));
+        return advance(machine, cursor_uint(code, 4));
     case CFA_REMEMBER_STATE:
-        remember(m);
+        remember(machine);
         return true;
     case CFA_RESTORE_STATE:
-        recall(m);
+        recall(machine);
         return true;
     case CFA_GNU_ARGS_SIZE:
-        cursor_uleb(c);
+        cursor_uleb(code);
         return true;
     case CFA_DEF_CFA:
     case CFA_DEF_CFA_SF:
@@ -255,20 +256,20 @@ static bool run_one(struct machine *m)
     case CFA_DEF_CFA_OFFSET:
     case CFA_DEF_CFA_OFFSET_SF:
     case CFA_DEF_CFA_EXPRESSION:
-        run_cfa(m, op);
+        run_cfa(machine, op);
         return true;
     default:
-        run_register(m, op);
+        run_register(machine, op);
         return true;
     }
 }
 
-static bool run(struct machine *m, struct cursor *c)
+static bool run(struct machine *machine, struct cursor *code)
 {
-    m->c = c;
-    while (c->p != c->end && run_one(m)) {
+    machine->code = code;
+    while (code->at != code->end && run_one(machine)) {
     }
-    return !c->bad;
+    return !code->is_bad;
 }
 
 /*
@@ -276,50 +277,53 @@ static bool run(struct machine *m, struct cursor *c)
  * addresses up to one that is not beyond `addr`. Calls of a function are mostly met in their order,
  * and to begin anew for each would take time in proportion to the square of their number.
  */
-static bool can_go_on(const struct cfi_lookup *l, uintptr_t addr)
+static bool can_go_on(const struct cfi_lookup *lookup, uintptr_t address)
 {
-    const struct cfi_run *last = &l->run;
-    return last->specific != NULL && last->specific == l->function.specific.p &&
-           last->c.end == l->function.specific.end && last->common == l->function.common.p &&
-           addr >= last->addr;
+    const struct cfi_run *last = &lookup->run;
+    return last->specific != NULL && last->specific == lookup->function.specific.at &&
+           last->next.end == lookup->function.specific.end &&
+           last->common == lookup->function.common.at && address >= last->address;
 }
 
-bool cfi_row(struct cfi_lookup *l, uintptr_t addr)
+bool cfi_row(struct cfi_lookup *lookup, uintptr_t address)
 {
-    const struct cfi_function *f = &l->function;
-    struct cfi_run *r = &l->run;
-    struct machine m = {.f = f, .row = &l->row, .remembered = l->remembered, .addr = addr};
-    bool goes_on = can_go_on(l, addr);
+    const struct cfi_function *function = &lookup->function;
+    struct cfi_run *last = &lookup->run;
+    struct machine machine = {.function = function,
+                              .row = &lookup->row,
+                              .remembered = lookup->remembered,
+                              .address = address};
+    bool goes_on = can_go_on(lookup, address);
     if (goes_on) {
-        m.loc = r->loc;
-        m.depth = r->depth;
+        machine.location = last->location;
+        machine.depth = last->depth;
     } else {
-        struct cursor common = f->common;
-        l->row = (struct cfi_row){.cfa_reg = CFI_RSP, .cfa_off = 8};
-        m.loc = f->start;
-        r->specific = NULL;
-        if (!run(&m, &common))
+        struct cursor common = function->common;
+        lookup->row = (struct cfi_row){.cfa_reg = CFI_RSP, .cfa_offset = 8};
+        machine.location = function->start;
+        last->specific = NULL;
+        if (!run(&machine, &common))
             return false;
-        l->initial = l->row;
-        r->c = f->specific;
-        m.loc = f->start;
+        lookup->initial = lookup->row;
+        last->next = function->specific;
+        machine.location = function->start;
     }
-    m.initial = &l->initial;
+    machine.initial = &lookup->initial;
     /* Where the last run ended behind an advance, it had come to the first row that is not its. */
-    bool is_complete = goes_on && m.loc > addr;
-    if (!is_complete && !run(&m, &r->c)) {
-        r->specific = NULL;
+    bool is_complete = goes_on && machine.location > address;
+    if (!is_complete && !run(&machine, &last->next)) {
+        last->specific = NULL;
         return false;
     }
-    r->specific = f->specific.p;
-    r->common = f->common.p;
-    r->addr = addr;
-    r->loc = m.loc;
-    r->depth = m.depth;
+    last->specific = function->specific.at;
+    last->common = function->common.at;
+    last->address = address;
+    last->location = machine.location;
+    last->depth = machine.depth;
     return true;
 }
 
-void cfi_forget(struct cfi_lookup *l)
+void cfi_forget(struct cfi_lookup *lookup)
 {
-    l->run.specific = NULL;
+    lookup->run.specific = NULL;
 }

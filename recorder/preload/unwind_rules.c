@@ -31,38 +31,38 @@ static size_t table_size(unsigned bits)
 
 static struct rule_table *table_new(unsigned bits)
 {
-    struct rule_table *t = unwind_pages(table_size(bits));
-    if (t != NULL) {
-        t->shift = 64 - bits;
-        t->mask = ((size_t)1 << bits) - 1;
+    struct rule_table *table = unwind_pages(table_size(bits));
+    if (table != NULL) {
+        table->shift = 64 - bits;
+        table->mask = ((size_t)1 << bits) - 1;
     }
-    return t;
+    return table;
 }
 
 /* A place for `pc`: its own, or one that is now its own. NULL if there is none near. */
-static struct rule_entry *table_place(struct rule_table *t, uintptr_t pc)
+static struct rule_entry *table_place(struct rule_table *table, uintptr_t pc)
 {
-    size_t i = rules_hash(t, pc);
+    size_t i = rules_hash(table, pc);
     for (unsigned probe = 0; probe < RULE_PROBES; probe++) {
-        struct rule_entry *e = &t->entry[(i + probe) & t->mask];
-        uintptr_t key = atomic_load_explicit(&e->pc, memory_order_relaxed);
-        if (key == 0 && atomic_compare_exchange_strong(&e->pc, &key, pc)) {
-            atomic_fetch_add_explicit(&t->used, 1, memory_order_relaxed);
-            return e;
+        struct rule_entry *entry = &table->entry[(i + probe) & table->mask];
+        uintptr_t key = atomic_load_explicit(&entry->pc, memory_order_relaxed);
+        if (key == 0 && atomic_compare_exchange_strong(&entry->pc, &key, pc)) {
+            atomic_fetch_add_explicit(&table->used, 1, memory_order_relaxed);
+            return entry;
         }
         if (key == pc)
-            return e;
+            return entry;
     }
     return NULL;
 }
 
 /* Clears [start, end) of `t`. Keys stay, so that other keys are still found behind them. */
-static void table_clear(struct rule_table *t, uintptr_t start, uintptr_t end)
+static void table_clear(struct rule_table *table, uintptr_t start, uintptr_t end)
 {
-    for (size_t i = 0; i <= t->mask; i++) {
-        uintptr_t pc = atomic_load_explicit(&t->entry[i].pc, memory_order_relaxed);
+    for (size_t i = 0; i <= table->mask; i++) {
+        uintptr_t pc = atomic_load_explicit(&table->entry[i].pc, memory_order_relaxed);
         if (pc >= start && pc <= end) /* the return address of a last call is the end */
-            atomic_store(&t->entry[i].rule, RULE_NONE);
+            atomic_store(&table->entry[i].rule, RULE_NONE);
     }
 }
 
@@ -71,18 +71,18 @@ static struct rule_table *table_grown(struct rule_table *old)
     unsigned bits = 64 - old->shift + GROW_BITS;
     if (bits > LAST_BITS)
         return NULL;
-    struct rule_table *t = table_new(bits);
-    if (t == NULL)
+    struct rule_table *table = table_new(bits);
+    if (table == NULL)
         return NULL;
     for (size_t i = 0; i <= old->mask; i++) {
         unwind_rule rule = atomic_load_explicit(&old->entry[i].rule, memory_order_acquire);
         if (rule == RULE_NONE)
             continue;
-        struct rule_entry *e = table_place(t, atomic_load(&old->entry[i].pc));
-        if (e != NULL)
-            atomic_store_explicit(&e->rule, rule, memory_order_relaxed);
+        struct rule_entry *entry = table_place(table, atomic_load(&old->entry[i].pc));
+        if (entry != NULL)
+            atomic_store_explicit(&entry->rule, rule, memory_order_relaxed);
     }
-    return t;
+    return table;
 }
 
 /*
@@ -96,11 +96,11 @@ static void table_grow(struct rule_table *old)
         return;
     if (atomic_load(&rules_table) == old) {
         uint32_t epoch = atomic_load(&rules_epoch);
-        struct rule_table *t = table_grown(old);
-        if (t != NULL) {
-            atomic_store(&rules_table, t);
+        struct rule_table *table = table_grown(old);
+        if (table != NULL) {
+            atomic_store(&rules_table, table);
             if (atomic_load(&rules_epoch) != epoch) /* we may have copied what was forgotten */
-                table_clear(t, 0, UINTPTR_MAX);
+                table_clear(table, 0, UINTPTR_MAX);
         }
     }
     atomic_flag_clear_explicit(&growing, memory_order_release);
@@ -108,17 +108,17 @@ static void table_grow(struct rule_table *old)
 
 static void keep(uintptr_t pc, unwind_rule rule, uint32_t epoch)
 {
-    struct rule_table *t = atomic_load(&rules_table);
-    if (t == NULL || pc == 0)
+    struct rule_table *table = atomic_load(&rules_table);
+    if (table == NULL || pc == 0)
         return;
-    struct rule_entry *e = table_place(t, pc);
-    if (e != NULL) {
-        atomic_store(&e->rule, rule);
+    struct rule_entry *entry = table_place(table, pc);
+    if (entry != NULL) {
+        atomic_store(&entry->rule, rule);
         if (atomic_load(&rules_epoch) != epoch) /* made from what may be gone by now */
-            atomic_store(&e->rule, RULE_NONE);
+            atomic_store(&entry->rule, RULE_NONE);
     }
-    if (e == NULL || atomic_load_explicit(&t->used, memory_order_relaxed) > t->mask / 2)
-        table_grow(t);
+    if (entry == NULL || atomic_load_explicit(&table->used, memory_order_relaxed) > table->mask / 2)
+        table_grow(table);
 }
 
 static void announce_once(const struct dl_find_object *object)
@@ -154,13 +154,13 @@ unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup)
 
 void rules_forget(uintptr_t start, uintptr_t end)
 {
-    struct rule_table *t;
+    struct rule_table *table;
     atomic_fetch_add(&rules_epoch, 1);
     do {
-        t = atomic_load(&rules_table);
-        if (t != NULL)
-            table_clear(t, start, end);
-    } while (t != atomic_load(&rules_table));
+        table = atomic_load(&rules_table);
+        if (table != NULL)
+            table_clear(table, start, end);
+    } while (table != atomic_load(&rules_table));
     for (unsigned i = 0; i < OBJECTS; i++) {
         uintptr_t known = atomic_load(&announced[i]);
         /* Not 0, which would hide those behind it: 1 is the start of no object. */

@@ -29,20 +29,21 @@ struct dl_find_object;
 typedef uint64_t unwind_rule;
 
 enum {
-    RULE_NONE = 0,   /* not known yet: a table entry that is being filled, or was forgotten */
-    RULE_SP = 1,     /* CFA = rsp + offset */
-    RULE_BP = 2,     /* CFA = rbp + offset */
-    RULE_DRAP = 3,   /* CFA = *(rbp + offset), the caller's rbp = *rbp: a realigned frame */
-    RULE_END = 4,    /* the outermost frame */
-    RULE_NO_CFI = 5, /* code of an object, but nothing is known of it */
-    RULE_STRAY = 6,  /* not in any object: made at run time, perhaps, or not code at all */
-    RULE_SLOW = 7,   /* take unwind_step */
+    RULE_NONE = 0,    /* not known yet: a table entry that is being filled, or was forgotten */
+    RULE_SP = 1,      /* CFA = rsp + offset */
+    RULE_BP = 2,      /* CFA = rbp + offset */
+    RULE_DRAP = 3,    /* CFA = *(rbp + offset), the caller's rbp = *rbp: a realigned frame */
+    RULE_END = 4,     /* the outermost frame */
+    RULE_NO_CFI = 5,  /* code of an object, but nothing is known of it */
+    RULE_STRAY = 6,   /* not in any object: made at run time, perhaps, or not code at all */
+    RULE_GENERAL = 7, /* take unwind_step() */
 };
 
 #define RULE_BP_SHIFT     4
 #define RULE_BP_MAX       0x3fffu
 #define RULE_OTHER_SHIFT  18
 #define RULE_OTHER_COUNT  5
+#define RULE_OTHER_UNSAID 1u
 #define RULE_OFFSET_SHIFT 38
 
 static inline unsigned rule_kind(unwind_rule rule)
@@ -61,7 +62,10 @@ static inline uintptr_t rule_bp(unwind_rule rule)
     return (rule >> RULE_BP_SHIFT & RULE_BP_MAX) * 8;
 }
 
-/* The i-th of rbx, r12, r13, r14, r15. */
+/* DWARF numbers of the other registers: rbx, r12, r13, r14, r15. */
+extern const uint8_t rule_other_regs[RULE_OTHER_COUNT];
+
+/* Where the i-th of them is: 0, RULE_OTHER_UNSAID, or words below the CFA. */
 static inline unsigned rule_other(unwind_rule rule, unsigned i)
 {
     return rule >> (RULE_OTHER_SHIFT + 4 * i) & 15;
@@ -93,31 +97,23 @@ void rules_forget(uintptr_t start, uintptr_t end);
 /* Finds the rule for `pc` in the modules and keeps it, if there is room. `lookup` is to work in. */
 unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup);
 
-static inline size_t rules_hash(const struct rule_table *t, uintptr_t pc)
+static inline size_t rules_hash(const struct rule_table *table, uintptr_t pc)
 {
-    return (size_t)(pc * 0x9e3779b97f4a7c15u >> t->shift);
-}
-
-/* Fetches what rules_find(pc) will read, while there is something else to do. */
-static inline void rules_prefetch(uintptr_t pc)
-{
-    const struct rule_table *t = atomic_load_explicit(&rules_table, memory_order_acquire);
-    if (t != NULL)
-        __builtin_prefetch(&t->entry[rules_hash(t, pc) & t->mask]);
+    return (size_t)(pc * 0x9e3779b97f4a7c15u >> table->shift);
 }
 
 /* The rule for the return address `pc`. */
 static inline unwind_rule rules_find(uintptr_t pc, struct cfi_lookup *lookup)
 {
-    struct rule_table *t = atomic_load_explicit(&rules_table, memory_order_acquire);
-    if (__builtin_expect(t == NULL, 0))
+    struct rule_table *table = atomic_load_explicit(&rules_table, memory_order_acquire);
+    if (__builtin_expect(table == NULL, 0))
         return rules_make(pc, lookup);
-    size_t i = rules_hash(t, pc);
+    size_t i = rules_hash(table, pc);
     for (unsigned probe = 0; probe < RULE_PROBES; probe++) {
-        struct rule_entry *e = &t->entry[(i + probe) & t->mask];
-        uintptr_t key = atomic_load_explicit(&e->pc, memory_order_relaxed);
+        struct rule_entry *entry = &table->entry[(i + probe) & table->mask];
+        uintptr_t key = atomic_load_explicit(&entry->pc, memory_order_relaxed);
         if (__builtin_expect(key == pc, 1)) {
-            unwind_rule rule = atomic_load_explicit(&e->rule, memory_order_acquire);
+            unwind_rule rule = atomic_load_explicit(&entry->rule, memory_order_acquire);
             return rule != RULE_NONE ? rule : rules_make(pc, lookup);
         }
         if (key == 0)

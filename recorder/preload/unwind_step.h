@@ -12,7 +12,14 @@
 
 #pragma GCC visibility push(hidden)
 
+/* The most words whose reading one step can log. */
 #define UNWIND_STEP_READS 12
+
+/* Registers that are the state of a walk. */
+#define STEP_STATE_REGS (1u << CFI_RSP | 1u << CFI_RBP | 1u << CFI_RA)
+
+/* Registers that every function keeps for its caller, by the ABI; and the address. */
+#define STEP_CALLEE_SAVED (STEP_STATE_REGS | 1u << CFI_RBX | 0xfu << CFI_R12)
 
 /* The registers of a frame. reg[CFI_RA] is the address as it is reported: one more than that of
    the instruction, if the frame was interrupted. */
@@ -30,8 +37,8 @@ struct step_read {
 struct step_log {
     uint32_t count; /* words read; more than UNWIND_STEP_READS: some are missing */
     struct step_read read[UNWIND_STEP_READS];
-    uint32_t used; /* registers used */
-    bool signal;   /* the frame was made by the kernel, to call a signal handler */
+    uint32_t used;        /* registers used */
+    bool is_signal_frame; /* the frame was made by the kernel, to call a signal handler */
 };
 
 enum step_result {
@@ -45,7 +52,7 @@ struct unwind_scratch;
 
 /* Steps from the frame in `r` to its caller, and logs that in scratch->log. `r` is undefined unless
    it returns STEP_DONE. */
-enum step_result unwind_step(struct step_regs *r, struct unwind_mem *mem,
+enum step_result unwind_step(struct step_regs *regs, struct unwind_mem *mem,
                              struct unwind_scratch *scratch);
 
 #pragma GCC visibility pop
