@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     target_require(ttd_output_memory(&memory, NULL, &output) == TTD_OK &&
                        ttd_writer_open(&output, &trace, &options, NULL, &writer, NULL) == TTD_OK,
                    "open");
-    for (int i = 0; i < STEPS_MAX && m.from.size > 0; i++)
+    for (int i = 0; i < STEPS_MAX && m.entropy.size > 0; i++)
         target_require(model_step(&m, writer) == TTD_OK, "a valid record can be written");
     struct ttd_end end = {.reason = TTD_END_EXITED};
     target_require(ttd_writer_close(writer, &end, NULL) == TTD_OK, "close");

@@ -47,7 +47,7 @@ static struct outcome run_writer(const struct faults *f, struct chaos_output *ou
     struct ttd_output table = chaos_output_table(output);
     struct ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 0, 50);
     struct model m;
-    struct ttd_trace trace = model_begin(&m, (struct entropy){.state = 11}, MODEL_ANYTHING);
+    struct ttd_trace trace = model_begin(&m, entropy_of_seed(11), MODEL_ANYTHING);
     struct ttd_writer *writer = NULL;
     result.status = ttd_writer_open(&table, &trace, &options, &allocator, &writer, &result.error);
     for (int i = 0; i < STEPS && result.status == TTD_OK; i++)
@@ -231,7 +231,7 @@ static void make_trace(struct ttd_memory *trace, bool damaged)
 {
     struct model m;
     struct ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 0, 50);
-    fixture_write_model(&m, (struct entropy){.state = 11}, MODEL_ANYTHING, &options, STEPS, trace);
+    fixture_write_model(&m, entropy_of_seed(11), MODEL_ANYTHING, &options, STEPS, trace);
     model_free(&m);
     if (damaged)
         for (size_t i = 3000; i < trace->size; i += 7000)

@@ -87,7 +87,7 @@ static void check_growing_bytes(bool tolerant)
     struct model m;
     struct ttd_memory memory;
     struct ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 0, 5);
-    fixture_write_model(&m, (struct entropy){.state = 21}, MODEL_REALISTIC, &options, 60, &memory);
+    fixture_write_model(&m, entropy_of_seed(21), MODEL_REALISTIC, &options, 60, &memory);
     struct chaos_input input = {.data = memory.data, .counter = {.fail_at = CHAOS_NEVER}};
     struct ttd_input table = chaos_input_table(&input);
     struct ttd_reader_options reading = ttd_reader_options_default();
@@ -128,10 +128,9 @@ Test(files, pipe)
     struct model in_pipe;
     struct ttd_memory memory;
     struct ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 3, 7);
-    fixture_write_model(&in_memory, (struct entropy){.state = 5}, MODEL_REALISTIC, &options, 150,
-                        &memory);
+    fixture_write_model(&in_memory, entropy_of_seed(5), MODEL_REALISTIC, &options, 150, &memory);
     cr_assert_lt(memory.size, 60000, "more than a pipe takes");
-    struct ttd_trace trace = model_begin(&in_pipe, (struct entropy){.state = 5}, MODEL_REALISTIC);
+    struct ttd_trace trace = model_begin(&in_pipe, entropy_of_seed(5), MODEL_REALISTIC);
     struct ttd_output output;
     struct ttd_writer *writer = NULL;
     cr_assert_eq(ttd_output_descriptor(ends[1], 1, NULL, &output), TTD_OK);

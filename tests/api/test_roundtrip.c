@@ -64,7 +64,7 @@ static void check_action(enum ttd_action action)
     static const uint64_t values[] = {0, 1, 0x10, 0x7fffffffffff, INT64_MAX, UINT64_MAX};
     struct model m;
     struct ttd_memory memory;
-    struct ttd_trace trace = model_begin(&m, (struct entropy){.state = 1}, MODEL_ANYTHING);
+    struct ttd_trace trace = model_begin(&m, entropy_of_seed(1), MODEL_ANYTHING);
     struct ttd_writer *writer = fixture_writer(&memory, &trace, NULL);
     bool allocates = action == TTD_ACTION_ALLOC || action == TTD_ACTION_REALLOC;
     bool releases = action == TTD_ACTION_FREE || action == TTD_ACTION_REALLOC;
@@ -113,7 +113,7 @@ Test(roundtrip, no_parameters)
     struct model m;
     struct ttd_memory memory;
     uint64_t none;
-    struct ttd_trace trace = model_begin(&m, (struct entropy){.state = 1}, MODEL_ANYTHING);
+    struct ttd_trace trace = model_begin(&m, entropy_of_seed(1), MODEL_ANYTHING);
     struct ttd_writer *writer = fixture_writer(&memory, &trace, NULL);
     for (uint64_t i = 0; i < 3; i++) {
         struct ttd_event event = {.action = TTD_ACTION_ALLOC,
@@ -169,7 +169,7 @@ Test(roundtrip, extremes)
         struct ttd_writer_options options = fixture_options(TTD_CODEC_RAW, 0, per_chunk);
         struct model m;
         struct ttd_memory memory;
-        struct ttd_trace trace = model_begin(&m, (struct entropy){.state = 1}, MODEL_ANYTHING);
+        struct ttd_trace trace = model_begin(&m, entropy_of_seed(1), MODEL_ANYTHING);
         trace.time_unit = 1;
         struct ttd_writer *writer = fixture_writer(&memory, &trace, &options);
         text_table_free(&m.expected);
@@ -202,7 +202,7 @@ Test(roundtrip, many_shapes)
 {
     struct model m;
     struct ttd_memory memory;
-    struct ttd_trace trace = model_begin(&m, (struct entropy){.state = 5}, MODEL_ANYTHING);
+    struct ttd_trace trace = model_begin(&m, entropy_of_seed(5), MODEL_ANYTHING);
     struct ttd_writer *writer = fixture_writer(&memory, &trace, NULL);
     for (uint32_t i = 0; i < 20000; i++) {
         ttd_id id;
@@ -257,7 +257,7 @@ Test(roundtrip, kept_batches)
     struct model m;
     struct ttd_memory memory;
     struct ttd_writer_options written = fixture_options(TTD_CODEC_LZ4, 0, 150);
-    fixture_write_model(&m, (struct entropy){.state = 11}, MODEL_ANYTHING, &written, 4000, &memory);
+    fixture_write_model(&m, entropy_of_seed(11), MODEL_ANYTHING, &written, 4000, &memory);
     struct ttd_input input;
     struct ttd_reader *reader;
     struct ttd_reader_options options = ttd_reader_options_default();
@@ -308,7 +308,7 @@ Test(roundtrip, many_blocks)
     struct model m;
     struct ttd_memory memory;
     bool live[3000] = {false};
-    struct ttd_trace trace = model_begin(&m, (struct entropy){.state = 5}, MODEL_ANYTHING);
+    struct ttd_trace trace = model_begin(&m, entropy_of_seed(5), MODEL_ANYTHING);
     struct ttd_writer *writer = fixture_writer(&memory, &trace, NULL);
     for (uint64_t i = 0; i < 60000; i++) {
         uint64_t block = choose_block(i), address = 0x10000 + block * 16;

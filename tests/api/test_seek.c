@@ -118,7 +118,7 @@ static size_t write_trace(struct ttd_memory *memory, enum model_style style, uin
 {
     struct model m;
     struct ttd_writer_options options = fixture_options(TTD_CODEC_RAW, 0, per_chunk);
-    struct ttd_trace trace = model_begin(&m, (struct entropy){.state = seed}, style);
+    struct ttd_trace trace = model_begin(&m, entropy_of_seed(seed), style);
     struct ttd_writer *writer = fixture_writer(memory, &trace, &options);
     for (size_t i = 0; i < steps; i++)
         cr_assert_eq(model_step(&m, writer), TTD_OK);

@@ -16,8 +16,8 @@ int main(int argc, char **argv)
     options.codec = seed % 3 ? TTD_CODEC_LZ4 : TTD_CODEC_RAW;
     options.events_per_chunk = 1 + (uint32_t)seed * 37 % 200;
     struct model m;
-    struct ttd_trace trace = model_begin(&m, (struct entropy){.state = seed},
-                                         seed % 2 ? MODEL_ANYTHING : MODEL_REALISTIC);
+    struct ttd_trace trace =
+        model_begin(&m, entropy_of_seed(seed), seed % 2 ? MODEL_ANYTHING : MODEL_REALISTIC);
     struct ttd_output output;
     struct ttd_writer *writer = NULL;
     enum ttd_status status = ttd_output_file(argv[2], NULL, &output, NULL);

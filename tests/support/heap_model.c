@@ -7,15 +7,6 @@
 #define DURATION_MAX 12
 #define EFFECTS_MAX  (2 * HEAP_MODEL_EVENTS_MAX)
 
-uint64_t heap_model_seed;
-
-unsigned heap_model_pick(unsigned count)
-{
-    heap_model_seed =
-        heap_model_seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (unsigned)((heap_model_seed >> 33) % count);
-}
-
 struct ttd_position heap_model_at(unsigned tick)
 {
     /* Sequences of four steps. */
@@ -32,10 +23,10 @@ static uint64_t nth_address(unsigned n)
     return 0x1000 + 16 * n;
 }
 
-static uint32_t random_ordinal(uint64_t address)
+static uint32_t random_ordinal(struct entropy *entropy, uint64_t address)
 {
-    return address ? (uint32_t)(address - 0x1000) / 16 * 2 + heap_model_pick(2)
-                   : heap_model_pick(99);
+    return address ? (uint32_t)(address - 0x1000) / 16 * 2 + entropy_pick(entropy, 2)
+                   : entropy_pick(entropy, 99);
 }
 
 struct ttd_batch heap_model_batch(uint64_t chunk, const struct ttd_event *events, size_t count)
@@ -51,41 +42,44 @@ struct ttd_batch heap_model_batch(uint64_t chunk, const struct ttd_event *events
                               .address_count = ORDINALS};
 }
 
-static struct ttd_event random_event(unsigned clock)
+static struct ttd_event random_event(struct entropy *entropy, unsigned clock)
 {
     static const uint8_t actions[] = {TTD_ACTION_ALLOC,   TTD_ACTION_ALLOC,   TTD_ACTION_ALLOC,
                                       TTD_ACTION_FREE,    TTD_ACTION_FREE,    TTD_ACTION_REALLOC,
                                       TTD_ACTION_REALLOC, TTD_ACTION_REALLOC, TTD_ACTION_DESTROY,
                                       TTD_ACTION_CREATE,  TTD_ACTION_LOCK,    TTD_ACTION_UNLOCK,
                                       TTD_ACTION_PROTECT};
-    struct ttd_event event = {.action = actions[heap_model_pick(sizeof actions)]};
+    struct ttd_event event = {.action = actions[entropy_pick(entropy, sizeof actions)]};
     event.time_start = heap_model_at(clock);
-    event.time_end = heap_model_pick(12) ? heap_model_at(clock + heap_model_pick(DURATION_MAX))
-                                         : ttd_position_invalid();
-    event.result = ttd_event_returned(&event) && heap_model_pick(8);
-    event.thread = 1 + heap_model_pick(HEAP_MODEL_THREADS);
-    event.heap = 1 + heap_model_pick(HEAP_MODEL_HEAPS);
-    event.stack = heap_model_pick(HEAP_MODEL_STACKS + 1);
+    event.time_end = entropy_pick(entropy, 12)
+                         ? heap_model_at(clock + entropy_pick(entropy, DURATION_MAX))
+                         : ttd_position_invalid();
+    event.result = ttd_event_returned(&event) && entropy_pick(entropy, 8);
+    event.thread = 1 + entropy_pick(entropy, HEAP_MODEL_THREADS);
+    event.heap = 1 + entropy_pick(entropy, HEAP_MODEL_HEAPS);
+    event.stack = entropy_pick(entropy, HEAP_MODEL_STACKS + 1);
     bool allocates = event.action == TTD_ACTION_ALLOC || event.action == TTD_ACTION_REALLOC;
     bool is_given = event.action == TTD_ACTION_FREE || event.action == TTD_ACTION_REALLOC;
     if (allocates) {
-        event.size = heap_model_pick(100);
-        event.address = heap_model_pick(10) ? nth_address(heap_model_pick(ADDRESSES)) : 0;
+        event.size = entropy_pick(entropy, 100);
+        event.address =
+            entropy_pick(entropy, 10) ? nth_address(entropy_pick(entropy, ADDRESSES)) : 0;
     }
-    if (is_given && heap_model_pick(8))
-        event.base_address = nth_address(heap_model_pick(ADDRESSES));
+    if (is_given && entropy_pick(entropy, 8))
+        event.base_address = nth_address(entropy_pick(entropy, ADDRESSES));
     if (event.action == TTD_ACTION_REALLOC)
         event.previous_address = event.base_address;
-    event.address_ordinal = random_ordinal(event.address);
-    event.base_ordinal = random_ordinal(event.base_address);
+    event.address_ordinal = random_ordinal(entropy, event.address);
+    event.base_ordinal = random_ordinal(entropy, event.base_address);
     return event;
 }
 
-size_t heap_model_events(struct ttd_event events[HEAP_MODEL_EVENTS_MAX])
+size_t heap_model_events(struct entropy *entropy, struct ttd_event events[HEAP_MODEL_EVENTS_MAX])
 {
-    size_t count = heap_model_pick(HEAP_MODEL_EVENTS_MAX) + 1;
+    size_t count = entropy_pick(entropy, HEAP_MODEL_EVENTS_MAX) + 1;
     for (size_t i = 0; i < count; i++)
-        events[i] = random_event(heap_model_pick(HEAP_MODEL_TICKS - 2 * DURATION_MAX));
+        events[i] =
+            random_event(entropy, entropy_pick(entropy, HEAP_MODEL_TICKS - 2 * DURATION_MAX));
     /* Insertion into the order of effect positions; equal ones stay as they came. */
     for (size_t i = 1; i < count; i++) {
         struct ttd_event event = events[i];
@@ -101,14 +95,39 @@ size_t heap_model_events(struct ttd_event events[HEAP_MODEL_EVENTS_MAX])
     return count;
 }
 
+struct ttd_event heap_model_call(unsigned tick, enum ttd_action action, uint64_t address,
+                                 uint64_t size)
+{
+    bool allocates = action == TTD_ACTION_ALLOC;
+    return (struct ttd_event){.action = (uint8_t)action,
+                              .time_start = heap_model_at(tick),
+                              .time_end = heap_model_at(tick),
+                              .result = 1,
+                              .address = allocates ? address : 0,
+                              .base_address = allocates ? 0 : address,
+                              .size = size};
+}
+
+struct ttd_batch heap_model_calls(const struct ttd_event *events, size_t count,
+                                  const uint64_t *addresses, size_t address_count)
+{
+    return (struct ttd_batch){.kind = TTD_KIND_EVENTS,
+                              .count = count,
+                              .u.events = events,
+                              .addresses = addresses,
+                              .address_count = address_count};
+}
+
 /* ---- The model: a list of effects, applied in order to a list of blocks ---- */
+
+enum change { RELEASE, ACQUIRE, DESTROY };
 
 struct effect {
     struct ttd_position position;
     /* Of equal positions, what calls in flight acquire comes first. */
     bool is_late;
     const struct ttd_event *event;
-    char what;
+    enum change change;
 };
 
 static void remove_block(struct heap_model *state, size_t index)
@@ -127,41 +146,53 @@ static bool release(struct heap_model *state, uint64_t address)
     return false;
 }
 
+static struct effect effect_at(struct ttd_position position, enum change change,
+                               const struct ttd_event *event)
+{
+    return (struct effect){.position = position, .is_late = true, .event = event, .change = change};
+}
+
 static size_t list_effects(const struct ttd_event *event, struct effect *effects)
 {
-    bool returned = ttd_event_returned(event);
+    bool is_done = event->result || !ttd_event_returned(event);
     size_t count = 0;
     if (event->action == TTD_ACTION_ALLOC && event->result && event->address)
-        effects[count++] = (struct effect){event->time_end, true, event, '+'};
-    if (event->action == TTD_ACTION_FREE && event->base_address && (event->result || !returned))
-        effects[count++] = (struct effect){event->time_start, true, event, '-'};
-    if (event->action == TTD_ACTION_DESTROY && (event->result || !returned))
-        effects[count++] = (struct effect){event->time_start, true, event, 'd'};
+        effects[count++] = effect_at(event->time_end, ACQUIRE, event);
+    if (event->action == TTD_ACTION_FREE && event->base_address && is_done)
+        effects[count++] = effect_at(event->time_start, RELEASE, event);
+    if (event->action == TTD_ACTION_DESTROY && is_done)
+        effects[count++] = effect_at(event->time_start, DESTROY, event);
     if (event->action == TTD_ACTION_REALLOC && event->result) {
-        bool at_once = ttd_position_compare(event->time_end, event->time_start) == 0;
         if (event->base_address)
-            effects[count++] = (struct effect){event->time_start, true, event, '-'};
-        if (event->address)
-            effects[count++] = (struct effect){event->time_end, at_once, event, '+'};
+            effects[count++] = effect_at(event->time_start, RELEASE, event);
+        if (event->address) {
+            effects[count] = effect_at(event->time_end, ACQUIRE, event);
+            effects[count++].is_late =
+                ttd_position_compare(event->time_end, event->time_start) == 0;
+        }
     }
     return count;
 }
 
-static void apply(struct heap_model *state, const struct effect *item)
+static void apply(struct heap_model *state, const struct effect *effect)
 {
-    const struct ttd_event *event = item->event;
-    state->position = item->position;
-    if (item->what == 'd') {
+    const struct ttd_event *event = effect->event;
+    state->position = effect->position;
+    switch (effect->change) {
+    case DESTROY:
         for (size_t i = state->count; i > 0; i--)
             if (state->live[i - 1]->heap == event->heap)
                 remove_block(state, i - 1);
-    } else if (item->what == '-') {
+        break;
+    case RELEASE:
         if (!release(state, event->base_address))
             state->counts.unknown_releases++;
-    } else {
+        break;
+    case ACQUIRE:
         if (release(state, event->address))
             state->counts.overlaps++;
         state->live[state->count++] = event;
+        break;
     }
 }
 
@@ -243,6 +274,15 @@ struct heap_sum heap_model_bytes(const struct heap_model *state)
     for (size_t i = 0; i < state->count; i++)
         bytes += state->live[i]->size;
     return (struct heap_sum){(uint64_t)(bytes >> 64), (uint64_t)bytes};
+}
+
+const struct heap_model *heap_model_peak(const struct heap_model *states, unsigned count)
+{
+    const struct heap_model *peak = &states[0];
+    for (unsigned i = 1; i < count; i++)
+        if (heap_sum_is_less(heap_model_bytes(peak), heap_model_bytes(&states[i])))
+            peak = &states[i];
+    return peak;
 }
 
 void heap_model_expect(const struct heap_model *expected, const struct heap_replay *replay)

@@ -4,6 +4,7 @@
 #define SUPPORT_HEAP_MODEL_H
 
 #include "heap/replay.h"
+#include "support/entropy.h"
 
 #define HEAP_MODEL_EVENTS_MAX 40
 /** Ids are 1 to these; stacks may be 0 as well. */
@@ -13,12 +14,7 @@
 /** Nothing happens from this tick on. */
 #define HEAP_MODEL_TICKS 102
 
-/** What random numbers come from; the same ones after the same seed. */
-extern uint64_t heap_model_seed;
-
-/** A number below `count`, which is not 0. */
-unsigned heap_model_pick(unsigned count);
-
+/** The position of a tick; ticks are in order. */
 struct ttd_position heap_model_at(unsigned tick);
 
 /**
@@ -27,10 +23,18 @@ struct ttd_position heap_model_at(unsigned tick);
  *
  * @return how many, at least 1
  */
-size_t heap_model_events(struct ttd_event events[HEAP_MODEL_EVENTS_MAX]);
+size_t heap_model_events(struct entropy *entropy, struct ttd_event events[HEAP_MODEL_EVENTS_MAX]);
 
 /** Some of them as a batch of the chunk, with the ordinals that they have. */
 struct ttd_batch heap_model_batch(uint64_t chunk, const struct ttd_event *events, size_t count);
+
+/** A call that takes effect at once at a tick: an Alloc of the address, or whatever releases it. */
+struct ttd_event heap_model_call(unsigned tick, enum ttd_action action, uint64_t address,
+                                 uint64_t size);
+
+/** Such calls as a batch of the chunk at offset 0, which spells out these addresses. */
+struct ttd_batch heap_model_calls(const struct ttd_event *events, size_t count,
+                                  const uint64_t *addresses, size_t address_count);
 
 /** What is true at a position. */
 struct heap_model {
@@ -48,7 +52,10 @@ struct heap_model {
 void heap_model_run(struct heap_model states[HEAP_MODEL_TICKS], const struct ttd_event *events,
                     size_t count);
 
-/** Of the blocks that are live. */
+/** The first of the states with the largest number of bytes. */
+const struct heap_model *heap_model_peak(const struct heap_model *states, unsigned count);
+
+/** Bytes of the blocks that are live. */
 struct heap_sum heap_model_bytes(const struct heap_model *state);
 
 /** Fails the test unless the replay has the model's counts and position. */

@@ -6,23 +6,11 @@
 #ifndef SUPPORT_MODEL_H
 #define SUPPORT_MODEL_H
 
+#include "support/entropy.h"
 #include "support/record_text.h"
 
 #define MODEL_THREADS 6
 #define MODEL_BLOCKS  256
-
-/** Where decisions come from: `data` until it is used up, or without it a generator. */
-struct entropy {
-    const uint8_t *data;
-    size_t size;
-    uint64_t state;
-};
-
-uint64_t entropy_next(struct entropy *from);
-/** At least 0 and less than `limit`, which is not 0. */
-uint64_t entropy_below(struct entropy *from, uint64_t limit);
-/** Mostly small, at times anything, at times an extreme. */
-uint64_t entropy_value(struct entropy *from);
 
 /** How calls follow each other. */
 enum model_style {
@@ -35,7 +23,7 @@ enum model_style {
 };
 
 struct model {
-    struct entropy from;
+    struct entropy entropy;
     enum model_style style;
     uint64_t time_unit;
     uint64_t events;
@@ -60,19 +48,19 @@ struct model {
 };
 
 /** A model that begins a trace: the trace to open a writer with. */
-struct ttd_trace model_begin(struct model *m, struct entropy from, enum model_style style);
+struct ttd_trace model_begin(struct model *model, struct entropy entropy, enum model_style style);
 
 /** Writes one record. Returns what the writer said, and notes the record when that is TTD_OK. */
-enum ttd_status model_step(struct model *m, struct ttd_writer *writer);
+enum ttd_status model_step(struct model *model, struct ttd_writer *writer);
 
 /** Writes an event whatever. */
-enum ttd_status model_event(struct model *m, struct ttd_writer *writer);
+enum ttd_status model_event(struct model *model, struct ttd_writer *writer);
 
 /** Gives an event to the writer and notes it. */
-enum ttd_status model_write_event(struct model *m, struct ttd_writer *writer,
+enum ttd_status model_write_event(struct model *model, struct ttd_writer *writer,
                                   const struct ttd_event *event);
 
-void model_free(struct model *m);
+void model_free(struct model *model);
 
 /**
  * Reads all there is and notes it by kind, the End chunk excepted. TTD_END at the end; else what

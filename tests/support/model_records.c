@@ -10,24 +10,25 @@
 #define LIST_MAX       5
 #define PAGE_SIZE_USED 512
 
-static ttd_id any(struct model *m, ttd_id count)
+static ttd_id any(struct model *model, ttd_id count)
 {
-    return (ttd_id)entropy_below(&m->from, (uint64_t)count + 1);
+    return (ttd_id)entropy_below(&model->entropy, (uint64_t)count + 1);
 }
 
-static struct ttd_position any_position(struct model *m)
+static struct ttd_position any_position(struct model *model)
 {
-    struct ttd_position position = {entropy_value(&m->from), entropy_value(&m->from)};
+    struct ttd_position position = {entropy_value(&model->entropy), entropy_value(&model->entropy)};
     if (position.sequence == TTD_SEQUENCE_INVALID)
         position.sequence--;
     return position;
 }
 
 /** Notes what was written. A wrong id, or a status other than TTD_OK, is no record. */
-static enum ttd_status note(struct model *m, enum ttd_status status, const struct ttd_batch *batch)
+static enum ttd_status note(struct model *model, enum ttd_status status,
+                            const struct ttd_batch *batch)
 {
     if (status == TTD_OK)
-        text_of_batch(text_table_at(&m->expected, batch->kind), batch);
+        text_of_batch(text_table_at(&model->expected, batch->kind), batch);
     return status;
 }
 
@@ -39,258 +40,277 @@ static void take(ttd_id id, ttd_id *count)
     *count = id;
 }
 
-static size_t fill(struct model *m, char *data)
+static size_t fill(struct model *model, char *data)
 {
-    size_t size = (size_t)entropy_below(&m->from, TEXT_MAX);
-    memset(data, (int)entropy_below(&m->from, 256), size);
+    size_t size = (size_t)entropy_below(&model->entropy, TEXT_MAX);
+    memset(data, (int)entropy_below(&model->entropy, 256), size);
     if (size > 8)
-        data[8] = (char)entropy_below(&m->from, 256);
+        data[8] = (char)entropy_below(&model->entropy, 256);
     return size;
 }
 
-static enum ttd_status write_string(struct model *m, struct ttd_writer *writer)
+static enum ttd_status write_string(struct model *model, struct ttd_writer *writer)
 {
     char data[TEXT_MAX];
-    size_t size = fill(m, data);
+    size_t size = fill(model, data);
     ttd_id id;
     enum ttd_status status = ttd_writer_string(writer, size ? data : NULL, size, &id);
     if (status != TTD_OK)
         return status;
-    take(id, &m->strings);
-    struct ttd_string_definition record = {id, {data, size}};
-    return note(m, status,
+    take(id, &model->strings);
+    struct ttd_string_definition record = {.id = id, .text = {data, size}};
+    return note(model, status,
                 &(struct ttd_batch){.kind = TTD_KIND_STRINGS, .count = 1, .u.strings = &record});
 }
 
-static enum ttd_status write_stack(struct model *m, struct ttd_writer *writer)
+static enum ttd_status write_stack(struct model *model, struct ttd_writer *writer)
 {
-    struct ttd_stack record = {0, any(m, m->stacks), any(m, m->modules), entropy_value(&m->from)};
+    struct ttd_stack record = {.parent = any(model, model->stacks)};
+    record.module = any(model, model->modules);
+    record.offset = entropy_value(&model->entropy);
     enum ttd_status status =
         ttd_writer_stack(writer, record.parent, record.module, record.offset, &record.id);
     if (status != TTD_OK)
         return status;
-    take(record.id, &m->stacks);
-    return note(m, status,
+    take(record.id, &model->stacks);
+    return note(model, status,
                 &(struct ttd_batch){.kind = TTD_KIND_STACKS, .count = 1, .u.stacks = &record});
 }
 
-static enum ttd_status write_module(struct model *m, struct ttd_writer *writer)
+static enum ttd_status write_module(struct model *model, struct ttd_writer *writer)
 {
-    struct ttd_module record = {.action = TTD_MODULE_UNLOAD, .position = any_position(m)};
-    record.id = any(m, m->modules);
-    if (record.id == TTD_NONE || entropy_below(&m->from, 2)) {
+    struct ttd_module record = {.action = TTD_MODULE_UNLOAD, .position = any_position(model)};
+    record.id = any(model, model->modules);
+    if (record.id == TTD_NONE || entropy_below(&model->entropy, 2)) {
         record.action = TTD_MODULE_LOAD;
-        record.path = any(m, m->strings);
-        record.bias = entropy_value(&m->from);
-        record.begin = entropy_value(&m->from);
-        record.end = entropy_value(&m->from);
+        record.path = any(model, model->strings);
+        record.bias = entropy_value(&model->entropy);
+        record.begin = entropy_value(&model->entropy);
+        record.end = entropy_value(&model->entropy);
         if (record.end < record.begin)
             record.end = record.begin;
-        record.build_id_size = (uint32_t)entropy_below(&m->from, TTD_BUILD_ID_MAX + 1);
-        memset(record.build_id, (int)entropy_below(&m->from, 256), record.build_id_size);
+        record.build_id_size = (uint32_t)entropy_below(&model->entropy, TTD_BUILD_ID_MAX + 1);
+        memset(record.build_id, (int)entropy_below(&model->entropy, 256), record.build_id_size);
     }
     ttd_id id;
     enum ttd_status status = ttd_writer_module(writer, &record, &id);
     if (status == TTD_OK && record.action == TTD_MODULE_LOAD)
-        take(id, &m->modules);
+        take(id, &model->modules);
     record.id = id;
-    return note(m, status,
+    return note(model, status,
                 &(struct ttd_batch){.kind = TTD_KIND_MODULES, .count = 1, .u.modules = &record});
 }
 
-static enum ttd_status write_thread(struct model *m, struct ttd_writer *writer)
+static enum ttd_status write_thread(struct model *model, struct ttd_writer *writer)
 {
-    struct ttd_thread record = {.action = TTD_THREAD_END, .position = any_position(m)};
-    record.id = any(m, m->threads);
-    record.name = any(m, m->strings);
-    if (record.id == TTD_NONE || entropy_below(&m->from, 2)) {
+    struct ttd_thread record = {.action = TTD_THREAD_END, .position = any_position(model)};
+    record.id = any(model, model->threads);
+    record.name = any(model, model->strings);
+    if (record.id == TTD_NONE || entropy_below(&model->entropy, 2)) {
         record.action = TTD_THREAD_BEGIN;
-        record.os_id = entropy_value(&m->from);
+        record.os_id = entropy_value(&model->entropy);
     }
     ttd_id id;
     enum ttd_status status = ttd_writer_thread(writer, &record, &id);
     if (status == TTD_OK && record.action == TTD_THREAD_BEGIN)
-        take(id, &m->threads);
+        take(id, &model->threads);
     record.id = id;
-    return note(m, status,
+    return note(model, status,
                 &(struct ttd_batch){.kind = TTD_KIND_THREADS, .count = 1, .u.threads = &record});
 }
 
-static enum ttd_status write_heap(struct model *m, struct ttd_writer *writer)
+static enum ttd_status write_heap(struct model *model, struct ttd_writer *writer)
 {
-    struct ttd_heap record = {0, entropy_value(&m->from), any(m, m->strings)};
+    struct ttd_heap record = {.handle = entropy_value(&model->entropy)};
+    record.name = any(model, model->strings);
     enum ttd_status status = ttd_writer_heap(writer, &record, &record.id);
     if (status == TTD_OK)
-        take(record.id, &m->heaps);
-    return note(m, status,
+        take(record.id, &model->heaps);
+    return note(model, status,
                 &(struct ttd_batch){.kind = TTD_KIND_HEAPS, .count = 1, .u.heaps = &record});
 }
 
-static enum ttd_status write_symbol(struct model *m, struct ttd_writer *writer)
+static enum ttd_status write_symbol(struct model *model, struct ttd_writer *writer)
 {
     struct ttd_symbol_frame frames[FRAMES_MAX];
-    struct ttd_symbol record = {any(m, m->modules), entropy_value(&m->from), frames,
-                                (uint32_t)entropy_below(&m->from, FRAMES_MAX + 1)};
-    for (uint32_t i = 0; i < record.frame_count; i++)
-        frames[i] = (struct ttd_symbol_frame){any(m, m->strings), any(m, m->strings),
-                                              (uint32_t)entropy_value(&m->from)};
-    return note(m, ttd_writer_symbol(writer, &record),
+    struct ttd_symbol record = {.module = any(model, model->modules), .frames = frames};
+    record.offset = entropy_value(&model->entropy);
+    record.frame_count = (uint32_t)entropy_below(&model->entropy, FRAMES_MAX + 1);
+    for (uint32_t i = 0; i < record.frame_count; i++) {
+        frames[i].function = any(model, model->strings);
+        frames[i].file = any(model, model->strings);
+        frames[i].line = (uint32_t)entropy_value(&model->entropy);
+    }
+    return note(model, ttd_writer_symbol(writer, &record),
                 &(struct ttd_batch){.kind = TTD_KIND_SYMBOLS, .count = 1, .u.symbols = &record});
 }
 
-static enum ttd_status write_loss(struct model *m, struct ttd_writer *writer)
+static enum ttd_status write_loss(struct model *model, struct ttd_writer *writer)
 {
-    struct ttd_loss record = {(enum ttd_loss_reason)entropy_below(&m->from, 6), any(m, m->threads),
-                              entropy_value(&m->from), any_position(m), any_position(m)};
-    if (entropy_below(&m->from, 4) == 0)
+    struct ttd_loss record = {.reason = (enum ttd_loss_reason)entropy_below(&model->entropy, 6)};
+    record.thread = any(model, model->threads);
+    record.count = entropy_value(&model->entropy);
+    record.last_good = any_position(model);
+    record.first_good = any_position(model);
+    if (entropy_below(&model->entropy, 4) == 0)
         record.first_good = ttd_position_invalid();
     else if (ttd_position_compare(record.first_good, record.last_good) < 0)
         record.first_good = record.last_good;
-    return note(m, ttd_writer_loss(writer, &record),
+    return note(model, ttd_writer_loss(writer, &record),
                 &(struct ttd_batch){.kind = TTD_KIND_LOSSES, .count = 1, .u.losses = &record});
 }
 
-static enum ttd_status write_user_event(struct model *m, struct ttd_writer *writer)
+static enum ttd_status write_user_event(struct model *model, struct ttd_writer *writer)
 {
     char data[TEXT_MAX];
-    struct ttd_user_event record = {.position = any_position(m),
-                                    .wall_time = entropy_value(&m->from),
-                                    .thread = any(m, m->threads),
-                                    .flags = (uint32_t)entropy_below(&m->from, 2),
+    struct ttd_user_event record = {.position = any_position(model),
+                                    .wall_time = entropy_value(&model->entropy),
+                                    .thread = any(model, model->threads),
+                                    .flags = (uint32_t)entropy_below(&model->entropy, 2),
                                     .data = (const uint8_t *)data,
-                                    .size = fill(m, data)};
-    record.client[7] = (uint8_t)entropy_below(&m->from, 256);
+                                    .size = fill(model, data)};
+    record.client[7] = (uint8_t)entropy_below(&model->entropy, 256);
     return note(
-        m, ttd_writer_user_event(writer, &record),
+        model, ttd_writer_user_event(writer, &record),
         &(struct ttd_batch){.kind = TTD_KIND_USER_EVENTS, .count = 1, .u.user_events = &record});
 }
 
-static enum ttd_status write_state(struct model *m, struct ttd_writer *writer)
+static enum ttd_status write_state(struct model *model, struct ttd_writer *writer)
 {
-    struct ttd_state record = {.form = (enum ttd_state_form)(1 + entropy_below(&m->from, 3)),
-                               .position = any_position(m),
-                               .blocks = entropy_value(&m->from)};
+    struct ttd_state record = {.form = (enum ttd_state_form)(1 + entropy_below(&model->entropy, 3)),
+                               .position = any_position(model),
+                               .blocks = entropy_value(&model->entropy)};
     if (record.form == TTD_STATE_PEAK) {
-        record.bytes = entropy_value(&m->from);
-        record.bytes_high = entropy_value(&m->from);
+        record.bytes = entropy_value(&model->entropy);
+        record.bytes_high = entropy_value(&model->entropy);
     } else {
-        record.next_event = entropy_value(&m->from);
-        record.events = entropy_value(&m->from);
-        record.overlaps = entropy_below(&m->from, 2) ? record.events : 0;
+        record.next_event = entropy_value(&model->entropy);
+        record.events = entropy_value(&model->entropy);
+        record.overlaps = entropy_below(&model->entropy, 2) ? record.events : 0;
         for (size_t i = 0; i < TTD_STATE_ACTIONS; i++)
-            record.actions[i] = entropy_value(&m->from);
+            record.actions[i] = entropy_value(&model->entropy);
     }
     if (record.form == TTD_STATE_SUMMARY) {
-        record.sums = entropy_value(&m->from);
+        record.sums = entropy_value(&model->entropy);
         record.end = ttd_position_invalid();
     }
-    return note(m, ttd_writer_state(writer, &record),
+    return note(model, ttd_writer_state(writer, &record),
                 &(struct ttd_batch){.kind = TTD_KIND_STATES, .count = 1, .u.states = &record});
 }
 
-static enum ttd_status write_sum(struct model *m, struct ttd_writer *writer)
+static enum ttd_status write_sum(struct model *model, struct ttd_writer *writer)
 {
-    struct ttd_sum record = {.table = (enum ttd_sum_table)entropy_below(&m->from, 4),
-                             .key = (uint32_t)entropy_below(&m->from, 65),
-                             .api = (uint8_t)entropy_below(&m->from, 256),
-                             .blocks = 1 + entropy_below(&m->from, 1000),
-                             .bytes = entropy_value(&m->from)};
+    struct ttd_sum record = {.table = (enum ttd_sum_table)entropy_below(&model->entropy, 4),
+                             .key = (uint32_t)entropy_below(&model->entropy, 65),
+                             .api = (uint8_t)entropy_below(&model->entropy, 256),
+                             .blocks = 1 + entropy_below(&model->entropy, 1000),
+                             .bytes = entropy_value(&model->entropy)};
     if (record.table == TTD_SUMS_BY_STACK) {
-        record.first = any_position(m);
+        record.first = any_position(model);
         record.last = record.first;
     }
-    return note(m, ttd_writer_sum(writer, &record),
+    return note(model, ttd_writer_sum(writer, &record),
                 &(struct ttd_batch){.kind = TTD_KIND_SUMS, .count = 1, .u.sums = &record});
 }
 
-static enum ttd_status write_metadata(struct model *m, struct ttd_writer *writer)
+static enum ttd_status write_metadata(struct model *model, struct ttd_writer *writer)
 {
     char key[TEXT_MAX];
     char value[TEXT_MAX];
-    struct ttd_metadata record = {{key, fill(m, key)}, {value, fill(m, value)}};
-    return note(m, ttd_writer_metadata(writer, &record),
+    struct ttd_metadata record = {.key.data = key, .value.data = value};
+    record.key.size = fill(model, key);
+    record.value.size = fill(model, value);
+    return note(model, ttd_writer_metadata(writer, &record),
                 &(struct ttd_batch){.kind = TTD_KIND_METADATA, .count = 1, .u.metadata = &record});
 }
 
-static enum ttd_status write_blocks(struct model *m, struct ttd_writer *writer)
+static enum ttd_status write_blocks(struct model *model, struct ttd_writer *writer)
 {
     struct ttd_block blocks[LIST_MAX];
     uint64_t address = 0;
-    size_t count = (size_t)entropy_below(&m->from, LIST_MAX + 1);
+    size_t count = (size_t)entropy_below(&model->entropy, LIST_MAX + 1);
     for (size_t i = 0; i < count; i++) {
-        address += 1 + entropy_below(&m->from, UINT64_C(1) << 60);
+        address += 1 + entropy_below(&model->entropy, UINT64_C(1) << 60);
         blocks[i] = (struct ttd_block){.address = address,
-                                       .size = entropy_value(&m->from),
-                                       .event = entropy_value(&m->from),
-                                       .allocated = any_position(m),
-                                       .thread = any(m, m->threads),
-                                       .heap = any(m, m->heaps),
-                                       .stack = any(m, m->stacks),
-                                       .api = (uint8_t)entropy_below(&m->from, 256)};
+                                       .size = entropy_value(&model->entropy),
+                                       .event = entropy_value(&model->entropy),
+                                       .allocated = any_position(model),
+                                       .thread = any(model, model->threads),
+                                       .heap = any(model, model->heaps),
+                                       .stack = any(model, model->stacks),
+                                       .api = (uint8_t)entropy_below(&model->entropy, 256)};
     }
-    struct ttd_live_blocks record = {entropy_below(&m->from, 2) ? TTD_BLOCKS_SNAPSHOT
-                                                                : TTD_BLOCKS_RUNTIME,
-                                     ++m->lists,
-                                     true,
-                                     any_position(m),
-                                     blocks,
-                                     count};
+    struct ttd_live_blocks record = {.list = entropy_below(&model->entropy, 2) ? TTD_BLOCKS_SNAPSHOT
+                                                                               : TTD_BLOCKS_RUNTIME,
+                                     .list_id = ++model->lists,
+                                     .last = true,
+                                     .position = any_position(model),
+                                     .blocks = blocks,
+                                     .count = count};
     return note(
-        m, ttd_writer_live_blocks(writer, &record),
+        model, ttd_writer_live_blocks(writer, &record),
         &(struct ttd_batch){.kind = TTD_KIND_LIVE_BLOCKS, .count = 1, .u.live_blocks = &record});
 }
 
-static enum ttd_status write_pages(struct model *m, struct ttd_writer *writer)
+static enum ttd_status write_pages(struct model *model, struct ttd_writer *writer)
 {
     static uint8_t data[3 * PAGE_SIZE_USED];
-    memset(data, (int)entropy_below(&m->from, 256), sizeof data);
+    memset(data, (int)entropy_below(&model->entropy, 256), sizeof data);
     data[PAGE_SIZE_USED + 1] = 1;
-    struct ttd_pages record = {0, PAGE_SIZE_USED, 1 + (uint32_t)entropy_below(&m->from, 3), data};
+    struct ttd_pages record = {.page_size = PAGE_SIZE_USED,
+                               .count = 1 + (uint32_t)entropy_below(&model->entropy, 3),
+                               .data = data};
     enum ttd_status status = ttd_writer_pages(writer, &record, &record.first_page);
     if (status != TTD_OK)
         return status;
-    if (record.first_page != m->pages)
+    if (record.first_page != model->pages)
         abort();
-    m->pages += record.count;
-    return note(m, status,
+    model->pages += record.count;
+    return note(model, status,
                 &(struct ttd_batch){.kind = TTD_KIND_PAGES, .count = 1, .u.pages = &record});
 }
 
-static enum ttd_status write_map(struct model *m, struct ttd_writer *writer)
+static enum ttd_status write_map(struct model *model, struct ttd_writer *writer)
 {
     struct ttd_memory_run runs[LIST_MAX];
-    uint64_t next = entropy_below(&m->from, UINT64_C(1) << 40);
-    size_t count = (size_t)entropy_below(&m->from, LIST_MAX + 1);
+    uint64_t next = entropy_below(&model->entropy, UINT64_C(1) << 40);
+    size_t count = (size_t)entropy_below(&model->entropy, LIST_MAX + 1);
     for (size_t i = 0; i < count; i++) {
-        uint64_t page = entropy_below(&m->from, m->pages);
-        uint64_t most = page < TTD_PAGE_FIRST ? UINT64_C(1) << 40 : m->pages - page;
-        runs[i] = (struct ttd_memory_run){next * PAGE_SIZE_USED, 1 + entropy_below(&m->from, most),
-                                          (uint32_t)entropy_below(&m->from, 16), page};
-        next += runs[i].page_count + entropy_below(&m->from, 2);
+        uint64_t page = entropy_below(&model->entropy, model->pages);
+        uint64_t most = page < TTD_PAGE_FIRST ? UINT64_C(1) << 40 : model->pages - page;
+        runs[i] = (struct ttd_memory_run){.address = next * PAGE_SIZE_USED, .page = page};
+        runs[i].page_count = 1 + entropy_below(&model->entropy, most);
+        runs[i].protection = (uint32_t)entropy_below(&model->entropy, 16);
+        next += runs[i].page_count + entropy_below(&model->entropy, 2);
     }
-    struct ttd_memory_map record = {++m->lists, true, any_position(m), PAGE_SIZE_USED, runs, count};
+    struct ttd_memory_map record = {.snapshot = ++model->lists,
+                                    .last = true,
+                                    .position = any_position(model),
+                                    .page_size = PAGE_SIZE_USED,
+                                    .runs = runs,
+                                    .count = count};
     return note(
-        m, ttd_writer_memory_map(writer, &record),
+        model, ttd_writer_memory_map(writer, &record),
         &(struct ttd_batch){.kind = TTD_KIND_MEMORY_MAP, .count = 1, .u.memory_map = &record});
 }
 
-static enum ttd_status write_flush(struct model *m, struct ttd_writer *writer)
+static enum ttd_status write_flush(struct model *model, struct ttd_writer *writer)
 {
-    (void)m;
+    (void)model;
     return ttd_writer_flush(writer);
 }
 
-enum ttd_status model_step(struct model *m, struct ttd_writer *writer)
+enum ttd_status model_step(struct model *model, struct ttd_writer *writer)
 {
     /* Those at the end are for derived files: no recorder writes them. */
     static enum ttd_status (*const others[])(struct model *, struct ttd_writer *) = {
         write_string,   write_stack, write_stack,  write_module, write_thread, write_heap,
         write_symbol,   write_loss,  write_blocks, write_pages,  write_map,    write_user_event,
         write_metadata, write_flush, write_state,  write_sum};
-    size_t count = sizeof others / sizeof *others - (m->style == MODEL_ANYTHING ? 0 : 2);
-    if (m->events + m->strings > 3 && entropy_below(&m->from, 16) != 0)
-        return model_event(m, writer);
-    return others[entropy_below(&m->from, count)](m, writer);
+    size_t count = sizeof others / sizeof *others - (model->style == MODEL_ANYTHING ? 0 : 2);
+    if (model->events + model->strings > 3 && entropy_below(&model->entropy, 16) != 0)
+        return model_event(model, writer);
+    return others[entropy_below(&model->entropy, count)](model, writer);
 }
 
 enum ttd_status model_read(struct ttd_reader *reader, struct text_table *found)

@@ -150,7 +150,7 @@ static void write_model(struct ttd_memory *memory, enum model_style style, uint6
                         uint32_t events_per_chunk)
 {
     struct model m;
-    struct ttd_trace trace = model_begin(&m, (struct entropy){.state = seed}, style);
+    struct ttd_trace trace = model_begin(&m, entropy_of_seed(seed), style);
     struct ttd_writer_options options = ttd_writer_options_default();
     options.events_per_chunk = events_per_chunk;
     struct ttd_output output;

@@ -18,6 +18,7 @@ static const struct heap_index_spacing few_keyframes = {.keyframes = 5, .summary
 
 /* A trace in memory, its index, and what is true. */
 struct sample {
+    struct entropy entropy;
     struct ttd_event events[HEAP_MODEL_EVENTS_MAX];
     size_t count;
     struct heap_model states[HEAP_MODEL_TICKS];
@@ -67,36 +68,37 @@ static void define(struct ttd_writer *writer)
 }
 
 /* Now and then something else between the events. */
-static void interrupt(struct ttd_writer *writer, const struct ttd_event *event)
+static void interrupt(struct entropy *entropy, struct ttd_writer *writer,
+                      const struct ttd_event *event)
 {
     struct ttd_position now = ttd_event_position(event);
     struct ttd_loss loss = {.reason = TTD_LOSS_OVERFLOW,
-                            .count = heap_model_pick(3),
+                            .count = entropy_pick(entropy, 3),
                             .last_good = now,
                             .first_good = now};
     struct ttd_user_event user = {.position = now, .thread = 1};
-    if (!heap_model_pick(20))
+    if (!entropy_pick(entropy, 20))
         cr_assert_eq(ttd_writer_loss(writer, &loss), TTD_OK);
-    if (!heap_model_pick(20))
+    if (!entropy_pick(entropy, 20))
         cr_assert_eq(ttd_writer_user_event(writer, &user), TTD_OK);
-    if (!heap_model_pick(10))
+    if (!entropy_pick(entropy, 10))
         cr_assert_eq(ttd_writer_flush(writer), TTD_OK);
 }
 
-static void write_trace(struct sample *made)
+static void write_trace(struct sample *sample)
 {
     struct ttd_trace trace = {.trace_id = TRACEID, .time_unit = 1, .pointer_size = 8};
     struct ttd_writer_options options = ttd_writer_options_default();
-    options.events_per_chunk = 1 + heap_model_pick(8);
-    options.codec = heap_model_pick(2) ? TTD_CODEC_LZ4 : TTD_CODEC_RAW;
-    struct ttd_writer *writer = open_writer(&made->trace, &trace, &options);
+    options.events_per_chunk = 1 + entropy_pick(&sample->entropy, 8);
+    options.codec = entropy_pick(&sample->entropy, 2) ? TTD_CODEC_LZ4 : TTD_CODEC_RAW;
+    struct ttd_writer *writer = open_writer(&sample->trace, &trace, &options);
     define(writer);
-    for (size_t i = 0; i < made->count; i++) {
-        struct ttd_event event = made->events[i];
+    for (size_t i = 0; i < sample->count; i++) {
+        struct ttd_event event = sample->events[i];
         /* What a call that failed returned goes into no trace. */
         event.address = event.result ? event.address : 0;
         cr_assert_eq(ttd_writer_event(writer, &event), TTD_OK, "%s", ttd_writer_error(writer).what);
-        interrupt(writer, &event);
+        interrupt(&sample->entropy, writer, &event);
     }
     close_writer(writer);
 }
@@ -112,7 +114,7 @@ static struct ttd_reader *open_reader(const struct ttd_memory *memory, bool tole
     return reader;
 }
 
-static enum ttd_status pass(void *context, const struct ttd_batch *batch)
+static enum ttd_status count_batch(void *context, const struct ttd_batch *batch)
 {
     size_t *batches = context;
     *batches += batch->kind == TTD_KIND_EVENTS;
@@ -136,57 +138,58 @@ static void make_unknown(struct ttd_memory *memory)
     chunk_edit_seal_header(memory->data + at);
 }
 
-static struct heap_index_facts write_index(struct sample *made,
+static struct heap_index_facts write_index(struct sample *sample,
                                            const struct heap_index_spacing *spacing)
 {
-    struct ttd_trace derived = *ttd_reader_trace(made->reader);
+    struct ttd_trace derived = *ttd_reader_trace(sample->reader);
     derived.flags |= TTD_TRACE_DERIVED;
-    cr_assert_eq(ttd_reader_tie(made->reader, &derived), TTD_OK);
-    struct ttd_writer *writer = open_writer(&made->sidecar, &derived, NULL);
-    struct heap_batch_hook hook = {.context = &made->batches, .batch = pass};
+    cr_assert_eq(ttd_reader_tie(sample->reader, &derived), TTD_OK);
+    struct ttd_writer *writer = open_writer(&sample->sidecar, &derived, NULL);
+    struct heap_batch_hook hook = {.context = &sample->batches, .batch = count_batch};
     struct heap_index_facts facts;
     struct ttd_error error;
-    bool has_unknown = !heap_model_pick(3);
+    bool has_unknown = !entropy_pick(&sample->entropy, 3);
     if (has_unknown)
         write_foreign(writer);
-    cr_assert_eq(heap_index_write(made->reader, spacing, &hook, writer, &facts, &error), TTD_OK);
-    cr_assert_eq(facts.events, made->count);
+    cr_assert_eq(heap_index_write(sample->reader, spacing, &hook, writer, &facts, &error), TTD_OK);
+    cr_assert_eq(facts.events, sample->count);
     close_writer(writer);
     if (has_unknown)
-        make_unknown(&made->sidecar);
+        make_unknown(&sample->sidecar);
     return facts;
 }
 
 /* Sizes that are nonsense, and more in sum than there can be. */
-static void inflate(struct sample *made)
+static void inflate(struct sample *sample)
 {
-    for (size_t i = 0; i < made->count; i++)
-        if (made->events[i].size && !heap_model_pick(3))
-            made->events[i].size |= UINT64_C(1) << 63;
+    for (size_t i = 0; i < sample->count; i++)
+        if (sample->events[i].size && !entropy_pick(&sample->entropy, 3))
+            sample->events[i].size |= UINT64_C(1) << 63;
 }
 
-static void open_sample(struct sample *made)
+static void open_sample(struct sample *sample, uint64_t seed)
 {
-    made->count = heap_model_events(made->events);
-    if (!heap_model_pick(8))
-        inflate(made);
-    made->batches = 0;
-    heap_model_run(made->states, made->events, made->count);
-    write_trace(made);
-    made->reader = open_reader(&made->trace, true);
+    sample->entropy = entropy_of_seed(seed);
+    sample->count = heap_model_events(&sample->entropy, sample->events);
+    if (!entropy_pick(&sample->entropy, 8))
+        inflate(sample);
+    sample->batches = 0;
+    heap_model_run(sample->states, sample->events, sample->count);
+    write_trace(sample);
+    sample->reader = open_reader(&sample->trace, true);
     struct heap_index_facts facts =
-        write_index(made, heap_model_pick(2) ? &everywhere : &few_keyframes);
-    struct ttd_reader *sidecar = open_reader(&made->sidecar, false);
-    cr_assert_eq(heap_keyframes_open(sidecar, made->reader, &made->keyframes), TTD_OK);
-    cr_assert_eq(made->keyframes.count, facts.keyframes + facts.summaries);
+        write_index(sample, entropy_pick(&sample->entropy, 2) ? &everywhere : &few_keyframes);
+    struct ttd_reader *sidecar = open_reader(&sample->sidecar, false);
+    cr_assert_eq(heap_keyframes_open(sidecar, sample->reader, &sample->keyframes), TTD_OK);
+    cr_assert_eq(sample->keyframes.count, facts.keyframes + facts.summaries);
 }
 
-static void close_sample(struct sample *made)
+static void close_sample(struct sample *sample)
 {
-    heap_keyframes_close(&made->keyframes);
-    ttd_reader_close(made->reader);
-    ttd_memory_free(&made->trace);
-    ttd_memory_free(&made->sidecar);
+    heap_keyframes_close(&sample->keyframes);
+    ttd_reader_close(sample->reader);
+    ttd_memory_free(&sample->trace);
+    ttd_memory_free(&sample->sidecar);
 }
 
 /* ---- Comparing ---- */
@@ -197,55 +200,56 @@ static unsigned tick_of(struct ttd_position position)
     return (unsigned)(position.sequence * 4 + position.steps);
 }
 
-static void go_and_compare(struct sample *made, struct heap_cursor *cursor, unsigned tick)
+static void go_and_compare(struct sample *sample, struct heap_cursor *cursor, unsigned tick)
 {
     struct ttd_error error;
     cr_assert_eq(heap_cursor_seek(cursor, heap_model_at(tick), &error), TTD_OK);
-    heap_model_expect(&made->states[tick], &cursor->replay);
+    heap_model_expect(&sample->states[tick], &cursor->replay);
 }
 
 /* Forwards, backwards and anywhere, in an order that differs from trace to trace. */
-static void visit_all(struct sample *made, struct heap_cursor *cursor)
+static void visit_all(struct sample *sample, struct heap_cursor *cursor)
 {
-    unsigned stride = 1 + heap_model_pick(3);
+    unsigned stride = 1 + entropy_pick(&sample->entropy, 3);
     for (unsigned tick = 0; tick < HEAP_MODEL_TICKS; tick += stride)
-        go_and_compare(made, cursor, tick);
+        go_and_compare(sample, cursor, tick);
     for (unsigned tick = HEAP_MODEL_TICKS; tick > 0; tick--)
-        go_and_compare(made, cursor, tick - 1);
+        go_and_compare(sample, cursor, tick - 1);
     for (unsigned i = 0; i < VISITS; i++)
-        go_and_compare(made, cursor, heap_model_pick(HEAP_MODEL_TICKS));
+        go_and_compare(sample, cursor, entropy_pick(&sample->entropy, HEAP_MODEL_TICKS));
 }
 
 /* Returns how many batches of events it took. */
-static size_t check_cursor(struct sample *made, const struct heap_keyframes *keyframes)
+static size_t check_cursor(struct sample *sample, const struct heap_keyframes *keyframes)
 {
     struct heap_cursor cursor;
-    struct heap_batch_hook hook = {.context = &made->batches, .batch = pass};
-    made->batches = 0;
-    cr_assert_eq(heap_cursor_init(&cursor, made->reader, HEAP_CURSOR_KINDS, keyframes, NULL, &hook),
-                 TTD_OK);
-    visit_all(made, &cursor);
+    struct heap_batch_hook hook = {.context = &sample->batches, .batch = count_batch};
+    sample->batches = 0;
+    cr_assert_eq(
+        heap_cursor_init(&cursor, sample->reader, HEAP_CURSOR_KINDS, keyframes, NULL, &hook),
+        TTD_OK);
+    visit_all(sample, &cursor);
     cr_assert_eq(cursor.keyframes, keyframes, "a keyframe was found to be wrong");
     heap_cursor_free(&cursor);
-    return made->batches;
+    return sample->batches;
 }
 
 /* Each keyframe by itself is the state at its position, but for events that come later there. */
-static void check_keyframes(struct sample *made)
+static void check_keyframes(struct sample *sample)
 {
     struct heap_replay replay;
     cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
-    for (size_t i = 0; i < made->keyframes.count; i++) {
-        const struct heap_keyframe *keyframe = &made->keyframes.items[i];
+    for (size_t i = 0; i < sample->keyframes.count; i++) {
+        const struct heap_keyframe *keyframe = &sample->keyframes.items[i];
         if (keyframe->is_summary)
             continue;
-        cr_assert_eq(heap_keyframes_restore(&made->keyframes, keyframe, &replay, NULL), TTD_OK);
+        cr_assert_eq(heap_keyframes_restore(&sample->keyframes, keyframe, &replay, NULL), TTD_OK);
         cr_assert_eq(replay.live.count, keyframe->blocks);
         uint64_t next = keyframe->next;
-        cr_assert_lt(next, made->count);
-        struct ttd_position after = ttd_event_position(&made->events[next]);
+        cr_assert_lt(next, sample->count);
+        struct ttd_position after = ttd_event_position(&sample->events[next]);
         if (ttd_position_compare(after, keyframe->position) > 0)
-            heap_model_expect(&made->states[tick_of(keyframe->position)], &replay);
+            heap_model_expect(&sample->states[tick_of(keyframe->position)], &replay);
     }
     heap_replay_free(&replay);
 }
@@ -326,28 +330,28 @@ static void expect_sums(const struct heap_model *state, const struct heap_tables
 }
 
 /* Returns how often there were sums. */
-static size_t check_sums(struct sample *made)
+static size_t check_sums(struct sample *sample)
 {
     size_t with_sums = 0;
     struct heap_tables sums;
     struct heap_cursor cursor;
     struct ttd_error error;
     heap_tables_init(&sums);
-    cr_assert_eq(
-        heap_cursor_init(&cursor, made->reader, HEAP_CURSOR_KINDS, &made->keyframes, NULL, NULL),
-        TTD_OK);
+    cr_assert_eq(heap_cursor_init(&cursor, sample->reader, HEAP_CURSOR_KINDS, &sample->keyframes,
+                                  NULL, NULL),
+                 TTD_OK);
     cursor.sums = &sums;
     for (unsigned i = 0; i < VISITS; i++) {
-        unsigned tick = heap_model_pick(HEAP_MODEL_TICKS);
+        unsigned tick = entropy_pick(&sample->entropy, HEAP_MODEL_TICKS);
         cr_assert_eq(heap_cursor_seek(&cursor, heap_model_at(tick), &error), TTD_OK);
-        heap_model_expect_progress(&made->states[tick], &cursor.replay);
-        expect_sums(&made->states[tick], &sums, &cursor.replay.live);
+        heap_model_expect_progress(&sample->states[tick], &cursor.replay);
+        expect_sums(&sample->states[tick], &sums, &cursor.replay.live);
         with_sums += cursor.summary != NULL;
     }
     cr_assert_eq(heap_cursor_seek(&cursor, ttd_position_max(), &error), TTD_OK);
-    expect_sums(&made->states[HEAP_MODEL_TICKS - 1], &sums, &cursor.replay.live);
-    made->sums_at_end += cursor.summary != NULL;
-    cr_assert_eq(cursor.keyframes, &made->keyframes, "a summary was found to be wrong");
+    expect_sums(&sample->states[HEAP_MODEL_TICKS - 1], &sums, &cursor.replay.live);
+    sample->sums_at_end += cursor.summary != NULL;
+    cr_assert_eq(cursor.keyframes, &sample->keyframes, "a summary was found to be wrong");
     heap_cursor_free(&cursor);
     heap_tables_free(&sums);
     return with_sums;
@@ -366,17 +370,18 @@ static void expect_same_pass(const struct heap_outcome *a, const struct heap_out
     cr_assert_eq(a->truncated, b->truncated);
 }
 
-static void check_passes(struct sample *made)
+static void check_passes(struct sample *sample)
 {
-    for (unsigned tick = 0; tick < HEAP_MODEL_TICKS; tick += 1 + heap_model_pick(20)) {
+    for (unsigned tick = 0; tick < HEAP_MODEL_TICKS;
+         tick += 1 + entropy_pick(&sample->entropy, 20)) {
         struct heap_outcome outcomes[2];
         for (unsigned i = 0; i < 2; i++) {
-            struct heap_pass way;
+            struct heap_pass pass;
             struct ttd_error error;
-            cr_assert_eq(heap_pass_run(&way, made->reader, i ? &made->keyframes : NULL,
+            cr_assert_eq(heap_pass_run(&pass, sample->reader, i ? &sample->keyframes : NULL,
                                        heap_model_at(tick), NULL, NULL, &error),
                          TTD_OK);
-            heap_pass_end(&way, &outcomes[i]);
+            heap_pass_end(&pass, &outcomes[i]);
         }
         expect_same_pass(&outcomes[0], &outcomes[1]);
     }
@@ -384,44 +389,51 @@ static void check_passes(struct sample *made)
 
 Test(keyframes, state_at_every_position_is_that_of_the_model)
 {
-    static struct sample made;
+    static struct sample sample;
     size_t keyframes = 0;
     size_t with_sums = 0;
     size_t with = 0;
     size_t without = 0;
     for (uint64_t seed = 1; seed <= TRACES; seed++) {
-        heap_model_seed = seed;
-        open_sample(&made);
-        keyframes += made.keyframes.count;
-        without += check_cursor(&made, NULL);
-        with += check_cursor(&made, &made.keyframes);
-        check_keyframes(&made);
-        with_sums += check_sums(&made);
-        check_passes(&made);
-        close_sample(&made);
+        open_sample(&sample, seed);
+        keyframes += sample.keyframes.count;
+        without += check_cursor(&sample, NULL);
+        with += check_cursor(&sample, &sample.keyframes);
+        check_keyframes(&sample);
+        with_sums += check_sums(&sample);
+        check_passes(&sample);
+        close_sample(&sample);
     }
-    /* They were there, and were used. */
+    /* Keyframes and sums were there, and were used. */
     cr_assert_gt(keyframes, TRACES);
     cr_assert_lt(with, without * 3 / 4);
     cr_assert_gt(with_sums, TRACES * VISITS / 4);
-    cr_assert_gt(made.sums_at_end, TRACES / 4);
+    cr_assert_gt(sample.sums_at_end, TRACES / 4);
 }
 
-/* Small traces need no keyframes. */
-Test(keyframes, are_spaced)
+/* An index of the sample, with that spacing. */
+static struct heap_index_facts write_spaced_index(struct heap_index_spacing spacing)
 {
-    static struct sample made;
-    heap_model_seed = 1;
-    open_sample(&made);
-    ttd_memory_free(&made.sidecar);
-    struct heap_index_spacing spacing = HEAP_INDEX_SPACING;
-    struct heap_index_facts facts = write_index(&made, &spacing);
+    static struct sample sample;
+    open_sample(&sample, 1);
+    ttd_memory_free(&sample.sidecar);
+    struct heap_index_facts facts = write_index(&sample, &spacing);
+    close_sample(&sample);
+    return facts;
+}
+
+Test(keyframes, of_a_small_trace_are_not_needed)
+{
+    struct heap_index_facts facts = write_spaced_index(HEAP_INDEX_SPACING);
     cr_assert_eq(facts.keyframes, 0);
     cr_assert_eq(facts.summaries, 0);
-    ttd_memory_free(&made.sidecar);
-    spacing = (struct heap_index_spacing){.keyframes = 10, .summaries = 10, .summary_blocks = 1};
-    facts = write_index(&made, &spacing);
-    cr_assert_leq(facts.keyframes, made.count / 10);
-    cr_assert_leq(facts.summaries, made.count / 10 + facts.keyframes + 1);
-    close_sample(&made);
+}
+
+Test(keyframes, are_as_far_apart_as_is_wanted)
+{
+    const struct heap_index_spacing spacing = {
+        .keyframes = 10, .summaries = 10, .summary_blocks = 1};
+    struct heap_index_facts facts = write_spaced_index(spacing);
+    cr_assert_leq(facts.keyframes, facts.events / 10);
+    cr_assert_leq(facts.summaries, facts.events / 10 + facts.keyframes + 1);
 }

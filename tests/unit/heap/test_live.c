@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of live blocks. */
+#include <criterion/criterion.h>
+
+#include "heap/live.h"
+#include "support/entropy.h"
+
+static uint32_t entry_of(struct heap_live *live, uint64_t address)
+{
+    uint32_t entry;
+    cr_assert_eq(heap_live_entry(live, address, heap_live_hash(live, address), &entry), TTD_OK);
+    return entry;
+}
+
+/* Acquires a block as the replay does; returns whether a live one was replaced. */
+static bool acquire(struct heap_live *live, uint64_t address, ttd_id heap, uint64_t size)
+{
+    struct heap_acquisition acquisition;
+    cr_assert_eq(heap_live_acquire(live, entry_of(live, address), heap, size, &acquisition),
+                 TTD_OK);
+    acquisition.block->size = size;
+    acquisition.block->heap = heap;
+    return acquisition.replaced;
+}
+
+static bool release(struct heap_live *live, uint64_t address)
+{
+    return heap_live_release(live, entry_of(live, address));
+}
+
+static void sweep_if_littered(struct heap_live *live)
+{
+    if (heap_live_is_littered(live))
+        heap_live_sweep(live);
+}
+
+static struct heap_live live;
+
+static void begin(void)
+{
+    cr_assert_eq(heap_live_init(&live), TTD_OK);
+}
+
+static void finish(void)
+{
+    heap_live_free(&live);
+}
+
+TestSuite(live, .init = begin, .fini = finish);
+
+Test(live, has_nothing_at_first)
+{
+    size_t cursor = 0;
+    cr_assert_eq(live.count, 0);
+    cr_assert_null(heap_live_find(&live, 0x10));
+    cr_assert_null(heap_live_each(&live, &cursor));
+}
+
+Test(live, finds_a_block_by_its_address_alone)
+{
+    acquire(&live, 0x10, 1, 24);
+
+    const struct heap_block *block = heap_live_find(&live, 0x10);
+
+    cr_assert_not_null(block);
+    cr_assert_eq(block->address, 0x10);
+    cr_assert_eq(block->size, 24);
+    cr_assert_null(heap_live_find(&live, 0x11));
+}
+
+Test(live, forgets_a_block_that_is_released)
+{
+    acquire(&live, 0x10, 1, 24);
+
+    cr_assert(release(&live, 0x10));
+
+    cr_assert_null(heap_live_find(&live, 0x10));
+    cr_assert_eq(live.count, 0);
+    cr_assert_eq(live.bytes.low, 0);
+}
+
+Test(live, refuses_to_release_a_block_twice)
+{
+    acquire(&live, 0x10, 1, 24);
+    release(&live, 0x10);
+    cr_assert_not(release(&live, 0x10));
+}
+
+Test(live, tells_of_a_live_block_that_is_replaced)
+{
+    acquire(&live, 0x10, 1, 24);
+    struct heap_acquisition acquisition;
+
+    heap_live_acquire(&live, entry_of(&live, 0x10), 1, 100, &acquisition);
+
+    cr_assert(acquisition.replaced);
+    cr_assert_eq(acquisition.block->size, 24, "the record still holds it");
+    cr_assert_eq(live.count, 1);
+    cr_assert_eq(live.bytes.low, 100);
+}
+
+Test(live, destroys_the_blocks_of_one_heap)
+{
+    acquire(&live, 0x10, 1, 8);
+    acquire(&live, 0x20, 2, 16);
+    acquire(&live, 0x30, 1, 32);
+
+    uint64_t destroyed = heap_live_destroy(&live, 1, ttd_position_min());
+
+    cr_assert_eq(destroyed, 2);
+    cr_assert_eq(live.bytes.low, 16);
+    cr_assert_null(heap_live_find(&live, 0x10));
+    cr_assert_not_null(heap_live_find(&live, 0x20));
+}
+
+Test(live, uses_the_address_of_a_destroyed_block_again)
+{
+    acquire(&live, 0x10, 1, 8);
+    heap_live_destroy(&live, 1, ttd_position_min());
+
+    cr_assert_not(acquire(&live, 0x10, 1, 64));
+
+    cr_assert_eq(live.bytes.low, 64);
+}
+
+static void note_discarded(void *context, const struct heap_block *block, struct ttd_position end)
+{
+    struct ttd_position *ends = context;
+    ends[block->address / 0x10] = end;
+}
+
+Test(live, tells_of_destroyed_blocks_when_it_is_swept)
+{
+    struct ttd_position ends[3] = {{0, 0}};
+    live.discard = note_discarded;
+    live.discard_context = ends;
+    acquire(&live, 0x10, 1, 8);
+    acquire(&live, 0x20, 2, 8);
+    heap_live_destroy(&live, 1, (struct ttd_position){7, 3});
+
+    heap_live_sweep(&live);
+
+    cr_assert_eq(ends[1].sequence, 7);
+    cr_assert_eq(ends[1].steps, 3);
+    cr_assert_eq(ends[2].sequence, 0, "still live");
+}
+
+Test(live, steps_through_live_blocks_only)
+{
+    uint64_t seen = 0;
+    size_t cursor = 0;
+    const struct heap_block *block;
+    for (uint64_t address = 0x10; address <= 0x60; address += 0x10)
+        acquire(&live, address, 1 + (address == 0x30), 8);
+    release(&live, 0x20);
+    heap_live_destroy(&live, 2, ttd_position_min());
+
+    while ((block = heap_live_each(&live, &cursor)))
+        seen |= UINT64_C(1) << block->address / 0x10;
+
+    cr_assert_eq(seen, 1 << 1 | 1 << 4 | 1 << 5 | 1 << 6);
+}
+
+/* ---- Against an array ---- */
+
+#define ADDRESSES 200000
+#define HEAPS     3
+
+struct expected_block {
+    ttd_id heap; /* 0 for no block */
+    uint64_t size;
+};
+
+static struct expected_block expected[ADDRESSES];
+
+static uint64_t destroy_expected(ttd_id heap)
+{
+    uint64_t destroyed = 0;
+    for (size_t i = 0; i < ADDRESSES; i++) {
+        destroyed += expected[i].heap == heap;
+        expected[i].heap = expected[i].heap == heap ? 0 : expected[i].heap;
+    }
+    return destroyed;
+}
+
+static void acquire_both(size_t index, ttd_id heap, uint64_t size)
+{
+    struct expected_block *before = &expected[index];
+    cr_assert_eq(acquire(&live, 0x7f0000000000 + index * 16, heap, size), before->heap != 0);
+    *before = (struct expected_block){.heap = heap, .size = size};
+}
+
+static void release_both(size_t index)
+{
+    struct expected_block *before = &expected[index];
+    uint32_t entry = entry_of(&live, 0x7f0000000000 + index * 16);
+    cr_assert_eq(heap_live_release(&live, entry), before->heap != 0);
+    if (before->heap)
+        cr_assert_eq(live.blocks[entry].size, before->size);
+    before->heap = 0;
+}
+
+Test(live, agrees_with_an_array)
+{
+    struct entropy entropy = entropy_of_seed(7);
+    for (unsigned i = 0; i < 4 * ADDRESSES; i++) {
+        size_t index = entropy_pick(&entropy, ADDRESSES);
+        ttd_id heap = 1 + entropy_pick(&entropy, HEAPS);
+        uint64_t count = live.count;
+        uint64_t change = expected[index].heap != 0;
+        if (entropy_pick(&entropy, 100000) == 0) {
+            change = destroy_expected(heap);
+            cr_assert_eq(heap_live_destroy(&live, heap, ttd_position_min()), change);
+            cr_assert_eq(live.count, count - change);
+        } else if (entropy_pick(&entropy, 5) < 3) {
+            acquire_both(index, heap, i);
+            cr_assert_eq(live.count, count + 1 - change);
+        } else {
+            release_both(index);
+            cr_assert_eq(live.count, count - change);
+        }
+        sweep_if_littered(&live);
+    }
+}
+
+/* ---- Costs ---- */
+
+/* Destroying small heaps again and again costs nothing for the blocks of others. */
+Test(live, destroys_small_heaps_beside_a_large_one_cheaply, .timeout = 20)
+{
+    for (uint64_t i = 1; i <= 1000000; i++)
+        cr_assert_not(acquire(&live, i * 32, 1, i));
+    for (uint64_t i = 1; i <= 1000000; i++) {
+        cr_assert_not(acquire(&live, UINT64_C(0x10000000000) + i * 32, 2, i));
+        cr_assert_eq(heap_live_destroy(&live, 2, ttd_position_min()), 1);
+        sweep_if_littered(&live);
+    }
+    cr_assert_eq(live.count, 1000000);
+    cr_assert_lt(live.slot_capacity, 8000000);
+}
+
+Test(live, keeps_nothing_of_a_heap_that_is_destroyed_again_and_again)
+{
+    for (uint64_t i = 1; i <= 1000000; i++) {
+        cr_assert_not(acquire(&live, 32, 1, i));
+        cr_assert_eq(heap_live_destroy(&live, 1, ttd_position_min()), 1);
+        sweep_if_littered(&live);
+    }
+    cr_assert_lt(live.life_capacity, 10000);
+}
+
+/* Long after a peak new addresses cost no more than before it. */
+Test(live, neither_grows_nor_is_swept_often_after_a_peak, .timeout = 20)
+{
+    unsigned sweeps = 0;
+    for (uint64_t i = 1; i <= 500000; i++)
+        cr_assert_not(acquire(&live, i * 32, 1, i));
+    for (uint64_t i = 1; i <= 500000; i++)
+        cr_assert(release(&live, i * 32));
+    size_t capacity = live.slot_capacity;
+
+    for (uint64_t i = 1; i <= 2000000; i++) {
+        uint64_t address = UINT64_C(0x10000000000) + i * 32;
+        cr_assert_not(acquire(&live, address, 1, i));
+        cr_assert(release(&live, address));
+        sweeps += heap_live_is_littered(&live);
+        sweep_if_littered(&live);
+    }
+
+    cr_assert_lt(sweeps, 40);
+    cr_assert_eq(live.slot_capacity, capacity);
+}
