@@ -102,15 +102,15 @@ static int find(struct work *work, enum heap_side side, const struct position_sp
     if (status != STATUS_OK)
         return status;
     struct heap_state state;
-    struct heap_state_options options = {.split = view_split(&session->options.view),
-                                         .tells_runtime = true};
+    struct heap_state_options options = {
+        .at = at, .split = view_split(&session->options.view), .tells_runtime = true};
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook;
-    status = session_hook(session, &hook);
+    struct heap_trace trace;
+    status = session_trace(session, &trace);
     if (status != STATUS_OK)
         return status;
-    enum ttd_status found = heap_state_find(session->source.reader, sidecar_use(session, at), at,
-                                            &options, &hook, &state, &error);
+    trace.keyframes = sidecar_use(session, at);
+    enum ttd_status found = heap_state_find(&trace, &options, &state, &error);
     if (found != TTD_OK)
         return source_fail(&session->source, found, &error);
     session_outcome(session, &state.outcome, at);

@@ -120,13 +120,14 @@ static int execute(struct session *session, const struct diff_options *options)
     struct ttd_position last = is_end ? to : heap_position_before(to);
     struct heap_diff diff;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook;
-    status = session_hook(session, &hook);
+    struct heap_trace trace;
+    status = session_trace(session, &trace);
     if (status != STATUS_OK)
         return status;
-    enum heap_split split = view_split(&session->options.view);
-    enum ttd_status found = heap_diff_find(session->source.reader, sidecar_use(session, from), from,
-                                           last, split, &hook, &diff, &error);
+    trace.keyframes = sidecar_use(session, from);
+    struct heap_diff_options query = {
+        .from = from, .last = last, .split = view_split(&session->options.view)};
+    enum ttd_status found = heap_diff_find(&trace, &query, &diff, &error);
     if (found != TTD_OK)
         return source_fail(&session->source, found, &error);
     status = print(session, options, &diff, last);

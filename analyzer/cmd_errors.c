@@ -116,8 +116,7 @@ static int judge_all(struct session *session, struct heap_errors *errors)
 static int print(struct session *session, const struct errors_options *options,
                  struct heap_errors *errors)
 {
-    session_judge_certainty(session, &errors->losses, &errors->counts, ttd_position_max(), true,
-                            errors->position);
+    session_outcome(session, &errors->outcome, ttd_position_max());
     for (size_t i = 0; i < errors->count; i++)
         errors->findings[i].is_certain &= source_is_intact(&session->source);
     session->needs_known_patterns = options->error_status;
@@ -143,13 +142,11 @@ static int execute(struct session *session, const void *context)
     const struct errors_options *options = context;
     struct heap_errors errors;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->source);
-    enum ttd_status found = heap_errors_find(session->source.reader, (uint32_t)options->remembered,
-                                             &hook, &errors, &error);
+    struct heap_trace trace = source_trace(&session->source);
+    struct heap_errors_options query = {.remembered = (uint32_t)options->remembered};
+    enum ttd_status found = heap_errors_find(&trace, &query, &errors, &error);
     if (found != TTD_OK)
         return source_fail(&session->source, found, &error);
-    if (errors.truncated)
-        source_truncated(&session->source, &errors.error);
     int status = print(session, options, &errors);
     heap_errors_free(&errors);
     return status;

@@ -46,22 +46,14 @@ static bool parse_option(void *context, int option, const char *argument)
 }
 
 static int print(struct session *session, const struct fragmentation_options *options,
-                 const struct heap_state *state)
+                 const struct heap_fragmentation *fragmentation)
 {
-    struct heap_fragmentation fragmentation;
-    struct ttd_error error = {.what = NULL};
-    enum ttd_status found =
-        heap_fragmentation_find(state->blocks, state->block_count, options->gap, &fragmentation);
-    if (found != TTD_OK)
-        return source_fail(&session->source, found, &error);
-    int status = session_output(session, true);
-    struct report_fragmentation data = {.fragmentation = &fragmentation,
-                                        .outcome = &state->outcome,
+    struct report_fragmentation data = {.fragmentation = fragmentation,
                                         .limit =
                                             options->limit ? (size_t)options->limit : SIZE_MAX};
+    int status = session_output(session, true);
     if (status == STATUS_OK)
         session->options.format->fragmentation(&session->report, &data);
-    heap_fragmentation_free(&fragmentation);
     return status;
 }
 
@@ -72,17 +64,17 @@ static int execute(struct session *session, const void *context)
     int status = position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &at);
     if (status != STATUS_OK)
         return status;
-    struct heap_state state;
-    struct heap_state_options query = {.keeps_blocks = true};
+    struct heap_trace trace = source_trace(&session->source);
+    struct heap_fragmentation_options query = {.at = at, .gap = options->gap};
+    struct heap_fragmentation fragmentation;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->source);
-    enum ttd_status found = heap_state_find(session->source.reader, sidecar_use(session, at), at,
-                                            &query, &hook, &state, &error);
+    trace.keyframes = sidecar_use(session, at);
+    enum ttd_status found = heap_fragmentation_find(&trace, &query, &fragmentation, &error);
     if (found != TTD_OK)
         return source_fail(&session->source, found, &error);
-    session_outcome(session, &state.outcome, at);
-    status = print(session, options, &state);
-    heap_state_free(&state);
+    session_outcome(session, &fragmentation.outcome, at);
+    status = print(session, options, &fragmentation);
+    heap_fragmentation_free(&fragmentation);
     return status;
 }
 

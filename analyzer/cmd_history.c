@@ -63,14 +63,15 @@ static int print(struct session *session, const struct heap_history *history)
 static int execute(struct session *session, const struct history_options *options)
 {
     bool is_beyond = options->size - 1 > UINT64_MAX - options->address;
-    struct heap_history history = {.first = options->address,
-                                   .last = is_beyond ? UINT64_MAX
-                                                     : options->address + options->size - 1,
-                                   .max = (size_t)options->limit,
-                                   .around = ttd_position_max()};
+    struct heap_history_options query = {.first = options->address,
+                                         .last = is_beyond ? UINT64_MAX
+                                                           : options->address + options->size - 1,
+                                         .max = (size_t)options->limit,
+                                         .around = ttd_position_max()};
+    struct heap_history history;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->source);
-    enum ttd_status found = heap_history_find(session->source.reader, &hook, &history, &error);
+    struct heap_trace trace = source_trace(&session->source);
+    enum ttd_status found = heap_history_find(&trace, &query, &history, &error);
     if (found != TTD_OK)
         return source_fail(&session->source, found, &error);
     int status = print(session, &history);

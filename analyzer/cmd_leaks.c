@@ -117,13 +117,13 @@ static int execute(struct session *session, const void *context)
         return status;
     struct heap_leaks leaks;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook;
-    status = session_hook(session, &hook);
+    struct heap_trace trace;
+    status = session_trace(session, &trace);
     if (status != STATUS_OK)
         return status;
-    enum heap_split split = view_split(&session->options.view);
-    enum ttd_status found = heap_leaks_find(session->source.reader, sidecar_use(session, at), at,
-                                            split, &hook, &leaks, &error);
+    trace.keyframes = sidecar_use(session, at);
+    struct heap_leaks_options query = {.at = at, .split = view_split(&session->options.view)};
+    enum ttd_status found = heap_leaks_find(&trace, &query, &leaks, &error);
     if (found != TTD_OK)
         return source_fail(&session->source, found, &error);
     status = print(session, options, &leaks, at);

@@ -27,9 +27,9 @@ static int execute(struct session *session, const void *options)
     (void)options;
     struct heap_usage usage;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->source);
+    struct heap_trace trace = source_trace(&session->source);
     struct heap_usage_options query = {.order = HEAP_RANK_BY_BYTES, .has_lifetimes = true};
-    enum ttd_status found = heap_usage_find(session->source.reader, &query, &hook, &usage, &error);
+    enum ttd_status found = heap_usage_find(&trace, &query, &usage, &error);
     if (found != TTD_OK)
         return source_fail(&session->source, found, &error);
     session->uses_times = true;

@@ -49,8 +49,7 @@ static int print_folded(struct session *session, const struct heap_rows *rows)
 
 static int print(struct session *session, struct heap_moves *moves)
 {
-    session_judge_certainty(session, &moves->losses, &moves->counts, ttd_position_max(), true,
-                            moves->position);
+    session_outcome(session, &moves->outcome, ttd_position_max());
     struct heap_rows rows = heap_move_table_rows(&moves->reallocs);
     struct heap_rows regrown = heap_move_table_rows(&moves->regrown);
     int status = STATUS_OK;
@@ -74,14 +73,12 @@ static int execute(struct session *session, const void *context)
     const uint64_t *chains = context;
     struct heap_moves moves;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->source);
-    enum ttd_status found =
-        heap_moves_find(session->source.reader, (size_t)*chains, view_split(&session->options.view),
-                        &hook, &moves, &error);
+    struct heap_trace trace = source_trace(&session->source);
+    struct heap_moves_options query = {.chains = (size_t)*chains,
+                                       .split = view_split(&session->options.view)};
+    enum ttd_status found = heap_moves_find(&trace, &query, &moves, &error);
     if (found != TTD_OK)
         return source_fail(&session->source, found, &error);
-    if (moves.truncated)
-        source_truncated(&session->source, &moves.error);
     int status = print(session, &moves);
     heap_moves_free(&moves);
     return status;

@@ -50,14 +50,13 @@ static int execute(struct session *session, const void *options)
 {
     struct heap_peak_state peak;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook;
-    int status = session_hook(session, &hook);
+    struct heap_trace trace;
+    int status = session_trace(session, &trace);
     if (status != STATUS_OK)
         return status;
-    const struct heap_keyframes *keyframes = sidecar_use(session, ttd_position_max());
-    enum ttd_status found =
-        heap_peak_find(session->source.reader, keyframes, view_split(&session->options.view), &hook,
-                       &peak, &error);
+    trace.keyframes = sidecar_use(session, ttd_position_max());
+    struct heap_peak_state_options query = {.split = view_split(&session->options.view)};
+    enum ttd_status found = heap_peak_state_find(&trace, &query, &peak, &error);
     if (found != TTD_OK)
         return source_fail(&session->source, found, &error);
     session_outcome(session, &peak.outcome, ttd_position_max());

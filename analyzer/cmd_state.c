@@ -103,13 +103,14 @@ static int find_address(struct session *session, const struct state_options *opt
 {
     if (!options->has_address)
         return print(session, options, data);
-    struct heap_history history = {.first = options->address,
-                                   .last = options->address,
-                                   .max = OWNERS_KEPT,
-                                   .around = data->at};
+    struct heap_history_options query = {.first = options->address,
+                                         .last = options->address,
+                                         .max = OWNERS_KEPT,
+                                         .around = data->at};
+    struct heap_history history;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->source);
-    enum ttd_status found = heap_history_find(session->source.reader, &hook, &history, &error);
+    struct heap_trace trace = source_trace(&session->source);
+    enum ttd_status found = heap_history_find(&trace, &query, &history, &error);
     if (found != TTD_OK)
         return source_fail(&session->source, found, &error);
     data->history = &history;
@@ -132,19 +133,20 @@ static int execute(struct session *session, const void *context)
     struct heap_state state;
     struct ttd_error error = {.what = NULL};
     const struct view_options *views = &session->options.view;
-    struct heap_state_options query = {.split = view_split(views),
+    struct heap_state_options query = {.at = data.at,
+                                       .split = view_split(views),
                                        .has_stacks_in_tables =
                                            views->include.count || views->exclude.count,
                                        .tells_runtime = true,
                                        .keeps_blocks = options->shows_blocks,
                                        .has_address = options->has_address,
                                        .address = options->address};
-    struct heap_batch_hook hook;
-    status = session_hook(session, &hook);
+    struct heap_trace trace;
+    status = session_trace(session, &trace);
     if (status != STATUS_OK)
         return status;
-    enum ttd_status found = heap_state_find(session->source.reader, sidecar_use(session, data.at),
-                                            data.at, &query, &hook, &state, &error);
+    trace.keyframes = sidecar_use(session, data.at);
+    enum ttd_status found = heap_state_find(&trace, &query, &state, &error);
     if (found != TTD_OK)
         return source_fail(&session->source, found, &error);
     data.state = &state;

@@ -29,12 +29,11 @@ static int execute(struct session *session, const void *context)
     const uint64_t *steps = context;
     struct heap_usage usage;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->source);
+    struct heap_trace trace = source_trace(&session->source);
     struct heap_usage_options options = {.steps = *steps,
                                          .order = HEAP_RANK_BY_TEMPORARY,
                                          .split = view_split(&session->options.view)};
-    enum ttd_status found =
-        heap_usage_find(session->source.reader, &options, &hook, &usage, &error);
+    enum ttd_status found = heap_usage_find(&trace, &options, &usage, &error);
     if (found != TTD_OK)
         return source_fail(&session->source, found, &error);
     session_outcome(session, &usage.outcome, ttd_position_max());

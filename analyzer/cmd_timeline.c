@@ -81,13 +81,12 @@ static int execute(struct session *session, const struct timeline_options *optio
         return source_fail_times(&session->source);
     struct heap_timeline timeline;
     struct ttd_error error = {.what = NULL};
-    struct heap_batch_hook hook = source_hook(&session->source);
+    struct heap_trace trace = source_trace(&session->source);
     struct heap_timeline_options query = {.axis = options->axis,
                                           .max = (size_t)options->points,
                                           .filter = has_filter ? wants : NULL,
                                           .filter_context = session};
-    enum ttd_status found =
-        heap_timeline_find(session->source.reader, &query, &hook, &timeline, &error);
+    enum ttd_status found = heap_timeline_find(&trace, &query, &timeline, &error);
     if (found != TTD_OK)
         return source_fail(&session->source, found, &error);
     session_outcome(session, &timeline.outcome, ttd_position_max());

@@ -64,8 +64,9 @@ static void check_leaks(struct ttd_reader *reader, const struct heap_state *stat
 {
     struct heap_leaks leaks;
     struct ttd_error error;
-    if (!found(heap_leaks_find(reader, NULL, ttd_position_max(), (enum heap_split){0}, NULL, &leaks,
-                               &error)))
+    struct heap_trace trace = {.reader = reader};
+    struct heap_leaks_options options = {.at = ttd_position_max()};
+    if (!found(heap_leaks_find(&trace, &options, &leaks, &error)))
         return;
     check_groups(&leaks.groups);
     check_groups(&leaks.runtime.groups);
@@ -91,13 +92,15 @@ static void check_history(struct ttd_reader *reader, const struct heap_state *st
     size_t step = 1 + state->block_count / ASKED_MAX;
     for (size_t i = 0; i < state->block_count; i += step) {
         uint64_t address = state->blocks[i].address;
-        struct heap_history history = {
+        struct heap_trace trace = {.reader = reader};
+        struct heap_history history;
+        struct heap_history_options options = {
             .first = address, .last = address, .max = 8, .around = ttd_position_max()};
         struct ttd_error error;
-        if (!found(heap_history_find(reader, NULL, &history, &error)))
+        if (!found(heap_history_find(&trace, &options, &history, &error)))
             continue;
         target_require(has_owner(&history, &state->blocks[i]), "who lives at an address owns it");
-        target_require(history.count <= history.total && history.count <= history.max, "owners");
+        target_require(history.count <= history.total && history.count <= options.max, "owners");
         heap_history_free(&history);
     }
 }
@@ -109,8 +112,9 @@ static void check_timeline(struct ttd_reader *reader, enum heap_axis axis,
 {
     struct heap_timeline timeline;
     struct ttd_error error;
-    struct heap_timeline_options wishes = {.axis = axis, .max = POINTS};
-    if (!found(heap_timeline_find(reader, &wishes, NULL, &timeline, &error)))
+    struct heap_trace trace = {.reader = reader};
+    struct heap_timeline_options options = {.axis = axis, .max = POINTS};
+    if (!found(heap_timeline_find(&trace, &options, &timeline, &error)))
         return;
     target_require(timeline.count <= POINTS, "as many points as there may be");
     struct heap_sum highest = {0, 0};
@@ -136,7 +140,9 @@ static void check_peak(struct ttd_reader *reader, const struct heap_state *state
 {
     struct heap_peak_state at;
     struct ttd_error error;
-    if (!found(heap_peak_find(reader, NULL, (enum heap_split){0}, NULL, &at, &error)))
+    struct heap_trace trace = {.reader = reader};
+    struct heap_peak_state_options options = {.split = HEAP_SPLIT_NONE};
+    if (!found(heap_peak_state_find(&trace, &options, &at, &error)))
         return;
     check_groups(&at.groups);
     check_groups(&at.runtime.groups);
@@ -153,7 +159,9 @@ static void check_errors(struct ttd_reader *reader)
 {
     struct heap_errors errors;
     struct ttd_error error;
-    if (!found(heap_errors_find(reader, 4, NULL, &errors, &error)))
+    struct heap_trace trace = {.reader = reader};
+    struct heap_errors_options options = {.remembered = 4};
+    if (!found(heap_errors_find(&trace, &options, &errors, &error)))
         return;
     uint64_t calls = 0;
     for (size_t i = 0; i < errors.count; i++) {
@@ -184,7 +192,9 @@ static void check_moves(struct ttd_reader *reader)
 {
     struct heap_moves moves;
     struct ttd_error error;
-    if (!found(heap_moves_find(reader, CHAINS, (enum heap_split){0}, NULL, &moves, &error)))
+    struct heap_trace trace = {.reader = reader};
+    struct heap_moves_options options = {.chains = CHAINS};
+    if (!found(heap_moves_find(&trace, &options, &moves, &error)))
         return;
     check_table(&moves.reallocs);
     check_table(&moves.regrown);
@@ -227,9 +237,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (ttd_reader_open(&input, &options, &target_allocator, &reader, NULL) == TTD_OK) {
         struct heap_state state;
         struct ttd_error error;
-        struct heap_state_options wishes = {.keeps_blocks = true};
-        if (found(
-                heap_state_find(reader, NULL, ttd_position_max(), &wishes, NULL, &state, &error))) {
+        struct heap_trace trace = {.reader = reader};
+        struct heap_state_options blocks = {.at = ttd_position_max(), .keeps_blocks = true};
+        if (found(heap_state_find(&trace, &blocks, &state, &error))) {
             check_state(&state);
             check_leaks(reader, &state);
             check_history(reader, &state);

@@ -61,7 +61,9 @@ static bool find_leaks(struct ttd_reader *reader, struct ttd_position at)
 {
     struct heap_leaks leaks;
     struct ttd_error error;
-    if (heap_leaks_find(reader, NULL, at, (enum heap_split){0}, NULL, &leaks, &error) != TTD_OK)
+    struct heap_trace trace = {.reader = reader};
+    struct heap_leaks_options options = {.at = at};
+    if (heap_leaks_find(&trace, &options, &leaks, &error) != TTD_OK)
         return false;
     bool is_complete = !leaks.outcome.losses.damaged && !leaks.outcome.truncated;
     heap_leaks_free(&leaks);
@@ -72,9 +74,11 @@ static bool find_errors(struct ttd_reader *reader)
 {
     struct heap_errors errors;
     struct ttd_error error;
-    if (heap_errors_find(reader, 64, NULL, &errors, &error) != TTD_OK)
+    struct heap_trace trace = {.reader = reader};
+    struct heap_errors_options options = {.remembered = 64};
+    if (heap_errors_find(&trace, &options, &errors, &error) != TTD_OK)
         return false;
-    bool is_complete = !errors.losses.damaged && !errors.truncated;
+    bool is_complete = !errors.outcome.losses.damaged && !errors.outcome.truncated;
     heap_errors_free(&errors);
     return is_complete;
 }

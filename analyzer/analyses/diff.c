@@ -51,46 +51,46 @@ static enum ttd_status collect(struct diff_finder *finder, struct heap_kept *kep
 }
 
 static enum ttd_status finish(struct diff_finder *finder, struct heap_kept *kept,
-                              struct heap_pass *pass, struct ttd_error *error)
+                              struct heap_arrival *arrival, struct ttd_error *error)
 {
-    struct heap_replay *replay = &pass->cursor.replay;
+    struct heap_replay *replay = &arrival->cursor.replay;
     struct heap_diff *diff = finder->diff;
     enum ttd_status status = collect(finder, kept, &replay->live);
     if (status == TTD_OK)
         status = replay->observer_status;
-    diff->outcome = heap_pass_outcome(pass);
+    diff->outcome = heap_arrival_outcome(arrival);
     finder->is_over = true;
     if (status == TTD_OK)
-        status = heap_kept_decide(kept, &pass->cursor, &diff->runtime, add_live, finder, error);
+        status = heap_kept_decide(kept, &arrival->cursor, &diff->runtime, add_live, finder, error);
     for (size_t i = 0; i < HEAP_QUADRANTS && status == TTD_OK; i++)
         status = heap_groups_sort(&diff->quadrants[i]);
     return status == TTD_OK ? heap_groups_sort(&diff->runtime.groups) : status;
 }
 
-enum ttd_status heap_diff_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
-                               struct ttd_position from, struct ttd_position last,
-                               enum heap_split split, const struct heap_batch_hook *hook,
-                               struct heap_diff *diff, struct ttd_error *error)
+enum ttd_status heap_diff_find(const struct heap_trace *trace,
+                               const struct heap_diff_options *options, struct heap_diff *diff,
+                               struct ttd_error *error)
 {
     memset(diff, 0, sizeof *diff);
     for (size_t i = 0; i < HEAP_QUADRANTS; i++) {
         heap_groups_init(&diff->quadrants[i]);
-        diff->quadrants[i].split = split;
+        diff->quadrants[i].split = options->split;
     }
-    struct diff_finder finder = {.diff = diff, .from = from};
+    struct diff_finder finder = {.diff = diff, .from = options->from};
     struct heap_observer observer = {.context = &finder,
                                      .effect = see_effect,
                                      .unwanted = HEAP_EFFECT_BIT(HEAP_ACQUIRED) |
                                                  HEAP_EFFECT_BIT(HEAP_DESTROYED) |
                                                  HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
     struct heap_kept kept;
-    struct heap_pass pass = {.hook = NULL};
-    enum ttd_status status = heap_kept_read(&kept, reader, split, hook, &diff->runtime, error);
+    struct heap_route route = {.to = options->last, .from = options->from, .observer = &observer};
+    struct heap_arrival arrival = {.has_losses = false};
+    enum ttd_status status = heap_kept_read(&kept, trace, options->split, &diff->runtime, error);
     if (status == TTD_OK)
-        status = heap_pass_run_range(&pass, reader, keyframes, from, last, &observer, hook, error);
+        status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)
-        status = finish(&finder, &kept, &pass, error);
-    heap_pass_free(&pass);
+        status = finish(&finder, &kept, &arrival, error);
+    heap_arrival_free(&arrival);
     heap_kept_free(&kept);
     if (status != TTD_OK)
         heap_diff_free(diff);

@@ -4,34 +4,37 @@
 #define ANALYZER_ANALYSES_DIFF_H
 
 #include "analyses/kept.h"
-#include "travel/pass.h"
+#include "travel/replay_to.h"
 
 /** Allocated Inside or Outside the range, Freed Inside or Outside it. */
 enum heap_quadrant { HEAP_AIFI, HEAP_AIFO, HEAP_AOFI, HEAP_AOFO };
 
 #define HEAP_QUADRANTS 4
 
+struct heap_diff_options {
+    /** The first position of the range, and the last one. */
+    struct ttd_position from;
+    struct ttd_position last;
+    /** Of the quadrants, beside the stack. */
+    enum heap_split split;
+};
+
 struct heap_diff {
+    struct heap_outcome outcome;
     /** By the stack that allocated. Outside means before the range, or after it for what is freed:
      * blocks that were not live at any position of the range are in none. */
     struct heap_groups quadrants[HEAP_QUADRANTS];
     /** Live at the end of the range, and in no quadrant. */
     struct heap_runtime runtime;
-    struct heap_outcome outcome;
 };
 
 /**
- * @param keyframes  of the trace, to go to `from` faster; NULL for none
- * @param from  the first position of the range
- * @param last  the last one
- * @param split of the quadrants
  * @param diff  set on TTD_OK; release with heap_diff_free()
- * Others and statuses as heap_pass_run().
+ * @return as heap_replay_to().
  */
-enum ttd_status heap_diff_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
-                               struct ttd_position from, struct ttd_position last,
-                               enum heap_split split, const struct heap_batch_hook *hook,
-                               struct heap_diff *diff, struct ttd_error *error);
+enum ttd_status heap_diff_find(const struct heap_trace *trace,
+                               const struct heap_diff_options *options, struct heap_diff *diff,
+                               struct ttd_error *error);
 void heap_diff_free(struct heap_diff *diff);
 
 /** Name of a quadrant, such as "aifi". Static. */

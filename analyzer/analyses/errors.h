@@ -6,7 +6,7 @@
 #include "analyses/heap_status.h"
 #include "analyses/freed.h"
 #include "analyses/neighbours.h"
-#include "travel/pass.h"
+#include "travel/replay_to.h"
 
 enum heap_error_kind {
     /** Released: the block was released before, and not allocated since. */
@@ -62,7 +62,13 @@ struct heap_finding {
     bool is_certain;
 };
 
+struct heap_errors_options {
+    /** How many freed blocks to remember, from 1 to HEAP_FREED_MAX. */
+    uint32_t remembered;
+};
+
 struct heap_errors {
+    struct heap_outcome outcome;
     struct heap_finding *findings;
     size_t count;
     size_t capacity;
@@ -76,26 +82,20 @@ struct heap_errors {
     uint64_t forgotten;
     /** Releases of unknown addresses that were not looked for inside blocks: too many of them. */
     uint64_t unexamined;
-    struct heap_counts counts;
-    struct heap_losses losses;
-    struct ttd_position position;
-    bool truncated;
-    struct ttd_error error;
 };
 
 /** Whether the process had blocks before recording began, of its parent or of its own. */
 bool heap_has_early_blocks(const struct ttd_reader *reader);
 
 /**
- * Goes through the whole trace.
+ * Replays the whole trace.
  *
- * @param remembered  how many freed blocks to remember, from 1 to HEAP_FREED_MAX
- * @param errors      set on TTD_OK; release with heap_errors_free()
- * Others and statuses as heap_pass_run().
+ * @param errors  set on TTD_OK; release with heap_errors_free()
+ * @return as heap_replay_to().
  */
-enum ttd_status heap_errors_find(struct ttd_reader *reader, uint32_t remembered,
-                                 const struct heap_batch_hook *hook, struct heap_errors *errors,
-                                 struct ttd_error *error);
+enum ttd_status heap_errors_find(const struct heap_trace *trace,
+                                 const struct heap_errors_options *options,
+                                 struct heap_errors *errors, struct ttd_error *error);
 void heap_errors_free(struct heap_errors *errors);
 
 /**

@@ -13,7 +13,7 @@
 
 struct error_finder {
     struct heap_errors *errors;
-    const struct heap_pass *pass;
+    const struct heap_arrival *arrival;
     const struct heap_live *live;
     struct heap_freed freed;
     struct heap_status_table conditions;
@@ -77,7 +77,8 @@ static enum ttd_status check_known(struct error_finder *finder, const struct ttd
 /* Whether `count` more blocks may be looked through. */
 static bool may_search(struct error_finder *finder, uint64_t count)
 {
-    uint64_t allowed = SEARCH_FIRST + SEARCH_PER_CALL * finder->pass->cursor.replay.counts.events;
+    uint64_t allowed =
+        SEARCH_FIRST + SEARCH_PER_CALL * finder->arrival->cursor.replay.counts.events;
     if (finder->searched > allowed) {
         finder->errors->unexamined++;
         return false;
@@ -313,7 +314,7 @@ static void judge(struct heap_errors *errors)
         /* The return of a last call may be among the events that are missing. */
         struct ttd_position to = finding->signal ? ttd_position_max() : finding->place.position;
         bool rests_on_itself = finding->kind == HEAP_ERROR_FAILED_CALL;
-        if (!rests_on_itself && heap_losses_between(&errors->losses, from, to))
+        if (!rests_on_itself && heap_losses_between(&errors->outcome.losses, from, to))
             finding->is_certain = false;
     }
 }
@@ -323,37 +324,45 @@ bool heap_has_early_blocks(const struct ttd_reader *reader)
     return ttd_reader_trace(reader)->flags & (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED);
 }
 
-enum ttd_status heap_errors_find(struct ttd_reader *reader, uint32_t remembered,
-                                 const struct heap_batch_hook *hook, struct heap_errors *errors,
-                                 struct ttd_error *error)
+static enum ttd_status begin(struct error_finder *finder, struct ttd_reader *reader,
+                             const struct heap_errors_options *options)
 {
-    memset(errors, 0, sizeof *errors);
-    map_init(&errors->index);
     const struct ttd_trace *trace = ttd_reader_trace(reader);
-    struct heap_pass pass;
-    struct error_finder finder = {
-        .errors = errors, .pass = &pass, .live = &pass.cursor.replay.live};
-    finder.has_early_blocks = heap_has_early_blocks(reader);
-    finder.misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
-    heap_status_table_init(&finder.conditions);
-    heap_last_calls_begin(&finder.last, reader);
+    memset(finder->errors, 0, sizeof *finder->errors);
+    map_init(&finder->errors->index);
+    finder->live = &finder->arrival->cursor.replay.live;
+    finder->has_early_blocks = heap_has_early_blocks(reader);
+    finder->misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
+    heap_status_table_init(&finder->conditions);
+    heap_last_calls_begin(&finder->last, reader);
+    return heap_freed_init(&finder->freed, options->remembered);
+}
+
+/* What can be said only when the whole trace was seen. */
+static enum ttd_status finish(struct error_finder *finder, struct ttd_reader *reader)
+{
+    enum ttd_status status = find_held(finder, reader);
+    if (status == TTD_OK)
+        status = heap_last_calls_report(&finder->last, finder->errors);
+    finder->errors->forgotten = finder->freed.forgotten;
+    judge(finder->errors);
+    return status;
+}
+
+enum ttd_status heap_errors_find(const struct heap_trace *trace,
+                                 const struct heap_errors_options *options,
+                                 struct heap_errors *errors, struct ttd_error *error)
+{
+    struct heap_arrival arrival = {.has_losses = false};
+    struct error_finder finder = {.errors = errors, .arrival = &arrival};
     struct heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
-    enum ttd_status status = heap_freed_init(&finder.freed, remembered);
-    if (status == TTD_OK) {
-        status = heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);
-        errors->counts = pass.cursor.replay.counts;
-        errors->losses = pass.losses;
-        errors->position = heap_pass_position(&pass);
-        errors->truncated = pass.cursor.truncated;
-        errors->error = pass.cursor.error;
-        heap_pass_free(&pass);
-    }
+    struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
+    enum ttd_status status = begin(&finder, trace->reader, options);
     if (status == TTD_OK)
-        status = find_held(&finder, reader);
+        status = heap_replay_to(&arrival, trace, &route, error);
+    heap_arrival_end(&arrival, &errors->outcome);
     if (status == TTD_OK)
-        status = heap_last_calls_report(&finder.last, errors);
-    errors->forgotten = finder.freed.forgotten;
-    judge(errors);
+        status = finish(&finder, trace->reader);
     heap_freed_free(&finder.freed);
     heap_status_table_free(&finder.conditions);
     if (status != TTD_OK)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "analyses/state.h"
 #include "base/grow.h"
 
 static uint64_t last_of(const struct heap_block *block)
@@ -56,22 +57,39 @@ static void sum_up(struct heap_fragmentation *fragmentation)
     }
 }
 
-enum ttd_status heap_fragmentation_find(const struct heap_block *blocks, size_t count, uint64_t far,
-                                        struct heap_fragmentation *fragmentation)
+static enum ttd_status find_regions(struct heap_fragmentation *fragmentation,
+                                    const struct heap_state *state, uint64_t separating)
 {
-    *fragmentation = (struct heap_fragmentation){0};
     enum ttd_status status = TTD_OK;
-    for (size_t i = 0; i < count && status == TTD_OK; i++) {
+    for (size_t i = 0; i < state->block_count && status == TTD_OK; i++) {
+        const struct heap_block *block = &state->blocks[i];
         struct heap_region *region =
             fragmentation->count ? &fragmentation->items[fragmentation->count - 1] : NULL;
-        bool is_near = region && (blocks[i].address <= region->last ||
-                                  blocks[i].address - region->last - 1 < far);
+        bool is_near = region && (block->address <= region->last ||
+                                  block->address - region->last - 1 < separating);
         if (is_near)
-            extend(region, &blocks[i]);
+            extend(region, block);
         else
-            status = begin_region(fragmentation, &blocks[i]);
+            status = begin_region(fragmentation, block);
     }
     sum_up(fragmentation);
+    return status;
+}
+
+enum ttd_status heap_fragmentation_find(const struct heap_trace *trace,
+                                        const struct heap_fragmentation_options *options,
+                                        struct heap_fragmentation *fragmentation,
+                                        struct ttd_error *error)
+{
+    struct heap_state state;
+    struct heap_state_options blocks = {.at = options->at, .keeps_blocks = true};
+    *fragmentation = (struct heap_fragmentation){.count = 0};
+    enum ttd_status status = heap_state_find(trace, &blocks, &state, error);
+    if (status != TTD_OK)
+        return status;
+    fragmentation->outcome = state.outcome;
+    status = find_regions(fragmentation, &state, options->gap);
+    heap_state_free(&state);
     if (status != TTD_OK)
         heap_fragmentation_free(fragmentation);
     return status;

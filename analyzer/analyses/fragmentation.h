@@ -4,6 +4,7 @@
 #define ANALYZER_ANALYSES_FRAGMENTATION_H
 
 #include "heap/live.h"
+#include "travel/replay_to.h"
 
 /** Blocks that lie near each other. */
 struct heap_region {
@@ -18,7 +19,14 @@ struct heap_region {
     uint64_t largest_gap;
 };
 
+struct heap_fragmentation_options {
+    struct ttd_position at;
+    /** A gap of so many bytes or more separates regions; at least 1. */
+    uint64_t gap;
+};
+
 struct heap_fragmentation {
+    struct heap_outcome outcome;
     struct heap_region *items;
     size_t count;
     size_t capacity;
@@ -27,13 +35,13 @@ struct heap_fragmentation {
 };
 
 /**
- * @param blocks   ordered by address
- * @param far      a gap of so many bytes or more separates regions; at least 1
- * @param regions  set on TTD_OK; release with heap_fragmentation_free()
- * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ * @param fragmentation  set on TTD_OK; release with heap_fragmentation_free()
+ * @return as heap_replay_to().
  */
-enum ttd_status heap_fragmentation_find(const struct heap_block *blocks, size_t count, uint64_t far,
-                                        struct heap_fragmentation *fragmentation);
+enum ttd_status heap_fragmentation_find(const struct heap_trace *trace,
+                                        const struct heap_fragmentation_options *options,
+                                        struct heap_fragmentation *fragmentation,
+                                        struct ttd_error *error);
 void heap_fragmentation_free(struct heap_fragmentation *fragmentation);
 
 #endif

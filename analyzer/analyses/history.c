@@ -3,22 +3,29 @@
 
 #include <stdlib.h>
 
-static enum ttd_status acquire(struct heap_history *history, const struct heap_effect *effect)
+struct history_finder {
+    struct heap_history *history;
+    /** The last owner that is wanted was acquired. */
+    bool is_complete;
+};
+
+static enum ttd_status acquire(struct history_finder *finder, const struct heap_effect *effect)
 {
+    struct heap_history *history = finder->history;
     struct heap_block *block = effect->block;
     block->user = 0;
-    if (!heap_block_covers(block, history->first, history->last))
+    if (!heap_block_covers(block, history->options.first, history->options.last))
         return TTD_OK;
-    if (history->is_complete)
+    if (finder->is_complete)
         return TTD_OK;
     uint64_t ordinal = ++history->total;
     block->user = (uint32_t)ordinal;
-    history->owners[(ordinal - 1) % history->max] =
+    history->owners[(ordinal - 1) % history->options.max] =
         (struct heap_owner){.block = *block,
                             .released = heap_call_none(),
                             .previous_address = effect->previous_address,
                             .ordinal = ordinal};
-    history->is_complete = ttd_position_compare(block->allocated, history->around) > 0;
+    finder->is_complete = ttd_position_compare(block->allocated, history->options.around) > 0;
     return TTD_OK;
 }
 
@@ -27,7 +34,7 @@ static void release(struct heap_history *history, const struct heap_effect *effe
     uint32_t ordinal = effect->block->user;
     if (!ordinal)
         return;
-    struct heap_owner *owner = &history->owners[(ordinal - 1) % history->max];
+    struct heap_owner *owner = &history->owners[(ordinal - 1) % history->options.max];
     if (owner->ordinal != ordinal)
         return;
     owner->released = heap_call_of_effect(effect);
@@ -36,7 +43,8 @@ static void release(struct heap_history *history, const struct heap_effect *effe
 
 static void destroy(struct heap_history *history, const struct heap_effect *effect)
 {
-    size_t count = history->total < history->max ? (size_t)history->total : history->max;
+    size_t count =
+        history->total < history->options.max ? (size_t)history->total : history->options.max;
     for (size_t i = 0; i < count; i++) {
         struct heap_owner *owner = &history->owners[i];
         if (owner->block.heap == effect->heap && !heap_call_is_known(&owner->released))
@@ -46,10 +54,11 @@ static void destroy(struct heap_history *history, const struct heap_effect *effe
 
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
-    struct heap_history *history = context;
+    struct history_finder *finder = context;
+    struct heap_history *history = finder->history;
     switch (effect->kind) {
     case HEAP_ACQUIRED:
-        return acquire(history, effect);
+        return acquire(finder, effect);
     case HEAP_RELEASED:
     case HEAP_OVERLAPPED:
         release(history, effect);
@@ -71,20 +80,22 @@ static int compare(const void *a, const void *b)
     return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
 }
 
-enum ttd_status heap_history_find(struct ttd_reader *reader, const struct heap_batch_hook *hook,
+enum ttd_status heap_history_find(const struct heap_trace *trace,
+                                  const struct heap_history_options *options,
                                   struct heap_history *history, struct ttd_error *error)
 {
-    history->total = 0;
-    history->is_complete = false;
-    history->owners = calloc(history->max, sizeof *history->owners);
+    *history = (struct heap_history){.options = *options};
+    history->owners = calloc(options->max, sizeof *history->owners);
     if (!history->owners)
         return TTD_ERROR_NO_MEMORY;
-    struct heap_observer observer = {.context = history, .effect = see_effect};
-    struct heap_pass pass;
-    enum ttd_status status =
-        heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);
-    heap_pass_end(&pass, &history->outcome);
-    history->count = history->total < history->max ? (size_t)history->total : history->max;
+    struct history_finder finder = {.history = history};
+    struct heap_observer observer = {.context = &finder, .effect = see_effect};
+    struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
+    struct heap_arrival arrival;
+    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
+    heap_arrival_end(&arrival, &history->outcome);
+    history->count =
+        history->total < history->options.max ? (size_t)history->total : history->options.max;
     qsort(history->owners, history->count, sizeof *history->owners, compare);
     if (status != TTD_OK)
         heap_history_free(history);

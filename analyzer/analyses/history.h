@@ -4,7 +4,7 @@
 #define ANALYZER_ANALYSES_HISTORY_H
 
 #include "heap/locate.h"
-#include "travel/pass.h"
+#include "travel/replay_to.h"
 #include "heap/call.h"
 
 /** A block that has, or had, an address of the range. */
@@ -22,29 +22,34 @@ struct heap_owner {
     uint64_t ordinal;
 };
 
-struct heap_history {
+struct heap_history_options {
     /** Addresses, both included. */
     uint64_t first;
     uint64_t last;
-    /** In order of acquisition: the last `max` of `total`. */
+    /** How many owners to keep: the last ones. */
+    size_t max;
+    /** The first owner acquired after this is the last that is kept; ttd_position_max() for all. */
+    struct ttd_position around;
+};
+
+struct heap_history {
+    struct heap_outcome outcome;
+    struct heap_history_options options;
+    /** In order of acquisition: the last options.max of `total`. */
     struct heap_owner *owners;
     size_t count;
-    size_t max;
     uint64_t total;
-    /** The first owner acquired after this is the last that is kept. */
-    struct ttd_position around;
-    bool is_complete;
-    struct heap_outcome outcome;
 };
 
 /**
- * Goes through the whole trace.
+ * Replays the whole trace.
  *
- * @param history  with first, last, max and around set; the rest is set on TTD_OK, release with
- *                 heap_history_free()
- * Others and statuses as heap_pass_run().
+ * @param options  copied
+ * @param history  set on TTD_OK; release with heap_history_free()
+ * @return as heap_replay_to().
  */
-enum ttd_status heap_history_find(struct ttd_reader *reader, const struct heap_batch_hook *hook,
+enum ttd_status heap_history_find(const struct heap_trace *trace,
+                                  const struct heap_history_options *options,
                                   struct heap_history *history, struct ttd_error *error);
 void heap_history_free(struct heap_history *history);
 

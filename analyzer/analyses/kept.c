@@ -21,21 +21,19 @@ static enum ttd_status add_list(struct heap_kept *kept, struct heap_runtime *run
     return status;
 }
 
-enum ttd_status heap_kept_read(struct heap_kept *kept, struct ttd_reader *reader,
-                               enum heap_split split, const struct heap_batch_hook *hook,
-                               struct heap_runtime *runtime, struct ttd_error *error)
+enum ttd_status heap_kept_read(struct heap_kept *kept, const struct heap_trace *trace,
+                               enum heap_split split, struct heap_runtime *runtime,
+                               struct ttd_error *error)
 {
-    *kept = (struct heap_kept){.count = 0};
-    if (hook)
-        kept->judge = hook->judge;
+    *kept = (struct heap_kept){.judge = trace->hook.judge};
     map_init(&kept->addresses);
     runtime->told = HEAP_RUNTIME_UNKNOWN;
     heap_groups_init(&runtime->groups);
     runtime->groups.split = split;
-    enum ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS));
+    enum ttd_status status = ttd_reader_rewind(trace->reader, TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS));
     while (status == TTD_OK) {
         struct ttd_batch batch;
-        status = ttd_reader_next(reader, &batch, error);
+        status = ttd_reader_next(trace->reader, &batch, error);
         for (size_t i = 0;
              status == TTD_OK && batch.kind == TTD_KIND_LIVE_BLOCKS && i < batch.count; i++)
             status = add_list(kept, runtime, &batch.u.live_blocks[i]);

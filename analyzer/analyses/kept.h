@@ -4,8 +4,8 @@
 #define ANALYZER_ANALYSES_KEPT_H
 
 #include "base/map.h"
-#include "travel/cursor.h"
 #include "heap/groups.h"
+#include "travel/trace.h"
 
 /** How completely a trace tells which blocks the runtimes keep. */
 enum heap_runtime_told {
@@ -35,15 +35,15 @@ struct heap_kept {
 /**
  * Reads the lists of a trace, which come last in it, from header to header.
  *
- * @param reader   rewound, and left anywhere
- * @param hook     whose judge is asked; NULL for none
- * @param runtime  set; its groups are empty, and have the split
+ * @param trace    whose hook's judge is asked
+ * @param split    of the groups of `runtime`
+ * @param runtime  set; its groups are empty
  * @param kept     release with heap_kept_free(), also on failure
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and others of a reader.
  */
-enum ttd_status heap_kept_read(struct heap_kept *kept, struct ttd_reader *reader,
-                               enum heap_split split, const struct heap_batch_hook *hook,
-                               struct heap_runtime *runtime, struct ttd_error *error);
+enum ttd_status heap_kept_read(struct heap_kept *kept, const struct heap_trace *trace,
+                               enum heap_split split, struct heap_runtime *runtime,
+                               struct ttd_error *error);
 void heap_kept_free(struct heap_kept *kept);
 
 /** Whether the address of a block is named. */

@@ -21,33 +21,33 @@ static enum ttd_status collect(struct heap_leaks *leaks, struct heap_kept *kept,
 }
 
 static enum ttd_status find(struct heap_leaks *leaks, struct heap_kept *kept,
-                            struct heap_pass *pass, struct ttd_error *error)
+                            struct heap_arrival *arrival, struct ttd_error *error)
 {
-    leaks->outcome = heap_pass_outcome(pass);
-    enum ttd_status status = collect(leaks, kept, &pass->cursor.replay);
+    leaks->outcome = heap_arrival_outcome(arrival);
+    enum ttd_status status = collect(leaks, kept, &arrival->cursor.replay);
     if (status == TTD_OK)
-        status = heap_kept_decide(kept, &pass->cursor, &leaks->runtime, add, leaks, error);
+        status = heap_kept_decide(kept, &arrival->cursor, &leaks->runtime, add, leaks, error);
     if (status == TTD_OK)
         status = heap_groups_sort(&leaks->groups);
     return status == TTD_OK ? heap_groups_sort(&leaks->runtime.groups) : status;
 }
 
-enum ttd_status heap_leaks_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
-                                struct ttd_position at, enum heap_split split,
-                                const struct heap_batch_hook *hook, struct heap_leaks *leaks,
+enum ttd_status heap_leaks_find(const struct heap_trace *trace,
+                                const struct heap_leaks_options *options, struct heap_leaks *leaks,
                                 struct ttd_error *error)
 {
     memset(leaks, 0, sizeof *leaks);
     heap_groups_init(&leaks->groups);
-    leaks->groups.split = split;
+    leaks->groups.split = options->split;
     struct heap_kept kept;
-    struct heap_pass pass = {.hook = NULL};
-    enum ttd_status status = heap_kept_read(&kept, reader, split, hook, &leaks->runtime, error);
+    struct heap_arrival arrival = {.has_losses = false};
+    struct heap_route route = {.to = options->at};
+    enum ttd_status status = heap_kept_read(&kept, trace, options->split, &leaks->runtime, error);
     if (status == TTD_OK)
-        status = heap_pass_run(&pass, reader, keyframes, at, NULL, hook, error);
+        status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)
-        status = find(leaks, &kept, &pass, error);
-    heap_pass_free(&pass);
+        status = find(leaks, &kept, &arrival, error);
+    heap_arrival_free(&arrival);
     heap_kept_free(&kept);
     if (status != TTD_OK)
         heap_leaks_free(leaks);

@@ -4,28 +4,28 @@
 #define ANALYZER_ANALYSES_LEAKS_H
 
 #include "analyses/kept.h"
-#include "travel/pass.h"
+#include "travel/replay_to.h"
+
+struct heap_leaks_options {
+    struct ttd_position at;
+    /** Of the groups, beside the stack. */
+    enum heap_split split;
+};
 
 struct heap_leaks {
+    struct heap_outcome outcome;
     struct heap_groups groups;
     struct heap_runtime runtime;
-    struct heap_outcome outcome;
 };
 
 /**
- * Finds what is live at `at` and not kept by a runtime.
+ * Finds the blocks that are live at a position and that no runtime keeps.
  *
- * @param reader    tolerant; used, but not owned
- * @param keyframes as for heap_cursor_init()
- * @param split     of the groups
- * @param hook      sees every batch read; NULL for none
- * @param leaks     set on TTD_OK; release with heap_leaks_free()
- * @param error     detail on failure
- * @return as heap_cursor_seek().
+ * @param leaks  set on TTD_OK; release with heap_leaks_free()
+ * @return as heap_replay_to().
  */
-enum ttd_status heap_leaks_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
-                                struct ttd_position at, enum heap_split split,
-                                const struct heap_batch_hook *hook, struct heap_leaks *leaks,
+enum ttd_status heap_leaks_find(const struct heap_trace *trace,
+                                const struct heap_leaks_options *options, struct heap_leaks *leaks,
                                 struct ttd_error *error);
 void heap_leaks_free(struct heap_leaks *leaks);
 

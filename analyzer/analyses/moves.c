@@ -11,7 +11,8 @@
 struct move_finder {
     struct heap_moves *moves;
     struct regrowth_finder regrowths;
-    const struct heap_batch_hook *hook;
+    /** What the trace's own hook is, which sees each batch as well. */
+    struct heap_batch_hook hook;
 };
 
 static void count_call(struct heap_move_counts *counts, const struct ttd_event *event)
@@ -35,8 +36,6 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
     struct move_finder *mover = context;
     struct heap_moves *moves = mover->moves;
-    if (batch->kind == TTD_KIND_LOSSES)
-        heap_losses_add(&moves->losses, batch);
     for (size_t i = 0; batch->kind == TTD_KIND_EVENTS && i < batch->count; i++) {
         const struct ttd_event *event = &batch->u.events[i];
         if (event->action != TTD_ACTION_REALLOC)
@@ -49,7 +48,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
         count_call(&moves->reallocs.total, event);
         count_call(&group->counts, event);
     }
-    return mover->hook ? mover->hook->batch(mover->hook->context, batch) : TTD_OK;
+    return mover->hook.batch ? mover->hook.batch(mover->hook.context, batch) : TTD_OK;
 }
 
 /* Whether `a` is worse. */
@@ -166,49 +165,53 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
 }
 
 /* Ends the chains of all blocks that are still there. */
-static enum ttd_status finish(struct heap_moves *moves, struct heap_cursor *cursor)
+static enum ttd_status finish(struct heap_moves *moves, struct heap_replay *replay)
 {
     size_t step = 0;
     const struct heap_block *block;
     enum ttd_status status = TTD_OK;
-    heap_live_sweep(&cursor->replay.live);
-    while (status == TTD_OK && (block = heap_live_each(&cursor->replay.live, &step)))
+    heap_live_sweep(&replay->live);
+    while (status == TTD_OK && (block = heap_live_each(&replay->live, &step)))
         status = block->user ? end_chain(moves, block->user) : TTD_OK;
     if (status == TTD_OK)
-        status = cursor->replay.observer_status;
-    moves->counts = cursor->replay.counts;
-    moves->position = cursor->replay.position;
-    moves->truncated = cursor->truncated;
-    moves->error = cursor->error;
+        status = replay->observer_status;
     heap_move_table_sort(&moves->reallocs);
     heap_move_table_sort(&moves->regrown);
     return status;
 }
 
-enum ttd_status heap_moves_find(struct ttd_reader *reader, size_t chains, enum heap_split split,
-                                const struct heap_batch_hook *hook, struct heap_moves *moves,
-                                struct ttd_error *error)
+static enum ttd_status begin(struct move_finder *mover, const struct heap_trace *trace,
+                             const struct heap_moves_options *options)
 {
+    struct heap_moves *moves = mover->moves;
     memset(moves, 0, sizeof *moves);
     heap_move_table_init(&moves->reallocs);
     heap_move_table_init(&moves->regrown);
-    moves->split = split;
+    moves->split = options->split;
+    mover->hook = trace->hook;
+    regrowth_init(&mover->regrowths, &moves->regrown, options->split);
     /* One more, so that an insertion may push out the last one. */
-    moves->worst = calloc(chains + 1, sizeof *moves->worst);
-    moves->worst_max = chains;
-    struct move_finder mover = {.moves = moves, .hook = hook};
-    regrowth_init(&mover.regrowths, &moves->regrown, split);
+    moves->worst = calloc(options->chains + 1, sizeof *moves->worst);
+    moves->worst_max = options->chains;
+    return moves->worst ? TTD_OK : TTD_ERROR_NO_MEMORY;
+}
+
+enum ttd_status heap_moves_find(const struct heap_trace *trace,
+                                const struct heap_moves_options *options, struct heap_moves *moves,
+                                struct ttd_error *error)
+{
+    struct move_finder mover = {.moves = moves};
     struct heap_observer observer = {.context = &mover, .effect = see_effect};
-    struct heap_batch_hook own = {.context = &mover, .batch = see_batch};
-    struct heap_cursor cursor = {0};
-    enum ttd_status status = moves->worst ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
+    struct heap_trace watched = *trace;
+    struct heap_arrival arrival = {.has_losses = false};
+    watched.hook = (struct heap_batch_hook){.context = &mover, .batch = see_batch};
+    enum ttd_status status = begin(&mover, trace, options);
     if (status == TTD_OK)
-        status = heap_cursor_init(&cursor, reader, HEAP_CURSOR_KINDS, NULL, &observer, &own);
+        status = heap_replay_to(&arrival, &watched, &route, error);
     if (status == TTD_OK)
-        status = heap_cursor_seek(&cursor, ttd_position_max(), error);
-    if (status == TTD_OK)
-        status = finish(moves, &cursor);
-    heap_cursor_free(&cursor);
+        status = finish(moves, &arrival.cursor.replay);
+    heap_arrival_end(&arrival, &moves->outcome);
     regrowth_free(&mover.regrowths);
     if (status != TTD_OK)
         heap_moves_free(moves);

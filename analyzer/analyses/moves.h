@@ -3,9 +3,8 @@
 #ifndef ANALYZER_ANALYSES_MOVES_H
 #define ANALYZER_ANALYSES_MOVES_H
 
-#include "travel/cursor.h"
-#include "travel/losses.h"
 #include "heap/rows.h"
+#include "travel/replay_to.h"
 
 /** How the sizes of a call site grow. */
 enum heap_growth {
@@ -74,7 +73,15 @@ struct heap_move_table {
     struct hash_map by_key;
 };
 
+struct heap_moves_options {
+    /** How many of the worst chains to keep. */
+    size_t chains;
+    /** Of the groups, beside the stack. */
+    enum heap_split split;
+};
+
 struct heap_moves {
+    struct heap_outcome outcome;
     struct heap_move_table reallocs;
     /** Inferred: see analyses/regrowth.h. */
     struct heap_move_table regrown;
@@ -90,24 +97,16 @@ struct heap_moves {
     uint32_t *unused;
     size_t unused_count;
     size_t unused_capacity;
-    struct heap_losses losses;
-    struct heap_counts counts;
-    /** Of the last effect. */
-    struct ttd_position position;
-    bool truncated;
-    struct ttd_error error;
 };
 
 /**
- * Goes through the whole trace.
+ * Replays the whole trace.
  *
- * @param chains  how many of the worst chains to keep
- * @param split   of moves->groups
- * @param moves   set on TTD_OK; release with heap_moves_free()
- * Others and statuses as heap_leaks_find().
+ * @param moves  set on TTD_OK; release with heap_moves_free()
+ * @return as heap_replay_to().
  */
-enum ttd_status heap_moves_find(struct ttd_reader *reader, size_t chains, enum heap_split split,
-                                const struct heap_batch_hook *hook, struct heap_moves *moves,
+enum ttd_status heap_moves_find(const struct heap_trace *trace,
+                                const struct heap_moves_options *options, struct heap_moves *moves,
                                 struct ttd_error *error);
 void heap_moves_free(struct heap_moves *moves);
 

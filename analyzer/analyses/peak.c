@@ -32,30 +32,30 @@ static enum ttd_status collect(struct heap_peak_state *found, const struct heap_
     return status;
 }
 
-static enum ttd_status replay_all(struct ttd_reader *reader, const struct heap_kept *kept,
-                                  const struct heap_batch_hook *hook, struct heap_peak_state *found,
-                                  struct ttd_error *error)
+static enum ttd_status replay_all(const struct heap_trace *trace, const struct heap_kept *kept,
+                                  struct heap_peak_state *found, struct ttd_error *error)
 {
-    struct heap_pass pass;
-    struct heap_replay *replay = &pass.cursor.replay;
-    enum ttd_status status = heap_pass_run_peak(&pass, reader, hook, error);
+    struct heap_arrival arrival;
+    struct heap_route route = {.to = ttd_position_max(), .keeps_peak = true};
+    struct heap_replay *replay = &arrival.cursor.replay;
+    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)
         status = heap_replay_end_peak(replay);
     found->peak = replay->peak;
     if (status == TTD_OK)
         status = collect(found, kept, replay);
-    heap_pass_end(&pass, &found->outcome);
+    heap_arrival_end(&arrival, &found->outcome);
     return status;
 }
 
-static enum ttd_status find(struct ttd_reader *reader, const struct heap_batch_hook *hook,
-                            struct heap_peak_state *found, struct ttd_error *error)
+static enum ttd_status find(const struct heap_trace *trace, struct heap_peak_state *found,
+                            struct ttd_error *error)
 {
     struct heap_kept kept;
     enum ttd_status status =
-        heap_kept_read(&kept, reader, found->groups.split, hook, &found->runtime, error);
+        heap_kept_read(&kept, trace, found->groups.split, &found->runtime, error);
     if (status == TTD_OK)
-        status = replay_all(reader, &kept, hook, found, error);
+        status = replay_all(trace, &kept, found, error);
     heap_kept_free(&kept);
     if (status == TTD_OK)
         status = heap_groups_sort(&found->groups);
@@ -63,20 +63,19 @@ static enum ttd_status find(struct ttd_reader *reader, const struct heap_batch_h
 }
 
 /* The same where keyframes know the peak. */
-static enum ttd_status look_up(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
-                               const struct heap_batch_hook *hook, struct heap_peak_state *found,
+static enum ttd_status look_up(const struct heap_trace *trace, struct heap_peak_state *found,
                                struct ttd_error *error)
 {
-    struct heap_pass pass;
-    struct heap_state_options options = {.split = found->groups.split, .tells_runtime = true};
+    struct heap_arrival arrival;
+    struct heap_route route = {.to = ttd_position_max()};
+    struct heap_state_options options = {
+        .at = trace->keyframes->peak.position, .split = found->groups.split, .tells_runtime = true};
     struct heap_state state;
-    enum ttd_status status =
-        heap_pass_run(&pass, reader, keyframes, ttd_position_max(), NULL, hook, error);
-    heap_pass_end(&pass, &found->outcome);
-    found->peak = keyframes->peak;
+    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
+    heap_arrival_end(&arrival, &found->outcome);
+    found->peak = trace->keyframes->peak;
     if (status == TTD_OK)
-        status =
-            heap_state_find(reader, keyframes, found->peak.position, &options, hook, &state, error);
+        status = heap_state_find(trace, &options, &state, error);
     if (status != TTD_OK)
         return status;
     struct heap_groups *by_stack = &state.tables.by[HEAP_BY_STACK];
@@ -104,17 +103,17 @@ static bool is_right(const struct heap_peak_state *found)
            heap_add(found->groups.bytes, kept->bytes) == heap_sum_value(found->peak.bytes);
 }
 
-enum ttd_status heap_peak_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
-                               enum heap_split split, const struct heap_batch_hook *hook,
-                               struct heap_peak_state *found, struct ttd_error *error)
+enum ttd_status heap_peak_state_find(const struct heap_trace *trace,
+                                     const struct heap_peak_state_options *options,
+                                     struct heap_peak_state *found, struct ttd_error *error)
 {
-    bool is_known = keyframes && keyframes->has_peak;
-    begin(found, split);
-    enum ttd_status status = is_known ? look_up(reader, keyframes, hook, found, error)
-                                      : find(reader, hook, found, error);
+    bool is_known = trace->keyframes && trace->keyframes->has_peak;
+    begin(found, options->split);
+    enum ttd_status status = is_known ? look_up(trace, found, error) : find(trace, found, error);
     if (status == TTD_OK && is_known && !is_right(found)) {
         heap_peak_state_free(found);
-        return heap_peak_find(reader, NULL, split, hook, found, error);
+        begin(found, options->split);
+        status = find(trace, found, error);
     }
     if (status != TTD_OK)
         heap_peak_state_free(found);

@@ -4,28 +4,32 @@
 #define ANALYZER_ANALYSES_PEAK_H
 
 #include "analyses/kept.h"
-#include "travel/pass.h"
+#include "travel/replay_to.h"
+
+struct heap_peak_state_options {
+    /** Of the groups, beside the stack. */
+    enum heap_split split;
+};
 
 struct heap_peak_state {
+    /** Of the whole trace. */
+    struct heap_outcome outcome;
     struct heap_peak peak;
     /** The blocks that were live then, without those that the runtimes keep. */
     struct heap_groups groups;
     struct heap_runtime runtime;
-    /** Of the whole trace. */
-    struct heap_outcome outcome;
 };
 
 /**
- * Goes through the whole trace, or with keyframes that know the peak only there and through its
- * end. What an index says of the peak is checked.
+ * Replays the whole trace, or, where an index knows the peak, only the way to it and the end. What
+ * the index says of the peak is checked against the blocks that are live there.
  *
- * @param split  what groups are told apart by, beside the stack
- * @param found    set on TTD_OK; release with heap_peak_state_free()
- * Others and statuses as heap_pass_run().
+ * @param state  set on TTD_OK; release with heap_peak_state_free()
+ * @return as heap_replay_to().
  */
-enum ttd_status heap_peak_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
-                               enum heap_split split, const struct heap_batch_hook *hook,
-                               struct heap_peak_state *state, struct ttd_error *error);
+enum ttd_status heap_peak_state_find(const struct heap_trace *trace,
+                                     const struct heap_peak_state_options *options,
+                                     struct heap_peak_state *state, struct ttd_error *error);
 void heap_peak_state_free(struct heap_peak_state *state);
 
 #endif

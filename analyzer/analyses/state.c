@@ -42,8 +42,8 @@ static enum ttd_status collect(struct heap_state *state, struct heap_kept *kept,
 }
 
 static enum ttd_status begin(struct heap_state *state, struct heap_kept *kept,
-                             struct ttd_reader *reader, const struct heap_state_options *options,
-                             const struct heap_batch_hook *hook, struct ttd_error *error)
+                             const struct heap_trace *trace,
+                             const struct heap_state_options *options, struct ttd_error *error)
 {
     memset(state, 0, sizeof *state);
     *kept = (struct heap_kept){.count = 0};
@@ -52,7 +52,7 @@ static enum ttd_status begin(struct heap_state *state, struct heap_kept *kept,
     for (size_t i = 0; i < HEAP_TABLES; i++)
         state->tables.by[i].has_stacks |= options->has_stacks_in_tables;
     return options->tells_runtime
-               ? heap_kept_read(kept, reader, options->split, hook, &state->runtime, error)
+               ? heap_kept_read(kept, trace, options->split, &state->runtime, error)
                : TTD_OK;
 }
 
@@ -63,39 +63,39 @@ static bool takes_sums(const struct heap_state_options *options, const struct he
            !options->keeps_blocks && !options->has_address && heap_kept_is_empty(kept);
 }
 
-/* Fills in the state once the pass has reached its position. */
+/* Fills in the state once the replay has arrived. */
 static enum ttd_status find(struct heap_state *state, struct heap_kept *kept,
-                            const struct heap_state_options *options, struct heap_pass *pass,
+                            const struct heap_state_options *options, struct heap_arrival *arrival,
                             struct ttd_error *error)
 {
-    const struct heap_live *live = &pass->cursor.replay.live;
-    state->outcome = heap_pass_outcome(pass);
+    const struct heap_live *live = &arrival->cursor.replay.live;
+    state->outcome = heap_arrival_outcome(arrival);
     enum ttd_status status = collect(state, kept, live);
     if (status == TTD_OK && options->keeps_blocks)
         status = copy_blocks(state, live);
     if (status == TTD_OK && options->has_address)
         state->neighbours = heap_neighbours_find(live, options->address);
     if (status == TTD_OK)
-        status = heap_kept_decide(kept, &pass->cursor, &state->runtime, add, state, error);
+        status = heap_kept_decide(kept, &arrival->cursor, &state->runtime, add, state, error);
     if (status == TTD_OK)
         status = heap_tables_sort(&state->tables);
     return status == TTD_OK ? heap_groups_sort(&state->runtime.groups) : status;
 }
 
-enum ttd_status heap_state_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
-                                struct ttd_position at, const struct heap_state_options *options,
-                                const struct heap_batch_hook *hook, struct heap_state *state,
+enum ttd_status heap_state_find(const struct heap_trace *trace,
+                                const struct heap_state_options *options, struct heap_state *state,
                                 struct ttd_error *error)
 {
     struct heap_kept kept;
-    struct heap_pass pass = {.hook = NULL};
-    enum ttd_status status = begin(state, &kept, reader, options, hook, error);
-    struct heap_tables *sums = takes_sums(options, &kept) ? &state->tables : NULL;
+    struct heap_arrival arrival = {.has_losses = false};
+    enum ttd_status status = begin(state, &kept, trace, options, error);
+    struct heap_route route = {.to = options->at,
+                               .sums = takes_sums(options, &kept) ? &state->tables : NULL};
     if (status == TTD_OK)
-        status = heap_pass_run_sums(&pass, reader, keyframes, at, sums, hook, error);
+        status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)
-        status = find(state, &kept, options, &pass, error);
-    heap_pass_free(&pass);
+        status = find(state, &kept, options, &arrival, error);
+    heap_arrival_free(&arrival);
     heap_kept_free(&kept);
     if (status != TTD_OK)
         heap_state_free(state);

@@ -5,10 +5,11 @@
 
 #include "analyses/kept.h"
 #include "analyses/neighbours.h"
-#include "travel/pass.h"
+#include "travel/replay_to.h"
 #include "heap/tables.h"
 
 struct heap_state {
+    struct heap_outcome outcome;
     /** Largest first. */
     struct heap_tables tables;
     /** If it was asked for: then it is not in the tables. */
@@ -18,11 +19,10 @@ struct heap_state {
     size_t block_count;
     /** The neighbours of the address, if one was asked for. */
     struct heap_neighbours neighbours;
-    struct heap_outcome outcome;
 };
 
-/** What is wanted of a state beside its tables. */
 struct heap_state_options {
+    struct ttd_position at;
     /** Of state->tables.by[HEAP_BY_STACK], beside the stack. */
     enum heap_split split;
     /** The other tables are by stack as well, so that stacks can be left out of them before they
@@ -39,11 +39,10 @@ struct heap_state_options {
 
 /**
  * @param state  set on TTD_OK; release with heap_state_free()
- * Others and statuses as heap_pass_run().
+ * @return as heap_replay_to().
  */
-enum ttd_status heap_state_find(struct ttd_reader *reader, const struct heap_keyframes *keyframes,
-                                struct ttd_position at, const struct heap_state_options *options,
-                                const struct heap_batch_hook *hook, struct heap_state *state,
+enum ttd_status heap_state_find(const struct heap_trace *trace,
+                                const struct heap_state_options *options, struct heap_state *state,
                                 struct ttd_error *error);
 void heap_state_free(struct heap_state *state);
 

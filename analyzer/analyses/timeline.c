@@ -165,22 +165,22 @@ static uint64_t first_width(struct ttd_reader *reader, const struct heap_timelin
     return round_width(options->axis == HEAP_AXIS_TIME ? end.wall_time : end.events, options->max);
 }
 
-enum ttd_status heap_timeline_find(struct ttd_reader *reader,
+enum ttd_status heap_timeline_find(const struct heap_trace *trace,
                                    const struct heap_timeline_options *options,
-                                   const struct heap_batch_hook *hook,
                                    struct heap_timeline *timeline, struct ttd_error *error)
 {
-    *timeline = (struct heap_timeline){.width = first_width(reader, options), .max = options->max};
+    *timeline =
+        (struct heap_timeline){.width = first_width(trace->reader, options), .max = options->max};
     timeline->points = calloc(options->max, sizeof *timeline->points);
     if (!timeline->points)
         return TTD_ERROR_NO_MEMORY;
     struct timeline_finder finder = {.timeline = timeline, .options = options};
     heap_totals_init(&finder.totals);
     struct heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
-    struct heap_pass pass;
-    enum ttd_status status =
-        heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);
-    heap_pass_end(&pass, &timeline->outcome);
+    struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
+    struct heap_arrival arrival;
+    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
+    heap_arrival_end(&arrival, &timeline->outcome);
     settle(&finder);
     finish(&finder);
     heap_totals_free(&finder.totals);

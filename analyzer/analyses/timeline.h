@@ -3,7 +3,7 @@
 #ifndef ANALYZER_ANALYSES_TIMELINE_H
 #define ANALYZER_ANALYSES_TIMELINE_H
 
-#include "travel/pass.h"
+#include "travel/replay_to.h"
 #include "heap/totals.h"
 
 enum heap_axis {
@@ -29,6 +29,7 @@ struct heap_point {
 };
 
 struct heap_timeline {
+    struct heap_outcome outcome;
     /** Point i covers `width` values of the axis from first + i * width on; both are round numbers
      * if the trace says how long it is. */
     uint64_t first;
@@ -38,7 +39,6 @@ struct heap_timeline {
     size_t max;
     /** The wall time of the last call, with which the last point ends. */
     uint64_t end;
-    struct heap_outcome outcome;
 };
 
 /** Sets `is_wanted` to whether blocks allocated with a stack count. Returns TTD_OK, or what ends
@@ -55,14 +55,13 @@ struct heap_timeline_options {
 };
 
 /**
- * Goes through the whole trace.
+ * Replays the whole trace.
  *
  * @param timeline  set on TTD_OK; release with heap_timeline_free()
- * Others and statuses as heap_pass_run(), and those of the filter.
+ * @return as heap_replay_to(), and what the filter returns.
  */
-enum ttd_status heap_timeline_find(struct ttd_reader *reader,
+enum ttd_status heap_timeline_find(const struct heap_trace *trace,
                                    const struct heap_timeline_options *options,
-                                   const struct heap_batch_hook *hook,
                                    struct heap_timeline *timeline, struct ttd_error *error);
 /** How long point `index` lasts, in nanoseconds. */
 uint64_t heap_timeline_duration(const struct heap_timeline *timeline, size_t index);

@@ -249,22 +249,22 @@ static void begin(struct heap_usage *usage, const struct heap_usage_options *opt
     heap_groups_init(&usage->by_calls);
 }
 
-enum ttd_status heap_usage_find(struct ttd_reader *reader, const struct heap_usage_options *options,
-                                const struct heap_batch_hook *hook, struct heap_usage *usage,
+enum ttd_status heap_usage_find(const struct heap_trace *trace,
+                                const struct heap_usage_options *options, struct heap_usage *usage,
                                 struct ttd_error *error)
 {
     begin(usage, options);
     struct usage_finder finder = {.usage = usage};
     map_init(&finder.by_thread);
     struct heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
-    struct heap_pass pass;
-    enum ttd_status status =
-        heap_pass_run(&pass, reader, NULL, ttd_position_max(), &observer, hook, error);
+    struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
+    struct heap_arrival arrival;
+    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)
-        status = finish(&finder, &pass.cursor.replay.live);
+        status = finish(&finder, &arrival.cursor.replay.live);
     if (status == TTD_OK)
-        status = pass.cursor.replay.observer_status;
-    heap_pass_end(&pass, &usage->outcome);
+        status = arrival.cursor.replay.observer_status;
+    heap_arrival_end(&arrival, &usage->outcome);
     if (usage->count)
         qsort(usage->sites, usage->count, sizeof *usage->sites, heap_usage_rows(usage).compare);
     free(finder.thread_calls);

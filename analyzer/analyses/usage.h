@@ -4,7 +4,7 @@
 #define ANALYZER_ANALYSES_USAGE_H
 
 #include "heap/groups.h"
-#include "travel/pass.h"
+#include "travel/replay_to.h"
 #include "heap/totals.h"
 
 /** What was allocated with one stack, or by one size of lifetime. */
@@ -40,7 +40,6 @@ struct heap_lifetime {
     struct heap_sum bytes;
 };
 
-/** What is wanted. */
 struct heap_usage_options {
     /** Calls of its thread that may lie between allocation and release of a temporary block. */
     uint64_t steps;
@@ -52,6 +51,7 @@ struct heap_usage_options {
 };
 
 struct heap_usage {
+    struct heap_outcome outcome;
     struct heap_site total;
     struct heap_site *sites;
     size_t count;
@@ -63,18 +63,17 @@ struct heap_usage {
      * that released. */
     struct heap_groups by_time;
     struct heap_groups by_calls;
-    struct heap_outcome outcome;
 };
 
 /**
- * Goes through the whole trace.
+ * Replays the whole trace.
  *
  * @param options  copied
- * @param usage   set on TTD_OK; release with heap_usage_free()
- * Others and statuses as heap_pass_run().
+ * @param usage    set on TTD_OK; release with heap_usage_free()
+ * @return as heap_replay_to().
  */
-enum ttd_status heap_usage_find(struct ttd_reader *reader, const struct heap_usage_options *options,
-                                const struct heap_batch_hook *hook, struct heap_usage *usage,
+enum ttd_status heap_usage_find(const struct heap_trace *trace,
+                                const struct heap_usage_options *options, struct heap_usage *usage,
                                 struct ttd_error *error);
 void heap_usage_free(struct heap_usage *usage);
 

@@ -161,12 +161,12 @@ static bool keeps_stack(void *context, ttd_id stack)
     return keeps;
 }
 
-int session_hook(struct session *session, struct heap_batch_hook *hook)
+int session_trace(struct session *session, struct heap_trace *trace)
 {
     int status = session_names(session, true);
-    *hook = source_hook(&session->source);
+    *trace = source_trace(&session->source);
     if (runtime_has_thread_storage(&session->definitions))
-        hook->judge = (struct heap_stack_judge){session, keeps_stack};
+        trace->hook.judge = (struct heap_stack_judge){session, keeps_stack};
     return status;
 }
 

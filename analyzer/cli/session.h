@@ -7,7 +7,7 @@
 #include "cli/output.h"
 #include "cli/source.h"
 #include "analyses/kept.h"
-#include "travel/pass.h"
+#include "travel/replay_to.h"
 #include "view/tree.h"
 
 struct session {
@@ -25,7 +25,7 @@ struct session {
     /** May be set before names are read: a pattern that is in no name is an error, since an exit
      * status depends on it; else a warning. */
     bool needs_known_patterns;
-    /** By stack, the answers of session_hook()'s judge. */
+    /** By stack, the answers of session_trace()'s judge. */
     struct hash_map judged;
     /** Steps that are left of limits_steps(). */
     uint64_t steps;
@@ -56,10 +56,10 @@ int session_output(struct session *session, bool is_long);
 int session_names(struct session *session, bool are_needed);
 
 /**
- * Sets a hook for a pass that tells apart what the runtimes keep. Reads names. Returns an exit
- * status.
+ * Sets the trace for a query that tells apart what the runtimes keep; without an index. Reads
+ * names. Returns an exit status.
  */
-int session_hook(struct session *session, struct heap_batch_hook *hook);
+int session_trace(struct session *session, struct heap_trace *trace);
 
 /** Says what has failed in work of ours, if anything: memory, or a tree that is too large. Returns
  * an exit status. */

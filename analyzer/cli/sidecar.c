@@ -120,7 +120,7 @@ static enum ttd_status write_stamp(const struct source *source, struct ttd_write
 static enum ttd_status fill_index(struct source *source, struct ttd_writer *writer,
                                   struct heap_index_facts *facts, struct failure *reason)
 {
-    struct heap_batch_hook hook = source_hook(source);
+    struct heap_batch_hook hook = source_trace(source).hook;
     struct heap_index_spacing spacing = HEAP_INDEX_SPACING;
     enum ttd_status status =
         heap_index_write(source->reader, &spacing, &hook, writer, facts, &reason->error);

@@ -91,9 +91,10 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
     return TTD_OK;
 }
 
-struct heap_batch_hook source_hook(struct source *source)
+struct heap_trace source_trace(struct source *source)
 {
-    return (struct heap_batch_hook){.context = source, .batch = see_batch};
+    return (struct heap_trace){.reader = source->reader,
+                               .hook = {.context = source, .batch = see_batch}};
 }
 
 static int read_on(struct source *source, const struct heap_batch_hook *hook,

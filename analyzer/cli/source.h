@@ -8,8 +8,7 @@
 #include "cli/clock.h"
 #include "cli/progress.h"
 #include "cli/stamp.h"
-#include "travel/cursor.h"
-#include "travel/keyframes.h"
+#include "travel/trace.h"
 #include "symbols/definitions.h"
 
 /** Damaged places that are reported one by one. */
@@ -57,8 +56,8 @@ struct source {
 int source_open(struct source *source, const char *path, bool reads_whole_chunks);
 void source_close(struct source *source);
 
-/** A hook for a cursor that shows progress and reports damage. */
-struct heap_batch_hook source_hook(struct source *source);
+/** The trace for a query, whose hook shows progress and reports damage; without an index. */
+struct heap_trace source_trace(struct source *source);
 
 /** Whether wall times are known: the first chunk, which has their unit, was not lost. */
 static inline bool source_has_times(const struct source *source)

@@ -209,7 +209,6 @@ struct report_timeline {
 
 struct report_fragmentation {
     const struct heap_fragmentation *fragmentation;
-    const struct heap_outcome *outcome;
     /** Regions to show. */
     size_t limit;
 };

@@ -24,7 +24,7 @@ void text_fragmentation(struct report *report, const struct report_fragmentation
     out_bold(output);
     report_count(output, fragmentation->count, "region");
     out_text(output, " at ");
-    report_position_text(report, data->outcome->position);
+    report_position_text(report, fragmentation->outcome.position);
     out_text(output, ": ");
     text_sums(output, &fragmentation->total);
     out_plain(output);
@@ -61,7 +61,7 @@ void json_fragmentation(struct report *report, const struct report_fragmentation
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
-    json_position(&json, "position", data->outcome->position);
+    json_position(&json, "position", fragmentation->outcome.position);
     report_certainty_json(report, &json);
     json_sums(&json, &fragmentation->total);
     json_unsigned(&json, "total_regions", fragmentation->count);

@@ -28,10 +28,10 @@ void text_history(struct report *report, const struct heap_history *data)
     out_bold(output);
     report_count(output, data->total, "block");
     out_text(output, " covered ");
-    out_hex(output, data->first);
-    if (data->last > data->first) {
+    out_hex(output, data->options.first);
+    if (data->options.last > data->options.first) {
         out_text(output, " to ");
-        out_hex(output, data->last);
+        out_hex(output, data->options.last);
     }
     out_plain(output);
     if (data->count < data->total) {
@@ -79,8 +79,8 @@ void json_history(struct report *report, const struct heap_history *data)
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
-    json_hex(&json, "address", data->first);
-    json_unsigned(&json, "size", data->last - data->first + 1);
+    json_hex(&json, "address", data->options.first);
+    json_unsigned(&json, "size", data->options.last - data->options.first + 1);
     report_certainty_json(report, &json);
     json_unsigned(&json, "total_blocks", data->total);
     json_begin_array(&json, "blocks");

@@ -80,9 +80,9 @@ static void json_address(struct report *report, struct json *json, const struct 
     const struct heap_owner *before = heap_history_before(history, data->at);
     const struct heap_owner *owner = live ? live : before;
     json_begin_object(json, "address");
-    json_hex(json, "address", history->first);
+    json_hex(json, "address", history->options.first);
     json_text(json, "status", live ? "live" : before ? "freed" : "never allocated");
-    json_count(json, "offset", owner ? history->first - owner->block.address : TTD_UNKNOWN);
+    json_count(json, "offset", owner ? history->options.first - owner->block.address : TTD_UNKNOWN);
     report_owner_json(report, json, "block", owner);
     report_owner_json(report, json, "next", heap_history_after(history, data->at));
     report_neighbours_json(report, json, &data->state->neighbours);

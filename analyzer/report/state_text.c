@@ -68,11 +68,11 @@ static void text_address(struct report *report, const struct report_state *data)
     const struct heap_owner *before = heap_history_before(history, data->at);
     const struct heap_owner *after = heap_history_after(history, data->at);
     out_bold(output);
-    out_hex(output, history->first);
+    out_hex(output, history->options.first);
     out_plain(output);
     if (live) {
         out_text(output, " lies ");
-        report_count(output, history->first - live->block.address, "byte");
+        report_count(output, history->options.first - live->block.address, "byte");
         out_text(output, " inside the block at ");
         report_owner_text(report, live);
     } else if (before) {
@@ -85,7 +85,7 @@ static void text_address(struct report *report, const struct report_state *data)
         out_text(output, "next in ");
         report_owner_text(report, after);
     }
-    report_neighbours_text(report, &data->state->neighbours, history->first);
+    report_neighbours_text(report, &data->state->neighbours, history->options.first);
 }
 
 static void text_tables(struct report *report, const struct report_state *data)

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "travel/index.h"
-#include "travel/pass.h"
+#include "travel/replay_to.h"
 #include "support/chunk_edit.h"
 #include "support/heap_model.h"
 
@@ -357,9 +357,9 @@ static size_t check_sums(struct sample *sample)
     return with_sums;
 }
 
-/* ---- Passes ---- */
+/* ---- Arrivals ---- */
 
-static void expect_same_pass(const struct heap_outcome *a, const struct heap_outcome *b)
+static void expect_same_outcome(const struct heap_outcome *a, const struct heap_outcome *b)
 {
     cr_assert_eq(a->losses.records, b->losses.records);
     cr_assert_eq(a->losses.events, b->losses.events);
@@ -370,20 +370,21 @@ static void expect_same_pass(const struct heap_outcome *a, const struct heap_out
     cr_assert_eq(a->truncated, b->truncated);
 }
 
-static void check_passes(struct sample *sample)
+static void check_outcomes(struct sample *sample)
 {
     for (unsigned tick = 0; tick < HEAP_MODEL_TICKS;
          tick += 1 + entropy_pick(&sample->entropy, 20)) {
         struct heap_outcome outcomes[2];
         for (unsigned i = 0; i < 2; i++) {
-            struct heap_pass pass;
+            struct heap_trace trace = {.reader = sample->reader,
+                                       .keyframes = i ? &sample->keyframes : NULL};
+            struct heap_route route = {.to = heap_model_at(tick)};
+            struct heap_arrival arrival;
             struct ttd_error error;
-            cr_assert_eq(heap_pass_run(&pass, sample->reader, i ? &sample->keyframes : NULL,
-                                       heap_model_at(tick), NULL, NULL, &error),
-                         TTD_OK);
-            heap_pass_end(&pass, &outcomes[i]);
+            cr_assert_eq(heap_replay_to(&arrival, &trace, &route, &error), TTD_OK);
+            heap_arrival_end(&arrival, &outcomes[i]);
         }
-        expect_same_pass(&outcomes[0], &outcomes[1]);
+        expect_same_outcome(&outcomes[0], &outcomes[1]);
     }
 }
 
@@ -401,7 +402,7 @@ Test(keyframes, state_at_every_position_is_that_of_the_model)
         with += check_cursor(&sample, &sample.keyframes);
         check_keyframes(&sample);
         with_sums += check_sums(&sample);
-        check_passes(&sample);
+        check_outcomes(&sample);
         close_sample(&sample);
     }
     /* Keyframes and sums were there, and were used. */

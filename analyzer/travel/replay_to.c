@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "travel/replay_to.h"
+
+#include <string.h>
+
+static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
+{
+    struct heap_arrival *arrival = context;
+    if (batch->kind == TTD_KIND_LOSSES && (batch->made_up || !arrival->has_losses))
+        heap_losses_add(&arrival->losses, batch);
+    return arrival->hook.batch ? arrival->hook.batch(arrival->hook.context, batch) : TTD_OK;
+}
+
+/* A loss may be recorded long after it happened, behind the position that the replay goes to: all
+ * recorded losses are read beforehand, unless the replay meets them anyway. */
+static enum ttd_status read_losses(struct heap_arrival *arrival, struct ttd_reader *reader,
+                                   struct ttd_error *error)
+{
+    enum ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_LOSSES));
+    while (status == TTD_OK) {
+        struct ttd_batch batch;
+        status = ttd_reader_next(reader, &batch, error);
+        if (status == TTD_OK && batch.kind == TTD_KIND_LOSSES && !batch.made_up)
+            heap_losses_add(&arrival->losses, &batch);
+    }
+    arrival->has_losses = true;
+    return heap_is_over(status) ? TTD_OK : status;
+}
+
+/* A keyframe could be at the first position, too: whoever wants all effects gets none. */
+static bool takes_keyframes(const struct heap_route *route)
+{
+    bool needs_all = route->observer && ttd_position_compare(route->from, ttd_position_min()) == 0;
+    return !needs_all && !route->keeps_peak;
+}
+
+static enum ttd_status begin(struct heap_arrival *arrival, const struct heap_trace *trace,
+                             const struct heap_route *route, struct ttd_error *error)
+{
+    memset(arrival, 0, sizeof *arrival);
+    arrival->hook = trace->hook;
+    struct heap_batch_hook own = {.context = arrival, .batch = see_batch};
+    const struct heap_keyframes *keyframes = takes_keyframes(route) ? trace->keyframes : NULL;
+    enum ttd_status status = TTD_OK;
+    if (keyframes || ttd_position_compare(route->to, ttd_position_max()) < 0)
+        status = read_losses(arrival, trace->reader, error);
+    if (status != TTD_OK)
+        return status;
+    status = heap_cursor_init(&arrival->cursor, trace->reader, HEAP_CURSOR_KINDS, keyframes,
+                              route->observer, &own);
+    arrival->cursor.sums = route->sums;
+    if (route->keeps_peak)
+        heap_replay_keep_peak(&arrival->cursor.replay);
+    return status;
+}
+
+static enum ttd_status go(struct heap_arrival *arrival, struct ttd_position to,
+                          struct ttd_error *error)
+{
+    enum ttd_status status = heap_cursor_seek(&arrival->cursor, to, error);
+    arrival->reached_end = arrival->cursor.at_end && !arrival->cursor.batch.count;
+    return status;
+}
+
+enum ttd_status heap_replay_to(struct heap_arrival *arrival, const struct heap_trace *trace,
+                               const struct heap_route *route, struct ttd_error *error)
+{
+    enum ttd_status status = begin(arrival, trace, route, error);
+    bool has_two_parts = route->observer && arrival->cursor.keyframes &&
+                         ttd_position_compare(route->from, route->to) <= 0;
+    if (status == TTD_OK && has_two_parts) {
+        status = go(arrival, heap_position_before(route->from), error);
+        arrival->cursor.keyframes = NULL;
+    }
+    return status == TTD_OK ? go(arrival, route->to, error) : status;
+}
+
+enum ttd_status heap_replay_on(struct heap_arrival *arrival, struct ttd_position to,
+                               struct ttd_error *error)
+{
+    arrival->cursor.keyframes = NULL;
+    return go(arrival, to, error);
+}
+
+void heap_arrival_free(struct heap_arrival *arrival)
+{
+    heap_cursor_free(&arrival->cursor);
+}
+
+struct heap_outcome heap_arrival_outcome(const struct heap_arrival *arrival)
+{
+    const struct heap_cursor *cursor = &arrival->cursor;
+    return (struct heap_outcome){.losses = arrival->losses,
+                                 .counts = cursor->replay.counts,
+                                 .position = cursor->replay.position,
+                                 .in_flight = cursor->replay.queue.count,
+                                 .reached_end = arrival->reached_end,
+                                 .truncated = cursor->truncated,
+                                 .error = cursor->error};
+}
+
+void heap_arrival_end(struct heap_arrival *arrival, struct heap_outcome *outcome)
+{
+    *outcome = heap_arrival_outcome(arrival);
+    heap_arrival_free(arrival);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/** A trace as queries take it: what reads it, what makes travelling in it fast, who watches. */
+#ifndef ANALYZER_TRAVEL_TRACE_H
+#define ANALYZER_TRAVEL_TRACE_H
+
+#include "travel/cursor.h"
+
+/** Owns nothing: all of it must outlive the query. */
+struct heap_trace {
+    /** Tolerant of damage. Nobody else may use it during a query, which leaves it anywhere. */
+    struct ttd_reader *reader;
+    /** The index of the trace; NULL for none. No answer depends on it. */
+    const struct heap_keyframes *keyframes;
+    /** Sees every batch that a query reads, for progress and messages; zeros for none. Its judge
+     * tells blocks of the runtimes by the names of their stacks. */
+    struct heap_batch_hook hook;
+};
+
+#endif
