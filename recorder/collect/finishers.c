@@ -2,7 +2,6 @@
 #include "finishers.h"
 
 #include <errno.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -95,26 +94,43 @@ static bool name_quickly(struct finishers *finishers, struct trace *trace)
            (!is_large(trace) && trace_write_known_names(trace, finishers->names) == 0);
 }
 
-/*
- * Whether there is to be another process: not where one has just begun to ask for names. Only one
- * can ask at a time, and mostly the others' names are known when it has ended.
- */
-static bool may_start(const struct finishers *finishers, const struct trace *trace)
+/* Whether names are being looked up, and not for too long already. */
+static bool is_preparing(const struct finishers *finishers)
 {
-    bool waits = finishers->count > 0 && !is_large(trace) &&
-                 milliseconds() - finishers->asked_at < PATIENCE_MS;
-    return !waits && finishers->count < FINISHERS_AT_ONCE;
+    return symbolize_is_preparing(finishers->names) &&
+           milliseconds() - finishers->asked_at < PATIENCE_MS;
 }
 
-/* Closes a trace: at once where its names are known, else in a process of its own. False if there
- * is to be none now. */
-static bool begin(struct finishers *finishers, struct trace *trace, const struct ttd_end *end)
+/* Has names looked up that a trace needs. False if that is not possible, or not now. */
+static bool ask(struct finishers *finishers, struct trace *trace)
 {
+    if (!trace_prepare(trace, finishers->names))
+        return false;
+    finishers->asked_at = milliseconds();
+    return true;
+}
+
+/* Whether a trace waits for the names that are being looked up. Each is asked for once. */
+static bool waits(struct finishers *finishers, struct unfinished *unfinished)
+{
+    if (unfinished->was_asked || is_large(unfinished->trace))
+        return false;
+    unfinished->was_asked = true;
+    return ask(finishers, unfinished->trace);
+}
+
+/* Closes a trace: when its names are known, or in a process of its own if that is in vain. False if
+ * there is something to wait for. */
+static bool begin(struct finishers *finishers, struct unfinished *unfinished)
+{
+    struct trace *trace = unfinished->trace;
+    const struct ttd_end *end = &unfinished->end;
+    bool is_coming = !is_large(trace) && is_preparing(finishers); /* before it is looked for */
     if (name_quickly(finishers, trace)) {
         finish_here(finishers, trace, end);
         return true;
     }
-    if (!may_start(finishers, trace))
+    if (is_coming || waits(finishers, unfinished) || finishers->count == FINISHERS_AT_ONCE)
         return false;
     trace_flush(trace); /* nothing is left that both would write */
     pid_t pid = fork();
@@ -127,7 +143,6 @@ static bool begin(struct finishers *finishers, struct trace *trace, const struct
         return true;
     }
     finishers->pids[finishers->count++] = pid;
-    finishers->asked_at = milliseconds();
     trace_abandon(trace);
     return true;
 }
@@ -142,38 +157,15 @@ static void look(struct finishers *finishers)
     }
 }
 
-/* It is of no use without us, and only we end it: it may be using what others need. */
-static _Noreturn void prepare(struct finishers *finishers, struct trace *trace, pid_t collector)
-{
-    set_signals();
-    signal(SIGTERM, SIG_IGN);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == collector)
-        trace_prepare(trace, finishers->names);
-    _exit(0);
-}
-
 void finishers_prepare(struct finishers *finishers, struct trace *trace)
 {
-    pid_t self = getpid();
-    if (finishers->names == NULL ||
-        (finishers->preparer > 0 && waitpid(finishers->preparer, NULL, WNOHANG) == 0))
+    if (symbolize_is_preparing(finishers->names))
         return;
     trace->frames_prepared = trace->modules.frame_count;
-    finishers->preparer = fork();
-    if (finishers->preparer == 0)
-        prepare(finishers, trace, self);
+    ask(finishers, trace);
 }
 
-/* All that it could prepare is closed. */
-static void end_preparer(struct finishers *finishers)
-{
-    if (finishers->preparer <= 0)
-        return;
-    kill(finishers->preparer, SIGKILL);
-    wait_for(finishers->preparer);
-}
-
-static const struct unfinished *oldest(const struct finishers *finishers)
+static struct unfinished *oldest(struct finishers *finishers)
 {
     return &finishers->waiting[finishers->first];
 }
@@ -189,7 +181,7 @@ bool finishers_step(struct finishers *finishers)
     if (finishers->waiting_count == 0)
         return false;
     look(finishers);
-    if (!begin(finishers, oldest(finishers)->trace, &oldest(finishers)->end))
+    if (!begin(finishers, oldest(finishers)))
         return false;
     remove_oldest(finishers);
     return true;
@@ -213,7 +205,7 @@ void finishers_take(struct finishers *finishers, struct trace *trace, const stru
     (void)name_quickly(finishers, trace); /* goes into the same chunks */
     trace_flush(trace);                   /* whatever happens to us before it is closed */
     size_t last = (finishers->first + finishers->waiting_count++) % FINISHERS_WAITING;
-    finishers->waiting[last] = (struct unfinished){trace, *end};
+    finishers->waiting[last] = (struct unfinished){trace, *end, false};
     finishers_step(finishers);
 }
 
@@ -244,5 +236,4 @@ void finishers_wait(struct finishers *finishers, const volatile sig_atomic_t *in
         symbolize_stop();
     for (; finishers->waiting_count > 0; remove_oldest(finishers))
         finish_here(finishers, oldest(finishers)->trace, &oldest(finishers)->end);
-    end_preparer(finishers);
 }

@@ -17,18 +17,18 @@ enum { FINISHERS_AT_ONCE = 16, FINISHERS_WAITING = 256 };
 struct unfinished {
     struct trace *trace;
     struct ttd_end end;
+    bool was_asked; /* its names were asked for */
 };
 
 struct finishers {
     struct symbolize_cache *names; /* shared by all; NULL if there is none */
     pid_t pids[FINISHERS_AT_ONCE];
     size_t count;
-    int64_t asked_at; /* when the last of them began, by milliseconds() */
     /* Those for which there was no process: a ring, whose oldest is at `first`. */
     struct unfinished waiting[FINISHERS_WAITING];
     size_t first, waiting_count;
     unsigned failures; /* traces that are not whole */
-    pid_t preparer;    /* the process that looks up names before they are needed, if there is one */
+    int64_t asked_at;  /* when names were last asked for, by milliseconds() */
 };
 
 void finishers_init(struct finishers *finishers);

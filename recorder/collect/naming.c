@@ -184,12 +184,21 @@ size_t trace_write_known_names(struct trace *trace, struct symbolize_cache *name
     return trace->frames_unnamed;
 }
 
-void trace_prepare(struct trace *trace, struct symbolize_cache *names)
+bool trace_prepare(struct trace *trace, struct symbolize_cache *names)
 {
     struct question question;
-    if (load_question(&question, trace))
-        symbolize_prepare(names, question.modules, trace->modules.count);
+    bool asked = false;
+    if (load_question(&question, trace)) {
+        size_t count = 0;
+        for (size_t i = 0; i < trace->modules.count; i++) {
+            if (question.modules[i].build_id_size == 0) /* nobody would keep the answers */
+                question.modules[i].offset_count = 0;
+            count += question.modules[i].offset_count;
+        }
+        asked = count > 0 && symbolize_prepare(names, question.modules, trace->modules.count);
+    }
     free_question(&question);
+    return asked;
 }
 
 bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symbolize_cache *names)

@@ -134,8 +134,8 @@ bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symboli
  * how many addresses have none then. */
 size_t trace_write_known_names(struct trace *trace, struct symbolize_cache *names);
 
-/* Looks up the names of all addresses so far, for whoever asks `names` later. To be called in a
- * forked process: the trace is of no use afterwards. */
-void trace_prepare(struct trace *trace, struct symbolize_cache *names);
+/* Has the names looked up of all addresses that have none, for whoever asks `names` later. False
+ * if that is not possible: see symbolize_prepare(). */
+bool trace_prepare(struct trace *trace, struct symbolize_cache *names);
 
 #endif

@@ -20,6 +20,7 @@
 #include <time.h>
 
 #include "answers.h"
+#include "asker.h"
 #include "helper.h"
 #include "known.h"
 
@@ -39,6 +40,7 @@ enum { LOG_MAX = CAPACITY - sizeof(struct shared) };
 struct symbolize_cache {
     struct shared *shared;
     struct known known; /* this process's, made from the log */
+    struct asker asker; /* of the process that has made it */
 };
 
 /* Shared, and robust: processes may die at any time. */
@@ -76,6 +78,8 @@ static void show(const struct symbolize_cache *cache)
     (void)madvise(cache->shared, CAPACITY, MADV_DOFORK);
 }
 
+static asker_function prepare;
+
 struct symbolize_cache *symbolize_cache_new(void)
 {
     struct symbolize_cache *cache = calloc(1, sizeof *cache);
@@ -93,6 +97,8 @@ struct symbolize_cache *symbolize_cache_new(void)
     if (hide(cache) == 0)
         helper_start(&shared->helper, SYMBOLIZE_MEMORY);
     show(cache);
+    const int files[] = {shared->helper.fd, shared->helper.pidfd};
+    asker_start(&cache->asker, prepare, cache, files, shared->helper.pid != 0 ? 2 : 0);
     return cache;
 }
 
@@ -105,6 +111,7 @@ void symbolize_cache_free(struct symbolize_cache *cache)
 {
     if (cache == NULL)
         return;
+    asker_stop(&cache->asker);
     helper_stop(&cache->shared->helper);
     munmap(cache->shared, CAPACITY);
     known_free(&cache->known);
@@ -263,8 +270,18 @@ static void ignore(void *context, size_t module, uint64_t offset,
     (void)context, (void)module, (void)offset, (void)frames, (void)count;
 }
 
-void symbolize_prepare(struct symbolize_cache *cache, const struct symbolize_module *modules,
-                       size_t count)
+static void prepare(void *cache, const struct symbolize_module *modules, size_t count)
 {
     symbolize_cached(cache, modules, count, ignore, NULL);
+}
+
+bool symbolize_prepare(struct symbolize_cache *cache, const struct symbolize_module *modules,
+                       size_t count)
+{
+    return cache != NULL && asker_ask(&cache->asker, modules, count);
+}
+
+bool symbolize_is_preparing(struct symbolize_cache *cache)
+{
+    return cache != NULL && asker_is_busy(&cache->asker);
 }

@@ -18,7 +18,7 @@ struct symbolize_cache;
 
 /**
  * NULL if there is no memory; all works without. It is shared with processes forked later, as is a
- * child that it starts: see helper.h.
+ * child that it starts: see helper.h. Another one is this process's alone: see asker.h.
  */
 struct symbolize_cache *symbolize_cache_new(void);
 /** A number that grows whenever something more is known. `cache` may be NULL. */
@@ -37,9 +37,17 @@ void symbolize_cache_free(struct symbolize_cache *cache);
 int symbolize_cached(struct symbolize_cache *cache, const struct symbolize_module *modules,
                      size_t count, symbolize_function *function, void *context);
 
-/** Has everything looked up that is not known, for those who ask later. */
-void symbolize_prepare(struct symbolize_cache *cache, const struct symbolize_module *modules,
+/**
+ * Has everything looked up that is not known, for those who ask later, by another process. Only by
+ * the process that has made the cache.
+ *
+ * @return false if that is not possible, or not now; `cache` may be NULL.
+ */
+bool symbolize_prepare(struct symbolize_cache *cache, const struct symbolize_module *modules,
                        size_t count);
+
+/** Whether that is under way. */
+bool symbolize_is_preparing(struct symbolize_cache *cache);
 
 /**
  * A number for the file of a module, which stays as long as the cache; SIZE_MAX if nothing is known

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <criterion/criterion.h>
@@ -149,6 +150,37 @@ Test(cache, tells_only_what_is_known)
     cr_assert_eq(few.count, FEW);
     free_answers(&none);
     free_answers(&few);
+    free_program(&program);
+}
+
+static void wait_until_prepared(void)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    while (symbolize_is_preparing(cache))
+        nanosleep(&moment, NULL);
+}
+
+/* By a process that outlives many questions; one at a time. */
+Test(cache, has_names_looked_up)
+{
+    struct program program;
+    build(&program, "program", "-Wl,--build-id=sha1");
+    struct symbolize_module module = module_of(&program);
+    struct symbolize_module few = module;
+    few.offset_count = FEW;
+    struct answers expected, answers = {0};
+    name_program(&program, &expected);
+    cr_assert(symbolize_prepare(cache, &few, 1));
+    wait_until_prepared();
+    cr_assert_eq(tell_known(module, NULL), program.count - FEW);
+    cr_assert(symbolize_prepare(cache, &module, 1));
+    cr_assert_not(symbolize_prepare(cache, &few, 1));
+    wait_until_prepared();
+    cr_assert_eq(tell_known(module, &answers), 0);
+    sort_answers(&answers);
+    expect_equal(&answers, &expected);
+    free_answers(&answers);
+    free_answers(&expected);
     free_program(&program);
 }
 
