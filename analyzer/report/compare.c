@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/compare.h"
 #include "report/formats.h"
+#include "symbols/fingerprint.h"
 
 static const char *const side_names[HEAP_SIDES] = {"old", "new"};
 
@@ -15,7 +16,7 @@ static size_t shown(const struct report_compare *data)
 {
     const struct heap_comparison *comparison = data->comparison;
     size_t changed = comparison->count - comparison->kinds[HEAP_CHANGE_SAME];
-    return changed < data->limit ? changed : data->limit;
+    return report_shown(changed, data->limit);
 }
 
 /* What a change is known by, with the names of its side: the new one if it is there. */

@@ -3,7 +3,8 @@
 #ifndef ANALYZER_REPORT_COMPARE_H
 #define ANALYZER_REPORT_COMPARE_H
 
-#include "report/format.h"
+#include "report/data.h"
+#include "report/sections.h"
 
 /** Writes the sums of both heaps and their difference, and does not end the last line. */
 void text_compare_sums(struct report *report, const struct report_compare *data);

@@ -3,7 +3,7 @@
 
 static size_t shown(const struct report_errors *data)
 {
-    return data->errors->count < data->limit ? data->errors->count : data->limit;
+    return report_shown(data->errors->count, data->limit);
 }
 
 /* What the call did, after its kind. */
@@ -75,9 +75,9 @@ static void text_finding(struct report *report, const struct heap_finding *findi
         out_text(output, "  the heap was still locked when the program exited\n");
     if (finding->block_address && heap_call_is_known(&finding->allocated))
         text_block(output, finding);
-    report_place_text(report, "allocated", &finding->allocated);
-    report_place_text(report, "released before", &finding->released);
-    report_place_text(report, conflict_text(finding), &finding->conflict);
+    report_call_text(report, "allocated", &finding->allocated);
+    report_call_text(report, "released before", &finding->released);
+    report_call_text(report, conflict_text(finding), &finding->conflict);
     report_neighbours_text(report, &finding->neighbours, finding->address);
     if (!finding->is_certain) {
         out_alarm(output);
@@ -170,9 +170,9 @@ static void json_finding(struct report *report, struct json *json,
     json_unsigned(json, "stack_id", finding->place.stack);
     report_stack_json(report, json, "stack", finding->place.stack);
     json_block(json, finding);
-    report_place_json(report, json, "allocated", &finding->allocated);
-    report_place_json(report, json, "released", &finding->released);
-    report_place_json(report, json, "conflict", &finding->conflict);
+    report_call_json(report, json, "allocated", &finding->allocated);
+    report_call_json(report, json, "released", &finding->released);
+    report_call_json(report, json, "conflict", &finding->conflict);
     json_count(json, "signal", finding->signal ? finding->signal : TTD_UNKNOWN);
     report_neighbours_json(report, json, &finding->neighbours);
     json_end_object(json);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/** The functions that the table of formats lists. */
+/** The functions of the table of formats: each writes the report of one command in one format. */
 #ifndef ANALYZER_REPORT_FORMATS_H
 #define ANALYZER_REPORT_FORMATS_H
 
 #include "report/format.h"
+#include "report/sections.h"
 
 void text_info(struct report *report, const struct report_info *data);
 void json_info(struct report *report, const struct report_info *data);

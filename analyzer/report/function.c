@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "report/escape.h"
-#include "report/format.h"
+#include "report/sections.h"
 
 /* Longer template arguments are left out. */
 #define ARGUMENTS_MAX 24

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Groups of blocks, as several commands show them. */
-#include "report/format.h"
+#include "report/sections.h"
 
 static void text_positions(struct report *report, const struct heap_group *group)
 {
@@ -17,7 +17,7 @@ void report_groups_text(struct report *report, const struct heap_groups *groups,
                         bool shows_positions)
 {
     struct out *output = report->output;
-    size_t count = groups->count < limit ? groups->count : limit;
+    size_t count = report_shown(groups->count, limit);
     for (size_t i = 0; i < count; i++) {
         const struct heap_group *group = &groups->items[i];
         out_char(output, '\n');

@@ -13,11 +13,11 @@ void report_owner_text(struct report *report, const struct heap_owner *owner)
         out_hex(output, owner->previous_address);
     }
     out_char(output, '\n');
-    report_place_text(report, "allocated", &allocated);
+    report_call_text(report, "allocated", &allocated);
     if (owner->overlapped)
         out_text(output, "  its release is not in the trace; another block took its place\n");
     else if (heap_call_is_known(&owner->released))
-        report_place_text(report, "released", &owner->released);
+        report_call_text(report, "released", &owner->released);
     else
         out_text(output, "  never released\n");
 }
@@ -69,8 +69,8 @@ void report_owner_json(struct report *report, struct json *json, const char *key
         json_hex(json, "previous_address", owner->previous_address);
     else
         json_null(json, "previous_address");
-    report_place_json(report, json, "allocated_by", &allocated);
-    report_place_json(report, json, "released_by", &owner->released);
+    report_call_json(report, json, "allocated_by", &allocated);
+    report_call_json(report, json, "released_by", &owner->released);
     json_end_object(json);
 }
 

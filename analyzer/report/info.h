@@ -3,7 +3,7 @@
 #ifndef ANALYZER_REPORT_INFO_H
 #define ANALYZER_REPORT_INFO_H
 
-#include "report/format.h"
+#include "report/data.h"
 
 #define INFO_TIME_SIZE 32
 

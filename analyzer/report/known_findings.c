@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What was not reported because it is known. */
 #include "report/escape.h"
-#include "report/format.h"
+#include "report/sections.h"
 #include "view/baseline.h"
 
 /* By what is counted. */
@@ -20,9 +20,7 @@ static void text_sums(struct out *output, enum report_unit unit, uint64_t count,
 /* How many growths to show. */
 static size_t shown(const struct report *report)
 {
-    size_t limit = report->view->options.limit;
-    return report->known_findings->growth_count < limit ? report->known_findings->growth_count
-                                                        : limit;
+    return report_shown(report->known_findings->growth_count, report->view->options.limit);
 }
 
 static void text_growths(struct report *report, enum report_unit unit)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/format.h"
+#include "report/sections.h"
 
 static void text_one(struct report *report, const struct heap_neighbour *block, uint64_t apart,
                      bool is_before)
@@ -14,7 +14,7 @@ static void text_one(struct report *report, const struct heap_neighbour *block, 
     out_text(output, is_before ? " before it and has " : " behind it, has ");
     report_count(output, block->size, "byte");
     out_char(output, '\n');
-    report_place_text(report, "allocated", &block->allocated);
+    report_call_text(report, "allocated", &block->allocated);
 }
 
 void report_neighbours_text(struct report *report, const struct heap_neighbours *neighbours,
@@ -34,7 +34,7 @@ static void json_one(struct report *report, struct json *json, const char *key,
     json_begin_object(json, key);
     json_hex(json, "address", block->address);
     json_unsigned(json, "size", block->size);
-    report_place_json(report, json, "allocated", &block->allocated);
+    report_call_json(report, json, "allocated", &block->allocated);
     json_end_object(json);
 }
 

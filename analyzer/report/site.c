@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What rows are about: a stack, or what they are grouped by. */
 #include "report/escape.h"
-#include "report/format.h"
+#include "report/sections.h"
 #include "view/glob.h"
 
 static bool is_by_stack(const struct report *report)

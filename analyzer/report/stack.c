@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the reports of several commands have in common: stacks, doubts, counts. */
-#include "report/format.h"
+#include "report/sections.h"
 
 #include <string.h>
 
@@ -131,8 +131,8 @@ void report_stack_csv(struct report *report, struct csv *csv, ttd_id stack)
     csv_list_end(csv);
 }
 
-void report_place_json(struct report *report, struct json *json, const char *key,
-                       const struct heap_call *call)
+void report_call_json(struct report *report, struct json *json, const char *key,
+                      const struct heap_call *call)
 {
     if (!heap_call_is_known(call)) {
         json_null(json, key);
@@ -157,7 +157,7 @@ void report_position_text(struct report *report, struct ttd_position position)
         out_format(report->output, " (%s)", text);
 }
 
-void report_place_text(struct report *report, const char *what, const struct heap_call *call)
+void report_call_text(struct report *report, const char *what, const struct heap_call *call)
 {
     if (!heap_call_is_known(call))
         return;

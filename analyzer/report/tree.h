@@ -3,7 +3,8 @@
 #ifndef ANALYZER_REPORT_TREE_H
 #define ANALYZER_REPORT_TREE_H
 
-#include "report/format.h"
+#include "report/data.h"
+#include "report/sections.h"
 
 /** Writes `sign` and a number that end at a column. */
 void report_tree_number(struct out *output, const char *sign, uint64_t value, size_t end);

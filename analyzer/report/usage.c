@@ -3,7 +3,7 @@
 
 static size_t shown(const struct report_usage *data)
 {
-    return data->usage->count < data->limit ? data->usage->count : data->limit;
+    return report_shown(data->usage->count, data->limit);
 }
 
 /* In whole numbers, as all that is counted, where they say enough and fit. */
