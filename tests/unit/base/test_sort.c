@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Sorting many numbers. */
+#include <criterion/criterion.h>
+
+#include "base/sort.h"
+#include "support/entropy.h"
+
+#define COUNT 5000
+
+static struct sort_key keys[COUNT];
+static struct sort_key spare[COUNT];
+
+/* Numbers of that many bits, each belonging to its place. */
+static void fill(uint64_t seed, unsigned bits, unsigned shift)
+{
+    struct entropy entropy = entropy_of_seed(seed);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        uint64_t value = bits ? entropy_next(&entropy) >> (64 - bits) : 0;
+        keys[i] = (struct sort_key){.value = value << shift, .item = i};
+    }
+}
+
+/* In order, and what is equal as it came. */
+static void expect_sorted(size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        cr_assert_leq(keys[i - 1].value, keys[i].value);
+        if (keys[i - 1].value == keys[i].value)
+            cr_assert_lt(keys[i - 1].item, keys[i].item);
+    }
+}
+
+static void expect_every_item_once(size_t count)
+{
+    static unsigned seen[COUNT];
+    for (size_t i = 0; i < COUNT; i++)
+        seen[i] = 0;
+    for (size_t i = 0; i < count; i++)
+        seen[keys[i].item]++;
+    for (size_t i = 0; i < count; i++)
+        cr_assert_eq(seen[i], 1);
+}
+
+Test(sort, orders_numbers_of_any_size_and_keeps_equal_ones_in_order)
+{
+    for (unsigned bits = 0; bits <= 64; bits++) {
+        fill(bits, bits, 0);
+        sort_keys(keys, spare, COUNT);
+        expect_sorted(COUNT);
+        expect_every_item_once(COUNT);
+    }
+}
+
+Test(sort, orders_numbers_that_differ_in_high_digits_only)
+{
+    for (unsigned shift = 0; shift <= 56; shift++) {
+        fill(shift, 8, shift);
+        sort_keys(keys, spare, COUNT);
+        expect_sorted(COUNT);
+    }
+}
+
+Test(sort, keeps_what_belongs_to_a_number)
+{
+    for (uint32_t i = 0; i < COUNT; i++)
+        keys[i] = (struct sort_key){.value = COUNT - i, .item = i};
+    sort_keys(keys, spare, COUNT);
+    for (uint32_t i = 0; i < COUNT; i++)
+        cr_assert_eq(keys[i].value + keys[i].item, COUNT);
+}
+
+Test(sort, touches_nothing_behind_what_it_sorts)
+{
+    fill(1, 64, 0);
+    struct sort_key behind = keys[100];
+    sort_keys(keys, spare, 100);
+    expect_sorted(100);
+    cr_assert_eq(keys[100].value, behind.value);
+    cr_assert_eq(keys[100].item, behind.item);
+}
+
+Test(sort, of_nothing_or_one_number_does_nothing)
+{
+    fill(1, 64, 0);
+    uint64_t value = keys[0].value;
+    sort_keys(keys, spare, 0);
+    sort_keys(keys, spare, 1);
+    cr_assert_eq(keys[0].value, value);
+}
