@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "travel/index.h"
 
-#include <string.h>
-
 #include "base/task.h"
 #include "travel/summary.h"
 
@@ -37,11 +35,9 @@ static enum ttd_status write_keyframe(struct index_maker *maker)
                                      .counts = maker->replay.counts,
                                      .next = maker->replay.next,
                                      .blocks = maker->replay.live.count};
-    char text[HEAP_RECORD_MAX];
-    struct ttd_metadata record = {.key = {HEAP_KEYFRAME_KEY, strlen(HEAP_KEYFRAME_KEY)},
-                                  .value = {text, heap_keyframe_print(&keyframe, text)}};
+    struct ttd_state state = heap_state_of_keyframe(&keyframe);
     uint64_t before = ttd_writer_bytes(maker->lister.writer);
-    enum ttd_status status = ttd_writer_metadata(maker->lister.writer, &record);
+    enum ttd_status status = ttd_writer_state(maker->lister.writer, &state);
     if (status == TTD_OK)
         status = heap_list_live(&maker->lister, keyframe.position, &maker->replay.live);
     if (status != TTD_OK)
@@ -57,10 +53,8 @@ static enum ttd_status write_keyframe(struct index_maker *maker)
 static enum ttd_status write_peak(struct index_maker *maker)
 {
     struct heap_peak peak = heap_replay_peak(&maker->replay);
-    char text[HEAP_RECORD_MAX];
-    struct ttd_metadata record = {.key = {HEAP_PEAK_KEY, strlen(HEAP_PEAK_KEY)},
-                                  .value = {text, heap_peak_print(&peak, text)}};
-    return ttd_writer_metadata(maker->lister.writer, &record);
+    struct ttd_state state = heap_state_of_peak(&peak);
+    return ttd_writer_state(maker->lister.writer, &state);
 }
 
 static uint64_t guess_size(const struct index_maker *maker)

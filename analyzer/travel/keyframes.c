@@ -10,26 +10,20 @@
 #define AHEAD 12
 
 /* The chunks of lists, and of the sums before them. */
-#define LIST_KINDS (TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS) | TTD_KIND_BIT(TTD_KIND_USER_EVENTS))
+#define LIST_KINDS (TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS) | TTD_KIND_BIT(TTD_KIND_SUMS))
 
 /* ---- Opening ---- */
 
-static bool has_key(const struct ttd_metadata *record, const char *key)
-{
-    return record->key.size == strlen(key) && memcmp(record->key.data, key, strlen(key)) == 0;
-}
-
-static enum ttd_status add_keyframe(struct heap_keyframes *keyframes, struct ttd_string text,
-                                    bool is_summary)
+static enum ttd_status add_keyframe(struct heap_keyframes *keyframes, const struct ttd_state *state)
 {
     enum ttd_status status = grow_array((void **)&keyframes->items, &keyframes->capacity,
                                         keyframes->count + 1, sizeof *keyframes->items);
     if (status != TTD_OK)
         return status;
     struct heap_keyframe *keyframe = &keyframes->items[keyframes->count];
-    if (!heap_keyframe_parse(text, is_summary, keyframe))
-        return TTD_ERROR_CORRUPT;
+    *keyframe = heap_keyframe_of_state(state);
     /* A summary may begin where a keyframe is. */
+    bool is_summary = keyframe->is_summary;
     bool rises = !keyframes->count ||
                  (ttd_position_compare(keyframe[-1].position, keyframe->position) <= 0 &&
                   keyframe[-1].counts.events < keyframe->counts.events + is_summary &&
@@ -38,10 +32,13 @@ static enum ttd_status add_keyframe(struct heap_keyframes *keyframes, struct ttd
     return rises ? TTD_OK : TTD_ERROR_CORRUPT;
 }
 
-static enum ttd_status set_peak(struct heap_keyframes *keyframes, struct ttd_string text)
+static enum ttd_status add_state(struct heap_keyframes *keyframes, const struct ttd_state *state)
 {
-    keyframes->has_peak = heap_peak_parse(text, &keyframes->peak);
-    return keyframes->has_peak ? TTD_OK : TTD_ERROR_CORRUPT;
+    if (state->form != TTD_STATE_PEAK)
+        return add_keyframe(keyframes, state);
+    keyframes->has_peak = true;
+    keyframes->peak = heap_peak_of_state(state);
+    return TTD_OK;
 }
 
 static void set_source(struct heap_keyframes *keyframes, struct ttd_string text)
@@ -52,24 +49,29 @@ static void set_source(struct heap_keyframes *keyframes, struct ttd_string text)
     }
 }
 
+static void add_metadata(struct heap_keyframes *keyframes, const struct ttd_metadata *record)
+{
+    struct ttd_string key = record->key;
+    if (key.size == strlen(HEAP_SOURCE_KEY) && memcmp(key.data, HEAP_SOURCE_KEY, key.size) == 0)
+        set_source(keyframes, record->value);
+}
+
 static enum ttd_status add_records(struct heap_keyframes *keyframes, const struct ttd_batch *batch)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
-        const struct ttd_metadata *record = &batch->u.metadata[i];
-        if (has_key(record, HEAP_KEYFRAME_KEY) || has_key(record, HEAP_SUMMARY_KEY))
-            status = add_keyframe(keyframes, record->value, has_key(record, HEAP_SUMMARY_KEY));
-        else if (has_key(record, HEAP_PEAK_KEY))
-            status = set_peak(keyframes, record->value);
-        else if (has_key(record, HEAP_SOURCE_KEY))
-            set_source(keyframes, record->value);
+        if (batch->kind == TTD_KIND_STATES)
+            status = add_state(keyframes, &batch->u.states[i]);
+        else if (batch->kind == TTD_KIND_METADATA)
+            add_metadata(keyframes, &batch->u.metadata[i]);
     }
     return status;
 }
 
 static enum ttd_status read_records(struct heap_keyframes *keyframes)
 {
-    enum ttd_status status = ttd_reader_rewind(keyframes->sidecar, TTD_KIND_BIT(TTD_KIND_METADATA));
+    uint32_t kinds = TTD_KIND_BIT(TTD_KIND_METADATA) | TTD_KIND_BIT(TTD_KIND_STATES);
+    enum ttd_status status = ttd_reader_rewind(keyframes->sidecar, kinds);
     while (status == TTD_OK) {
         struct ttd_batch batch;
         status = ttd_reader_next(keyframes->sidecar, &batch, NULL);
@@ -98,7 +100,7 @@ static enum ttd_status find_in_chunk(struct list_finder *finder, const struct tt
         finder->blocks_left = next->blocks;
         finder->sums_left = next->sums;
     }
-    bool has_sums = chunk->kind == TTD_KIND_USER_EVENTS;
+    bool has_sums = chunk->kind == TTD_KIND_SUMS;
     uint64_t *left = has_sums ? &finder->sums_left : &finder->blocks_left;
     if (chunk->item_count > *left)
         return TTD_ERROR_CORRUPT;
@@ -109,7 +111,7 @@ static enum ttd_status find_in_chunk(struct list_finder *finder, const struct tt
 /* Whether a chunk is of LIST_KINDS. There may be others of any kind. */
 static bool is_list(const struct ttd_chunk *chunk)
 {
-    return chunk->kind == TTD_KIND_LIVE_BLOCKS || chunk->kind == TTD_KIND_USER_EVENTS;
+    return chunk->kind == TTD_KIND_LIVE_BLOCKS || chunk->kind == TTD_KIND_SUMS;
 }
 
 /* Finds the first chunk of each list, or of its sums: they come in the order of their records. */
@@ -252,17 +254,14 @@ static enum ttd_status restore_sums(struct heap_tables *tables,
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
-        const struct ttd_user_event *record = &batch->u.user_events[i];
-        struct ttd_string text = {(const char *)record->data, record->size};
-        size_t table;
-        struct heap_group sum;
-        if (memcmp(record->client, HEAP_SUMS_CLIENT, sizeof record->client) != 0 ||
-            ttd_position_compare(record->position, keyframe->position) != 0 ||
-            !heap_sums_parse(text, &table, &sum) ||
-            sum.blocks > keyframe->counts.events - tables->by[table].blocks ||
-            ttd_position_compare(sum.last, keyframe->position) > 0)
+        const struct ttd_sum *record = &batch->u.sums[i];
+        struct heap_groups *groups = &tables->by[record->table];
+        struct heap_group group;
+        if (!heap_group_of_sum(record, &group) ||
+            group.blocks > keyframe->counts.events - groups->blocks ||
+            ttd_position_compare(group.last, keyframe->position) > 0)
             return TTD_ERROR_CORRUPT;
-        status = heap_groups_add_sum(&tables->by[table], &sum);
+        status = heap_groups_add_sum(groups, &group);
     }
     return status;
 }
@@ -289,7 +288,7 @@ static enum ttd_status read_list(const struct heap_keyframes *keyframes,
         status = ttd_reader_next(keyframes->sidecar, &batch, NULL);
         if (status != TTD_OK)
             break;
-        if (batch.kind == TTD_KIND_USER_EVENTS) {
+        if (batch.kind == TTD_KIND_SUMS) {
             sums_read += batch.count;
             status = restore_sums(sums, keyframe, &batch);
         } else {

@@ -12,7 +12,7 @@
 #include <ttdtrace/reader.h>
 #include <ttdtrace/writer.h>
 
-#include "travel/index_text.h"
+#include "travel/states.h"
 
 #define HEAP_SOURCE_KEY  "source"
 #define HEAP_SOURCE_SIZE 160

@@ -2,7 +2,6 @@
 #include "travel/summary.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/grow.h"
 
@@ -162,14 +161,6 @@ static void find_positions(struct heap_summary *summary)
 
 /* ---- Writing ---- */
 
-static enum ttd_status write_record(const struct heap_keyframe *keyframe, struct ttd_writer *writer)
-{
-    char text[HEAP_RECORD_MAX];
-    struct ttd_metadata record = {.key = {HEAP_SUMMARY_KEY, strlen(HEAP_SUMMARY_KEY)},
-                                  .value = {text, heap_keyframe_print(keyframe, text)}};
-    return ttd_writer_metadata(writer, &record);
-}
-
 static uint64_t count_sums(struct heap_tables *sums)
 {
     uint64_t count = 0;
@@ -181,20 +172,16 @@ static uint64_t count_sums(struct heap_tables *sums)
     return count;
 }
 
-static enum ttd_status write_sums(struct heap_tables *sums, struct ttd_position position,
-                                  struct ttd_writer *writer)
+static enum ttd_status write_sums(struct heap_tables *sums, struct ttd_writer *writer)
 {
-    char text[HEAP_RECORD_MAX];
-    struct ttd_user_event record = {.position = position, .data = (const uint8_t *)text};
     enum ttd_status status = TTD_OK;
-    memcpy(record.client, HEAP_SUMS_CLIENT, sizeof record.client);
     for (size_t i = 0; i < HEAP_TABLES; i++) {
         const struct heap_groups *groups = &sums->by[i];
         for (size_t j = 0; j < groups->count && status == TTD_OK; j++) {
             if (!groups->items[j].blocks)
                 continue;
-            record.size = heap_sums_print(i, &groups->items[j], text);
-            status = ttd_writer_user_event(writer, &record);
+            struct ttd_sum record = heap_sum_of_group(i, &groups->items[j]);
+            status = ttd_writer_sum(writer, &record);
         }
     }
     /* Those of the next summary begin a chunk. */
@@ -206,9 +193,10 @@ static enum ttd_status write(struct heap_summary *summary, struct heap_block_lis
     struct heap_keyframe *keyframe = &summary->done;
     keyframe->blocks = summary->ended.count;
     keyframe->sums = count_sums(&summary->sums);
-    enum ttd_status status = write_record(keyframe, lister->writer);
+    struct ttd_state state = heap_state_of_keyframe(keyframe);
+    enum ttd_status status = ttd_writer_state(lister->writer, &state);
     if (status == TTD_OK)
-        status = write_sums(&summary->sums, keyframe->position, lister->writer);
+        status = write_sums(&summary->sums, lister->writer);
     if (status != TTD_OK || !keyframe->blocks)
         return status;
     return heap_list_blocks(lister, keyframe->position, summary->ended.blocks,

@@ -8,7 +8,7 @@
 #define ANALYZER_TRAVEL_SUMMARY_H
 
 #include "travel/block_lists.h"
-#include "travel/index_text.h"
+#include "travel/states.h"
 
 /** No record of a block. */
 #define HEAP_NO_RECORD UINT32_MAX

@@ -355,6 +355,41 @@ static void write_metadata(const struct line *from)
     check(ttd_writer_metadata(writer, &metadata));
 }
 
+/* form=1 to 3, and the numbers of that form */
+static void write_state(const struct line *from)
+{
+    static const char *const actions[TTD_STATE_ACTIONS] = {
+        "other", "alloc", "realloc", "free", "create", "protect", "lock", "unlock", "destroy"};
+    struct ttd_state state = {.form = (enum ttd_state_form)number_of(from, "form", 1),
+                              .position = position_of(from, "position"),
+                              .blocks = number_of(from, "blocks", 0),
+                              .next_event = number_of(from, "next", 0),
+                              .events = number_of(from, "events", 0),
+                              .failed = number_of(from, "failed", 0),
+                              .unfinished = number_of(from, "unfinished", 0),
+                              .unknown_releases = number_of(from, "unknown", 0),
+                              .overlaps = number_of(from, "overlaps", 0),
+                              .sums = number_of(from, "sums", 0),
+                              .end = position_of(from, "end"),
+                              .bytes = number_of(from, "bytes", 0),
+                              .bytes_high = number_of(from, "bytes_high", 0)};
+    for (size_t i = 0; i < TTD_STATE_ACTIONS; i++)
+        state.actions[i] = number_of(from, actions[i], 0);
+    check(ttd_writer_state(writer, &state));
+}
+
+static void write_sum(const struct line *from)
+{
+    struct ttd_sum sum = {.table = (enum ttd_sum_table)number_of(from, "table", 0),
+                          .key = (uint32_t)number_of(from, "key", 0),
+                          .api = (uint8_t)number_of(from, "api", 0),
+                          .blocks = number_of(from, "blocks", 0),
+                          .bytes = number_of(from, "bytes", 0),
+                          .first = position_of(from, "first"),
+                          .last = position_of(from, "last")};
+    check(ttd_writer_sum(writer, &sum));
+}
+
 static void write_user(const struct line *from)
 {
     char *client = text_of(from, "client");
@@ -427,7 +462,8 @@ static void obey(const struct line *order, const char *path)
                  {"heap", write_heap},     {"stack", write_stack},       {"symbol", write_symbol},
                  {"event", write_event},   {"loss", write_loss},         {"blocks", write_blocks},
                  {"user", write_user},     {"metadata", write_metadata}, {"flush", write_flush},
-                 {"churn", write_churn},   {"close", close_writer}};
+                 {"churn", write_churn},   {"state", write_state},       {"sum", write_sum},
+                 {"close", close_writer}};
     if (strcmp(order->word, "trace") == 0) {
         open_writer(order, path);
         return;
