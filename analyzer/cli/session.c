@@ -4,7 +4,6 @@
 #include "cli/exit.h"
 #include "cli/limits.h"
 #include "cli/message.h"
-#include "symbols/runtime.h"
 
 static bool tell_time(void *context, struct ttd_position at, char *text)
 {
@@ -90,147 +89,10 @@ int session_names(struct session *session, bool are_needed)
     return status;
 }
 
-/* Patterns are checked even if there is nothing to leave out. */
-static bool needs_names(const struct session *session, const struct heap_rows *rows)
-{
-    return *rows->count || view_has_filter(&session->options.view);
-}
-
 int session_check(struct session *session, enum ttd_status status)
 {
     struct ttd_error error = {.what = NULL};
     return status == TTD_OK ? STATUS_OK : source_fail(&session->source, status, &error);
-}
-
-int session_filter(struct session *session, const struct heap_rows *rows)
-{
-    int status = session_names(session, needs_names(session, rows));
-    return status == STATUS_OK ? session_check(session, view_filter(&session->view, rows)) : status;
-}
-
-int session_wants(struct session *session, ttd_id stack, bool *is_wanted)
-{
-    *is_wanted = true;
-    if (!view_has_filter(&session->options.view))
-        return STATUS_OK;
-    int status = session_names(session, true);
-    return status == STATUS_OK
-               ? session_check(session, view_wants(&session->view, stack, is_wanted))
-               : status;
-}
-
-bool session_has_tree(const struct session *session)
-{
-    return session->options.view.shape != VIEW_FLAT;
-}
-
-int session_view(struct session *session, const struct heap_rows *rows)
-{
-    int status = session_filter(session, rows);
-    return status == STATUS_OK ? session_group(session, rows) : status;
-}
-
-static bool was_killed(const struct session *session)
-{
-    return session->source.is_closed && session->source.end.reason == TTD_END_SIGNALED;
-}
-
-/* Whether blocks of the runtimes may be counted as leaks. A trace without any list may be one of a
- * writer that knows of no runtimes; the recorder writes none only if the program was killed. */
-static bool counts_runtime(const struct session *session, enum heap_runtime_told told)
-{
-    return told == HEAP_RUNTIME_CUT_SHORT || (told == HEAP_RUNTIME_UNKNOWN && was_killed(session));
-}
-
-/* Innermost frames that tell: those of an allocator's caller in the dynamic linker. */
-enum { JUDGED_FRAMES = 4 };
-
-static bool keeps_stack(void *context, ttd_id stack)
-{
-    struct session *session = context;
-    struct frame_list *frames = &session->report.frames;
-    uint32_t judged = map_get(&session->judged, stack, 0);
-    if (judged != MAP_NONE)
-        return judged;
-    enum ttd_status status = frame_list_begin(frames, &session->definitions, stack, JUDGED_FRAMES);
-    bool keeps = status == TTD_OK && runtime_is_thread_storage(frames);
-    if (status == TTD_OK)
-        status = map_set(&session->judged, stack, 0, keeps);
-    if (status != TTD_OK)
-        session->report.status = status;
-    return keeps;
-}
-
-int session_trace(struct session *session, struct heap_trace *trace)
-{
-    int status = session_names(session, true);
-    *trace = source_trace(&session->source);
-    if (runtime_has_thread_storage(&session->definitions))
-        trace->hook.judge = (struct heap_stack_judge){session, keeps_stack};
-    return status;
-}
-
-int session_runtime(struct session *session, struct heap_runtime *runtime, bool is_shown)
-{
-    session->report.runtime =
-        (struct report_runtime){.groups = &runtime->groups,
-                                .is_shown = is_shown,
-                                .is_counted = counts_runtime(session, runtime->told),
-                                .was_killed = was_killed(session)};
-    struct heap_rows rows = heap_groups_rows(&runtime->groups);
-    return session_has_tree(session) ? session_filter(session, &rows)
-                                     : session_view(session, &rows);
-}
-
-int session_judge(struct session *session, const struct finding *finding, bool *is_new)
-{
-    int status = session_names(session, true);
-    if (status != STATUS_OK)
-        return status;
-    return session_check(session, known_findings_judge(&session->known_findings,
-                                                       &session->definitions, finding, is_new));
-}
-
-int session_end_known_findings(struct session *session)
-{
-    int status = session_check(session, known_findings_find_growth(&session->known_findings));
-    if (status != STATUS_OK)
-        return status;
-    return known_findings_write(&session->known_findings, &session->definitions,
-                                session->source.path);
-}
-
-int session_group(struct session *session, const struct heap_rows *rows)
-{
-    if (!session_has_tree(session))
-        return session_check(session, view_group(&session->view, rows));
-    return session_check_tree(
-        session,
-        view_tree_build(&session->view, rows, session_tree_limit(session), &session->tree));
-}
-
-size_t session_tree_limit(const struct session *session)
-{
-    return session->options.format->needs_tree ? SIZE_MAX : session->options.view.limit;
-}
-
-int session_check_tree(struct session *session, enum ttd_status status)
-{
-    bool is_too_much = status == TTD_ERROR_LIMIT || status == TTD_ERROR_NO_MEMORY;
-    int result = session_check(session, status);
-    if (is_too_much && !session->options.view.depth)
-        message("--depth makes the tree smaller");
-    return result;
-}
-
-bool session_print_tree(struct session *session, const char *unit, const char *weight)
-{
-    if (!session_has_tree(session))
-        return false;
-    struct report_tree data = {
-        .tree = &session->tree, .options = &session->options.view, .unit = unit, .weight = weight};
-    session->options.format->tree(&session->report, &data);
-    return true;
 }
 
 int session_run(const struct command *command, int count, char **arguments, void *own)

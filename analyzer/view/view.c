@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "symbols/names.h"
 #include "view/glob.h"
 #include "view/view_parts.h"
 
@@ -55,19 +54,6 @@ static bool matches(const struct view_patterns *patterns, const struct frame *fr
             return true;
     }
     return false;
-}
-
-static bool matches_name(const void *context, struct ttd_string name)
-{
-    const struct ttd_string *pattern = context;
-    return glob_find(*pattern, name);
-}
-
-enum ttd_status view_knows(const struct view *view, const struct ttd_string *pattern,
-                           bool *is_known)
-{
-    struct names_matcher matcher = {pattern, matches_name, .takes_files = true};
-    return names_find(view->definitions, &matcher, is_known);
 }
 
 static enum label_kind kind_of_frames(enum view_key by)
@@ -138,63 +124,6 @@ enum ttd_status view_find_fact(struct view *view, struct stack_memo *memo, ttd_i
     return stack_memo_find(memo, &view->definitions->stacks, stack, &finder, fact);
 }
 
-/* Facts about a stack that filters ask for. */
-#define STACK_IS_SEEN     UINT32_C(1)
-#define STACK_IS_INCLUDED UINT32_C(2)
-#define STACK_IS_EXCLUDED UINT32_C(4)
-
-static enum ttd_status find_verdict(void *context, const struct ttd_stack *stack, uint32_t above,
-                                    uint32_t *fact)
-{
-    struct view *view = context;
-    struct view_site site;
-    enum ttd_status status = view_go_through(view, stack, &site);
-    if (status != TTD_OK)
-        return status;
-    *fact = above | STACK_IS_SEEN;
-    for (size_t i = 0; i < site.count; i++) {
-        const struct view_frame *frame = &view->frames[site.first + i];
-        *fact |= (frame->is_included ? STACK_IS_INCLUDED : 0) |
-                 (frame->is_excluded ? STACK_IS_EXCLUDED : 0);
-    }
-    return TTD_OK;
-}
-
-enum ttd_status view_wants(struct view *view, ttd_id stack, bool *is_wanted)
-{
-    uint32_t fact;
-    enum ttd_status status = view_find_fact(view, &view->verdicts, stack, find_verdict, &fact);
-    if (status == TTD_OK)
-        *is_wanted = !(fact & STACK_IS_EXCLUDED) &&
-                     (fact & STACK_IS_INCLUDED || !view->options.include.count);
-    return status;
-}
-
-enum ttd_status view_filter(struct view *view, const struct heap_rows *rows)
-{
-    if (!view_has_filter(&view->options))
-        return TTD_OK;
-    size_t kept = 0;
-    for (size_t i = 0; i < *rows->count; i++) {
-        bool is_wanted;
-        enum ttd_status status = view_wants(view, heap_row(rows, i)->stack, &is_wanted);
-        if (status != TTD_OK)
-            return status;
-        if (is_wanted)
-            memmove(heap_row(rows, kept++), heap_row(rows, i), rows->size);
-    }
-    *rows->count = kept;
-    rows->recount(rows->owner);
-    return TTD_OK;
-}
-
-struct view_label view_row_label(const struct view *view, struct heap_key key)
-{
-    static const enum label_kind kinds[] = {LABEL_NONE,   LABEL_NONE,   LABEL_FILE,
-                                            LABEL_MODULE, LABEL_THREAD, LABEL_HEAP};
-    return (struct view_label){.kind = kinds[view->options.by], .number = key.other};
-}
-
 /* The number plus 1; UINT32_MAX for that and more. */
 static enum ttd_status find_label_count(void *context, const struct ttd_stack *stack,
                                         uint32_t above, uint32_t *fact)
@@ -233,78 +162,4 @@ enum ttd_status view_count_labels(struct view *view, ttd_id stack, uint64_t *cou
     if (status == TTD_OK)
         *count = fact - 1;
     return status;
-}
-
-/* The label of what a row is grouped by. */
-static enum ttd_status find_label(struct view *view, struct heap_key key, uint32_t *index)
-{
-    struct view_label label = view_row_label(view, key);
-    if (label.kind == LABEL_THREAD || label.kind == LABEL_HEAP)
-        return labels_add(&view->labels, &label, index);
-    struct ttd_stack caller;
-    struct view_site site;
-    enum ttd_status status = view_find_own_caller(view, key.stack, &caller, &site);
-    if (status == TTD_OK)
-        *index = view->frames[site.first].label;
-    return status == TTD_END ? labels_add(&view->labels, &label, index) : status;
-}
-
-/* Replaces the key of a row by that of its group: a label, or the stack without what is skipped. */
-static enum ttd_status find_key(struct view *view, struct heap_key *key)
-{
-    if (view->options.by != VIEW_BY_STACK) {
-        uint32_t label;
-        enum ttd_status status = find_label(view, *key, &label);
-        if (status == TTD_OK)
-            *key = (struct heap_key){TTD_NONE, label};
-        return status;
-    }
-    struct ttd_stack caller;
-    struct view_site site;
-    enum ttd_status status = view_find_caller(view, key->stack, &caller, &site);
-    if (status == TTD_OK)
-        key->stack = caller.id;
-    return status == TTD_END ? TTD_OK : status;
-}
-
-static enum ttd_status merge_rows(struct view *view, const struct heap_rows *rows,
-                                  struct hash_map *groups)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < *rows->count; i++) {
-        struct heap_key key = *heap_row(rows, i);
-        enum ttd_status status = find_key(view, &key);
-        if (status != TTD_OK)
-            return status;
-        uint32_t group = map_get(groups, key.stack, key.other);
-        if (group != MAP_NONE) {
-            rows->merge(heap_row(rows, group), heap_row(rows, i));
-            continue;
-        }
-        status = map_set(groups, key.stack, key.other, (uint32_t)count);
-        if (status != TTD_OK)
-            return status;
-        memmove(heap_row(rows, count), heap_row(rows, i), rows->size);
-        *heap_row(rows, count++) = key;
-    }
-    *rows->count = count;
-    return TTD_OK;
-}
-
-enum ttd_status view_group(struct view *view, const struct heap_rows *rows)
-{
-    if (view->options.by == VIEW_BY_STACK && !view->options.skip.count)
-        return TTD_OK;
-    struct hash_map groups;
-    map_init(&groups);
-    enum ttd_status status = merge_rows(view, rows, &groups);
-    map_free(&groups);
-    if (status == TTD_OK && *rows->count)
-        qsort(rows->items, *rows->count, rows->size, rows->compare);
-    return status;
-}
-
-const struct view_label *view_find_label(const struct view *view, struct heap_key key)
-{
-    return &view->labels.labels[key.other];
 }

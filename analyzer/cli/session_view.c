@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Filters, groups and trees of a session, by its options. */
+#include "cli/exit.h"
+#include "cli/message.h"
+#include "cli/session.h"
+
+/* Patterns are checked even if there is nothing to leave out. */
+static bool needs_names(const struct session *session, const struct heap_rows *rows)
+{
+    return *rows->count || view_has_filter(&session->options.view);
+}
+
+int session_filter(struct session *session, const struct heap_rows *rows)
+{
+    int status = session_names(session, needs_names(session, rows));
+    return status == STATUS_OK ? session_check(session, view_filter(&session->view, rows)) : status;
+}
+
+int session_wants(struct session *session, ttd_id stack, bool *is_wanted)
+{
+    *is_wanted = true;
+    if (!view_has_filter(&session->options.view))
+        return STATUS_OK;
+    int status = session_names(session, true);
+    return status == STATUS_OK
+               ? session_check(session, view_wants(&session->view, stack, is_wanted))
+               : status;
+}
+
+bool session_has_tree(const struct session *session)
+{
+    return session->options.view.shape != VIEW_FLAT;
+}
+
+int session_view(struct session *session, const struct heap_rows *rows)
+{
+    int status = session_filter(session, rows);
+    return status == STATUS_OK ? session_group(session, rows) : status;
+}
+
+int session_group(struct session *session, const struct heap_rows *rows)
+{
+    if (!session_has_tree(session))
+        return session_check(session, view_group(&session->view, rows));
+    return session_check_tree(
+        session,
+        view_tree_build(&session->view, rows, session_tree_limit(session), &session->tree));
+}
+
+size_t session_tree_limit(const struct session *session)
+{
+    return session->options.format->needs_tree ? SIZE_MAX : session->options.view.limit;
+}
+
+int session_check_tree(struct session *session, enum ttd_status status)
+{
+    bool is_too_much = status == TTD_ERROR_LIMIT || status == TTD_ERROR_NO_MEMORY;
+    int result = session_check(session, status);
+    if (is_too_much && !session->options.view.depth)
+        message("--depth makes the tree smaller");
+    return result;
+}
+
+bool session_print_tree(struct session *session, const char *unit, const char *weight)
+{
+    if (!session_has_tree(session))
+        return false;
+    struct report_tree data = {
+        .tree = &session->tree, .options = &session->options.view, .unit = unit, .weight = weight};
+    session->options.format->tree(&session->report, &data);
+    return true;
+}

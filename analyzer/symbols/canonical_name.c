@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* Rewrites a demangled name in canonical form, in one pass from left to right. */
+#include "symbols/canonical.h"
+
+#include <string.h>
+
+#include "symbols/canonical_parts.h"
+
+/* A name that is being read, and what it has become. */
+struct name_reader {
+    struct ttd_string name;
+    size_t at;
+    char *text;
+    size_t size;
+};
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static char peek(const struct name_reader *reader)
+{
+    return reader->at < reader->name.size ? reader->name.data[reader->at] : 0;
+}
+
+static bool stands(const struct name_reader *reader, const char *word)
+{
+    return canonical_stands_at(reader->name, reader->at, word);
+}
+
+static void put(struct name_reader *to, const char *text, size_t size)
+{
+    memcpy(to->text + to->size, text, size);
+    to->size += size;
+}
+
+/* Goes behind the bracket that closes the one at this place, or to the end. */
+static void skip_brackets(struct name_reader *reader)
+{
+    size_t depth = 0;
+    do {
+        char c = peek(reader);
+        /* "->" in an argument closes nothing. */
+        bool is_arrow = c == '>' && reader->at > 0 && reader->name.data[reader->at - 1] == '-';
+        if (c == '(' || c == '<' || c == '{' || c == '[')
+            depth++;
+        else if ((c == ')' || c == '>' || c == '}' || c == ']') && !is_arrow)
+            depth--;
+        reader->at++;
+    } while (depth && reader->at < reader->name.size);
+}
+
+/* "{lambda(int)#1}" of demanglers, "<lambda(int)>" of debug information, "$_0" of clang. */
+static bool take_lambda(struct name_reader *reader)
+{
+    bool is_part = reader->size > 1 && reader->text[reader->size - 1] == ':';
+    size_t end = reader->at + 2;
+    while (end < reader->name.size && is_digit(reader->name.data[end]))
+        end++;
+    if (is_part && stands(reader, "$_") && canonical_stands_at(reader->name, end, "::"))
+        reader->at = end;
+    else if (stands(reader, "{lambda") || stands(reader, "<lambda"))
+        skip_brackets(reader);
+    else
+        return false;
+    put(reader, "{lambda}", 8);
+    return true;
+}
+
+/* The words of a built-in type come in any order: "long unsigned int", "unsigned long". */
+struct builtin {
+    bool is_unsigned;
+    bool is_signed;
+    bool is_short;
+    bool has_int;
+    unsigned longs;
+};
+
+static bool add_builtin(struct builtin *type, struct ttd_string word)
+{
+    if (word.size == 8 && memcmp(word.data, "unsigned", 8) == 0)
+        type->is_unsigned = true;
+    else if (word.size == 6 && memcmp(word.data, "signed", 6) == 0)
+        type->is_signed = true;
+    else if (word.size == 5 && memcmp(word.data, "short", 5) == 0)
+        type->is_short = true;
+    else if (word.size == 3 && memcmp(word.data, "int", 3) == 0)
+        type->has_int = true;
+    else if (word.size == 4 && memcmp(word.data, "long", 4) == 0)
+        type->longs++;
+    else
+        return false;
+    return true;
+}
+
+static void flush_builtin(struct name_reader *to, struct builtin *type)
+{
+    bool has_other = type->is_unsigned || type->is_short || type->longs;
+    if (type->is_unsigned)
+        put(to, "unsigned", 8);
+    if (type->is_signed && !has_other && !type->has_int)
+        put(to, "signed", 6);
+    if (type->is_short)
+        put(to, "short", 5);
+    for (unsigned i = 0; i < type->longs; i++)
+        put(to, "long", 4);
+    if (type->has_int && !has_other)
+        put(to, "int", 3);
+    *type = (struct builtin){.longs = 0};
+}
+
+static struct ttd_string take_word(struct name_reader *reader)
+{
+    size_t begin = reader->at;
+    while (canonical_is_word(peek(reader)))
+        reader->at++;
+    return (struct ttd_string){reader->name.data + begin, reader->at - begin};
+}
+
+static void put_word(struct name_reader *to, struct builtin *type, struct ttd_string word)
+{
+    static const char *const dropped[] = {"const", "volatile"};
+    for (size_t i = 0; i < sizeof dropped / sizeof dropped[0]; i++) {
+        if (word.size == strlen(dropped[i]) && memcmp(word.data, dropped[i], word.size) == 0)
+            return;
+    }
+    if (add_builtin(type, word))
+        return;
+    flush_builtin(to, type);
+    /* "3ul" is 3. */
+    while (is_digit(word.data[0]) && word.size > 1 && strchr("ul", word.data[word.size - 1]))
+        word.size--;
+    put(to, word.data, word.size);
+}
+
+/* Template arguments, without what is written in several ways. */
+static void take_arguments(struct name_reader *reader)
+{
+    struct builtin type = {.longs = 0};
+    struct name_reader end = *reader;
+    skip_brackets(&end);
+    while (reader->at < end.at) {
+        char c = peek(reader);
+        if (canonical_is_word(c)) {
+            put_word(reader, &type, take_word(reader));
+            continue;
+        }
+        if (c != ' ')
+            flush_builtin(reader, &type);
+        if (take_lambda(reader))
+            continue;
+        if (c != ' ')
+            put(reader, &c, 1);
+        reader->at++;
+    }
+    flush_builtin(reader, &type);
+}
+
+/* "operator" and what follows it, which may be brackets or a type. */
+static bool take_operator(struct name_reader *reader)
+{
+    static const char *const symbols[] = {"()", "[]", "<=>", "<<=", ">>=", "<<", ">>",
+                                          "<=", ">=", "->*", "->",  "<",   ">"};
+    if (!stands(reader, "operator") ||
+        (reader->size && canonical_is_word(reader->text[reader->size - 1])))
+        return false;
+    if (reader->at + 8 < reader->name.size && canonical_is_word(reader->name.data[reader->at + 8]))
+        return false;
+    put(reader, "operator", 8);
+    reader->at += 8;
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        if (!stands(reader, symbols[i]))
+            continue;
+        put(reader, symbols[i], strlen(symbols[i]));
+        reader->at += strlen(symbols[i]);
+        reader->at += stands(reader, " <");
+        return true;
+    }
+    while (peek(reader) && peek(reader) != '(') {
+        char c = peek(reader);
+        if (c == '<') {
+            take_arguments(reader);
+            continue;
+        }
+        put(reader, &c, 1);
+        reader->at++;
+    }
+    return true;
+}
+
+/* After parameters: "const", "&" and the like belong to the function. What else a space follows is
+ * its type, or says what it is. */
+static void take_space(struct name_reader *reader, bool after_parameters)
+{
+    static const char *const qualifiers[] = {"const", "volatile", "&&", "&", "noexcept"};
+    reader->at++;
+    for (size_t i = 0; after_parameters && i < sizeof qualifiers / sizeof qualifiers[0]; i++) {
+        if (stands(reader, qualifiers[i])) {
+            reader->at += strlen(qualifiers[i]);
+            return;
+        }
+    }
+    reader->size = 0;
+}
+
+static void take_parentheses(struct name_reader *reader, bool *after_parameters)
+{
+    static const char anonymous[] = "(anonymous namespace)";
+    if (stands(reader, anonymous)) {
+        put(reader, anonymous, sizeof anonymous - 1);
+        reader->at += sizeof anonymous - 1;
+        return;
+    }
+    skip_brackets(reader);
+    *after_parameters = true;
+}
+
+static void take_part(struct name_reader *reader, bool *after_parameters)
+{
+    char c = peek(reader);
+    bool at_begin = !reader->size || reader->text[reader->size - 1] == ':';
+    if (c == ' ') {
+        take_space(reader, *after_parameters);
+    } else if (c == '(') {
+        take_parentheses(reader, after_parameters);
+    } else if (c == '[') {
+        skip_brackets(reader);
+    } else if (c == '<' && !(at_begin && stands(reader, "<lambda"))) {
+        take_arguments(reader);
+    } else if (take_lambda(reader) || take_operator(reader)) {
+        *after_parameters = false;
+    } else if (c == '{') {
+        skip_brackets(reader);
+        put(reader, "{}", 2);
+    } else {
+        *after_parameters = false;
+        put(reader, &c, 1);
+        reader->at++;
+    }
+}
+
+static size_t write_name(struct name_reader *reader)
+{
+    reader->name = canonical_without_clone(reader->name);
+    /* A name of C is as it is. */
+    if (!memchr(reader->name.data, '(', reader->name.size) &&
+        !memchr(reader->name.data, ':', reader->name.size) &&
+        !memchr(reader->name.data, '<', reader->name.size)) {
+        put(reader, reader->name.data, reader->name.size);
+        return reader->size;
+    }
+    bool after_parameters = false;
+    while (reader->at < reader->name.size)
+        take_part(reader, &after_parameters);
+    return reader->size;
+}
+
+size_t canonical_name(struct ttd_string name, char *text)
+{
+    struct name_reader reader = {.name = name, .text = text};
+    return name.size ? write_name(&reader) : 0;
+}

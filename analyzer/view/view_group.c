@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* Groups of a view: records with the same key are merged. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/view_parts.h"
+
+struct view_label view_row_label(const struct view *view, struct heap_key key)
+{
+    static const enum label_kind kinds[] = {LABEL_NONE,   LABEL_NONE,   LABEL_FILE,
+                                            LABEL_MODULE, LABEL_THREAD, LABEL_HEAP};
+    return (struct view_label){.kind = kinds[view->options.by], .number = key.other};
+}
+
+/* The label of what a row is grouped by. */
+static enum ttd_status find_label(struct view *view, struct heap_key key, uint32_t *index)
+{
+    struct view_label label = view_row_label(view, key);
+    if (label.kind == LABEL_THREAD || label.kind == LABEL_HEAP)
+        return labels_add(&view->labels, &label, index);
+    struct ttd_stack caller;
+    struct view_site site;
+    enum ttd_status status = view_find_own_caller(view, key.stack, &caller, &site);
+    if (status == TTD_OK)
+        *index = view->frames[site.first].label;
+    return status == TTD_END ? labels_add(&view->labels, &label, index) : status;
+}
+
+/* Replaces the key of a row by that of its group: a label, or the stack without what is skipped. */
+static enum ttd_status find_key(struct view *view, struct heap_key *key)
+{
+    if (view->options.by != VIEW_BY_STACK) {
+        uint32_t label;
+        enum ttd_status status = find_label(view, *key, &label);
+        if (status == TTD_OK)
+            *key = (struct heap_key){TTD_NONE, label};
+        return status;
+    }
+    struct ttd_stack caller;
+    struct view_site site;
+    enum ttd_status status = view_find_caller(view, key->stack, &caller, &site);
+    if (status == TTD_OK)
+        key->stack = caller.id;
+    return status == TTD_END ? TTD_OK : status;
+}
+
+static enum ttd_status merge_rows(struct view *view, const struct heap_rows *rows,
+                                  struct hash_map *groups)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < *rows->count; i++) {
+        struct heap_key key = *heap_row(rows, i);
+        enum ttd_status status = find_key(view, &key);
+        if (status != TTD_OK)
+            return status;
+        uint32_t group = map_get(groups, key.stack, key.other);
+        if (group != MAP_NONE) {
+            rows->merge(heap_row(rows, group), heap_row(rows, i));
+            continue;
+        }
+        status = map_set(groups, key.stack, key.other, (uint32_t)count);
+        if (status != TTD_OK)
+            return status;
+        memmove(heap_row(rows, count), heap_row(rows, i), rows->size);
+        *heap_row(rows, count++) = key;
+    }
+    *rows->count = count;
+    return TTD_OK;
+}
+
+enum ttd_status view_group(struct view *view, const struct heap_rows *rows)
+{
+    if (view->options.by == VIEW_BY_STACK && !view->options.skip.count)
+        return TTD_OK;
+    struct hash_map groups;
+    map_init(&groups);
+    enum ttd_status status = merge_rows(view, rows, &groups);
+    map_free(&groups);
+    if (status == TTD_OK && *rows->count)
+        qsort(rows->items, *rows->count, rows->size, rows->compare);
+    return status;
+}
+
+const struct view_label *view_find_label(const struct view *view, struct heap_key key)
+{
+    return &view->labels.labels[key.other];
+}
