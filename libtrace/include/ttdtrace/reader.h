@@ -126,6 +126,8 @@ struct ttd_batch {
      * file, for ttd_stacks_open(); u.stacks is NULL then. Otherwise NULL.
      */
     const void *stored;
+    /** The same decompressed, where the reader needed that itself; else NULL. */
+    const void *decompressed;
     struct ttd_error error;
 };
 

@@ -88,6 +88,16 @@ static inline struct ttd_stack ttd_stacks_decoder_stack(const struct ttd_stacks_
     return (struct ttd_stack){id, link.back ? id - link.back : TTD_NONE, frame->module,
                               frame->offset};
 }
+/**
+ * Checks all stacks of a chunk that was begun and of which none was decoded, and decodes none.
+ *
+ * @param module_max  the last module that is defined
+ * @param depths      depths of stacks by id; of those before the chunk on entry, and room for the
+ *                    `count` of the chunk, which are set as far as they were checked
+ * @return whether the chunk decodes, its modules are defined and no stack is too deep.
+ */
+bool ttd_stacks_decoder_accepts(const struct ttd_stacks_decoder *decoder, size_t count,
+                                ttd_id module_max, uint16_t *depths);
 /** What is wrong at the end; NULL if nothing. */
 const char *ttd_stacks_decoder_finish(struct ttd_stacks_decoder *decoder);
 

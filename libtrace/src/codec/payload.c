@@ -5,6 +5,7 @@
 #include <lz4hc.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "layout.h"
 
 /** From this level on LZ4HC is used. */
@@ -46,37 +47,36 @@ bool ttd_payload_is_known(unsigned codec)
     return codec == TTD_CODEC_RAW || codec == TTD_CODEC_LZ4;
 }
 
-/** Adds the bytes of a length that goes on after its token; false behind the end. */
-static bool add_length(const uint8_t *block, size_t size, size_t *at, size_t *length)
+/** Adds the bytes of a length that goes on after its token. Returns what is behind them. */
+static const uint8_t *add_length(const uint8_t *at, const uint8_t *end, size_t *length)
 {
-    if (*length != 15)
-        return true;
     uint8_t more = 255;
-    while (more == 255) {
-        if (*at >= size)
-            return false;
-        more = block[(*at)++];
+    while (more == 255 && at != end) {
+        more = *at++;
         *length += more;
     }
-    return true;
+    return at;
 }
 
-/** Whether an offset of a match is 0, of which LZ4's own decoders make something each. */
+/** Whether the offset of a match is 0. LZ4's decoders do not reject it, and what each makes of it
+ * is undefined. The block is one that LZ4 has decoded, and so is well-formed otherwise. */
 static bool has_offset_zero(const uint8_t *block, size_t size)
 {
-    for (size_t at = 0; at < size;) {
-        size_t literals = block[at] >> 4;
-        size_t match = block[at++] & 15;
-        if (!add_length(block, size, &at, &literals) || literals >= size - at)
-            return false;
-        at += literals;
-        if (size - at < 2)
-            return false;
-        if (block[at] == 0 && block[at + 1] == 0)
+    const uint8_t *at = block;
+    const uint8_t *end = block + size;
+    while (at != end) {
+        unsigned token = *at++;
+        size_t length = token >> 4;
+        if (length == 15)
+            at = add_length(at, end, &length);
+        if ((size_t)(end - at) < length + 2)
+            return false; /* the last sequence has no match */
+        at += length;
+        if (ttd_get16(at) == 0)
             return true;
         at += 2;
-        if (!add_length(block, size, &at, &match))
-            return false;
+        if ((token & 15) == 15)
+            at = add_length(at, end, &length);
     }
     return false;
 }

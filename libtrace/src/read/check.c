@@ -155,6 +155,28 @@ enum ttd_status ttd_check_batch(struct ttd_reader *reader, const struct ttd_batc
     return TTD_OK;
 }
 
+enum ttd_status ttd_check_stacks(struct ttd_reader *reader, bool *is_right, struct ttd_error *error)
+{
+    struct ttd_check *check = &reader->check;
+    struct ttd_references *references = &check->references;
+    const struct ttd_header *header = &reader->header;
+    *is_right = false;
+    if (references->unknown || header->first_item != (uint64_t)references->stacks + 1)
+        return TTD_OK;
+    /* Memory is taken for stacks that can be there, not for as many as the header says. */
+    if (header->item_count > ttd_cursor_left(&reader->stacks.columns[TTD_STACK_PARENTS]))
+        return TTD_OK;
+    if (!ttd_references_grow(references, &reader->allocator, header->item_count))
+        return no_memory(reader, error);
+    if (!ttd_stacks_decoder_accepts(&reader->stacks, header->item_count, references->modules,
+                                    references->depths))
+        return TTD_OK;
+    references->stacks += header->item_count;
+    begin_chunk(check);
+    *is_right = true;
+    return ttd_check_chunk(reader, error);
+}
+
 enum ttd_status ttd_check_index(struct ttd_reader *reader, struct ttd_cursor payload,
                                 struct ttd_error *error)
 {

@@ -38,6 +38,10 @@ struct ttd_references {
 bool ttd_references_check(struct ttd_references *references, const struct ttd_allocator *allocator,
                           const struct ttd_batch *batch, const char **what);
 
+/** Makes room for the depths of `count` more stacks. False without memory. */
+bool ttd_references_grow(struct ttd_references *references, const struct ttd_allocator *allocator,
+                         size_t count);
+
 /** The index chunks seen so far, and the chunks that the next one must list. */
 struct ttd_index_check {
     struct ttd_index_link *seen;
@@ -115,6 +119,15 @@ void ttd_check_lost(struct ttd_reader *reader, const struct ttd_loss *loss);
 /** Checks a batch of the chunk at hand; TTD_ERROR_NO_MEMORY. */
 enum ttd_status ttd_check_batch(struct ttd_reader *reader, const struct ttd_batch *batch,
                                 struct ttd_error *error);
+
+/**
+ * Checks all stacks of the chunk at hand without decoding them, and takes it in if nothing is
+ * wrong; TTD_ERROR_NO_MEMORY. Otherwise they are to be decoded, and checked batch by batch.
+ *
+ * @param is_right  set in any case
+ */
+enum ttd_status ttd_check_stacks(struct ttd_reader *reader, bool *is_right,
+                                 struct ttd_error *error);
 
 /** Checks the payload of an index chunk, which is the chunk at hand; TTD_ERROR_NO_MEMORY. */
 enum ttd_status ttd_check_index(struct ttd_reader *reader, struct ttd_cursor payload,

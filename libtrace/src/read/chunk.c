@@ -212,6 +212,20 @@ static enum ttd_status check_sum(struct ttd_reader *reader, const struct ttd_hea
     return status == TTD_OK ? ttd_check_chunk(reader, error) : status;
 }
 
+/** Checks all stacks of the chunk at hand at once; if that will not do, they are left. */
+static enum ttd_status accept_stacks(struct ttd_reader *reader, struct ttd_batch *batch,
+                                     struct ttd_error *error)
+{
+    struct ttd_error detail = {.what = ""};
+    bool is_right;
+    enum ttd_status status = ttd_check_stacks(reader, &is_right, &detail);
+    if (status != TTD_OK)
+        return fail_chunk(reader, &detail, batch, error);
+    if (is_right)
+        reader->left = 0;
+    return TTD_OK;
+}
+
 /** Checks a chunk of which no record is returned. TTD_END to go on with the next; TTD_OK when
  * `batch` has a loss. */
 static enum ttd_status skim(struct ttd_reader *reader, const struct ttd_header *header,
@@ -231,6 +245,8 @@ static enum ttd_status skim(struct ttd_reader *reader, const struct ttd_header *
     }
     reader->decodes_stacks = true;
     status = enter(reader, header, batch, error);
+    if (status == TTD_OK && header->kind == TTD_KIND_STACKS && reader->left != 0)
+        status = accept_stacks(reader, batch, error);
     while (status == TTD_OK && reader->left != 0)
         status = ttd_reader_go_on(reader, batch, error);
     reader->decodes_stacks = false;

@@ -125,10 +125,13 @@ enum ttd_status ttd_reader_decode(struct ttd_reader *reader, struct ttd_batch *b
     batch->kind = (enum ttd_kind)kind;
     batch->chunk = ttd_chunk_of(&reader->header);
     batch->stored = NULL;
+    batch->decompressed = NULL;
     size_t count = reader->left < TTD_ROW_BATCH ? reader->left : TTD_ROW_BATCH;
     enum ttd_status status = TTD_OK;
     if (gives_stored(reader)) {
         batch->stored = reader->source.stored.data;
+        if (reader->is_checked)
+            batch->decompressed = ttd_source_raw(&reader->source, &reader->header);
         batch->u.stacks = NULL;
         batch->count = count = reader->left;
     } else if (kind == TTD_KIND_EVENTS) {

@@ -72,6 +72,14 @@ enum ttd_status ttd_source_stored(struct ttd_source *source, const struct ttd_he
 enum ttd_status ttd_source_payload(struct ttd_source *source, const struct ttd_header *header,
                                    struct ttd_cursor *payload, struct ttd_error *error);
 
+/** The decompressed payload that ttd_source_payload() has read last; it is of this header's chunk.
+ */
+static inline const uint8_t *ttd_source_raw(const struct ttd_source *source,
+                                            const struct ttd_header *header)
+{
+    return header->codec == TTD_CODEC_RAW ? source->stored.data : source->raw.data;
+}
+
 /**
  * Finds the next good header at or after `offset` (spec, "Resynchronisation") whose chunk number
  * is at least `number`.

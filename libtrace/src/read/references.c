@@ -100,16 +100,23 @@ static const char *check_stack(struct ttd_references *references, const struct t
     return first_wrong(wrong, is_right, "depth of a stack");
 }
 
+bool ttd_references_grow(struct ttd_references *references, const struct ttd_allocator *allocator,
+                         size_t count)
+{
+    void *depths = references->depths;
+    if (ttd_grow_array(allocator, &depths, &references->depths_capacity,
+                       (size_t)references->stacks + count + 1, sizeof *references->depths))
+        return false;
+    references->depths = depths;
+    return true;
+}
+
 /** False without memory. */
 static bool check_stacks(struct ttd_references *references, const struct ttd_allocator *allocator,
                          const struct ttd_batch *batch, const char **what)
 {
-    void *depths = references->depths;
-    if (!references->unknown &&
-        ttd_grow_array(allocator, &depths, &references->depths_capacity,
-                       (size_t)references->stacks + batch->count + 1, sizeof *references->depths))
+    if (!references->unknown && !ttd_references_grow(references, allocator, batch->count))
         return false;
-    references->depths = depths;
     for (size_t i = 0; i < batch->count; i++) {
         const char *wrong = check_stack(references, &batch->u.stacks[i]);
         *what = first_wrong(*what, !wrong, wrong);

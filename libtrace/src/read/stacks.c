@@ -25,6 +25,12 @@ struct ttd_stacks {
     struct ttd_error damage;
 };
 
+/** Whether the payload, as long as it is kept, takes little more memory than it did in the file. */
+static bool is_kept(const struct ttd_chunk *chunk)
+{
+    return chunk->raw_size / KEPT_RATIO <= chunk->stored_size;
+}
+
 enum ttd_status ttd_stacks_open(const struct ttd_batch *batch,
                                 const struct ttd_allocator *allocator, struct ttd_stacks **stacks)
 {
@@ -40,8 +46,12 @@ enum ttd_status ttd_stacks_open(const struct ttd_batch *batch,
     ttd_buffer_init(&kept->stored, &kept->allocator);
     ttd_buffer_init(&kept->raw, &kept->allocator);
     ttd_stacks_decoder_init(&kept->decoder, &kept->allocator);
-    ttd_buffer_put(&kept->stored, batch->stored, batch->chunk.stored_size);
-    if (kept->stored.failed) {
+    /* What is decompressed is kept like that, for another time would cost as much again. */
+    if (batch->decompressed && is_kept(&batch->chunk))
+        ttd_buffer_put(&kept->raw, batch->decompressed, batch->chunk.raw_size);
+    else
+        ttd_buffer_put(&kept->stored, batch->stored, batch->chunk.stored_size);
+    if (kept->stored.failed || kept->raw.failed) {
         ttd_stacks_close(kept);
         return TTD_ERROR_NO_MEMORY;
     }
@@ -84,11 +94,10 @@ static enum ttd_status damaged(struct ttd_stacks *stacks, const char *what, stru
     return TTD_ERROR_CORRUPT;
 }
 
-/** Gets ready to decode the first ones. */
-static enum ttd_status begin(struct ttd_stacks *stacks, struct ttd_error *error)
+/** Decompresses the payload. */
+static enum ttd_status decompress(struct ttd_stacks *stacks, struct ttd_error *error)
 {
     const struct ttd_chunk *chunk = &stacks->chunk;
-    ttd_buffer_clear(&stacks->raw);
     stacks->raw.failed = false;
     if (!ttd_buffer_reserve(&stacks->raw, chunk->raw_size + 1u))
         return no_memory(stacks, error);
@@ -96,6 +105,18 @@ static enum ttd_status begin(struct ttd_stacks *stacks, struct ttd_error *error)
     if (ttd_payload_decompress(chunk->codec, stacks->stored.data, chunk->stored_size,
                                stacks->raw.data, chunk->raw_size, &what) != TTD_OK)
         return damaged(stacks, what, error);
+    stacks->raw.size = chunk->raw_size;
+    ttd_buffer_free(&stacks->stored);
+    return TTD_OK;
+}
+
+/** Gets ready to decode the first ones. */
+static enum ttd_status begin(struct ttd_stacks *stacks, struct ttd_error *error)
+{
+    const struct ttd_chunk *chunk = &stacks->chunk;
+    enum ttd_status status = stacks->raw.size == 0 ? decompress(stacks, error) : TTD_OK;
+    if (status != TTD_OK)
+        return status;
     struct ttd_cursor payload = ttd_cursor_of(stacks->raw.data, chunk->raw_size);
     ttd_stacks_decoder_begin(&stacks->decoder, &payload, (ttd_id)chunk->first_item);
     return payload.error ? damaged(stacks, payload.error, error) : TTD_OK;
@@ -125,12 +146,6 @@ static enum ttd_status decode_more(struct ttd_stacks *stacks, struct ttd_error *
     if (count == left)
         drop_payload(stacks);
     return TTD_OK;
-}
-
-/** Whether the payload, as long as it is kept, takes little more memory than it did in the file. */
-static bool is_kept(const struct ttd_chunk *chunk)
-{
-    return chunk->raw_size / KEPT_RATIO <= chunk->stored_size;
 }
 
 static enum ttd_status decode_until(struct ttd_stacks *stacks, size_t count,
