@@ -81,11 +81,10 @@ void unwind_confine(size_t reserve);
 size_t unwinder_size(void);
 
 /*
- * Initialises `u`, which is unwinder_size() bytes of zeroed memory, or an unwinder whose thread is
- * gone. [low, high) is the stack of
- * the thread that will use it: readable from the stack pointer to `high` whenever the stack
- * pointer is inside. `grows` is for the main thread, whose `low` is only where the stack pointer
- * was at some time: the unwinder lowers it as the stack grows.
+ * Initialises an unwinder: unwinder_size() bytes of zeroed memory, or the unwinder of a thread that
+ * is gone. [low, high) is the stack of the thread that will use it: readable from the stack pointer
+ * to `high` whenever the stack pointer is inside. `grows` is for the main thread, whose `low` is
+ * only where the stack pointer was at some time: the unwinder lowers it as the stack grows.
  */
 void unwinder_init(struct unwinder *unwinder, uintptr_t low, uintptr_t high, bool grows);
 

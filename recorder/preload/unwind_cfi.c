@@ -4,15 +4,8 @@
 #endif
 #include "unwind_cfi.h"
 
-#include "unwind_mem.h"
-
-#include <dlfcn.h>
-#include <elf.h>
-#include <link.h>
-#include <sys/auxv.h>
-
-/* How far call frame information is followed in memory of unknown extent. */
-#define PROBED_MAX ((uintptr_t)1 << 28)
+/* The most of .eh_frame_hdr that comes before its table. */
+#define HEADER_MAX 32u
 
 /* A record whose bytes are known to be there: a CIE or an FDE without its length. */
 struct record {
@@ -20,95 +13,7 @@ struct record {
     struct cursor body;
 };
 
-static bool span_holds(const struct cfi_span *span, uintptr_t address, size_t size)
-{
-    if (address < span->low || address > span->high || size > span->high - address)
-        return false;
-    return !span->needs_probe || unwind_range_readable(address, size);
-}
-
-static inline __attribute__((always_inline)) struct cursor
-span_cursor(const struct cfi_span *span, uintptr_t address, size_t size)
-{
-    struct cursor cursor = {0};
-    if (!span_holds(span, address, size)) {
-        cursor.is_bad = true;
-        return cursor;
-    }
-    cursor.at = (const uint8_t *)address;
-    cursor.end = cursor.at + size;
-    return cursor;
-}
-
-static const ElfW(Phdr) * main_phdr;
-static size_t main_phnum;
-
-void cfi_setup(void)
-{
-    main_phdr = (const void *)getauxval(AT_PHDR); /* NOLINT: an address as a number */
-    main_phnum = getauxval(AT_PHNUM);
-}
-
-/* The readable segment that holds `addr`; `low` of the result is 0 if there is none. */
-static struct cfi_span find_segment(const ElfW(Phdr) * phdr, size_t count, uintptr_t load,
-                                    uintptr_t address)
-{
-    for (size_t i = 0; i < count; i++) {
-        uintptr_t low = load + phdr[i].p_vaddr;
-        if (phdr[i].p_type == PT_LOAD && (phdr[i].p_flags & PF_R) != 0 && address >= low &&
-            address - low < phdr[i].p_filesz)
-            return (struct cfi_span){low, low + phdr[i].p_filesz, false};
-    }
-    return (struct cfi_span){0};
-}
-
-/* By the ELF header at the start of the mapping. */
-static struct cfi_span segment_by_header(const struct dl_find_object *object, uintptr_t address)
-{
-    uintptr_t start = (uintptr_t)object->dlfo_map_start;
-    uintptr_t end = (uintptr_t)object->dlfo_map_end;
-    const ElfW(Ehdr) *header = object->dlfo_map_start;
-    if (end - start < UNWIND_PAGE || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-        header->e_phentsize != sizeof(ElfW(Phdr)) || header->e_phoff > UNWIND_PAGE ||
-        header->e_phnum > (UNWIND_PAGE - header->e_phoff) / sizeof(ElfW(Phdr)))
-        return (struct cfi_span){0};
-    const ElfW(Phdr) *phdr = (const void *)(start + header->e_phoff);
-    struct cfi_span span =
-        find_segment(phdr, header->e_phnum, object->dlfo_link_map->l_addr, address);
-    return span.low >= start && span.high <= end && span.low < span.high ? span
-                                                                         : (struct cfi_span){0};
-}
-
-/* By the program headers that the kernel gave, if this is the program itself. */
-static struct cfi_span segment_of_main(const struct dl_find_object *object, uintptr_t address)
-{
-    uintptr_t load = object->dlfo_link_map->l_addr;
-    for (size_t i = 0; i < main_phnum; i++)
-        if (main_phdr[i].p_type == PT_GNU_EH_FRAME &&
-            load + main_phdr[i].p_vaddr == (uintptr_t)object->dlfo_eh_frame)
-            return find_segment(main_phdr, main_phnum, load, address);
-    return (struct cfi_span){0};
-}
-
-/*
- * The readable segment around `addr`. For a program that the kernel mapped in pieces, `object` is
- * but one segment, and seldom the one that we need. Where the program headers cannot be found
- * (some tools that edit libraries move them), pages are probed.
- */
-static struct cfi_span span_around(const struct dl_find_object *object, uintptr_t address)
-{
-    struct cfi_span span = segment_by_header(object, address);
-    if (span.low == 0)
-        span = segment_of_main(object, address);
-    if (span.low == 0) {
-        span.low = address - (address < PROBED_MAX ? address : PROBED_MAX);
-        span.high = address + (UINTPTR_MAX - address < PROBED_MAX ? 0 : PROBED_MAX);
-        span.needs_probe = true;
-    }
-    return span;
-}
-
-/* The record at `at`. False for the terminator, too. */
+/* Reads the length of the record at `at`. False for the terminator as well. */
 static bool record_at(const struct cfi_span *span, uintptr_t at, struct record *record)
 {
     struct cursor cursor = span_cursor(span, at, 4);
@@ -126,7 +31,7 @@ static bool record_at(const struct cfi_span *span, uintptr_t at, struct record *
     return !record->body.is_bad;
 }
 
-/* Reads a CIE's augmentation; `encoding` and `signal` come from there. */
+/* Reads the augmentation of a CIE, which sets `encoding` and `is_signal_frame`. */
 static void read_augmentation(struct cursor *cursor, const char *letters,
                               struct cfi_function *function)
 {
@@ -160,7 +65,7 @@ static void read_augmentation(struct cursor *cursor, const char *letters,
         case 'S':
             function->is_signal_frame = true;
             break;
-        default: /* the size tells where what we do not know ends */
+        default: /* unknown letters: data ends where `size` says */
             return;
         }
     }
@@ -192,7 +97,7 @@ static bool read_cie(struct cfi_function *function, uintptr_t at)
     return !cursor->is_bad && function->ra_column == CFI_RA;
 }
 
-/* Whether the record is a function (not a CIE) that contains `addr`; fills `f`. */
+/* Reads a record into `function`. False unless it is an FDE whose code contains `address`. */
 static bool read_fde(struct cfi_function *function, struct record *record, uintptr_t address)
 {
     struct cursor *cursor = &record->body;
@@ -210,7 +115,7 @@ static bool read_fde(struct cfi_function *function, struct record *record, uintp
     return !cursor->is_bad;
 }
 
-/* Without a table: all records from the first to the terminator. */
+/* Finds the function where there is no table: tries each record up to the terminator. */
 static __attribute__((noinline)) bool scan(struct cfi_function *function, uintptr_t eh_frame,
                                            uintptr_t address)
 {
@@ -225,81 +130,92 @@ static __attribute__((noinline)) bool scan(struct cfi_function *function, uintpt
     return false;
 }
 
-/* The table of .eh_frame_hdr: pairs of (code, FDE), relative to the header, sorted by code. Finds
-   the FDE for `addr`. */
-static bool search(const struct cfi_span *span, uintptr_t hdr, uintptr_t table, uint64_t count,
-                   uintptr_t address, uintptr_t *fde)
+/* The table of .eh_frame_hdr: pairs of (code, FDE), relative to the header, sorted by code. */
+struct table {
+    const struct cfi_span *span;
+    uintptr_t header;
+    uintptr_t first;
+    uint64_t count;
+};
+
+/* Finds the address of the FDE for `address`. */
+static bool search(const struct table *table, uintptr_t address, uintptr_t *fde)
 {
     uint64_t low = 0;
-    uint64_t high = count;
-    if (count == 0 || table > span->high || count > (span->high - table) / 8)
+    uint64_t high = table->count;
+    uintptr_t end = table->span->high;
+    if (high == 0 || table->first > end || high > (end - table->first) / 8)
         return false;
     while (high - low > 1) {
-        uint64_t mid = low + (high - low) / 2;
-        struct cursor cursor = span_cursor(span, table + mid * 8, 4);
-        if (hdr + (uintptr_t)cursor_int(&cursor, 4) <= address)
-            low = mid;
+        uint64_t middle = low + (high - low) / 2;
+        struct cursor cursor = span_cursor(table->span, table->first + middle * 8, 4);
+        if (table->header + (uintptr_t)cursor_int(&cursor, 4) <= address)
+            low = middle;
         else
-            high = mid;
+            high = middle;
     }
-    struct cursor cursor = span_cursor(span, table + low * 8, 8);
+    struct cursor cursor = span_cursor(table->span, table->first + low * 8, 8);
     cursor_skip(&cursor, 4);
-    *fde = hdr + (uintptr_t)cursor_int(&cursor, 4);
+    *fde = table->header + (uintptr_t)cursor_int(&cursor, 4);
     return !cursor.is_bad;
 }
 
-enum where { NOWHERE, IN_TABLE, TO_BE_SCANNED };
+enum fde_search { FDE_UNKNOWN, FDE_FOUND, FDE_TO_SCAN };
 
-/* Reads the header: where the FDE for `addr` is, or else where all of them start. */
-static __attribute__((noinline)) enum where locate(struct cfi_lookup *lookup, uintptr_t address,
-                                                   uintptr_t *place)
+/* Reads the header. Sets `*fde` to the FDE for `address`; or, if there is no table of them, to the
+   first of all records. */
+static __attribute__((noinline)) enum fde_search locate(struct cfi_lookup *lookup,
+                                                        uintptr_t address, uintptr_t *fde)
 {
-    uintptr_t hdr = (uintptr_t)lookup->object.dlfo_eh_frame;
-    if (hdr == 0)
-        return NOWHERE;
-    const struct cfi_span *span = &lookup->function.span;
-    lookup->function.span = span_around(&lookup->object, hdr);
-    size_t size = span->high - hdr < 32 ? span->high - hdr : 32;
-    struct cursor cursor = span_cursor(span, hdr, size);
+    uintptr_t header = (uintptr_t)lookup->object.dlfo_eh_frame;
+    if (header == 0)
+        return FDE_UNKNOWN;
+    struct cfi_span *span = &lookup->function.span;
+    *span = span_around(&lookup->object, header);
+    size_t size = span->high - header < HEADER_MAX ? span->high - header : HEADER_MAX;
+    struct cursor cursor = span_cursor(span, header, size);
     uint8_t version = cursor_u8(&cursor);
     uint8_t frame_encoding = cursor_u8(&cursor);
     uint8_t count_encoding = cursor_u8(&cursor);
     uint8_t table_encoding = cursor_u8(&cursor);
-    uintptr_t eh_frame = cursor_pointer(&cursor, frame_encoding, hdr);
+    uintptr_t eh_frame = cursor_pointer(&cursor, frame_encoding, header);
     if (cursor.is_bad || version != 1)
-        return NOWHERE;
+        return FDE_UNKNOWN;
     if (count_encoding == PE_OMIT || table_encoding != (PE_DATAREL | PE_SDATA4)) {
-        *place = eh_frame;
-        return TO_BE_SCANNED;
+        *fde = eh_frame;
+        return FDE_TO_SCAN;
     }
-    uint64_t count = cursor_pointer(&cursor, count_encoding, hdr);
-    bool found = !cursor.is_bad && search(span, hdr, (uintptr_t)cursor.at, count, address, place);
-    if (found && (*place < span->low || *place >= span->high))
-        lookup->function.span = span_around(&lookup->object, *place);
-    return found ? IN_TABLE : NOWHERE;
+    struct table table = {.span = span, .header = header};
+    table.count = cursor_pointer(&cursor, count_encoding, header);
+    table.first = (uintptr_t)cursor.at;
+    if (cursor.is_bad || !search(&table, address, fde))
+        return FDE_UNKNOWN;
+    if (*fde < span->low || *fde >= span->high)
+        *span = span_around(&lookup->object, *fde);
+    return FDE_FOUND;
 }
 
-/* The stack may be small: what is called here is not called from within one another. */
+/* The stack may be small: locate() and scan() are not inlined, so that they use it in turn. */
 bool cfi_find(struct cfi_lookup *lookup, uintptr_t address)
 {
-    uintptr_t place = 0;
+    uintptr_t fde = 0;
     struct record record;
-    switch (locate(lookup, address, &place)) {
-    case IN_TABLE:
-        return record_at(&lookup->function.span, place, &record) &&
+    switch (locate(lookup, address, &fde)) {
+    case FDE_FOUND:
+        return record_at(&lookup->function.span, fde, &record) &&
                read_fde(&lookup->function, &record, address);
-    case TO_BE_SCANNED:
-        return scan(&lookup->function, place, address);
-    case NOWHERE:
+    case FDE_TO_SCAN:
+        return scan(&lookup->function, fde, address);
+    case FDE_UNKNOWN:
     default:
         return false;
     }
 }
 
-struct cursor cfi_expression(const struct cfi_span *span, int32_t place)
+struct cursor cfi_expression(const struct cfi_span *span, int32_t offset)
 {
     /* The length was checked when the row was made; reading it again is cheaper than a field. */
-    struct cursor cursor = {(const uint8_t *)(span->low + (uint32_t)place),
+    struct cursor cursor = {(const uint8_t *)(span->low + (uint32_t)offset),
                             (const uint8_t *)span->high, false};
     uint64_t size = cursor_uleb(&cursor);
     if (size > cursor_left(&cursor)) {

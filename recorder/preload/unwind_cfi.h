@@ -3,16 +3,17 @@
 #define TTD_PRELOAD_UNWIND_CFI_H
 
 /*
- * Call frame information: from an address to the row of rules that holds there. Modules are
- * untrusted: nothing outside of the segment that holds the information is read, whatever it says.
+ * Call frame information: finds the function around an address, and the row of rules that holds at
+ * the address. Modules are untrusted: nothing outside of the segment that holds the information is
+ * read, whatever it says.
  */
 
-#include "unwind_cursor.h"
-
 #include <dlfcn.h>
-
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "unwind_cursor.h"
+#include "unwind_span.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -27,7 +28,7 @@ enum {
     CFI_REGS = 17,
 };
 
-/* How to find what a register held in the caller. */
+/* How to find the value of a register in the caller. */
 enum cfi_how {
     CFI_SAME,
     CFI_UNDEFINED,
@@ -40,52 +41,46 @@ enum cfi_how {
 
 struct cfi_rule {
     uint32_t how;
-    int32_t value; /* an offset, a register, or the place of an expression in the span */
-};
-
-/* Memory that CFI is read from. With `needs_probe`, its pages may not all be there. */
-struct cfi_span {
-    uintptr_t low;
-    uintptr_t high;
-    bool needs_probe;
+    int32_t value; /* an offset, a register, or the offset of an expression in the span */
 };
 
 /* The function around an address. */
 struct cfi_function {
     struct cfi_span span;
-    struct cursor common;   /* instructions that every function of this kind starts with */
-    struct cursor specific; /* its own */
+    struct cursor common;   /* instructions of the CIE, which run first */
+    struct cursor specific; /* instructions of the FDE */
     uintptr_t start;        /* of the code */
     uintptr_t size;
     uint64_t code_align;
     int64_t data_align;
     uint64_t ra_column;
     uint8_t encoding;     /* of code addresses */
-    bool is_signal_frame; /* a frame made by the kernel: the caller was interrupted, not calling */
+    bool is_signal_frame; /* made by the kernel: the caller was interrupted, it made no call */
     bool is_augmented;
 };
 
 struct cfi_row {
     bool cfa_is_expr;
     uint32_t cfa_reg;
-    int32_t cfa_offset; /* or the place of the expression */
+    int32_t cfa_offset; /* or the offset of the expression in the span */
     struct cfi_rule reg[CFI_REGS];
 };
 
+/* Rows that instructions can remember at a time. Compilers nest them one or two deep. */
 #define CFI_REMEMBERED 6u
 
-/* How far the instructions of a function have been run: up to the row of `addr`. */
+/* The last run of instructions: up to the row of `address`. */
 struct cfi_run {
-    const uint8_t *common;   /* where its instructions begin: which function it is */
-    const uint8_t *specific; /* likewise; NULL if there is none to go on with */
+    const uint8_t *common;   /* where the instructions begin: identifies the function */
+    const uint8_t *specific; /* likewise; NULL if no run can be continued */
     struct cursor next;      /* instruction */
     uintptr_t address;
     uintptr_t location; /* that the instructions have advanced to */
-    unsigned depth;
+    unsigned depth;     /* rows that are remembered */
 };
 
-/* A lookup under way. Not on the stack of the program's thread, which may be a small one. Zeros at
-   first; the last run stays, to go on from there. */
+/* The memory of a lookup: the stack of the program's thread may be too small for it. Zeros at
+   first; the last run stays, so that the next one can continue it. */
 struct cfi_lookup {
     struct dl_find_object object;
     struct cfi_function function;
@@ -95,22 +90,20 @@ struct cfi_lookup {
     struct cfi_row remembered[CFI_REMEMBERED];
 };
 
-/* To be called once, before the others. */
-void cfi_setup(void);
-
-/* Sets l->function to the one that contains `addr` in l->object. False if that has no valid
-   information. */
+/* Sets lookup->function to the one that contains `address` in lookup->object. False if there is no
+   valid information for it. */
 bool cfi_find(struct cfi_lookup *lookup, uintptr_t address);
 
-/* Sets l->row to the rules that hold at `addr` in l->function. False if the information is corrupt
-   or unsupported. */
+/* Sets lookup->row to the rules that hold at `address` in lookup->function. False if the
+   information is corrupt or unsupported. */
 bool cfi_row(struct cfi_lookup *lookup, uintptr_t address);
 
-/* To be called when modules may have been unloaded: others may be in their place. */
+/* Forgets the last run. To be called when modules may have been unloaded: another one may be loaded
+   in their place. */
 void cfi_forget(struct cfi_lookup *lookup);
 
-/* A cursor over the expression at `place`. */
-struct cursor cfi_expression(const struct cfi_span *span, int32_t place);
+/* Returns a cursor over the expression at `offset` in the span. */
+struct cursor cfi_expression(const struct cfi_span *span, int32_t offset);
 
 #pragma GCC visibility pop
 

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind_compile.h"
 
-#include "unwind_cfi.h"
+#include "unwind_dwarf.h"
 
-const uint8_t rule_other_regs[RULE_OTHER_COUNT] = {CFI_RBX, 12, 13, 14, 15};
+const uint8_t rule_other_regs[RULE_OTHER_COUNT] = {CFI_RBX, CFI_R12, 13, 14, CFI_R15};
 
-/* The expression `breg6 offset; deref` or `breg6 offset`: a slot of a realigned frame. */
-static bool is_bp_slot(const struct cfi_span *span, int32_t place, bool deref, int64_t *offset)
+/* Whether an expression is the slot at rbp + `*offset`, or (`is_loaded`) the word in that slot. */
+static bool is_bp_slot(const struct cfi_span *span, int32_t expression, bool is_loaded,
+                       int64_t *offset)
 {
-    struct cursor cursor = cfi_expression(span, place);
-    if (cursor_u8(&cursor) != 0x70 + CFI_RBP)
+    struct cursor cursor = cfi_expression(span, expression);
+    if (cursor_u8(&cursor) != OP_BREG0 + CFI_RBP)
         return false;
     *offset = cursor_sleb(&cursor);
-    if (deref && cursor_u8(&cursor) != 0x06)
+    if (is_loaded && cursor_u8(&cursor) != OP_DEREF)
         return false;
     return !cursor.is_bad && cursor.at == cursor.end;
 }
 
-/* The four bits for a register other than rbp. */
+/* Returns the four bits for a register other than rbp. */
 static unsigned pack_other(struct cfi_rule rule)
 {
     if (rule.how == CFI_SAME)
@@ -42,12 +43,13 @@ static bool fits_offset(int64_t offset)
     return offset >= -(1 << 25) && offset < 1 << 25;
 }
 
-static unwind_rule pack(unsigned kind, int64_t offset, unwind_rule rest)
+static unwind_rule pack(unsigned kind, int64_t offset, unwind_rule saves)
 {
-    return kind | rest | (uint64_t)offset << RULE_OFFSET_SHIFT;
+    return kind | saves | (uint64_t)offset << RULE_OFFSET_SHIFT;
 }
 
-/* gcc's frames that are realigned through a pointer to the arguments. */
+/* Compiles the row of a frame that gcc has realigned: the CFA is kept in a slot below rbp, and rbp
+   is saved where it points to. */
 static unwind_rule compile_drap(const struct cfi_span *span, const struct cfi_row *row)
 {
     int64_t offset;
@@ -61,13 +63,12 @@ static unwind_rule compile_drap(const struct cfi_span *span, const struct cfi_ro
 
 static unwind_rule compile_row(const struct cfi_span *span, const struct cfi_row *row)
 {
-    struct cfi_rule return_rule = row->reg[CFI_RA];
+    struct cfi_rule pc_rule = row->reg[CFI_RA];
     struct cfi_rule bp_rule = row->reg[CFI_RBP];
-    unwind_rule rest = pack_others(row);
-    if (return_rule.how == CFI_UNDEFINED)
+    unwind_rule saves = pack_others(row);
+    if (pc_rule.how == CFI_UNDEFINED)
         return RULE_END;
-    if (return_rule.how != CFI_OFFSET || return_rule.value != -8 ||
-        row->reg[CFI_RSP].how != CFI_SAME)
+    if (pc_rule.how != CFI_OFFSET || pc_rule.value != -8 || row->reg[CFI_RSP].how != CFI_SAME)
         return RULE_GENERAL;
     if (row->cfa_is_expr)
         return compile_drap(span, row);
@@ -75,15 +76,15 @@ static unwind_rule compile_row(const struct cfi_span *span, const struct cfi_row
         if (bp_rule.value % 8 != 0 || bp_rule.value >= 0 ||
             (unsigned)-(bp_rule.value / 8) > RULE_BP_MAX)
             return RULE_GENERAL;
-        rest |= (unwind_rule)(-(bp_rule.value / 8)) << RULE_BP_SHIFT;
+        saves |= (unwind_rule)(-(bp_rule.value / 8)) << RULE_BP_SHIFT;
     } else if (bp_rule.how != CFI_SAME) {
         return RULE_GENERAL;
     }
     if (!fits_offset(row->cfa_offset))
         return RULE_GENERAL;
     if (row->cfa_reg == CFI_RSP)
-        return pack(RULE_SP, row->cfa_offset, rest);
-    return row->cfa_reg == CFI_RBP ? pack(RULE_BP, row->cfa_offset, rest) : RULE_GENERAL;
+        return pack(RULE_SP, row->cfa_offset, saves);
+    return row->cfa_reg == CFI_RBP ? pack(RULE_BP, row->cfa_offset, saves) : RULE_GENERAL;
 }
 
 unwind_rule rule_compile(struct cfi_lookup *lookup, uintptr_t address)

@@ -2,12 +2,15 @@
 #ifndef TTD_PRELOAD_UNWIND_COMPILE_H
 #define TTD_PRELOAD_UNWIND_COMPILE_H
 
+/* Makes the rule of one word for an address from its row of call frame information. */
+
 #include "unwind_cfi.h"
 #include "unwind_rules.h"
 
 #pragma GCC visibility push(hidden)
 
-/* The rule for the instruction at `addr`, which is inside `object`. */
+/* Returns the rule for the instruction at `address`, which is inside lookup->object. RULE_NO_CFI if
+   there is no valid information for it. */
 unwind_rule rule_compile(struct cfi_lookup *lookup, uintptr_t address);
 
 #pragma GCC visibility pop

@@ -12,21 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Pointer encodings: the low half is the format, the high half what it is relative to. */
-enum {
-    PE_ABSPTR = 0x00,
-    PE_ULEB = 0x01,
-    PE_UDATA2 = 0x02,
-    PE_UDATA4 = 0x03,
-    PE_UDATA8 = 0x04,
-    PE_SLEB = 0x09,
-    PE_SDATA2 = 0x0a,
-    PE_SDATA4 = 0x0b,
-    PE_SDATA8 = 0x0c,
-    PE_PCREL = 0x10,
-    PE_DATAREL = 0x30,
-    PE_OMIT = 0xff,
-};
+#include "unwind_dwarf.h"
 
 struct cursor {
     const uint8_t *at;
@@ -54,7 +40,7 @@ static inline void cursor_skip(struct cursor *cursor, uint64_t size)
     cursor->at += size;
 }
 
-/* Little-endian number of `size` bytes, 1 to 8. */
+/* Reads a little-endian number of `size` bytes, 1 to 8. */
 static inline uint64_t cursor_uint(struct cursor *cursor, size_t size)
 {
     uint64_t value = 0;
@@ -111,7 +97,7 @@ static inline int64_t cursor_sleb(struct cursor *cursor)
     return 0;
 }
 
-/* An encoded pointer; `data` is what DATAREL is relative to. Indirect ones are not read. */
+/* Reads an encoded pointer; `data` is the base of DATAREL. Fails for indirect pointers. */
 static inline uintptr_t cursor_pointer(struct cursor *cursor, uint8_t encoding, uintptr_t data)
 {
     uintptr_t base = 0;

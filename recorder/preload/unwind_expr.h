@@ -4,31 +4,29 @@
 
 /* DWARF expressions, as call frame information uses them. */
 
+#include "unwind_expr_stack.h"
 #include "unwind_step.h"
 
-#pragma GCC visibility push(hidden)
-
-#define EXPR_STACK_MAX 24
-
-struct expr_stack {
-    struct cursor *code; /* failed by an overflow */
-    unsigned depth;
-    uintptr_t values[EXPR_STACK_MAX];
-};
-
+/* What an expression works on. */
 struct expr_machine {
     const struct step_regs *regs;
     struct unwind_mem *mem;
     struct step_log *log; /* may be NULL */
-    bool unknown;         /* a register was wanted that is not known */
+    bool lacks_register;  /* set where a register was needed that is not known */
     struct expr_stack stack;
 };
 
+#pragma GCC visibility push(hidden)
+
+/* Returns the value of a register, and logs its use. False, and machine->lacks_register set, if it
+   is not known. */
 bool expr_register(struct expr_machine *machine, uint64_t reg, uintptr_t *value);
+
+/* Reads a word, and logs it. False if it cannot be read. */
 bool expr_read(struct expr_machine *machine, uintptr_t address, uintptr_t *value);
 
-/* Evaluates `code`, whose stack starts with `*first` if there is one. False if it is corrupt, too
-   long, unsupported, or wants what cannot be had. */
+/* Evaluates `code`, whose stack starts with `*first` unless that is NULL. False if it is corrupt,
+   too long or unsupported, or needs a register or memory that is not there. */
 bool expr_evaluate(struct expr_machine *machine, struct cursor code, const uintptr_t *first,
                    uintptr_t *value);
 

@@ -41,7 +41,7 @@ static void *map(size_t size)
     return address < 0 && address > -4096 ? NULL : (void *)address;
 }
 
-/* The rest of the reserve: [reserve_next, reserve_end). */
+/* The part of the reserve that is left: [reserve_next, reserve_end). */
 static _Atomic uintptr_t reserve_next;
 static uintptr_t reserve_end;
 bool unwind_is_confined;
@@ -78,7 +78,7 @@ void unwind_pages_free(void *pages, size_t size)
 bool unwind_read_elsewhere(struct unwind_mem *mem, uintptr_t address, uintptr_t *value)
 {
     mem->is_foreign = true;
-    if (address % sizeof *value != 0) /* so that no word crosses a page */
+    if (address % sizeof *value != 0) /* an aligned word crosses no page */
         return false;
     if (address < mem->probed_low || address >= mem->probed_high) {
         uintptr_t page = address & ~(uintptr_t)(UNWIND_PAGE - 1);

@@ -12,34 +12,36 @@
 
 #define UNWIND_PAGE 4096u
 
-/* What one capture may read. */
+/* The memory that one capture may read. */
 struct unwind_mem {
-    uintptr_t own_low; /* [own_low, own_high) is the thread's own stack: read without asking */
+    uintptr_t own_low; /* of the thread's own stack, which is read without asking */
     uintptr_t own_high;
-    uintptr_t
-        probed_low; /* [probed_low, probed_high): other pages, found readable in this capture */
+    uintptr_t probed_low; /* of other pages that this capture found to be readable */
     uintptr_t probed_high;
-    bool is_foreign; /* something else than the own stack was read */
+    bool is_foreign; /* other memory than the thread's own stack was read */
 };
 
-/* Whether the page of `addr` is known to be readable; asks the kernel, without a fault. */
+/* Whether the page of `address` is readable. Asks the kernel, without a fault; false if that is not
+   allowed. */
 bool unwind_page_readable(uintptr_t address);
 
-/* Whether all of [addr, addr + size) can be read. */
+/* Whether all of [address, address + size) can be read. */
 bool unwind_range_readable(uintptr_t address, size_t size);
 
-/* Set by unwind_confine(): no system calls. */
+/* Set by unwind_confine(): no system call is made. */
 extern bool unwind_is_confined;
 
-/* Fresh zeroed pages; or NULL. */
+/* Returns new zeroed pages, or NULL if there is no memory. */
 void *unwind_pages(size_t size);
 
-/* Gives pages back. */
+/* Gives pages back, unless no system call may be made. */
 void unwind_pages_free(void *pages, size_t size);
 
+/* Does what unwind_read() does, for an address outside of the thread's own stack. */
 bool unwind_read_elsewhere(struct unwind_mem *mem, uintptr_t address, uintptr_t *value);
 
-/* Reads the word at `addr` into `value`, or leaves it and returns false. */
+/* Reads the word at `address` into `*value`. False, and `*value` untouched, if it cannot be read.
+ */
 static inline bool unwind_read(struct unwind_mem *mem, uintptr_t address, uintptr_t *value)
 {
     if (__builtin_expect(address < mem->own_low || address > mem->own_high - sizeof *value, 0))

@@ -1,40 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* Runs the call frame instructions of a function up to an address, which makes the row for it. */
 #include "unwind_cfi.h"
-
-/* Runs the instructions of a function up to an address. */
-
-/* Compilers nest one or two deep; the stack that we run on may be small. */
-
-enum {
-    CFA_ADVANCE_LOC = 0x40, /* these three hold an operand in their low 6 bits */
-    CFA_OFFSET = 0x80,
-    CFA_RESTORE = 0xc0,
-    CFA_NOP = 0x00,
-    CFA_SET_LOC = 0x01,
-    CFA_ADVANCE_LOC1 = 0x02,
-    CFA_ADVANCE_LOC2 = 0x03,
-    CFA_ADVANCE_LOC4 = 0x04,
-    CFA_OFFSET_EXTENDED = 0x05,
-    CFA_RESTORE_EXTENDED = 0x06,
-    CFA_UNDEFINED = 0x07,
-    CFA_SAME_VALUE = 0x08,
-    CFA_REGISTER = 0x09,
-    CFA_REMEMBER_STATE = 0x0a,
-    CFA_RESTORE_STATE = 0x0b,
-    CFA_DEF_CFA = 0x0c,
-    CFA_DEF_CFA_REGISTER = 0x0d,
-    CFA_DEF_CFA_OFFSET = 0x0e,
-    CFA_DEF_CFA_EXPRESSION = 0x0f,
-    CFA_EXPRESSION = 0x10,
-    CFA_OFFSET_EXTENDED_SF = 0x11,
-    CFA_DEF_CFA_SF = 0x12,
-    CFA_DEF_CFA_OFFSET_SF = 0x13,
-    CFA_VAL_OFFSET = 0x14,
-    CFA_VAL_OFFSET_SF = 0x15,
-    CFA_VAL_EXPRESSION = 0x16,
-    CFA_GNU_ARGS_SIZE = 0x2e,
-    CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
-};
+#include "unwind_dwarf.h"
 
 struct machine {
     const struct cfi_function *function;
@@ -66,7 +33,7 @@ static int64_t factored(struct machine *machine, int64_t factor)
     return value;
 }
 
-/* Registers that we do not follow (vector registers, say) are read and dropped. */
+/* Drops the rules of registers that are not followed, such as vector registers. */
 static void set_rule(struct machine *machine, uint64_t reg, enum cfi_how how, int64_t value)
 {
     if (reg < CFI_REGS)
@@ -81,8 +48,8 @@ static void restore_rule(struct machine *machine, uint64_t reg)
     }
 }
 
-/* What follows changes one of register and offset: there must be both. */
-static void need_cfa_reg(struct machine *machine)
+/* Fails if the CFA is an expression: the instruction changes only its register or its offset. */
+static void require_cfa_reg(struct machine *machine)
 {
     if (machine->row->cfa_is_expr)
         cursor_fail(machine->code);
@@ -98,12 +65,12 @@ static void set_cfa_reg(struct machine *machine, uint64_t reg)
     machine->row->cfa_reg = (uint32_t)reg;
 }
 
-/* Checks the expression that stands here and skips it; gives its place. */
+/* Checks and skips the expression that comes next. Returns its offset in the span. */
 static int64_t take_expression(struct machine *machine)
 {
-    uint64_t place = (uintptr_t)machine->code->at - machine->function->span.low;
+    uint64_t offset = (uintptr_t)machine->code->at - machine->function->span.low;
     cursor_skip(machine->code, cursor_uleb(machine->code));
-    return place > INT32_MAX ? INT64_MAX : (int64_t)place;
+    return offset > INT32_MAX ? INT64_MAX : (int64_t)offset;
 }
 
 static void remember(struct machine *machine)
@@ -124,7 +91,7 @@ static void recall(struct machine *machine)
     *machine->row = machine->remembered[--machine->depth];
 }
 
-/* False if the instructions that follow are for later addresses. */
+/* Advances the location. False if the next instructions are for later addresses. */
 static bool advance(struct machine *machine, uint64_t delta)
 {
     uint64_t bytes;
@@ -195,15 +162,15 @@ static void run_cfa(struct machine *machine, unsigned op)
         machine->row->cfa_offset = narrow(machine, factored(machine, cursor_sleb(code)));
         break;
     case CFA_DEF_CFA_REGISTER:
-        need_cfa_reg(machine);
+        require_cfa_reg(machine);
         set_cfa_reg(machine, cursor_uleb(code));
         break;
     case CFA_DEF_CFA_OFFSET:
-        need_cfa_reg(machine);
+        require_cfa_reg(machine);
         machine->row->cfa_offset = narrow(machine, (int64_t)cursor_uleb(code));
         break;
     case CFA_DEF_CFA_OFFSET_SF:
-        need_cfa_reg(machine);
+        require_cfa_reg(machine);
         machine->row->cfa_offset = narrow(machine, factored(machine, cursor_sleb(code)));
         break;
     default: /* CFA_DEF_CFA_EXPRESSION */
@@ -212,19 +179,20 @@ static void run_cfa(struct machine *machine, unsigned op)
     }
 }
 
-/* One instruction. False when the row is complete. */
+/* Runs one instruction. False when the row is complete. */
 static bool run_one(struct machine *machine)
 {
     struct cursor *code = machine->code;
     unsigned op = cursor_u8(code);
-    switch (op & 0xc0) {
+    switch (op & ~CFA_OPERAND) {
     case CFA_ADVANCE_LOC:
-        return advance(machine, op & 0x3f);
+        return advance(machine, op & CFA_OPERAND);
     case CFA_OFFSET:
-        set_rule(machine, op & 0x3f, CFI_OFFSET, factored(machine, (int64_t)cursor_uleb(code)));
+        set_rule(machine, op & CFA_OPERAND, CFI_OFFSET,
+                 factored(machine, (int64_t)cursor_uleb(code)));
         return true;
     case CFA_RESTORE:
-        restore_rule(machine, op & 0x3f);
+        restore_rule(machine, op & CFA_OPERAND);
         return true;
     default:
         break;
@@ -273,11 +241,11 @@ static bool run(struct machine *machine, struct cursor *code)
 }
 
 /*
- * Whether the last run can go on: it was of the same function, and all that it has run is for
- * addresses up to one that is not beyond `addr`. Calls of a function are mostly met in their order,
- * and to begin anew for each would take time in proportion to the square of their number.
+ * Whether the last run can be continued: it was of the same function and of an address that is not
+ * beyond `address`. The calls of a function are mostly made in the order of their addresses; a run
+ * from the beginning for each of them would take time in proportion to the square of their number.
  */
-static bool can_go_on(const struct cfi_lookup *lookup, uintptr_t address)
+static bool can_continue(const struct cfi_lookup *lookup, uintptr_t address)
 {
     const struct cfi_run *last = &lookup->run;
     return last->specific != NULL && last->specific == lookup->function.specific.at &&
@@ -293,8 +261,8 @@ bool cfi_row(struct cfi_lookup *lookup, uintptr_t address)
                               .row = &lookup->row,
                               .remembered = lookup->remembered,
                               .address = address};
-    bool goes_on = can_go_on(lookup, address);
-    if (goes_on) {
+    bool continues = can_continue(lookup, address);
+    if (continues) {
         machine.location = last->location;
         machine.depth = last->depth;
     } else {
@@ -309,8 +277,9 @@ bool cfi_row(struct cfi_lookup *lookup, uintptr_t address)
         machine.location = function->start;
     }
     machine.initial = &lookup->initial;
-    /* Where the last run ended behind an advance, it had come to the first row that is not its. */
-    bool is_complete = goes_on && machine.location > address;
+    /* The last run ended with an advance: it may have come to a location beyond `address` already.
+     */
+    bool is_complete = continues && machine.location > address;
     if (!is_complete && !run(&machine, &last->next)) {
         last->specific = NULL;
         return false;

@@ -4,16 +4,20 @@
 #endif
 #include "unwind_rules.h"
 
+#include <dlfcn.h>
+
 #include "unwind_cfi.h"
 #include "unwind_compile.h"
 #include "unwind_mem.h"
+#include "unwind_span.h"
 
-#include <dlfcn.h>
-
+/* Sizes of the table: powers of two. */
 #define FIRST_BITS 10
 #define LAST_BITS  22
 #define GROW_BITS  2
-#define OBJECTS    512u /* announced objects that are remembered */
+
+/* Announced objects that are remembered. */
+#define OBJECTS 512u
 
 struct rule_table *_Atomic rules_table;
 _Atomic uint32_t rules_epoch;
@@ -21,7 +25,8 @@ _Atomic uint32_t rules_epoch;
 static void (*_Atomic announce)(const struct dl_find_object *);
 static atomic_flag growing = ATOMIC_FLAG_INIT;
 
-/* Where the announced objects start; a hash table. When it is full, objects are announced again. */
+/* Start addresses of the announced objects; a hash table. Once it is full, further objects are
+   announced each time. */
 static _Atomic uintptr_t announced[OBJECTS];
 
 static size_t table_size(unsigned bits)
@@ -39,8 +44,8 @@ static struct rule_table *table_new(unsigned bits)
     return table;
 }
 
-/* A place for `pc`: its own, or one that is now its own. NULL if there is none near. */
-static struct rule_entry *table_place(struct rule_table *table, uintptr_t pc)
+/* Returns the entry of `pc`, or takes a free one for it. NULL if none of its entries is free. */
+static struct rule_entry *table_entry(struct rule_table *table, uintptr_t pc)
 {
     size_t i = rules_hash(table, pc);
     for (unsigned probe = 0; probe < RULE_PROBES; probe++) {
@@ -56,12 +61,12 @@ static struct rule_entry *table_place(struct rule_table *table, uintptr_t pc)
     return NULL;
 }
 
-/* Clears [start, end) of `t`. Keys stay, so that other keys are still found behind them. */
+/* Forgets the rules of [start, end). Keys stay, so that other keys are still found behind them. */
 static void table_clear(struct rule_table *table, uintptr_t start, uintptr_t end)
 {
     for (size_t i = 0; i <= table->mask; i++) {
         uintptr_t pc = atomic_load_explicit(&table->entry[i].pc, memory_order_relaxed);
-        if (pc >= start && pc <= end) /* the return address of a last call is the end */
+        if (pc >= start && pc <= end) /* a call at the very end returns to `end` */
             atomic_store(&table->entry[i].rule, RULE_NONE);
     }
 }
@@ -78,7 +83,7 @@ static struct rule_table *table_grown(struct rule_table *old)
         unwind_rule rule = atomic_load_explicit(&old->entry[i].rule, memory_order_acquire);
         if (rule == RULE_NONE)
             continue;
-        struct rule_entry *entry = table_place(table, atomic_load(&old->entry[i].pc));
+        struct rule_entry *entry = table_entry(table, atomic_load(&old->entry[i].pc));
         if (entry != NULL)
             atomic_store_explicit(&entry->rule, rule, memory_order_relaxed);
     }
@@ -86,9 +91,10 @@ static struct rule_table *table_grown(struct rule_table *old)
 }
 
 /*
- * Replaces `old` by a larger copy, unless another thread is at it. The old one stays mapped, since
- * others may be reading it; what they add to it meanwhile is lost and found again. If there is no
- * memory, the table stays as it is: what has no room is made anew each time.
+ * Replaces `old` by a larger copy, unless another thread is doing so. The old one stays mapped,
+ * since other threads may be reading it; rules that they add to it meanwhile are lost, and compiled
+ * again. If there is no memory, the table stays as it is: rules without room are compiled each
+ * time.
  */
 static void table_grow(struct rule_table *old)
 {
@@ -99,28 +105,30 @@ static void table_grow(struct rule_table *old)
         struct rule_table *table = table_grown(old);
         if (table != NULL) {
             atomic_store(&rules_table, table);
-            if (atomic_load(&rules_epoch) != epoch) /* we may have copied what was forgotten */
+            if (atomic_load(&rules_epoch) != epoch) /* the copy may have forgotten rules */
                 table_clear(table, 0, UINTPTR_MAX);
         }
     }
     atomic_flag_clear_explicit(&growing, memory_order_release);
 }
 
+/* Puts a rule into the table, unless rules were forgotten since `epoch`. */
 static void keep(uintptr_t pc, unwind_rule rule, uint32_t epoch)
 {
     struct rule_table *table = atomic_load(&rules_table);
     if (table == NULL || pc == 0)
         return;
-    struct rule_entry *entry = table_place(table, pc);
+    struct rule_entry *entry = table_entry(table, pc);
     if (entry != NULL) {
         atomic_store(&entry->rule, rule);
-        if (atomic_load(&rules_epoch) != epoch) /* made from what may be gone by now */
+        if (atomic_load(&rules_epoch) != epoch) /* compiled from a module that may be gone */
             atomic_store(&entry->rule, RULE_NONE);
     }
     if (entry == NULL || atomic_load_explicit(&table->used, memory_order_relaxed) > table->mask / 2)
         table_grow(table);
 }
 
+/* Calls announce() for an object that was not announced before. */
 static void announce_once(const struct dl_find_object *object)
 {
     void (*found)(const struct dl_find_object *) = atomic_load(&announce);
@@ -145,7 +153,7 @@ unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup)
 {
     uint32_t epoch = atomic_load(&rules_epoch);
     if (_dl_find_object((void *)(pc - 1), &lookup->object) != 0)
-        return RULE_STRAY; /* not kept: an object may be loaded there at any time */
+        return RULE_STRAY; /* not kept: a module may be loaded there at any time */
     announce_once(&lookup->object);
     unwind_rule rule = rule_compile(lookup, pc - 1);
     keep(pc, rule, epoch);
@@ -163,7 +171,7 @@ void rules_forget(uintptr_t start, uintptr_t end)
     } while (table != atomic_load(&rules_table));
     for (unsigned i = 0; i < OBJECTS; i++) {
         uintptr_t known = atomic_load(&announced[i]);
-        /* Not 0, which would hide those behind it: 1 is the start of no object. */
+        /* Not 0, which would hide the objects behind it: 1 is the start of no object. */
         if (known >= start && known < end && known > 1)
             atomic_compare_exchange_strong(&announced[i], &known, 1);
     }
@@ -171,11 +179,11 @@ void rules_forget(uintptr_t start, uintptr_t end)
 
 void rules_setup(void (*found)(const struct dl_find_object *))
 {
-    cfi_setup();
+    span_setup();
     atomic_store(&announce, found);
     for (unsigned i = 0; i < OBJECTS; i++)
         atomic_store_explicit(&announced[i], 0, memory_order_relaxed);
-    atomic_flag_clear(&growing); /* in a fork's child: who held it is not here */
+    atomic_flag_clear(&growing); /* in a fork's child, the thread that held it is not there */
     if (atomic_load(&rules_table) == NULL)
         atomic_store(&rules_table, table_new(FIRST_BITS));
     else

@@ -22,21 +22,21 @@ struct dl_find_object;
  *
  *   bits 0-3    kind
  *   bits 4-17   where rbp is saved, in words below the CFA; 0: it is not
- *   bits 18-37  where rbx, r12, r13, r14, r15 are, 4 bits each: 0 not saved, 1 this does not say,
- *               else saved that many words below the CFA
+ *   bits 18-37  where rbx, r12, r13, r14, r15 are, 4 bits each: 0 not saved, 1 the rule does not
+ *               say, else saved that many words below the CFA
  *   bits 38-63  offset, signed
  */
 typedef uint64_t unwind_rule;
 
 enum {
-    RULE_NONE = 0,    /* not known yet: a table entry that is being filled, or was forgotten */
+    RULE_NONE = 0,    /* a table entry that is being filled, or was forgotten */
     RULE_SP = 1,      /* CFA = rsp + offset */
     RULE_BP = 2,      /* CFA = rbp + offset */
     RULE_DRAP = 3,    /* CFA = *(rbp + offset), the caller's rbp = *rbp: a realigned frame */
     RULE_END = 4,     /* the outermost frame */
-    RULE_NO_CFI = 5,  /* code of an object, but nothing is known of it */
-    RULE_STRAY = 6,   /* not in any object: made at run time, perhaps, or not code at all */
-    RULE_GENERAL = 7, /* take unwind_step() */
+    RULE_NO_CFI = 5,  /* code of a module without valid call frame information */
+    RULE_STRAY = 6,   /* in no module: made at run time, or not code at all */
+    RULE_GENERAL = 7, /* what does not fit into a word: unwind_step() */
 };
 
 #define RULE_BP_SHIFT     4
@@ -56,7 +56,7 @@ static inline uintptr_t rule_offset(unwind_rule rule)
     return (uintptr_t)((int64_t)rule >> RULE_OFFSET_SHIFT);
 }
 
-/* In bytes below the CFA. */
+/* Returns where rbp is saved, in bytes below the CFA; 0 if it is not. */
 static inline uintptr_t rule_bp(unwind_rule rule)
 {
     return (rule >> RULE_BP_SHIFT & RULE_BP_MAX) * 8;
@@ -83,18 +83,23 @@ struct rule_table {
     struct rule_entry entry[];
 };
 
+/* Entries that a return address may be in, from its hash on. */
 #define RULE_PROBES 8u
 
-/* Never unmapped once published. NULL until rules_setup. */
+/* NULL until rules_setup(). A table is never unmapped once it was published. */
 extern struct rule_table *_Atomic rules_table;
 
-/* Changes whenever rules were forgotten. */
+/* Changes whenever rules are forgotten. */
 extern _Atomic uint32_t rules_epoch;
 
+/* Makes the table, or empties it in the child of a fork. `found` as in unwind_setup(). */
 void rules_setup(void (*found)(const struct dl_find_object *));
+
+/* Forgets the rules for code in [start, end), and begins a new epoch. */
 void rules_forget(uintptr_t start, uintptr_t end);
 
-/* Finds the rule for `pc` in the modules and keeps it, if there is room. `lookup` is to work in. */
+/* Compiles the rule for `pc` from its module and keeps it, if there is room. `lookup` is memory for
+   that. */
 unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup);
 
 static inline size_t rules_hash(const struct rule_table *table, uintptr_t pc)
@@ -102,7 +107,7 @@ static inline size_t rules_hash(const struct rule_table *table, uintptr_t pc)
     return (size_t)(pc * 0x9e3779b97f4a7c15u >> table->shift);
 }
 
-/* The rule for the return address `pc`. */
+/* Returns the rule for the return address `pc`. */
 static inline unwind_rule rules_find(uintptr_t pc, struct cfi_lookup *lookup)
 {
     struct rule_table *table = atomic_load_explicit(&rules_table, memory_order_acquire);

@@ -3,8 +3,8 @@
 #define TTD_PRELOAD_UNWIND_SCRATCH_H
 
 /*
- * What the slow path works in: part of each unwinder. On the stack it would be more than a thread
- * with the least stack, or a signal handler with one of its own, may have left.
+ * The memory of the general path: part of each unwinder. It would take more of the stack than a
+ * thread with the least stack, or a handler on a signal stack, may have left.
  */
 
 #include "unwind_cfi.h"
@@ -15,7 +15,7 @@ struct unwind_scratch {
     struct cfi_lookup lookup;
     struct expr_machine machine; /* of unwind_step() */
     struct step_regs caller;     /* likewise */
-    struct step_log log;         /* of who calls it */
+    struct step_log log;         /* of the last step */
     struct step_regs state;      /* of a step that follows no other registers */
     struct step_regs own;        /* of walk_registers() */
     struct step_regs others;     /* of a walk that follows other registers */

@@ -4,54 +4,50 @@
 #endif
 #include "unwind_step.h"
 
-#include "unwind_expr.h"
-#include "unwind_scratch.h"
-
 #include <dlfcn.h>
 
-static bool get_reg(struct expr_machine *machine, uint32_t reg, uintptr_t *value)
-{
-    return expr_register(machine, reg, value);
-}
+#include "unwind_expr.h"
+#include "unwind_scratch.h"
 
 static bool find_cfa(struct expr_machine *machine, const struct cfi_function *function,
                      const struct cfi_row *row, uintptr_t *cfa)
 {
     if (row->cfa_is_expr)
         return expr_evaluate(machine, cfi_expression(&function->span, row->cfa_offset), NULL, cfa);
-    if (!get_reg(machine, row->cfa_reg, cfa))
+    if (!expr_register(machine, row->cfa_reg, cfa))
         return false;
     *cfa += (uintptr_t)(intptr_t)row->cfa_offset;
     return true;
 }
 
-/* What `reg` held in the caller. */
+/* Finds the value of `reg` in the caller. */
 static bool find_reg(struct expr_machine *machine, const struct cfi_function *function,
                      uint32_t reg, struct cfi_rule rule, uintptr_t cfa, uintptr_t *value)
 {
-    uintptr_t place = cfa + (uintptr_t)(intptr_t)rule.value;
+    uintptr_t address = cfa + (uintptr_t)(intptr_t)rule.value;
     switch ((enum cfi_how)rule.how) {
     case CFI_SAME:
-        return get_reg(machine, reg, value);
+        return expr_register(machine, reg, value);
     case CFI_OFFSET:
-        return expr_read(machine, place, value);
+        return expr_read(machine, address, value);
     case CFI_VAL_OFFSET:
-        *value = place;
+        *value = address;
         return true;
     case CFI_EXPR:
-        return expr_evaluate(machine, cfi_expression(&function->span, rule.value), &cfa, &place) &&
-               expr_read(machine, place, value);
+        return expr_evaluate(machine, cfi_expression(&function->span, rule.value), &cfa,
+                             &address) &&
+               expr_read(machine, address, value);
     case CFI_VAL_EXPR:
         return expr_evaluate(machine, cfi_expression(&function->span, rule.value), &cfa, value);
     case CFI_REGISTER:
-        return get_reg(machine, (uint32_t)rule.value, value);
+        return expr_register(machine, (uint32_t)rule.value, value);
     case CFI_UNDEFINED:
     default:
         return false;
     }
 }
 
-/* The registers that matter less: what cannot be found becomes unknown. */
+/* Finds the registers other than rsp and rbp. Those that cannot be found become unknown. */
 static void find_others(struct expr_machine *machine, const struct cfi_function *function,
                         const struct cfi_row *row, uintptr_t cfa, struct step_regs *caller)
 {
@@ -66,31 +62,38 @@ static void find_others(struct expr_machine *machine, const struct cfi_function 
     }
 }
 
-static enum step_result step_by(struct expr_machine *machine, const struct cfi_function *function,
-                                const struct cfi_row *row, struct step_regs *caller)
+/* Finds rbp. A function that leaves it alone hands it on, which is no use. */
+static void find_bp(struct expr_machine *machine, const struct cfi_function *function,
+                    const struct cfi_row *row, uintptr_t cfa, struct step_regs *caller)
 {
-    uintptr_t cfa;
-    enum step_result failed = STEP_BAD;
-    if (row->reg[CFI_RA].how == CFI_UNDEFINED)
-        return STEP_END;
-    bool ok = row->reg[CFI_RA].how != CFI_SAME && find_cfa(machine, function, row, &cfa) &&
-              find_reg(machine, function, CFI_RA, row->reg[CFI_RA], cfa, &caller->reg[CFI_RA]);
-    if (!ok)
-        return machine->unknown ? STEP_UNKNOWN : failed;
-    caller->known = 1u << CFI_RA | 1u << CFI_RSP;
-    caller->reg[CFI_RSP] = cfa;
-    if (row->reg[CFI_RSP].how != CFI_SAME &&
-        !find_reg(machine, function, CFI_RSP, row->reg[CFI_RSP], cfa, &caller->reg[CFI_RSP]))
-        return machine->unknown ? STEP_UNKNOWN : failed;
     uint32_t used = machine->log->used;
     if (find_reg(machine, function, CFI_RBP, row->reg[CFI_RBP], cfa, &caller->reg[CFI_RBP]))
         caller->known |= 1u << CFI_RBP;
     if (row->reg[CFI_RBP].how == CFI_SAME)
-        machine->log->used = used; /* handed on, not used */
+        machine->log->used = used;
+}
+
+static enum step_result step_by(struct expr_machine *machine, const struct cfi_function *function,
+                                const struct cfi_row *row, struct step_regs *caller)
+{
+    struct cfi_rule pc_rule = row->reg[CFI_RA];
+    struct cfi_rule sp_rule = row->reg[CFI_RSP];
+    uintptr_t cfa;
+    if (pc_rule.how == CFI_UNDEFINED)
+        return STEP_END;
+    if (pc_rule.how == CFI_SAME || !find_cfa(machine, function, row, &cfa) ||
+        !find_reg(machine, function, CFI_RA, pc_rule, cfa, &caller->reg[CFI_RA]))
+        return machine->lacks_register ? STEP_UNKNOWN : STEP_BAD;
+    caller->reg[CFI_RSP] = cfa;
+    if (sp_rule.how != CFI_SAME &&
+        !find_reg(machine, function, CFI_RSP, sp_rule, cfa, &caller->reg[CFI_RSP]))
+        return machine->lacks_register ? STEP_UNKNOWN : STEP_BAD;
+    caller->known = 1u << CFI_RA | 1u << CFI_RSP;
+    find_bp(machine, function, row, cfa, caller);
     if (function->is_signal_frame)
-        caller->reg[CFI_RA]++;
+        caller->reg[CFI_RA]++; /* an address that was interrupted: see unwind.h */
     struct step_log *log = machine->log;
-    machine->log = NULL;
+    machine->log = NULL; /* the other registers are no part of a walk's state */
     find_others(machine, function, row, cfa, caller);
     machine->log = log;
     return STEP_DONE;
@@ -113,7 +116,7 @@ enum step_result unwind_step(struct step_regs *regs, struct unwind_mem *mem,
     scratch->machine.regs = regs;
     scratch->machine.mem = mem;
     scratch->machine.log = log;
-    scratch->machine.unknown = false;
+    scratch->machine.lacks_register = false;
     caller->known = 0;
     enum step_result result = step_by(&scratch->machine, &lookup->function, &lookup->row, caller);
     if (result == STEP_DONE)

@@ -2,13 +2,13 @@
 #ifndef TTD_PRELOAD_UNWIND_STEP_H
 #define TTD_PRELOAD_UNWIND_STEP_H
 
-/* The slow path: one step outwards by the full rules, with all registers. */
-
-#include "unwind_cfi.h"
-#include "unwind_mem.h"
+/* The general path: one step outwards by the full rules, with all registers. */
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "unwind_cfi.h"
+#include "unwind_mem.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -21,8 +21,8 @@
 /* Registers that every function keeps for its caller, by the ABI; and the address. */
 #define STEP_CALLEE_SAVED (STEP_STATE_REGS | 1u << CFI_RBX | 0xfu << CFI_R12)
 
-/* The registers of a frame. reg[CFI_RA] is the address as it is reported: one more than that of
-   the instruction, if the frame was interrupted. */
+/* The registers of a frame. reg[CFI_RA] is the address as it is reported: one more than the address
+   of the instruction if the frame was interrupted. */
 struct step_regs {
     uintptr_t reg[CFI_REGS];
     uint32_t known; /* a bit for each register whose value is known */
@@ -33,9 +33,9 @@ struct step_read {
     uintptr_t value;
 };
 
-/* What the result of a step depends on, as far as pc, sp and rbp go. */
+/* What the pc, sp and rbp that a step finds depend on. */
 struct step_log {
-    uint32_t count; /* words read; more than UNWIND_STEP_READS: some are missing */
+    uint32_t count; /* words read; above UNWIND_STEP_READS some are missing */
     struct step_read read[UNWIND_STEP_READS];
     uint32_t used;        /* registers used */
     bool is_signal_frame; /* the frame was made by the kernel, to call a signal handler */
@@ -50,8 +50,8 @@ enum step_result {
 
 struct unwind_scratch;
 
-/* Steps from the frame in `r` to its caller, and logs that in scratch->log. `r` is undefined unless
-   it returns STEP_DONE. */
+/* Replaces the registers of a frame by those of its caller, and logs the step in scratch->log.
+   `regs` stay as they are unless it returns STEP_DONE. */
 enum step_result unwind_step(struct step_regs *regs, struct unwind_mem *mem,
                              struct unwind_scratch *scratch);
 
