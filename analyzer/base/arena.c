@@ -18,7 +18,8 @@ void *arena_take(struct arena *arena, size_t size)
         char *block = malloc(wanted);
         if (!block)
             return NULL;
-        /* Each block begins with a pointer to the one before. */
+        /* Each block begins with a pointer to the previous one, so that arena_free() needs no list.
+         */
         memcpy(block, &arena->last, sizeof arena->last);
         arena->last = block;
         arena->used = ALIGNMENT;

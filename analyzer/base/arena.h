@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Memory for many small things that are released together. */
+/** An arena: memory for many small allocations that are released together. */
 #ifndef ANALYZER_BASE_ARENA_H
 #define ANALYZER_BASE_ARENA_H
 
@@ -12,10 +12,10 @@ struct arena {
     size_t size;
 };
 
-/** `size` bytes, aligned for any type, or NULL. Valid until arena_free(). */
+/** Allocates `size` bytes, aligned for any type; NULL without memory. Valid until arena_free(). */
 void *arena_take(struct arena *arena, size_t size);
 
-/** A copy of `size` bytes with a NUL after them, or NULL. */
+/** Copies `size` bytes and adds a NUL; NULL without memory. */
 char *arena_copy(struct arena *arena, const char *data, size_t size);
 
 void arena_free(struct arena *arena);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Arrays that grow by doubling. */
+/** Growing of arrays by doubling. */
 #ifndef ANALYZER_BASE_GROW_H
 #define ANALYZER_BASE_GROW_H
 
@@ -8,7 +8,8 @@
 #include <ttdtrace/status.h>
 
 /**
- * Makes room for `count` elements of `size` bytes in `*array`, which has `*capacity` of them.
+ * Makes room for `count` elements of `size` bytes in `*array`, whose capacity is `*capacity`
+ * elements.
  *
  * @return TTD_OK, or TTD_ERROR_NO_MEMORY with the array untouched.
  */

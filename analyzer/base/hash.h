@@ -11,10 +11,10 @@ struct hash_key {
     uint64_t multiply;
 };
 
-/** A new random key. */
+/** Makes a random key. */
 struct hash_key hash_key_new(void);
 
-/** Hash of a value; all bits are good, the low ones too. */
+/** Hashes a value. All bits of the result are usable, the low ones as well. */
 static inline uint64_t hash_value(struct hash_key key, uint64_t value)
 {
     value = (value ^ key.add) * key.multiply;

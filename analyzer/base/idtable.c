@@ -22,7 +22,7 @@ void idtable_free(struct idtable *table)
     idtable_init(table, table->record_size);
 }
 
-/* The run to append `id` to: the last one, or a new one after it; NULL if `id` is not new. */
+/* Finds the run to append `id` to: the last one, or a new one after it; NULL if `id` is not new. */
 static enum ttd_status run_for(struct idtable *table, ttd_id id, struct idtable_run **run)
 {
     *run = NULL;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/**
- * Records by dense identifier. Identifiers that are missing, such as those of a damaged chunk, cost
- * nothing: memory grows with the records, never with the value of an identifier.
- */
+/** A table of records by dense identifier. Missing identifiers, such as those of a damaged chunk,
+ * cost nothing: memory grows with the records, never with the value of an identifier. */
 #ifndef ANALYZER_BASE_IDTABLE_H
 #define ANALYZER_BASE_IDTABLE_H
 
@@ -11,7 +9,7 @@
 #include <ttdtrace/model.h>
 #include <ttdtrace/status.h>
 
-/** Consecutive identifiers. */
+/** A run of consecutive identifiers, and their records. */
 struct idtable_run {
     ttd_id first;
     size_t count;
@@ -30,17 +28,17 @@ void idtable_init(struct idtable *table, size_t record_size);
 void idtable_free(struct idtable *table);
 
 /**
- * Adds the record of `id`, all zero, and sets `*record`. Identifiers come in increasing order; one
- * that does not is ignored, with `*record` NULL, since a definition never changes.
+ * Adds the record of `id`, all zero, and sets `*record` to it. Identifiers come in increasing
+ * order; an earlier one is ignored and sets `*record` to NULL, since a definition never changes.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status idtable_add(struct idtable *table, ttd_id id, void **record);
 
-/** The record of `id`, or NULL. Valid until the next addition. */
+/** Looks up the record of `id`; NULL if there is none. Valid until the next addition. */
 void *idtable_get(const struct idtable *table, ttd_id id);
 
-/** How many records there are. */
+/** Counts the records. */
 size_t idtable_count(const struct idtable *table);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** A hash table from pairs of numbers to a small number. Entries are never removed. */
+/** A hash table from pairs of numbers to a small number. Keys are never removed. */
 #ifndef ANALYZER_BASE_MAP_H
 #define ANALYZER_BASE_MAP_H
 
@@ -10,17 +10,17 @@
 
 #include "base/hash.h"
 
-/** Value of a key that is not there. */
+/** The value of a key that is not in the table. */
 #define MAP_NONE UINT32_MAX
 
 struct map_slot {
     uint64_t a;
     uint64_t b;
-    /** Complement of the value, so that an entry of zeroes has MAP_NONE: it is empty. */
+    /** Complement of the value. A slot of zeros is empty, since its value is MAP_NONE. */
     uint32_t inverted;
 };
 
-/** All zero but for `key` when empty: see map_init(). */
+/** All zero but for `key` when empty; map_init() makes the key. */
 struct hash_map {
     struct map_slot *slots;
     size_t capacity;
@@ -31,7 +31,7 @@ struct hash_map {
 void map_init(struct hash_map *map);
 void map_free(struct hash_map *map);
 
-/** The entry of (a, b), or the empty one where it belongs. Needs a capacity. */
+/** Finds the slot of (a, b), or the empty slot where it belongs. The capacity must not be 0. */
 static inline struct map_slot *map_find(const struct hash_map *map, uint64_t a, uint64_t b)
 {
     size_t mask = map->capacity - 1;
@@ -41,7 +41,7 @@ static inline struct map_slot *map_find(const struct hash_map *map, uint64_t a, 
     return &map->slots[i];
 }
 
-/** The value of (a, b), or MAP_NONE. */
+/** Looks up the value of (a, b); MAP_NONE if there is none. */
 static inline uint32_t map_get(const struct hash_map *map, uint64_t a, uint64_t b)
 {
     return map->capacity ? ~map_find(map, a, b)->inverted : MAP_NONE;

@@ -17,7 +17,8 @@ void pages_hint(void *memory, size_t size)
 #ifdef MADV_HUGEPAGE
     if (!memory || size < LARGE_PAGE)
         return;
-    /* All pages of it: were some left out, the system could no longer move them together. */
+    /* All pages must have the same hint: the system cannot move a mapping together whose pages
+     * differ. */
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t before = (uintptr_t)memory % page;
     uintptr_t after = (page - (before + size) % page) % page;
@@ -30,7 +31,7 @@ void pages_hint(void *memory, size_t size)
 
 #ifdef M_ARENA_MAX
 
-/* What malloc() asks the system for at a time, and what it may keep. */
+/* Memory that malloc() asks the system for at a time, and free memory that it keeps. */
 #define HEAP_STEP (8 * LARGE_PAGE)
 #define HEAP_KEPT (32 * LARGE_PAGE)
 
@@ -44,13 +45,14 @@ void pages_prepare(void)
 {
     if (!is_unlimited(RLIMIT_AS) || !is_unlimited(RLIMIT_DATA))
         return;
-    /* Larger arrays have mappings of their own, which can be moved. */
+    /* Larger arrays have mappings of their own, which mremap() can move without copying. */
     mallopt(M_MMAP_THRESHOLD, 2 * LARGE_PAGE);
     mallopt(M_TOP_PAD, HEAP_STEP);
     mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
-    /* One heap for all threads: of few, only one allocates much at a time. */
+    /* One malloc arena serves all threads, since only one of them allocates much at a time. */
     mallopt(M_ARENA_MAX, 1);
-    /* More than may be there already: the heap grows by a step. Another malloc() has none. */
+    /* This allocation is larger than the free memory, so that the heap grows by a step. Another
+     * malloc() has no such step. */
     char *first = malloc(LARGE_PAGE / 8);
     uintptr_t end = (uintptr_t)sbrk(0);
     uintptr_t size = end - (uintptr_t)first;

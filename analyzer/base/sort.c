@@ -11,7 +11,8 @@ static unsigned digit_of(const struct sort_key *key, unsigned shift)
     return (unsigned)(key->value >> shift) & (DIGITS - 1);
 }
 
-/* One pass: stable, by one digit. */
+/* Distributes the keys by one digit. Stable, so that passes from the lowest digit to the highest
+ * sort by all. */
 static void distribute(const struct sort_key *from, struct sort_key *to, size_t count,
                        unsigned shift)
 {

@@ -8,8 +8,8 @@
 
 #include "base/pages.h"
 
-/* From here on a table is large pages of its own: to get one takes less time than to get so much in
- * small ones, each when it is first used. */
+/* Tables from this size on are large pages of their own. Mapping one large page is faster than
+ * faulting in the same memory in small pages. */
 #define LARGE ((size_t)128 << 10)
 
 static size_t round_up(size_t size)
@@ -17,7 +17,7 @@ static size_t round_up(size_t size)
     return (size + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
 }
 
-/* Beginning with a large page: the system need not see to that by itself. */
+/* Maps memory aligned to a large page, which the system does not do by itself. */
 static void *map_pages(size_t size)
 {
     if (size > SIZE_MAX - LARGE_PAGE)
@@ -52,7 +52,7 @@ static void *make_large(void *old, size_t old_size, size_t size)
     return table;
 }
 
-/* Its pages are moved, not copied: to where more are behind them. */
+/* Grows a mapping. The system moves its pages to a free range instead of copying them. */
 static void *resize_large(void *old, size_t old_size, size_t size)
 {
     if (old_size == size)

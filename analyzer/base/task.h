@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Work that another thread does meanwhile. */
+/** A task that runs in another thread. */
 #ifndef ANALYZER_BASE_TASK_H
 #define ANALYZER_BASE_TASK_H
 
@@ -10,7 +10,7 @@
 
 typedef enum ttd_status (*task_function)(void *context);
 
-/** All zero when nothing was started. */
+/** All zero when no task was started. */
 struct task {
     bool is_running;
     pthread_t thread;
@@ -19,11 +19,11 @@ struct task {
     enum ttd_status status;
 };
 
-/** Starts work, after task_wait(); where there is no thread to be had it is done here. `work` must
- * not be moved before it has ended. */
+/** Starts a task. The previous one must have been waited for. Without a free thread the task runs
+ * here. `task` must not move until the task has ended. */
 void task_start(struct task *task, task_function run, void *context);
 
-/** Waits until what was started has ended, if anything was. @return what it returned, or TTD_OK. */
+/** Waits for the end of the task, if one was started. @return what the task returned, or TTD_OK. */
 enum ttd_status task_wait(struct task *task);
 
 #endif

@@ -5,7 +5,8 @@
 
 #include "symbols/canonical_parts.h"
 
-/* Whether a suffix begins here that compilers give to a part or a copy of a function. */
+/* Whether the suffix of a part or copy of a function begins at an offset. Compilers append it when
+ * they split or specialize a function. */
 static bool is_clone_suffix(struct ttd_string name, size_t at)
 {
     static const char *const words[] = {".cold",     ".constprop",  ".isra", ".llvm",
@@ -30,7 +31,7 @@ struct ttd_string canonical_without_clone(struct ttd_string name)
     return name;
 }
 
-/* Whether an operator's name begins here. */
+/* Whether the name of an operator begins at an offset. */
 static bool is_operator(struct ttd_string canonical, size_t at)
 {
     bool begins = !at || canonical.data[at - 1] == ':';

@@ -6,7 +6,8 @@
 
 #include "symbols/canonical_parts.h"
 
-/* A name that is being read, and what it has become. */
+/* A demangled name that is being read, and the canonical text written so far. Parts may be dropped
+ * again: a return type is known as such only when the name follows. */
 struct name_reader {
     struct ttd_string name;
     size_t at;
@@ -35,13 +36,13 @@ static void put(struct name_reader *to, const char *text, size_t size)
     to->size += size;
 }
 
-/* Goes behind the bracket that closes the one at this place, or to the end. */
+/* Skips to the end of a bracketed part, or of the name if nothing closes it. */
 static void skip_brackets(struct name_reader *reader)
 {
     size_t depth = 0;
     do {
         char c = peek(reader);
-        /* "->" in an argument closes nothing. */
+        /* The '>' of "->" closes no bracket. */
         bool is_arrow = c == '>' && reader->at > 0 && reader->name.data[reader->at - 1] == '-';
         if (c == '(' || c == '<' || c == '{' || c == '[')
             depth++;
@@ -51,7 +52,8 @@ static void skip_brackets(struct name_reader *reader)
     } while (depth && reader->at < reader->name.size);
 }
 
-/* "{lambda(int)#1}" of demanglers, "<lambda(int)>" of debug information, "$_0" of clang. */
+/* Replaces a lambda: "{lambda(int)#1}" of demanglers, "<lambda(int)>" of debug information, "$_0"
+ * of clang. */
 static bool take_lambda(struct name_reader *reader)
 {
     bool is_part = reader->size > 1 && reader->text[reader->size - 1] == ':';
@@ -68,7 +70,7 @@ static bool take_lambda(struct name_reader *reader)
     return true;
 }
 
-/* The words of a built-in type come in any order: "long unsigned int", "unsigned long". */
+/* The words of a built-in type, which come in any order: "long unsigned int", "unsigned long". */
 struct builtin {
     bool is_unsigned;
     bool is_signed;
@@ -128,13 +130,14 @@ static void put_word(struct name_reader *to, struct builtin *type, struct ttd_st
     if (add_builtin(type, word))
         return;
     flush_builtin(to, type);
-    /* "3ul" is 3. */
+    /* Some demanglers give a number the suffix of its type: "3ul" is 3. */
     while (is_digit(word.data[0]) && word.size > 1 && strchr("ul", word.data[word.size - 1]))
         word.size--;
     put(to, word.data, word.size);
 }
 
-/* Template arguments, without what is written in several ways. */
+/* Copies template arguments: without blanks, "const" and "volatile", and with one order of the
+ * words of built-in types. */
 static void take_arguments(struct name_reader *reader)
 {
     struct builtin type = {.longs = 0};
@@ -157,7 +160,7 @@ static void take_arguments(struct name_reader *reader)
     flush_builtin(reader, &type);
 }
 
-/* "operator" and what follows it, which may be brackets or a type. */
+/* Copies an operator, whose name may have brackets or be a type. */
 static bool take_operator(struct name_reader *reader)
 {
     static const char *const symbols[] = {"()", "[]", "<=>", "<<=", ">>=", "<<", ">>",
@@ -189,8 +192,9 @@ static bool take_operator(struct name_reader *reader)
     return true;
 }
 
-/* After parameters: "const", "&" and the like belong to the function. What else a space follows is
- * its type, or says what it is. */
+/* Handles a space. After parameters a qualifier of the function follows, which is dropped.
+ * Otherwise the text before the space was a return type, or a word such as "non-virtual thunk
+ * to", and is dropped. */
 static void take_space(struct name_reader *reader, bool after_parameters)
 {
     static const char *const qualifiers[] = {"const", "volatile", "&&", "&", "noexcept"};
@@ -243,7 +247,7 @@ static void take_part(struct name_reader *reader, bool *after_parameters)
 static size_t write_name(struct name_reader *reader)
 {
     reader->name = canonical_without_clone(reader->name);
-    /* A name of C is as it is. */
+    /* Names of C are canonical. */
     if (!memchr(reader->name.data, '(', reader->name.size) &&
         !memchr(reader->name.data, ':', reader->name.size) &&
         !memchr(reader->name.data, '<', reader->name.size)) {

@@ -100,7 +100,8 @@ static enum ttd_status add_heap(struct definitions *definitions, const struct tt
     return status;
 }
 
-/* Later names for the same address replace earlier ones: they come from whoever knew more. */
+/* Later names of the same address replace earlier ones, because they come from a source that knew
+ * more. */
 static enum ttd_status add_symbol(struct definitions *definitions, const struct ttd_symbol *symbol)
 {
     enum ttd_status status =
@@ -216,7 +217,7 @@ struct ttd_string definitions_canonical(struct definitions *definitions, ttd_id 
         return string ? (struct ttd_string){string->canonical, string->canonical_size} : name;
     char *text = malloc(CANONICAL_ROOM(name.size));
     size_t size = text ? canonical_name(name, text) : 0;
-    /* Most names of C are canonical. */
+    /* Most names of C are canonical: they share the text. */
     bool is_same = text && size == name.size && memcmp(text, name.data, size) == 0;
     string->canonical = is_same || !text ? name.data : arena_copy(&definitions->text, text, size);
     string->canonical_size = (uint32_t)size;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** All that events refer to by identifier, kept in memory. */
+/** The definitions of a trace in memory: the strings, modules, threads, heaps, symbols and stacks
+ * that events refer to by identifier. The name is that of the format's specification. */
 #ifndef ANALYZER_SYMBOLS_DEFINITIONS_H
 #define ANALYZER_SYMBOLS_DEFINITIONS_H
 
@@ -10,8 +11,8 @@
 #include "base/map.h"
 #include "symbols/stacks.h"
 
-/** A string; `display` is its demangled form, once asked for, and `canonical` the one to compare
- * functions by. */
+/** A string. `display` is its demangled form and `canonical` its canonical name; both are NULL
+ * until they are asked for. */
 struct definition_string {
     const char *text;
     uint32_t size;
@@ -46,7 +47,7 @@ struct definition_heap {
     ttd_id name;
 };
 
-/** Names of an address: `count` frames from `first` on, innermost first. */
+/** The names of an address: `count` frames from `first` on, innermost first. */
 struct definition_symbol {
     size_t first;
     uint32_t count;
@@ -58,7 +59,7 @@ struct definitions {
     struct idtable modules;
     struct idtable threads;
     struct idtable heaps;
-    /** (module, offset) to an index in symbols. */
+    /** Index in `symbols` by (module, offset). */
     struct hash_map symbol_index;
     struct definition_symbol *symbols;
     size_t symbol_count;
@@ -72,10 +73,11 @@ struct definitions {
 void definitions_init(struct definitions *definitions);
 void definitions_free(struct definitions *definitions);
 
-/** Adds what a batch defines, if it does. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Adds the definitions of a batch; other batches are ignored. @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
 enum ttd_status definitions_add(struct definitions *definitions, const struct ttd_batch *batch);
 
-/* Look-ups; NULL if there is no such definition. */
+/* Look-ups. NULL if there is no such definition. */
 struct definition_string *definitions_string(const struct definitions *definitions, ttd_id id);
 const struct definition_module *definitions_module(const struct definitions *definitions,
                                                    ttd_id id);
@@ -85,17 +87,18 @@ const struct definition_heap *definitions_heap(const struct definitions *definit
 const struct definition_symbol *definitions_symbol(const struct definitions *definitions,
                                                    ttd_id module, uint64_t offset);
 
-/** As stack_table_get(). */
+/** Looks up a stack: see stack_table_get(). */
 enum ttd_status definitions_stack(const struct definitions *definitions, ttd_id id,
                                   struct ttd_stack *stack);
 
-/** The text of a string; size 0 and data "" if there is none. */
+/** Returns the text of a string; size 0 and data "" if it is not defined. */
 struct ttd_string definitions_text(const struct definitions *definitions, ttd_id id);
 
-/** The text of a function's name, demangled. */
+/** Returns the demangled name of a function. */
 struct ttd_string definitions_function(struct definitions *definitions, ttd_id id);
 
-/** The same in canonical form: see canonical.h. As it is displayed when memory is short. */
+/** Returns the canonical name of a function (canonical.h); its demangled name when memory is short.
+ */
 struct ttd_string definitions_canonical(struct definitions *definitions, ttd_id id);
 
 #endif

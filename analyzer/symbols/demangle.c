@@ -7,7 +7,7 @@
 
 #include <libiberty/demangle.h>
 
-/* Longer mangled names are left alone: the demangler's stack use grows with them. */
+/* Longer names stay mangled, because the demangler's use of stack grows with their length. */
 #define MANGLED_MAX 8192
 
 struct sink {
@@ -16,16 +16,15 @@ struct sink {
     jmp_buf full;
 };
 
-/*
- * A crafted name of some hundred bytes can stand for gigabytes of text, and the demangler has no
- * limit of its own: leave it when there is too much. It keeps its state on the stack.
- */
+/* Collects the demangler's output. A crafted name of some hundred bytes can stand for gigabytes of
+ * text, and the demangler has no limit of its own: longjmp() leaves it at the limit. This is
+ * safe because the demangler keeps its state on the stack. */
 static void collect(const char *data, size_t size, void *context)
 {
     struct sink *out = context;
     if (size > DEMANGLE_MAX - out->size)
         longjmp(out->full, 1);
-    if (size) /* of nothing, it may be nowhere */
+    if (size) /* `data` may be NULL for size 0 */
         memcpy(out->text + out->size, data, size);
     out->size += size;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/** Mangled names of C++ and Rust as people write them. */
+/** Demangling of names of C++ and Rust. */
 #ifndef ANALYZER_SYMBOLS_DEMANGLE_H
 #define ANALYZER_SYMBOLS_DEMANGLE_H
 
 #include <stddef.h>
 
-/** Longest text that demangling gives; what would be longer stays mangled. */
+/** Length limit of a demangled name; names that would be longer stay mangled. */
 #define DEMANGLE_MAX 4096
 
 /**
- * Demangles a NUL-terminated name, which may be any bytes.
+ * Demangles a NUL-terminated name, which may contain any bytes.
  *
  * @param text  set to the result, NUL-terminated
- * @return its length, or 0 when the name is not mangled or too much for us.
+ * @return the length of the result; 0 if the name is not mangled, or beyond the limits
  */
 size_t demangle(const char *name, char text[DEMANGLE_MAX + 1]);
 

@@ -10,18 +10,19 @@
 #include "symbols/canonical.h"
 #include "symbols/runtime.h"
 
-/* The part that a frame plays in a fingerprint. */
+/* Role of a frame in a fingerprint. */
 enum frame_kind {
-    /* A frame below main(), such as _start: neither it nor its callers count. */
+    /* A frame below main(), such as _start. Neither it nor its callers count. */
     FRAME_BEGINNING,
-    /* main(): counts, but its callers do not. */
+    /* main() counts, but its callers do not. */
     FRAME_MAIN,
-    /* A frame of a runtime library: left out. */
+    /* A frame of a runtime library, which is left out. */
     FRAME_HIDDEN,
-    /* A function of std: counts if the program calls it. */
+    /* A function of std, which counts if the program calls it. */
     FRAME_LIBRARY,
     FRAME_PROGRAM,
-    /* A frame in no module: counts each time. */
+    /* A frame in no module, such as generated code. It counts each time, since two of them cannot
+     * be told apart. */
     FRAME_NOWHERE
 };
 
@@ -30,7 +31,7 @@ struct fingerprint_frame {
     enum frame_kind kind;
 };
 
-/* The frames of an address: so many from `first` on, outermost first. */
+/* The frames of an address: `count` from `first` on in site_frames, outermost first. */
 struct fingerprint_site {
     size_t first;
     size_t count;
@@ -38,10 +39,11 @@ struct fingerprint_site {
     struct fingerprint module;
 };
 
-/* The fingerprint of a stack up to its innermost frame, and the state to go on from. */
+/* The fingerprint of a stack up to its innermost frame, and the state that its callees go on from.
+ */
 struct fingerprint_node {
     struct fingerprint fingerprint;
-    /* The last frame in it; 0 for none. */
+    /* The last frame that was hashed; 0 for none. */
     struct fingerprint last;
     bool is_in_library;
     struct fingerprint modules;
@@ -61,7 +63,7 @@ void fingerprinter_free(struct fingerprinter *fingerprinter)
     *fingerprinter = (struct fingerprinter){0};
 }
 
-/* Starts over where the trace is another one: all that is kept belongs to one trace. */
+/* Starts over for another trace, since all that is kept belongs to one trace. */
 static void begin(struct fingerprinter *fingerprinter, struct definitions *definitions)
 {
     if (fingerprinter->definitions == definitions)
@@ -99,7 +101,8 @@ static bool is_nothing(struct fingerprint value)
     return !value.high && !value.low;
 }
 
-/* Describes a frame with a name, by its canonical form; of std without template arguments. */
+/* Describes a frame by its canonical name. Functions of std have no template arguments in it,
+ * because their spelling differs between libraries. */
 static enum ttd_status describe_name(struct fingerprinter *fingerprinter, const struct frame *frame,
                                      struct fingerprint_frame *result)
 {
@@ -138,7 +141,7 @@ static enum ttd_status describe(struct fingerprinter *fingerprinter, const struc
     return TTD_OK;
 }
 
-/* The part of a path that is a library's name: "libc" of "/lib/libc.so.6". */
+/* Hashes the name of the library of an address: "libc" of "/lib/libc.so.6". */
 static struct fingerprint module_of(const struct fingerprinter *fingerprinter)
 {
     if (!fingerprinter->frames.count)
@@ -155,7 +158,7 @@ static struct fingerprint module_of(const struct fingerprinter *fingerprinter)
     return hash_bytes(path.data + begin, end - begin);
 }
 
-/* Finds out of an address what a fingerprint needs. */
+/* Makes the site of an address: the descriptions of its frames, and the hash of its module. */
 static enum ttd_status make_site(struct fingerprinter *fingerprinter, const struct ttd_stack *stack)
 {
     fingerprinter->frames.count = 0;
@@ -203,7 +206,7 @@ static void add_frame(struct fingerprint_node *node, const struct fingerprint_fr
     node->last = frame->name;
 }
 
-/* Adds an address to what calls it. */
+/* Extends the fingerprint of a caller by an address that it calls. */
 static enum ttd_status add_address(struct fingerprinter *fingerprinter,
                                    const struct ttd_stack *stack, struct fingerprint_node *node)
 {
@@ -237,8 +240,8 @@ static enum ttd_status keep_node(struct fingerprinter *fingerprinter, ttd_id sta
     return status;
 }
 
-/* Collects the stacks from one on outwards that are not known yet; sets `known` to the one that is,
- * or to MAP_NONE. */
+/* Collects the stacks without a node, from `stack` outward, and sets `known` to the node of the
+ * first caller that has one, or to MAP_NONE. */
 static enum ttd_status find_path(struct fingerprinter *fingerprinter, ttd_id stack, size_t *count,
                                  uint32_t *known)
 {

@@ -20,7 +20,7 @@ enum ttd_status frame_list_push(struct frame_list *list, const struct frame *fra
     return status;
 }
 
-/* Bytes of names that are a step: whoever asks for a frame reads them. */
+/* Bytes of names that cost one step, because whoever asks for a frame reads its names. */
 #define NAME_STEP 64
 
 static enum ttd_status spend(const struct definitions *definitions, const struct frame *frame)

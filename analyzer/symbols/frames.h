@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/** Stacks as lists of frames with names. */
+/** Lists of frames: stacks with the names of their frames. */
 #ifndef ANALYZER_SYMBOLS_FRAMES_H
 #define ANALYZER_SYMBOLS_FRAMES_H
 
 #include "symbols/definitions.h"
 
-/** A frame; texts have a size of 0 if unknown. They are untrusted, and belong to the definitions.
- */
+/** A frame of a stack. Unknown texts have size 0. All texts are untrusted, and belong to the
+ * definitions. */
 struct frame {
     struct ttd_string function;
     /** The function's name as in the trace, not demangled. */
     struct ttd_string symbol;
-    /** Its identifier, for definitions_canonical(). */
+    /** Identifier of the function's name, for definitions_canonical(). */
     ttd_id name;
     struct ttd_string file;
     uint32_t line;
     /** Path of the module. */
     struct ttd_string module;
     ttd_id module_id;
-    /** In the module, and in the process. */
+    /** Address relative to the module, and in the process. */
     uint64_t offset;
     uint64_t address;
-    /** Inlined into the frame that follows. */
+    /** The function was inlined into the frame that follows. */
     bool is_inlined;
 };
 
-/** Stacks are cut after about so many frames: a crafted trace can have millions that are inlined.
- */
+/** Limit on the frames of a list: a crafted trace can have millions that are inlined. */
 #define FRAME_LIST_MAX 65536
 
-/** All zero when empty; used again and again. */
+/** All zero when empty. Reused from stack to stack. */
 struct frame_list {
     struct frame *frames;
     size_t count;
@@ -47,7 +46,7 @@ void frame_list_free(struct frame_list *list);
 enum ttd_status frame_list_expand(struct frame_list *list, struct definitions *definitions,
                                   ttd_id stack);
 
-/** As frame_list_expand(), but cut after about `most` frames. */
+/** As frame_list_expand(), but stops after about `most` frames. */
 enum ttd_status frame_list_begin(struct frame_list *list, struct definitions *definitions,
                                  ttd_id stack, size_t most);
 

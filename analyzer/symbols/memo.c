@@ -14,7 +14,8 @@ void stack_memo_free(struct stack_memo *memo)
     *memo = (struct stack_memo){.chunks = NULL};
 }
 
-/* Finds where the fact about a stack is kept. TTD_END: the stack is not defined. */
+/* Finds the cell of a stack's fact. @return TTD_OK, TTD_END (the stack is not defined),
+ * TTD_ERROR_NO_MEMORY. */
 static enum ttd_status place_of(struct stack_memo *memo, const struct stack_table *table, ttd_id id,
                                 uint32_t **place)
 {
@@ -36,8 +37,8 @@ static enum ttd_status place_of(struct stack_memo *memo, const struct stack_tabl
     return TTD_OK;
 }
 
-/* Sets memo->path to the stacks from one on whose facts are not known, and `fact` to that of the
- * first that is; 0 if there is none. */
+/* Sets memo->path to the stacks without a fact, from `stack` outward, and `fact` to that of the
+ * first caller that has one; 0 if none has. */
 static enum ttd_status climb(struct stack_memo *memo, const struct stack_table *table, ttd_id id,
                              const struct stack_memo_finder *finder, size_t *count, uint32_t *fact)
 {

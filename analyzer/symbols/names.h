@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/** All names of a trace that filters go by. */
+/** Search in all names of a trace: functions, modules and files. */
 #ifndef ANALYZER_SYMBOLS_NAMES_H
 #define ANALYZER_SYMBOLS_NAMES_H
 
 #include "symbols/definitions.h"
 
-/** Whether a name is one that is looked for. */
+/** The predicate of a search. */
 struct names_matcher {
     const void *context;
     bool (*matches)(const void *context, struct ttd_string name);
-    /** Files of functions count as well. */
+    /** Names of source files are searched as well. */
     bool takes_files;
 };
 
 /**
- * Looks for a function, a module or a file whose name matches, whether a stack leads there or not.
- * Each name is asked for once.
+ * Looks for a function, module or file whose name matches, even if no stack contains it. Each name
+ * is tried once.
  *
  * @param has_match  set on TTD_OK
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.

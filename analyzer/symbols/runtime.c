@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-/* How the base names of their files begin. */
+/* Beginnings of the base names of the runtimes' modules. */
 static const char *const modules[] = {
     "libc.so",      "libc-2.",   "ld-linux",  "ld-2.",     "ld.so",   "libc.musl-", "ld-musl-",
     "libstdc++.so", "libgcc_s.", "libc++.so", "libc++abi", "libm.so", "libm-2.",    "libpthread.so",
     "libpthread-",  "libdl.so",  "libdl-2.",  "librt.so",  "librt-2."};
 
-/* Functions below main(), by their whole name. */
+/* Functions below main(), by their whole names. */
 static const char *const beginnings[] = {"_start",
                                          "__libc_start_call_main",
                                          "__libc_csu_init",
@@ -94,8 +94,8 @@ size_t runtime_main_of(const struct frame_list *list)
     return list->count;
 }
 
-/* Functions of the dynamic linker that allocate for a thread, on its creation or its first use of a
- * variable. */
+/* Functions of the dynamic linker that allocate storage for a thread, when it is created or first
+ * uses a variable. */
 static const char *const storage[] = {
     "_dl_allocate_tls",   "__GI__dl_allocate_tls", "allocate_dtv",  "_dl_resize_dtv",
     "allocate_dtv_entry", "tls_get_addr_tail",     "__tls_get_addr"};

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Tells the frames of the C and C++ runtimes, and those that lead to main(), from the program's.
- */
+/** Recognizes frames of the C and C++ runtimes, and frames below main(), by their names. */
 #ifndef ANALYZER_SYMBOLS_RUNTIME_H
 #define ANALYZER_SYMBOLS_RUNTIME_H
 
@@ -9,30 +8,29 @@
 /** Whether a module is a C or C++ library or the dynamic linker, by the base name of its path. */
 bool runtime_has_module(struct ttd_string path);
 
-/** Whether a frame is one that every thread or process begins with. */
+/** Whether a frame is one that every thread or process begins with, such as _start. */
 bool runtime_begins(const struct frame *frame);
 
 /**
- * Whether a function, by its canonical name, is of the C++ library's headers, whatever module it is
- * in.
+ * Whether a function, by its canonical name, is defined in the C++ library's headers, whatever
+ * module it is in.
  *
- * @param is_mixed  set to whether it is in the library's module in some builds: of strings, streams
+ * @param is_mixed  set to whether some builds have it in the library's module: functions of strings
+ * and streams
  */
 bool runtime_has_function(struct ttd_string canonical, bool *is_mixed);
 
 /** Whether a frame is the program's main(). */
 bool runtime_is_main(const struct frame *frame);
 
-/** Whether names that are known are of the dynamic linker's code for thread-local storage. */
+/** Whether the definitions name the dynamic linker's code for thread-local storage. */
 bool runtime_has_thread_storage(const struct definitions *definitions);
 
-/**
- * Whether a block with these innermost frames is thread-local storage: the C library allocates it
- * with a thread, and keeps it until that has ended and was joined.
- */
+/** Whether a block with these innermost frames is thread-local storage, which the C library
+ * allocates with a thread and keeps until the thread has ended and was joined. */
 bool runtime_is_thread_storage(const struct frame_list *list);
 
-/** The index of the outermost main() in a list, or its count if there is none. */
+/** Returns the index of the outermost main() in a list, or its count if there is none. */
 size_t runtime_main_of(const struct frame_list *list);
 
 #endif

@@ -18,7 +18,7 @@ void stack_table_free(struct stack_table *table)
 enum ttd_status stack_table_add(struct stack_table *table, const struct ttd_batch *batch)
 {
     const struct stack_chunk *last = table->count ? &table->chunks[table->count - 1] : NULL;
-    /* Of an id that is defined twice the first definition counts. */
+    /* The first definition of an identifier counts. */
     uint64_t defined = last ? (uint64_t)last->first + last->count : 0;
     uint64_t first = batch->chunk.first_item > defined ? batch->chunk.first_item : defined;
     uint64_t after = batch->chunk.first_item + batch->chunk.item_count;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/**
- * The stacks of a trace, kept as they are in the file: there may be millions of them, of which few
- * are looked at. See <ttdtrace/stacks.h>.
- */
+/** The table of a trace's stacks. They stay encoded as in the file, because there may be millions
+ * of which few are looked at: see <ttdtrace/stacks.h>. */
 #ifndef ANALYZER_SYMBOLS_STACKS_H
 #define ANALYZER_SYMBOLS_STACKS_H
 
@@ -15,7 +13,8 @@ struct stack_chunk {
     struct ttd_stacks *stacks;
 };
 
-/** Told why a stack cannot be had, each time; the same for all of a chunk. */
+/** Receiver of damage found in stacks, called at each look-up: the error is the same for all stacks
+ * of a chunk. */
 struct stack_damage {
     void *context;
     void (*tell)(void *context, const struct ttd_error *error);
@@ -23,21 +22,20 @@ struct stack_damage {
 
 /** All zero at first. */
 struct stack_table {
-    /** In increasing order of their ids. */
+    /** Chunks, in increasing order of their identifiers. */
     struct stack_chunk *chunks;
     size_t count;
     size_t capacity;
     /** May be set before the first look-up. */
     struct stack_damage damage;
-    /** How many steps may still be taken, see stack_table_spend(); NULL for any number. Not owned.
-     */
+    /** Steps that are left, see stack_table_spend(); NULL for no limit. Not owned. */
     uint64_t *steps;
 };
 
 void stack_table_free(struct stack_table *table);
 
 /**
- * Adds a chunk; one that defines an identifier once more is ignored, since a definition never
+ * Adds a chunk. A chunk that defines an identifier again is ignored, since a definition never
  * changes.
  *
  * @param batch  of a reader with stored_stacks
@@ -46,22 +44,22 @@ void stack_table_free(struct stack_table *table);
 enum ttd_status stack_table_add(struct stack_table *table, const struct ttd_batch *batch);
 
 /**
- * Counts work on stacks, so that a crafted trace, in which millions of stacks of thousands of
- * frames share what they are called by, costs no more than is allowed.
+ * Spends steps, the unit of work on stacks. Limits what a crafted trace can cost in which millions
+ * of stacks share thousands of callers.
  *
- * @return TTD_OK, TTD_ERROR_LIMIT for more than there are left.
+ * @return TTD_OK, or TTD_ERROR_LIMIT if fewer steps are left
  */
 enum ttd_status stack_table_spend(const struct stack_table *table, uint64_t steps);
 
-/** The chunk of a stack; NULL if there is none. */
+/** Finds the chunk of a stack; NULL if there is none. */
 struct stack_chunk *stack_table_find(const struct stack_table *table, ttd_id id);
 
 /**
- * Looks up a stack, which is a step.
+ * Looks up a stack. Costs one step.
  *
  * @param stack  set on TTD_OK
- * @return TTD_OK, TTD_END (there is no such one, or it is in damage that was told),
- *         TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
+ * @return TTD_OK, TTD_END (undefined, or damaged and reported), TTD_ERROR_NO_MEMORY,
+ * TTD_ERROR_LIMIT.
  */
 enum ttd_status stack_table_get(const struct stack_table *table, ttd_id id,
                                 struct ttd_stack *stack);
