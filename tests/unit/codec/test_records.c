@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+/* Records that are stored one after the other: round trips, and what is refused. */
+#include <string.h>
+
+#include <criterion/criterion.h>
+
+#include "base/memory.h"
+#include "codec/rows.h"
+#include "layout.h"
+
+static struct ttd_allocator allocator;
+static struct ttd_buffer buffer;
+
+static void begin(void)
+{
+    allocator = ttd_allocator_default();
+    ttd_buffer_init(&buffer, &allocator);
+}
+
+static void finish(void)
+{
+    ttd_buffer_free(&buffer);
+}
+
+TestSuite(records, .init = begin, .fini = finish);
+
+static struct ttd_cursor encoded(void)
+{
+    return ttd_cursor_of(buffer.data, buffer.size);
+}
+
+static void expect_all_read(const struct ttd_cursor *cursor)
+{
+    cr_assert_null(cursor->error, "%s", cursor->error);
+    cr_assert_eq(ttd_cursor_left(cursor), 0);
+}
+
+static void expect_error(const struct ttd_cursor *cursor, const char *error)
+{
+    cr_assert_not_null(cursor->error);
+    cr_assert_str_eq(cursor->error, error);
+}
+
+static void expect_string(struct ttd_string string, const char *expected)
+{
+    cr_assert_eq(string.size, strlen(expected));
+    cr_assert_eq(memcmp(string.data, expected, string.size), 0);
+}
+
+static struct ttd_string string_of(const char *text)
+{
+    return (struct ttd_string){.data = text, .size = strlen(text)};
+}
+
+/* ---- Round trips ---- */
+
+static struct ttd_module loaded_module(void)
+{
+    return (struct ttd_module){.action = TTD_MODULE_LOAD,
+                               .id = 3,
+                               .position = {7, 8},
+                               .path = 9,
+                               .bias = UINT64_MAX,
+                               .begin = 1000,
+                               .end = 2000,
+                               .build_id_size = 2,
+                               .build_id = {0xAB, 0xCD}};
+}
+
+Test(records, module_that_is_loaded)
+{
+    struct ttd_module module = loaded_module();
+    struct ttd_module decoded;
+    ttd_encode_module(&buffer, &module);
+    struct ttd_cursor cursor = encoded();
+
+    ttd_decode_module(&cursor, &decoded);
+
+    expect_all_read(&cursor);
+    cr_assert_eq(decoded.action, TTD_MODULE_LOAD);
+    cr_assert_eq(decoded.id, 3);
+    cr_assert_eq(decoded.position.sequence, 7);
+    cr_assert_eq(decoded.position.steps, 8);
+    cr_assert_eq(decoded.path, 9);
+    cr_assert_eq(decoded.bias, UINT64_MAX);
+    cr_assert_eq(decoded.begin, 1000);
+    cr_assert_eq(decoded.end, 2000);
+    cr_assert_eq(decoded.build_id_size, 2);
+    cr_assert_eq(decoded.build_id[0], 0xAB);
+    cr_assert_eq(decoded.build_id[1], 0xCD);
+}
+
+Test(records, module_that_is_unloaded_has_no_more_than_its_id)
+{
+    struct ttd_module module = loaded_module();
+    struct ttd_module decoded;
+    module.action = TTD_MODULE_UNLOAD;
+    ttd_encode_module(&buffer, &module);
+    struct ttd_cursor cursor = encoded();
+
+    ttd_decode_module(&cursor, &decoded);
+
+    expect_all_read(&cursor);
+    cr_assert_eq(decoded.action, TTD_MODULE_UNLOAD);
+    cr_assert_eq(decoded.id, 3);
+    cr_assert_eq(decoded.bias, 0);
+    cr_assert_eq(decoded.build_id_size, 0);
+}
+
+Test(records, thread_that_begins)
+{
+    const struct ttd_thread thread = {
+        .action = TTD_THREAD_BEGIN, .id = 2, .position = {5, 6}, .os_id = 4711, .name = 8};
+    struct ttd_thread decoded;
+    ttd_encode_thread(&buffer, &thread);
+    struct ttd_cursor cursor = encoded();
+
+    ttd_decode_thread(&cursor, &decoded);
+
+    expect_all_read(&cursor);
+    cr_assert_eq(decoded.action, TTD_THREAD_BEGIN);
+    cr_assert_eq(decoded.id, 2);
+    cr_assert_eq(decoded.position.sequence, 5);
+    cr_assert_eq(decoded.position.steps, 6);
+    cr_assert_eq(decoded.os_id, 4711);
+    cr_assert_eq(decoded.name, 8);
+}
+
+Test(records, thread_that_ends_has_no_number_of_the_system)
+{
+    const struct ttd_thread thread = {
+        .action = TTD_THREAD_END, .id = 2, .position = {5, 6}, .os_id = 4711, .name = 8};
+    struct ttd_thread decoded;
+    ttd_encode_thread(&buffer, &thread);
+    struct ttd_cursor cursor = encoded();
+
+    ttd_decode_thread(&cursor, &decoded);
+
+    expect_all_read(&cursor);
+    cr_assert_eq(decoded.action, TTD_THREAD_END);
+    cr_assert_eq(decoded.os_id, 0);
+    cr_assert_eq(decoded.name, 8);
+}
+
+Test(records, heap)
+{
+    const struct ttd_heap heap = {.handle = 0x7f00, .name = 3};
+    struct ttd_heap decoded = {.id = 0};
+    ttd_encode_heap(&buffer, &heap);
+    struct ttd_cursor cursor = encoded();
+
+    ttd_decode_heap(&cursor, &decoded);
+
+    expect_all_read(&cursor);
+    cr_assert_eq(decoded.handle, 0x7f00);
+    cr_assert_eq(decoded.name, 3);
+}
+
+static void encode_symbol(uint64_t offset, uint64_t *last_offset)
+{
+    const struct ttd_symbol_frame frames[] = {{.function = 1, .file = 2, .line = 3},
+                                              {.function = 4, .file = 5, .line = UINT32_MAX}};
+    const struct ttd_symbol symbol = {
+        .module = 6, .offset = offset, .frames = frames, .frame_count = 2};
+    ttd_encode_symbol(&buffer, &symbol, last_offset);
+}
+
+static void expect_symbol(struct ttd_cursor *cursor, uint64_t offset, uint64_t *last_offset)
+{
+    struct ttd_symbol decoded;
+    struct ttd_symbol_frame frames[2];
+    ttd_decode_symbol(cursor, &decoded, last_offset);
+    cr_assert_eq(decoded.module, 6);
+    cr_assert_eq(decoded.offset, offset);
+    cr_assert_eq(decoded.frame_count, 2);
+    ttd_decode_symbol_frame(cursor, &frames[0]);
+    ttd_decode_symbol_frame(cursor, &frames[1]);
+    cr_assert_eq(frames[0].function, 1);
+    cr_assert_eq(frames[0].file, 2);
+    cr_assert_eq(frames[0].line, 3);
+    cr_assert_eq(frames[1].function, 4);
+    cr_assert_eq(frames[1].line, UINT32_MAX);
+}
+
+Test(records, symbols_whose_offsets_go_up_and_down)
+{
+    uint64_t last_offset = 0;
+    encode_symbol(1000, &last_offset);
+    encode_symbol(10, &last_offset);
+    encode_symbol(UINT64_MAX, &last_offset);
+    struct ttd_cursor cursor = encoded();
+
+    last_offset = 0;
+    expect_symbol(&cursor, 1000, &last_offset);
+    expect_symbol(&cursor, 10, &last_offset);
+    expect_symbol(&cursor, UINT64_MAX, &last_offset);
+    expect_all_read(&cursor);
+}
+
+Test(records, user_event)
+{
+    const struct ttd_user_event event = {.client = {1, [15] = 16},
+                                         .position = {5, 6},
+                                         .wall_time = 7,
+                                         .thread = 8,
+                                         .flags = TTD_USER_EVENT_KEYFRAME,
+                                         .data = (const uint8_t *)"abc",
+                                         .size = 3};
+    struct ttd_user_event decoded;
+    ttd_encode_user_event(&buffer, &event);
+    struct ttd_cursor cursor = encoded();
+
+    ttd_decode_user_event(&cursor, &decoded);
+
+    expect_all_read(&cursor);
+    cr_assert_eq(memcmp(decoded.client, event.client, sizeof event.client), 0);
+    cr_assert_eq(decoded.position.sequence, 5);
+    cr_assert_eq(decoded.position.steps, 6);
+    cr_assert_eq(decoded.wall_time, 7);
+    cr_assert_eq(decoded.thread, 8);
+    cr_assert_eq(decoded.flags, TTD_USER_EVENT_KEYFRAME);
+    expect_string((struct ttd_string){(const char *)decoded.data, decoded.size}, "abc");
+}
+
+static void expect_loss(struct ttd_loss loss)
+{
+    struct ttd_loss decoded;
+    ttd_buffer_clear(&buffer);
+    ttd_encode_loss(&buffer, &loss);
+    struct ttd_cursor cursor = encoded();
+    ttd_decode_loss(&cursor, &decoded);
+    expect_all_read(&cursor);
+    cr_assert_eq(decoded.reason, loss.reason);
+    cr_assert_eq(decoded.thread, loss.thread);
+    cr_assert_eq(decoded.count, loss.count);
+    cr_assert_eq(ttd_position_compare(decoded.last_good, loss.last_good), 0);
+    cr_assert_eq(ttd_position_compare(decoded.first_good, loss.first_good), 0);
+}
+
+Test(records, loss)
+{
+    expect_loss((struct ttd_loss){.reason = TTD_LOSS_OVERFLOW,
+                                  .thread = 3,
+                                  .count = 7,
+                                  .last_good = {1, 2},
+                                  .first_good = {3, 4}});
+}
+
+Test(records, loss_whose_count_or_end_is_unknown)
+{
+    expect_loss((struct ttd_loss){.count = TTD_UNKNOWN, .first_good = {3, 4}});
+    expect_loss((struct ttd_loss){.count = 0, .first_good = ttd_position_invalid()});
+}
+
+Test(records, metadata)
+{
+    const struct ttd_metadata metadata = {.key = string_of("key"), .value = string_of("")};
+    struct ttd_metadata decoded;
+    ttd_encode_metadata(&buffer, &metadata);
+    struct ttd_cursor cursor = encoded();
+
+    ttd_decode_metadata(&cursor, &decoded);
+
+    expect_all_read(&cursor);
+    expect_string(decoded.key, "key");
+    expect_string(decoded.value, "");
+}
+
+Test(records, string_as_long_as_its_limit)
+{
+    static char text[TTD_STRING_MAX];
+    ttd_encode_string(&buffer, (struct ttd_string){text, sizeof text});
+    struct ttd_cursor cursor = encoded();
+    cr_assert_eq(ttd_decode_string(&cursor).size, sizeof text);
+    expect_all_read(&cursor);
+}
+
+/* ---- What is refused ---- */
+
+/* Decodes a record, whatever it is. */
+typedef void (*decode_function)(struct ttd_cursor *cursor);
+
+static void decode_module(struct ttd_cursor *cursor)
+{
+    struct ttd_module module;
+    ttd_decode_module(cursor, &module);
+}
+
+static void decode_thread(struct ttd_cursor *cursor)
+{
+    struct ttd_thread thread;
+    ttd_decode_thread(cursor, &thread);
+}
+
+static void decode_symbol(struct ttd_cursor *cursor)
+{
+    struct ttd_symbol symbol;
+    uint64_t offset = 0;
+    ttd_decode_symbol(cursor, &symbol, &offset);
+}
+
+static void decode_user_event(struct ttd_cursor *cursor)
+{
+    struct ttd_user_event event;
+    ttd_decode_user_event(cursor, &event);
+}
+
+static void decode_loss(struct ttd_cursor *cursor)
+{
+    struct ttd_loss loss;
+    ttd_decode_loss(cursor, &loss);
+}
+
+static void decode_string(struct ttd_cursor *cursor)
+{
+    struct ttd_string string = ttd_decode_string(cursor);
+    cr_assert(!cursor->error || string.size == 0);
+}
+
+static void expect_refused(decode_function decode, const char *error)
+{
+    struct ttd_cursor cursor = encoded();
+    decode(&cursor);
+    expect_error(&cursor, error);
+}
+
+static void expect_refused_where_truncated(decode_function decode)
+{
+    for (size_t size = 0; size < buffer.size; size++) {
+        struct ttd_cursor cursor = ttd_cursor_of(buffer.data, size);
+        decode(&cursor);
+        cr_assert_not_null(cursor.error);
+    }
+}
+
+static void expect_module_refused(struct ttd_module module, const char *error)
+{
+    ttd_encode_module(&buffer, &module);
+    expect_refused(decode_module, error);
+}
+
+Test(records, module_is_refused_where_it_is_truncated)
+{
+    struct ttd_module module = loaded_module();
+    ttd_encode_module(&buffer, &module);
+    expect_refused_where_truncated(decode_module);
+}
+
+Test(records, module_must_have_a_known_action)
+{
+    struct ttd_module module = loaded_module();
+    module.action = 3;
+    expect_module_refused(module, "action of a module");
+}
+
+Test(records, module_must_have_an_id)
+{
+    struct ttd_module module = loaded_module();
+    module.id = TTD_NONE;
+    expect_module_refused(module, "id of a module");
+}
+
+Test(records, module_must_have_a_position)
+{
+    struct ttd_module module = loaded_module();
+    module.position = ttd_position_invalid();
+    expect_module_refused(module, "invalid position");
+}
+
+Test(records, module_must_not_end_before_it_begins)
+{
+    struct ttd_module module = loaded_module();
+    module.end = module.begin - 1;
+    expect_module_refused(module, "range of a module");
+}
+
+Test(records, module_must_keep_the_limit_of_build_ids)
+{
+    struct ttd_module module = loaded_module();
+    module.build_id_size = 0;
+    ttd_encode_module(&buffer, &module);
+    buffer.size--;
+    ttd_buffer_put_varint(&buffer, TTD_BUILD_ID_MAX + 1);
+    expect_refused(decode_module, "value out of range");
+}
+
+static void expect_thread_refused(struct ttd_thread thread, const char *error)
+{
+    ttd_encode_thread(&buffer, &thread);
+    expect_refused(decode_thread, error);
+}
+
+Test(records, thread_is_refused_where_it_is_truncated)
+{
+    const struct ttd_thread thread = {.action = TTD_THREAD_BEGIN, .id = 1};
+    ttd_encode_thread(&buffer, &thread);
+    expect_refused_where_truncated(decode_thread);
+}
+
+Test(records, thread_must_have_a_known_action)
+{
+    expect_thread_refused((struct ttd_thread){.action = 3, .id = 1}, "action of a thread");
+}
+
+Test(records, thread_must_have_an_id)
+{
+    expect_thread_refused((struct ttd_thread){.action = TTD_THREAD_BEGIN}, "id of a thread");
+}
+
+Test(records, thread_must_have_a_position)
+{
+    expect_thread_refused((struct ttd_thread){.action = TTD_THREAD_BEGIN,
+                                              .id = 1,
+                                              .position = ttd_position_invalid()},
+                          "invalid position");
+}
+
+Test(records, symbol_must_keep_the_limit_of_frames)
+{
+    uint64_t offset = 0;
+    const struct ttd_symbol symbol = {.module = 1};
+    ttd_encode_symbol(&buffer, &symbol, &offset);
+    buffer.size--;
+    ttd_buffer_put_varint(&buffer, TTD_SYMBOL_FRAME_MAX + 1);
+    expect_refused(decode_symbol, "value out of range");
+}
+
+Test(records, user_event_is_refused_where_it_is_truncated)
+{
+    const struct ttd_user_event event = {.data = (const uint8_t *)"abc", .size = 3};
+    ttd_encode_user_event(&buffer, &event);
+    expect_refused_where_truncated(decode_user_event);
+}
+
+Test(records, user_event_must_not_have_unknown_flags)
+{
+    const struct ttd_user_event event = {.flags = TTD_USER_EVENT_KEYFRAME << 1};
+    ttd_encode_user_event(&buffer, &event);
+    expect_refused(decode_user_event, "unknown flags of a user event");
+}
+
+static void expect_loss_refused(struct ttd_loss loss, const char *error)
+{
+    ttd_encode_loss(&buffer, &loss);
+    expect_refused(decode_loss, error);
+}
+
+Test(records, loss_must_begin_somewhere)
+{
+    expect_loss_refused((struct ttd_loss){.last_good = ttd_position_invalid()}, "invalid position");
+}
+
+Test(records, loss_must_not_end_before_it_begins)
+{
+    expect_loss_refused((struct ttd_loss){.last_good = {3, 4}, .first_good = {3, 3}},
+                        "range of a loss");
+}
+
+Test(records, loss_must_have_the_one_form_of_the_invalid_position)
+{
+    expect_loss_refused((struct ttd_loss){.first_good = {TTD_SEQUENCE_INVALID, 0}},
+                        "invalid position");
+}
+
+Test(records, string_is_refused_beyond_its_limit)
+{
+    static char text[TTD_STRING_MAX + 1];
+    ttd_encode_string(&buffer, (struct ttd_string){text, sizeof text});
+    expect_refused(decode_string, "value out of range");
+}
+
+Test(records, string_is_refused_where_it_is_truncated)
+{
+    ttd_encode_string(&buffer, string_of("abc"));
+    expect_refused_where_truncated(decode_string);
+}
