@@ -4,6 +4,7 @@
 #include "cli/message.h"
 #include "cli/numbers.h"
 #include "cli/session.h"
+#include "cli/sidecar.h"
 
 /* More blocks than these are not kept. */
 #define OWNERS_MAX 1000000
@@ -71,6 +72,7 @@ static int execute(struct session *session, const struct history_options *option
     struct heap_history history;
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
+    trace.keyframes = sidecar_use(session, ttd_position_max());
     enum ttd_status found = heap_history_find(&trace, &query, &history, &error);
     if (found != TTD_OK)
         return source_fail(&session->source, found, &error);

@@ -110,6 +110,7 @@ static int find_address(struct session *session, const struct state_options *opt
     struct heap_history history;
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
+    trace.keyframes = sidecar_use(session, data->at);
     enum ttd_status found = heap_history_find(&trace, &query, &history, &error);
     if (found != TTD_OK)
         return source_fail(&session->source, found, &error);

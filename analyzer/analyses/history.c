@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "travel/replay_range.h"
+
 struct history_finder {
     struct heap_history *history;
     /** The last owner that is wanted was acquired. */
@@ -80,6 +82,35 @@ static int compare(const void *a, const void *b)
     return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
 }
 
+static enum ttd_status replay_all(struct history_finder *finder, const struct heap_trace *trace,
+                                  const struct heap_observer *observer, struct ttd_error *error)
+{
+    struct heap_history *history = finder->history;
+    struct heap_route route = {.to = ttd_position_max(), .observer = observer};
+    struct heap_arrival arrival;
+    history->total = 0;
+    finder->is_complete = false;
+    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
+    heap_arrival_end(&arrival, &history->outcome);
+    return status;
+}
+
+/*
+ * With an index the end is near, which tells the outcome. A keyframe does not tell which blocks
+ * came and went before it, so all events are read; but only those of the range are replayed.
+ */
+static enum ttd_status replay_range(struct history_finder *finder, const struct heap_trace *trace,
+                                    const struct heap_observer *observer, struct ttd_error *error)
+{
+    struct heap_history *history = finder->history;
+    struct heap_address_range range = {history->options.first, history->options.last};
+    struct heap_route end = {.to = ttd_position_max()};
+    struct heap_arrival arrival;
+    enum ttd_status status = heap_replay_to(&arrival, trace, &end, error);
+    heap_arrival_end(&arrival, &history->outcome);
+    return status == TTD_OK ? heap_replay_range(trace, range, observer, error) : status;
+}
+
 enum ttd_status heap_history_find(const struct heap_trace *trace,
                                   const struct heap_history_options *options,
                                   struct heap_history *history, struct ttd_error *error)
@@ -90,12 +121,12 @@ enum ttd_status heap_history_find(const struct heap_trace *trace,
         return TTD_ERROR_NO_MEMORY;
     struct history_finder finder = {.history = history};
     struct heap_observer observer = {.context = &finder, .effect = see_effect};
-    struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
-    struct heap_arrival arrival;
-    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
-    heap_arrival_end(&arrival, &history->outcome);
-    history->count =
-        history->total < history->options.max ? (size_t)history->total : history->options.max;
+    enum ttd_status status = TTD_ERROR_CORRUPT;
+    if (trace->keyframes)
+        status = replay_range(&finder, trace, &observer, error);
+    if (status == TTD_ERROR_CORRUPT)
+        status = replay_all(&finder, trace, &observer, error);
+    history->count = history->total < options->max ? (size_t)history->total : options->max;
     qsort(history->owners, history->count, sizeof *history->owners, compare);
     if (status != TTD_OK)
         heap_history_free(history);

@@ -42,7 +42,7 @@ struct heap_history {
 };
 
 /**
- * Replays the whole trace.
+ * Replays the whole trace, or, where there is an index, only what concerns the addresses.
  *
  * @param options  copied
  * @param history  set on TTD_OK; release with heap_history_free()
