@@ -3,6 +3,7 @@
 
 #include <sys/wait.h>
 
+#include "../channel_pool.h"
 #include "launched.h"
 #include "messages.h"
 #include "origin.h"

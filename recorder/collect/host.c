@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../channel_pool.h"
+
 static uint64_t monotonic_ns(void)
 {
     struct timespec now;

@@ -3,7 +3,7 @@
 #ifndef TTD_COLLECT_HOST_H
 #define TTD_COLLECT_HOST_H
 
-#include "../channel.h"
+#include "../channel_view.h"
 
 struct reader;
 

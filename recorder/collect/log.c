@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "../channel_record.h"
+
 static void copy_bytes(void *to, const volatile uint64_t *words, size_t size)
 {
     uint64_t word;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../channel_record.h"
 #include "log.h"
 #include "losses.h"
 #include "process.h"

@@ -8,6 +8,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "../channel_pool.h"
+
 static int open_pidfd(uint32_t pid)
 {
     return (int)syscall(SYS_pidfd_open, pid, 0);

@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../channel_pool.h"
+#include "../channel_record.h"
 #include "stream.h"
 #include "translate.h"
 

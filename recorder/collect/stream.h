@@ -3,6 +3,7 @@
 #ifndef TTD_COLLECT_STREAM_H
 #define TTD_COLLECT_STREAM_H
 
+#include "../channel_record.h"
 #include "host.h"
 
 struct stream {

@@ -7,6 +7,7 @@
 #include <linux/futex.h>
 #include <time.h>
 
+#include "../channel_pool.h"
 #include "sys.h"
 #include "target.h"
 

@@ -3,6 +3,7 @@
  * Tells calls that serve the call around them from calls of their own: keeps an acquisition until
  * the call around it returns, and drops it then or records it.
  */
+#include "../channel_record.h"
 #include "levels_parts.h"
 
 _Atomic uintptr_t level_serving_sites[SERVING_SITES];

@@ -6,8 +6,9 @@
 #ifndef TTD_PRELOAD_HOOKS_H
 #define TTD_PRELOAD_HOOKS_H
 
-#include "real.h"
+#include "../channel_record.h"
 #include "levels.h"
+#include "real.h"
 
 /* First in each hook: unwinders call level_personality() when they unwind its frame. */
 #define HOOK_FRAME() __asm__ volatile(".cfi_personality 0x1b, level_personality")

@@ -5,6 +5,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "../channel_record.h"
 #include "sys.h"
 #include "thread.h"
 #include "unwind_mem.h"

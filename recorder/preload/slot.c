@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../channel_pool.h"
 #include "sys.h"
 #include "target.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Recording threads: their slots and memory, the records that they append. */
+#include "../channel_pool.h"
+#include "../channel_record.h"
 #include "sys.h"
 #include "thread.h"
 #include "unwind_mem.h"

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "../channel_pool.h"
 #include "sys.h"
 #include "target.h"
 

@@ -8,6 +8,9 @@ import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
+# The shared memory of a recording: all that the recorded program and the collector have in common.
+CHANNEL = [f'recorder/channel{part}.h' for part in ('', '_pool', '_record', '_view')]
+
 # A part of the tree and the parts that its quoted includes may lead to. Public headers are
 # included as <ttdtrace/...>, which everyone may.
 ALLOWED = {
@@ -32,10 +35,9 @@ ALLOWED = {
     'analyzer/cli': ['analyzer/' + part for part in (
         'cli', 'report', 'view', 'symbols', 'analyses', 'travel', 'heap', 'base')] + ['common'],
     'analyzer': ['analyzer', 'common'],
-    'recorder/preload': ['recorder/preload', 'recorder/channel.h', 'recorder/sanitizer.h'],
+    'recorder/preload': ['recorder/preload', *CHANNEL, 'recorder/sanitizer.h'],
     'recorder/symbolize': ['recorder/symbolize'],
-    'recorder/collect': ['recorder/collect', 'recorder/symbolize', 'recorder/channel.h',
-                         'common'],
+    'recorder/collect': ['recorder/collect', 'recorder/symbolize', *CHANNEL, 'common'],
     'recorder': ['recorder', 'common'],
     'bench': ['bench'],
     'tests': ['tests', 'libtrace/src', 'analyzer', 'recorder'],

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "recorder/channel.h"
+#include "recorder/channel_view.h"
 
 static void *volatile kept;
 

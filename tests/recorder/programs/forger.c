@@ -7,7 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "recorder/channel.h"
+#include "recorder/channel_pool.h"
+#include "recorder/channel_record.h"
 
 enum { CALLS = 1000, WAIT_US = 200 * 1000 };
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "recorder/channel.h"
+#include "recorder/channel_pool.h"
 
 enum { LEFT = 3 };
 

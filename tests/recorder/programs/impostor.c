@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "recorder/channel.h"
+#include "recorder/channel_pool.h"
 
 enum { CALLS = 1000, WAIT_US = 200 * 1000 };
 

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Records: what the data of a chunk consists of. */
+#ifndef TTD_RECORDER_CHANNEL_RECORD_H
+#define TTD_RECORDER_CHANNEL_RECORD_H
+
+#include <stdint.h>
+
+#include <ttdtrace/model.h>
+
+/*
+ * Records are whole words. The first one is
+ *
+ *     bits  0..7   operation: a ttd_api_function or one of enum operation
+ *     bits  8..15  enum record_flags
+ *     bits 16..31  frames kept of the thread's last stack, counted from the outermost
+ *     bits 32..47  frames added
+ *     bits 48..63  words of the record, this one included
+ *
+ * then, in this order: the new sequence if RECORD_SEQUENCE, the clock if RECORD_CLOCK, the
+ * operation's arguments and results (see enum operation), the added frames, outermost first.
+ */
+enum record_flags {
+    RECORD_SEQUENCE = 1, /* the synchronised end of the call began a new fragment */
+    RECORD_CLOCK = 2,    /* the clock moved since the thread's last record */
+};
+
+/*
+ * Calls of the C library and of C++ are recorded under their ttd_api_function, arguments as they
+ * were passed, then the result (none for releases; posix_memalign: its status, then the address):
+ * see
+ * call_shapes. Reallocations are recorded without a result when they begin, and then:
+ */
+enum operation {
+    OP_REALLOC_END = 0xe0, /* result */
+    /* In a process's log; there is no stack: */
+    OP_MODULE_LOAD = 0xe1,   /* sequence, steps, bias, begin, end, build-id bytes, path bytes, both
+                                padded to words */
+    OP_MODULE_UNLOAD = 0xe2, /* sequence, steps, begin */
+};
+
+static inline uint64_t record_head(unsigned operation, unsigned flags, unsigned kept,
+                                   unsigned added, unsigned words)
+{
+    return (uint64_t)operation | (uint64_t)flags << 8 | (uint64_t)kept << 16 |
+           (uint64_t)added << 32 | (uint64_t)words << 48;
+}
+
+static inline unsigned record_operation(uint64_t head)
+{
+    return head & 0xff;
+}
+
+static inline unsigned record_flags(uint64_t head)
+{
+    return head >> 8 & 0xff;
+}
+
+/* Returns the words of the sequence and the clock, where they changed. */
+static inline unsigned record_changes(uint64_t head)
+{
+    unsigned flags = record_flags(head);
+    return (flags & RECORD_SEQUENCE ? 1 : 0) + (flags & RECORD_CLOCK ? 1 : 0);
+}
+
+static inline unsigned record_kept(uint64_t head)
+{
+    return head >> 16 & 0xffff;
+}
+
+static inline unsigned record_added(uint64_t head)
+{
+    return head >> 32 & 0xffff;
+}
+
+static inline unsigned record_words(uint64_t head)
+{
+    return (unsigned)(head >> 48);
+}
+
+#endif
