@@ -5,13 +5,14 @@
 
 #include "view/glob.h"
 
-/* Whole names. */
+/* Allocation functions, by whole name. */
 static const char *const functions[] = {
     "malloc",         "calloc",        "realloc",       "reallocarray",   "memalign",
     "posix_memalign", "aligned_alloc", "valloc",        "pvalloc",        "operator new",
     "operator new[]", "__libc_malloc", "__libc_calloc", "__libc_realloc", "__libc_memalign"};
 
-/* How names begin: operators with their parameters, and what containers allocate through. */
+/* Allocation functions, by the beginning of the name: operators with their parameters, and the
+ * functions that containers allocate through. */
 static const char *const prefixes[] = {"operator new(",
                                        "operator new[](",
                                        "std::allocator<",
@@ -24,7 +25,7 @@ static const char *const prefixes[] = {"operator new(",
 
 /* Functions of programs and libraries that only pass memory on, as patterns of canonical names. */
 static const char *const wrappers[] = {
-    /* GNU programs, and what others call alike */
+    /* GNU programs, and others with the same names */
     "xmalloc", "xzalloc", "xcalloc", "xrealloc", "xreallocarray", "x*nrealloc", "x2realloc",
     "xnmalloc", "xcharalloc", "xpalloc", "ximalloc", "xicalloc", "xirealloc", "xmemdup", "ximemdup",
     "xstrdup", "xstrndup", "xmemdupz", "do_xmalloc", "xmallocz", "xvasprintf", "xasprintf",

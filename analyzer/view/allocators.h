@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Functions that only hand memory on: whoever calls them is who allocates. */
+/** Names of functions that only pass memory on: their callers are the ones that allocate. */
 #ifndef ANALYZER_VIEW_ALLOCATORS_H
 #define ANALYZER_VIEW_ALLOCATORS_H
 
@@ -13,11 +13,11 @@ bool allocators_have(struct ttd_string function);
 /** Whether the function, demangled, is an operator new or delete of C++. */
 bool allocators_are_operator(struct ttd_string function);
 
-/** Whether a function, by its canonical name, is of those that many programs and libraries have
- * between themselves and the allocator, such as xmalloc() or g_malloc(). */
+/** Whether a function, by its canonical name, is a common wrapper between programs or libraries and
+ * the allocator, such as xmalloc() or g_malloc(). */
 bool allocators_wrap(struct ttd_string canonical);
 
-/** How the symbol table names an API function, by ttd_api_function. Static. */
+/** Returns the symbol of an API function, given as a ttd_api_function. Static. */
 const char *allocators_symbol(uint8_t api);
 
 #endif

@@ -26,7 +26,8 @@ const char *baseline_kind_name(unsigned kind)
     return kind == SUPPRESS_LEAK ? "leak" : heap_error_name((enum heap_error_kind)kind);
 }
 
-/* Fingerprints are hashes: another kind is another number. */
+/* The kind is mixed into the fingerprint, which is a hash, so that two numbers are enough for a
+ * key. */
 static uint64_t first_key(const struct baseline_record *record)
 {
     return record->fingerprint.high ^ (uint64_t)record->kind << 56;
@@ -92,7 +93,7 @@ static bool parse_kind(struct ttd_string name, unsigned *kind)
     return false;
 }
 
-/* Takes the part of a line up to the next space, which may be the whole. */
+/* Takes the part of a line before the next space, or all of it. */
 static struct ttd_string take_part(struct ttd_string *line)
 {
     const char *space = line->size ? memchr(line->data, ' ', line->size) : NULL;
@@ -114,7 +115,7 @@ static bool parse_count(struct ttd_string text, uint64_t *count)
     return text.size > 0;
 }
 
-/* "leak 0123… 3 for people" */
+/* Parses a line such as "leak 0123… 3 for people". */
 static bool parse_entry(struct ttd_string line, struct baseline_record *record)
 {
     char text[FINGERPRINT_TEXT] = "";

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Findings that were there before, by what does not change with a rebuild. The file is a text: a
- * first line that says what it is, and a line for each finding: its kind, its fingerprint, and how
- * many there were, blocks of a leak and calls of an error; what follows is for people. Lines that
- * begin with '#' are comments.
+ * A baseline: findings of an earlier run, identified by what a rebuild does not change. The file is
+ * text. Its first line is BASELINE_HEADER; each further line is a finding: its kind, its
+ * fingerprint, and its count (blocks of a leak, calls of an error). The rest of a line is for
+ * people. Lines that begin with '#' are comments.
  */
 #ifndef ANALYZER_VIEW_BASELINE_H
 #define ANALYZER_VIEW_BASELINE_H
@@ -11,11 +11,11 @@
 #include "symbols/fingerprint.h"
 #include "view/suppress.h"
 
-/** The first line of a file. Another number has other fingerprints. */
+/** First line of a file. The number changes with the definition of fingerprints. */
 #define BASELINE_HEADER "ttdanalyze baseline 2"
 #define BASELINE_OLD    "ttdanalyze baseline 1"
 
-/** Calls that a finding is about. */
+/** Stacks that identify a finding, at most. */
 #define BASELINE_STACKS 4
 
 struct baseline_record {
@@ -23,12 +23,12 @@ struct baseline_record {
     struct fingerprint fingerprint;
     /** Blocks of a leak, calls of an error. */
     uint64_t count;
-    /** Of the call that the finding is about: the first one of several. */
+    /** Stack of the call that the finding is about; of several, the first. */
     ttd_id stack;
 };
 
 struct baseline {
-    /** In the order in which they were added. */
+    /** Records, in the order of their addition. */
     struct baseline_record *records;
     size_t count;
     size_t capacity;
@@ -38,32 +38,33 @@ struct baseline {
 void baseline_init(struct baseline *baseline);
 void baseline_free(struct baseline *baseline);
 
-/** Adds an entry, or its count to the one that is there. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Adds a record, or its count to the record of the same kind and fingerprint. @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
 enum ttd_status baseline_add(struct baseline *baseline, const struct baseline_record *record);
 
-/** The entry of the same kind and fingerprint, or NULL. */
+/** Finds the record of the same kind and fingerprint; NULL if there is none. */
 const struct baseline_record *baseline_find(const struct baseline *baseline,
                                             const struct baseline_record *record);
 
-/** Orders entries by kind and fingerprint; none can be added or found then. */
+/** Sorts the records by kind and fingerprint. Afterwards none can be added or found. */
 void baseline_sort(struct baseline *baseline);
 
-/** Adds the entries of a file. Statuses as suppress_read(). */
+/** Adds the records of a file. Statuses as suppress_read(). */
 enum ttd_status baseline_read(struct baseline *baseline, struct ttd_string text,
                               struct suppress_error *error);
 
 /**
- * The entry of a finding: its fingerprint is that of the first stack if the others are TTD_NONE,
- * else a mixture of all.
+ * Makes the record of a finding. Its fingerprint is that of the first stack if the others are
+ * TTD_NONE, else a mixture of all.
  *
- * @return TTD_OK, TTD_ERROR_NO_MEMORY with `result` untouched.
+ * @return TTD_OK, or TTD_ERROR_NO_MEMORY with `result` untouched.
  */
 enum ttd_status baseline_record_of(struct fingerprinter *fingerprinter,
                                    struct definitions *definitions, unsigned kind,
                                    const ttd_id stacks[BASELINE_STACKS],
                                    struct baseline_record *result);
 
-/** Name of a kind, such as "leak". Static. */
+/** Returns the name of a kind, such as "leak". Static. */
 const char *baseline_kind_name(unsigned kind);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the caller of a stack: the last call that is not of an allocation function or a wrapper. */
+/* Callers: the last call of a stack that is not of an allocation function or a wrapper. */
 #include "symbols/runtime.h"
 #include "view/allocators.h"
 #include "view/glob.h"
@@ -48,7 +48,7 @@ size_t view_skipped(const struct view *view, const struct frame_list *list)
     return count < list->count ? count : 0;
 }
 
-/* The fact about a stack without such a frame. */
+/* Fact about a stack whose frames are all left out. */
 #define NO_CALLER UINT32_MAX
 
 static bool allocates(const struct view_frame *frame)
@@ -61,7 +61,7 @@ static bool is_foreign(const struct view_frame *frame)
     return !frame->is_own;
 }
 
-/* The number plus 1 of the last stack with a frame that is not to be left out. */
+/* Finds the innermost stack, as its identifier plus 1, with a frame that is not left out. */
 static enum ttd_status find_last(struct view *view, const struct ttd_stack *stack, uint32_t above,
                                  bool (*is_left_out)(const struct view_frame *), uint32_t *fact)
 {
@@ -87,7 +87,8 @@ static enum ttd_status find_own_caller(void *context, const struct ttd_stack *st
     return find_last(context, stack, above, is_foreign, fact);
 }
 
-/* Sets `caller` and `site` to those of a fact, from the first frame on that is not left out. */
+/* Sets `caller` and `site` by a fact: the stack, and its frames from the first that is not left
+ * out. */
 static enum ttd_status set_caller(struct view *view, ttd_id id,
                                   bool (*is_left_out)(const struct view_frame *),
                                   struct ttd_stack *caller, struct view_site *site)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Patterns that names are matched with. */
+/** Glob patterns for names. */
 #ifndef ANALYZER_VIEW_GLOB_H
 #define ANALYZER_VIEW_GLOB_H
 
@@ -7,16 +7,17 @@
 
 #include <ttdtrace/model.h>
 
-/** What stands for other characters in a pattern: '*' for any number, '?' for one if so wanted. */
+/** The wildcards of a pattern: '*' for any number of characters, '?' for one of them in
+ * GLOB_STARS_AND_MARKS. */
 enum glob_kind { GLOB_STARS, GLOB_STARS_AND_MARKS };
 
-/** Whether the pattern matches the whole text. Takes at most size of pattern times text steps. */
+/** Whether the pattern matches the whole text. Takes at most pattern size times text size steps. */
 bool glob_match(enum glob_kind kind, struct ttd_string pattern, struct ttd_string text);
 
-/** Whether the text has the pattern in it, or matches it as a whole if it has '*' or '?'. */
+/** Whether the text contains the pattern; a pattern with '*' or '?' must match the whole text. */
 bool glob_find(struct ttd_string pattern, struct ttd_string text);
 
-/** The part of a path after its last '/'. */
+/** Returns the part of a path after its last '/'. */
 struct ttd_string glob_base_name(struct ttd_string path);
 
 #endif

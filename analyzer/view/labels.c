@@ -44,7 +44,7 @@ static bool same(const struct view_label *a, const struct view_label *b)
            same_text(a->module, b->module);
 }
 
-/* The slot of a label, or the empty one where it belongs. */
+/* Finds the slot of a label, or the empty slot where it belongs. */
 static uint32_t *slot_of(const struct label_table *table, const struct view_label *label)
 {
     uint64_t hash = hash_value(table->key, label->number ^ (uint64_t)label->kind << 60);
@@ -118,7 +118,7 @@ struct view_label label_across(struct view_label label)
     if (label.kind != LABEL_FUNCTION)
         return label;
     label.name = canonical_without_clone(label.name);
-    /* An address in no module is that of one run. */
+    /* An address in no module means something in one run only. */
     if (!label.module.size)
         label.number = 0;
     return label;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** What groups and nodes stand for, each with a small number. */
+/** Labels: the functions, files, modules, threads and heaps that groups and nodes of trees stand
+ * for, each with a small number. */
 #ifndef ANALYZER_VIEW_LABELS_H
 #define ANALYZER_VIEW_LABELS_H
 
@@ -9,18 +10,18 @@
 enum label_kind {
     /** No stack was recorded. */
     LABEL_NONE,
-    /** A name and a module; without a name an offset in the module, or an address. */
+    /** A name and a module. Without a name an offset in the module, or an address. */
     LABEL_FUNCTION,
-    /** A name; without one all that is in a module. */
+    /** A name. Without one, all code of a module whose files are unknown. */
     LABEL_FILE,
-    /** A path; without one what is in no module. */
+    /** A path. Without one, all code in no module. */
     LABEL_MODULE,
-    /** An identifier. */
+    /** The identifier of a thread. */
     LABEL_THREAD,
     LABEL_HEAP
 };
 
-/** Texts are untrusted, and belong to the definitions. */
+/** A label. Texts are untrusted, and belong to the definitions. */
 struct view_label {
     enum label_kind kind;
     struct ttd_string name;
@@ -32,7 +33,7 @@ struct label_table {
     struct view_label *labels;
     size_t count;
     size_t capacity;
-    /** Indices in items, or MAP_NONE. */
+    /** Hash table of indices in `labels`, or MAP_NONE. */
     uint32_t *slots;
     size_t slot_count;
     struct hash_key key;
@@ -41,15 +42,16 @@ struct label_table {
 void labels_init(struct label_table *table);
 void labels_free(struct label_table *table);
 
-/** Sets `index` to the number of a label. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Sets `index` to the number of a label, which is added if it is new. @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
 enum ttd_status labels_add(struct label_table *table, const struct view_label *label,
                            uint32_t *index);
 
-/** What a frame is called by function, by file or by module. */
+/** Makes the label of a frame, by function, by file or by module. */
 struct view_label label_of_frame(enum label_kind kind, const struct frame *frame);
 
-/** What a label is in another trace as well: modules by their base names, functions without the
- * suffix of a compiler's clone, and no address that is in no module. */
+/** Makes a label comparable across traces: modules by their base names, functions without the
+ * suffix of a compiler's copy, and no address that is in no module. */
 struct view_label label_across(struct view_label label);
 
 #endif

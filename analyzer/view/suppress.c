@@ -34,7 +34,7 @@ static bool equals(struct ttd_string text, const char *word)
     return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
 
-/* Valgrind's name for what is unknown. */
+/* Replaces an unknown name by "???", as valgrind calls it. */
 static struct ttd_string known(struct ttd_string text)
 {
     return text.size ? text : text_of("???");
@@ -45,7 +45,7 @@ static bool has(struct ttd_string pattern, struct ttd_string text)
     return glob_match(GLOB_STARS_AND_MARKS, pattern, text);
 }
 
-/* Valgrind calls all that leads to main() so. */
+/* Whether valgrind would call a function "(below main)". */
 static bool is_below_main(struct ttd_string function)
 {
     return equals(function, "_start") || equals(function, "__libc_start_call_main") ||
@@ -53,7 +53,8 @@ static bool is_below_main(struct ttd_string function)
            has(text_of("generic_start_main*"), function);
 }
 
-/* The C library's own name of a public function: "__GI___strdup" is strdup, says valgrind. */
+/* Whether a pattern matches the public name of an internal symbol of the C library: valgrind
+ * reports "__GI___strdup" as strdup. */
 static bool matches_alias(struct ttd_string pattern, struct ttd_string symbol)
 {
     static const char prefix[] = "__GI_";
@@ -71,9 +72,10 @@ static bool same(struct ttd_string a, struct ttd_string b)
 }
 
 /*
- * A mangled name is that of a frame as well that is displayed alike, as constructors are that have
- * several symbols; or that has no mangled name and is the same otherwise. An inlined function has
- * only a short name in valgrind.
+ * Whether a function matches by another of its names. A mangled pattern also matches a frame whose
+ * demangled name is the same, since constructors have several symbols, and a frame without a
+ * mangled name whose canonical name is the same. An inlined function has only a short name in
+ * valgrind.
  */
 static bool matches_other_name(const struct suppression_line *line, struct definitions *definitions,
                                const struct frame *frame)
@@ -138,14 +140,15 @@ static bool matches(const struct suppression_line *line, struct definitions *def
     return true;
 }
 
-/* Whether the lines match frames from the first on; what is left of these does not matter. */
+/* Whether the lines match the first frames of a stack; the frames beyond them do not matter. */
 static bool matches_frames(const struct suppression_line *lines, size_t count,
                            struct definitions *definitions, const struct frame_list *frames)
 {
     size_t frame_count = frames->count;
     size_t l = 0;
     size_t f = 0;
-    /* After the last "...", and up to where it was tried last. */
+    /* State of backtracking: the line after the last "...", and the frame at which it was tried
+     * last. */
     size_t dots = SIZE_MAX;
     size_t tried = 0;
     while (l < count) {
@@ -165,7 +168,7 @@ static bool matches_frames(const struct suppression_line *lines, size_t count,
     return true;
 }
 
-/* The first rule of LeakSanitizer that matches at an address, plus 1; 0 for none. */
+/* Finds the first rule of LeakSanitizer that matches at an address, plus 1; 0 for none. */
 static enum ttd_status find_at(struct suppressions *suppressions, struct definitions *definitions,
                                const struct ttd_stack *stack, uint32_t *rule)
 {
@@ -204,7 +207,8 @@ static enum ttd_status find_sanitizer(struct suppressions *suppressions,
     return status == TTD_END ? TTD_OK : status;
 }
 
-/* Sets all->frames to the stack, with the function that was called as valgrind would have it. */
+/* Sets suppressions->frames to the stack, with the frame of the called function that valgrind adds.
+ */
 static enum ttd_status expand(struct suppressions *suppressions, struct definitions *definitions,
                               uint8_t api, ttd_id stack)
 {

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Rules that say which findings are known and not to be reported, in the formats of two other
- * tools: lines of LeakSanitizer, "leak:pattern", and blocks in braces of valgrind. A file may have
- * both.
+ * Suppressions: rules for findings that are not to be reported, in the formats of two other tools:
+ * lines of LeakSanitizer, "leak:pattern", and blocks in braces of valgrind. A file may have both.
  *
- * A pattern of LeakSanitizer matches a function, a file or a module of any frame; it may be
- * anywhere in the name unless it begins with '^' or ends with '$', and '*' stands for anything.
+ * A pattern of LeakSanitizer matches a function, file or module of any frame. It may be anywhere in
+ * the name unless it begins with '^' or ends with '$'; '*' stands for any text.
  *
  * Lines of valgrind match frames from the innermost on: "fun:" a function, as in the symbol table
- * or demangled, or an inlined one by the last part of its name, which is all that valgrind has of
- * it, without template arguments; "obj:" a module's path; "src:" a file, or its base name, and
- * line; "..." any number of frames. '*' and '?' stand for other characters. The innermost frame is
- * that of the function that allocates or releases, as valgrind has it, which a recorded stack does
- * not. Of what memory checkers find, Memcheck:Leak is about leaks, Memcheck:Free about releases,
- * and Memcheck:FishyValue about calls that failed; ttdanalyze:NAME is about findings of that name.
- * All other kinds are read over. A trace does not tell which leaks can still be reached: a rule
- * with match-leak-kinds applies unless these are "none".
+ * or demangled; "obj:" a module's path; "src:" a file or its base name, and a line; "..." any
+ * number of frames. '*' and '?' are wildcards. For an inlined function valgrind knows only the last
+ * part of its name, without template arguments; so that part is matched. In valgrind the innermost
+ * frame is that of the function that allocates or releases, which a recorded stack does not have:
+ * it is added.
+ *
+ * Of the kinds of memcheck, Memcheck:Leak is for leaks, Memcheck:Free for releases, and
+ * Memcheck:FishyValue for calls that failed; ttdanalyze:NAME is for findings of that name. Rules of
+ * other kinds are accepted and match nothing. A trace does not tell which leaks can still be
+ * reached: a rule with match-leak-kinds applies unless these are "none".
  */
 #ifndef ANALYZER_VIEW_SUPPRESS_H
 #define ANALYZER_VIEW_SUPPRESS_H
@@ -24,15 +25,15 @@
 #include "analyses/errors.h"
 #include "symbols/frames.h"
 
-/** Kinds of findings: those of errors, and leaks. */
+/** Kinds of findings: the kinds of errors, and leaks. */
 #define SUPPRESS_LEAK  HEAP_ERROR_KINDS
 #define SUPPRESS_KINDS (HEAP_ERROR_KINDS + 1)
 
-/** A rule has no more frames, and all files together no more rules. */
+/** Limits on the frames of a rule, and on the rules of all files. */
 #define SUPPRESS_FRAMES_MAX 256
 #define SUPPRESS_RULES_MAX  65536
 
-/** Bytes of a file. */
+/** Size limit of a file, in bytes. */
 #define SUPPRESS_FILE_MAX (16u << 20)
 
 enum suppression_part {
@@ -41,38 +42,37 @@ enum suppression_part {
     SUPPRESS_FUNCTION,
     SUPPRESS_OBJECT,
     SUPPRESS_SOURCE,
-    /** As of LeakSanitizer: function, file or module. */
+    /** A pattern of LeakSanitizer: a function, file or module. */
     SUPPRESS_ANY
 };
 
 struct suppression_line {
     enum suppression_part part;
     struct ttd_string pattern;
-    /** Of SUPPRESS_FUNCTION: a mangled name demangled, and in canonical form. Of size 0 if it is
-     * none. */
+    /** Demangled and canonical form of a mangled pattern of SUPPRESS_FUNCTION; else of size 0. */
     struct ttd_string display;
     struct ttd_string canonical;
-    /** The last part of a name, without template arguments, if the pattern may be the name of an
+    /** The last part of the pattern, without template arguments, if it may be the name of an
      * inlined function; else of size 0. */
     struct ttd_string inlined;
-    /** The suffix of a compiler's copy was removed from the pattern. */
+    /** The suffix of a compiler's copy was removed from the pattern, so it matches only copies. */
     bool is_clone;
-    /** Of SUPPRESS_SOURCE; 0 for any. */
+    /** Line of SUPPRESS_SOURCE; 0 for any. */
     uint32_t line;
 };
 
 struct suppression {
-    /** Its file as given, and the line at which it begins. */
+    /** The file as named by the user, and the line at which the rule begins. */
     const char *file;
     size_t line;
     /** Name of a valgrind rule, or "leak:pattern". Untrusted. */
     struct ttd_string name;
-    /** A bit for each kind of finding. */
+    /** Kinds of findings that the rule is for, as bits. */
     uint32_t kinds;
     bool is_sanitizer;
     size_t first;
     size_t count;
-    /** What it has matched: findings or blocks, and calls or bytes. */
+    /** Totals of what the rule has matched: findings or blocks, and calls or bytes. */
     uint64_t matched;
     uint64_t amount;
 };
@@ -85,12 +85,12 @@ struct suppressions {
     size_t line_count;
     size_t line_capacity;
     struct arena text;
-    /** (module, offset) to the first rule of LeakSanitizer that matches there, plus 1. */
+    /** First rule of LeakSanitizer that matches, plus 1, by (module, offset). */
     struct hash_map sites;
     struct frame_list frames;
 };
 
-/** What is wrong with a file. */
+/** An error in a file of suppressions or a baseline. */
 struct suppress_error {
     size_t line;
     char reason[160];
@@ -102,19 +102,19 @@ void suppress_free(struct suppressions *suppressions);
 /**
  * Adds the rules of a file.
  *
- * @param file   its name, which must remain
- * @param error  set if something is wrong with it
- * @return TTD_OK, TTD_ERROR_ARGUMENT for a bad file, TTD_ERROR_NO_MEMORY.
+ * @param file   its name, which must remain valid
+ * @param error  set on TTD_ERROR_ARGUMENT
+ * @return TTD_OK, TTD_ERROR_ARGUMENT (the file is invalid), TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status suppress_read(struct suppressions *suppressions, const char *file,
                               struct ttd_string text, struct suppress_error *error);
 
 /**
- * Finds the first rule that matches.
+ * Finds the first rule that matches a finding.
  *
  * @param kind  of the finding
- * @param api   a ttd_api_function: the one that was called
- * @param rule  set to it, or to NULL
+ * @param api   the ttd_api_function that was called
+ * @param rule  set to the rule, or to NULL
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status suppress_find(struct suppressions *suppressions, struct definitions *definitions,

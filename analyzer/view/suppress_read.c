@@ -33,7 +33,6 @@ struct ttd_string suppress_trim(struct ttd_string text)
     return text;
 }
 
-/* The next line that is neither empty nor a comment; false at the end. */
 bool suppress_next_line(struct rule_reader *reader, struct ttd_string *line)
 {
     while (reader->at < reader->text.size) {
@@ -55,7 +54,6 @@ bool suppress_equals(struct ttd_string text, const char *word)
     return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
 
-/* Removes a word at the beginning, if it is there. */
 bool suppress_take_word(struct ttd_string *text, const char *word)
 {
     size_t size = strlen(word);
@@ -111,7 +109,8 @@ static enum ttd_status keep_canonical(struct suppressions *suppressions, struct 
     return TTD_OK;
 }
 
-/* Finds out which other names of a function the pattern, which ends with a NUL, stands for. */
+/* Determines the other names that a pattern of a function matches by. The pattern ends with a NUL.
+ */
 static enum ttd_status read_function(struct suppressions *suppressions,
                                      struct suppression_line *line)
 {
@@ -129,7 +128,7 @@ static enum ttd_status read_function(struct suppressions *suppressions,
         return status == TTD_OK ? keep_canonical(suppressions, line->display, &line->canonical)
                                 : status;
     }
-    /* A name with parameters is demangled already. */
+    /* A name with parameters is demangled, which is the only form of it. */
     bool is_call = name.size >= 10 && begins(name, "operator()");
     const char *parameters = is_call ? name.data + 10 : name.data;
     if (memchr(parameters, '(', name.size - (size_t)(parameters - name.data)))
@@ -159,7 +158,8 @@ enum ttd_status suppress_add_line(struct suppressions *suppressions, struct supp
     return TTD_OK;
 }
 
-/* "leak:pattern": as a pattern of the whole name in any frame. */
+/* Reads "leak:pattern". Stars are added at the ends that are not anchored, so that one kind of
+ * match serves all. */
 static enum ttd_status read_sanitizer(struct rule_reader *reader, struct ttd_string line)
 {
     struct ttd_string pattern = line;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Suppressions of valgrind: blocks in braces. */
+/* Suppressions of valgrind: blocks in braces. Blocks of other tools are read over, but must be well
+ * formed. */
 #include <string.h>
 
 #include "view/suppress_parts.h"
@@ -10,7 +11,7 @@ static const uint32_t free_kinds =
     SUPPRESS_BIT(HEAP_ERROR_MISMATCHED_FREE) | SUPPRESS_BIT(HEAP_ERROR_MISMATCHED_SIZE) |
     SUPPRESS_BIT(HEAP_ERROR_WRONG_HEAP) | SUPPRESS_BIT(HEAP_ERROR_USE_OF_DESTROYED_HEAP);
 
-/* Whether a comma-separated list of tools has one. */
+/* Whether a comma-separated list of tools contains one. */
 static bool has_tool(struct ttd_string tools, const char *wanted)
 {
     while (tools.size) {
@@ -33,7 +34,8 @@ static uint32_t own_kinds(struct ttd_string name)
     return suppress_equals(name, "leak") ? SUPPRESS_BIT(SUPPRESS_LEAK) : 0;
 }
 
-/* "Memcheck:Leak": tools and a kind. */
+/* Reads a line such as "Memcheck:Leak", the tools and the kind. A kind of another tool has no bits,
+ * so that its frames are not read. */
 static enum ttd_status read_kinds(struct rule_reader *reader, struct ttd_string line,
                                   uint32_t *kinds)
 {
@@ -85,7 +87,7 @@ static enum ttd_status read_leak_kinds(struct rule_reader *reader, struct ttd_st
     return TTD_OK;
 }
 
-/* "file.c:123": the number, if there is one, is not part of the pattern. */
+/* Splits "file.c:123" into pattern and line; without a number the whole is the pattern. */
 static void split_source(struct suppression_line *line)
 {
     size_t digits = 0;

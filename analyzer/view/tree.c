@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of an order of nodes, where it ends. */
+/* Sort key of a node: its parent, and its weight. */
 struct node_order {
     uint32_t parent;
     uint32_t node;
-    /* The heaviest comes first; then that of more. */
+    /* The heaviest node comes first; of equal ones the one with the larger count. */
     uint64_t weight;
     uint64_t count;
 };
 
-/* Those of the last parent first, and of each the lightest first. */
+/* Sorts by parent, last one first, and below a parent the lightest first: link_nodes() prepends. */
 static int compare(const void *a, const void *b)
 {
     const struct node_order *x = a;
@@ -37,7 +37,8 @@ static struct node_order order_of(const struct view_tree *tree, uint32_t node)
                                tree->old[node].changed_blocks};
 }
 
-/* Links what is below each node, in order, so many levels; without weight only if `has_same`. */
+/* Links the nodes below each node in order, down to `levels`. Nodes without weight are linked only
+ * if `has_same`. */
 static enum ttd_status link_nodes(struct view_tree *tree, uint64_t levels, bool has_same)
 {
     struct node_order *order = malloc(tree->count * sizeof *order);
@@ -62,7 +63,8 @@ static enum ttd_status link_nodes(struct view_tree *tree, uint64_t levels, bool 
     return TTD_OK;
 }
 
-/* A node is made after the one that it is below. */
+/* Numbers the nodes below each node, and counts branchings. In the order of creation, in which a
+ * node comes after its parent. */
 static void rank_nodes(struct view_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++) {
@@ -99,7 +101,7 @@ static void weigh_changes(struct view_tree *tree)
     }
 }
 
-/* Stacks that go on where the tree is cut end there. */
+/* Ends stacks at the last level: amounts of deeper nodes go to their parents. */
 static void cut(struct view_tree *tree, uint64_t levels)
 {
     for (size_t i = tree->count; i-- > 1;) {
@@ -111,7 +113,7 @@ static void cut(struct view_tree *tree, uint64_t levels)
     }
 }
 
-/* Adds up the nodes from the last to the first: those below a node come after it. */
+/* Adds up the amounts, from the last node to the first, because a node comes after its parent. */
 static void sum_up(struct view_tree *tree)
 {
     for (size_t i = tree->count; i-- > 0;) {
@@ -127,7 +129,7 @@ static void sum_up(struct view_tree *tree)
     }
 }
 
-/* Tails count, but have no nodes yet. */
+/* Adds the nodes of tails, which are not made yet, to the number of nodes. */
 static enum ttd_status count_tails(struct view_tree *tree)
 {
     uint64_t all = tree->linked;

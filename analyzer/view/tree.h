@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/** Rows by stack as a tree of calls. */
+/** Trees of calls, made of records by stack. */
 #ifndef ANALYZER_VIEW_TREE_H
 #define ANALYZER_VIEW_TREE_H
 
 #include "analyses/compare.h"
 #include "view/view.h"
 
-/** No node. */
+/** Index of no node. */
 #define VIEW_NO_NODE UINT32_MAX
 
-/** The rest of a single stack below a node, of which nodes are made only when they are needed:
- * stacks that share little are a thousand times larger as an outward tree than in a trace. */
+/** The tail of a node: the rest of the only stack that goes on below it. Nodes of a tail are made
+ * only when they are shown, because an outward tree of stacks that share little is a thousand
+ * times larger than the trace. */
 struct view_tail {
-    /** If not, the tail is empty. */
+    /** False for an empty tail. */
     bool has_more;
-    /** A stack of the old heap. */
+    /** The stack is of the old heap. */
     bool is_old;
-    /** The view's label of the frame before. */
+    /** Label, in the view, of the frame before the tail. */
     uint32_t last;
-    /** Begins so many frames before the end of those of this stack's address. */
+    /** The stack, and the frames of its innermost address that are left: the tail begins with
+     * these. */
     ttd_id stack;
     uint32_t left;
 };
@@ -26,24 +28,27 @@ struct view_tail {
 struct view_node {
     uint32_t label;
     uint32_t parent;
-    /** Levels above it; 0 for those that are in no other. */
+    /** Levels above the node; 0 for the outermost ones. */
     uint32_t depth;
     struct view_tail tail;
-    /** Of it and all below it; and of stacks that end with it, or with its tail. */
+    /** Amount of the node and all nodes below it, and amount of the stacks that end with it or with
+     * its tail. */
     struct heap_amount total;
     struct heap_amount self;
-    /** Those below it, the heaviest first: the first, how many, and the next beside this one. */
+    /** The nodes below, heaviest first: the first of them, their count, and the next node beside
+     * this one. */
     uint32_t first;
     uint32_t count;
     uint32_t next;
-    /** How many come before it beside it. */
+    /** Number of nodes before this one beside it. */
     uint32_t rank;
-    /** How often the tree has branched on the way to it. */
+    /** Number of branchings between the root and the node. */
     uint32_t branches;
 };
 
-/** Of a node of a tree of two heaps: what view_node has of the new one, in the old one; and how
- * much has changed at it and below, in either direction, from stack to stack. */
+/** Sums of a node in a tree of two heaps: the amounts in the old heap, where view_node has those of
+ * the new one; and the change at the node and below, in either direction, added up from stack to
+ * stack. */
 struct view_sums {
     struct heap_amount total;
     struct heap_amount self;
@@ -51,23 +56,22 @@ struct view_sums {
     uint64_t changed_blocks;
 };
 
-/** nodes[0] is no call: all others are below it. */
+/** A tree of calls. nodes[0] is the root, which is no call. */
 struct view_tree {
     struct view_node *nodes;
     size_t count;
     size_t capacity;
-    /** Of two heaps, by node; NULL for one heap. */
+    /** Sums in the old heap, by node; NULL for a tree of one heap. */
     struct view_sums *old;
     size_t old_capacity;
     bool is_of_two;
-    /** Labels are as label_across() makes them. */
+    /** Labels are made by label_across(). */
     bool is_across;
-    /** How many nodes there are, those of tails included: all but nodes[0] and what was left out.
-     */
+    /** Number of nodes, including those of tails, without the root and nodes that were left out. */
     size_t linked;
-    /** How many levels it may have. */
+    /** Limit on levels. */
     uint64_t levels;
-    /** The view of each side; NULL if none of its rows was added. Not owned. */
+    /** The view of each heap; NULL before any of its records was added. Not owned. */
     struct view *views[HEAP_SIDES];
     /** Not owned. */
     struct label_table *labels;
@@ -75,24 +79,24 @@ struct view_tree {
 };
 
 /**
- * Makes a tree of rows: by function, unless by file or module; frames of the same file or module
- * that follow each other are one. By thread or heap, these come first. Rows without weight are
- * left out if nothing of them counts.
+ * Builds a tree of records by function, or by file or module if the view says so; then adjacent
+ * frames of the same file or module are one node. By thread or heap, these are the outermost nodes.
+ * A record without weight is left out if its count is 0 as well.
  *
- * @param limit  how many nodes below each will be shown
+ * @param limit  nodes that will be shown below each node
  * @param tree   set on TTD_OK; release with view_tree_free()
- * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT for more steps through stacks than are left.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT (no steps through stacks are left).
  */
 enum ttd_status view_tree_build(struct view *view, const struct heap_rows *rows, size_t limit,
                                 struct view_tree *tree);
 void view_tree_free(struct view_tree *tree);
 
 /**
- * Begins a tree of what two heaps differ in, as view_tree_build() of each would be. Then come the
- * rows of both, and view_tree_end().
+ * Begins a tree of the differences of two heaps. The records of both follow with view_tree_add(),
+ * then view_tree_end().
  *
- * @param labels     of both, and not owned
- * @param is_across  of two traces, which agree in names but not in addresses
+ * @param labels     of both heaps, not owned
+ * @param is_across  the heaps are of two traces, which agree in names but not in addresses
  * @param tree       release with view_tree_free(), also on failure
  * @return as view_tree_build().
  */
@@ -102,31 +106,29 @@ enum ttd_status view_tree_add(struct view_tree *tree, struct view *view,
 
 /** The part of a tree that is shown. */
 struct view_tree_scope {
-    /** How many levels are left; UINT64_MAX for all. */
+    /** Number of levels; UINT64_MAX for all. */
     uint64_t levels;
-    /** As view_tree_build(). */
+    /** Nodes that are shown below each node. */
     size_t limit;
-    /** Nodes that have not changed are in the tree, too. */
+    /** Unchanged nodes are included. */
     bool has_same;
 };
 
 /**
- * Puts nodes in order, those that have changed most first.
+ * Completes a tree: sums its nodes and sorts them, those that changed most first.
  *
  * @return as view_tree_build().
  */
 enum ttd_status view_tree_end(struct view_tree *tree, const struct view_tree_scope *scope);
 
-/** How many levels a tree has by the options. */
+/** Returns the number of levels that the options ask for. */
 uint64_t view_tree_levels(const struct view_options *options);
 
-/**
- * The node after another, depth first, of each only the first `limit` below it; begins with node
- * 0, which is not returned. VIEW_NO_NODE at the end.
- */
+/** Returns the node after another in depth-first order, with only the first `limit` nodes below
+ * each. Begins with the root, which is not returned; VIEW_NO_NODE at the end. */
 uint32_t view_tree_next(const struct view_tree *tree, uint32_t node, size_t limit);
 
-/** What a node stands for. */
+/** Returns the label of a node. */
 static inline const struct view_label *view_tree_label(const struct view_tree *tree,
                                                        const struct view_node *node)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adding rows to a tree; inward trees, which go from main() on. */
+/* Adds records to a tree; inward trees, from main() to the functions that allocate. */
 #include <stdlib.h>
 
 #include "base/grow.h"
@@ -68,7 +68,8 @@ bool view_tree_is_last(const struct view_tree *tree, uint32_t node)
     return node && tree->nodes[node].depth + UINT64_C(1) >= tree->levels;
 }
 
-/* The label of a thread or a heap, or of a stack without frames; otherwise none is needed. */
+/* Adds the outermost node for a thread, a heap, or a stack without frames; no other record needs
+ * one. */
 static enum ttd_status add_first(const struct view_addition *addition, struct heap_key key,
                                  bool has_stack, uint32_t *node)
 {
@@ -88,7 +89,7 @@ uint64_t view_tree_levels(const struct view_options *options)
     return options->depth && options->depth < UINT64_MAX ? options->depth + has_first : UINT64_MAX;
 }
 
-/* Goes on through the frames of an address, the outermost first. `last` is the label of the frame
+/* Descends through the frames of an address, the outermost first. `last` is the label of the frame
  * before. */
 static enum ttd_status enter(const struct view_addition *addition, struct view_site site,
                              uint32_t *last, uint32_t *node)
@@ -108,8 +109,8 @@ static enum ttd_status enter(const struct view_addition *addition, struct view_s
     return status;
 }
 
-/* Sets from->path to the stacks from one on that have no node yet, and `node` to that of the first
- * that has one, if any has. */
+/* Sets addition->path to the stacks without a node, from `id` outward, and `node` to that of the
+ * first caller that has one, if any has. */
 static enum ttd_status climb(struct view_addition *addition, uint32_t first, ttd_id id,
                              size_t *count, uint32_t *last, uint32_t *node)
 {

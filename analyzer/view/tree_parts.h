@@ -5,19 +5,19 @@
 
 #include "view/tree.h"
 
-/** The rows of one view on their way into a tree. */
+/** The records of one view that are being added to a tree. */
 struct view_addition {
     struct view_tree *tree;
     struct view *view;
     enum heap_side side;
-    /** Inward: (first node, stack) to the node of the stack's last call, because stacks share their
-     * callers. */
+    /** For inward trees, the node of a stack's last call by (outermost node, stack): stacks share
+     * their callers. */
     struct hash_map stacks;
     struct ttd_stack *path;
     size_t path_capacity;
 };
 
-/** Sums stop at the top. */
+/** Adds to a sum, which stops at the largest value. */
 static inline void view_add_amount(struct heap_amount *sum, struct heap_amount amount)
 {
     sum->weight = heap_add(sum->weight, amount.weight);
@@ -36,7 +36,7 @@ enum ttd_status view_tree_add_below(struct view_tree *tree, uint32_t node, uint3
 enum ttd_status view_tree_find_label(struct view_tree *tree, const struct view *view,
                                      uint32_t label, uint32_t *found);
 
-/** Goes from `node` to the node below it that has a label of the view; makes it if there is none.
+/** Moves `node` to the node below it that has a label of the view, which is made if there is none.
  */
 enum ttd_status view_tree_descend(const struct view_addition *addition, uint32_t label,
                                   uint32_t *node, bool *is_new);
@@ -44,22 +44,21 @@ enum ttd_status view_tree_descend(const struct view_addition *addition, uint32_t
 /** Whether a node is on the last level that the tree may have. */
 bool view_tree_is_last(const struct view_tree *tree, uint32_t node);
 
-/**
- * Goes outward from a stack's caller to the node where it ends, or in whose tail it does. Nodes are
- * made only where stacks part: the frames from a node on that a single stack goes through are the
- * node's tail.
- */
+/** Moves `node` outward from a stack's caller to the node where the stack ends, or whose tail it is
+ * in. Nodes are made only where stacks part: the frames that only one stack goes through are the
+ * tail of a node. */
 enum ttd_status view_tree_add_outward(const struct view_addition *addition,
                                       const struct ttd_stack *caller, struct view_site site,
                                       uint32_t *node);
 
-/** How many nodes there are in the tail of a node. @return TTD_OK, or as view_tree_build(). */
+/** Counts the nodes of a tail. @return TTD_OK, or as view_tree_build(). */
 enum ttd_status view_tail_size(const struct view_tree *tree, uint32_t node, uint64_t *size);
 
 /**
- * Makes the first node of the tail of `node`, with what is left as its tail; `node` has none then.
+ * Makes the first node of the tail of `node`. The rest of the tail becomes its tail, and `node` has
+ * none.
  *
- * @param below  set to it, or to VIEW_NO_NODE if there is none
+ * @param below  set to the new node, or to VIEW_NO_NODE if there is none
  * @return TTD_OK, or as view_tree_build().
  */
 enum ttd_status view_tail_step(struct view_tree *tree, uint32_t node, uint32_t *below);

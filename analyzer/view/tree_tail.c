@@ -3,14 +3,16 @@
  */
 #include "view/tree_parts.h"
 
-/* A place in a stack: the next of the frames of an address, and which come after. */
+/* A position in a stack: the frames of the innermost address that are left, and the stack that
+ * continues after them. */
 struct tail_cursor {
     struct view *view;
     struct ttd_stack stack;
     struct view_site site;
 };
 
-/* Goes to where frames are left. @return TTD_OK, TTD_END where the stack ends, or an error. */
+/* Moves to the next address that has frames. @return TTD_OK, TTD_END (the stack ends), or an error.
+ */
 static enum ttd_status find_frame(struct tail_cursor *cursor)
 {
     enum ttd_status status = TTD_OK;
@@ -22,7 +24,8 @@ static enum ttd_status find_frame(struct tail_cursor *cursor)
     return status;
 }
 
-/* Goes to the next label, which is not `last` where these are one. @return as find_frame(). */
+/* Moves to the next label; where the view merges equal labels, to one that is not `last`. @return
+ * as find_frame(). */
 static enum ttd_status next_label(struct tail_cursor *cursor, uint32_t last, uint32_t *label)
 {
     enum ttd_status status;
@@ -47,7 +50,7 @@ static struct view_tail tail_of(const struct view_tree *tree, const struct tail_
                               .left = (uint32_t)cursor->site.count};
 }
 
-/* Whether a node's tail is what is left of a stack at a place. */
+/* Whether a node's tail is the rest of the stack at the cursor. */
 static bool is_at(const struct view_tree *tree, const struct view_tail *tail,
                   const struct tail_cursor *cursor)
 {
@@ -70,7 +73,7 @@ static enum ttd_status open_tail(const struct view_tree *tree, const struct view
     return status;
 }
 
-/* Gives the sums of a node to the one that is all that is below it. */
+/* Moves the sums of a node to the only node below it. */
 static void hand_down(struct view_tree *tree, uint32_t node, uint32_t below)
 {
     struct view_node *from = &tree->nodes[node];
@@ -109,7 +112,7 @@ enum ttd_status view_tail_step(struct view_tree *tree, uint32_t node, uint32_t *
     return TTD_OK;
 }
 
-/* How many nodes there are outward from a stack on, whose last call comes after `last`. */
+/* Counts the nodes of a stack, outward, that follow a frame with the label `last`. */
 static enum ttd_status count_outward(struct view *view, ttd_id id, uint32_t last, uint64_t *count)
 {
     struct ttd_stack stack;

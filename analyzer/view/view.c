@@ -77,7 +77,7 @@ static enum ttd_status add_frame(struct view *view, const struct frame *frame)
     return status;
 }
 
-/* What is found out of an address is kept: there are far fewer addresses than stacks. */
+/* Sites are kept by address: there are far fewer addresses than stacks. */
 enum ttd_status view_find_site(struct view *view, const struct ttd_stack *stack,
                                struct view_site *site)
 {
@@ -110,7 +110,7 @@ enum ttd_status view_go_through(struct view *view, const struct ttd_stack *stack
     return status == TTD_OK ? stack_table_spend(&view->definitions->stacks, site->count) : status;
 }
 
-/* Labels are numbered as they are met. */
+/* Called from the innermost stack outward, so that labels get their numbers in that order. */
 static enum ttd_status meet(void *context, const struct ttd_stack *stack)
 {
     struct view_site site;
@@ -124,7 +124,7 @@ enum ttd_status view_find_fact(struct view *view, struct stack_memo *memo, ttd_i
     return stack_memo_find(memo, &view->definitions->stacks, stack, &finder, fact);
 }
 
-/* The number plus 1; UINT32_MAX for that and more. */
+/* Finds the number of labels plus 1; UINT32_MAX stands for that and more. */
 static enum ttd_status find_label_count(void *context, const struct ttd_stack *stack,
                                         uint32_t above, uint32_t *fact)
 {

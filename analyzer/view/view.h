@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/**
- * Views of call sites: rows by stack are filtered by the names in their stacks, and merged by what
- * they have in common.
- */
+/** Views: records by stack, filtered by the names in their stacks, and merged by function, file,
+ * module, thread or heap. */
 #ifndef ANALYZER_VIEW_VIEW_H
 #define ANALYZER_VIEW_VIEW_H
 
@@ -33,28 +31,28 @@ struct view_options {
     enum view_shape shape;
     /** Levels of a tree; 0 for all. */
     uint64_t depth;
-    /** Stacks with a frame that matches one of them; all if there is none. */
+    /** Only stacks with a frame that matches one of these; all stacks if there is none. */
     struct view_patterns include;
-    /** But none with a frame that matches one of these. */
+    /** No stacks with a frame that matches one of these. */
     struct view_patterns exclude;
-    /** Functions that are taken for allocation functions; stacks begin with what calls these. */
+    /** Functions that count as allocation functions: stacks begin with their callers. */
     struct view_patterns skip;
-    /** Groups to show, or branches of each in a tree. */
+    /** Number of groups to show, or of branches of each node of a tree. */
     size_t limit;
 };
 
-/** A frame as a view sees it. */
+/** The facts about a frame that a view needs. */
 struct view_frame {
     uint32_t label;
     bool allocates;
-    /** A frame of the program that is no wrapper of an allocation function. Set only by function,
+    /** The frame is of the program, and no wrapper of an allocation function. Set only by function,
      * file and module. */
     bool is_own;
     bool is_included;
     bool is_excluded;
 };
 
-/** The frames of an address: so many from `first` on, innermost first. */
+/** The frames of an address: `count` from `first` on in view.frames, innermost first. */
 struct view_site {
     size_t first;
     size_t count;
@@ -64,7 +62,7 @@ struct view {
     struct view_options options;
     struct definitions *definitions;
     struct label_table labels;
-    /** (module, offset) to an index in sites. */
+    /** Index in `sites` by (module, offset). */
     struct hash_map site_index;
     struct view_site *sites;
     size_t site_count;
@@ -73,13 +71,14 @@ struct view {
     size_t frame_count;
     size_t frame_capacity;
     struct frame_list scratch;
-    /** By stack: what the patterns say, and its last call that is of no allocation function. */
+    /** By stack: the verdict of the filters, and the last call that is of no allocation function.
+     */
     struct stack_memo verdicts;
     struct stack_memo callers;
-    /** Its last call that is of the program's own functions. */
+    /** By stack: the last call that is of the program's own functions. */
     struct stack_memo own_callers;
-    /** How many labels it has outward, where those that are the same and follow each other are one
-     * if they are of files or modules. */
+    /** By stack: the number of labels outward. Adjacent equal labels of files and modules count
+     * once. */
     struct stack_memo label_counts;
 };
 
@@ -88,79 +87,81 @@ void view_init(struct view *view, const struct view_options *options,
                struct definitions *definitions);
 void view_free(struct view *view);
 
-/** What rows need to be split by. */
+/** Returns the split of records that grouping by the options needs. */
 enum heap_split view_split(const struct view_options *options);
 
 /**
- * Finds the last call of a stack that is of no allocation function; if there is no other, the last
+ * Finds the last call of a stack that is of no allocation function; if there is none, the last
  * call.
  *
- * @param caller  set on TTD_OK: the stack that ends there
- * @param site    set on TTD_OK: its frames from there on
+ * @param caller  set on TTD_OK: the stack that ends with that call
+ * @param site    set on TTD_OK: its frames from that call on
  * @return TTD_OK, TTD_END (the stack is not defined), TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */
 enum ttd_status view_find_caller(struct view *view, ttd_id stack, struct ttd_stack *caller,
                                  struct view_site *site);
 
-/** As view_find_caller(), but finds the last call of the program's own functions if there is one.
+/** As view_find_caller(), but finds the last call of the program's own functions, if there is one.
  */
 enum ttd_status view_find_own_caller(struct view *view, ttd_id stack, struct ttd_stack *caller,
                                      struct view_site *site);
 
-/** How many frames of a list, from the first on, are left out because of view_options.skip. */
+/** Counts the first frames of a list that view_options.skip leaves out. */
 size_t view_skipped(const struct view *view, const struct frame_list *list);
 
-/** How many labels a stack has, see view->label_counts. Statuses as view_find_caller(). */
+/** Counts the labels of a stack, see view.label_counts. Statuses as view_find_caller(). */
 enum ttd_status view_count_labels(struct view *view, ttd_id stack, uint64_t *count);
 
-/** Whether labels that are the same and follow each other are one. */
+/** Whether adjacent equal labels are merged. */
 static inline bool view_merges(const struct view *view)
 {
     return view->options.by == VIEW_BY_FILE || view->options.by == VIEW_BY_MODULE;
 }
 
-/** The frames of an address of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
+/** Finds the frames of an address of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
+ */
 enum ttd_status view_find_site(struct view *view, const struct ttd_stack *stack,
                                struct view_site *site);
 
-/** As view_find_site(), and counts a step for each frame: for callers that look at all. */
+/** As view_find_site(), but spends a step for each frame: for callers that visit all of them. */
 enum ttd_status view_go_through(struct view *view, const struct ttd_stack *stack,
                                 struct view_site *site);
 
-/** Removes the rows that are not wanted. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
+/** Removes the records that the filters exclude. @return TTD_OK, TTD_ERROR_NO_MEMORY,
+ * TTD_ERROR_LIMIT. */
 enum ttd_status view_filter(struct view *view, const struct heap_rows *rows);
 
-/** Whether stacks are filtered at all. */
+/** Whether the options filter stacks. */
 static inline bool view_has_filter(const struct view_options *options)
 {
     return options->include.count || options->exclude.count;
 }
 
-/** Sets `is_known` to whether a pattern is that of any name in the trace. @return TTD_OK,
+/** Sets `is_known` to whether a pattern matches any name in the trace. @return TTD_OK,
  * TTD_ERROR_NO_MEMORY. */
 enum ttd_status view_knows(const struct view *view, const struct ttd_string *pattern,
                            bool *is_known);
 
-/** Sets `is_wanted` to whether the patterns let a stack through; quick for one that was asked for
- * before. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
+/** Sets `is_wanted` to whether the filters let a stack through. Answers are kept by stack. @return
+ * TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
 enum ttd_status view_wants(struct view *view, ttd_id stack, bool *is_wanted);
 
-/** What a row stands for beside its stack: a thread or a heap; or if its stack has no frames. */
+/** Makes the label of a record that does not depend on frames: of a thread or heap, or of a stack
+ * without frames. */
 struct view_label view_row_label(const struct view *view, struct heap_key key);
 
 /**
- * Merges rows that have in common what the options say, and orders them. Afterwards
- * view_find_label() tells what their keys are; by stack, they are stacks as before, or what is left
- * of them by view_options.skip.
+ * Merges the records of a group, and sorts the groups. Afterwards view_find_label() gives the
+ * labels of their keys. By stack, keys are still stacks: the part that view_options.skip leaves.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */
 enum ttd_status view_group(struct view *view, const struct heap_rows *rows);
 
-/** What the key of a row stands for after view_group(), other than by stack. */
+/** Returns the label of a key after view_group(), unless grouped by stack. */
 const struct view_label *view_find_label(const struct view *view, struct heap_key key);
 
-/** Name of a key, such as "function". Static. */
+/** Returns the name of a key, such as "function". Static. */
 const char *view_key_name(enum view_key key);
 
 #endif

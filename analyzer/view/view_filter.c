@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Filters of a view: the patterns that names in stacks are matched with. */
+/* Filters of a view: patterns that the names in a stack must match, or must not. */
 #include <string.h>
 
 #include "symbols/names.h"
@@ -19,7 +19,7 @@ enum ttd_status view_knows(const struct view *view, const struct ttd_string *pat
     return names_find(view->definitions, &matcher, is_known);
 }
 
-/* Facts about a stack that filters ask for. */
+/* Facts about a stack for filters. Bits only accumulate from caller to callee. */
 #define STACK_IS_SEEN     UINT32_C(1)
 #define STACK_IS_INCLUDED UINT32_C(2)
 #define STACK_IS_EXCLUDED UINT32_C(4)

@@ -12,7 +12,7 @@ struct view_label view_row_label(const struct view *view, struct heap_key key)
     return (struct view_label){.kind = kinds[view->options.by], .number = key.other};
 }
 
-/* The label of what a row is grouped by. */
+/* Finds the label that a record is grouped by. */
 static enum ttd_status find_label(struct view *view, struct heap_key key, uint32_t *index)
 {
     struct view_label label = view_row_label(view, key);
@@ -26,7 +26,8 @@ static enum ttd_status find_label(struct view *view, struct heap_key key, uint32
     return status == TTD_END ? labels_add(&view->labels, &label, index) : status;
 }
 
-/* Replaces the key of a row by that of its group: a label, or the stack without what is skipped. */
+/* Replaces the key of a record by that of its group: a label, or the stack without skipped frames.
+ */
 static enum ttd_status find_key(struct view *view, struct heap_key *key)
 {
     if (view->options.by != VIEW_BY_STACK) {

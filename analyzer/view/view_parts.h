@@ -9,15 +9,15 @@
 typedef enum ttd_status view_fact_finder(void *context, const struct ttd_stack *stack,
                                          uint32_t above, uint32_t *fact);
 
-/** Finds a fact about a stack, once. @return TTD_OK, TTD_ERROR_NO_MEMORY,
- * TTD_ERROR_LIMIT, and what the finder returns. */
+/** Finds a fact about a stack, once. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT, or the
+ * finder's status. */
 enum ttd_status view_find_fact(struct view *view, struct stack_memo *memo, ttd_id stack,
                                view_fact_finder *find, uint32_t *fact);
 
-/** Whether a frame is of an allocation function, or of one that is taken for that. */
+/** Whether a frame is of an allocation function, or of one that view_options.skip adds to these. */
 bool view_is_skipped(const struct view *view, const struct frame *frame);
 
-/** Whether a frame is one that a row may be called by, see view_frame.is_own. */
+/** Whether a frame may name a group: see view_frame.is_own. */
 bool view_has_own(const struct view *view, const struct frame *frame);
 
 #endif
