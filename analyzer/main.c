@@ -30,7 +30,7 @@ static const struct command *find(const char *name)
     return NULL;
 }
 
-/* A name that is no command: the nearest one that is, or how to ask about a trace. */
+/* Reports a name that is no command: suggests the nearest command, or how to ask about a trace. */
 static int refuse(const char *name)
 {
     struct suggestion best = {.typed = name};

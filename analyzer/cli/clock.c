@@ -7,13 +7,14 @@
 
 #include "base/grow.h"
 
-/* A chunk that lasts longer than this part of the whole is read again. So at most as many are. */
+/* A chunk that lasts longer than this fraction of the trace is read again; so there are no more of
+ * them than this. */
 #define COARSE_PART 10
 
-/* Times have so many digits of the whole, at most: more say nothing to people. */
+/* Precision of a time, as a fraction of the duration: more digits say nothing to people. */
 #define FINE_PARTS 10000
 
-/* Each reads a chunk. */
+/* Limit on look-ups, each of which reads a chunk. */
 #define LOOKUPS_MAX 64
 
 void clock_free(struct trace_clock *clock)
@@ -44,7 +45,7 @@ static bool begins_chunk(const struct ttd_batch *batch)
            batch->u.events[0].number == batch->chunk.first_item;
 }
 
-/* NULL if there is no memory. */
+/* Inserts a chunk; NULL without memory. */
 static struct clock_chunk *insert(struct trace_clock *clock, size_t index,
                                   const struct clock_chunk *chunk)
 {
@@ -75,7 +76,7 @@ void clock_see(struct trace_clock *clock, const struct ttd_batch *batch)
     insert(clock, clock->count, &chunk);
 }
 
-/* The last chunk that begins at or before a position; SIZE_MAX if there is none. */
+/* Finds the last chunk that begins at or before a position; SIZE_MAX if there is none. */
 static size_t find_chunk(const struct trace_clock *clock, struct ttd_position at)
 {
     size_t low = 0, high = clock->count;
@@ -89,7 +90,8 @@ static size_t find_chunk(const struct trace_clock *clock, struct ttd_position at
     return low - 1;
 }
 
-/* Reads the events of a chunk; nothing is kept if that fails. */
+/* Reads the events of a chunk. On failure the chunk has none, and the time of its beginning is
+ * used. */
 static void read_events(struct clock_chunk *chunk, struct ttd_reader *reader)
 {
     struct ttd_error error;
@@ -115,7 +117,7 @@ static void read_events(struct clock_chunk *chunk, struct ttd_reader *reader)
     }
 }
 
-/* The time of the last event of a chunk at or before a position. */
+/* Returns the time of the last event at or before a position. */
 static uint64_t exact_time(const struct clock_chunk *chunk, struct ttd_position at)
 {
     size_t low = 0, high = chunk->count;
@@ -129,7 +131,7 @@ static uint64_t exact_time(const struct clock_chunk *chunk, struct ttd_position 
     return low ? chunk->events[low - 1].time : chunk->first.time;
 }
 
-/* The first batch of events from where the reader is. */
+/* Reads the next batch of events; false if it does not begin a chunk. */
 static bool next_events(struct ttd_reader *reader, struct ttd_batch *batch)
 {
     struct ttd_error error;
@@ -140,7 +142,7 @@ static bool next_events(struct ttd_reader *reader, struct ttd_batch *batch)
     return false;
 }
 
-/* The time at which the chunk after one begins; for the last one, when the trace ends. */
+/* Returns the time at which the next chunk begins; after the last chunk, the end of the trace. */
 static uint64_t next_time(struct ttd_reader *reader, const struct clock_chunk *chunk,
                           uint64_t duration)
 {
@@ -153,7 +155,7 @@ static uint64_t next_time(struct ttd_reader *reader, const struct clock_chunk *c
     return duration;
 }
 
-/* Reads the chunk of a position that no pass has seen. */
+/* Finds the chunk of a position that no pass has seen. */
 static struct clock_chunk *look_up(struct trace_clock *clock, struct ttd_reader *reader,
                                    struct ttd_position at)
 {
@@ -168,7 +170,7 @@ static struct clock_chunk *look_up(struct trace_clock *clock, struct ttd_reader 
     return is_there ? &clock->chunks[index - 1] : insert(clock, index, &chunk);
 }
 
-/* The chunk of a position, with all that is to be known of it but its events. */
+/* Finds the chunk of a position and the time of its end; NULL if that takes too many look-ups. */
 static struct clock_chunk *chunk_at(struct trace_clock *clock, struct ttd_reader *reader,
                                     uint64_t duration, struct ttd_position at)
 {
@@ -186,7 +188,7 @@ static struct clock_chunk *chunk_at(struct trace_clock *clock, struct ttd_reader
     return chunk;
 }
 
-/* In seconds, with digits as long as each stands for `least` nanoseconds or more. */
+/* Writes seconds, with as many digits as stand for `least` nanoseconds or more each. */
 static void write_time(char text[CLOCK_TEXT], uint64_t time, uint64_t least)
 {
     int digits = 0;
@@ -195,7 +197,7 @@ static void write_time(char text[CLOCK_TEXT], uint64_t time, uint64_t least)
     uint64_t unit = 1;
     for (int i = digits; i < 9; i++)
         unit *= 10;
-    /* Cut off, not rounded: the time is not before what is written. */
+    /* Cut off, not rounded, so that the event did not happen before the time written. */
     snprintf(text, CLOCK_TEXT, "+%.*fs", digits, (double)(time - time % unit) / 1e9);
 }
 

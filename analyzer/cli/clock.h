@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Wall times of positions, for people: when something happened beside where.
+ * A clock: the wall times of positions, for people who read a report.
  *
- * A pass takes note of one time a chunk, which costs nothing. That tells the time of a position
- * closely enough in a long trace, of many chunks; a chunk that takes a large part of the whole
- * time is read again. Positions that a pass has skipped, with the help of an index, are looked up
- * one by one, as long as they are few.
+ * Each pass notes one time a chunk, which costs nothing. In a long trace of many chunks that gives
+ * the time of any position closely enough; a chunk that takes a large part of the whole time is
+ * read again. Positions that a pass skipped, with the help of an index, are looked up one by one as
+ * long as they are few.
  */
 #ifndef ANALYZER_CLI_CLOCK_H
 #define ANALYZER_CLI_CLOCK_H
@@ -14,7 +14,7 @@
 
 #include <ttdtrace/reader.h>
 
-/** Enough for any time that clock_text() writes. */
+/** Size of any text that clock_text() writes. */
 #define CLOCK_TEXT 32
 
 struct clock_event {
@@ -22,42 +22,42 @@ struct clock_event {
     uint64_t time;
 };
 
-/** A chunk of events, by the first of them. */
+/** A chunk of events, as its first event describes it. */
 struct clock_chunk {
     struct clock_event first;
     struct ttd_position last;
-    /** Numbers of its first event, and of the one after its last. */
+    /** Numbers of the first event, and of the one after the last. */
     uint64_t first_event;
     uint64_t next_event;
-    /** The time at which the next one begins; TTD_UNKNOWN if that was not seen. */
+    /** Time at which the next chunk begins; TTD_UNKNOWN if that was not seen. */
     uint64_t next_time;
-    /** All of its events, once they were needed. */
+    /** All events, once they were needed; else NULL. */
     struct clock_event *events;
     size_t count;
 };
 
 struct trace_clock {
-    /** In the order of positions, perhaps with holes. */
+    /** Chunks in the order of positions, perhaps with gaps. */
     struct clock_chunk *chunks;
     size_t count;
     size_t capacity;
-    /** The time of the newest event that was seen. */
+    /** Time of the newest event that was seen. */
     uint64_t newest;
-    /** Chunks that were looked up. */
+    /** Number of chunks that were looked up. */
     unsigned lookups;
-    /** There was no memory: no times are told. */
+    /** Memory was short: no times are given. */
     bool has_failed;
 };
 
-/** A clock of zeros knows nothing. */
+/** A clock of zeros has seen nothing. */
 void clock_free(struct trace_clock *clock);
 
-/** Takes note of a batch; those of later passes over the same trace change nothing. */
+/** Notes the time of a batch. Batches of later passes over the same trace change nothing. */
 void clock_see(struct trace_clock *clock, const struct ttd_batch *batch);
 
 /**
- * Writes the time of a position, such as "+1.25s", in as many digits as are known and tell
- * something: the same ones whatever was seen. May read from `reader`.
+ * Writes the time of a position, such as "+1.25s". The number of digits is what is known and
+ * meaningful, and does not depend on what was seen. May read from `reader`.
  *
  * @param duration  of the whole trace in nanoseconds; 0 if that is not known
  * @return false if the time is not known

@@ -33,7 +33,7 @@ static const struct option common_long_options[] = {
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0}};
 
-/* All options of a command, its own first. */
+/* Joins all options of a command, its own first. */
 static void merge(struct option *all, const struct command *command)
 {
     const struct option *own = command->own_options;
@@ -62,8 +62,8 @@ static int take_format(struct common_options *result, const char *name)
                          has_trees ? ", csv or folded" : " or csv");
 }
 
-/* Finds the lines of a help text about an option: one that begins with it, and those indented more.
- */
+/* Finds the lines of a help text about an option: the line that begins with it, and those indented
+ * more. */
 static const char *find_help(const char *help, const char *name, size_t *size)
 {
     size_t length = strlen(name);
@@ -98,7 +98,7 @@ static int refuse_argument(const struct command *command, const char *name)
     return message_help(command->name);
 }
 
-/* Takes a common option; -1 to go on. */
+/* Parses an option that all commands have. Returns -1 to go on, or the exit status. */
 static int take_common(struct common_options *result, int option)
 {
     switch (option) {
@@ -153,7 +153,7 @@ static int take_operands(struct common_options *result, int count, char **argume
     return -1;
 }
 
-/* Takes an option of the command, or one that it shares with others. */
+/* Parses an option of the command's own, or one that it shares with others. */
 static bool take_own(struct common_options *result, int option, void *own)
 {
     if (option >= OPTION_VIEW && option < OPTION_VIEW_END)
@@ -163,7 +163,7 @@ static bool take_own(struct common_options *result, int option, void *own)
     return result->command->parse_option(own, option, optarg);
 }
 
-/* What can be said only when all options are known. */
+/* Checks the options that depend on each other. */
 static int check(struct common_options *result)
 {
     const char *name = result->command->name;
@@ -193,8 +193,8 @@ static int refuse_unknown(const struct command *command, const char *argument,
                          argument, best.name);
 }
 
-/* Refuses what getopt_long() does not understand; of letters that are put together optind tells
- * nothing. */
+/* Reports an option that getopt_long() does not understand. Of several letters in one argument,
+ * optind does not tell which one. */
 static int refuse_option(const struct command *command, int problem, char *const *arguments,
                          const struct option *all)
 {
@@ -211,7 +211,7 @@ static int refuse_option(const struct command *command, int problem, char *const
                    : message_usage(command->name, "unknown option '-%c'", optopt);
 }
 
-/* Takes all options; -1 to go on. */
+/* Parses all options. Returns -1 to go on, or the exit status. */
 static int take_options(struct common_options *result, int count, char **arguments, void *own)
 {
     const struct command *command = result->command;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Commands, and the options that all of them have. */
+/** Commands of ttdanalyze, and the options that they share. */
 #ifndef ANALYZER_CLI_COMMAND_H
 #define ANALYZER_CLI_COMMAND_H
 
@@ -12,11 +12,11 @@
 
 /** Options that several commands share, as bits. */
 enum {
-    /** Those of views.h: of filters, of groups and trees, and all. */
+    /** Options of view_options.h: filters, groups and trees, and all of them. */
     COMMAND_FILTERS = 1,
     COMMAND_GROUPS = 2,
     COMMAND_VIEWS = COMMAND_FILTERS | COMMAND_GROUPS,
-    /** Those of known.h. */
+    /** Options of known_findings.h. */
     COMMAND_KNOWN_FINDINGS = 4
 };
 
@@ -68,7 +68,7 @@ extern const struct command command_temporary;
 extern const struct command command_timeline;
 extern const struct command command_verify;
 
-/** What the common options say. */
+/** The options that all commands have, and those of COMMAND_* bits. */
 struct common_options {
     const struct command *command;
     const struct report_format *format;
@@ -79,9 +79,10 @@ struct common_options {
     bool has_index;
     /** Whether text shows stacks with all frames and whole names. */
     bool has_full_stacks;
-    /** No call is told of a chunk that turns out damaged: set by a command that tells of each. */
+    /** The reader delivers a chunk only when all of it was checked: set by a command that prints
+     * each event. */
     bool reads_whole_chunks;
-    /** In bytes; 0 for the default of limits.h. */
+    /** Memory limit in bytes; 0 for the default of limits.h. */
     uint64_t max_memory;
     struct view_options view;
     struct known_findings_options known_findings;

@@ -7,18 +7,19 @@
 
 enum {
     STATUS_OK = 0,
-    /** The command found something, where it says so: verify, problems. */
+    /** The command has findings, for commands that report these by status: problems of verify,
+     * growth. */
     STATUS_FINDINGS = 1,
     STATUS_USAGE = 2,
     /** The trace cannot be opened or read, is no trace, or of an unknown version. */
     STATUS_OPEN = 3,
-    /** It is damaged so much that nothing can be said. */
+    /** The trace is too damaged for any answer. */
     STATUS_DAMAGED = 4,
     /** Out of memory, or the output failed. */
     STATUS_INTERNAL = 5
 };
 
-/** The exit status for a failure to read. */
+/** Returns the exit status for a failure to read. */
 int exit_for(enum ttd_status status);
 
 #endif

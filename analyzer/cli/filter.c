@@ -108,7 +108,8 @@ static bool passes_heap(const struct filter *filter, const struct definitions *d
            memcmp(name.data, filter->heap_name, name.size) == 0;
 }
 
-/* An address matches whatever it is to the call. 0 is no address, unless asked for. */
+/* An address matches in any role: allocated, released, or the previous one. 0 means no address
+ * where the action has none, and matches only where the call had it. */
 static bool passes_address(const struct filter *filter, const struct ttd_event *event)
 {
     uint64_t all[] = {event->address, event->base_address, event->previous_address};
@@ -139,13 +140,13 @@ static bool text_matches(const char *pattern, struct ttd_string text)
 #define STACK_DIFFERS UINT32_C(1)
 #define STACK_MATCHES UINT32_C(2)
 
-/* A filter at work on a trace. */
+/* A filter, and the trace that it is applied to. */
 struct match {
     const struct filter *filter;
     struct definitions *definitions;
 };
 
-/* Bytes of names that count for a step. */
+/* Bytes of names that cost one step. */
 #define NAME_STEP 64
 
 static enum ttd_status find_match(void *context, const struct ttd_stack *stack, uint32_t above,
@@ -222,7 +223,7 @@ uint32_t filter_known_kinds(const struct filter *filter)
     return kinds;
 }
 
-/* Whether a table has a thread or heap that a filter lets pass. */
+/* Whether the trace has a thread or heap that the filter lets pass. */
 static bool has_owner(const struct filter *filter, const struct definitions *definitions,
                       bool is_thread)
 {
@@ -251,7 +252,7 @@ static enum ttd_status knows_stack(const struct filter *filter, struct definitio
     struct names_matcher matcher = {filter->stack_pattern, matches_name, .takes_files = false};
     if (filter->stack_pattern)
         return names_find(definitions, &matcher, is_known);
-    /* 0 is no stack, which events may have. */
+    /* 0 is valid: events without a stack have it. */
     *is_known = !filter->stack;
     if (!filter->stack || filter->stack > UINT32_MAX)
         return TTD_OK;

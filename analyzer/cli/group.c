@@ -25,7 +25,7 @@ static enum ttd_status open_trace(const char *path, struct ttd_reader **reader,
     return status == TTD_OK ? ttd_reader_open(&input, &options, NULL, reader, error) : status;
 }
 
-/* Events of a trace without an End, by the headers of its chunks. */
+/* Counts the events of a trace without an End, by the headers of its chunks. */
 static uint64_t count_events(struct ttd_reader *reader)
 {
     struct ttd_chunk chunk;
@@ -44,7 +44,8 @@ static bool is_command(struct ttd_string key)
     return key.size == sizeof name - 1 && memcmp(key.data, name, key.size) == 0;
 }
 
-/* The command of the process, what it was last if that is told more than once, and how it ended. */
+/* Reads the command of the process and how it ended. The last command counts, since a process can
+ * execute several programs. */
 static enum ttd_status read_rest(struct ttd_reader *reader, struct group *group,
                                  struct report_member *member)
 {

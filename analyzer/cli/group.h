@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** The traces that were recorded together with one, beside it. */
+/** A group: the traces that were recorded together, in one directory. */
 #ifndef ANALYZER_CLI_GROUP_H
 #define ANALYZER_CLI_GROUP_H
 
@@ -13,11 +13,9 @@ struct group {
     struct arena text;
 };
 
-/**
- * Finds the trace `path` and all traces of its group in the same directory, whatever their names
- * are, and sorts them by when they began. Indexes, and what cannot be read as a trace, are left
- * out. Returns an exit status; on failure a message was printed.
- */
+/** Finds the trace `path` and all traces of its group in the same directory, whatever their names,
+ * and sorts them by start. Indexes and unreadable files are left out. Returns an exit status; on
+ * failure a message was printed. */
 int group_find(const char *path, struct group *group);
 
 void group_free(struct group *group);

@@ -30,7 +30,8 @@ static enum ttd_status fail(struct ttd_error *error, int reason, const char *wha
     return TTD_ERROR_IO;
 }
 
-/* A file without a name; where the file system has none, one whose name is removed at once. */
+/* Opens a file without a name; where the file system has none, a file whose name is removed at
+ * once. */
 static int open_temporary(void)
 {
     const char *directory = getenv("TMPDIR");
@@ -59,7 +60,7 @@ static int write_all(int descriptor, const char *data, size_t size)
     return 0;
 }
 
-/* Refuses at once what does not begin as a trace: it might never end. All else is found later. */
+/* Checks that an input begins as a trace, before all of it is copied: the input might never end. */
 static enum ttd_status check_begin(const char *data, size_t size, struct ttd_error *error)
 {
     struct ttd_input input;
@@ -97,7 +98,7 @@ static enum ttd_status copy(int from, int to, struct ttd_error *error)
     return status;
 }
 
-/* Copies an input that cannot be read by offset, such as a pipe, into a file that can. */
+/* Copies an input that cannot be read at an offset, such as a pipe, to a file. */
 static enum ttd_status open_copy(int from, struct ttd_input *input, struct ttd_error *error)
 {
     int to = open_temporary();
@@ -133,7 +134,7 @@ enum ttd_status input_open(const char *path, struct ttd_input *input, struct ttd
     return result;
 }
 
-/* Files that people have beside traces, by what they begin with. */
+/* Other kinds of files that people may name, by their first bytes. */
 static const struct {
     const char *begin;
     size_t size;
@@ -155,7 +156,7 @@ static const struct {
     {BASELINE_BEGIN, sizeof BASELINE_BEGIN - 1, "a baseline; it goes with --baseline"},
 };
 
-/* heaptrack's own format, unpacked: "v VERSION FORMAT", both in hexadecimal. */
+/* Whether a text is heaptrack's own format, unpacked: "v VERSION FORMAT", both in hexadecimal. */
 static bool is_heaptrack(const char *text)
 {
     unsigned version, format;

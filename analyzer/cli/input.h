@@ -14,25 +14,23 @@
 bool input_is_standard(const char *path);
 
 /**
- * Opens a trace. "-" is standard input; what cannot be read at an offset, such as a pipe, is first
- * copied to a file without a name in $TMPDIR, readable by its owner only.
+ * Opens a trace. "-" is standard input. An input that cannot be read at an offset, such as a pipe,
+ * is first copied to a file without a name in $TMPDIR, readable by its owner only.
  *
  * @return TTD_OK, or the status with the reason in `error`.
  */
 enum ttd_status input_open(const char *path, struct ttd_input *input, struct ttd_error *error);
 
 /**
- * Says why a trace cannot be read, and what the file is if it is none.
+ * Reports why a trace cannot be read, and what the file is if it is no trace.
  *
- * @param error  the reason, if its status is `status` and it says something
+ * @param error  the reason, if its status is `status` and it has a text
  * @return the exit status
  */
 int input_fail(const char *path, enum ttd_status status, const struct ttd_error *error);
 
-/**
- * Tells people what a file is that is no trace, by its first bytes: a static description such as
- * "a gzip file; unpack it first", or NULL if it is nothing that is known.
- */
+/** Recognizes a file that is no trace by its first bytes. Returns a static description such as "a
+ * gzip file; unpack it first", or NULL. */
 const char *input_recognise(const char *path);
 
 #endif

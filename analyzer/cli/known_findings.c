@@ -14,10 +14,10 @@
 #include "symbols/runtime.h"
 #include "view/allocators.h"
 
-/* Functions that a line of a baseline shows. */
+/* Functions shown in a line of a baseline. */
 #define FUNCTIONS_SHOWN 4
 
-/* Frames among which these are looked for. */
+/* Innermost frames that are searched for these functions. */
 #define FRAMES_READ 64
 
 const struct option known_findings_long_options[] = {
@@ -55,7 +55,8 @@ const char *known_findings_check(const struct known_findings_options *options)
     return NULL;
 }
 
-/* What a file has, at most so many bytes and one; NULL, with errno set, if it cannot be read. */
+/* Reads a file, at most `max` + 1 bytes: one more shows that it is too long. NULL, with errno set,
+ * on failure. */
 static char *read_file(const char *path, size_t max, size_t *size)
 {
     FILE *file = fopen(path, "re");
@@ -75,7 +76,7 @@ static char *read_file(const char *path, size_t max, size_t *size)
     return NULL;
 }
 
-/* Reads a file of suppressions, or of a baseline if `old` is not NULL. */
+/* Reads a file of suppressions, or a baseline if that is not NULL. */
 static int read_known_findings(const char *path, struct suppressions *suppressions,
                                struct baseline *baseline)
 {
@@ -195,8 +196,8 @@ int known_findings_exit(const struct known_findings *known, bool has_findings, u
     return has_findings ? (int)status : STATUS_OK;
 }
 
-/* The functions called last, for people; frames without names, allocators and what leads to main()
- * are left out. */
+/* Writes the innermost functions of the program, for people: without frames that have no name,
+ * allocators, and frames below main(). */
 static void write_functions(struct out *output, const struct frame_list *frames)
 {
     size_t shown = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What is known and need not be reported: suppressions, and a baseline. */
+/** Known findings, which are not reported: suppressed ones, and those in a baseline. */
 #ifndef ANALYZER_CLI_KNOWN_FINDINGS_H
 #define ANALYZER_CLI_KNOWN_FINDINGS_H
 
@@ -10,7 +10,7 @@
 
 #define KNOWN_FINDINGS_FILES_MAX 64
 
-/** Values of the options are from here to OPTION_KNOWN_FINDINGS_END, which is none of them. */
+/** Range of the values of the options; OPTION_KNOWN_FINDINGS_END is none of them. */
 #define OPTION_KNOWN_FINDINGS 950
 
 enum {
@@ -21,10 +21,10 @@ enum {
     OPTION_KNOWN_FINDINGS_END
 };
 
-/** Ended by an entry of zeros. */
+/** Ended by an option of zeros. */
 extern const struct option known_findings_long_options[];
 
-/** Names of files; NULL for none. */
+/** The options: names of files, NULL for none. */
 struct known_findings_options {
     const char *suppressions[KNOWN_FINDINGS_FILES_MAX];
     size_t suppression_count;
@@ -33,7 +33,7 @@ struct known_findings_options {
     bool fails_on_growth;
 };
 
-/** Takes one of the options; false if its argument is invalid. */
+/** Parses one of the options; false if its argument is invalid. */
 bool known_findings_parse_option(struct known_findings_options *options, int option,
                                  const char *argument);
 
@@ -50,14 +50,14 @@ const char *known_findings_check(const struct known_findings_options *options);
     "      --fail-on-growth       exit with the status of --error-exitcode, or 1, as well if\n"    \
     "                             there is more of what is in the baseline than there was\n"
 
-/** A finding: calls of the first stack, and of those that it is in conflict with. */
+/** A finding: calls with the first stack, and the stacks that they conflict with. */
 struct finding {
     /** A heap_error_kind, or SUPPRESS_LEAK. */
     unsigned kind;
     /** The ttd_api_function that the finding is about. */
     uint8_t api;
     ttd_id stacks[BASELINE_STACKS];
-    /** What it counts for: findings or blocks, and calls or bytes. */
+    /** Weight of the finding: findings or blocks, and calls or bytes. */
     uint64_t count;
     uint64_t amount;
 };
@@ -69,7 +69,7 @@ struct known_findings {
     /** The findings of this run. */
     struct baseline current;
     struct fingerprinter fingerprinter;
-    /** What the report says of it. */
+    /** Totals for the report. */
     struct report_known_findings summary;
     struct report_growth *growths;
     size_t growth_capacity;
@@ -86,15 +86,19 @@ bool known_findings_are_needed(const struct known_findings *known);
 enum ttd_status known_findings_judge(struct known_findings *known, struct definitions *definitions,
                                      const struct finding *finding, bool *is_new);
 
-/** Finds what the baseline has fewer of. Called once all findings were judged.
- * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/**
+ * Finds the findings that occur more often than in the baseline. Called once all findings were
+ * judged.
+ *
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
 enum ttd_status known_findings_find_growth(struct known_findings *known);
 
-/** The exit status that findings give: `status` is that of --error-exitcode, 0 if not given. */
+/** Returns the exit status for findings: `status` is that of --error-exitcode, 0 if not given. */
 int known_findings_exit(const struct known_findings *known, bool has_findings, uint64_t status);
 
 /**
- * Writes the baseline, if it is asked for.
+ * Writes the baseline, if the options ask for one.
  *
  * @param trace  its file, which must not be overwritten
  * @return an exit status; on failure a message was printed

@@ -17,8 +17,8 @@
 #endif
 #endif
 
-/* The limit of this process in bytes, and those that it had before. A limit is the whole process's,
- * so these are global. */
+/* The limit of this process in bytes, and the limits before it. Global, because a limit is the
+ * process's. */
 static uint64_t allowed = UINT64_MAX;
 static struct rlimit before;
 static bool is_set;
@@ -51,7 +51,8 @@ static uint64_t default_memory(const char *const traces[2])
     return memory < most ? memory : most;
 }
 
-/* A sanitizer's shadow is memory as well, of terabytes: there, only steps are limited. */
+/* A sanitizer maps terabytes of shadow memory, which a limit would refuse: there only steps are
+ * limited. */
 static void limit_data(void)
 {
 #ifndef HAS_SHADOW

@@ -12,19 +12,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The default is so much for each byte of the traces, but at least the minimum, and at most three
- * quarters of the machine's memory. */
+/** The default limit: this many bytes for each byte of the traces, but at least the minimum, and at
+ * most three quarters of the machine's memory. */
 #define LIMITS_MEMORY_RATIO   512
 #define LIMITS_MEMORY_MINIMUM (UINT64_C(448) << 20)
 
-/** Memory that a step through a stack counts for. */
+/** Bytes of the memory limit that allow one step through a stack. */
 #define LIMITS_STEP_BYTES 16
 
-/** Reads the argument of --max-memory: a size; false if it is none. */
+/** Parses the argument of --max-memory, a size; false if it is invalid. */
 bool limits_parse(const char *text, uint64_t *memory);
 
 /**
- * Limits the memory of this process, from now on.
+ * Limits the memory of this process from now on.
  *
  * @param memory  in bytes; 0 for the default
  * @param traces  the files to be read; NULL for none
@@ -34,16 +34,16 @@ void limits_set(uint64_t memory, const char *const traces[2]);
 /** Undoes limits_set(), in a child that runs another program. */
 void limits_lift(void);
 
-/** How many steps through stacks a command may take. */
+/** Returns the number of steps through stacks that a command may spend. */
 uint64_t limits_steps(void);
 
-/** How many bytes a report may have: half as many as there may be of memory. */
+/** Returns the size limit of a report: half the memory limit. */
 uint64_t limits_output(void);
 
-/** Size of a text with its NUL. */
+/** Size of the text of limits_format(), with its NUL. */
 #define LIMITS_TEXT 32
 
-/** The limit of memory for people, such as "448 MB". */
+/** Writes the memory limit for people, such as "448 MB". */
 void limits_format(char text[LIMITS_TEXT]);
 
 #endif

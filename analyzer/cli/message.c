@@ -10,7 +10,8 @@
 #include "cli/limits.h"
 #include "report/escape.h"
 
-/* Errors may quote file names, which can contain anything. */
+/* Prints an error text in a way that is safe for terminals: it may quote a file name, which can
+ * contain any bytes. */
 static void print(const char *text)
 {
     struct out output;
@@ -31,7 +32,7 @@ void message(const char *format, ...)
     print(text);
 }
 
-/* Says that a limit is reached, which one, and how to raise it. */
+/* Prints which limit was reached, and how to raise it. */
 static void print_limit(const char *prefix, const char *path, const char *what)
 {
     char limit[LIMITS_TEXT];
@@ -45,7 +46,7 @@ int message_status(const char *path, enum ttd_status status)
         print_limit("", path, "memory than ");
         return STATUS_INTERNAL;
     }
-    /* The library, whose limits are of the format, says what it is about. */
+    /* The library's limits are those of the format, which --max-memory does not raise. */
     if (status == TTD_ERROR_LIMIT) {
         print_limit("", path, "steps through stacks than go with memory of ");
         return STATUS_INTERNAL;

@@ -6,19 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Reads a decimal number, or a hexadecimal one with 0x; false if the whole text is none. */
+/** Parses a decimal number, or a hexadecimal one with 0x; false unless it is the whole text. */
 bool number_parse(const char *text, uint64_t *number);
 
-/** As number_parse(), with an optional suffix of sizes: K, M, G, T for powers of 1024. */
+/** As number_parse(), with an optional suffix: K, M, G or T for powers of 1024. */
 bool number_parse_size(const char *text, uint64_t *number);
 
-/** From `first` to `last`, both included. */
+/** A range of numbers from `first` to `last`, both included. */
 struct number_range {
     uint64_t first;
     uint64_t last;
 };
 
-/** Reads N, N-M, N- or N+LENGTH, of numbers as number_parse_size() takes them. */
+/** Parses a range N, N-M, N- or N+LENGTH, whose numbers may have suffixes. */
 bool number_parse_range(const char *text, struct number_range *range);
 
 static inline bool number_in_range(uint64_t number, struct number_range range)

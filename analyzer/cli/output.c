@@ -18,7 +18,7 @@
 #include "cli/limits.h"
 #include "cli/message.h"
 
-/* More columns than any terminal has. */
+/* Limit on columns, beyond any terminal's. */
 #define WIDTH_MAX 10000
 
 static bool wants_color(int descriptor)
@@ -29,7 +29,8 @@ static bool wants_color(int descriptor)
            !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
-/* What the environment says; the program's own locale stays that of C. */
+/* Whether the environment's locale is UTF-8. The program's own locale stays that of C, so that
+ * numbers have one form. */
 static bool has_utf8(void)
 {
     locale_t own = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
@@ -40,7 +41,7 @@ static bool has_utf8(void)
     return result;
 }
 
-/* Columns of the terminal, or what COLUMNS says; 0 if neither is known. */
+/* Returns the columns of the terminal, or the value of COLUMNS; 0 if neither is known. */
 static size_t width_of(int descriptor)
 {
     const char *columns = getenv("COLUMNS");
@@ -58,7 +59,7 @@ static void prepare(struct output *output, int descriptor)
     output->out.width = width_of(descriptor);
 }
 
-/* In the child: standard input is the pipe. */
+/* Runs the pager in the child process, whose standard input is the pipe. */
 static void run_pager(const char *pager)
 {
     setenv("LESS", "FRSX", 0);
@@ -68,7 +69,7 @@ static void run_pager(const char *pager)
     _exit(127);
 }
 
-/* Starts the pager; false if there is none, and then the output goes to the terminal. */
+/* Starts the pager; false if that fails, and then the output goes to the terminal. */
 static bool start_pager(struct output *output)
 {
     const char *pager = getenv("PAGER");
@@ -89,7 +90,8 @@ static bool start_pager(struct output *output)
         close(ends[1]);
         return false;
     }
-    /* A pager that is left early ends the output, not us: we must wait for it. */
+    /* When the user leaves the pager early, writing must fail instead of killing this process,
+     * which has to wait for the pager. */
     signal(SIGPIPE, SIG_IGN);
     output->pager = child;
     output->out.descriptor = ends[1];
@@ -182,7 +184,7 @@ static int close_file(struct output *output, int status, bool keep)
     place_free(&output->place);
     if (!output->out.error)
         return status;
-    /* Who reads our output had enough. */
+    /* A reader that closes the pipe early, such as head, is no failure. */
     if (output->out.error == EPIPE)
         return output->pager ? status : STATUS_INTERNAL;
     const char *name = output->path ? output->path : "standard output";

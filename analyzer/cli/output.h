@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Where a report goes: standard output, a pager, or a file. */
+/** The output of a command: standard output, a pager, or a file. */
 #ifndef ANALYZER_CLI_OUTPUT_H
 #define ANALYZER_CLI_OUTPUT_H
 
@@ -11,9 +11,10 @@
 
 struct output {
     struct out out;
-    /** The file to be made, or NULL; and under what name it is written. */
+    /** Name of the file to be made, NULL for standard output; and the name under which it is
+     * written. */
     const char *path;
-    /** Where that is, once links are followed. */
+    /** The file that `path` leads to, once links are followed. */
     struct place place;
     char *temporary;
     /** The pager's process, or 0. */
@@ -22,7 +23,7 @@ struct output {
 
 /**
  * Opens the output. A file is written under another name, with mode 0600, and replaces `path` only
- * when it is complete; what is no regular file, such as a pipe, is written to directly: see
+ * when it is complete. Anything but a regular file, such as a pipe, is written to directly: see
  * place_find().
  *
  * @param path    NULL or "-" for standard output
@@ -33,7 +34,8 @@ struct output {
 int output_open(struct output *output, const char *path, const char *source, bool pages);
 
 /**
- * Whether a trace is safe from an output of the name, which output_open() asks for its source.
+ * Checks that an output of the name `path` would not overwrite a trace. output_open() does so
+ * itself.
  *
  * @return an exit status; on failure a message was printed
  */
@@ -45,8 +47,8 @@ int output_spare(const char *path, const char *source);
  */
 int output_close(struct output *output, int status, bool keep);
 
-/** Completes what was printed on standard output by itself, such as a help text; says what failed.
- * Returns an exit status. */
+/** Completes a text that was printed on standard output without a session, such as a help text;
+ * reports a failure. Returns an exit status. */
 int output_end_standard(void);
 
 #endif

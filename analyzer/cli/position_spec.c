@@ -9,10 +9,11 @@
 #include "cli/numbers.h"
 #include "travel/cursor.h"
 
-/* Fewer events than these are looked through one by one. */
+/* Range of events that is scanned instead of bisected further. */
 #define SCAN_MAX 65536
 
-/* Not what else strtod() takes: signs, hexadecimal, infinity. */
+/* Parses a decimal number, without the other forms that strtod() accepts: signs, hexadecimal,
+ * infinity. */
 static bool take_decimal(const char *text, char **end, double *value)
 {
     if (!isdigit((unsigned char)*text) && *text != '.')
@@ -71,13 +72,13 @@ bool position_spec_parse(const char *text, struct position_spec *result)
     return true;
 }
 
-/* Whether it is known how many events were recorded, readable or not. */
+/* Whether the End states how many events were recorded, readable or not. */
 static bool says_events(const struct source *source)
 {
     return source->is_closed && source->end.reason != TTD_END_NOT_RECORDED;
 }
 
-/* One more than the number of the last event. */
+/* Counts the events: one more than the number of the last. */
 static enum ttd_status count_events(struct source *source, uint64_t *count, struct ttd_error *error)
 {
     *count = 0;
@@ -95,7 +96,7 @@ static enum ttd_status count_events(struct source *source, uint64_t *count, stru
     return heap_is_over(status) ? TTD_OK : status;
 }
 
-/* The next batch of events; TTD_END if there is none. */
+/* Reads the next batch of events; TTD_END if there is none. */
 static enum ttd_status next_events(struct source *source, struct ttd_batch *batch,
                                    struct ttd_error *error)
 {
@@ -112,10 +113,8 @@ static struct ttd_position position_of(const struct ttd_event *event, enum posit
     return completes && ttd_event_returned(event) ? event->time_end : ttd_event_position(event);
 }
 
-/*
- * The position of an event. One that is missing in the trace: the place where it would be, between
- * those that are there. TTD_END if it is after all.
- */
+/* Finds the position of an event. For a missing event that is the gap in the order where it would
+ * be. TTD_END if it is after all events. */
 static enum ttd_status find_event(struct source *source, uint64_t number,
                                   enum position_purpose purpose, struct ttd_position *position,
                                   struct ttd_error *error)
@@ -139,8 +138,7 @@ static enum ttd_status find_event(struct source *source, uint64_t number,
     return status;
 }
 
-/* Whether it was at `time` or before that the first event of a chunk, that of event `number`,
- * happened. */
+/* Whether event `number`, the first of a chunk, happened at `time` or before. */
 static enum ttd_status is_before(struct source *source, uint64_t number, uint64_t time,
                                  bool *result, struct ttd_error *error)
 {
@@ -152,10 +150,8 @@ static enum ttd_status is_before(struct source *source, uint64_t number, uint64_
     return status == TTD_END ? TTD_OK : status;
 }
 
-/*
- * Looks for the first event that happened after `time`: its place in the order, or the state before
- * it. TTD_END if there is none.
- */
+/* Finds the first event after `time`: its position, or the state before it. TTD_END if there is
+ * none. */
 static enum ttd_status find_time(struct source *source, uint64_t time,
                                  enum position_purpose purpose, struct ttd_position *position,
                                  struct ttd_error *error)
@@ -205,7 +201,7 @@ static enum ttd_status find_percent(struct source *source, double percent,
         return TTD_END;
     if (status != TTD_OK || (!wanted && purpose == POSITION_FOR_STATE))
         return status;
-    /* As state: so many events have happened. In the order: so many are before. */
+    /* `wanted` events have happened in the state; in the order as many are before the position. */
     return find_event(source, purpose == POSITION_FOR_STATE ? wanted - 1 : wanted, purpose,
                       position, error);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Positions as people give them on the command line. */
+/** Position specifications: the forms in which the command line names a position. The manual calls
+ * them POSITION. */
 #ifndef ANALYZER_CLI_POSITION_SPEC_H
 #define ANALYZER_CLI_POSITION_SPEC_H
 
@@ -19,11 +20,11 @@ struct position_spec {
     struct ttd_position position;
     uint64_t event;
     double percent;
-    /** Nanoseconds since the start. */
+    /** Nanoseconds since the start of the recording. */
     uint64_t time;
 };
 
-/** The forms that position_spec_parse() takes, for help texts. */
+/** The forms of a position, for help texts. */
 #define POSITION_SPEC_FORMS                                                                        \
     "  FAB:17B1    sequence and steps, in hexadecimal\n"                                           \
     "  start, end  the beginning and the end of the trace\n"                                       \
@@ -32,19 +33,19 @@ struct position_spec {
     "  +1.5s       1.5 seconds after the start; also ns, us, ms, min, h\n"                         \
     "A position need not exist: the nearest one before it is taken.\n"
 
-/** Reads a text; false, with `result` untouched, if it is none of the forms. */
+/** Parses a text; false, with `result` untouched, if it has none of the forms. */
 bool position_spec_parse(const char *text, struct position_spec *result);
 
-/** What a moment is asked for: it matters for reallocations, which take effect twice. */
+/** The use of a position. It matters for reallocations, which take effect at two positions. */
 enum position_purpose {
     /** The state after the event is complete. */
     POSITION_FOR_STATE,
-    /** The place of the event in the order of events. */
+    /** The position of the event in the order of events. */
     POSITION_FOR_ORDER
 };
 
 /**
- * Finds the position. Moves the reader, and leaves it anywhere.
+ * Finds the position. The reader is left anywhere.
  *
  * @return an exit status; on failure a message was printed
  */

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Calls between two looks at the clock. */
+/* Calls between two readings of the clock. */
 #define CALLS 64
 
 static uint64_t now(void)

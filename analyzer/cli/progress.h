@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** How far a long command is, on standard error if that is a terminal. */
+/** Progress of a long command, shown on standard error if that is a terminal. */
 #ifndef ANALYZER_CLI_PROGRESS_H
 #define ANALYZER_CLI_PROGRESS_H
 
@@ -10,14 +10,14 @@ struct progress {
     bool is_wanted;
     bool is_shown;
     unsigned calls;
-    /** Milliseconds of a monotonic clock: the beginning, and the last display. */
+    /** Milliseconds of a monotonic clock, at the beginning and at the last display. */
     uint64_t begin;
     uint64_t last;
 };
 
 void progress_begin(struct progress *progress);
 
-/** Says that `done` of `total` bytes are read; cheap. Nothing is shown in the first second. */
+/** Notes that `done` of `total` bytes are read. Cheap. Nothing is shown in the first second. */
 void progress_update(struct progress *progress, uint64_t done, uint64_t total);
 
 /** Removes the display. */

@@ -51,7 +51,8 @@ int session_open(struct session *session, const struct common_options *options)
     return STATUS_OK;
 }
 
-/* A pattern that is spelled wrong leaves out everything, or nothing. */
+/* Reports patterns that match no name: a misspelled one would silently exclude everything, or
+ * nothing. */
 static int check_patterns(struct session *session, const char *option,
                           const struct view_patterns *patterns)
 {
@@ -149,7 +150,7 @@ void session_outcome(struct session *session, const struct heap_outcome *outcome
                             outcome->position);
 }
 
-/* Says why the report is uncertain, if it does not itself. */
+/* Prints the reasons for uncertainty if the report has no room for them. */
 static void warn_of_uncertainty(const struct session *session)
 {
     for (size_t i = 0; !session->has_reasons && i < session->report.certainty.count; i++)

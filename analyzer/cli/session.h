@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What a command works with: options, trace, names, output. */
+/** A session: the options, the trace, its definitions and the output of one run of a command. */
 #ifndef ANALYZER_CLI_SESSION_H
 #define ANALYZER_CLI_SESSION_H
 
@@ -16,29 +16,30 @@ struct session {
     struct definitions definitions;
     struct output output;
     bool has_output;
-    /** Set if what the report says depends on wall times. */
+    /** The report depends on wall times. */
     bool uses_times;
     struct report report;
-    /** The report says why it is uncertain; else warnings do. As the format, if not changed. */
+    /** The report gives the reasons for uncertainty; otherwise they are printed as warnings. Set by
+     * the format, and may be changed. */
     bool has_reasons;
     bool has_names;
-    /** May be set before names are read: a pattern that is in no name is an error, since an exit
-     * status depends on it; else a warning. */
+    /** A pattern that matches no name is an error, not a warning, because the exit status depends
+     * on the patterns. May be set before names are read. */
     bool needs_known_patterns;
-    /** By stack, the answers of session_trace()'s judge. */
+    /** Answers of the judge of session_trace(), by stack. */
     struct hash_map judged;
     /** Steps that are left of limits_steps(). */
     uint64_t steps;
-    /** As the options say; the tree is built if they ask for one. */
+    /** The view that the options ask for, and its tree if they ask for one. */
     struct view view;
     struct view_tree tree;
-    /** What is known, for commands that share its options. */
+    /** Known findings, for commands with COMMAND_KNOWN_FINDINGS. */
     struct known_findings known_findings;
 };
 
 /**
- * Runs a command: reads its options, opens the trace, calls its execute(), completes the output. A
- * status that execute() returns once the output is open is no failure.
+ * Runs a command: parses its options, opens the trace, calls execute() and completes the output. A
+ * status that execute() returns once the output is open is a result, and the output is kept.
  *
  * @param own  the command's own options, set to their defaults
  * @return the exit status
@@ -51,73 +52,71 @@ int session_open(struct session *session, const struct common_options *options);
 /** Opens the output. Returns an exit status. */
 int session_output(struct session *session, bool is_long);
 
-/** Reads names, once, if they are needed, and says which patterns of the options are in none of
- * them. Returns an exit status. */
+/** Reads the definitions, once, if they are needed, and reports patterns of the options that match
+ * no name. Returns an exit status. */
 int session_names(struct session *session, bool are_needed);
 
-/**
- * Sets the trace for a query that tells apart what the runtimes keep; without an index. Reads
- * names. Returns an exit status.
- */
+/** Sets the trace for a query that tells apart the blocks that the runtimes keep; without an index.
+ * Reads the definitions. Returns an exit status. */
 int session_trace(struct session *session, struct heap_trace *trace);
 
-/** Says what has failed in work of ours, if anything: memory, or a tree that is too large. Returns
- * an exit status. */
+/** Report a failure of the analyzer itself, if there is one: of memory, or a tree that is too
+ * large. Return an exit status. */
 int session_check(struct session *session, enum ttd_status status);
 int session_check_tree(struct session *session, enum ttd_status status);
 
-/** Leaves out of rows by stack what the options do not want. Returns an exit status. */
+/** Removes records whose stacks the options exclude. Returns an exit status. */
 int session_filter(struct session *session, const struct heap_rows *rows);
 
-/** Sets `is_wanted` to whether the options want a stack: quick for one that was asked for before.
- * Returns an exit status. */
+/** Sets `is_wanted` to whether the options let a stack through. Answers are kept by stack. Returns
+ * an exit status. */
 int session_wants(struct session *session, ttd_id stack, bool *is_wanted);
 
-/** Groups rows as the options say, or makes the tree that they ask for. Returns an exit status. */
+/** Groups records as the options say, or builds the tree that they ask for. Returns an exit status.
+ */
 int session_group(struct session *session, const struct heap_rows *rows);
 
-/** Filters rows by stack and groups them. Returns an exit status. */
+/** Filters records by stack and groups them. Returns an exit status. */
 int session_view(struct session *session, const struct heap_rows *rows);
 
-/** Sets what the report says of the blocks that the runtimes keep, which the options filter and
- * group as all others; they must outlive the report. Returns an exit status. */
+/** Hands the blocks that the runtimes keep to the report, filtered and grouped by the options. They
+ * must outlive the report. Returns an exit status. */
 int session_runtime(struct session *session, struct heap_runtime *runtime, bool is_shown);
 
 /** Sets `is_new` to whether a finding is to be reported. Returns an exit status. */
 int session_judge(struct session *session, const struct finding *finding, bool *is_new);
 
-/** Finds what has grown, and writes the baseline if asked for. Called once all findings were
- * judged. Returns an exit status. */
+/** Finds growth against the baseline, and writes a new baseline if the options ask for one. Called
+ * once all findings were judged. Returns an exit status. */
 int session_end_known_findings(struct session *session);
 
-/** Whether the options ask for a tree, to be written by session_print_tree(). */
+/** Whether the options ask for a tree, which session_print_tree() writes. */
 bool session_has_tree(const struct session *session);
 
-/** How many branches of each node of a tree are shown. */
+/** Returns the number of branches of each node of a tree that are shown. */
 size_t session_tree_limit(const struct session *session);
 
 /**
- * Writes the tree, if there is one.
+ * Writes the tree, if the options ask for one.
  *
- * @param unit    what is counted, such as "block"
- * @param weight  what is weighed, such as "bytes"
+ * @param unit    the unit that is counted, such as "block"
+ * @param weight  the unit that is weighed, such as "bytes"
  * @return whether there was one
  */
 bool session_print_tree(struct session *session, const char *unit, const char *weight);
 
-/** What the report says of certainty. */
+/** Judges the certainty of the report. */
 void session_judge_certainty(struct session *session, const struct heap_losses *losses,
                              const struct heap_counts *counts, struct ttd_position at,
                              bool reached_end, struct ttd_position last);
 
-/** The same, of a pass up to `at`; reports as well, once, that the trace ends within a chunk. */
+/** Judges the certainty of a replay up to `at`. Also reports, once, that the trace ends within a
+ * chunk. */
 void session_outcome(struct session *session, const struct heap_outcome *outcome,
                      struct ttd_position at);
 
-/**
- * Completes the output and releases everything. Returns the exit status: `status`, or one for a
- * failure on the way. With a status of STATUS_USAGE and above no file is left, unless `keep`.
- */
+/** Completes the output and releases everything. Returns `status`, or the status of a failure on
+ * the way. From STATUS_USAGE on no file is left, unless `keep`. */
 int session_close(struct session *session, int status, bool keep);
 
 #endif

@@ -13,8 +13,9 @@ static bool was_killed(const struct session *session)
     return session->source.is_closed && session->source.end.reason == TTD_END_SIGNALED;
 }
 
-/* Whether blocks of the runtimes may be counted as leaks. A trace without any list may be one of a
- * writer that knows of no runtimes; the recorder writes none only if the program was killed. */
+/* Whether blocks of the runtimes may be among the leaks. A trace without a list of these blocks may
+ * come from a writer that knows no runtimes; the recorder omits the list only if the program was
+ * killed. */
 static bool counts_runtime(const struct session *session, enum heap_runtime_told told)
 {
     return told == HEAP_RUNTIME_CUT_SHORT || (told == HEAP_RUNTIME_UNKNOWN && was_killed(session));

@@ -4,7 +4,7 @@
 #include "cli/message.h"
 #include "cli/session.h"
 
-/* Patterns are checked even if there is nothing to leave out. */
+/* Definitions are needed even without records, to check the patterns. */
 static bool needs_names(const struct session *session, const struct heap_rows *rows)
 {
     return *rows->count || view_has_filter(&session->options.view);

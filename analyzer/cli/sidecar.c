@@ -11,7 +11,7 @@
 #include "cli/exit.h"
 #include "cli/message.h"
 
-/* A trace of fewer events is replayed in the time that looking for an index is worth. */
+/* A shorter trace is replayed faster than an index is found and checked. */
 #define PAYS_EVENTS 4000000
 
 char *sidecar_path(const char *trace)
@@ -24,9 +24,10 @@ char *sidecar_path(const char *trace)
 }
 
 /*
- * Why an index is not believed, NULL if it is. What is in it is checked as far as that takes no
- * replay; for the rest it must be of somebody who could have changed the trace as well, or us: its
- * owner, if nobody else can write it, the owner of the trace, or root.
+ * Returns why an index is not trusted; NULL if it is. Its content is checked only as far as that
+ * takes no replay. So the rest must come from somebody who could have changed the trace as well:
+ * the index must belong to this user, the owner of the trace or root, and nobody else may be able
+ * to write it.
  */
 static const char *why_not_ours(const struct stat *index, const char *trace)
 {
@@ -42,7 +43,7 @@ static const char *why_not_ours(const struct stat *index, const char *trace)
     return NULL;
 }
 
-/* Opens what was looked at, whatever has the name meanwhile. */
+/* Opens the file that was checked, whatever file has its name by now. */
 static enum ttd_status open_looked_at(int descriptor, struct ttd_reader **sidecar)
 {
     char self[64];
@@ -53,8 +54,8 @@ static enum ttd_status open_looked_at(int descriptor, struct ttd_reader **sideca
     return status == TTD_OK ? ttd_reader_open(&input, NULL, NULL, sidecar, &error) : status;
 }
 
-/* Takes the index if it is of this very file: all of that was intact when it was made, and not all
- * of it will be read. */
+/* Uses the index if it belongs to this very file. The whole file was intact when the index was
+ * made, and not all of it will be read again. */
 static bool open_index(struct source *source, const char *path)
 {
     struct ttd_reader *sidecar;
@@ -82,7 +83,7 @@ static bool open_index(struct source *source, const char *path)
     return source->has_keyframes;
 }
 
-/* `pays`: to make one, if the trace is long. */
+/* Finds the keyframes. `pays`: an index may be made if the trace is long. */
 static const struct heap_keyframes *use(struct session *session, bool pays)
 {
     struct source *source = &session->source;

@@ -22,11 +22,12 @@ static int fail_file(const char *path, bool silent)
     return STATUS_INTERNAL;
 }
 
-/* A file that gets its name when it is complete, so that nothing is left of one that is not, even
- * if we are killed; where the file system cannot do that, one of another name. */
+/* A file that gets its name when it is complete, so that no incomplete file remains even if this
+ * process is killed. Where the file system cannot do that, it has another name until then. */
 struct draft {
     int descriptor;
-    /** The other name; for a file without one, that which it has for a moment at the end. */
+    /** The other name; for a file without a name, the one that it has for a moment before rename().
+     */
     char *name;
     bool has_name;
 };
@@ -54,15 +55,15 @@ static bool draft_open(struct draft *file, const char *path)
         snprintf(file->name, size, "%s.XXXXXX", path);
         file->descriptor = mkstemp(file->name);
     } else {
-        /* Without random numbers it is always the same: then the name may be taken. */
+        /* On failure `number` stays 0, and the name may be taken. */
         (void)getrandom(&number, sizeof number, 0);
         snprintf(file->name, size, "%s.%" PRIx64, path, number);
     }
-    /* The umask may have taken even that. */
+    /* The umask may have removed these permissions. */
     return file->descriptor >= 0 && fchmod(file->descriptor, S_IRUSR | S_IWUSR) == 0;
 }
 
-/* Puts the file in its place. */
+/* Gives the file its name, in place of an existing file. */
 static bool draft_publish(struct draft *file, const char *path)
 {
     char self[64];
@@ -75,7 +76,7 @@ static bool draft_publish(struct draft *file, const char *path)
     return true;
 }
 
-/* Releases everything; a file that was not published is gone. */
+/* Releases everything. A file that was not published is removed. */
 static void draft_close(struct draft *file)
 {
     if (file->has_name)
@@ -85,13 +86,14 @@ static void draft_close(struct draft *file)
     free(file->name);
 }
 
-/* What went wrong, and whether it was in the index. */
+/* The cause of a failure, and whether it is in the index or in the trace. */
 struct failure {
     struct ttd_error error;
     bool is_output;
 };
 
-/* Says of which file the index is, unless that has changed meanwhile. */
+/* Writes the stamp of the trace, unless the trace was changed since it was opened: an index without
+ * a stamp is not used. */
 static enum ttd_status write_stamp(const struct source *source, struct ttd_writer *writer)
 {
     struct stamp now = stamp_of(source->path);
@@ -102,7 +104,7 @@ static enum ttd_status write_stamp(const struct source *source, struct ttd_write
     return ttd_writer_metadata(writer, &record);
 }
 
-/* Replays the trace into the index; the writer is closed. */
+/* Replays the trace into the index, and closes the writer. */
 static enum ttd_status fill_index(struct source *source, struct ttd_writer *writer,
                                   struct heap_index_facts *facts, struct failure *reason)
 {
@@ -130,7 +132,7 @@ static enum ttd_status write_index(struct source *source, int descriptor,
     struct ttd_output file;
     struct ttd_writer *writer;
     struct ttd_trace derived = *ttd_reader_trace(source->reader);
-    /* The first chunk is lost. */
+    /* Without its first chunk a trace has no identity that the index could name. */
     if (!source_has_times(source))
         return TTD_ERROR_CORRUPT;
     derived.flags |= TTD_TRACE_DERIVED;
@@ -162,7 +164,8 @@ static int fail(struct source *source, const char *path, bool silent, enum ttd_s
     return source_fail(source, status, &reason->error);
 }
 
-/* Whether nothing is lost with what is there: nothing, or an index, if perhaps a damaged one. */
+/* Whether a file may be replaced: it does not exist, is empty, or is an index, even a damaged one.
+ */
 static bool is_replaceable(const char *path)
 {
     struct ttd_input input;
@@ -195,7 +198,7 @@ static int make(struct source *source, const char *path, bool silent,
     errno = place_find(path, &place);
     if (errno == 0 && !place.path) {
         close(place.descriptor);
-        errno = EINVAL; /* it is our standard output */
+        errno = EINVAL; /* the name leads to standard output */
     }
     if (errno != 0)
         return fail_file(path, silent);

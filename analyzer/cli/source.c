@@ -139,7 +139,7 @@ int source_read_checked(struct source *source, uint32_t kinds, const struct heap
     return status == TTD_OK ? source_read_on(source, hook) : source_fail(source, status, &error);
 }
 
-/* Reads everything, to check it. */
+/* Reads all chunks to check them. */
 static void check_all(struct source *source)
 {
     struct ttd_error error;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** The trace that a command reads: tolerant of damage, which it reports on standard error. */
+/** A source: the trace that a command reads. Tolerant of damage, which it reports on standard
+ * error. */
 #ifndef ANALYZER_CLI_SOURCE_H
 #define ANALYZER_CLI_SOURCE_H
 
@@ -11,37 +12,37 @@
 #include "travel/trace.h"
 #include "symbols/definitions.h"
 
-/** Damaged places that are reported one by one. */
+/** Limit on damage that is reported one by one. */
 #define SOURCE_REPORTED_MAX 10
 
 struct source {
     const char *path;
     struct ttd_reader *reader;
-    /** In bytes, when it was opened; for progress. */
+    /** Size in bytes when it was opened, for progress. */
     uint64_t size;
-    /** Whether there is an End chunk, and what it says. */
+    /** Whether there is an End chunk, and its content. */
     bool is_closed;
     struct ttd_end end;
-    /** Offsets of damage that was reported; the same is met in every pass over the file. */
+    /** Offsets of damage that was reported: every pass over the file meets the same. */
     uint64_t reported[SOURCE_REPORTED_MAX];
     size_t reported_count;
     bool reported_more;
-    /** The trace ends within a chunk; or it was not read to its end. */
+    /** The trace ends within a chunk; or reading stopped before its end. */
     bool is_truncated;
     bool is_given_up;
-    /** A position was asked for in percent, and the trace does not say of how many events: those
-     * that are readable; else 0. */
+    /** Number of readable events, if a position was asked for in percent of it because the trace
+     * does not state its total; else 0. */
     uint64_t part_of;
-    /** The sidecar index, once it was asked for and if there is one; see sidecar_use(). */
+    /** The sidecar index, if there is one and it was asked for: see sidecar_use(). */
     struct heap_keyframes keyframes;
     bool has_keyframes;
-    /** Making one has failed: it is not tried again. */
+    /** Making an index failed, and is not tried again. */
     bool has_no_index;
-    /** One is there that is not believed, which was said. */
+    /** There is an index that is not trusted, which was reported. */
     bool has_refused_index;
     /** The stamp of the file when it was opened. */
     struct stamp opened;
-    /** Once source_is_intact() was asked. */
+    /** source_is_intact() was called, and answered `is_intact`. */
     bool is_judged;
     bool is_intact;
     struct progress progress;
@@ -65,36 +66,32 @@ static inline bool source_has_times(const struct source *source)
     return ttd_reader_trace(source->reader)->time_unit != 0;
 }
 
-/** Reports that what was asked for depends on them; returns the exit status. */
+/** Reports that the command needs wall times; returns the exit status. */
 int source_fail_times(const struct source *source);
 
-/**
- * Whether the trace is what 'ttdanalyze verify' calls intact: what a certain verdict rests on.
- * Called when all was found: where that has not taken reading everything anyway, or an index of
- * this very file, everything is read now. Asked again, it says the same.
- */
+/** Whether the trace is intact as 'ttdanalyze verify' defines it, which a certain verdict needs.
+ * Called after all findings: unless everything was read anyway, or an index vouches for this
+ * very file, everything is read now. The answer is kept. */
 bool source_is_intact(struct source *source);
 
 /** Reports that reading failed; returns the exit status. */
 int source_fail(struct source *source, enum ttd_status status, const struct ttd_error *error);
 
-/** Reports damage, each place once. */
+/** Reports damage, once for each offset. */
 void source_damaged(struct source *source, const struct ttd_error *error);
 
 /** Reports, once, that the trace ends within a chunk, or was not read to its end. */
 void source_truncated(struct source *source, const struct ttd_error *error);
 
-/**
- * Reads the whole trace and calls `hook` for each batch of the kinds, and of losses.
- * Unsupported content ends the reading without a message: the pass that needs it gives one.
- * Returns an exit status; on failure a message was printed.
- */
+/** Reads the whole trace and calls `hook` for each batch of `kinds`, and for losses. Unsupported
+ * content ends the reading without a message, because the pass that needs it prints one. Returns
+ * an exit status; on failure a message was printed. */
 int source_read(struct source *source, uint32_t kinds, const struct heap_batch_hook *hook);
 
-/** As source_read(), but checks all other chunks on the way as well: see source_is_intact(). */
+/** As source_read(), but also checks all other chunks: see source_is_intact(). */
 int source_read_checked(struct source *source, uint32_t kinds, const struct heap_batch_hook *hook);
 
-/** As source_read(), from where the reader is. The hook stops the reading with TTD_END. */
+/** As source_read(), from the reader's position. The hook ends the reading with TTD_END. */
 int source_read_on(struct source *source, const struct heap_batch_hook *hook);
 
 /** Reads definitions of the kinds. Returns an exit status. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Stamps of files: two that are the same tell that a file was not written to between them. */
+/** Stamps of files: two equal stamps show that a file was not written to between them. */
 #ifndef ANALYZER_CLI_STAMP_H
 #define ANALYZER_CLI_STAMP_H
 
@@ -7,15 +7,15 @@
 
 #define STAMP_SIZE 160
 
-/** The identity of a file, its size, and the time of its last change; empty if unknown. A copy
- * cannot be given the same. */
+/** A stamp: the identity of a file, its size, and the time of its last change; empty if unknown. A
+ * copy of the file cannot be given the same stamp. */
 struct stamp {
     char text[STAMP_SIZE];
 };
 
 struct stamp stamp_of(const char *path);
 
-/** Whether both are known, and of a file that was not changed from one to the other. */
+/** Whether both are known and equal: the file was not changed between them. */
 bool stamp_is_same(const struct stamp *before, const struct stamp *after);
 
 #endif

@@ -11,8 +11,8 @@ static size_t least(size_t a, size_t b, size_t c)
     return smaller < c ? smaller : c;
 }
 
-/* Letters to change, add, leave out or swap with the next one, to make one name of the other. Only
- * the last three rows of the table of all prefixes are needed. */
+/* Returns the edit distance: letters to change, add, remove or swap with the next one, to make one
+ * name of the other. Only the last three rows of the table of all prefixes are kept. */
 static size_t distance(const char *left, const char *right)
 {
     size_t rows[3][NAME_MAX_SIZE + 1], right_size = strlen(right);
@@ -38,7 +38,7 @@ void suggest(struct suggestion *best, const char *name)
     if (size > NAME_MAX_SIZE || strlen(name) > NAME_MAX_SIZE || size == 0)
         return;
     size_t apart = distance(best->typed, name);
-    /* A third of the letters may be wrong, or the rest be missing. */
+    /* A third of the letters may be wrong, or the rest may be missing. */
     if (size >= 3 && strncmp(name, best->typed, size) == 0)
         apart = 1;
     if (apart > size / 3 + (size < 3) || (best->name && apart >= best->distance))

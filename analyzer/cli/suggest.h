@@ -5,15 +5,16 @@
 
 #include <stddef.h>
 
-/** The best match for a mistyped name so far: zeros at first, but for `typed`. */
+/** The best match so far for a mistyped name. All zero at first, but for `typed`. */
 struct suggestion {
     const char *typed;
-    /** NULL while nothing is near enough. */
+    /** NULL while no name is near enough. */
     const char *name;
     size_t distance;
 };
 
-/** Offers a name, which must stay valid: it is taken if it is nearer than those before. */
+/** Offers a name, which must stay valid. It becomes the best match if it is nearer than those
+ * before. */
 void suggest(struct suggestion *best, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** The options of all commands that group by call site, or leave some out. */
+/** The command-line options of views: groups, trees and filters. */
 #ifndef ANALYZER_CLI_VIEW_OPTIONS_H
 #define ANALYZER_CLI_VIEW_OPTIONS_H
 
@@ -8,7 +8,7 @@
 #include "report/format.h"
 #include "view/view.h"
 
-/** Their values are from here to OPTION_VIEW_END, which is none of them. */
+/** Range of the values of the options; OPTION_VIEW_END is none of them. */
 #define OPTION_VIEW 900
 
 enum {
@@ -22,19 +22,20 @@ enum {
     OPTION_VIEW_END
 };
 
-/** Of groups and trees, and of filters; each ended by an entry of zeros. */
+/** Options of groups and trees, and of filters; each ended by an option of zeros. */
 extern const struct option view_long_options[];
 extern const struct option filter_long_options[];
 
 void view_options_init(struct view_options *options);
 
-/** Takes one of the options; false if its argument is invalid. */
+/** Parses one of the options; false if its argument is invalid. */
 bool view_options_parse(struct view_options *options, int option, const char *argument);
 
-/** What is wrong with the options together, or NULL. Chooses a tree for a format that needs one. */
+/** Checks the options together. Returns a description of what is wrong, or NULL. Chooses a tree for
+ * a format that needs one. */
 const char *view_options_check(struct view_options *options, const struct report_format *format);
 
-/** For help texts: of groups, trees and filters; and of all. */
+/** Help texts of groups, trees and filters; and of all. */
 #define VIEW_GROUPS_HELP                                                                           \
     "      --limit N           show at most N groups, or N branches of each in a tree (20;\n"      \
     "                          0 for all). Totals count all\n"                                     \

@@ -44,7 +44,7 @@ size_t view_skipped(const struct view *view, const struct frame_list *list)
     while (view->options.skip.count && count < list->count &&
            view_is_skipped(view, &list->frames[count]))
         count++;
-    /* A stack of nothing else has been cut. */
+    /* A stack of such frames only was cut: all of it is kept. */
     return count < list->count ? count : 0;
 }
 
@@ -110,7 +110,7 @@ enum ttd_status view_find_caller(struct view *view, ttd_id stack, struct ttd_sta
     enum ttd_status status = view_find_fact(view, &view->callers, stack, find_caller, &fact);
     if (status != TTD_OK || !fact)
         return status == TTD_OK ? TTD_END : status;
-    /* A stack of nothing else has been cut. */
+    /* A stack of such frames only was cut: all of it is kept. */
     if (fact == NO_CALLER)
         return set_caller(view, stack, NULL, caller, site);
     return set_caller(view, fact - 1, allocates, caller, site);
