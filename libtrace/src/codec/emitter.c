@@ -10,6 +10,8 @@
 #include "codec/payload.h"
 #include "codec/rows.h"
 
+enum { SMALL_CHUNK = 4096 };
+
 void ttd_emitter_init(struct ttd_emitter *emitter, const struct ttd_allocator *allocator,
                       uint64_t trace_id, enum ttd_codec codec, int level, ttd_emit_function emit,
                       void *context)
@@ -66,11 +68,33 @@ static bool remember(struct ttd_emitter *emitter, const struct ttd_header *heade
 
 static enum ttd_status put_index(struct ttd_emitter *emitter);
 
+/** Sends a header, a payload, and zeros up to `size`: in one piece if that is small, as most chunks
+ * of short programs are. */
+static enum ttd_status send_parts(struct ttd_emitter *emitter, const uint8_t *header,
+                                  const uint8_t *stored, size_t stored_size, uint64_t size)
+{
+    static const uint8_t zeros[TTD_ALIGNMENT];
+    uint8_t piece[SMALL_CHUNK];
+    if (size <= sizeof piece) {
+        memcpy(piece, header, TTD_HEADER_SIZE);
+        if (stored_size)
+            memcpy(piece + TTD_HEADER_SIZE, stored, stored_size);
+        memset(piece + TTD_HEADER_SIZE + stored_size, 0,
+               (size_t)size - TTD_HEADER_SIZE - stored_size);
+        return send(emitter, piece, (size_t)size);
+    }
+    enum ttd_status status = send(emitter, header, TTD_HEADER_SIZE);
+    if (status == TTD_OK)
+        status = send(emitter, stored, stored_size);
+    if (status == TTD_OK)
+        status = send(emitter, zeros, (size_t)(size - TTD_HEADER_SIZE - stored_size));
+    return status;
+}
+
 /** Completes the header and sends the chunk. */
 static enum ttd_status send_chunk(struct ttd_emitter *emitter, struct ttd_header *header,
                                   const uint8_t *stored)
 {
-    static const uint8_t zeros[TTD_ALIGNMENT];
     header->major = TTD_FORMAT_MAJOR;
     header->trace_id = emitter->trace_id;
     header->number = emitter->number;
@@ -80,11 +104,7 @@ static enum ttd_status send_chunk(struct ttd_emitter *emitter, struct ttd_header
     if (!remember(emitter, header, bytes))
         return fail(emitter, TTD_ERROR_NO_MEMORY, "memory");
     uint64_t size = ttd_chunk_size(header);
-    enum ttd_status status = send(emitter, bytes, sizeof bytes);
-    if (status == TTD_OK)
-        status = send(emitter, stored, header->stored_size);
-    if (status == TTD_OK)
-        status = send(emitter, zeros, (size_t)(size - TTD_HEADER_SIZE - header->stored_size));
+    enum ttd_status status = send_parts(emitter, bytes, stored, header->stored_size, size);
     if (status != TTD_OK)
         return status;
     emitter->number++;
