@@ -15,13 +15,39 @@
 /* Reads `size` bytes at `offset`; false if there are not as many. */
 typedef bool sanitizer_read(int file, void *buffer, size_t size, uint64_t offset);
 
+/* A file that is read in blocks: a call for each entry of its tables would be many. */
+struct sanitizer_file {
+    int file;
+    sanitizer_read *read;
+    uint64_t begin; /* of the block */
+    uint64_t size;  /* 0 when nothing is read yet */
+    char block[1024];
+};
+
+/* As sanitizer_read, for less than a block. At the end of the file there is no whole block, and the
+ * bytes are read by themselves. */
+static inline bool sanitizer_take(struct sanitizer_file *file, void *buffer, size_t size,
+                                  uint64_t offset)
+{
+    if (offset < file->begin || offset - file->begin > file->size ||
+        size > file->size - (offset - file->begin)) {
+        file->begin = offset;
+        file->size = 0;
+        if (!file->read(file->file, file->block, sizeof file->block, offset))
+            return file->read(file->file, buffer, size, offset);
+        file->size = sizeof file->block;
+    }
+    memcpy(buffer, file->block + (offset - file->begin), size);
+    return true;
+}
+
 /* The offset in the file of the byte that is loaded at `address`; UINT64_MAX if none is. */
-static inline uint64_t sanitizer_offset(int file, sanitizer_read *read, const Elf64_Ehdr *header,
+static inline uint64_t sanitizer_offset(struct sanitizer_file *file, const Elf64_Ehdr *header,
                                         uint64_t address)
 {
     Elf64_Phdr segment;
     for (unsigned i = 0; i < header->e_phnum; i++)
-        if (!read(file, &segment, sizeof segment, header->e_phoff + i * sizeof segment))
+        if (!sanitizer_take(file, &segment, sizeof segment, header->e_phoff + i * sizeof segment))
             return UINT64_MAX;
         else if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
                  address - segment.p_vaddr < segment.p_filesz)
@@ -48,21 +74,23 @@ static inline bool sanitizer_needed(int file, sanitizer_read *read, char name[32
     Elf64_Phdr segment = {.p_type = PT_NULL};
     Elf64_Dyn entry;
     uint64_t strings = UINT64_MAX;
-    if (!read(file, &header, sizeof header, 0) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_ident[EI_CLASS] != ELFCLASS64)
+    struct sanitizer_file tables = {.file = file, .read = read};
+    if (!sanitizer_take(&tables, &header, sizeof header, 0) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64)
         return false;
     for (unsigned i = 0; i < header.e_phnum && segment.p_type != PT_DYNAMIC; i++)
-        if (!read(file, &segment, sizeof segment, header.e_phoff + i * sizeof segment))
+        if (!sanitizer_take(&tables, &segment, sizeof segment, header.e_phoff + i * sizeof segment))
             return false;
     if (segment.p_type != PT_DYNAMIC)
         return false;
     for (int pass = 0; pass < 2; pass++)
         for (unsigned i = 0; i < ENTRIES_MAX; i++) {
-            if (!read(file, &entry, sizeof entry, segment.p_offset + i * sizeof entry) ||
+            if (!sanitizer_take(&tables, &entry, sizeof entry,
+                                segment.p_offset + i * sizeof entry) ||
                 entry.d_tag == DT_NULL)
                 break;
             if (pass == 0 && entry.d_tag == DT_STRTAB)
-                strings = sanitizer_offset(file, read, &header, entry.d_un.d_ptr);
+                strings = sanitizer_offset(&tables, &header, entry.d_un.d_ptr);
             if (pass == 0 || entry.d_tag != DT_NEEDED || strings == UINT64_MAX ||
                 !read(file, name, 31, strings + entry.d_un.d_val))
                 continue;

@@ -96,6 +96,15 @@ EXPORT void *realloc(void *base, size_t size)
     return block;
 }
 
+/* A call within this one would take memory for a level of its own. */
+static void *reallocate_array(void *base, size_t count, size_t size)
+{
+    size_t bytes;
+    if (!real_reallocarray_is_plain || __builtin_mul_overflow(count, size, &bytes))
+        return real.reallocarray(base, count, size);
+    return real.realloc(base, bytes);
+}
+
 EXPORT void *reallocarray(void *base, size_t count, size_t size)
 {
     HOOK_FRAME();
@@ -109,7 +118,7 @@ EXPORT void *reallocarray(void *base, size_t count, size_t size)
         return real.reallocarray(base, count, size);
     bool begun;
     REALLOCATION_BEGIN(thread, begun, TTD_API_REALLOCARRAY, (uintptr_t)base, count, size);
-    void *block = real.reallocarray(base, count, size);
+    void *block = reallocate_array(base, count, size);
     reallocation_end(thread, begun, block);
     return block;
 }

@@ -93,7 +93,7 @@ static bool same_pid_namespace(const struct channel *channel, uint32_t parent)
 /* A page that a fork wipes. Without it a child would write into its parent's chunks. */
 static struct on_page *map_on_page(void)
 {
-    struct on_page *page = unwind_pages(4096);
+    struct on_page *page = unwind_pages_used(4096);
     if (page == NULL || sys_call3(SYS_madvise, (long)page, 4096, MADV_WIPEONFORK) != 0)
         return NULL;
     return page;

@@ -2,6 +2,7 @@
 #include "real.h"
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <link.h>
 #include <malloc.h>
 #include <stdatomic.h>
@@ -76,6 +77,19 @@ extern struct real_later first_later __asm__("__start_real_later")
 extern struct real_later last_later __asm__("__stop_real_later")
     __attribute__((visibility("hidden")));
 
+bool real_reallocarray_is_plain;
+
+static void find_whether_plain(void)
+{
+    struct dl_find_object object, libc;
+    real_reallocarray_is_plain =
+        real.reallocarray != NULL && real.realloc != NULL &&
+        _dl_find_object((void *)(uintptr_t)real.reallocarray, &object) == 0 &&
+        _dl_find_object((void *)(uintptr_t)gnu_get_libc_version, &libc) == 0 &&
+        object.dlfo_link_map == libc.dlfo_link_map &&
+        dlsym(RTLD_DEFAULT, "realloc") == (void *)(uintptr_t)realloc;
+}
+
 static int is_cxx(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
@@ -85,6 +99,7 @@ static int is_cxx(struct dl_phdr_info *info, size_t size, void *unused)
 
 void real_find_later(void)
 {
+    find_whether_plain();
     /* A failure leaves memory behind that the next lookup frees, which others may not expect. */
     bool cxx = dl_iterate_phdr(is_cxx, NULL) != 0;
     for (struct real_later *later = &first_later; later < &last_later; later++)

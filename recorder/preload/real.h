@@ -76,6 +76,13 @@ void redirect(struct redirection *redirections, size_t count);
  * like. */
 void redirect_note_extensions(uintptr_t function);
 
+/* A function that the module with `function` defines; NULL if there is none. */
+void *real_find_beside(uintptr_t function, const char *name);
+
+/* Whether reallocarray() does what a call of our realloc() does, and nothing else: it is that of
+ * the C library, and ours is the first realloc() of all. Set when the program starts. */
+extern bool real_reallocarray_is_plain;
+
 /* Finds one function behind ours, also in a library opened with RTLD_LOCAL; NULL if there is none.
  */
 void *real_find(const char *name);

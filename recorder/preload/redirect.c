@@ -169,6 +169,16 @@ void redirect(struct redirection *redirections, size_t count)
     }
 }
 
+void *real_find_beside(uintptr_t function, const char *name)
+{
+    struct dl_find_object object;
+    struct symbols symbols;
+    if (_dl_find_object((void *)function, &object) != 0 || !symbols_of(&object, &symbols))
+        return NULL;
+    const ElfW(Sym) *symbol = find_symbol(&symbols, name, 0);
+    return symbol != NULL ? (void *)(symbols.bias + symbol->st_value) : NULL;
+}
+
 static bool is_extension(const char *name)
 {
     static const char *const names[] = {"mallocx", "rallocx", "xallocx", "dallocx", "sdallocx"};

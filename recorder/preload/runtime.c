@@ -8,6 +8,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <link.h>
 #include <linux/close_range.h>
 #include <poll.h>
@@ -23,6 +24,7 @@
 
 #include "sys.h"
 #include "levels.h"
+#include "real.h"
 
 enum { WAIT_MS = 500 };
 
@@ -87,7 +89,10 @@ static bool release_all(void)
         *(void **)&cxx = dlsym(library, "_ZN9__gnu_cxx9__freeresEv");
     if (cxx != NULL)
         cxx();
-    *(void **)&c = dlsym(RTLD_DEFAULT, "__libc_freeres");
+    /* To look in all modules would touch pages of each. */
+    *(void **)&c = real_find_beside((uintptr_t)gnu_get_libc_version, "__libc_freeres");
+    if (c == NULL)
+        *(void **)&c = dlsym(RTLD_DEFAULT, "__libc_freeres");
     if (c != NULL)
         c();
     return c != NULL;

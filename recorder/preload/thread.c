@@ -106,7 +106,7 @@ static struct thread **thread_place(uint32_t index)
     struct thread **_Atomic *page = &thread_pages[(index - 1) / PAGE_THREADS];
     struct thread **known = atomic_load(page);
     if (known == NULL) {
-        struct thread **fresh = unwind_pages(CHANNEL_PAGE);
+        struct thread **fresh = unwind_pages_used(CHANNEL_PAGE);
         if (fresh == NULL)
             return NULL;
         if (atomic_compare_exchange_strong(page, &known, fresh))
@@ -124,7 +124,7 @@ static struct thread *thread_memory(uint32_t index)
         return NULL;
     struct thread *thread = *place;
     if (thread == NULL) {
-        struct unwinder *unwinder = unwind_pages(unwinder_size() + LEVELS * sizeof *thread);
+        struct unwinder *unwinder = unwind_pages_used(unwinder_size() + LEVELS * sizeof *thread);
         if (unwinder == NULL)
             return NULL;
         thread = (struct thread *)((char *)unwinder + unwinder_size());
@@ -227,7 +227,7 @@ bool thread_attach_inner(struct thread *level)
     while (thread->outer != NULL)
         thread = thread->outer;
     if (level->unwinder == NULL)
-        level->unwinder = unwind_pages(unwinder_size());
+        level->unwinder = unwind_pages_used(unwinder_size());
     uint32_t index = level->unwinder != NULL ? claim_slot() : CHANNEL_NONE;
     if (index == CHANNEL_NONE)
         return false;

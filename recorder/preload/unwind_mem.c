@@ -34,10 +34,10 @@ bool unwind_range_readable(uintptr_t address, size_t size)
     return true;
 }
 
-static void *map(size_t size)
+static void *map(size_t size, int flags)
 {
     long address = sys_call6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                             MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
     return address < 0 && address > -4096 ? NULL : (void *)address;
 }
 
@@ -48,7 +48,7 @@ bool unwind_is_confined;
 
 void unwind_confine(size_t reserve)
 {
-    void *pages = map(reserve);
+    void *pages = map(reserve, 0);
     if (pages != NULL) {
         reserve_end = (uintptr_t)pages + reserve;
         atomic_store(&reserve_next, (uintptr_t)pages);
@@ -56,10 +56,8 @@ void unwind_confine(size_t reserve)
     unwind_is_confined = true;
 }
 
-void *unwind_pages(size_t size)
+static void *take_from_reserve(size_t size)
 {
-    if (!unwind_is_confined)
-        return map(size);
     size = (size + UNWIND_PAGE - 1) & ~(size_t)(UNWIND_PAGE - 1);
     uintptr_t next = atomic_load(&reserve_next);
     do {
@@ -67,6 +65,16 @@ void *unwind_pages(size_t size)
             return NULL;
     } while (!atomic_compare_exchange_weak(&reserve_next, &next, next + size));
     return (void *)next;
+}
+
+void *unwind_pages(size_t size)
+{
+    return unwind_is_confined ? take_from_reserve(size) : map(size, 0);
+}
+
+void *unwind_pages_used(size_t size)
+{
+    return unwind_is_confined ? take_from_reserve(size) : map(size, MAP_POPULATE);
 }
 
 void unwind_pages_free(void *pages, size_t size)

@@ -34,6 +34,9 @@ extern bool unwind_is_confined;
 /* Returns new zeroed pages, or NULL if there is no memory. */
 void *unwind_pages(size_t size);
 
+/* Does the same, for pages that will all be written to soon, without a page fault for each. */
+void *unwind_pages_used(size_t size);
+
 /* Gives pages back, unless no system call may be made. */
 void unwind_pages_free(void *pages, size_t size);
 

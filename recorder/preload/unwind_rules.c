@@ -36,7 +36,7 @@ static size_t table_size(unsigned bits)
 
 static struct rule_table *table_new(unsigned bits)
 {
-    struct rule_table *table = unwind_pages(table_size(bits));
+    struct rule_table *table = unwind_pages_used(table_size(bits));
     if (table != NULL) {
         table->shift = 64 - bits;
         table->mask = ((size_t)1 << bits) - 1;
