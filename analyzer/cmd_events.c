@@ -156,7 +156,7 @@ static void print(struct lister *lister, const struct ttd_event *event)
 static enum ttd_status see_losses(void *context, const struct ttd_batch *batch)
 {
     struct lister *lister = context;
-    if (batch->kind == TTD_KIND_LOSSES && !batch->made_up)
+    if (batch->kind == TTD_KIND_LOSSES && !batch->synthetic)
         heap_losses_add(&lister->losses, batch);
     return TTD_OK;
 }
@@ -165,7 +165,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
     struct lister *lister = context;
     struct session *session = lister->work;
-    if (batch->kind == TTD_KIND_LOSSES && batch->made_up)
+    if (batch->kind == TTD_KIND_LOSSES && batch->synthetic)
         heap_losses_add(&lister->losses, batch);
     if (batch->kind != TTD_KIND_EVENTS)
         return TTD_OK;

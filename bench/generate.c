@@ -233,7 +233,7 @@ int main(int count, char **arguments)
         else
             live_shortly(&g);
     }
-    struct ttd_end end = {.reason = TTD_END_EXITED};
+    struct ttd_end end = {.reason = TTD_END_REASON_EXITED};
     require(ttd_writer_close(g.writer, &end, NULL) == TTD_OK, "cannot write");
     free(g.live);
     for (size_t i = 0; i < CLASSES; i++)

@@ -232,7 +232,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ttd_input input = target_input(bytes, size);
     struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
-    options.stored_stacks = true;
+    options.lazy_stacks = true;
     struct ttd_reader *reader = NULL;
     if (ttd_reader_open(&input, &options, &target_allocator, &reader, NULL) == TTD_OK) {
         struct heap_state state;

@@ -50,7 +50,7 @@ static struct ttd_reader *open_file(struct shrinking *file)
     struct ttd_input input = {file, read_at, size_of, NULL};
     struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
-    options.stored_stacks = true;
+    options.lazy_stacks = true;
     struct ttd_reader *reader = NULL;
     return ttd_reader_open(&input, &options, &target_allocator, &reader, NULL) == TTD_OK ? reader
                                                                                          : NULL;

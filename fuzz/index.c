@@ -27,15 +27,15 @@ struct place {
 
 /* The trace, its index as it should be, and what is true. */
 struct fixture {
-    struct ttd_memory trace;
-    struct ttd_memory sidecar;
+    struct ttd_memory_output trace;
+    struct ttd_memory_output sidecar;
     struct place places[PLACES];
 };
 
 /* ---- The trace and its index ---- */
 
-static struct ttd_writer *open_writer(struct ttd_memory *memory, const struct ttd_trace *trace,
-                                      uint32_t events)
+static struct ttd_writer *open_writer(struct ttd_memory_output *memory,
+                                      const struct ttd_trace *trace, uint32_t events)
 {
     struct ttd_output output;
     struct ttd_writer *writer = NULL;
@@ -50,7 +50,7 @@ static struct ttd_writer *open_writer(struct ttd_memory *memory, const struct tt
 
 static void close_writer(struct ttd_writer *writer)
 {
-    struct ttd_end end = {.reason = TTD_END_EXITED};
+    struct ttd_end end = {.reason = TTD_END_REASON_EXITED};
     target_require(ttd_writer_close(writer, &end, NULL) == TTD_OK, "close");
 }
 
@@ -83,7 +83,7 @@ static struct ttd_event make_event(unsigned number, bool *held)
     return event;
 }
 
-static void write_trace(struct ttd_memory *memory)
+static void write_trace(struct ttd_memory_output *memory)
 {
     struct ttd_trace trace = {.trace_id = 1, .time_unit = 1, .pointer_size = 8};
     struct ttd_writer *writer = open_writer(memory, &trace, 16);
@@ -104,7 +104,7 @@ static void write_trace(struct ttd_memory *memory)
     close_writer(writer);
 }
 
-static struct ttd_reader *open_trace(const struct ttd_memory *trace)
+static struct ttd_reader *open_trace(const struct ttd_memory_output *trace)
 {
     return target_open(trace->data, trace->size, 1);
 }

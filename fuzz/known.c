@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/stored_stack.h"
+#include "support/lazy_stack.h"
 #include "symbols/canonical.h"
 #include "view/baseline.h"
 
@@ -68,7 +68,7 @@ static void define_stack(struct definitions *names, struct input_bytes *in)
     define(names, &(struct ttd_batch){.kind = TTD_KIND_MODULES, .count = 1, .u.modules = &module});
     define(names, &(struct ttd_batch){.kind = TTD_KIND_SYMBOLS, .count = 1, .u.symbols = &symbol});
     uint8_t payload[STORED_STACK_SIZE_MAX];
-    struct ttd_batch stacks = stored_stack(&stack, payload);
+    struct ttd_batch stacks = lazy_stack(&stack, payload);
     define(names, &stacks);
 }
 

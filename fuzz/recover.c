@@ -12,7 +12,7 @@ static bool report(void *context, const struct ttd_problem *problem)
     return true;
 }
 
-static void check(const uint8_t *bytes, size_t size, const struct ttd_memory *recovered,
+static void check(const uint8_t *bytes, size_t size, const struct ttd_memory_output *recovered,
                   uint64_t events)
 {
     struct target_digest before = {0};
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *bytes = target_copy(data, size);
     struct ttd_input input = target_input(bytes, size);
-    struct ttd_memory recovered;
+    struct ttd_memory_output recovered;
     struct ttd_output output;
     struct ttd_verdict verdict;
     target_require(ttd_output_memory(&recovered, NULL, &output) == TTD_OK, "output of memory");
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         target_require(status == TTD_OK && verdict.ok, "recovered is intact");
         check(bytes, size, &recovered, events);
     }
-    ttd_memory_free(&recovered);
+    ttd_memory_output_free(&recovered);
     free(bytes);
     return 0;
 }

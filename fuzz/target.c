@@ -95,7 +95,8 @@ enum ttd_status target_read(struct ttd_reader *reader, struct target_digest *dig
             address_book_free(&book);
             return status;
         }
-        target_require(!batch.made_up || batch.error.status != TTD_OK, "reason of a made up loss");
+        target_require(!batch.synthetic || batch.error.status != TTD_OK,
+                       "reason of a made up loss");
         lines.size = 0;
         text_of_batch(&lines, &batch);
         digest->hash = mix(digest->hash, lines.data, lines.size);
@@ -105,7 +106,7 @@ enum ttd_status target_read(struct ttd_reader *reader, struct target_digest *dig
             digest->events += batch.count;
             digest->events_hash = mix(digest->events_hash, lines.data, lines.size);
         }
-        digest->records += batch.made_up ? 0 : batch.count;
+        digest->records += batch.synthetic ? 0 : batch.count;
     }
 }
 
@@ -143,8 +144,8 @@ static void check_chunk(const struct ttd_batch *batch, struct stack_reader *plai
     struct ttd_stacks *stacks;
     target_require(ttd_stacks_open(batch, &target_allocator, &stacks) == TTD_OK, "kept stacks");
     struct ttd_stack found;
-    ttd_id first = (ttd_id)batch->chunk.first_item;
-    ttd_id last = first + (batch->chunk.item_count - 1);
+    ttd_id first = (ttd_id)batch->chunk.first_record;
+    ttd_id last = first + (batch->chunk.record_count - 1);
     enum ttd_status status = ttd_stacks_get(stacks, last, &found, NULL);
     target_require(status == TTD_OK || status == TTD_ERROR_CORRUPT, "status of a look-up");
     target_require(ttd_stacks_get(stacks, first - 1, &found, NULL) == TTD_END, "one too low");
@@ -166,7 +167,7 @@ void target_check_stacks(const uint8_t *bytes, size_t size)
     struct ttd_input input = target_input(bytes, size);
     struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
-    options.stored_stacks = true;
+    options.lazy_stacks = true;
     struct ttd_reader *reader = NULL;
     struct ttd_batch batch;
     enum ttd_status status = ttd_reader_open(&input, &options, &target_allocator, &reader, NULL);

@@ -8,7 +8,7 @@
 
 #define STEPS_MAX 512
 
-static void check(const struct model *m, const struct ttd_memory *memory)
+static void check(const struct model *m, const struct ttd_memory_output *memory)
 {
     struct text_table found = {0};
     struct ttd_reader *reader = target_open(memory->data, memory->size, 0);
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct entropy from = {.data = bytes, .size = size - 2};
     enum model_style program = data[0] & 0x40 ? MODEL_LOOP : MODEL_REALISTIC;
     struct ttd_trace trace = model_begin(&m, from, data[0] & 0x80 ? program : MODEL_ANYTHING);
-    struct ttd_memory memory;
+    struct ttd_memory_output memory;
     struct ttd_output output;
     struct ttd_writer *writer;
     target_require(ttd_output_memory(&memory, NULL, &output) == TTD_OK &&
@@ -41,10 +41,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                    "open");
     for (int i = 0; i < STEPS_MAX && m.entropy.size > 0; i++)
         target_require(model_step(&m, writer) == TTD_OK, "a valid record can be written");
-    struct ttd_end end = {.reason = TTD_END_EXITED};
+    struct ttd_end end = {.reason = TTD_END_REASON_EXITED};
     target_require(ttd_writer_close(writer, &end, NULL) == TTD_OK, "close");
     check(&m, &memory);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
     model_free(&m);
     free(bytes);
     return 0;

@@ -281,7 +281,7 @@ static enum ttd_status find_held(struct error_finder *finder, struct ttd_reader 
 {
     struct ttd_end end;
     enum ttd_status status = TTD_OK;
-    if (ttd_reader_end(reader, &end) != TTD_OK || end.reason != TTD_END_EXITED)
+    if (ttd_reader_end(reader, &end) != TTD_OK || end.reason != TTD_END_REASON_EXITED)
         return TTD_OK;
     for (size_t i = 0; i < finder->conditions.hold_count && status == TTD_OK; i++) {
         const struct heap_hold *hold = &finder->conditions.holds[i];

@@ -13,7 +13,7 @@ void heap_last_calls_begin(struct heap_last_calls *last, struct ttd_reader *read
 {
     struct ttd_end end;
     *last = (struct heap_last_calls){.signal = 0};
-    if (ttd_reader_end(reader, &end) == TTD_OK && end.reason == TTD_END_SIGNALED &&
+    if (ttd_reader_end(reader, &end) == TTD_OK && end.reason == TTD_END_REASON_SIGNALED &&
         is_fault(end.code))
         last->signal = end.code;
 }

@@ -23,7 +23,7 @@ void trace_stats_free(struct trace_stats *stats)
 static void add_sizes(struct trace_stats_chunks *sizes, const struct ttd_chunk *chunk)
 {
     sizes->chunks++;
-    sizes->items += chunk->item_count;
+    sizes->items += chunk->record_count;
     sizes->stored_bytes += chunk->stored_size;
     sizes->raw_bytes += chunk->raw_size;
 }
@@ -84,7 +84,7 @@ void trace_stats_end(struct trace_stats *stats, const struct ttd_reader *reader)
 {
     struct ttd_loss rest;
     struct ttd_batch batch = {
-        .kind = TTD_KIND_LOSSES, .count = 1, .made_up = true, .u.losses = &rest};
+        .kind = TTD_KIND_LOSSES, .count = 1, .synthetic = true, .u.losses = &rest};
     if (ttd_reader_rest(reader, &rest))
         heap_losses_add(&stats->losses, &batch);
 }

@@ -34,15 +34,15 @@ static struct clock_chunk chunk_of(const struct ttd_batch *batch)
 {
     return (struct clock_chunk){.first = event_of(&batch->u.events[0]),
                                 .last = batch->chunk.last_position,
-                                .first_event = batch->chunk.first_item,
-                                .next_event = batch->chunk.first_item + batch->chunk.item_count,
+                                .first_event = batch->chunk.first_record,
+                                .next_event = batch->chunk.first_record + batch->chunk.record_count,
                                 .next_time = TTD_UNKNOWN};
 }
 
 static bool begins_chunk(const struct ttd_batch *batch)
 {
     return batch->kind == TTD_KIND_EVENTS && batch->count &&
-           batch->u.events[0].number == batch->chunk.first_item;
+           batch->u.events[0].number == batch->chunk.first_record;
 }
 
 /* Inserts a chunk; NULL without memory. */
@@ -150,7 +150,7 @@ static uint64_t next_time(struct ttd_reader *reader, const struct clock_chunk *c
     struct ttd_batch batch;
     if (ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS)) == TTD_OK &&
         ttd_reader_seek_event(reader, chunk->next_event, &error) == TTD_OK &&
-        next_events(reader, &batch) && batch.chunk.first_item == chunk->next_event)
+        next_events(reader, &batch) && batch.chunk.first_record == chunk->next_event)
         return batch.u.events[0].wall_time;
     return duration;
 }

@@ -34,7 +34,7 @@ static uint64_t count_events(struct ttd_reader *reader)
     if (ttd_reader_rewind(reader, TTD_KINDS_ALL) != TTD_OK)
         return 0;
     while (ttd_reader_next_chunk(reader, &chunk, &error) == TTD_OK)
-        count += chunk.kind == TTD_KIND_EVENTS ? chunk.item_count : 0;
+        count += chunk.kind == TTD_KIND_EVENTS ? chunk.record_count : 0;
     return count;
 }
 

@@ -75,7 +75,7 @@ bool position_spec_parse(const char *text, struct position_spec *result)
 /* Whether the End states how many events were recorded, readable or not. */
 static bool says_events(const struct source *source)
 {
-    return source->is_closed && source->end.reason != TTD_END_NOT_RECORDED;
+    return source->is_closed && source->end.reason != TTD_END_REASON_NOT_RECORDED;
 }
 
 /* Counts the events: one more than the number of the last. */
@@ -91,7 +91,7 @@ static enum ttd_status count_events(struct source *source, uint64_t *count, stru
     while (status == TTD_OK) {
         status = ttd_reader_next_chunk(source->reader, &chunk, error);
         if (status == TTD_OK && chunk.kind == TTD_KIND_EVENTS)
-            *count = chunk.first_item + chunk.item_count;
+            *count = chunk.first_record + chunk.record_count;
     }
     return heap_is_over(status) ? TTD_OK : status;
 }

@@ -10,7 +10,7 @@
 
 static bool was_killed(const struct session *session)
 {
-    return session->source.is_closed && session->source.end.reason == TTD_END_SIGNALED;
+    return session->source.is_closed && session->source.end.reason == TTD_END_REASON_SIGNALED;
 }
 
 /* Whether blocks of the runtimes may be among the leaks. A trace without a list of these blocks may

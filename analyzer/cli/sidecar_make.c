@@ -114,7 +114,7 @@ static enum ttd_status fill_index(struct source *source, struct ttd_writer *writ
         heap_index_write(source->reader, &spacing, &hook, writer, facts, &reason->error);
     if (status == TTD_OK)
         status = write_stamp(source, writer);
-    struct ttd_end end = {.reason = TTD_END_NOT_RECORDED};
+    struct ttd_end end = {.reason = TTD_END_REASON_NOT_RECORDED};
     struct ttd_error own = ttd_writer_error(writer);
     struct ttd_error closing;
     enum ttd_status closed = ttd_writer_close(writer, status == TTD_OK ? &end : NULL, &closing);

@@ -20,7 +20,7 @@ int source_open(struct source *source, const char *path, bool reads_whole_chunks
     struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
     options.event_batches = heap_prefetch_batches();
-    options.stored_stacks = true;
+    options.lazy_stacks = true;
     options.whole_chunks = reads_whole_chunks;
     status = ttd_reader_open(&input, &options, NULL, &source->reader, &error);
     if (status != TTD_OK)
@@ -86,7 +86,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
     struct source *source = context;
     clock_see(&source->clock, batch);
     progress_update(&source->progress, batch->chunk.offset, source->size);
-    if (batch->kind == TTD_KIND_LOSSES && batch->made_up)
+    if (batch->kind == TTD_KIND_LOSSES && batch->synthetic)
         source_damaged(source, &batch->error);
     return TTD_OK;
 }

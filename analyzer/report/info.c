@@ -15,8 +15,8 @@ const char *info_end_reason(const struct report_info *data)
 
 bool info_has_end_code(const struct report_info *data)
 {
-    return data->is_closed &&
-           (data->end->reason == TTD_END_EXITED || data->end->reason == TTD_END_SIGNALED);
+    return data->is_closed && (data->end->reason == TTD_END_REASON_EXITED ||
+                               data->end->reason == TTD_END_REASON_SIGNALED);
 }
 
 const char *info_architecture(uint32_t architecture)
@@ -59,19 +59,19 @@ static void text_end(struct report *report, const struct report_info *data)
         return;
     }
     switch (data->end->reason) {
-    case TTD_END_EXITED:
+    case TTD_END_REASON_EXITED:
         out_format(output, "exited %u", data->end->code);
         break;
-    case TTD_END_SIGNALED:
+    case TTD_END_REASON_SIGNALED:
         out_format(output, "killed by signal %u", data->end->code);
         break;
-    case TTD_END_DETACHED:
+    case TTD_END_REASON_DETACHED:
         out_text(output, "the recorder let go, the process went on");
         break;
-    case TTD_END_NOT_RECORDED:
+    case TTD_END_REASON_NOT_RECORDED:
         out_text(output, "not recorded: the file was recovered or computed\n");
         return;
-    case TTD_END_UNKNOWN:
+    case TTD_END_REASON_UNKNOWN:
         out_text(output, "unknown");
         break;
     }

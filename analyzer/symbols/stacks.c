@@ -20,8 +20,8 @@ enum ttd_status stack_table_add(struct stack_table *table, const struct ttd_batc
     const struct stack_chunk *last = table->count ? &table->chunks[table->count - 1] : NULL;
     /* The first definition of an identifier counts. */
     uint64_t defined = last ? (uint64_t)last->first + last->count : 0;
-    uint64_t first = batch->chunk.first_item > defined ? batch->chunk.first_item : defined;
-    uint64_t after = batch->chunk.first_item + batch->chunk.item_count;
+    uint64_t first = batch->chunk.first_record > defined ? batch->chunk.first_record : defined;
+    uint64_t after = batch->chunk.first_record + batch->chunk.record_count;
     if (after <= first)
         return TTD_OK;
     enum ttd_status status = grow_array((void **)&table->chunks, &table->capacity, table->count + 1,

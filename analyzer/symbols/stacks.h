@@ -38,7 +38,7 @@ void stack_table_free(struct stack_table *table);
  * Adds a chunk. A chunk that defines an identifier again is ignored, since a definition never
  * changes.
  *
- * @param batch  of a reader with stored_stacks
+ * @param batch  of a reader with lazy_stacks
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status stack_table_add(struct stack_table *table, const struct ttd_batch *batch);

@@ -42,7 +42,7 @@ static enum ttd_status start_over(struct heap_cursor *cursor)
 static bool may_follow(const struct ttd_batch *batch, const struct heap_keyframe *keyframe)
 {
     if (batch->kind == TTD_KIND_LOSSES)
-        return !batch->made_up;
+        return !batch->synthetic;
     return batch->kind != TTD_KIND_EVENTS ||
            (batch->u.events[0].number == keyframe->next &&
             ttd_position_compare(ttd_event_position(&batch->u.events[0]), keyframe->position) >= 0);

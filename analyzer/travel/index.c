@@ -175,7 +175,7 @@ static enum ttd_status replay_all(struct index_maker *maker, struct ttd_reader *
         status = heap_prefetcher_next(&prefetcher, &batch, error);
         if (status == TTD_OK)
             status = hook->batch(hook->context, &batch);
-        if (status == TTD_OK && batch.kind == TTD_KIND_LOSSES && batch.made_up) {
+        if (status == TTD_OK && batch.kind == TTD_KIND_LOSSES && batch.synthetic) {
             *error = batch.error;
             status = TTD_ERROR_CORRUPT;
         }

@@ -102,9 +102,9 @@ static enum ttd_status find_in_chunk(struct list_finder *finder, const struct tt
     }
     bool has_sums = chunk->kind == TTD_KIND_SUMS;
     uint64_t *left = has_sums ? &finder->sums_left : &finder->blocks_left;
-    if (chunk->item_count > *left)
+    if (chunk->record_count > *left)
         return TTD_ERROR_CORRUPT;
-    *left -= chunk->item_count;
+    *left -= chunk->record_count;
     return TTD_OK;
 }
 

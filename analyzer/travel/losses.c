@@ -8,7 +8,7 @@ void heap_losses_add(struct heap_losses *losses, const struct ttd_batch *batch)
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_loss *loss = &batch->u.losses[i];
         losses->records++;
-        if (batch->made_up || loss->reason == TTD_LOSS_DAMAGE)
+        if (batch->synthetic || loss->reason == TTD_LOSS_DAMAGE)
             losses->damaged++;
         if (loss->count == TTD_UNKNOWN)
             losses->unknown++;

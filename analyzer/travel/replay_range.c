@@ -106,7 +106,7 @@ static enum ttd_status read_all(struct range_replay *state, const struct heap_tr
         status = heap_prefetcher_next(ahead, &batch, error);
         if (status == TTD_OK && trace->hook.batch)
             status = trace->hook.batch(trace->hook.context, &batch);
-        if (status == TTD_OK && batch.kind == TTD_KIND_LOSSES && batch.made_up)
+        if (status == TTD_OK && batch.kind == TTD_KIND_LOSSES && batch.synthetic)
             status = TTD_ERROR_CORRUPT;
         if (status == TTD_OK && batch.kind == TTD_KIND_EVENTS)
             status = see_events(state, &batch);

@@ -6,7 +6,7 @@
 static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
     struct heap_arrival *arrival = context;
-    if (batch->kind == TTD_KIND_LOSSES && (batch->made_up || !arrival->has_losses))
+    if (batch->kind == TTD_KIND_LOSSES && (batch->synthetic || !arrival->has_losses))
         heap_losses_add(&arrival->losses, batch);
     return arrival->hook.batch ? arrival->hook.batch(arrival->hook.context, batch) : TTD_OK;
 }
@@ -20,7 +20,7 @@ static enum ttd_status read_losses(struct heap_arrival *arrival, struct ttd_read
     while (status == TTD_OK) {
         struct ttd_batch batch;
         status = ttd_reader_next(reader, &batch, error);
-        if (status == TTD_OK && batch.kind == TTD_KIND_LOSSES && !batch.made_up)
+        if (status == TTD_OK && batch.kind == TTD_KIND_LOSSES && !batch.synthetic)
             heap_losses_add(&arrival->losses, &batch);
     }
     arrival->has_losses = true;

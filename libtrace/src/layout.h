@@ -20,8 +20,8 @@
 #define TTD_HEADER_TRACE_ID       24
 #define TTD_HEADER_NUMBER         32
 #define TTD_HEADER_OFFSET         40
-#define TTD_HEADER_FIRST_ITEM     48
-#define TTD_HEADER_ITEM_COUNT     56
+#define TTD_HEADER_FIRST_RECORD   48
+#define TTD_HEADER_RECORD_COUNT   56
 #define TTD_HEADER_RESERVED       60
 #define TTD_HEADER_FIRST_POSITION 64
 #define TTD_HEADER_LAST_POSITION  80
@@ -41,7 +41,7 @@
 
 /* "Limits". */
 #define TTD_PAYLOAD_MAX      (UINT32_C(16) << 20) /**< stored, and raw */
-#define TTD_ITEMS_MAX        UINT32_C(65536)      /**< of one chunk */
+#define TTD_RECORDS_MAX      UINT32_C(65536)      /**< of one chunk */
 #define TTD_STRING_MAX       UINT32_C(65536)      /**< bytes of a string, a user event's data */
 #define TTD_STACK_DEPTH_MAX  4096
 #define TTD_SYMBOL_FRAME_MAX 1024
@@ -70,16 +70,16 @@
 #define TTD_TRACE_FLAGS_MASK      0x0Fu
 
 /* "End": payload of the last chunk. */
-#define TTD_END_REASON       0
-#define TTD_END_CODE         4
-#define TTD_END_WALL_TIME    8
-#define TTD_END_EVENTS       16
-#define TTD_END_LOST_EVENTS  24
-#define TTD_END_CHUNKS       32
-#define TTD_END_INDEX_OFFSET 40
-#define TTD_END_SIZE         48
+#define TTD_END_PAYLOAD_REASON       0
+#define TTD_END_PAYLOAD_CODE         4
+#define TTD_END_PAYLOAD_WALL_TIME    8
+#define TTD_END_PAYLOAD_EVENTS       16
+#define TTD_END_PAYLOAD_LOST_EVENTS  24
+#define TTD_END_PAYLOAD_CHUNKS       32
+#define TTD_END_PAYLOAD_INDEX_OFFSET 40
+#define TTD_END_PAYLOAD_SIZE         48
 /** The whole chunk, so that it is found from the end of a file. */
-#define TTD_END_CHUNK_SIZE (TTD_HEADER_SIZE + TTD_END_SIZE)
+#define TTD_END_CHUNK_SIZE (TTD_HEADER_SIZE + TTD_END_PAYLOAD_SIZE)
 
 /* "Index". */
 #define TTD_INDEX_LINK_COUNT  0
@@ -144,21 +144,21 @@ enum ttd_column {
 #define TTD_PLACE_MAX 255u
 
 /* Bits of an exception's form. */
-#define TTD_TIME_THREAD      0x01u /**< a thread follows */
-#define TTD_TIME_START       0x06u
-#define TTD_TIME_START_SHIFT 1
-#define TTD_TIME_END         0x38u
-#define TTD_TIME_END_SHIFT   3
-#define TTD_TIME_MASK        0x3Fu
-#define TTD_START_STEP       0u /**< one step after the thread's last end */
-#define TTD_START_SEQUENCE   1u /**< a new sequence */
-#define TTD_START_STEPS      2u /**< some steps after the thread's last end */
-#define TTD_START_EXPLICIT   3u
-#define TTD_END_STEP         0u /**< one step after the start */
-#define TTD_END_SEQUENCE     1u /**< a new sequence */
-#define TTD_END_STEPS        2u /**< some steps after the start */
-#define TTD_END_EXPLICIT     3u
-#define TTD_END_NEVER        4u
+#define TTD_TIME_THREAD         0x01u /**< a thread follows */
+#define TTD_TIME_START          0x06u
+#define TTD_TIME_START_SHIFT    1
+#define TTD_TIME_END            0x38u
+#define TTD_TIME_END_SHIFT      3
+#define TTD_TIME_MASK           0x3Fu
+#define TTD_TIME_START_STEP     0u /**< one step after the thread's last end */
+#define TTD_TIME_START_SEQUENCE 1u /**< a new sequence */
+#define TTD_TIME_START_STEPS    2u /**< some steps after the thread's last end */
+#define TTD_TIME_START_EXPLICIT 3u
+#define TTD_TIME_END_STEP       0u /**< one step after the start */
+#define TTD_TIME_END_SEQUENCE   1u /**< a new sequence */
+#define TTD_TIME_END_STEPS      2u /**< some steps after the start */
+#define TTD_TIME_END_EXPLICIT   3u
+#define TTD_TIME_END_NEVER      4u
 
 /* "Live blocks". */
 #define TTD_BLOCKS_LIST     0

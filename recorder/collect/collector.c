@@ -81,14 +81,14 @@ static bool has_exited(struct collector *collector, const struct process *proces
 
 static struct ttd_end end_of(const struct collector *collector, const struct process *process)
 {
-    struct ttd_end end = {.reason = TTD_END_UNKNOWN};
+    struct ttd_end end = {.reason = TTD_END_REASON_UNKNOWN};
     int status = 0;
     end.wall_time = atomic_load_explicit(&collector->host.channel->clock, memory_order_relaxed);
     if (process->pid == (uint32_t)collector->launched && collector->launched_done)
         status = collector->launched_status;
     else if (!origin_exit_status(process->pid, process->pidfd, &status))
         return end;
-    end.reason = WIFSIGNALED(status) ? TTD_END_SIGNALED : TTD_END_EXITED;
+    end.reason = WIFSIGNALED(status) ? TTD_END_REASON_SIGNALED : TTD_END_REASON_EXITED;
     end.code = (uint32_t)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     return end;
 }
@@ -249,7 +249,7 @@ static size_t collect(struct collector *collector)
 
 static void detach_all(struct collector *collector)
 {
-    struct ttd_end end = {.reason = TTD_END_DETACHED};
+    struct ttd_end end = {.reason = TTD_END_REASON_DETACHED};
     host_stop(&collector->host);
     end.wall_time = host_tick(&collector->host);
     while (collector->processes.count > 0)

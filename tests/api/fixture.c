@@ -18,7 +18,7 @@ struct ttd_trace fixture_trace(void)
     return (struct ttd_trace){.trace_id = 7, .time_unit = 1, .pointer_size = 8};
 }
 
-struct ttd_writer *fixture_writer(struct ttd_memory *memory, const struct ttd_trace *trace,
+struct ttd_writer *fixture_writer(struct ttd_memory_output *memory, const struct ttd_trace *trace,
                                   const struct ttd_writer_options *options)
 {
     struct ttd_output output;
@@ -31,13 +31,13 @@ struct ttd_writer *fixture_writer(struct ttd_memory *memory, const struct ttd_tr
 
 void fixture_close(struct ttd_writer *writer)
 {
-    struct ttd_end end = {.reason = TTD_END_EXITED, .code = 3, .wall_time = 99};
+    struct ttd_end end = {.reason = TTD_END_REASON_EXITED, .code = 3, .wall_time = 99};
     struct ttd_error error = {.what = ""};
     enum ttd_status status = ttd_writer_close(writer, &end, &error);
     cr_assert_eq(status, TTD_OK, "close: %s", error.what);
 }
 
-struct ttd_reader *fixture_reader(const struct ttd_memory *memory, bool tolerant)
+struct ttd_reader *fixture_reader(const struct ttd_memory_output *memory, bool tolerant)
 {
     struct ttd_input input;
     struct ttd_reader *reader = NULL;
@@ -70,7 +70,7 @@ void fixture_check_intact(const void *data, size_t size)
     cr_assert_eq(verdict.intact_bytes, size);
 }
 
-void fixture_check_model(const struct model *m, const struct ttd_memory *memory)
+void fixture_check_model(const struct model *m, const struct ttd_memory_output *memory)
 {
     struct text_table found = {0};
     struct ttd_reader *reader = fixture_reader(memory, false);
@@ -79,7 +79,7 @@ void fixture_check_model(const struct model *m, const struct ttd_memory *memory)
     struct ttd_end end;
     cr_assert_eq(ttd_reader_end(reader, &end), TTD_OK);
     cr_assert_eq(end.events, m->events);
-    cr_assert_eq(end.reason, TTD_END_EXITED);
+    cr_assert_eq(end.reason, TTD_END_REASON_EXITED);
     cr_assert_eq(end.code, 3);
     cr_assert_eq(end.wall_time, 99);
     ttd_reader_close(reader);
@@ -91,7 +91,7 @@ void fixture_check_model(const struct model *m, const struct ttd_memory *memory)
 
 void fixture_write_model(struct model *m, struct entropy from, enum model_style style,
                          const struct ttd_writer_options *options, size_t steps,
-                         struct ttd_memory *memory)
+                         struct ttd_memory_output *memory)
 {
     struct ttd_trace trace = model_begin(m, from, style);
     struct ttd_writer *writer = fixture_writer(memory, &trace, options);

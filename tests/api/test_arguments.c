@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static struct ttd_memory memory;
+static struct ttd_memory_output memory;
 static struct ttd_writer *writer;
 
 static void begin(void)
@@ -23,7 +23,7 @@ static void finish(void)
 {
     fixture_close(writer);
     fixture_check_intact(memory.data, memory.size);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
 }
 
 TestSuite(arguments, .init = begin, .fini = finish);
@@ -90,7 +90,7 @@ Test(arguments, events)
 
 Test(arguments, wall_time_is_in_units)
 {
-    struct ttd_memory other;
+    struct ttd_memory_output other;
     struct ttd_trace trace = fixture_trace();
     trace.time_unit = 10;
     struct ttd_writer *in_units = fixture_writer(&other, &trace, NULL);
@@ -99,7 +99,7 @@ Test(arguments, wall_time_is_in_units)
     event.wall_time = 20;
     cr_assert_eq(ttd_writer_event(in_units, &event), TTD_OK);
     fixture_close(in_units);
-    ttd_memory_free(&other);
+    ttd_memory_output_free(&other);
 }
 
 Test(arguments, definitions)
@@ -235,7 +235,7 @@ Test(arguments, event_batches)
 {
     static const uint32_t wrong[] = {0, TTD_EVENT_BATCHES_MAX + 1, UINT32_MAX};
     struct ttd_trace trace = fixture_trace();
-    struct ttd_memory made;
+    struct ttd_memory_output made;
     fixture_close(fixture_writer(&made, &trace, NULL));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct ttd_reader_options options = ttd_reader_options_default();
@@ -245,14 +245,14 @@ Test(arguments, event_batches)
         cr_assert_eq(ttd_input_memory(made.data, made.size, NULL, &input), TTD_OK);
         cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_ERROR_ARGUMENT);
     }
-    ttd_memory_free(&made);
+    ttd_memory_output_free(&made);
 }
 
 Test(arguments, nothing_to_close)
 {
     cr_assert_eq(ttd_writer_close(NULL, NULL, NULL), TTD_OK);
     ttd_reader_close(NULL);
-    ttd_memory_free(NULL);
+    ttd_memory_output_free(NULL);
 }
 
 Test(arguments, positions_as_text)

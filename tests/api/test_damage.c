@@ -52,7 +52,7 @@ static enum ttd_status read_noting(const uint8_t *data, size_t size, bool tolera
         struct ttd_batch batch;
         cr_assert_lt(batches, 100000, "endless");
         status = ttd_reader_next(reader, &batch, error);
-        if (status == TTD_OK && !batch.made_up)
+        if (status == TTD_OK && !batch.synthetic)
             note(found, &batch, has_times);
     }
     ttd_reader_close(reader);
@@ -123,7 +123,7 @@ static unsigned kind_of(const struct subject *s, size_t chunk)
 
 static uint32_t items_of(const struct subject *s, size_t chunk)
 {
-    return ttd_get32(s->file.data + offset_of(s, chunk) + TTD_HEADER_ITEM_COUNT);
+    return ttd_get32(s->file.data + offset_of(s, chunk) + TTD_HEADER_RECORD_COUNT);
 }
 
 static bool keep_first(void *context, const struct ttd_problem *problem)
@@ -139,7 +139,7 @@ static void check_recover(const struct subject *s, const uint8_t *data, size_t s
                           size_t to, const char *how)
 {
     struct ttd_input input;
-    struct ttd_memory recovered;
+    struct ttd_memory_output recovered;
     struct ttd_output output;
     struct ttd_verdict verdict = {0};
     cr_assert_eq(ttd_input_memory(data, size, NULL, &input), TTD_OK);
@@ -164,7 +164,7 @@ static void check_recover(const struct subject *s, const uint8_t *data, size_t s
     }
     cr_assert_eq(at, events->size, "%s: recover: events that do not exist", how);
     text_table_free(&found);
-    ttd_memory_free(&recovered);
+    ttd_memory_output_free(&recovered);
 }
 
 /** One byte of `chunk` is wrong. */

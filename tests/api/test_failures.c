@@ -124,7 +124,7 @@ Test(failures, writer_output)
 
 /* Reading, verifying and recovering: each is a function of a trace, under faults. */
 
-typedef struct outcome (*subject)(const struct faults *f, const struct ttd_memory *trace);
+typedef struct outcome (*subject)(const struct faults *f, const struct ttd_memory_output *trace);
 
 static uint64_t read_all(struct ttd_reader *reader, struct outcome *result)
 {
@@ -143,7 +143,7 @@ static uint64_t read_all(struct ttd_reader *reader, struct outcome *result)
     return sum;
 }
 
-static struct outcome run_reader(const struct faults *f, const struct ttd_memory *trace,
+static struct outcome run_reader(const struct faults *f, const struct ttd_memory_output *trace,
                                  bool tolerant, bool seek)
 {
     struct chaos_memory memory;
@@ -172,22 +172,23 @@ static struct outcome run_reader(const struct faults *f, const struct ttd_memory
     return result;
 }
 
-static struct outcome run_strict(const struct faults *f, const struct ttd_memory *trace)
+static struct outcome run_strict(const struct faults *f, const struct ttd_memory_output *trace)
 {
     return run_reader(f, trace, false, false);
 }
 
-static struct outcome run_tolerant(const struct faults *f, const struct ttd_memory *trace)
+static struct outcome run_tolerant(const struct faults *f, const struct ttd_memory_output *trace)
 {
     return run_reader(f, trace, true, false);
 }
 
-static struct outcome run_seek(const struct faults *f, const struct ttd_memory *trace)
+static struct outcome run_seek(const struct faults *f, const struct ttd_memory_output *trace)
 {
     return run_reader(f, trace, false, true);
 }
 
-static struct outcome run_walk(const struct faults *f, const struct ttd_memory *trace, bool recover)
+static struct outcome run_walk(const struct faults *f, const struct ttd_memory_output *trace,
+                               bool recover)
 {
     struct chaos_memory memory;
     chaos_memory_init(&memory, f->memory);
@@ -217,17 +218,17 @@ static struct outcome run_walk(const struct faults *f, const struct ttd_memory *
     return result;
 }
 
-static struct outcome run_verify(const struct faults *f, const struct ttd_memory *trace)
+static struct outcome run_verify(const struct faults *f, const struct ttd_memory_output *trace)
 {
     return run_walk(f, trace, false);
 }
 
-static struct outcome run_recover(const struct faults *f, const struct ttd_memory *trace)
+static struct outcome run_recover(const struct faults *f, const struct ttd_memory_output *trace)
 {
     return run_walk(f, trace, true);
 }
 
-static void make_trace(struct ttd_memory *trace, bool damaged)
+static void make_trace(struct ttd_memory_output *trace, bool damaged)
 {
     struct model m;
     struct ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 0, 50);
@@ -239,7 +240,7 @@ static void make_trace(struct ttd_memory *trace, bool damaged)
 }
 
 /* Short reads change nothing. */
-static void check_short_reads(subject run, const struct ttd_memory *trace)
+static void check_short_reads(subject run, const struct ttd_memory_output *trace)
 {
     struct outcome whole = run(&no_faults, trace);
     for (size_t at_once = 1; at_once < 200; at_once = at_once * 2 + 1) {
@@ -253,7 +254,7 @@ static void check_short_reads(subject run, const struct ttd_memory *trace)
 
 static void check_subject(subject run, bool damaged)
 {
-    struct ttd_memory trace;
+    struct ttd_memory_output trace;
     make_trace(&trace, damaged);
     struct outcome whole = run(&no_faults, &trace);
     cr_assert(whole.status == TTD_OK || whole.status == TTD_END);
@@ -278,7 +279,7 @@ static void check_subject(subject run, bool damaged)
         cr_assert_eq(result.error.system_error, EIO);
     }
     check_short_reads(run, &trace);
-    ttd_memory_free(&trace);
+    ttd_memory_output_free(&trace);
 }
 
 Test(failures, strict)
@@ -307,7 +308,7 @@ Test(failures, recover)
  * over. Whatever happens is a documented status, and what is read then is right. */
 Test(failures, seek)
 {
-    struct ttd_memory trace;
+    struct ttd_memory_output trace;
     make_trace(&trace, false);
     struct outcome whole = run_seek(&no_faults, &trace);
     cr_assert_eq(whole.status, TTD_END);
@@ -330,12 +331,12 @@ Test(failures, seek)
             cr_assert_eq(result.status, TTD_ERROR_NO_MEMORY, "allocation %d", (int)i);
     }
     check_short_reads(run_seek, &trace);
-    ttd_memory_free(&trace);
+    ttd_memory_output_free(&trace);
 }
 
 Test(failures, recover_output)
 {
-    struct ttd_memory trace;
+    struct ttd_memory_output trace;
     make_trace(&trace, true);
     for (uint64_t i = 0; i < 10000; i++) {
         struct faults f = no_faults;
@@ -343,7 +344,7 @@ Test(failures, recover_output)
         struct outcome result = run_recover(&f, &trace);
         if (result.status == TTD_OK) {
             cr_assert_gt(i, 20);
-            ttd_memory_free(&trace);
+            ttd_memory_output_free(&trace);
             return;
         }
         cr_assert_eq(result.status, TTD_ERROR_IO);

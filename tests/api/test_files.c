@@ -85,7 +85,7 @@ Test(files, growing)
 static void check_growing_bytes(bool tolerant)
 {
     struct model m;
-    struct ttd_memory memory;
+    struct ttd_memory_output memory;
     struct ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 0, 5);
     fixture_write_model(&m, entropy_of_seed(21), MODEL_REALISTIC, &options, 60, &memory);
     struct chaos_input input = {.data = memory.data, .counter = {.fail_at = CHAOS_NEVER}};
@@ -105,7 +105,7 @@ static void check_growing_bytes(bool tolerant)
     cr_assert_eq(kind, SIZE_MAX, "records of kind %s differ", ttd_kind_name((unsigned)kind));
     ttd_reader_close(reader);
     text_table_free(&found);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
     model_free(&m);
 }
 
@@ -126,7 +126,7 @@ Test(files, pipe)
     cr_assert_eq(pipe(ends), 0);
     struct model in_memory;
     struct model in_pipe;
-    struct ttd_memory memory;
+    struct ttd_memory_output memory;
     struct ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 3, 7);
     fixture_write_model(&in_memory, entropy_of_seed(5), MODEL_REALISTIC, &options, 150, &memory);
     cr_assert_lt(memory.size, 60000, "more than a pipe takes");
@@ -148,7 +148,7 @@ Test(files, pipe)
     cr_assert(memcmp(data, memory.data, size) == 0);
     close(ends[0]);
     free(data);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
     model_free(&in_memory);
     model_free(&in_pipe);
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static struct ttd_memory memory;
+static struct ttd_memory_output memory;
 static struct ttd_writer *writer;
 static size_t asked;
 
@@ -54,7 +54,7 @@ static const char *end(struct ttd_names *names, enum ttd_kind kind)
     text_table_free(&found);
     cr_assert_eq(model_read(reader, &found), TTD_END);
     ttd_reader_close(reader);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
     struct text *lines = text_table_at(&found, kind);
     text_append(lines, "%s", "");
     return lines->data;

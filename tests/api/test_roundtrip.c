@@ -13,11 +13,11 @@ static void check_seed(uint64_t seed, enum model_style style, size_t steps,
     for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++) {
         struct ttd_writer_options options = fixture_options(codecs[i], levels[i], events_per_chunk);
         struct model m;
-        struct ttd_memory memory;
+        struct ttd_memory_output memory;
         struct entropy from = {.state = seed};
         fixture_write_model(&m, from, style, &options, steps, &memory);
         fixture_check_model(&m, &memory);
-        ttd_memory_free(&memory);
+        ttd_memory_output_free(&memory);
         model_free(&m);
     }
 }
@@ -63,7 +63,7 @@ static void check_action(enum ttd_action action)
 {
     static const uint64_t values[] = {0, 1, 0x10, 0x7fffffffffff, INT64_MAX, UINT64_MAX};
     struct model m;
-    struct ttd_memory memory;
+    struct ttd_memory_output memory;
     struct ttd_trace trace = model_begin(&m, entropy_of_seed(1), MODEL_ANYTHING);
     struct ttd_writer *writer = fixture_writer(&memory, &trace, NULL);
     bool allocates = action == TTD_ACTION_ALLOC || action == TTD_ACTION_REALLOC;
@@ -97,7 +97,7 @@ static void check_action(enum ttd_action action)
     }
     fixture_close(writer);
     fixture_check_model(&m, &memory);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
     model_free(&m);
 }
 
@@ -111,7 +111,7 @@ Test(roundtrip, every_action)
 Test(roundtrip, no_parameters)
 {
     struct model m;
-    struct ttd_memory memory;
+    struct ttd_memory_output memory;
     uint64_t none;
     struct ttd_trace trace = model_begin(&m, entropy_of_seed(1), MODEL_ANYTHING);
     struct ttd_writer *writer = fixture_writer(&memory, &trace, NULL);
@@ -125,7 +125,7 @@ Test(roundtrip, no_parameters)
     }
     fixture_close(writer);
     fixture_check_model(&m, &memory);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
     model_free(&m);
 }
 
@@ -168,7 +168,7 @@ Test(roundtrip, extremes)
     for (uint32_t per_chunk = 1; per_chunk < 9; per_chunk++) {
         struct ttd_writer_options options = fixture_options(TTD_CODEC_RAW, 0, per_chunk);
         struct model m;
-        struct ttd_memory memory;
+        struct ttd_memory_output memory;
         struct ttd_trace trace = model_begin(&m, entropy_of_seed(1), MODEL_ANYTHING);
         trace.time_unit = 1;
         struct ttd_writer *writer = fixture_writer(&memory, &trace, &options);
@@ -192,7 +192,7 @@ Test(roundtrip, extremes)
         }
         fixture_close(writer);
         fixture_check_model(&m, &memory);
-        ttd_memory_free(&memory);
+        ttd_memory_output_free(&memory);
         model_free(&m);
     }
 }
@@ -201,7 +201,7 @@ Test(roundtrip, extremes)
 Test(roundtrip, many_shapes)
 {
     struct model m;
-    struct ttd_memory memory;
+    struct ttd_memory_output memory;
     struct ttd_trace trace = model_begin(&m, entropy_of_seed(5), MODEL_ANYTHING);
     struct ttd_writer *writer = fixture_writer(&memory, &trace, NULL);
     for (uint32_t i = 0; i < 20000; i++) {
@@ -229,7 +229,7 @@ Test(roundtrip, many_shapes)
     cr_assert(memcmp(expected->data, events->data, events->size) == 0);
     fixture_check_intact(memory.data, memory.size);
     text_table_free(&found);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
     model_free(&m);
 }
 
@@ -255,7 +255,7 @@ static void check_kept(const struct kept *batches, size_t count)
 Test(roundtrip, kept_batches)
 {
     struct model m;
-    struct ttd_memory memory;
+    struct ttd_memory_output memory;
     struct ttd_writer_options written = fixture_options(TTD_CODEC_LZ4, 0, 150);
     fixture_write_model(&m, entropy_of_seed(11), MODEL_ANYTHING, &written, 4000, &memory);
     struct ttd_input input;
@@ -285,7 +285,7 @@ Test(roundtrip, kept_batches)
     for (size_t i = 0; i < KEPT_BATCHES; i++)
         text_free(&batches[i].text);
     ttd_reader_close(reader);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
     model_free(&m);
 }
 
@@ -306,7 +306,7 @@ static uint64_t choose_block(uint64_t i)
 Test(roundtrip, many_blocks)
 {
     struct model m;
-    struct ttd_memory memory;
+    struct ttd_memory_output memory;
     bool live[3000] = {false};
     struct ttd_trace trace = model_begin(&m, entropy_of_seed(5), MODEL_ANYTHING);
     struct ttd_writer *writer = fixture_writer(&memory, &trace, NULL);
@@ -325,6 +325,6 @@ Test(roundtrip, many_blocks)
     }
     fixture_close(writer);
     fixture_check_model(&m, &memory);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
     model_free(&m);
 }

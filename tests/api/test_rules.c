@@ -2,7 +2,7 @@
 /* What a reader calls corrupt, a writer refuses: so that nobody writes what nobody can read. */
 #include "api/fixture.h"
 
-static struct ttd_memory memory;
+static struct ttd_memory_output memory;
 static struct ttd_writer *writer;
 
 static void begin(void)
@@ -16,7 +16,7 @@ static void end(void)
 {
     fixture_close(writer);
     fixture_check_intact(memory.data, memory.size);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
 }
 
 TestSuite(rules, .init = begin, .fini = end);
@@ -112,7 +112,7 @@ Test(rules, map)
 Test(rules, parent)
 {
     struct ttd_output output;
-    struct ttd_memory other;
+    struct ttd_memory_output other;
     struct ttd_writer *refused = NULL;
     struct ttd_error error;
     struct ttd_trace trace = fixture_trace();
@@ -121,5 +121,5 @@ Test(rules, parent)
     cr_expect_eq(ttd_writer_open(&output, &trace, NULL, NULL, &refused, &error),
                  TTD_ERROR_ARGUMENT);
     cr_expect_str_eq(error.what, "parent_position");
-    ttd_memory_free(&other);
+    ttd_memory_output_free(&other);
 }

@@ -63,7 +63,7 @@ static void check_position(struct ttd_reader *reader, const struct positions *al
             cr_assert_eq(batch.first_ordinal, 0);
         }
         first = false;
-        uint64_t chunk_end = batch.chunk.first_item + batch.chunk.item_count;
+        uint64_t chunk_end = batch.chunk.first_record + batch.chunk.record_count;
         cr_assert_gt(chunk_end, expected, "not in the chunk of the event");
         for (size_t i = 0; i < batch.count; i++) {
             uint64_t number = batch.u.events[i].number;
@@ -84,13 +84,14 @@ static void check_number(struct ttd_reader *reader, const struct positions *all,
     cr_assert_eq(found, number < all->count);
     if (!found)
         return;
-    cr_assert_leq(batch.chunk.first_item, number);
-    cr_assert_gt(batch.chunk.first_item + batch.chunk.item_count, number);
-    cr_assert_eq(batch.u.events[0].number, batch.chunk.first_item);
+    cr_assert_leq(batch.chunk.first_record, number);
+    cr_assert_gt(batch.chunk.first_record + batch.chunk.record_count, number);
+    cr_assert_eq(batch.u.events[0].number, batch.chunk.first_record);
 }
 
 /** Seeks to every `step`th event, and to positions just before and after. */
-static void check_all(const struct ttd_memory *memory, size_t events, size_t step, bool tolerant)
+static void check_all(const struct ttd_memory_output *memory, size_t events, size_t step,
+                      bool tolerant)
 {
     struct ttd_reader *reader = fixture_reader(memory, tolerant);
     struct positions all = read_positions(reader, events);
@@ -113,7 +114,7 @@ static void check_all(const struct ttd_memory *memory, size_t events, size_t ste
 }
 
 /** A trace of a model, with an index or, not having been closed, without. */
-static size_t write_trace(struct ttd_memory *memory, enum model_style style, uint64_t seed,
+static size_t write_trace(struct ttd_memory_output *memory, enum model_style style, uint64_t seed,
                           size_t steps, uint32_t per_chunk, bool closed)
 {
     struct model m;
@@ -135,11 +136,11 @@ Test(seek, every_position)
 {
     for (uint64_t seed = 0; seed < 12; seed++) {
         for (int closed = 0; closed < 2; closed++) {
-            struct ttd_memory memory;
+            struct ttd_memory_output memory;
             size_t events = write_trace(&memory, seed % 2 ? MODEL_ANYTHING : MODEL_REALISTIC, seed,
                                         250, 1 + (uint32_t)seed * 3, closed);
             check_all(&memory, events, 1, seed % 3 == 0);
-            ttd_memory_free(&memory);
+            ttd_memory_output_free(&memory);
         }
     }
 }
@@ -147,7 +148,7 @@ Test(seek, every_position)
 /* How far a reader is, from chunk to chunk up to the end. */
 Test(seek, offset)
 {
-    struct ttd_memory memory;
+    struct ttd_memory_output memory;
     write_trace(&memory, MODEL_REALISTIC, 3, 400, 10, true);
     struct ttd_reader *reader = fixture_reader(&memory, false);
     struct ttd_batch batch;
@@ -161,23 +162,23 @@ Test(seek, offset)
     cr_assert_eq(last, memory.size);
     cr_assert_eq(ttd_reader_size(reader), memory.size);
     ttd_reader_close(reader);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
 }
 
 /* Many index chunks, so that links between them are followed. */
 Test(seek, many_indexes)
 {
-    struct ttd_memory memory;
+    struct ttd_memory_output memory;
     size_t events = write_trace(&memory, MODEL_REALISTIC, 4, 16000, 1, true);
     fixture_check_intact(memory.data, memory.size);
     check_all(&memory, events, 97, false);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
 }
 
 /* Nothing but definitions for thousands of chunks before, between and after the events. */
 Test(seek, indexes_without_events)
 {
-    struct ttd_memory memory;
+    struct ttd_memory_output memory;
     struct ttd_trace trace = fixture_trace();
     struct ttd_writer *writer = fixture_writer(&memory, &trace, NULL);
     uint64_t step = 0;
@@ -197,17 +198,17 @@ Test(seek, indexes_without_events)
     fixture_close(writer);
     fixture_check_intact(memory.data, memory.size);
     check_all(&memory, 10, 1, false);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
 }
 
 /* A file without events, and one with nothing at all. */
 Test(seek, no_events)
 {
-    struct ttd_memory memory;
+    struct ttd_memory_output memory;
     struct ttd_trace trace = fixture_trace();
     fixture_close(fixture_writer(&memory, &trace, NULL));
     check_all(&memory, 0, 1, false);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
 }
 
 /**
@@ -223,7 +224,7 @@ static bool seal_entry(uint8_t *index, size_t size, size_t at)
     size_t field = (at - first) % TTD_HEADER_SIZE;
     size_t entry = at - field;
     if ((field >= TTD_HEADER_KIND && field < TTD_HEADER_CODEC) ||
-        (field >= TTD_HEADER_FIRST_ITEM && field < TTD_HEADER_RESERVED) ||
+        (field >= TTD_HEADER_FIRST_RECORD && field < TTD_HEADER_RESERVED) ||
         (field >= TTD_HEADER_LAST_POSITION && field < TTD_HEADER_PAYLOAD_HASH) ||
         entry + TTD_HEADER_SIZE > size)
         return false;
@@ -235,7 +236,7 @@ static bool seal_entry(uint8_t *index, size_t size, size_t at)
  * that of the entry as well. The chunks win. */
 Test(seek, wrong_index)
 {
-    struct ttd_memory memory;
+    struct ttd_memory_output memory;
     size_t events = write_trace(&memory, MODEL_REALISTIC, 9, 120, 12, true);
     cr_assert_gt(events, 50);
     size_t index = chunk_edit_find_kind(memory.data, memory.size, TTD_KIND_INDEX);
@@ -254,5 +255,5 @@ Test(seek, wrong_index)
         }
     }
     free(copy);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
 }

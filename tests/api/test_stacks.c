@@ -11,7 +11,7 @@
 #define CHUNKS_MAX 16
 
 /* A trace, and its stacks by id as a reader gives them. */
-static struct ttd_memory trace_file;
+static struct ttd_memory_output trace_file;
 static struct ttd_stack *stacks;
 
 /* Frames that are new and frames that come again; callers near by and far off, and none. */
@@ -54,7 +54,7 @@ static void begin(void)
 static void finish(void)
 {
     free(stacks);
-    ttd_memory_free(&trace_file);
+    ttd_memory_output_free(&trace_file);
 }
 
 TestSuite(stacks, .init = begin, .fini = finish);
@@ -65,7 +65,7 @@ static struct ttd_reader *stored_reader(void)
     struct ttd_reader *reader = NULL;
     struct ttd_reader_options options = ttd_reader_options_default();
     options.kinds = TTD_KIND_BIT(TTD_KIND_STACKS);
-    options.stored_stacks = true;
+    options.lazy_stacks = true;
     cr_assert_eq(ttd_input_memory(trace_file.data, trace_file.size, NULL, &input), TTD_OK);
     cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
     return reader;
@@ -93,11 +93,11 @@ Test(stacks, in_any_order)
     struct ttd_reader *reader = stored_reader();
     struct ttd_batch batch;
     while (ttd_reader_next(reader, &batch, NULL) == TTD_OK) {
-        cr_assert_eq(batch.chunk.first_item, firsts[count]);
-        cr_assert_eq(batch.count, batch.chunk.item_count);
+        cr_assert_eq(batch.chunk.first_record, firsts[count]);
+        cr_assert_eq(batch.count, batch.chunk.record_count);
         cr_assert_null(batch.u.stacks);
         cr_assert_eq(ttd_stacks_open(&batch, NULL, &chunks[count]), TTD_OK);
-        firsts[++count] = (ttd_id)(batch.chunk.first_item + batch.count);
+        firsts[++count] = (ttd_id)(batch.chunk.first_record + batch.count);
     }
     ttd_reader_close(reader);
     cr_assert_eq(firsts[count], STACKS + 1);
@@ -160,20 +160,20 @@ Test(stacks, without_memory)
 /* What was compressed far is not kept: a small file must not take much memory. */
 Test(stacks, bounded_memory)
 {
-    struct ttd_memory file;
+    struct ttd_memory_output file;
     struct ttd_trace trace = fixture_trace();
     struct ttd_writer *writer = fixture_writer(&file, &trace, NULL);
     ttd_id id;
     for (int i = 0; i < 60000; i++)
         cr_assert_eq(ttd_writer_stack(writer, TTD_NONE, TTD_NONE, 5, &id), TTD_OK);
     fixture_close(writer);
-    struct ttd_memory other = trace_file;
+    struct ttd_memory_output other = trace_file;
     trace_file = file;
     struct ttd_reader *reader = stored_reader();
     trace_file = other;
     struct ttd_batch batch;
     cr_assert_eq(ttd_reader_next(reader, &batch, NULL), TTD_OK);
-    cr_assert_eq(batch.chunk.item_count, 60000);
+    cr_assert_eq(batch.chunk.record_count, 60000);
     cr_assert_gt(batch.chunk.raw_size, 100 * batch.chunk.stored_size);
     struct chaos_memory memory;
     chaos_memory_init(&memory, CHAOS_NEVER);
@@ -186,7 +186,7 @@ Test(stacks, bounded_memory)
     cr_assert_lt(memory.bytes, 60000 * 8 + 10000, "two numbers for each stack, and no payload");
     ttd_stacks_close(kept);
     ttd_reader_close(reader);
-    ttd_memory_free(&file);
+    ttd_memory_output_free(&file);
 }
 
 /* A payload of 300 stacks without callers, of the same new frame; `wrong` is what the stack 201 has
@@ -209,8 +209,8 @@ static struct ttd_batch damaged(uint8_t payload[1024], uint8_t wrong)
                               .codec = TTD_CODEC_RAW,
                               .stored_size = 16 + 602,
                               .raw_size = 16 + 602,
-                              .first_item = 1,
-                              .item_count = 300};
+                              .first_record = 1,
+                              .record_count = 300};
     return (struct ttd_batch){
         .kind = TTD_KIND_STACKS, .count = 300, .chunk = chunk, .stored = payload};
 }
@@ -239,7 +239,7 @@ Test(stacks, damage)
     ttd_stacks_close(kept);
     /* What is left over is noticed at the end. */
     batch = damaged(payload, 1);
-    batch.chunk.item_count = 299;
+    batch.chunk.record_count = 299;
     cr_assert_eq(ttd_stacks_open(&batch, NULL, &kept), TTD_OK);
     cr_assert_eq(ttd_stacks_get(kept, 256, &found, NULL), TTD_OK);
     cr_assert_eq(ttd_stacks_get(kept, 257, &found, NULL), TTD_ERROR_CORRUPT);

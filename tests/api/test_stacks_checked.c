@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "layout.h"
 
-static struct ttd_memory trace_file;
+static struct ttd_memory_output trace_file;
 
 static uint8_t *stacks_chunk(void)
 {
@@ -22,7 +22,7 @@ static bool is_intact_for_reader(void)
     struct ttd_input input;
     struct ttd_reader *reader = NULL;
     struct ttd_reader_options options = ttd_reader_options_default();
-    options.stored_stacks = true;
+    options.lazy_stacks = true;
     options.tolerant = true;
     cr_assert_eq(ttd_input_memory(trace_file.data, trace_file.size, NULL, &input), TTD_OK);
     cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
@@ -69,8 +69,8 @@ static void end_trace(struct ttd_writer *writer)
     uint8_t *end = data + trace_file.size - TTD_END_CHUNK_SIZE;
     memmove(index, end, TTD_END_CHUNK_SIZE);
     uint8_t *payload = index + TTD_HEADER_SIZE;
-    ttd_put64(payload + TTD_END_CHUNKS, ttd_get64(payload + TTD_END_CHUNKS) - 1);
-    ttd_put64(payload + TTD_END_INDEX_OFFSET, 0);
+    ttd_put64(payload + TTD_END_PAYLOAD_CHUNKS, ttd_get64(payload + TTD_END_PAYLOAD_CHUNKS) - 1);
+    ttd_put64(payload + TTD_END_PAYLOAD_INDEX_OFFSET, 0);
     trace_file.size -= (size_t)(end - index);
     chunk_edit_seal_all(data, trace_file.size);
     cr_assert(is_intact_for_verify());
@@ -110,7 +110,7 @@ Test(stacks_checked, each_byte_of_a_chunk)
     }
     cr_assert_gt(damaged, 1000);
     cr_assert_gt(intact, 1000);
-    ttd_memory_free(&trace_file);
+    ttd_memory_output_free(&trace_file);
 }
 
 /* One stack as deep as stacks may be; another, without a caller, then gets that one as its own. */
@@ -132,5 +132,5 @@ Test(stacks_checked, depth)
     chunk_edit_seal(chunk, trace_file.size - (size_t)(chunk - trace_file.data));
     cr_assert(is_intact_for_verify());
     cr_assert(is_intact_for_reader());
-    ttd_memory_free(&trace_file);
+    ttd_memory_output_free(&trace_file);
 }

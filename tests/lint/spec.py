@@ -155,15 +155,15 @@ def layouts(root, spec):
 
     fields(layout, spec, 'Chunk header', of(
         'TTD_HEADER_', 'MAGIC MAJOR KIND CODEC FLAGS MINOR STORED_SIZE RAW_SIZE TRACE_ID NUMBER '
-        'OFFSET FIRST_ITEM ITEM_COUNT RESERVED FIRST_POSITION LAST_POSITION PAYLOAD_HASH HASH'),
+        'OFFSET FIRST_RECORD RECORD_COUNT RESERVED FIRST_POSITION LAST_POSITION PAYLOAD_HASH HASH'),
         end='TTD_HEADER_SIZE')
     fields(layout, spec, 'Trace', of(
         'TTD_TRACE_', 'GROUP PARENT_TRACE_ID PARENT_POSITION START_TIME TIME_UNIT PROCESS_ID '
         'PARENT_PROCESS FLAGS ARCHITECTURE POINTER_SIZE RESERVED SOURCE_TRACE_ID SOURCE_SIZE '
         'SOURCE_HASH'), end='TTD_TRACE_SIZE')
     fields(layout, spec, 'End', of(
-        'TTD_END_', 'REASON CODE WALL_TIME EVENTS LOST_EVENTS CHUNKS INDEX_OFFSET'),
-        end='TTD_END_SIZE')
+        'TTD_END_PAYLOAD_', 'REASON CODE WALL_TIME EVENTS LOST_EVENTS CHUNKS INDEX_OFFSET'),
+        end='TTD_END_PAYLOAD_SIZE')
     fields(layout, spec, 'Index', of('TTD_INDEX_', 'LINK_COUNT RESERVED LINKS'))
     fields(layout, spec, 'Index', of('TTD_LINK_', 'OFFSET FIRST_EVENT POSITION'), which=1,
            end='TTD_LINK_SIZE')
@@ -200,7 +200,7 @@ def limits(layout, spec):
     expected = {
         'stored_size, raw_size': f'{layout("TTD_PAYLOAD_MAX") >> 20} MiB each',
         'raw_size of codec 1': '255 × stored_size + 64',
-        'item_count': f'{layout("TTD_ITEMS_MAX")}, and raw_size: every item costs at least one byte',
+        'record_count': f'{layout("TTD_RECORDS_MAX")}, and raw_size: every record costs at least one byte',
         'string, data of a user event': f'{layout("TTD_STRING_MAX")} bytes',
         'depth of a stack': f'{layout("TTD_STACK_DEPTH_MAX")} frames',
         'frames of a symbol': str(layout('TTD_SYMBOL_FRAME_MAX')),
@@ -234,7 +234,7 @@ def values(layout, spec):
                         'RECOVERED': 'recovered', 'ATTACHED': 'attached'}, '{value} {name}')
     each('TTD_ARCH_', {'UNKNOWN': 'unknown', 'X86_64': 'x86-64', 'AARCH64': 'AArch64', 'X86': 'x86',
                        'ARM': 'ARM', 'RISCV64': 'RISC-V 64'}, '{value} {name}')
-    each('TTD_END_', {'UNKNOWN': 'unknown', 'EXITED': 'exited', 'SIGNALED': 'killed by a signal',
+    each('TTD_END_REASON_', {'UNKNOWN': 'unknown', 'EXITED': 'exited', 'SIGNALED': 'killed by a signal',
                       'DETACHED': 'recorder detached', 'NOT_RECORDED': 'not recorded'},
          '{value} {name}')
     each('TTD_LOSS_', {'UNKNOWN': 'unknown', 'OVERFLOW': 'overflow of buffers',
@@ -250,7 +250,7 @@ def values(layout, spec):
              'TTD_USER_EVENT_KEYFRAME': 1, 'TTD_FORM_OUTCOME': 3, 'TTD_FORM_ADDRESS': 1 << 2,
              'TTD_FORM_BASE': 1 << 3, 'TTD_FORM_SIZE': 1 << 4, 'TTD_FORM_PARAMETERS': 3 << 5,
              'TTD_FORM_MASK': 127, 'TTD_TIME_THREAD': 1, 'TTD_TIME_START': 3 << 1,
-             'TTD_TIME_END': 7 << 3, 'TTD_TIME_MASK': 63, 'TTD_END_NEVER': 4,
+             'TTD_TIME_END': 7 << 3, 'TTD_TIME_MASK': 63, 'TTD_TIME_END_NEVER': 4,
              'TTD_PAGE_FIRST': 3, 'TTD_PAGE_ZERO': 0, 'TTD_PAGE_UNREADABLE': 1,
              'TTD_PAGE_NOT_CAPTURED': 2}
     for name, value in masks.items():

@@ -26,7 +26,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < STEPS && status == TTD_OK; i++)
         status = model_step(&m, writer);
     if (status == TTD_OK)
-        status = ttd_writer_close(writer, &(struct ttd_end){.reason = TTD_END_DETACHED}, NULL);
+        status =
+            ttd_writer_close(writer, &(struct ttd_end){.reason = TTD_END_REASON_DETACHED}, NULL);
     model_free(&m);
     return status == TTD_OK ? 0 : 1;
 }

@@ -15,15 +15,15 @@ def text(data):
 
 
 def ids(header):
-    require(header.first_item >= 1 and header.first_item + header.item_count - 1 <= ID_MAX, 'ids')
-    return range(header.first_item, header.first_item + header.item_count)
+    require(header.first_record >= 1 and header.first_record + header.record_count - 1 <= ID_MAX, 'ids')
+    return range(header.first_record, header.first_record + header.record_count)
 
 
 def rows(function):
     """A reader of records that stand one after the other."""
     def read(header, payload):
         cursor = Cursor(payload)
-        lines = [function(cursor) for _ in range(header.item_count)]
+        lines = [function(cursor) for _ in range(header.record_count)]
         cursor.finish()
         return lines
     return read
@@ -76,7 +76,7 @@ def symbols(header, payload):
     cursor = Cursor(payload)
     offset = 0
     lines = []
-    for _ in range(header.item_count):
+    for _ in range(header.record_count):
         module = cursor.id()
         offset = (offset + unzigzag(cursor.varint())) & MASK
         line = f'symbol module={module:x} offset={offset:x}'
@@ -139,7 +139,7 @@ def live_blocks(header, payload):
     last = [0, 0, MASK, 0, 0, 0, 0, 0]
     lines = [f'blocks list={kind:x} id={number:x} last={flags:x} at={at(position)}']
     address = 0
-    for _ in range(header.item_count):
+    for _ in range(header.record_count):
         for i in (0, 2, 3, 4, 7):
             last[i] = (last[i] + unzigzag(columns[i].varint())) & MASK
         require(rotl4(last[0]) > address, 'order of blocks')
@@ -162,9 +162,9 @@ def pages(header, payload):
     cursor = Cursor(payload)
     size = cursor.u32()
     check_page_size(size)
-    require(cursor.u32() == 0 and header.first_item >= 3, 'pages')
-    lines = [f'page id={header.first_item + i:x} data={text(cursor.bytes(size))}'
-             for i in range(header.item_count)]
+    require(cursor.u32() == 0 and header.first_record >= 3, 'pages')
+    lines = [f'page id={header.first_record + i:x} data={text(cursor.bytes(size))}'
+             for i in range(header.record_count)]
     cursor.finish()
     return lines
 
@@ -178,7 +178,7 @@ def memory_map(header, payload):
     require(snapshot and flags <= 1 and cursor.u32() == 0, 'memory map')
     lines = [f'map snapshot={snapshot:x} last={flags:x} page_size={size:x} at={at(position)}']
     page = 0
-    for _ in range(header.item_count):
+    for _ in range(header.record_count):
         page += cursor.varint()
         count, protection, first = cursor.varint(), cursor.varint(), cursor.varint()
         require(count and (page + count) * size <= MASK + 1 and protection <= 15, 'run')

@@ -31,7 +31,7 @@ class Stop(Exception):
 class Header:
     def __init__(self, data, offset):
         (magic, self.major, self.kind, self.codec, self.flags, self.minor, self.stored_size,
-         self.raw_size, self.trace_id, self.number, self.offset, self.first_item, self.item_count,
+         self.raw_size, self.trace_id, self.number, self.offset, self.first_record, self.record_count,
          self.reserved, first, first_steps, last, last_steps, self.payload_hash,
          header_hash) = HEADER.unpack_from(data, offset)
         require(magic == MAGIC, 'magic')
@@ -49,11 +49,11 @@ class Header:
         require(self.offset % 8 == 0, 'offset')
         require(self.first_position[0] != INVALID and self.last_position[0] != INVALID, 'position')
         require(self.first_position <= self.last_position, 'positions')
-        require(self.first_item + self.item_count <= MASK, 'first_item')
+        require(self.first_record + self.record_count <= MASK, 'first_record')
         require(self.stored_size <= PAYLOAD_MAX and self.raw_size <= PAYLOAD_MAX, 'size')
         require(self.codec != 0 or self.stored_size == self.raw_size, 'raw size')
         require(self.codec != 1 or self.raw_size <= 255 * self.stored_size + 64, 'raw size')
-        require(self.item_count <= min(ITEMS_MAX, self.raw_size), 'items')
+        require(self.record_count <= min(ITEMS_MAX, self.raw_size), 'items')
 
 
 class Reader:
@@ -91,14 +91,14 @@ class Reader:
         require(header.number == self.number, 'number')
         require(header.number or header.kind == TRACE, 'first chunk')
         if header.kind == EVENTS:
-            require(header.first_item >= self.event, 'events go back')
-            require(header.first_item == self.event or self.recovered or self.gap, 'events missing')
+            require(header.first_record >= self.event, 'events go back')
+            require(header.first_record == self.event or self.recovered or self.gap, 'events missing')
             require(header.first_position >= self.position, 'position goes back')
 
     def is_usable(self, header):
         """Whether all that is wrong with the order is something missing before the chunk."""
         return not self.ended and header.number >= self.number and (
-            header.kind != EVENTS or (header.first_item >= self.event and
+            header.kind != EVENTS or (header.first_record >= self.event and
                                       header.first_position >= self.position))
 
     def check_stored(self, header):
@@ -111,12 +111,12 @@ class Reader:
 
     def payload(self, header):
         stored = self.check_stored(header)
-        require(header.item_count or header.kind in MAY_BE_EMPTY, 'no items')
+        require(header.record_count or header.kind in MAY_BE_EMPTY, 'no items')
         if header.kind in (TRACE, END):
-            require(header.codec == 0 and header.item_count == 1 and header.first_item == 0, 'fixed')
+            require(header.codec == 0 and header.record_count == 1 and header.first_record == 0, 'fixed')
         require(header.kind != TRACE or header.number == 0, 'second trace chunk')
         if header.kind in (2, 3, 7):
-            require(header.first_item >= 1 and header.first_item + header.item_count <= 1 << 32, 'ids')
+            require(header.first_record >= 1 and header.first_record + header.record_count <= 1 << 32, 'ids')
         if header.codec == 0:
             return stored
         if header.codec != 1:
@@ -140,7 +140,7 @@ class Reader:
         payload = self.payload(header)
         if header.kind != EVENTS:
             return READERS[header.kind](header, payload)
-        found = events.Chunk(payload, header.first_item, header.item_count, self.unit).read()
+        found = events.Chunk(payload, header.first_record, header.record_count, self.unit).read()
         require(events.effect_position(found[0]) == header.first_position, 'first position')
         require(events.effect_position(found[-1]) == header.last_position, 'last position')
         return [events.line(event) for event in found]
@@ -162,7 +162,7 @@ class Reader:
     def accept(self, header):
         """Takes note of an intact chunk."""
         if header.kind == EVENTS:
-            self.event = header.first_item + header.item_count
+            self.event = header.first_record + header.record_count
             self.position = header.last_position
         if header.kind == 1 and header.number == 0 and header.offset == 0:
             self.unit = header.unit
@@ -270,7 +270,7 @@ class Reader:
         except Corrupt:
             self.damage()
             if header.kind == EVENTS:
-                self.event = header.first_item + header.item_count
+                self.event = header.first_record + header.record_count
                 self.position = header.last_position
             return []
         except Stop as stop:
@@ -278,7 +278,7 @@ class Reader:
             raise Stop(*stop.args, []) from None
         lost = []
         if header.kind == EVENTS and self.gap:
-            lost = self.lose(header.first_item, header.first_position)
+            lost = self.lose(header.first_record, header.first_position)
         if header.kind == END:
             self.ended = True
             self.closed = self.offset == len(self.data)

@@ -26,7 +26,7 @@ static void dump(const char *path, bool tolerant)
     while (status == TTD_OK) {
         struct ttd_batch batch;
         status = ttd_reader_next(reader, &batch, &error);
-        batch.made_up = false; /* they are told as well */
+        batch.synthetic = false; /* they are told as well */
         if (status == TTD_OK)
             text_of_batch(&lines, &batch);
     }

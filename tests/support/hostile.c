@@ -359,7 +359,7 @@ int main(int count, char **arguments)
     for (size_t i = 0; count == 4 && i < sizeof shapes / sizeof shapes[0]; i++) {
         if (strcmp(shapes[i].name, arguments[1]) != 0)
             continue;
-        struct ttd_end end = {.reason = TTD_END_EXITED};
+        struct ttd_end end = {.reason = TTD_END_REASON_EXITED};
         begin(arguments[3]);
         basics();
         shapes[i].write(strtoull(arguments[2], NULL, 0));

@@ -250,7 +250,7 @@ static void end(struct text *to, const struct ttd_end *of)
 
 void text_of_batch(struct text *to, const struct ttd_batch *batch)
 {
-    if (batch->made_up)
+    if (batch->synthetic)
         return;
     switch (batch->kind) {
     case TTD_KIND_TRACE:

@@ -63,7 +63,7 @@ static void magic_inside(struct vector_file *file)
 
 static void header_hash(struct vector_file *file)
 {
-    chunk_of(file, STACKS)[TTD_HEADER_FIRST_ITEM] ^= 1;
+    chunk_of(file, STACKS)[TTD_HEADER_FIRST_RECORD] ^= 1;
 }
 
 static void payload_hash(struct vector_file *file)
@@ -142,18 +142,18 @@ static void raw_size_ratio(struct vector_file *file)
 
 static void item_count_limit(struct vector_file *file)
 {
-    set32(file, EVENTS, TTD_HEADER_ITEM_COUNT, TTD_ITEMS_MAX + 1);
+    set32(file, EVENTS, TTD_HEADER_RECORD_COUNT, TTD_RECORDS_MAX + 1);
 }
 
 static void item_count_bytes(struct vector_file *file)
 {
-    set32(file, EVENTS, TTD_HEADER_ITEM_COUNT,
+    set32(file, EVENTS, TTD_HEADER_RECORD_COUNT,
           ttd_get32(chunk_of(file, EVENTS) + TTD_HEADER_RAW_SIZE) + 1);
 }
 
 static void item_overflow(struct vector_file *file)
 {
-    set64(file, EVENTS, TTD_HEADER_FIRST_ITEM, UINT64_MAX);
+    set64(file, EVENTS, TTD_HEADER_FIRST_RECORD, UINT64_MAX);
 }
 
 static void other_trace(struct vector_file *file)
@@ -209,12 +209,12 @@ static void twice(struct vector_file *file)
 
 static void events_missing(struct vector_file *file)
 {
-    set64(file, MORE_EVENTS, TTD_HEADER_FIRST_ITEM, 3);
+    set64(file, MORE_EVENTS, TTD_HEADER_FIRST_RECORD, 3);
 }
 
 static void events_again(struct vector_file *file)
 {
-    set64(file, MORE_EVENTS, TTD_HEADER_FIRST_ITEM, 1);
+    set64(file, MORE_EVENTS, TTD_HEADER_FIRST_RECORD, 1);
 }
 
 static void position_back(struct vector_file *file)

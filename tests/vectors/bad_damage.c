@@ -34,7 +34,7 @@ static uint8_t *add_end(struct vector_file *file)
     uint8_t *added = file->data + size;
     ttd_put64(added + TTD_HEADER_NUMBER, END + 1);
     ttd_put64(added + TTD_HEADER_OFFSET, size);
-    ttd_put64(added + TTD_HEADER_SIZE + TTD_END_CHUNKS, END + 2);
+    ttd_put64(added + TTD_HEADER_SIZE + TTD_END_PAYLOAD_CHUNKS, END + 2);
     chunk_edit_seal(added, TTD_END_CHUNK_SIZE);
     return added;
 }
@@ -58,7 +58,7 @@ static void first_strings(struct vector_file *file)
     memmove(file->data, file->data + size, file->size - size);
     vector_resize(file, file->size - size);
     uint8_t *end = file->data + file->size - TTD_END_CHUNK_SIZE;
-    ttd_put64(end + TTD_HEADER_SIZE + TTD_END_CHUNKS, END);
+    ttd_put64(end + TTD_HEADER_SIZE + TTD_END_PAYLOAD_CHUNKS, END);
     chunk_edit_seal_all(file->data, file->size);
 }
 

@@ -62,14 +62,14 @@ static void times_thread_beyond(struct vector_file *file)
 static void times_thread_twice(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_TIME_GAPS, 0, 0);
-    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3, 1 | TTD_START_EXPLICIT << TTD_TIME_START_SHIFT);
+    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3, 1 | TTD_TIME_START_EXPLICIT << TTD_TIME_START_SHIFT);
     SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 0, 1, 1, 1, 0, 2);
 }
 
 /* From 1:0 to 0:5. */
 static void times_backwards(struct vector_file *file)
 {
-    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3 | TTD_END_EXPLICIT << TTD_TIME_END_SHIFT);
+    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3 | TTD_TIME_END_EXPLICIT << TTD_TIME_END_SHIFT);
     SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 0, 1, 1, 5);
 }
 
@@ -77,20 +77,20 @@ static void times_backwards(struct vector_file *file)
 static void times_effect_back(struct vector_file *file)
 {
     SET_COLUMN(file, TTD_COLUMN_TIME_GAPS, 0, 0);
-    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3, TTD_START_EXPLICIT << TTD_TIME_START_SHIFT);
+    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3, TTD_TIME_START_EXPLICIT << TTD_TIME_START_SHIFT);
     SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 0, 1, 1, 9);
 }
 
 static void times_start_invalid(struct vector_file *file)
 {
-    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 1 | TTD_START_EXPLICIT << TTD_TIME_START_SHIFT);
+    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 1 | TTD_TIME_START_EXPLICIT << TTD_TIME_START_SHIFT);
     SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 0, 1, 1, 0);
 }
 
 /* From step 2^64 - 1 on one step further. */
 static void times_overflow(struct vector_file *file)
 {
-    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 1 | TTD_START_EXPLICIT << TTD_TIME_START_SHIFT);
+    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 1 | TTD_TIME_START_EXPLICIT << TTD_TIME_START_SHIFT);
     SET_COLUMN(file, TTD_COLUMN_TIME_VALUES, 0, 1, 2, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,
                0xFF, 0xFF, 1);
 }
@@ -114,7 +114,7 @@ static void times_last(struct vector_file *file)
 
 static void times_never(struct vector_file *file)
 {
-    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3 | TTD_END_NEVER << TTD_TIME_END_SHIFT);
+    SET_COLUMN(file, TTD_COLUMN_TIME_FORMS, 3 | TTD_TIME_END_NEVER << TTD_TIME_END_SHIFT);
 }
 
 static void times_returned(struct vector_file *file)

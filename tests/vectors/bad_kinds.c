@@ -15,12 +15,12 @@
 #define U32(value) (value) & 0xFF, (value) >> 8 & 0xFF, (value) >> 16 & 0xFF, (value) >> 24 & 0xFF
 
 /** Replaces the heaps by one item of a kind. */
-static void replace(struct vector_file *file, unsigned kind, uint64_t first_item,
+static void replace(struct vector_file *file, unsigned kind, uint64_t first_record,
                     const uint8_t *payload, size_t size)
 {
     uint8_t *chunk = vector_chunk(file, HEAPS);
     ttd_put16(chunk + TTD_HEADER_KIND, (uint16_t)kind);
-    ttd_put64(chunk + TTD_HEADER_FIRST_ITEM, first_item);
+    ttd_put64(chunk + TTD_HEADER_FIRST_RECORD, first_record);
     vector_set_payload(file, HEAPS, payload, size);
 }
 
@@ -93,12 +93,12 @@ static void blocks_order(struct vector_file *file)
         U32(2), U32(2), U32(2), U32(2), 4,       1,       24,     24,     1,      0,      0,
         0,      0,      0,      1,      1,       1,       1,      0,      0,      1,      1};
     uint8_t *chunk = vector_chunk(file, HEAPS);
-    ttd_put32(chunk + TTD_HEADER_ITEM_COUNT, 2);
+    ttd_put32(chunk + TTD_HEADER_RECORD_COUNT, 2);
     replace(file, TTD_KIND_LIVE_BLOCKS, 0, payload, sizeof payload);
 }
 
 /* Two lists of a block at 0x20, the first one open: the second becomes its continuation. */
-static void write_blocks_continued(struct ttd_memory *memory)
+static void write_blocks_continued(struct ttd_memory_output *memory)
 {
     struct ttd_writer_options options = ttd_writer_options_default();
     options.codec = TTD_CODEC_RAW;
@@ -200,8 +200,8 @@ static void trace_lz4(struct vector_file *file)
 
 static void end_lz4(struct vector_file *file)
 {
-    uint8_t block[TTD_END_SIZE + 2];
-    size_t size = to_lz4(block, vector_chunk(file, END) + TTD_HEADER_SIZE, TTD_END_SIZE);
+    uint8_t block[TTD_END_PAYLOAD_SIZE + 2];
+    size_t size = to_lz4(block, vector_chunk(file, END) + TTD_HEADER_SIZE, TTD_END_PAYLOAD_SIZE);
     vector_resize(file, file->size + TTD_ALIGNMENT);
     uint8_t *end = vector_chunk(file, END);
     memcpy(end + TTD_HEADER_SIZE, block, size);
@@ -224,7 +224,7 @@ static void critical_set(struct vector_file *file)
 
 static void end_item(struct vector_file *file)
 {
-    ttd_put64(vector_chunk(file, END) + TTD_HEADER_FIRST_ITEM, 1);
+    ttd_put64(vector_chunk(file, END) + TTD_HEADER_FIRST_RECORD, 1);
     chunk_edit_seal_header(vector_chunk(file, END));
 }
 

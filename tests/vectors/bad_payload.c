@@ -147,7 +147,7 @@ static void lz4_end(struct vector_file *file)
 
 static void end_events_max(struct vector_file *file)
 {
-    set64(file, END, TTD_END_EVENTS, UINT64_MAX);
+    set64(file, END, TTD_END_PAYLOAD_EVENTS, UINT64_MAX);
 }
 
 static void events_column_length(struct vector_file *file)
@@ -182,7 +182,7 @@ static void index_link_count(struct vector_file *file)
 
 static void index_entry(struct vector_file *file)
 {
-    set8(file, INDEX, TTD_INDEX_LINKS + TTD_LINK_SIZE + TTD_HEADER_FIRST_ITEM, 77);
+    set8(file, INDEX, TTD_INDEX_LINKS + TTD_LINK_SIZE + TTD_HEADER_FIRST_RECORD, 77);
 }
 
 static void index_link(struct vector_file *file)
@@ -197,27 +197,27 @@ static void index_position(struct vector_file *file)
 
 static void end_events(struct vector_file *file)
 {
-    set64(file, END, TTD_END_EVENTS, 5);
+    set64(file, END, TTD_END_PAYLOAD_EVENTS, 5);
 }
 
 static void end_chunks(struct vector_file *file)
 {
-    set64(file, END, TTD_END_CHUNKS, 10);
+    set64(file, END, TTD_END_PAYLOAD_CHUNKS, 10);
 }
 
 static void end_index(struct vector_file *file)
 {
-    set64(file, END, TTD_END_INDEX_OFFSET, 8);
+    set64(file, END, TTD_END_PAYLOAD_INDEX_OFFSET, 8);
 }
 
 static void end_lost(struct vector_file *file)
 {
-    set64(file, END, TTD_END_LOST_EVENTS, 1);
+    set64(file, END, TTD_END_PAYLOAD_LOST_EVENTS, 1);
 }
 
 static void end_reason(struct vector_file *file)
 {
-    set32(file, END, TTD_END_REASON, 0x80000000);
+    set32(file, END, TTD_END_PAYLOAD_REASON, 0x80000000);
 }
 
 #define CORRUPT TTD_ERROR_CORRUPT

@@ -27,22 +27,22 @@ static void set_header64(struct vector_file *file, size_t number, size_t field, 
 
 static void no_items(struct vector_file *file)
 {
-    set_header32(file, STRINGS, TTD_HEADER_ITEM_COUNT, 0);
+    set_header32(file, STRINGS, TTD_HEADER_RECORD_COUNT, 0);
 }
 
 static void two_traces(struct vector_file *file)
 {
-    set_header32(file, TRACE, TTD_HEADER_ITEM_COUNT, 2);
+    set_header32(file, TRACE, TTD_HEADER_RECORD_COUNT, 2);
 }
 
 static void first_id_zero(struct vector_file *file)
 {
-    set_header64(file, STRINGS, TTD_HEADER_FIRST_ITEM, 0);
+    set_header64(file, STRINGS, TTD_HEADER_FIRST_RECORD, 0);
 }
 
 static void last_id_beyond(struct vector_file *file)
 {
-    set_header64(file, STACKS, TTD_HEADER_FIRST_ITEM, UINT64_C(1) << 32);
+    set_header64(file, STACKS, TTD_HEADER_FIRST_RECORD, UINT64_C(1) << 32);
 }
 
 /* In place of the heaps: reason 2^31, thread 0, no event, from 1:0 to 1:1. */
@@ -51,7 +51,7 @@ static void loss_reason(struct vector_file *file)
     static const uint8_t payload[] = {0x80, 0x80, 0x80, 0x80, 8, 0, 1, 1, 0, 1, 1};
     uint8_t *chunk = vector_chunk(file, HEAPS);
     ttd_put16(chunk + TTD_HEADER_KIND, TTD_KIND_LOSSES);
-    ttd_put64(chunk + TTD_HEADER_FIRST_ITEM, 0);
+    ttd_put64(chunk + TTD_HEADER_FIRST_RECORD, 0);
     vector_set_payload(file, HEAPS, payload, sizeof payload);
 }
 
@@ -73,7 +73,7 @@ static uint8_t *add_decoy(struct vector_file *file)
     ttd_put16(container + TTD_HEADER_KIND, TTD_KIND_METADATA);
     ttd_put32(container + TTD_HEADER_STORED_SIZE, (uint32_t)size);
     ttd_put32(container + TTD_HEADER_RAW_SIZE, (uint32_t)size);
-    ttd_put64(container + TTD_HEADER_FIRST_ITEM, 0);
+    ttd_put64(container + TTD_HEADER_FIRST_RECORD, 0);
     memcpy(container + TTD_HEADER_SIZE, events, size);
     vector_insert(file, STACKS, container, TTD_HEADER_SIZE + size);
     free(container);

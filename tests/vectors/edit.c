@@ -15,9 +15,9 @@ uint8_t *vector_chunk(struct vector_file *file, size_t number)
 static void seal_all(struct vector_file *file, size_t chunks)
 {
     uint8_t *end = file->data + file->size - TTD_END_CHUNK_SIZE;
-    ttd_put64(end + TTD_HEADER_SIZE + TTD_END_CHUNKS, chunks);
+    ttd_put64(end + TTD_HEADER_SIZE + TTD_END_PAYLOAD_CHUNKS, chunks);
     size_t index = chunk_edit_find(file->data, file->size, chunks - 2);
-    ttd_put64(end + TTD_HEADER_SIZE + TTD_END_INDEX_OFFSET, index);
+    ttd_put64(end + TTD_HEADER_SIZE + TTD_END_PAYLOAD_INDEX_OFFSET, index);
     chunk_edit_seal_all(file->data, file->size);
 }
 

@@ -98,7 +98,7 @@ static void write_events(struct ttd_writer *writer)
     vector_event(writer, last);
 }
 
-void vector_write_example(struct ttd_memory *memory)
+void vector_write_example(struct ttd_memory_output *memory)
 {
     struct ttd_writer *writer = vector_writer(memory, NULL);
     write_objects(writer);

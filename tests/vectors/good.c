@@ -6,12 +6,12 @@
 #include "support/chunk_edit.h"
 #include "support/model.h"
 
-static void write_empty(struct ttd_memory *memory)
+static void write_empty(struct ttd_memory_output *memory)
 {
     vector_close(vector_writer(memory, NULL));
 }
 
-static void write_unclosed(struct ttd_memory *memory)
+static void write_unclosed(struct ttd_memory_output *memory)
 {
     struct ttd_writer *writer = vector_writer(memory, NULL);
     vector_string(writer, "what was written before the recorder died");
@@ -125,7 +125,7 @@ static void write_records(struct ttd_writer *writer)
     vector_check(ttd_writer_memory_map(writer, &map));
 }
 
-static void write_kinds(struct ttd_memory *memory, enum ttd_codec codec)
+static void write_kinds(struct ttd_memory_output *memory, enum ttd_codec codec)
 {
     struct ttd_writer_options options = ttd_writer_options_default();
     options.codec = codec;
@@ -136,18 +136,18 @@ static void write_kinds(struct ttd_memory *memory, enum ttd_codec codec)
     vector_close(writer);
 }
 
-static void write_kinds_raw(struct ttd_memory *memory)
+static void write_kinds_raw(struct ttd_memory_output *memory)
 {
     write_kinds(memory, TTD_CODEC_RAW);
 }
 
-static void write_kinds_lz4(struct ttd_memory *memory)
+static void write_kinds_lz4(struct ttd_memory_output *memory)
 {
     write_kinds(memory, TTD_CODEC_LZ4);
 }
 
-static void write_model(struct ttd_memory *memory, enum model_style style, uint64_t seed, int steps,
-                        uint32_t events_per_chunk)
+static void write_model(struct ttd_memory_output *memory, enum model_style style, uint64_t seed,
+                        int steps, uint32_t events_per_chunk)
 {
     struct model m;
     struct ttd_trace trace = model_begin(&m, entropy_of_seed(seed), style);
@@ -163,12 +163,12 @@ static void write_model(struct ttd_memory *memory, enum model_style style, uint6
     model_free(&m);
 }
 
-static void write_program(struct ttd_memory *memory)
+static void write_program(struct ttd_memory_output *memory)
 {
     write_model(memory, MODEL_REALISTIC, 1, 600, 256);
 }
 
-static void write_extremes(struct ttd_memory *memory)
+static void write_extremes(struct ttd_memory_output *memory)
 {
     write_model(memory, MODEL_ANYTHING, 2, 150, 64);
 }
@@ -176,13 +176,13 @@ static void write_extremes(struct ttd_memory *memory)
 /** Events of good-chunks, three in a chunk. */
 #define CHUNKS_EVENTS 66
 
-static void write_chunks(struct ttd_memory *memory)
+static void write_chunks(struct ttd_memory_output *memory)
 {
     write_model(memory, MODEL_REALISTIC, 3, 120, 3);
 }
 
 /** A reason of a loss that nobody knows yet, and lists without blocks and runs. */
-static void write_odd_records(struct ttd_memory *memory)
+static void write_odd_records(struct ttd_memory_output *memory)
 {
     struct ttd_writer *writer = vector_writer(memory, NULL);
     struct ttd_loss loss = {(enum ttd_loss_reason)77, TTD_NONE, 3, {1, 0}, {1, 4}};
@@ -195,7 +195,7 @@ static void write_odd_records(struct ttd_memory *memory)
 }
 
 /** Values that a later minor version may give a name to: all are kept. */
-static void write_later_values(struct ttd_memory *memory)
+static void write_later_values(struct ttd_memory_output *memory)
 {
     struct ttd_trace trace = {.trace_id = 7, .time_unit = 1, .architecture = 99, .pointer_size = 8};
     struct ttd_output output;
@@ -214,7 +214,7 @@ static void write_later_values(struct ttd_memory *memory)
 }
 
 /** Names that come twice: for a frame, and for a thread when it ends. The later ones count. */
-static void write_names(struct ttd_memory *memory)
+static void write_names(struct ttd_memory_output *memory)
 {
     struct ttd_writer *writer = vector_writer(memory, NULL);
     ttd_id id;
@@ -242,7 +242,7 @@ static void lose_first(struct vector_file *file)
 {
     struct ttd_input input;
     struct ttd_output output;
-    struct ttd_memory memory;
+    struct ttd_memory_output memory;
     struct ttd_verdict verdict;
     file->data[TTD_HEADER_NUMBER] ^= 1;
     vector_check(ttd_input_memory(file->data, file->size, NULL, &input));
@@ -250,7 +250,7 @@ static void lose_first(struct vector_file *file)
     vector_check(ttd_recover(&input, &output, NULL, NULL, NULL, &verdict, NULL));
     vector_resize(file, memory.size);
     memcpy(file->data, memory.data, memory.size);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
 }
 
 /** A summary of the state, whose block does not end; and the peak. */
@@ -273,9 +273,9 @@ static void write_summary(struct ttd_writer *writer, const struct ttd_state *key
 
 /** A derived file of good-base: what was live after the first event. `more` is added to the size
  * of the source: then it is tied to no file that there is. */
-static void write_tied(struct ttd_memory *memory, uint64_t more)
+static void write_tied(struct ttd_memory_output *memory, uint64_t more)
 {
-    struct ttd_memory base;
+    struct ttd_memory_output base;
     vector_write_base(&base);
     const uint8_t *end = base.data + base.size - TTD_END_CHUNK_SIZE;
     struct ttd_trace trace = {.trace_id = UINT64_C(0x99AABBCCDDEEFF00),
@@ -285,7 +285,7 @@ static void write_tied(struct ttd_memory *memory, uint64_t more)
                               .source_trace_id = ttd_get64(base.data + TTD_HEADER_TRACE_ID),
                               .source_size = base.size + more,
                               .source_hash = ttd_get64(end + TTD_HEADER_HASH)};
-    ttd_memory_free(&base);
+    ttd_memory_output_free(&base);
     struct ttd_output output;
     struct ttd_writer *writer = NULL;
     vector_check(ttd_output_memory(memory, NULL, &output));
@@ -301,16 +301,16 @@ static void write_tied(struct ttd_memory *memory, uint64_t more)
     struct ttd_live_blocks blocks = {TTD_BLOCKS_KEYFRAME, 1, true, {1, 1}, &block, 1};
     vector_check(ttd_writer_live_blocks(writer, &blocks));
     write_summary(writer, &state);
-    struct ttd_end closing = {.reason = TTD_END_NOT_RECORDED};
+    struct ttd_end closing = {.reason = TTD_END_REASON_NOT_RECORDED};
     vector_check(ttd_writer_close(writer, &closing, NULL));
 }
 
-static void write_derived(struct ttd_memory *memory)
+static void write_derived(struct ttd_memory_output *memory)
 {
     write_tied(memory, 0);
 }
 
-static void write_stale(struct ttd_memory *memory)
+static void write_stale(struct ttd_memory_output *memory)
 {
     write_tied(memory, 8);
 }

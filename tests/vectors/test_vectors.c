@@ -140,7 +140,7 @@ Test(vectors, verify)
 static void check_recover(const struct vector *v, const struct vector_file *file)
 {
     struct ttd_input input;
-    struct ttd_memory recovered;
+    struct ttd_memory_output recovered;
     struct ttd_output output;
     struct ttd_verdict verdict = {0};
     cr_assert_eq(ttd_input_memory(file->data, file->size, NULL, &input), TTD_OK);
@@ -153,7 +153,7 @@ static void check_recover(const struct vector *v, const struct vector_file *file
         bool is_kept = v->verify_what && strcmp(first.error.what, v->verify_what) == 0;
         cr_expect(verdict.ok || is_kept, "%s: %s", v->name, first.error.what);
     }
-    ttd_memory_free(&recovered);
+    ttd_memory_output_free(&recovered);
 }
 
 Test(vectors, recover)

@@ -29,18 +29,18 @@ void vector_resize(struct vector_file *file, size_t size)
 
 struct vector_file vector_make(const struct vector *of)
 {
-    struct ttd_memory memory;
+    struct ttd_memory_output memory;
     struct vector_file file = {0};
     (of->write ? of->write : vector_write_base)(&memory);
     vector_resize(&file, memory.size);
     memcpy(file.data, memory.data, memory.size);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
     if (of->damage)
         of->damage(&file);
     return file;
 }
 
-struct ttd_writer *vector_writer(struct ttd_memory *memory,
+struct ttd_writer *vector_writer(struct ttd_memory_output *memory,
                                  const struct ttd_writer_options *options)
 {
     struct ttd_trace trace = {.trace_id = UINT64_C(0x1122334455667788),
@@ -72,11 +72,11 @@ void vector_event(struct ttd_writer *writer, struct ttd_event event)
 
 void vector_close(struct ttd_writer *writer)
 {
-    struct ttd_end end = {.reason = TTD_END_EXITED, .code = 3, .wall_time = 5000};
+    struct ttd_end end = {.reason = TTD_END_REASON_EXITED, .code = 3, .wall_time = 5000};
     vector_check(ttd_writer_close(writer, &end, NULL));
 }
 
-void vector_write_base(struct ttd_memory *memory)
+void vector_write_base(struct ttd_memory_output *memory)
 {
     struct ttd_writer_options options = ttd_writer_options_default();
     options.codec = TTD_CODEC_RAW;

@@ -24,7 +24,7 @@ struct vector {
     /** Makes a bad file of a good one; NULL for a good one. */
     void (*damage)(struct vector_file *file);
     /** Writes a good file; NULL for the one that most bad ones are made of. */
-    void (*write)(struct ttd_memory *memory);
+    void (*write)(struct ttd_memory_output *memory);
     /** How strict reading ends, at which chunk's offset (by place in the file), with which text. */
     enum ttd_status status;
     int chunk;
@@ -54,7 +54,7 @@ struct vector_file vector_make(const struct vector *of);
 void vector_resize(struct vector_file *file, size_t size);
 
 /** Opens a writer into memory; aborts on failure, as all the following. */
-struct ttd_writer *vector_writer(struct ttd_memory *memory,
+struct ttd_writer *vector_writer(struct ttd_memory_output *memory,
                                  const struct ttd_writer_options *options);
 ttd_id vector_string(struct ttd_writer *writer, const char *text);
 void vector_event(struct ttd_writer *writer, struct ttd_event event);
@@ -62,10 +62,10 @@ void vector_check(enum ttd_status status);
 void vector_close(struct ttd_writer *writer);
 
 /** The example that spec/example.md explains byte by byte. */
-void vector_write_example(struct ttd_memory *memory);
+void vector_write_example(struct ttd_memory_output *memory);
 
 /** The file that most bad ones are made of: chunks trace, strings, threads, heaps, stacks, events,
  * events, index, end, all raw. */
-void vector_write_base(struct ttd_memory *memory);
+void vector_write_base(struct ttd_memory_output *memory);
 
 #endif

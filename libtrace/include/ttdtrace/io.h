@@ -73,7 +73,7 @@ TTD_EXPORT enum ttd_status ttd_output_descriptor(int descriptor, int own,
                                                  struct ttd_output *output);
 
 /** Collects output in memory; see ttd_output_memory(). */
-struct ttd_memory {
+struct ttd_memory_output {
     uint8_t *data;
     size_t size;
     size_t capacity;
@@ -82,16 +82,16 @@ struct ttd_memory {
 
 /**
  * Appends to `memory`, which the caller owns and which must outlive the output. The call
- * initialises it; release its `data` with ttd_memory_free(). Writes fail with ENOMEM.
+ * initialises it; release its `data` with ttd_memory_output_free(). Writes fail with ENOMEM.
  *
  * @return TTD_OK, TTD_ERROR_ARGUMENT.
  */
-TTD_EXPORT enum ttd_status ttd_output_memory(struct ttd_memory *memory,
+TTD_EXPORT enum ttd_status ttd_output_memory(struct ttd_memory_output *memory,
                                              const struct ttd_allocator *allocator,
                                              struct ttd_output *output);
 
 /** Releases the bytes and empties the struct; NULL and an empty one are allowed. */
-TTD_EXPORT void ttd_memory_free(struct ttd_memory *memory);
+TTD_EXPORT void ttd_memory_output_free(struct ttd_memory_output *memory);
 
 TTD_END_DECLS
 

@@ -505,15 +505,15 @@ struct ttd_trace {
 
 /** How a recording ended. */
 enum ttd_end_reason {
-    TTD_END_UNKNOWN = 0,
+    TTD_END_REASON_UNKNOWN = 0,
     /** The process exited; `code` is its exit status. */
-    TTD_END_EXITED = 1,
+    TTD_END_REASON_EXITED = 1,
     /** The process was killed; `code` is the signal. */
-    TTD_END_SIGNALED = 2,
+    TTD_END_REASON_SIGNALED = 2,
     /** The recorder let go of a process that went on. */
-    TTD_END_DETACHED = 3,
+    TTD_END_REASON_DETACHED = 3,
     /** The file was recovered or derived; nothing is known of the process. */
-    TTD_END_NOT_RECORDED = 4
+    TTD_END_REASON_NOT_RECORDED = 4
 };
 
 /** What the last chunk says. */

@@ -74,8 +74,8 @@ struct ttd_chunk {
     /** Bytes of payload in the file, without padding, and decompressed. */
     uint32_t stored_size;
     uint32_t raw_size;
-    uint64_t first_item;
-    uint32_t item_count;
+    uint64_t first_record;
+    uint32_t record_count;
     struct ttd_position first_position;
     struct ttd_position last_position;
 };
@@ -92,7 +92,7 @@ struct ttd_batch {
      */
     struct ttd_chunk chunk;
     /** TTD_KIND_LOSSES: the reader made this up for damage, described by `error`. */
-    bool made_up;
+    bool synthetic;
     union {
         const struct ttd_trace *trace;
         const struct ttd_string_definition *strings;
@@ -122,7 +122,7 @@ struct ttd_batch {
     size_t address_count;
     uint32_t first_ordinal;
     /**
-     * TTD_KIND_STACKS of a reader with stored_stacks: all stacks of the chunk, as they are in the
+     * TTD_KIND_STACKS of a reader with lazy_stacks: all stacks of the chunk, as they are in the
      * file, for ttd_stacks_open(); u.stacks is NULL then. Otherwise NULL.
      */
     const void *stored;
@@ -155,7 +155,7 @@ struct ttd_reader_options {
      * Stacks are not decoded: a batch has those of a whole chunk, for ttd_stacks_open(). The
      * payload's checksum is verified all the same.
      */
-    bool stored_stacks;
+    bool lazy_stacks;
     /**
      * Events are returned only of chunks all of which is good: each chunk of events is decoded
      * twice. When false, that is so only for the first one after damage; elsewhere events may be

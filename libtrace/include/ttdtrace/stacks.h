@@ -16,7 +16,7 @@ struct ttd_stacks;
 /**
  * Keeps the stacks of a batch.
  *
- * @param batch      of a reader with stored_stacks; what is needed of it is copied
+ * @param batch      of a reader with lazy_stacks; what is needed of it is copied
  * @param allocator  NULL for the default; copied
  * @param stacks     set on success; owned by the caller, see ttd_stacks_close()
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (no stored stacks of that reader).

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/cursor.h"
 
-#include "base/take.h"
+#include "base/varint_fast.h"
 
 void ttd_cursor_fail(struct ttd_cursor *cursor, const char *what)
 {
@@ -69,9 +69,9 @@ uint64_t ttd_cursor_varint_slow(struct ttd_cursor *cursor)
     return 0;
 }
 
-struct ttd_taken ttd_take_slow(struct ttd_cursor cursor)
+struct ttd_varint ttd_varint_slow(struct ttd_cursor cursor)
 {
-    struct ttd_taken result;
+    struct ttd_varint result;
     result.value = ttd_cursor_varint_slow(&cursor);
     result.cursor = cursor;
     return result;

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "codec/payload.h"
-#include "codec/rows.h"
+#include "codec/records.h"
 
 enum { SMALL_CHUNK = 4096 };
 
@@ -57,7 +57,7 @@ static bool remember(struct ttd_emitter *emitter, const struct ttd_header *heade
     if (header->kind == TTD_KIND_INDEX)
         return true;
     if (header->kind == TTD_KIND_EVENTS && !emitter->pending_set) {
-        emitter->pending = (struct ttd_index_link){0, header->first_item, header->first_position};
+        emitter->pending = (struct ttd_index_link){0, header->first_record, header->first_position};
         emitter->pending_set = true;
     }
     if (!ttd_buffer_reserve(&emitter->entries, TTD_HEADER_SIZE))
@@ -110,7 +110,7 @@ static enum ttd_status send_chunk(struct ttd_emitter *emitter, struct ttd_header
     emitter->number++;
     emitter->offset += size;
     if (header->kind == TTD_KIND_EVENTS) {
-        emitter->events = header->first_item + header->item_count;
+        emitter->events = header->first_record + header->record_count;
         emitter->position = header->last_position;
     }
     if (emitter->entries.size == (size_t)TTD_INDEX_ENTRIES_MAX * TTD_HEADER_SIZE &&
@@ -139,8 +139,8 @@ enum ttd_status ttd_emitter_put(struct ttd_emitter *emitter, const struct ttd_em
                                 .minor = TTD_FORMAT_MINOR,
                                 .stored_size = (uint32_t)stored_size,
                                 .raw_size = (uint32_t)raw_size,
-                                .first_item = emission->first_item,
-                                .item_count = emission->item_count,
+                                .first_record = emission->first_record,
+                                .record_count = emission->record_count,
                                 .first_position = emission->first_position,
                                 .last_position = emission->last_position,
                                 .payload_hash = ttd_hash(stored, stored_size)};

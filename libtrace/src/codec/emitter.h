@@ -51,8 +51,8 @@ void ttd_emitter_free(struct ttd_emitter *emitter);
 /** What the caller says of a chunk; the emitter knows the rest. */
 struct ttd_emission {
     uint16_t kind;
-    uint64_t first_item;
-    uint32_t item_count;
+    uint64_t first_record;
+    uint32_t record_count;
     struct ttd_position first_position;
     struct ttd_position last_position;
 };

@@ -26,10 +26,10 @@ struct ttd_event_class {
     bool releases;
     /** How many parameters are in the extra column. */
     uint8_t stored;
-    /** A ttd_event_rest: what there is beside size and addresses. */
-    uint8_t rest;
-    /** A ttd_event_usual. */
-    uint8_t usual;
+    /** A ttd_event_general: what there is beside size and addresses. */
+    uint8_t general;
+    /** A ttd_event_fast. */
+    uint8_t fast;
     /** The decoder's: what an event adds to a tally. */
     uint32_t tally;
     /** What the parameters are, if they are by the API's template; else NULL. */
@@ -46,22 +46,22 @@ struct ttd_event_class {
 #define TTD_TALLY_NEVERS(n)    ((n) >> 20)
 
 /** How much work the rest of an event is; the frequent cases are told apart. */
-enum ttd_event_rest {
-    TTD_REST_NONE = 0,
+enum ttd_event_general {
+    TTD_GENERAL_NONE = 0,
     /** Parameters by template, and nothing else: S, B, BS. */
-    TTD_REST_SIZE = 1,
-    TTD_REST_BASE = 2,
-    TTD_REST_BASE_SIZE = 3,
-    TTD_REST_OTHER = 4
+    TTD_GENERAL_SIZE = 1,
+    TTD_GENERAL_BASE = 2,
+    TTD_GENERAL_BASE_SIZE = 3,
+    TTD_GENERAL_OTHER = 4
 };
 
 /** What most events are: told apart so that encoder and decoder go straight through them. */
-enum ttd_event_usual {
-    TTD_USUAL_NONE = 0,
+enum ttd_event_fast {
+    TTD_FAST_NONE = 0,
     /** An Alloc with result 1: size, address, and the size as its only parameter. */
-    TTD_USUAL_ALLOC = 1,
+    TTD_FAST_ALLOC = 1,
     /** A Free with result 1: base address, which is its only parameter. */
-    TTD_USUAL_FREE = 2
+    TTD_FAST_FREE = 2
 };
 
 /** Exchanges 0 and the predicted value, so that a right prediction is coded as 0; its own inverse.

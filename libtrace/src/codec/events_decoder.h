@@ -54,7 +54,7 @@ static inline void ttd_event_copy_class(struct ttd_event *event, const struct tt
 void ttd_events_decode_values(struct ttd_events_decoder *decoder, uint32_t count);
 
 /** Decodes what an event has beside size and addresses, which are there. */
-void ttd_events_decode_rest(struct ttd_events_decoder *decoder, size_t index);
+void ttd_events_decode_general(struct ttd_events_decoder *decoder, size_t index);
 
 /** Decodes `count` events; what is wrong is left in the decoder and its columns. */
 void ttd_events_decode_batch(struct ttd_events_decoder *decoder, uint32_t count);

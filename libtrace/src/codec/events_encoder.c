@@ -82,12 +82,12 @@ static inline bool same_parameters(const struct ttd_event_class *class,
                                    const struct ttd_event *event)
 {
     const uint64_t *p = event->parameters;
-    switch (class->rest) {
-    case TTD_REST_SIZE:
+    switch (class->general) {
+    case TTD_GENERAL_SIZE:
         return p[0] == event->size;
-    case TTD_REST_BASE:
+    case TTD_GENERAL_BASE:
         return p[0] == event->base_address;
-    case TTD_REST_BASE_SIZE:
+    case TTD_GENERAL_BASE_SIZE:
         return p[0] == event->base_address && p[1] == event->size;
     default:
         return !p || (class->items != NULL) == ttd_event_fits_template(event);
@@ -102,29 +102,29 @@ static inline uint32_t predicted_shape(const struct ttd_events_encoder *encoder)
 }
 
 /** What an event that returned is, provided that its API's template has just that parameter. */
-static inline enum ttd_event_usual usual_of(const struct ttd_event *event)
+static inline enum ttd_event_fast fast_of(const struct ttd_event *event)
 {
     if (event->parameter_count != 1 || !event->parameters || event->result != 1)
-        return TTD_USUAL_NONE;
+        return TTD_FAST_NONE;
     uint64_t parameter = *event->parameters;
     uint64_t others =
         event->previous_address | event->reserve_size | event->commit_size | event->make_read_only;
     if (event->action == TTD_ACTION_ALLOC && event->address != 0 &&
         (others | event->base_address | (parameter ^ event->size)) == 0)
-        return TTD_USUAL_ALLOC;
+        return TTD_FAST_ALLOC;
     if (event->action == TTD_ACTION_FREE && event->base_address != 0 &&
         (others | event->address | event->size | (parameter ^ event->base_address)) == 0)
-        return TTD_USUAL_FREE;
-    return TTD_USUAL_NONE;
+        return TTD_FAST_FREE;
+    return TTD_FAST_NONE;
 }
 
 /** Whether a usual event is of a shape. */
-static inline bool has_shape(const struct ttd_event *event, enum ttd_event_usual usual,
+static inline bool has_shape(const struct ttd_event *event, enum ttd_event_fast fast,
                              const struct ttd_event_shape *shape,
                              const struct ttd_event_class *class)
 {
     return ((shape->stack ^ event->stack) | (class->heap ^ event->heap) |
-            (uint32_t)(class->usual ^ usual) | (uint32_t)(class->api ^ event->api)) == 0 &&
+            (uint32_t)(class->fast ^ fast) | (uint32_t)(class->api ^ event->api)) == 0 &&
            class->flags == event->flags;
 }
 
@@ -200,7 +200,7 @@ static void encode_values(struct ttd_events_encoder *encoder, const struct ttd_e
         ttd_events_encode_base(encoder, event, class->releases);
     if (class->form & TTD_FORM_ADDRESS)
         ttd_events_encode_address(encoder, event);
-    if (class->rest == TTD_REST_OTHER)
+    if (class->general == TTD_GENERAL_OTHER)
         ttd_events_encode_extra(encoder, event, class);
 }
 
@@ -209,12 +209,12 @@ bool ttd_events_encoder_add_predicted(struct ttd_events_encoder *encoder,
 {
     struct ttd_event_state *state = &encoder->state;
     uint32_t number = predicted_shape(encoder);
-    enum ttd_event_usual usual = usual_of(event);
-    if (usual == TTD_USUAL_NONE || number == 0 || encoder->room == 0)
+    enum ttd_event_fast fast = fast_of(event);
+    if (fast == TTD_FAST_NONE || number == 0 || encoder->room == 0)
         return false;
     struct ttd_event_shape *shape = &state->shapes[number];
     struct ttd_event_thread *thread = &state->threads[state->thread];
-    if (!has_shape(event, usual, shape, &state->classes[shape->class_index]) ||
+    if (!has_shape(event, fast, shape, &state->classes[shape->class_index]) ||
         !follows(event, thread) || event->wall_time != state->wall_time)
         return false;
     encoder->room--;
@@ -224,7 +224,7 @@ bool ttd_events_encoder_add_predicted(struct ttd_events_encoder *encoder,
     ttd_events_put8(encoder, TTD_COLUMN_SHAPES_FIRST, 0);
     state->shape = number;
     thread->end = event->time_end;
-    if (usual == TTD_USUAL_FREE) {
+    if (fast == TTD_FAST_FREE) {
         state->effect = event->time_start;
         ttd_events_encode_base(encoder, event, true);
     } else {

@@ -7,37 +7,37 @@ static unsigned encode_start(struct ttd_position start, struct ttd_position end,
 {
     bool follows = start.sequence == end.sequence && start.steps >= end.steps;
     if (follows && start.steps - end.steps == 1)
-        return TTD_START_STEP;
+        return TTD_TIME_START_STEP;
     if (start.sequence == sequence + 1 && start.steps == 0)
-        return TTD_START_SEQUENCE;
+        return TTD_TIME_START_SEQUENCE;
     if (follows) {
         values[(*count)++] = start.steps - end.steps;
-        return TTD_START_STEPS;
+        return TTD_TIME_START_STEPS;
     }
     values[(*count)++] = ttd_zigzag(start.sequence - sequence);
     values[(*count)++] = start.steps;
-    return TTD_START_EXPLICIT;
+    return TTD_TIME_START_EXPLICIT;
 }
 
 static unsigned encode_end(struct ttd_position start, struct ttd_position end, uint64_t sequence,
                            uint64_t values[2], size_t *count)
 {
     if (!ttd_position_is_valid(end))
-        return TTD_END_NEVER;
+        return TTD_TIME_END_NEVER;
     bool follows = end.sequence == start.sequence && end.steps >= start.steps;
     if (follows && end.steps - start.steps == 1)
-        return TTD_END_STEP;
+        return TTD_TIME_END_STEP;
     if (sequence < start.sequence)
         sequence = start.sequence;
     if (end.sequence == sequence + 1 && end.steps == 0)
-        return TTD_END_SEQUENCE;
+        return TTD_TIME_END_SEQUENCE;
     if (follows) {
         values[(*count)++] = end.steps - start.steps;
-        return TTD_END_STEPS;
+        return TTD_TIME_END_STEPS;
     }
     values[(*count)++] = ttd_zigzag(end.sequence - sequence);
     values[(*count)++] = end.steps;
-    return TTD_END_EXPLICIT;
+    return TTD_TIME_END_EXPLICIT;
 }
 
 /** Finds or adds the event's thread and makes it the current one. */

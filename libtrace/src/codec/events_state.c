@@ -82,34 +82,35 @@ bool ttd_event_state_reserve_shapes(struct ttd_event_state *state, size_t count)
     return done;
 }
 
-static enum ttd_event_rest rest_of(const struct ttd_event_class *class)
+static enum ttd_event_general general_of(const struct ttd_event_class *class)
 {
     unsigned outcome = class->form & TTD_FORM_OUTCOME;
     if (outcome == TTD_OUTCOME_RESULT || class->action == TTD_ACTION_CREATE ||
         class->action == TTD_ACTION_PROTECT)
-        return TTD_REST_OTHER;
+        return TTD_GENERAL_OTHER;
     if (!(class->form & TTD_FORM_PARAMETERS))
-        return TTD_REST_NONE;
+        return TTD_GENERAL_NONE;
     if (class->items && strcmp(class->items, "S") == 0)
-        return TTD_REST_SIZE;
+        return TTD_GENERAL_SIZE;
     if (class->items && strcmp(class->items, "B") == 0)
-        return TTD_REST_BASE;
+        return TTD_GENERAL_BASE;
     if (class->items && strcmp(class->items, "BS") == 0)
-        return TTD_REST_BASE_SIZE;
-    return TTD_REST_OTHER;
+        return TTD_GENERAL_BASE_SIZE;
+    return TTD_GENERAL_OTHER;
 }
 
-static enum ttd_event_usual usual_of(const struct ttd_event_class *class)
+static enum ttd_event_fast fast_of(const struct ttd_event_class *class)
 {
     unsigned values = class->form & (TTD_FORM_SIZE | TTD_FORM_BASE | TTD_FORM_ADDRESS);
     if ((class->form & TTD_FORM_OUTCOME) != TTD_OUTCOME_ONE)
-        return TTD_USUAL_NONE;
-    if (class->action == TTD_ACTION_ALLOC && class->rest == TTD_REST_SIZE &&
+        return TTD_FAST_NONE;
+    if (class->action == TTD_ACTION_ALLOC && class->general == TTD_GENERAL_SIZE &&
         values == (TTD_FORM_SIZE | TTD_FORM_ADDRESS))
-        return TTD_USUAL_ALLOC;
-    if (class->action == TTD_ACTION_FREE && class->rest == TTD_REST_BASE && values == TTD_FORM_BASE)
-        return TTD_USUAL_FREE;
-    return TTD_USUAL_NONE;
+        return TTD_FAST_ALLOC;
+    if (class->action == TTD_ACTION_FREE && class->general == TTD_GENERAL_BASE &&
+        values == TTD_FORM_BASE)
+        return TTD_FAST_FREE;
+    return TTD_FAST_NONE;
 }
 
 void ttd_event_class_complete(struct ttd_event_class *class)
@@ -122,8 +123,8 @@ void ttd_event_class_complete(struct ttd_event_class *class)
     class->stored = parameters == TTD_PARAMETERS_WHOLE ? class->parameter_count : 0;
     if (class->items)
         class->stored = (uint8_t)ttd_template_stored(class->items);
-    class->rest = (uint8_t)rest_of(class);
-    class->usual = (uint8_t)usual_of(class);
+    class->general = (uint8_t)general_of(class);
+    class->fast = (uint8_t)fast_of(class);
     class->tally = (class->form & TTD_FORM_BASE ? TTD_TALLY_BASE : 0) +
                    (class->form & TTD_FORM_ADDRESS ? TTD_TALLY_ADDRESS : 0) +
                    (outcome == TTD_OUTCOME_NEVER ? TTD_TALLY_NEVER : 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Payloads of a fixed size: the first and the last chunk's. */
-#include "codec/rows.h"
+#include "codec/records.h"
 
 #include <string.h>
 
@@ -65,14 +65,14 @@ void ttd_decode_trace(struct ttd_cursor *in, struct ttd_trace *trace)
 
 void ttd_encode_end(struct ttd_buffer *out, const struct ttd_end *end)
 {
-    uint8_t bytes[TTD_END_SIZE];
-    ttd_put32(bytes + TTD_END_REASON, end->reason);
-    ttd_put32(bytes + TTD_END_CODE, end->code);
-    ttd_put64(bytes + TTD_END_WALL_TIME, end->wall_time);
-    ttd_put64(bytes + TTD_END_EVENTS, end->events);
-    ttd_put64(bytes + TTD_END_LOST_EVENTS, end->lost_events);
-    ttd_put64(bytes + TTD_END_CHUNKS, end->chunks);
-    ttd_put64(bytes + TTD_END_INDEX_OFFSET, end->index_offset);
+    uint8_t bytes[TTD_END_PAYLOAD_SIZE];
+    ttd_put32(bytes + TTD_END_PAYLOAD_REASON, end->reason);
+    ttd_put32(bytes + TTD_END_PAYLOAD_CODE, end->code);
+    ttd_put64(bytes + TTD_END_PAYLOAD_WALL_TIME, end->wall_time);
+    ttd_put64(bytes + TTD_END_PAYLOAD_EVENTS, end->events);
+    ttd_put64(bytes + TTD_END_PAYLOAD_LOST_EVENTS, end->lost_events);
+    ttd_put64(bytes + TTD_END_PAYLOAD_CHUNKS, end->chunks);
+    ttd_put64(bytes + TTD_END_PAYLOAD_INDEX_OFFSET, end->index_offset);
     ttd_buffer_put(out, bytes, sizeof bytes);
 }
 

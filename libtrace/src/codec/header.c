@@ -46,8 +46,8 @@ void ttd_header_encode(const struct ttd_header *header, uint8_t bytes[TTD_HEADER
     ttd_put64(bytes + TTD_HEADER_TRACE_ID, header->trace_id);
     ttd_put64(bytes + TTD_HEADER_NUMBER, header->number);
     ttd_put64(bytes + TTD_HEADER_OFFSET, header->offset);
-    ttd_put64(bytes + TTD_HEADER_FIRST_ITEM, header->first_item);
-    ttd_put32(bytes + TTD_HEADER_ITEM_COUNT, header->item_count);
+    ttd_put64(bytes + TTD_HEADER_FIRST_RECORD, header->first_record);
+    ttd_put32(bytes + TTD_HEADER_RECORD_COUNT, header->record_count);
     ttd_put32(bytes + TTD_HEADER_RESERVED, 0);
     put_position(bytes + TTD_HEADER_FIRST_POSITION, header->first_position);
     put_position(bytes + TTD_HEADER_LAST_POSITION, header->last_position);
@@ -73,9 +73,9 @@ static const char *check(const struct ttd_header *header, uint32_t reserved)
         return "stored size of a raw payload";
     if (header->codec == TTD_CODEC_LZ4 && header->raw_size > TTD_LZ4_RAW_MAX(header->stored_size))
         return "raw size of a compressed payload";
-    if (header->item_count > TTD_ITEMS_MAX || header->item_count > header->raw_size)
+    if (header->record_count > TTD_RECORDS_MAX || header->record_count > header->raw_size)
         return "number of items";
-    if (header->first_item > UINT64_MAX - header->item_count)
+    if (header->first_record > UINT64_MAX - header->record_count)
         return "number of the first item";
     if (header->trace_id == 0)
         return "trace_id 0";
@@ -110,8 +110,8 @@ enum ttd_status ttd_header_decode(const uint8_t bytes[TTD_HEADER_SIZE], struct t
         .trace_id = ttd_get64(bytes + TTD_HEADER_TRACE_ID),
         .number = ttd_get64(bytes + TTD_HEADER_NUMBER),
         .offset = ttd_get64(bytes + TTD_HEADER_OFFSET),
-        .first_item = ttd_get64(bytes + TTD_HEADER_FIRST_ITEM),
-        .item_count = ttd_get32(bytes + TTD_HEADER_ITEM_COUNT),
+        .first_record = ttd_get64(bytes + TTD_HEADER_FIRST_RECORD),
+        .record_count = ttd_get32(bytes + TTD_HEADER_RECORD_COUNT),
         .first_position = get_position(bytes + TTD_HEADER_FIRST_POSITION),
         .last_position = get_position(bytes + TTD_HEADER_LAST_POSITION),
         .payload_hash = ttd_get64(bytes + TTD_HEADER_PAYLOAD_HASH),

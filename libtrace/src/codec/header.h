@@ -25,8 +25,8 @@ struct ttd_header {
     uint64_t trace_id;
     uint64_t number;
     uint64_t offset;
-    uint64_t first_item;
-    uint32_t item_count;
+    uint64_t first_record;
+    uint32_t record_count;
     struct ttd_position first_position;
     struct ttd_position last_position;
     uint64_t payload_hash;

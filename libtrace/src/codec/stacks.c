@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/take.h"
+#include "base/varint_fast.h"
 
 void ttd_stacks_encoder_init(struct ttd_stacks_encoder *encoder,
                              const struct ttd_allocator *allocator)
@@ -143,7 +143,7 @@ static const char *first_error(const struct ttd_stacks_decoder *decoder)
     return NULL;
 }
 
-/** ttd_take(), for what has mostly one byte or two. */
+/** ttd_varint_fast(), for what has mostly one byte or two. */
 static inline uint64_t take_short(struct ttd_cursor *cursor)
 {
     if (ttd_cursor_left(cursor) >= 2) {
@@ -158,7 +158,7 @@ static inline uint64_t take_short(struct ttd_cursor *cursor)
             return (low & 0x7F) | high << 7;
         }
     }
-    return ttd_take(cursor);
+    return ttd_varint_fast(cursor);
 }
 
 bool ttd_stacks_decoder_next(struct ttd_stacks_decoder *decoder, struct ttd_stack_link *links,

@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/take.h"
+#include "base/varint_fast.h"
 
 static_assert((TTD_STACK_DEPTH_MAX & (TTD_STACK_DEPTH_MAX - 1)) == 0, "depths are or-ed");
 
@@ -109,7 +109,7 @@ static bool check_frames(const struct ttd_cursor *column, size_t count, size_t *
 static bool check_values(struct ttd_cursor column, size_t count, uint64_t max)
 {
     for (size_t i = 0; i < count; i++)
-        if (ttd_take(&column) > max)
+        if (ttd_varint_fast(&column) > max)
             return false;
     ttd_cursor_finish(&column);
     return !column.error;

@@ -55,7 +55,7 @@ enum ttd_status ttd_input_memory(const void *data, size_t size,
 
 static int memory_write(void *context, const void *data, size_t size)
 {
-    struct ttd_memory *memory = context;
+    struct ttd_memory_output *memory = context;
     if (size > SIZE_MAX - memory->size)
         return ENOMEM;
     void *block = memory->data;
@@ -68,20 +68,20 @@ static int memory_write(void *context, const void *data, size_t size)
     return 0;
 }
 
-enum ttd_status ttd_output_memory(struct ttd_memory *memory, const struct ttd_allocator *allocator,
-                                  struct ttd_output *output)
+enum ttd_status ttd_output_memory(struct ttd_memory_output *memory,
+                                  const struct ttd_allocator *allocator, struct ttd_output *output)
 {
     if (!memory || !output || !ttd_allocator_is_valid(allocator))
         return TTD_ERROR_ARGUMENT;
-    *memory = (struct ttd_memory){.allocator = ttd_allocator_or_default(allocator)};
+    *memory = (struct ttd_memory_output){.allocator = ttd_allocator_or_default(allocator)};
     *output = (struct ttd_output){memory, memory_write, NULL};
     return TTD_OK;
 }
 
-void ttd_memory_free(struct ttd_memory *memory)
+void ttd_memory_output_free(struct ttd_memory_output *memory)
 {
     if (!memory || !memory->allocator.release)
         return;
     ttd_release(&memory->allocator, memory->data);
-    *memory = (struct ttd_memory){.allocator = memory->allocator};
+    *memory = (struct ttd_memory_output){.allocator = memory->allocator};
 }

@@ -161,17 +161,17 @@ enum ttd_status ttd_check_stacks(struct ttd_reader *reader, bool *is_right, stru
     struct ttd_references *references = &check->references;
     const struct ttd_header *header = &reader->header;
     *is_right = false;
-    if (references->unknown || header->first_item != (uint64_t)references->stacks + 1)
+    if (references->unknown || header->first_record != (uint64_t)references->stacks + 1)
         return TTD_OK;
     /* Memory is taken for stacks that can be there, not for as many as the header says. */
-    if (header->item_count > ttd_cursor_left(&reader->stacks.columns[TTD_STACK_PARENTS]))
+    if (header->record_count > ttd_cursor_left(&reader->stacks.columns[TTD_STACK_PARENTS]))
         return TTD_OK;
-    if (!ttd_references_grow(references, &reader->allocator, header->item_count))
+    if (!ttd_references_grow(references, &reader->allocator, header->record_count))
         return no_memory(reader, error);
-    if (!ttd_stacks_decoder_accepts(&reader->stacks, header->item_count, references->modules,
+    if (!ttd_stacks_decoder_accepts(&reader->stacks, header->record_count, references->modules,
                                     references->depths))
         return TTD_OK;
-    references->stacks += header->item_count;
+    references->stacks += header->record_count;
     begin_chunk(check);
     *is_right = true;
     return ttd_check_chunk(reader, error);
@@ -213,7 +213,7 @@ enum ttd_status ttd_check_chunk(struct ttd_reader *reader, struct ttd_error *err
     verdict->chunks++;
     verdict->intact_bytes += ttd_chunk_size(header);
     if (header->kind == TTD_KIND_EVENTS)
-        verdict->events += header->item_count;
+        verdict->events += header->record_count;
     if (header->kind == TTD_KIND_END) {
         check->has_end = true;
         check->end_behind = header->offset + ttd_chunk_size(header);

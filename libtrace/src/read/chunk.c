@@ -15,19 +15,19 @@ struct ttd_chunk ttd_chunk_of(const struct ttd_header *header)
                               .minor_version = header->minor,
                               .stored_size = header->stored_size,
                               .raw_size = header->raw_size,
-                              .first_item = header->first_item,
-                              .item_count = header->item_count,
+                              .first_record = header->first_record,
+                              .record_count = header->record_count,
                               .first_position = header->first_position,
                               .last_position = header->last_position};
 }
 
-void ttd_reader_make_up_loss(struct ttd_reader *reader, const struct ttd_header *header,
-                             uint64_t event, struct ttd_batch *batch)
+void ttd_reader_synthesize_loss(struct ttd_reader *reader, const struct ttd_header *header,
+                                uint64_t event, struct ttd_batch *batch)
 {
     const struct ttd_gap *gap = &reader->gap;
     bool events = header && header->kind == TTD_KIND_EVENTS;
     bool is_known = event != TTD_UNKNOWN && event >= gap->event && !gap->is_endless;
-    reader->made_up =
+    reader->synthetic =
         (struct ttd_loss){.reason = TTD_LOSS_DAMAGE,
                           .count = is_known ? event - gap->event : TTD_UNKNOWN,
                           .last_good = gap->last_good,
@@ -35,15 +35,15 @@ void ttd_reader_make_up_loss(struct ttd_reader *reader, const struct ttd_header 
     memset(batch, 0, sizeof *batch);
     batch->kind = TTD_KIND_LOSSES;
     batch->count = 1;
-    batch->made_up = true;
-    batch->u.losses = &reader->made_up;
+    batch->synthetic = true;
+    batch->u.losses = &reader->synthetic;
     batch->error = gap->error;
     if (header)
         batch->chunk = ttd_chunk_of(header);
     reader->gap.pending = false;
     reader->rest_is_lost = !header;
     if (reader->checks)
-        ttd_check_lost(reader, &reader->made_up);
+        ttd_check_lost(reader, &reader->synthetic);
 }
 
 static bool is_wanted(const struct ttd_reader *reader, unsigned kind)
@@ -81,7 +81,7 @@ static enum ttd_status check_end(struct ttd_reader *reader, const struct ttd_hea
         if (reader->checks)
             ttd_check_damage(reader, &detail, 0, 0);
     }
-    ttd_reader_make_up_loss(reader, header, end->events, batch);
+    ttd_reader_synthesize_loss(reader, header, end->events, batch);
     reader->end_judged = true;
     return TTD_END;
 }
@@ -117,7 +117,7 @@ enum ttd_status ttd_reader_end_unsupported(struct ttd_reader *reader,
     reader->error = *detail;
     if (reader->checks)
         ttd_check_damage(reader, detail, reader->source.size - reader->offset, TTD_UNKNOWN);
-    ttd_reader_make_up_loss(reader, NULL, TTD_UNKNOWN, batch);
+    ttd_reader_synthesize_loss(reader, NULL, TTD_UNKNOWN, batch);
     return TTD_OK;
 }
 
@@ -179,7 +179,7 @@ static enum ttd_status next_end(struct ttd_reader *reader, const struct ttd_head
     enum ttd_status status = enter(reader, header, batch, error);
     if (status == TTD_OK && reader->left != 0)
         status = ttd_reader_go_on(reader, batch, error);
-    if (status != TTD_OK || batch->made_up)
+    if (status != TTD_OK || batch->synthetic)
         return status;
     struct ttd_end end = *batch->u.end;
     status = check_end(reader, header, &end, batch, error);
@@ -202,7 +202,7 @@ static enum ttd_status check_sum(struct ttd_reader *reader, const struct ttd_hea
                                  struct ttd_error *error)
 {
     struct ttd_cursor payload = {.error = NULL};
-    if (header->kind == TTD_KIND_INDEX && header->item_count == 0)
+    if (header->kind == TTD_KIND_INDEX && header->record_count == 0)
         return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, "number of items", error);
     enum ttd_status status = header->kind == TTD_KIND_INDEX
                                  ? ttd_source_payload(&reader->source, header, &payload, error)
@@ -250,7 +250,7 @@ static enum ttd_status skim(struct ttd_reader *reader, const struct ttd_header *
     while (status == TTD_OK && reader->left != 0)
         status = ttd_reader_go_on(reader, batch, error);
     reader->decodes_stacks = false;
-    return status == TTD_OK && !batch->made_up ? TTD_END : status;
+    return status == TTD_OK && !batch->synthetic ? TTD_END : status;
 }
 
 /** Checks a chunk of stacks that are returned as stored: decodes them once before. */
@@ -261,7 +261,7 @@ static enum ttd_status skim_stacks(struct ttd_reader *reader, const struct ttd_h
     bool is_good = status == TTD_END && !reader->passed.what;
     if (!is_good)
         return status;
-    reader->left = header->item_count;
+    reader->left = header->record_count;
     reader->is_checked = true;
     return ttd_reader_go_on(reader, batch, error);
 }
@@ -300,12 +300,12 @@ static enum ttd_status approach_events(struct ttd_reader *reader, const struct t
     bool wanted = is_wanted(reader, TTD_KIND_EVENTS);
     if ((has_gap && reader->checks) || (wanted && (has_gap || reader->options.whole_chunks))) {
         enum ttd_status status = try_events(reader, header, batch, error);
-        if (status != TTD_OK || batch->made_up)
+        if (status != TTD_OK || batch->synthetic)
             return status;
     }
     if (has_gap) {
-        ttd_reader_make_up_loss(reader, header, header->first_item, batch);
-        reader->next_event = header->first_item;
+        ttd_reader_synthesize_loss(reader, header, header->first_record, batch);
+        reader->next_event = header->first_record;
     }
     return TTD_OK;
 }
@@ -328,7 +328,7 @@ enum ttd_status ttd_reader_enter(struct ttd_reader *reader, const struct ttd_hea
     }
     if (header->kind == TTD_KIND_EVENTS) {
         enum ttd_status status = approach_events(reader, header, batch, error);
-        if (status != TTD_OK || batch->made_up)
+        if (status != TTD_OK || batch->synthetic)
             return status;
     }
     if (header->kind == TTD_KIND_END)
@@ -339,7 +339,7 @@ enum ttd_status ttd_reader_enter(struct ttd_reader *reader, const struct ttd_hea
         ttd_reader_pass(reader, header, true);
         return TTD_END;
     }
-    if (reader->checks && header->kind == TTD_KIND_STACKS && reader->options.stored_stacks)
+    if (reader->checks && header->kind == TTD_KIND_STACKS && reader->options.lazy_stacks)
         return skim_stacks(reader, header, batch, error);
     enum ttd_status status = enter(reader, header, batch, error);
     return status == TTD_OK && reader->left != 0 ? ttd_reader_go_on(reader, batch, error) : status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From payloads to batches: events and stacks; the other kinds are in decode_rows.c. */
+/* From payloads to batches: events and stacks; the other kinds are in decode_records.c. */
 #include "codec/payload.h"
 #include "read/internal.h"
 
@@ -7,13 +7,13 @@
  * first violation, or NULL. */
 static const char *check_fixed(const struct ttd_header *header)
 {
-    if (header->item_count != 1 || header->first_item != 0)
+    if (header->record_count != 1 || header->first_record != 0)
         return "number of items";
     return header->codec == TTD_CODEC_RAW ? NULL : "codec of a trace or an End chunk";
 }
 
 /** What is wrong with the items of a chunk of a known kind; NULL if nothing. */
-static const char *check_items(const struct ttd_header *header)
+static const char *check_records(const struct ttd_header *header)
 {
     switch (header->kind) {
     case TTD_KIND_LIVE_BLOCKS:
@@ -26,20 +26,20 @@ static const char *check_items(const struct ttd_header *header)
     case TTD_KIND_STRINGS:
     case TTD_KIND_STACKS:
     case TTD_KIND_HEAPS:
-        if (header->first_item == 0 ||
-            header->first_item + header->item_count > (uint64_t)UINT32_MAX + 1)
+        if (header->first_record == 0 ||
+            header->first_record + header->record_count > (uint64_t)UINT32_MAX + 1)
             return "identifiers of a chunk";
         break;
     default:
         break;
     }
-    return header->item_count != 0 ? NULL : "number of items";
+    return header->record_count != 0 ? NULL : "number of items";
 }
 
 /** Whether the chunk at hand is not to be decoded. */
 static bool gives_stored(const struct ttd_reader *reader)
 {
-    return reader->header.kind == TTD_KIND_STACKS && reader->options.stored_stacks &&
+    return reader->header.kind == TTD_KIND_STACKS && reader->options.lazy_stacks &&
            !reader->decodes_stacks;
 }
 
@@ -47,14 +47,14 @@ enum ttd_status ttd_reader_begin(struct ttd_reader *reader, const struct ttd_hea
                                  struct ttd_error *error)
 {
     reader->header = *header;
-    reader->next_item = header->first_item;
+    reader->next_record = header->first_record;
     reader->symbol_offset = 0;
     reader->is_first_batch = true;
-    const char *wrong = check_items(header);
+    const char *wrong = check_records(header);
     if (wrong)
         return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, wrong, error);
     if (gives_stored(reader)) {
-        reader->left = header->item_count;
+        reader->left = header->record_count;
         enum ttd_status stored = ttd_source_stored(&reader->source, header, error);
         if (stored == TTD_OK && !ttd_payload_is_known(header->codec))
             stored = ttd_reader_fail(reader, TTD_ERROR_UNSUPPORTED, "codec", error);
@@ -65,19 +65,19 @@ enum ttd_status ttd_reader_begin(struct ttd_reader *reader, const struct ttd_hea
         return status;
     if (header->kind == TTD_KIND_EVENTS) {
         status = ttd_events_decoder_begin(&reader->events, reader->payload, reader->trace.time_unit,
-                                          header->first_item, header->item_count,
+                                          header->first_record, header->record_count,
                                           header->first_position, header->last_position);
         if (status != TTD_OK)
             return ttd_fail(error, status, reader->events.error ? reader->events.error : "memory",
                             header->offset, header->number);
     }
     if (header->kind == TTD_KIND_STACKS) {
-        ttd_stacks_decoder_begin(&reader->stacks, &reader->payload, (ttd_id)header->first_item);
+        ttd_stacks_decoder_begin(&reader->stacks, &reader->payload, (ttd_id)header->first_record);
         if (reader->payload.error)
             return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, reader->payload.error, error);
     }
-    reader->left = header->item_count;
-    if (header->item_count == 0)
+    reader->left = header->record_count;
+    if (header->record_count == 0)
         reader->left = 1; /* one list or map without entries */
     return TTD_OK;
 }
@@ -102,7 +102,7 @@ static enum ttd_status decode_stacks(struct ttd_reader *reader, struct ttd_batch
                                      size_t count, struct ttd_error *error)
 {
     const char *what = NULL;
-    struct ttd_stack_link links[TTD_ROW_BATCH];
+    struct ttd_stack_link links[TTD_RECORD_BATCH];
     ttd_id first = reader->stacks.next_id;
     if (!ttd_stacks_decoder_next(&reader->stacks, links, count, &what))
         return ttd_reader_fail(reader, TTD_ERROR_NO_MEMORY, "memory", error);
@@ -111,9 +111,9 @@ static enum ttd_status decode_stacks(struct ttd_reader *reader, struct ttd_batch
     if (what)
         return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, what, error);
     for (size_t i = 0; i < count; i++)
-        reader->rows.stacks[i] =
+        reader->records.stacks[i] =
             ttd_stacks_decoder_stack(&reader->stacks, first + (ttd_id)i, links[i]);
-    batch->u.stacks = reader->rows.stacks;
+    batch->u.stacks = reader->records.stacks;
     batch->count = count;
     return TTD_OK;
 }
@@ -126,7 +126,7 @@ enum ttd_status ttd_reader_decode(struct ttd_reader *reader, struct ttd_batch *b
     batch->chunk = ttd_chunk_of(&reader->header);
     batch->stored = NULL;
     batch->decompressed = NULL;
-    size_t count = reader->left < TTD_ROW_BATCH ? reader->left : TTD_ROW_BATCH;
+    size_t count = reader->left < TTD_RECORD_BATCH ? reader->left : TTD_RECORD_BATCH;
     enum ttd_status status = TTD_OK;
     if (gives_stored(reader)) {
         batch->stored = reader->source.stored.data;
@@ -140,11 +140,11 @@ enum ttd_status ttd_reader_decode(struct ttd_reader *reader, struct ttd_batch *b
     } else if (kind == TTD_KIND_STACKS) {
         status = decode_stacks(reader, batch, count, error);
     } else {
-        status = ttd_reader_decode_rows(reader, batch, &count, error);
+        status = ttd_reader_decode_records(reader, batch, &count, error);
     }
     if (status != TTD_OK)
         return status;
     reader->left -= (uint32_t)count;
-    reader->next_item += count;
+    reader->next_record += count;
     return TTD_OK;
 }

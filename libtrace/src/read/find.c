@@ -39,9 +39,9 @@ static const char *check_order(const struct ttd_reader *reader, const struct ttd
         return "first chunk";
     if (header->kind != TTD_KIND_EVENTS)
         return NULL;
-    if (header->first_item < reader->next_event)
+    if (header->first_record < reader->next_event)
         return "event number goes back";
-    if (header->first_item > reader->next_event && !reader->gap.pending &&
+    if (header->first_record > reader->next_event && !reader->gap.pending &&
         !(reader->trace.flags & TTD_TRACE_RECOVERED))
         return "events missing";
     if (ttd_position_compare(header->first_position, reader->position) < 0)
@@ -68,7 +68,7 @@ static bool is_usable(const struct ttd_reader *reader, const struct ttd_header *
 {
     return !reader->ended && header->number >= reader->next_number &&
            (header->kind != TTD_KIND_EVENTS ||
-            (header->first_item >= reader->next_event &&
+            (header->first_record >= reader->next_event &&
              ttd_position_compare(header->first_position, reader->position) >= 0));
 }
 
@@ -176,7 +176,7 @@ void ttd_reader_pass(struct ttd_reader *reader, const struct ttd_header *header,
     if (header->kind == TTD_KIND_END)
         reader->ended = true;
     if (header->kind == TTD_KIND_EVENTS && counted) {
-        reader->next_event = header->first_item + header->item_count;
+        reader->next_event = header->first_record + header->record_count;
         reader->position = header->last_position;
     }
 }

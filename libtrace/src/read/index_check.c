@@ -10,7 +10,7 @@ bool ttd_index_check_see(struct ttd_reader *reader, const struct ttd_header *hea
 {
     struct ttd_index_check *check = &reader->check.index;
     if (header->kind == TTD_KIND_EVENTS && !check->pending_set) {
-        check->pending = (struct ttd_index_link){0, header->first_item, header->first_position};
+        check->pending = (struct ttd_index_link){0, header->first_record, header->first_position};
         check->pending_set = true;
     }
     if (header->kind == TTD_KIND_INDEX)
@@ -64,7 +64,7 @@ bool ttd_index_check_chunk(struct ttd_reader *reader, struct ttd_cursor payload,
     const struct ttd_header *header = &reader->header;
     bool damaged = reader->check.damaged;
     struct ttd_index_links links;
-    ttd_decode_index_links(&payload, &links, header->item_count);
+    ttd_decode_index_links(&payload, &links, header->record_count);
     *what = payload.error;
     struct ttd_index_link self = check->pending;
     if (!check->pending_set)

@@ -15,7 +15,7 @@
 #include "read/check.h"
 
 /** Records of kinds other than events that are decoded at a time at most. */
-#define TTD_ROW_BATCH 128
+#define TTD_RECORD_BATCH 128
 
 /** The input of a reader, and the payload of the chunk that was read last. */
 struct ttd_source {
@@ -141,7 +141,7 @@ struct ttd_reader {
     /** The chunk that is being decoded, as long as records of it are left. */
     struct ttd_header header;
     struct ttd_cursor payload;
-    uint64_t next_item;
+    uint64_t next_record;
     uint32_t left;
     /** No record of it was decoded yet; it was decoded before, only to be checked. */
     bool is_first_batch;
@@ -161,25 +161,25 @@ struct ttd_reader {
     size_t blocks_capacity;
     struct ttd_memory_run *runs;
     size_t runs_capacity;
-    struct ttd_loss made_up;
+    struct ttd_loss synthetic;
     union {
-        struct ttd_string_definition strings[TTD_ROW_BATCH];
-        struct ttd_stack stacks[TTD_ROW_BATCH];
-        struct ttd_module modules[TTD_ROW_BATCH];
-        struct ttd_symbol symbols[TTD_ROW_BATCH];
-        struct ttd_thread threads[TTD_ROW_BATCH];
-        struct ttd_heap heaps[TTD_ROW_BATCH];
-        struct ttd_user_event user_events[TTD_ROW_BATCH];
-        struct ttd_loss losses[TTD_ROW_BATCH];
-        struct ttd_metadata metadata[TTD_ROW_BATCH];
-        struct ttd_state states[TTD_ROW_BATCH];
-        struct ttd_sum sums[TTD_ROW_BATCH];
+        struct ttd_string_definition strings[TTD_RECORD_BATCH];
+        struct ttd_stack stacks[TTD_RECORD_BATCH];
+        struct ttd_module modules[TTD_RECORD_BATCH];
+        struct ttd_symbol symbols[TTD_RECORD_BATCH];
+        struct ttd_thread threads[TTD_RECORD_BATCH];
+        struct ttd_heap heaps[TTD_RECORD_BATCH];
+        struct ttd_user_event user_events[TTD_RECORD_BATCH];
+        struct ttd_loss losses[TTD_RECORD_BATCH];
+        struct ttd_metadata metadata[TTD_RECORD_BATCH];
+        struct ttd_state states[TTD_RECORD_BATCH];
+        struct ttd_sum sums[TTD_RECORD_BATCH];
         struct ttd_live_blocks live_blocks;
         struct ttd_pages pages;
         struct ttd_memory_map memory_map;
         struct ttd_trace trace;
         struct ttd_end end;
-    } rows;
+    } records;
 };
 
 /** Describes a header to users. */
@@ -224,8 +224,8 @@ enum ttd_status ttd_reader_go_on(struct ttd_reader *reader, struct ttd_batch *ba
  *
  * @param event  the number of the event that comes after the gap, or TTD_UNKNOWN
  */
-void ttd_reader_make_up_loss(struct ttd_reader *reader, const struct ttd_header *header,
-                             uint64_t event, struct ttd_batch *batch);
+void ttd_reader_synthesize_loss(struct ttd_reader *reader, const struct ttd_header *header,
+                                uint64_t event, struct ttd_batch *batch);
 
 /**
  * Ends the reading at something that this library does not support; a tolerant reader returns a
@@ -249,8 +249,8 @@ static inline enum ttd_status ttd_reader_fail(const struct ttd_reader *reader,
 
 /** The part of ttd_reader_decode() for all kinds but events and stacks: decodes up to `*count`
  * records, and sets it to how many they are. */
-enum ttd_status ttd_reader_decode_rows(struct ttd_reader *reader, struct ttd_batch *batch,
-                                       size_t *count, struct ttd_error *error);
+enum ttd_status ttd_reader_decode_records(struct ttd_reader *reader, struct ttd_batch *batch,
+                                          size_t *count, struct ttd_error *error);
 
 /** Decodes the next records of the chunk; there are some left. */
 enum ttd_status ttd_reader_decode(struct ttd_reader *reader, struct ttd_batch *batch,

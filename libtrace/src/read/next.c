@@ -30,8 +30,8 @@ static enum ttd_status next_at_end(struct ttd_reader *reader, enum ttd_status st
     if (status == TTD_ERROR_UNSUPPORTED)
         return ttd_reader_end_unsupported(reader, detail, batch, error);
     if (is_over && reader->gap.pending) {
-        ttd_reader_make_up_loss(reader, NULL, reader->ended ? reader->next_event : TTD_UNKNOWN,
-                                batch);
+        ttd_reader_synthesize_loss(reader, NULL, reader->ended ? reader->next_event : TTD_UNKNOWN,
+                                   batch);
         return TTD_OK;
     }
     if (is_over && reader->checks)
@@ -49,7 +49,7 @@ enum ttd_status ttd_reader_next(struct ttd_reader *reader, struct ttd_batch *bat
             ttd_check_end(reader, reader->error.status, &reader->error);
         return ttd_reader_stop(reader, &reader->error, error);
     }
-    batch->made_up = false;
+    batch->synthetic = false;
     for (;;) {
         struct ttd_header header;
         struct ttd_error detail = {.what = ""};

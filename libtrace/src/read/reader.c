@@ -4,7 +4,7 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "codec/rows.h"
+#include "codec/records.h"
 #include "read/internal.h"
 
 struct ttd_reader_options ttd_reader_options_default(void)
@@ -230,11 +230,11 @@ static enum ttd_status read_end(struct ttd_reader *reader, uint8_t bytes[TTD_END
         return TTD_ERROR_CORRUPT;
     if (header.kind != TTD_KIND_END)
         return TTD_END;
-    if (header.codec != TTD_CODEC_RAW || header.stored_size != TTD_END_SIZE ||
-        header.item_count != 1 || header.first_item != 0 ||
-        ttd_hash(bytes + TTD_HEADER_SIZE, TTD_END_SIZE) != header.payload_hash)
+    if (header.codec != TTD_CODEC_RAW || header.stored_size != TTD_END_PAYLOAD_SIZE ||
+        header.record_count != 1 || header.first_record != 0 ||
+        ttd_hash(bytes + TTD_HEADER_SIZE, TTD_END_PAYLOAD_SIZE) != header.payload_hash)
         return TTD_ERROR_CORRUPT;
-    struct ttd_cursor in = ttd_cursor_of(bytes + TTD_HEADER_SIZE, TTD_END_SIZE);
+    struct ttd_cursor in = ttd_cursor_of(bytes + TTD_HEADER_SIZE, TTD_END_PAYLOAD_SIZE);
     ttd_decode_end(&in, end);
     return in.error ? TTD_ERROR_CORRUPT : TTD_OK;
 }

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "codec/emitter.h"
-#include "codec/rows.h"
+#include "codec/records.h"
 #include "read/walk.h"
 
 /** The new file in the making. */
@@ -56,7 +56,7 @@ static enum ttd_status begin(struct recovery *r, const struct ttd_reader *reader
         trace.pointer_size = 8;
     r->emitter.trace_id = trace.trace_id;
     ttd_encode_trace(&r->payload, &trace);
-    struct ttd_emission emission = {.kind = TTD_KIND_TRACE, .item_count = 1};
+    struct ttd_emission emission = {.kind = TTD_KIND_TRACE, .record_count = 1};
     return put(r, &emission);
 }
 
@@ -94,8 +94,8 @@ static enum ttd_status copy_chunk(void *context, struct ttd_reader *reader,
     }
     struct ttd_header copy = *header;
     if (header->kind == TTD_KIND_LOSSES) {
-        copy.first_item = r->losses;
-        r->losses += header->item_count;
+        copy.first_record = r->losses;
+        r->losses += header->record_count;
     }
     return finish(r, ttd_emitter_copy(&r->emitter, &copy, stored));
 }
@@ -137,7 +137,7 @@ enum ttd_status ttd_recover(const struct ttd_input *input, const struct ttd_outp
         struct recovery r = {.allocator = ttd_allocator_or_default(allocator),
                              .output = output,
                              .error = error,
-                             .end = {.reason = TTD_END_NOT_RECORDED}};
+                             .end = {.reason = TTD_END_REASON_NOT_RECORDED}};
         struct ttd_check check = {.function = function,
                                   .function_context = context,
                                   .chunk = copy_chunk,

@@ -16,7 +16,7 @@ static bool reaches(const struct ttd_header *header, const struct seek_target *t
 {
     if (target->by_position)
         return ttd_position_compare(header->last_position, target->position) >= 0;
-    return header->first_item + header->item_count > target->event;
+    return header->first_record + header->record_count > target->event;
 }
 
 /** Whether what an index chunk covers begins before the target, so that earlier ones lack it. */
@@ -59,7 +59,7 @@ static enum ttd_status read_index(struct ttd_reader *reader, uint64_t offset,
         status = ttd_source_payload(&reader->source, &header, entries, NULL);
     if (status != TTD_OK)
         return status;
-    ttd_decode_index_links(entries, links, header.item_count);
+    ttd_decode_index_links(entries, links, header.record_count);
     if (entries->error || links->links[0].offset != offset)
         return TTD_ERROR_CORRUPT;
     return TTD_OK;
@@ -111,7 +111,7 @@ static enum ttd_status go_to(struct ttd_reader *reader, const uint8_t *entry,
     bool events = header.kind == TTD_KIND_EVENTS;
     reader->offset = header.offset;
     reader->next_number = header.number;
-    reader->next_event = events ? header.first_item : link->first_event;
+    reader->next_event = events ? header.first_record : link->first_event;
     reader->position = events ? header.first_position : link->position;
     return TTD_OK;
 }

@@ -118,17 +118,17 @@ static enum ttd_status begin(struct ttd_stacks *stacks, struct ttd_error *error)
     if (status != TTD_OK)
         return status;
     struct ttd_cursor payload = ttd_cursor_of(stacks->raw.data, chunk->raw_size);
-    ttd_stacks_decoder_begin(&stacks->decoder, &payload, (ttd_id)chunk->first_item);
+    ttd_stacks_decoder_begin(&stacks->decoder, &payload, (ttd_id)chunk->first_record);
     return payload.error ? damaged(stacks, payload.error, error) : TTD_OK;
 }
 
 /** Decodes as many as a reader does at a time, or those that are left; all of them or none. */
 static enum ttd_status decode_more(struct ttd_stacks *stacks, struct ttd_error *error)
 {
-    size_t left = stacks->chunk.item_count - stacks->count;
-    size_t count = left < TTD_ROW_BATCH ? left : TTD_ROW_BATCH;
+    size_t left = stacks->chunk.record_count - stacks->count;
+    size_t count = left < TTD_RECORD_BATCH ? left : TTD_RECORD_BATCH;
     void *links = stacks->links;
-    if (ttd_grow_array(&stacks->allocator, &links, &stacks->capacity, stacks->chunk.item_count,
+    if (ttd_grow_array(&stacks->allocator, &links, &stacks->capacity, stacks->chunk.record_count,
                        sizeof *stacks->links))
         return no_memory(stacks, error);
     stacks->links = links;
@@ -157,7 +157,7 @@ static enum ttd_status decode_until(struct ttd_stacks *stacks, size_t count,
         return TTD_ERROR_CORRUPT;
     }
     if (!is_kept(&stacks->chunk))
-        count = stacks->chunk.item_count;
+        count = stacks->chunk.record_count;
     enum ttd_status status = stacks->count ? TTD_OK : begin(stacks, error);
     while (status == TTD_OK && stacks->count < count)
         status = decode_more(stacks, error);
@@ -167,8 +167,8 @@ static enum ttd_status decode_until(struct ttd_stacks *stacks, size_t count,
 enum ttd_status ttd_stacks_get(struct ttd_stacks *stacks, ttd_id id, struct ttd_stack *stack,
                                struct ttd_error *error)
 {
-    uint64_t index = id - stacks->chunk.first_item;
-    if (index >= stacks->chunk.item_count)
+    uint64_t index = id - stacks->chunk.first_record;
+    if (index >= stacks->chunk.record_count)
         return TTD_END;
     if (index >= stacks->count) {
         enum ttd_status status = decode_until(stacks, (size_t)index + 1, error);

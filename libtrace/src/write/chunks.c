@@ -34,10 +34,10 @@ static enum ttd_status put(struct ttd_writer *writer, const struct ttd_emission 
 }
 
 enum ttd_status ttd_writer_put_payload(struct ttd_writer *writer, enum ttd_kind kind,
-                                       uint64_t first_item, uint32_t item_count,
+                                       uint64_t first_record, uint32_t record_count,
                                        struct ttd_position position)
 {
-    struct ttd_emission emission = {(uint16_t)kind, first_item, item_count, position, position};
+    struct ttd_emission emission = {(uint16_t)kind, first_record, record_count, position, position};
     enum ttd_status status = put(writer, &emission, &writer->payload);
     ttd_buffer_clear(&writer->payload);
     return status;
@@ -46,59 +46,60 @@ enum ttd_status ttd_writer_put_payload(struct ttd_writer *writer, enum ttd_kind 
 static size_t buffered(const struct ttd_writer *writer, enum ttd_kind kind)
 {
     return kind == TTD_KIND_STACKS ? ttd_stacks_encoder_size(&writer->stacks)
-                                   : writer->rows[kind].payload.size;
+                                   : writer->records[kind].payload.size;
 }
 
-enum ttd_status ttd_writer_begin_row(struct ttd_writer *writer, enum ttd_kind kind)
+enum ttd_status ttd_writer_begin_record(struct ttd_writer *writer, enum ttd_kind kind)
 {
     if (writer->failed)
         return TTD_ERROR_MISUSE;
-    if (writer->rows[kind].count < TTD_ITEMS_MAX && buffered(writer, kind) < FLUSH_SIZE)
+    if (writer->records[kind].count < TTD_RECORDS_MAX && buffered(writer, kind) < FLUSH_SIZE)
         return TTD_OK;
-    return ttd_writer_flush_rows(writer);
+    return ttd_writer_flush_records(writer);
 }
 
-enum ttd_status ttd_writer_end_row(struct ttd_writer *writer, enum ttd_kind kind)
+enum ttd_status ttd_writer_end_record(struct ttd_writer *writer, enum ttd_kind kind)
 {
-    if (writer->rows[kind].payload.failed)
+    if (writer->records[kind].payload.failed)
         return ttd_writer_break(writer, TTD_ERROR_NO_MEMORY, "memory");
-    writer->rows[kind].count++;
-    writer->rows[kind].next_item++;
+    writer->records[kind].count++;
+    writer->records[kind].next_record++;
     return TTD_OK;
 }
 
 void ttd_writer_touch(struct ttd_writer *writer, enum ttd_kind kind, struct ttd_position position)
 {
-    struct ttd_rows *rows = &writer->rows[kind];
+    struct ttd_record_buffer *records = &writer->records[kind];
     if (!ttd_position_is_valid(position))
         return;
-    if (!rows->has_position || ttd_position_compare(position, rows->first) < 0)
-        rows->first = position;
-    if (!rows->has_position || ttd_position_compare(position, rows->last) > 0)
-        rows->last = position;
-    rows->has_position = true;
+    if (!records->has_position || ttd_position_compare(position, records->first) < 0)
+        records->first = position;
+    if (!records->has_position || ttd_position_compare(position, records->last) > 0)
+        records->last = position;
+    records->has_position = true;
 }
 
 static enum ttd_status flush_kind(struct ttd_writer *writer, enum ttd_kind kind)
 {
-    struct ttd_rows *rows = &writer->rows[kind];
-    if (rows->count == 0)
+    struct ttd_record_buffer *records = &writer->records[kind];
+    if (records->count == 0)
         return TTD_OK;
     if (kind == TTD_KIND_STACKS) {
-        ttd_stacks_encoder_finish(&writer->stacks, &rows->payload);
+        ttd_stacks_encoder_finish(&writer->stacks, &records->payload);
         ttd_stacks_encoder_clear(&writer->stacks);
     }
-    struct ttd_emission emission = {(uint16_t)kind, rows->next_item - rows->count, rows->count,
-                                    rows->has_position ? rows->first : writer->position,
-                                    rows->has_position ? rows->last : writer->position};
-    enum ttd_status status = put(writer, &emission, &rows->payload);
-    ttd_buffer_clear(&rows->payload);
-    rows->count = 0;
-    rows->has_position = false;
+    struct ttd_emission emission = {(uint16_t)kind, records->next_record - records->count,
+                                    records->count,
+                                    records->has_position ? records->first : writer->position,
+                                    records->has_position ? records->last : writer->position};
+    enum ttd_status status = put(writer, &emission, &records->payload);
+    ttd_buffer_clear(&records->payload);
+    records->count = 0;
+    records->has_position = false;
     return status;
 }
 
-enum ttd_status ttd_writer_flush_rows(struct ttd_writer *writer)
+enum ttd_status ttd_writer_flush_records(struct ttd_writer *writer)
 {
     /* What is referred to comes before what refers to it. */
     static const enum ttd_kind order[] = {TTD_KIND_STRINGS,  TTD_KIND_MODULES,     TTD_KIND_THREADS,
@@ -118,7 +119,7 @@ enum ttd_status ttd_writer_flush_events(struct ttd_writer *writer)
     struct ttd_events_encoder *events = &writer->events;
     if (events->count == 0)
         return TTD_OK;
-    enum ttd_status status = ttd_writer_flush_rows(writer);
+    enum ttd_status status = ttd_writer_flush_records(writer);
     if (status != TTD_OK)
         return status;
     struct ttd_emission emission = {TTD_KIND_EVENTS, writer->event_count - events->count,

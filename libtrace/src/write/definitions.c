@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "write/internal.h"
 
-#include "codec/rows.h"
+#include "codec/records.h"
 
 /** Checks that one more id can be defined, and makes room for it. */
 static enum ttd_status begin_definition(struct ttd_writer *writer, enum ttd_kind kind, ttd_id count)
@@ -10,7 +10,7 @@ static enum ttd_status begin_definition(struct ttd_writer *writer, enum ttd_kind
         ttd_writer_refuse(writer, "number of identifiers");
         return writer->error.status = TTD_ERROR_LIMIT;
     }
-    return ttd_writer_begin_row(writer, kind);
+    return ttd_writer_begin_record(writer, kind);
 }
 
 enum ttd_status ttd_writer_string(struct ttd_writer *writer, const char *data, size_t size,
@@ -25,8 +25,8 @@ enum ttd_status ttd_writer_string(struct ttd_writer *writer, const char *data, s
     enum ttd_status status = begin_definition(writer, TTD_KIND_STRINGS, writer->strings);
     if (status != TTD_OK)
         return status;
-    ttd_encode_string(&writer->rows[TTD_KIND_STRINGS].payload, (struct ttd_string){data, size});
-    status = ttd_writer_end_row(writer, TTD_KIND_STRINGS);
+    ttd_encode_string(&writer->records[TTD_KIND_STRINGS].payload, (struct ttd_string){data, size});
+    status = ttd_writer_end_record(writer, TTD_KIND_STRINGS);
     if (status == TTD_OK)
         *id = ++writer->strings;
     return status;
@@ -43,7 +43,7 @@ enum ttd_status ttd_writer_stack(struct ttd_writer *writer, ttd_id parent, ttd_i
     struct ttd_stack stack = {writer->stack_count + 1, parent, module, offset};
     if (!ttd_stacks_encoder_add(&writer->stacks, &stack))
         return ttd_writer_break(writer, TTD_ERROR_NO_MEMORY, "memory");
-    status = ttd_writer_end_row(writer, TTD_KIND_STACKS);
+    status = ttd_writer_end_record(writer, TTD_KIND_STACKS);
     if (status == TTD_OK)
         *id = ++writer->stack_count;
     return status;
@@ -79,9 +79,9 @@ enum ttd_status ttd_writer_module(struct ttd_writer *writer, const struct ttd_mo
     struct ttd_module copy = *module;
     if (load)
         copy.id = writer->modules + 1;
-    ttd_encode_module(&writer->rows[TTD_KIND_MODULES].payload, &copy);
+    ttd_encode_module(&writer->records[TTD_KIND_MODULES].payload, &copy);
     ttd_writer_touch(writer, TTD_KIND_MODULES, copy.position);
-    status = ttd_writer_end_row(writer, TTD_KIND_MODULES);
+    status = ttd_writer_end_record(writer, TTD_KIND_MODULES);
     if (status != TTD_OK)
         return status;
     if (load)
@@ -119,9 +119,9 @@ enum ttd_status ttd_writer_thread(struct ttd_writer *writer, const struct ttd_th
     struct ttd_thread copy = *thread;
     if (begin)
         copy.id = writer->threads + 1;
-    ttd_encode_thread(&writer->rows[TTD_KIND_THREADS].payload, &copy);
+    ttd_encode_thread(&writer->records[TTD_KIND_THREADS].payload, &copy);
     ttd_writer_touch(writer, TTD_KIND_THREADS, copy.position);
-    status = ttd_writer_end_row(writer, TTD_KIND_THREADS);
+    status = ttd_writer_end_record(writer, TTD_KIND_THREADS);
     if (status != TTD_OK)
         return status;
     if (begin)
@@ -138,8 +138,8 @@ enum ttd_status ttd_writer_heap(struct ttd_writer *writer, const struct ttd_heap
     enum ttd_status status = begin_definition(writer, TTD_KIND_HEAPS, writer->heaps);
     if (status != TTD_OK)
         return status;
-    ttd_encode_heap(&writer->rows[TTD_KIND_HEAPS].payload, heap);
-    status = ttd_writer_end_row(writer, TTD_KIND_HEAPS);
+    ttd_encode_heap(&writer->records[TTD_KIND_HEAPS].payload, heap);
+    status = ttd_writer_end_record(writer, TTD_KIND_HEAPS);
     if (status == TTD_OK)
         *id = ++writer->heaps;
     return status;
@@ -165,12 +165,12 @@ enum ttd_status ttd_writer_symbol(struct ttd_writer *writer, const struct ttd_sy
     const char *wrong = check_symbol(writer, symbol);
     if (wrong)
         return ttd_writer_refuse(writer, wrong);
-    enum ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_SYMBOLS);
+    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_SYMBOLS);
     if (status != TTD_OK)
         return status;
-    struct ttd_rows *rows = &writer->rows[TTD_KIND_SYMBOLS];
-    if (rows->count == 0)
+    struct ttd_record_buffer *records = &writer->records[TTD_KIND_SYMBOLS];
+    if (records->count == 0)
         writer->symbol_offset = 0;
-    ttd_encode_symbol(&rows->payload, symbol, &writer->symbol_offset);
-    return ttd_writer_end_row(writer, TTD_KIND_SYMBOLS);
+    ttd_encode_symbol(&records->payload, symbol, &writer->symbol_offset);
+    return ttd_writer_end_record(writer, TTD_KIND_SYMBOLS);
 }

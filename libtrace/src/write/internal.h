@@ -12,10 +12,10 @@
 #include "codec/events.h"
 
 /** A chunk of records of one kind in the making. */
-struct ttd_rows {
+struct ttd_record_buffer {
     struct ttd_buffer payload;
     /** Ordinal, or id, of the next record to be buffered. */
-    uint64_t next_item;
+    uint64_t next_record;
     uint32_t count;
     /** Range of the positions in it, if there are any. */
     bool has_position;
@@ -23,7 +23,7 @@ struct ttd_rows {
     struct ttd_position last;
 };
 
-#define TTD_ROW_KINDS (TTD_KIND_LAST + 1)
+#define TTD_RECORD_KINDS (TTD_KIND_LAST + 1)
 
 struct ttd_writer {
     struct ttd_allocator allocator;
@@ -35,7 +35,7 @@ struct ttd_writer {
     bool failed;
     struct ttd_error error;
     struct ttd_emitter emitter;
-    struct ttd_rows rows[TTD_ROW_KINDS];
+    struct ttd_record_buffer records[TTD_RECORD_KINDS];
     struct ttd_stacks_encoder stacks;
     struct ttd_events_encoder events;
     struct ttd_buffer payload;
@@ -71,16 +71,16 @@ static inline bool ttd_writer_knows(const struct ttd_writer *writer, ttd_id id, 
 }
 
 /** TTD_ERROR_MISUSE after a failure; else makes room for one more record of a kind. */
-enum ttd_status ttd_writer_begin_row(struct ttd_writer *writer, enum ttd_kind kind);
+enum ttd_status ttd_writer_begin_record(struct ttd_writer *writer, enum ttd_kind kind);
 
 /** Counts the record that was appended to the payload of `kind`. */
-enum ttd_status ttd_writer_end_row(struct ttd_writer *writer, enum ttd_kind kind);
+enum ttd_status ttd_writer_end_record(struct ttd_writer *writer, enum ttd_kind kind);
 
 /** Widens the range of positions of the records of `kind`. */
 void ttd_writer_touch(struct ttd_writer *writer, enum ttd_kind kind, struct ttd_position position);
 
 /** Writes out all buffered definitions and records but events. */
-enum ttd_status ttd_writer_flush_rows(struct ttd_writer *writer);
+enum ttd_status ttd_writer_flush_records(struct ttd_writer *writer);
 
 /** What is wrong with an event; NULL if nothing. */
 const char *ttd_writer_check_event(const struct ttd_writer *writer, const struct ttd_event *event);
@@ -90,7 +90,7 @@ enum ttd_status ttd_writer_flush_events(struct ttd_writer *writer);
 
 /** Writes a chunk whose payload is in writer->payload, all of it at one position. */
 enum ttd_status ttd_writer_put_payload(struct ttd_writer *writer, enum ttd_kind kind,
-                                       uint64_t first_item, uint32_t item_count,
+                                       uint64_t first_record, uint32_t record_count,
                                        struct ttd_position position);
 
 #endif

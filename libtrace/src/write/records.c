@@ -2,7 +2,7 @@
 #include "write/internal.h"
 
 #include "base/checked.h"
-#include "codec/rows.h"
+#include "codec/records.h"
 #include "codec/states.h"
 
 /** Raw bytes of a chunk of pages at most, but for one page. */
@@ -21,14 +21,14 @@ enum ttd_status ttd_writer_loss(struct ttd_writer *writer, const struct ttd_loss
     const char *wrong = ttd_check_loss(loss);
     if (wrong)
         return ttd_writer_refuse(writer, wrong);
-    enum ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_LOSSES);
+    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_LOSSES);
     if (status != TTD_OK)
         return status;
-    ttd_encode_loss(&writer->rows[TTD_KIND_LOSSES].payload, loss);
+    ttd_encode_loss(&writer->records[TTD_KIND_LOSSES].payload, loss);
     ttd_writer_touch(writer, TTD_KIND_LOSSES, loss->last_good);
     ttd_writer_touch(writer, TTD_KIND_LOSSES, loss->first_good);
     writer->lost_events = ttd_add_count(writer->lost_events, loss->count);
-    return ttd_writer_end_row(writer, TTD_KIND_LOSSES);
+    return ttd_writer_end_record(writer, TTD_KIND_LOSSES);
 }
 
 enum ttd_status ttd_writer_user_event(struct ttd_writer *writer, const struct ttd_user_event *event)
@@ -39,12 +39,12 @@ enum ttd_status ttd_writer_user_event(struct ttd_writer *writer, const struct tt
         return ttd_writer_refuse(writer, "user event");
     if (event->size > TTD_STRING_MAX)
         return limit(writer, "size of a user event");
-    enum ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_USER_EVENTS);
+    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_USER_EVENTS);
     if (status != TTD_OK)
         return status;
-    ttd_encode_user_event(&writer->rows[TTD_KIND_USER_EVENTS].payload, event);
+    ttd_encode_user_event(&writer->records[TTD_KIND_USER_EVENTS].payload, event);
     ttd_writer_touch(writer, TTD_KIND_USER_EVENTS, event->position);
-    return ttd_writer_end_row(writer, TTD_KIND_USER_EVENTS);
+    return ttd_writer_end_record(writer, TTD_KIND_USER_EVENTS);
 }
 
 enum ttd_status ttd_writer_metadata(struct ttd_writer *writer, const struct ttd_metadata *metadata)
@@ -54,11 +54,11 @@ enum ttd_status ttd_writer_metadata(struct ttd_writer *writer, const struct ttd_
         return ttd_writer_refuse(writer, "metadata");
     if (metadata->key.size > TTD_STRING_MAX || metadata->value.size > TTD_STRING_MAX)
         return limit(writer, "size of a string");
-    enum ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_METADATA);
+    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_METADATA);
     if (status != TTD_OK)
         return status;
-    ttd_encode_metadata(&writer->rows[TTD_KIND_METADATA].payload, metadata);
-    return ttd_writer_end_row(writer, TTD_KIND_METADATA);
+    ttd_encode_metadata(&writer->records[TTD_KIND_METADATA].payload, metadata);
+    return ttd_writer_end_record(writer, TTD_KIND_METADATA);
 }
 
 enum ttd_status ttd_writer_state(struct ttd_writer *writer, const struct ttd_state *state)
@@ -66,12 +66,12 @@ enum ttd_status ttd_writer_state(struct ttd_writer *writer, const struct ttd_sta
     const char *wrong = ttd_check_state(state);
     if (wrong)
         return ttd_writer_refuse(writer, wrong);
-    enum ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_STATES);
+    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_STATES);
     if (status != TTD_OK)
         return status;
-    ttd_encode_state(&writer->rows[TTD_KIND_STATES].payload, state);
+    ttd_encode_state(&writer->records[TTD_KIND_STATES].payload, state);
     ttd_writer_touch(writer, TTD_KIND_STATES, state->position);
-    return ttd_writer_end_row(writer, TTD_KIND_STATES);
+    return ttd_writer_end_record(writer, TTD_KIND_STATES);
 }
 
 enum ttd_status ttd_writer_sum(struct ttd_writer *writer, const struct ttd_sum *sum)
@@ -79,11 +79,11 @@ enum ttd_status ttd_writer_sum(struct ttd_writer *writer, const struct ttd_sum *
     const char *wrong = ttd_check_sum(sum);
     if (wrong)
         return ttd_writer_refuse(writer, wrong);
-    enum ttd_status status = ttd_writer_begin_row(writer, TTD_KIND_SUMS);
+    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_SUMS);
     if (status != TTD_OK)
         return status;
-    ttd_encode_sum(&writer->rows[TTD_KIND_SUMS].payload, sum);
-    return ttd_writer_end_row(writer, TTD_KIND_SUMS);
+    ttd_encode_sum(&writer->records[TTD_KIND_SUMS].payload, sum);
+    return ttd_writer_end_record(writer, TTD_KIND_SUMS);
 }
 
 static const char *check_blocks(const struct ttd_writer *writer,
@@ -95,7 +95,7 @@ static const char *check_blocks(const struct ttd_writer *writer,
         return "number of a list of blocks";
     if (!ttd_position_is_valid(blocks->position))
         return "position of a list of blocks";
-    if ((!blocks->blocks && blocks->count != 0) || blocks->count > TTD_ITEMS_MAX)
+    if ((!blocks->blocks && blocks->count != 0) || blocks->count > TTD_RECORDS_MAX)
         return "number of blocks";
     uint64_t last = 0;
     for (size_t i = 0; i < blocks->count; i++) {
@@ -114,14 +114,14 @@ static const char *check_blocks(const struct ttd_writer *writer,
 }
 
 /** Writes writer->payload as a chunk of `count` items and counts them. */
-static enum ttd_status put_items(struct ttd_writer *writer, enum ttd_kind kind, size_t count,
-                                 struct ttd_position position)
+static enum ttd_status put_records(struct ttd_writer *writer, enum ttd_kind kind, size_t count,
+                                   struct ttd_position position)
 {
-    struct ttd_rows *rows = &writer->rows[kind];
+    struct ttd_record_buffer *records = &writer->records[kind];
     enum ttd_status status =
-        ttd_writer_put_payload(writer, kind, rows->next_item, (uint32_t)count, position);
+        ttd_writer_put_payload(writer, kind, records->next_record, (uint32_t)count, position);
     if (status == TTD_OK)
-        rows->next_item += count;
+        records->next_record += count;
     return status;
 }
 
@@ -141,7 +141,7 @@ enum ttd_status ttd_writer_live_blocks(struct ttd_writer *writer,
         return status;
     writer->list = list;
     ttd_encode_live_blocks(&writer->payload, blocks, writer->block_columns);
-    return put_items(writer, TTD_KIND_LIVE_BLOCKS, blocks->count, blocks->position);
+    return put_records(writer, TTD_KIND_LIVE_BLOCKS, blocks->count, blocks->position);
 }
 
 enum ttd_status ttd_writer_pages(struct ttd_writer *writer, const struct ttd_pages *pages,
@@ -152,7 +152,7 @@ enum ttd_status ttd_writer_pages(struct ttd_writer *writer, const struct ttd_pag
     if (!ttd_page_size_is_valid(pages->page_size) || !first_page ||
         (!pages->data && pages->count != 0))
         return ttd_writer_refuse(writer, "pages");
-    uint64_t first = writer->rows[TTD_KIND_PAGES].next_item;
+    uint64_t first = writer->records[TTD_KIND_PAGES].next_record;
     uint32_t most = PAGES_SIZE / pages->page_size;
     for (uint32_t i = 0; i < pages->count;) {
         uint32_t left = pages->count - i;
@@ -160,7 +160,7 @@ enum ttd_status ttd_writer_pages(struct ttd_writer *writer, const struct ttd_pag
         part.count = left < most ? left : most;
         part.data = pages->data + (size_t)i * pages->page_size;
         ttd_encode_pages(&writer->payload, &part);
-        enum ttd_status status = put_items(writer, TTD_KIND_PAGES, part.count, writer->position);
+        enum ttd_status status = put_records(writer, TTD_KIND_PAGES, part.count, writer->position);
         if (status != TTD_OK)
             return status;
         i += part.count;
@@ -177,12 +177,12 @@ static const char *check_map(const struct ttd_writer *writer, const struct ttd_m
         return "number of a snapshot";
     if (!ttd_position_is_valid(map->position))
         return "position of a memory map";
-    if ((!map->runs && map->count != 0) || map->count > TTD_ITEMS_MAX)
+    if ((!map->runs && map->count != 0) || map->count > TTD_RECORDS_MAX)
         return "number of runs";
     /* In pages, so that the end of the address space is a number. */
     uint64_t end = UINT64_MAX / map->page_size + 1;
     uint64_t next = 0;
-    uint64_t pages = writer->rows[TTD_KIND_PAGES].next_item;
+    uint64_t pages = writer->records[TTD_KIND_PAGES].next_record;
     for (size_t i = 0; i < map->count; i++) {
         const struct ttd_memory_run *run = &map->runs[i];
         uint64_t page = run->address / map->page_size;
@@ -210,5 +210,5 @@ enum ttd_status ttd_writer_memory_map(struct ttd_writer *writer, const struct tt
     if (status != TTD_OK)
         return status;
     ttd_encode_memory_map(&writer->payload, map);
-    return put_items(writer, TTD_KIND_MEMORY_MAP, map->count, map->position);
+    return put_records(writer, TTD_KIND_MEMORY_MAP, map->count, map->position);
 }

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "codec/rows.h"
+#include "codec/records.h"
 #include "write/internal.h"
 
 #define LEVEL_MAX 12
@@ -13,7 +13,7 @@
 struct ttd_writer_options ttd_writer_options_default(void)
 {
     return (struct ttd_writer_options){sizeof(struct ttd_writer_options), TTD_CODEC_LZ4, 0,
-                                       TTD_ITEMS_MAX};
+                                       TTD_RECORDS_MAX};
 }
 
 /** What is wrong with the arguments of an open; NULL if nothing. */
@@ -32,7 +32,7 @@ static const char *check_open(const struct ttd_trace *trace,
             return "codec";
         if (options->level < 0 || options->level > LEVEL_MAX)
             return "level";
-        if (options->events_per_chunk == 0 || options->events_per_chunk > TTD_ITEMS_MAX)
+        if (options->events_per_chunk == 0 || options->events_per_chunk > TTD_RECORDS_MAX)
             return "events_per_chunk";
     }
     return trace->time_unit ? ttd_check_trace(trace) : "time_unit 0";
@@ -51,12 +51,12 @@ static void init(struct ttd_writer *writer, const struct ttd_trace *trace)
     writer->derived = (trace->flags & TTD_TRACE_DERIVED) != 0;
     ttd_emitter_init(&writer->emitter, allocator, trace->trace_id, writer->options.codec,
                      writer->options.level, emit, writer);
-    for (size_t i = 0; i < TTD_ROW_KINDS; i++)
-        ttd_buffer_init(&writer->rows[i].payload, allocator);
-    writer->rows[TTD_KIND_STRINGS].next_item = 1;
-    writer->rows[TTD_KIND_STACKS].next_item = 1;
-    writer->rows[TTD_KIND_HEAPS].next_item = 1;
-    writer->rows[TTD_KIND_PAGES].next_item = TTD_PAGE_FIRST;
+    for (size_t i = 0; i < TTD_RECORD_KINDS; i++)
+        ttd_buffer_init(&writer->records[i].payload, allocator);
+    writer->records[TTD_KIND_STRINGS].next_record = 1;
+    writer->records[TTD_KIND_STACKS].next_record = 1;
+    writer->records[TTD_KIND_HEAPS].next_record = 1;
+    writer->records[TTD_KIND_PAGES].next_record = TTD_PAGE_FIRST;
     ttd_stacks_encoder_init(&writer->stacks, allocator);
     ttd_events_encoder_init(&writer->events, allocator, trace->time_unit);
     ttd_buffer_init(&writer->payload, allocator);
@@ -67,8 +67,8 @@ static void init(struct ttd_writer *writer, const struct ttd_trace *trace)
 static void release(struct ttd_writer *writer)
 {
     ttd_emitter_free(&writer->emitter);
-    for (size_t i = 0; i < TTD_ROW_KINDS; i++)
-        ttd_buffer_free(&writer->rows[i].payload);
+    for (size_t i = 0; i < TTD_RECORD_KINDS; i++)
+        ttd_buffer_free(&writer->records[i].payload);
     ttd_stacks_encoder_free(&writer->stacks);
     ttd_events_encoder_free(&writer->events);
     ttd_buffer_free(&writer->payload);
@@ -123,7 +123,7 @@ enum ttd_status ttd_writer_flush(struct ttd_writer *writer)
 {
     if (writer->failed)
         return TTD_ERROR_MISUSE;
-    enum ttd_status status = ttd_writer_flush_rows(writer);
+    enum ttd_status status = ttd_writer_flush_records(writer);
     return status == TTD_OK ? ttd_writer_flush_events(writer) : status;
 }
 

@@ -23,8 +23,8 @@ static struct ttd_header valid_header(void)
                                .trace_id = 0x0708,
                                .number = 0x090A,
                                .offset = 0x0B08,
-                               .first_item = 0x0D0E,
-                               .item_count = 0x0102,
+                               .first_record = 0x0D0E,
+                               .record_count = 0x0102,
                                .first_position = {0x1112, 0x1314},
                                .last_position = {0x1516, 0x1718},
                                .payload_hash = 0x191A};
@@ -77,8 +77,8 @@ Test(header, comes_back_as_it_was)
     cr_assert_eq(decoded.trace_id, header.trace_id);
     cr_assert_eq(decoded.number, header.number);
     cr_assert_eq(decoded.offset, header.offset);
-    cr_assert_eq(decoded.first_item, header.first_item);
-    cr_assert_eq(decoded.item_count, header.item_count);
+    cr_assert_eq(decoded.first_record, header.first_record);
+    cr_assert_eq(decoded.record_count, header.record_count);
     cr_assert_eq(ttd_position_compare(decoded.first_position, header.first_position), 0);
     cr_assert_eq(ttd_position_compare(decoded.last_position, header.last_position), 0);
     cr_assert_eq(decoded.payload_hash, header.payload_hash);
@@ -205,21 +205,21 @@ Test(header, must_not_promise_more_than_lz4_can_hold)
 Test(header, must_not_have_more_items_than_bytes_or_than_the_limit)
 {
     struct ttd_header header = valid_header();
-    header.item_count = header.raw_size + 1;
+    header.record_count = header.raw_size + 1;
     expect_corrupt(&header, "number of items");
-    header.stored_size = header.raw_size = 2 * TTD_ITEMS_MAX;
-    header.item_count = TTD_ITEMS_MAX;
+    header.stored_size = header.raw_size = 2 * TTD_RECORDS_MAX;
+    header.record_count = TTD_RECORDS_MAX;
     expect_accepted(&header);
-    header.item_count = TTD_ITEMS_MAX + 1;
+    header.record_count = TTD_RECORDS_MAX + 1;
     expect_corrupt(&header, "number of items");
 }
 
 Test(header, must_not_number_items_beyond_64_bits)
 {
     struct ttd_header header = valid_header();
-    header.first_item = UINT64_MAX - header.item_count;
+    header.first_record = UINT64_MAX - header.record_count;
     expect_accepted(&header);
-    header.first_item++;
+    header.first_record++;
     expect_corrupt(&header, "number of the first item");
 }
 

@@ -4,7 +4,7 @@
 
 #include <criterion/criterion.h>
 
-#include "support/stored_stack.h"
+#include "support/lazy_stack.h"
 #include "symbols/frames.h"
 
 static struct definitions names;
@@ -24,7 +24,7 @@ TestSuite(definitions, .init = begin, .fini = finish);
 static void define(struct ttd_stack stack)
 {
     uint8_t payload[STORED_STACK_SIZE_MAX];
-    struct ttd_batch batch = stored_stack(&stack, payload);
+    struct ttd_batch batch = lazy_stack(&stack, payload);
     cr_assert_eq(definitions_add(&names, &batch), TTD_OK);
 }
 
@@ -59,7 +59,7 @@ Test(definitions, damaged)
     int told = 0;
     uint8_t payload[STORED_STACK_SIZE_MAX];
     struct ttd_stack found;
-    struct ttd_batch batch = stored_stack(&(struct ttd_stack){.id = 1, .offset = 5}, payload);
+    struct ttd_batch batch = lazy_stack(&(struct ttd_stack){.id = 1, .offset = 5}, payload);
     payload[batch.chunk.stored_size - 1] |= 0x80;
     names.stacks.damage = (struct stack_damage){&told, tell};
     cr_assert_eq(definitions_add(&names, &batch), TTD_OK);
@@ -78,7 +78,7 @@ Test(definitions, without_memory)
     cr_skip_test("AddressSanitizer ends the process where memory is limited");
 #endif
     uint8_t payload[STORED_STACK_SIZE_MAX];
-    struct ttd_batch batch = stored_stack(&(struct ttd_stack){.id = 1, .offset = 5}, payload);
+    struct ttd_batch batch = lazy_stack(&(struct ttd_stack){.id = 1, .offset = 5}, payload);
     batch.chunk.codec = TTD_CODEC_LZ4;
     batch.chunk.raw_size = UINT32_C(1) << 31;
     cr_assert_eq(definitions_add(&names, &batch), TTD_OK);

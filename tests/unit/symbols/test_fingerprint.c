@@ -4,7 +4,7 @@
 
 #include <criterion/criterion.h>
 
-#include "support/stored_stack.h"
+#include "support/lazy_stack.h"
 #include "symbols/canonical.h"
 #include "symbols/fingerprint.h"
 
@@ -39,7 +39,7 @@ static ttd_id stack(struct world *to, ttd_id parent, ttd_id in, uint64_t offset)
 {
     struct ttd_stack item = {++to->stacks, parent, in, offset};
     uint8_t payload[STORED_STACK_SIZE_MAX];
-    struct ttd_batch batch = stored_stack(&item, payload);
+    struct ttd_batch batch = lazy_stack(&item, payload);
     cr_assert_eq(definitions_add(&to->names, &batch), TTD_OK);
     return item.id;
 }

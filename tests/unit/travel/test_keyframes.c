@@ -22,8 +22,8 @@ struct sample {
     struct ttd_event events[HEAP_MODEL_EVENTS_MAX];
     size_t count;
     struct heap_model states[HEAP_MODEL_TICKS];
-    struct ttd_memory trace;
-    struct ttd_memory sidecar;
+    struct ttd_memory_output trace;
+    struct ttd_memory_output sidecar;
     struct ttd_reader *reader;
     struct heap_keyframes keyframes;
     /** Batches of events that cursors have read. */
@@ -34,7 +34,8 @@ struct sample {
 
 /* ---- Writing ---- */
 
-static struct ttd_writer *open_writer(struct ttd_memory *memory, const struct ttd_trace *trace,
+static struct ttd_writer *open_writer(struct ttd_memory_output *memory,
+                                      const struct ttd_trace *trace,
                                       const struct ttd_writer_options *options)
 {
     struct ttd_output output;
@@ -48,7 +49,7 @@ static struct ttd_writer *open_writer(struct ttd_memory *memory, const struct tt
 
 static void close_writer(struct ttd_writer *writer)
 {
-    struct ttd_end end = {.reason = TTD_END_EXITED};
+    struct ttd_end end = {.reason = TTD_END_REASON_EXITED};
     cr_assert_eq(ttd_writer_close(writer, &end, NULL), TTD_OK);
 }
 
@@ -103,7 +104,7 @@ static void write_trace(struct sample *sample)
     close_writer(writer);
 }
 
-static struct ttd_reader *open_reader(const struct ttd_memory *memory, bool tolerant)
+static struct ttd_reader *open_reader(const struct ttd_memory_output *memory, bool tolerant)
 {
     struct ttd_input input;
     struct ttd_reader *reader;
@@ -130,7 +131,7 @@ static void write_foreign(struct ttd_writer *writer)
     cr_assert_eq(ttd_writer_memory_map(writer, &map), TTD_OK);
 }
 
-static void make_unknown(struct ttd_memory *memory)
+static void make_unknown(struct ttd_memory_output *memory)
 {
     size_t at = chunk_edit_find_kind(memory->data, memory->size, TTD_KIND_MEMORY_MAP);
     cr_assert_lt(at, memory->size);
@@ -188,8 +189,8 @@ static void close_sample(struct sample *sample)
 {
     heap_keyframes_close(&sample->keyframes);
     ttd_reader_close(sample->reader);
-    ttd_memory_free(&sample->trace);
-    ttd_memory_free(&sample->sidecar);
+    ttd_memory_output_free(&sample->trace);
+    ttd_memory_output_free(&sample->sidecar);
 }
 
 /* ---- Comparing ---- */
@@ -417,7 +418,7 @@ static struct heap_index_facts write_spaced_index(struct heap_index_spacing spac
 {
     static struct sample sample;
     open_sample(&sample, 1);
-    ttd_memory_free(&sample.sidecar);
+    ttd_memory_output_free(&sample.sidecar);
     struct heap_index_facts facts = write_index(&sample, &spacing);
     close_sample(&sample);
     return facts;

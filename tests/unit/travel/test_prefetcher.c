@@ -11,7 +11,7 @@
 #define DAMAGED_BYTES 8
 
 /* A trace of many small chunks. */
-static void write_trace(struct ttd_memory *memory, struct entropy *entropy)
+static void write_trace(struct ttd_memory_output *memory, struct entropy *entropy)
 {
     struct model model;
     struct ttd_output output;
@@ -26,12 +26,12 @@ static void write_trace(struct ttd_memory *memory, struct entropy *entropy)
             entropy_pick(entropy, 50) ? model_event(&model, writer) : model_step(&model, writer);
         cr_assert_eq(status, TTD_OK, "%s", ttd_writer_error(writer).what);
     }
-    cr_assert_eq(ttd_writer_close(writer, &(struct ttd_end){.reason = TTD_END_EXITED}, NULL),
+    cr_assert_eq(ttd_writer_close(writer, &(struct ttd_end){.reason = TTD_END_REASON_EXITED}, NULL),
                  TTD_OK);
     model_free(&model);
 }
 
-static struct ttd_reader *open_reader(const struct ttd_memory *memory, uint32_t batches)
+static struct ttd_reader *open_reader(const struct ttd_memory_output *memory, uint32_t batches)
 {
     struct ttd_input input;
     struct ttd_reader *reader;
@@ -46,12 +46,12 @@ static struct ttd_reader *open_reader(const struct ttd_memory *memory, uint32_t 
 static void append_batch(struct text *text, const struct ttd_batch *batch)
 {
     text_append(text, "chunk %llu%s\n", (unsigned long long)batch->chunk.number,
-                batch->made_up ? ": made up" : "");
+                batch->synthetic ? ": made up" : "");
     text_of_batch(text, batch);
 }
 
 /* All that the reader gives, and its last status. */
-static enum ttd_status read_plainly(const struct ttd_memory *memory, struct text *text)
+static enum ttd_status read_plainly(const struct ttd_memory_output *memory, struct text *text)
 {
     struct ttd_reader *reader = open_reader(memory, 1);
     struct ttd_batch batch;
@@ -81,7 +81,7 @@ static void disturb(struct heap_prefetcher *prefetcher, struct ttd_reader *reade
 }
 
 /* The same as read_plainly(), through a prefetcher. */
-static enum ttd_status read_ahead(const struct ttd_memory *memory, struct entropy *entropy,
+static enum ttd_status read_ahead(const struct ttd_memory_output *memory, struct entropy *entropy,
                                   unsigned disturbance, struct text *text)
 {
     struct ttd_reader *reader = open_reader(memory, HEAP_PREFETCH_BATCHES);
@@ -103,7 +103,7 @@ static enum ttd_status read_ahead(const struct ttd_memory *memory, struct entrop
     return status;
 }
 
-static void expect_same_reading(const struct ttd_memory *memory, struct entropy *entropy,
+static void expect_same_reading(const struct ttd_memory_output *memory, struct entropy *entropy,
                                 unsigned disturbance)
 {
     struct text expected = {0};
@@ -120,16 +120,16 @@ Test(prefetcher, gives_what_the_reader_gives_however_it_is_disturbed)
 {
     for (uint64_t seed = 1; seed <= TRACES; seed++) {
         struct entropy entropy = entropy_of_seed(seed);
-        struct ttd_memory memory = {0};
+        struct ttd_memory_output memory = {0};
         write_trace(&memory, &entropy);
         for (unsigned disturbance = UNDISTURBED; disturbance <= (PAUSED | REWOUND); disturbance++)
             expect_same_reading(&memory, &entropy, disturbance);
-        ttd_memory_free(&memory);
+        ttd_memory_output_free(&memory);
     }
 }
 
 /* Not in the first chunks, so that much can be read. */
-static void damage_second_half(struct ttd_memory *memory, struct entropy *entropy)
+static void damage_second_half(struct ttd_memory_output *memory, struct entropy *entropy)
 {
     for (int i = 0; i < DAMAGED_BYTES; i++) {
         size_t at = memory->size / 2 + entropy_below(entropy, memory->size / 2);
@@ -141,11 +141,11 @@ Test(prefetcher, gives_what_the_reader_gives_of_a_damaged_trace)
 {
     for (uint64_t seed = 1; seed <= TRACES; seed++) {
         struct entropy entropy = entropy_of_seed(seed);
-        struct ttd_memory memory = {0};
+        struct ttd_memory_output memory = {0};
         write_trace(&memory, &entropy);
         damage_second_half(&memory, &entropy);
         expect_same_reading(&memory, &entropy, PAUSED);
-        ttd_memory_free(&memory);
+        ttd_memory_output_free(&memory);
     }
 }
 
@@ -153,12 +153,12 @@ Test(prefetcher, gives_what_the_reader_gives_of_a_truncated_trace)
 {
     for (uint64_t seed = 1; seed <= TRACES; seed++) {
         struct entropy entropy = entropy_of_seed(seed);
-        struct ttd_memory memory = {0};
+        struct ttd_memory_output memory = {0};
         write_trace(&memory, &entropy);
         damage_second_half(&memory, &entropy);
         memory.size -= entropy_below(&entropy, memory.size / 4);
         expect_same_reading(&memory, &entropy, PAUSED);
-        ttd_memory_free(&memory);
+        ttd_memory_output_free(&memory);
     }
 }
 
@@ -178,7 +178,7 @@ static enum ttd_status read_all(struct heap_prefetcher *prefetcher)
 Test(prefetcher, may_be_asked_again_at_the_end)
 {
     struct entropy entropy = entropy_of_seed(99);
-    struct ttd_memory memory = {0};
+    struct ttd_memory_output memory = {0};
     write_trace(&memory, &entropy);
     struct ttd_reader *reader = open_reader(&memory, HEAP_PREFETCH_BATCHES);
     struct heap_prefetcher prefetcher;
@@ -189,13 +189,13 @@ Test(prefetcher, may_be_asked_again_at_the_end)
 
     heap_prefetcher_free(&prefetcher);
     ttd_reader_close(reader);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
 }
 
 Test(prefetcher, does_not_run_where_the_reader_keeps_too_few_batches)
 {
     struct entropy entropy = entropy_of_seed(7);
-    struct ttd_memory memory = {0};
+    struct ttd_memory_output memory = {0};
     write_trace(&memory, &entropy);
     struct ttd_reader *reader = open_reader(&memory, HEAP_PREFETCH_BATCHES - 1);
     struct heap_prefetcher prefetcher;
@@ -208,5 +208,5 @@ Test(prefetcher, does_not_run_where_the_reader_keeps_too_few_batches)
 
     heap_prefetcher_free(&prefetcher);
     ttd_reader_close(reader);
-    ttd_memory_free(&memory);
+    ttd_memory_output_free(&memory);
 }

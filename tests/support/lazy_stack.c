@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "support/stored_stack.h"
+#include "support/lazy_stack.h"
 
 #include <string.h>
 
@@ -15,7 +15,7 @@ static size_t put_varint(uint8_t *to, uint64_t value)
     return size;
 }
 
-struct ttd_batch stored_stack(const struct ttd_stack *stack, uint8_t payload[STORED_STACK_SIZE_MAX])
+struct ttd_batch lazy_stack(const struct ttd_stack *stack, uint8_t payload[STORED_STACK_SIZE_MAX])
 {
     uint64_t zigzag = stack->offset << 1 ^ (0 - (stack->offset >> 63));
     const uint64_t columns[COLUMNS] = {stack->parent ? stack->id - stack->parent : 0, 0,
@@ -33,7 +33,7 @@ struct ttd_batch stored_stack(const struct ttd_stack *stack, uint8_t payload[STO
                                         .codec = TTD_CODEC_RAW,
                                         .stored_size = (uint32_t)size,
                                         .raw_size = (uint32_t)size,
-                                        .first_item = stack->id,
-                                        .item_count = 1},
+                                        .first_record = stack->id,
+                                        .record_count = 1},
                               .stored = payload};
 }

@@ -42,22 +42,22 @@ static void decode_extra(struct ttd_events_decoder *decoder, struct ttd_event *e
         decode_parameters(decoder, event, class, shape, parameters);
 }
 
-void ttd_events_decode_rest(struct ttd_events_decoder *decoder, size_t index)
+void ttd_events_decode_general(struct ttd_events_decoder *decoder, size_t index)
 {
     const struct ttd_event_class *class = decoder->classes[index];
     struct ttd_event *event = &decoder->batch->events[index];
     if (class->action == TTD_ACTION_REALLOC)
         event->previous_address = event->base_address;
-    if (class->rest == TTD_REST_OTHER) {
+    if (class->general == TTD_GENERAL_OTHER) {
         uint64_t *parameters = decoder->batch->more_parameters[index];
         if (class->form & TTD_FORM_PARAMETERS)
             event->parameters = parameters;
         decode_extra(decoder, event, class, decoder->shapes[index], parameters);
-    } else if (class->rest == TTD_REST_SIZE) {
+    } else if (class->general == TTD_GENERAL_SIZE) {
         event->parameters = &event->size;
-    } else if (class->rest == TTD_REST_BASE) {
+    } else if (class->general == TTD_GENERAL_BASE) {
         event->parameters = &event->base_address;
-    } else if (class->rest == TTD_REST_BASE_SIZE) {
+    } else if (class->general == TTD_GENERAL_BASE_SIZE) {
         uint64_t *parameters = decoder->batch->parameters[index];
         event->parameters = parameters;
         parameters[0] = event->base_address;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "codec/rows.h"
+#include "codec/records.h"
 
 #include <string.h>
 

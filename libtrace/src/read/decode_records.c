@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From payloads to batches: all kinds but events and stacks, one record after the other. */
 #include "base/memory.h"
-#include "codec/rows.h"
+#include "codec/records.h"
 #include "codec/states.h"
 #include "read/internal.h"
 
@@ -20,7 +20,7 @@ static enum ttd_status decode_symbols(struct ttd_reader *reader, size_t *count,
     size_t frames = 0;
     size_t n = 0;
     for (; n < *count && frames < FRAMES_ENOUGH; n++) {
-        struct ttd_symbol *symbol = &reader->rows.symbols[n];
+        struct ttd_symbol *symbol = &reader->records.symbols[n];
         ttd_decode_symbol(in, symbol, &reader->symbol_offset);
         void *array = reader->frames;
         if (ttd_grow_array(&reader->allocator, &array, &reader->frames_capacity,
@@ -33,7 +33,7 @@ static enum ttd_status decode_symbols(struct ttd_reader *reader, size_t *count,
     /* Only now the array stays where it is. */
     frames = 0;
     for (size_t i = 0; i < n; i++) {
-        struct ttd_symbol *symbol = &reader->rows.symbols[i];
+        struct ttd_symbol *symbol = &reader->records.symbols[i];
         symbol->frames = symbol->frame_count ? reader->frames + frames : NULL;
         frames += symbol->frame_count;
     }
@@ -45,36 +45,37 @@ static enum ttd_status decode_symbols(struct ttd_reader *reader, size_t *count,
 static void decode_plain(struct ttd_reader *reader, size_t count)
 {
     struct ttd_cursor *in = &reader->payload;
-    ttd_id id = (ttd_id)reader->next_item;
+    ttd_id id = (ttd_id)reader->next_record;
     for (size_t i = 0; i < count; i++) {
         switch (reader->header.kind) {
         case TTD_KIND_STRINGS:
-            reader->rows.strings[i] = (struct ttd_string_definition){id++, ttd_decode_string(in)};
+            reader->records.strings[i] =
+                (struct ttd_string_definition){id++, ttd_decode_string(in)};
             break;
         case TTD_KIND_MODULES:
-            ttd_decode_module(in, &reader->rows.modules[i]);
+            ttd_decode_module(in, &reader->records.modules[i]);
             break;
         case TTD_KIND_THREADS:
-            ttd_decode_thread(in, &reader->rows.threads[i]);
+            ttd_decode_thread(in, &reader->records.threads[i]);
             break;
         case TTD_KIND_HEAPS:
-            reader->rows.heaps[i].id = id++;
-            ttd_decode_heap(in, &reader->rows.heaps[i]);
+            reader->records.heaps[i].id = id++;
+            ttd_decode_heap(in, &reader->records.heaps[i]);
             break;
         case TTD_KIND_USER_EVENTS:
-            ttd_decode_user_event(in, &reader->rows.user_events[i]);
+            ttd_decode_user_event(in, &reader->records.user_events[i]);
             break;
         case TTD_KIND_LOSSES:
-            ttd_decode_loss(in, &reader->rows.losses[i]);
+            ttd_decode_loss(in, &reader->records.losses[i]);
             break;
         case TTD_KIND_STATES:
-            ttd_decode_state(in, &reader->rows.states[i]);
+            ttd_decode_state(in, &reader->records.states[i]);
             break;
         case TTD_KIND_SUMS:
-            ttd_decode_sum(in, &reader->rows.sums[i]);
+            ttd_decode_sum(in, &reader->records.sums[i]);
             break;
         default:
-            ttd_decode_metadata(in, &reader->rows.metadata[i]);
+            ttd_decode_metadata(in, &reader->records.metadata[i]);
             break;
         }
     }
@@ -85,49 +86,49 @@ static void point(struct ttd_reader *reader, struct ttd_batch *batch)
 {
     switch (reader->header.kind) {
     case TTD_KIND_TRACE:
-        batch->u.trace = &reader->rows.trace;
+        batch->u.trace = &reader->records.trace;
         break;
     case TTD_KIND_STRINGS:
-        batch->u.strings = reader->rows.strings;
+        batch->u.strings = reader->records.strings;
         break;
     case TTD_KIND_MODULES:
-        batch->u.modules = reader->rows.modules;
+        batch->u.modules = reader->records.modules;
         break;
     case TTD_KIND_SYMBOLS:
-        batch->u.symbols = reader->rows.symbols;
+        batch->u.symbols = reader->records.symbols;
         break;
     case TTD_KIND_THREADS:
-        batch->u.threads = reader->rows.threads;
+        batch->u.threads = reader->records.threads;
         break;
     case TTD_KIND_HEAPS:
-        batch->u.heaps = reader->rows.heaps;
+        batch->u.heaps = reader->records.heaps;
         break;
     case TTD_KIND_USER_EVENTS:
-        batch->u.user_events = reader->rows.user_events;
+        batch->u.user_events = reader->records.user_events;
         break;
     case TTD_KIND_LOSSES:
-        batch->u.losses = reader->rows.losses;
+        batch->u.losses = reader->records.losses;
         break;
     case TTD_KIND_METADATA:
-        batch->u.metadata = reader->rows.metadata;
+        batch->u.metadata = reader->records.metadata;
         break;
     case TTD_KIND_STATES:
-        batch->u.states = reader->rows.states;
+        batch->u.states = reader->records.states;
         break;
     case TTD_KIND_SUMS:
-        batch->u.sums = reader->rows.sums;
+        batch->u.sums = reader->records.sums;
         break;
     case TTD_KIND_LIVE_BLOCKS:
-        batch->u.live_blocks = &reader->rows.live_blocks;
+        batch->u.live_blocks = &reader->records.live_blocks;
         break;
     case TTD_KIND_PAGES:
-        batch->u.pages = &reader->rows.pages;
+        batch->u.pages = &reader->records.pages;
         break;
     case TTD_KIND_MEMORY_MAP:
-        batch->u.memory_map = &reader->rows.memory_map;
+        batch->u.memory_map = &reader->records.memory_map;
         break;
     default:
-        batch->u.end = &reader->rows.end;
+        batch->u.end = &reader->records.end;
         break;
     }
 }
@@ -140,44 +141,44 @@ static enum ttd_status decode_single(struct ttd_reader *reader, struct ttd_error
     void *array;
     switch (header->kind) {
     case TTD_KIND_TRACE:
-        ttd_decode_trace(in, &reader->rows.trace);
-        reader->rows.trace.trace_id = header->trace_id;
-        if (!in->error && ttd_check_trace(&reader->rows.trace))
-            ttd_cursor_fail(in, ttd_check_trace(&reader->rows.trace));
+        ttd_decode_trace(in, &reader->records.trace);
+        reader->records.trace.trace_id = header->trace_id;
+        if (!in->error && ttd_check_trace(&reader->records.trace))
+            ttd_cursor_fail(in, ttd_check_trace(&reader->records.trace));
         break;
     case TTD_KIND_LIVE_BLOCKS:
-        if (header->item_count > ttd_cursor_left(in) / BLOCK_SIZE_MIN) {
+        if (header->record_count > ttd_cursor_left(in) / BLOCK_SIZE_MIN) {
             ttd_cursor_fail(in, "number of blocks");
             break;
         }
         array = reader->blocks;
-        if (ttd_grow_array(&reader->allocator, &array, &reader->blocks_capacity, header->item_count,
-                           sizeof *reader->blocks))
+        if (ttd_grow_array(&reader->allocator, &array, &reader->blocks_capacity,
+                           header->record_count, sizeof *reader->blocks))
             return ttd_reader_fail(reader, TTD_ERROR_NO_MEMORY, "memory", error);
         reader->blocks = array;
-        reader->rows.live_blocks = (struct ttd_live_blocks){.count = header->item_count};
-        ttd_decode_live_blocks(in, &reader->rows.live_blocks, reader->blocks);
+        reader->records.live_blocks = (struct ttd_live_blocks){.count = header->record_count};
+        ttd_decode_live_blocks(in, &reader->records.live_blocks, reader->blocks);
         break;
     case TTD_KIND_PAGES:
-        reader->rows.pages =
-            (struct ttd_pages){.first_page = header->first_item, .count = header->item_count};
-        ttd_decode_pages(in, &reader->rows.pages);
+        reader->records.pages =
+            (struct ttd_pages){.first_page = header->first_record, .count = header->record_count};
+        ttd_decode_pages(in, &reader->records.pages);
         break;
     case TTD_KIND_MEMORY_MAP:
-        if (header->item_count > ttd_cursor_left(in) / RUN_SIZE_MIN) {
+        if (header->record_count > ttd_cursor_left(in) / RUN_SIZE_MIN) {
             ttd_cursor_fail(in, "number of runs");
             break;
         }
         array = reader->runs;
-        if (ttd_grow_array(&reader->allocator, &array, &reader->runs_capacity, header->item_count,
+        if (ttd_grow_array(&reader->allocator, &array, &reader->runs_capacity, header->record_count,
                            sizeof *reader->runs))
             return ttd_reader_fail(reader, TTD_ERROR_NO_MEMORY, "memory", error);
         reader->runs = array;
-        reader->rows.memory_map = (struct ttd_memory_map){.count = header->item_count};
-        ttd_decode_memory_map(in, &reader->rows.memory_map, reader->runs);
+        reader->records.memory_map = (struct ttd_memory_map){.count = header->record_count};
+        ttd_decode_memory_map(in, &reader->records.memory_map, reader->runs);
         break;
     default:
-        ttd_decode_end(in, &reader->rows.end);
+        ttd_decode_end(in, &reader->records.end);
         break;
     }
     return TTD_OK;
@@ -189,8 +190,8 @@ static bool is_single(unsigned kind)
            kind == TTD_KIND_MEMORY_MAP || kind == TTD_KIND_END;
 }
 
-enum ttd_status ttd_reader_decode_rows(struct ttd_reader *reader, struct ttd_batch *batch,
-                                       size_t *count, struct ttd_error *error)
+enum ttd_status ttd_reader_decode_records(struct ttd_reader *reader, struct ttd_batch *batch,
+                                          size_t *count, struct ttd_error *error)
 {
     bool single = is_single(reader->header.kind);
     enum ttd_status status = TTD_OK;

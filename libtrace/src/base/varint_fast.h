@@ -3,22 +3,22 @@
  * Varints for the hottest loops, over a cursor that is a local variable: its address is never
  * passed on, so that it stays in registers.
  */
-#ifndef TTD_BASE_TAKE_H
-#define TTD_BASE_TAKE_H
+#ifndef TTD_BASE_VARINT_FAST_H
+#define TTD_BASE_VARINT_FAST_H
 
 #include "base/cursor.h"
 
 /** A varint and the cursor behind it. */
-struct ttd_taken {
+struct ttd_varint {
     uint64_t value;
     struct ttd_cursor cursor;
 };
 
-/** The general case of ttd_take(). */
-struct ttd_taken ttd_take_slow(struct ttd_cursor cursor);
+/** The general case of ttd_varint_fast(). */
+struct ttd_varint ttd_varint_slow(struct ttd_cursor cursor);
 
 /** Squeezes the 7-bit groups of up to 8 bytes together. */
-static inline uint64_t ttd_squeeze(uint64_t x)
+static inline uint64_t ttd_varint_squeeze(uint64_t x)
 {
     x = (x & UINT64_C(0x7F007F007F007F00)) >> 1 | (x & UINT64_C(0x007F007F007F007F));
     x = (x & UINT64_C(0x3FFF00003FFF0000)) >> 2 | (x & UINT64_C(0x00003FFF00003FFF));
@@ -26,7 +26,7 @@ static inline uint64_t ttd_squeeze(uint64_t x)
 }
 
 /** As ttd_cursor_varint(), without a branch for each byte: their number is hard to predict. */
-static inline uint64_t ttd_take(struct ttd_cursor *cursor)
+static inline uint64_t ttd_varint_fast(struct ttd_cursor *cursor)
 {
     size_t left = ttd_cursor_left(cursor);
     const uint8_t *at = cursor->at;
@@ -42,10 +42,10 @@ static inline uint64_t ttd_take(struct ttd_cursor *cursor)
         if (stops != 0 && x > mask >> 8) {
             const uint64_t ones = UINT64_C(0x0101010101010101);
             cursor->at = at + ((mask & ones) * ones >> 56);
-            return ttd_squeeze(x);
+            return ttd_varint_squeeze(x);
         }
     }
-    struct ttd_taken result = ttd_take_slow(*cursor);
+    struct ttd_varint result = ttd_varint_slow(*cursor);
     *cursor = result.cursor;
     return result.value;
 }

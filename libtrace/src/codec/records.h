@@ -4,8 +4,8 @@
  * to a buffer, decoders read one record from a cursor; both keep the first failure. Decoded records
  * point into the payload.
  */
-#ifndef TTD_CODEC_ROWS_H
-#define TTD_CODEC_ROWS_H
+#ifndef TTD_CODEC_RECORDS_H
+#define TTD_CODEC_RECORDS_H
 
 #include <ttdtrace/model.h>
 

@@ -7,14 +7,14 @@
 
 #include <string.h>
 
-#include "base/take.h"
+#include "base/varint_fast.h"
 
 /** Reads an address that is spelled out; returns its ordinal. There is room, also after errors. */
 static inline uint32_t take_explicit(struct ttd_events_decoder *decoder, enum ttd_column column,
                                      uint64_t *last)
 {
     struct ttd_event_addresses *addresses = &decoder->addresses;
-    uint64_t address = *last + ttd_unzigzag(ttd_take(&decoder->columns[column]));
+    uint64_t address = *last + ttd_unzigzag(ttd_varint_fast(&decoder->columns[column]));
     *last = address;
     if (address == 0)
         ttd_events_decoder_fail(decoder, "address of an event");
@@ -70,7 +70,7 @@ static inline void decode_address(struct ttd_events_decoder *decoder, struct pla
 static inline void decode_size(struct ttd_cursor *sizes, struct ttd_event *event,
                                struct ttd_event_shape *shape)
 {
-    shape->size = ttd_swap_predicted(ttd_take(sizes), shape->size);
+    shape->size = ttd_swap_predicted(ttd_varint_fast(sizes), shape->size);
     event->size = shape->size;
 }
 
@@ -79,10 +79,10 @@ static inline void decode_event(struct ttd_events_decoder *decoder, struct place
                                 struct ttd_cursor *sizes, size_t index, struct ttd_event *event)
 {
     const struct ttd_event_class *class = decoder->classes[index];
-    if (class->usual == TTD_USUAL_FREE) {
+    if (class->fast == TTD_FAST_FREE) {
         decode_base(decoder, at, true, event);
         event->parameters = &event->base_address;
-    } else if (class->usual == TTD_USUAL_ALLOC) {
+    } else if (class->fast == TTD_FAST_ALLOC) {
         decode_size(sizes, event, decoder->shapes[index]);
         decode_address(decoder, at, event);
         event->parameters = &event->size;
@@ -93,8 +93,8 @@ static inline void decode_event(struct ttd_events_decoder *decoder, struct place
             decode_base(decoder, at, class->releases, event);
         if (class->form & TTD_FORM_ADDRESS)
             decode_address(decoder, at, event);
-        if (class->rest != TTD_REST_NONE || class->action == TTD_ACTION_REALLOC)
-            ttd_events_decode_rest(decoder, index);
+        if (class->general != TTD_GENERAL_NONE || class->action == TTD_ACTION_REALLOC)
+            ttd_events_decode_general(decoder, index);
     }
 }
 

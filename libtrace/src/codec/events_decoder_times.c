@@ -39,13 +39,13 @@ static struct ttd_position read_start(struct ttd_events_decoder *decoder, unsign
     uint64_t sequence = decoder->state.effect.sequence;
     uint64_t steps;
     switch (form) {
-    case TTD_START_STEP:
+    case TTD_TIME_START_STEP:
         if (end.steps == UINT64_MAX)
             ttd_events_decoder_fail(decoder, "times of an event");
         return (struct ttd_position){end.sequence, end.steps + 1};
-    case TTD_START_SEQUENCE:
+    case TTD_TIME_START_SEQUENCE:
         return (struct ttd_position){sequence + 1, 0};
-    case TTD_START_STEPS:
+    case TTD_TIME_START_STEPS:
         steps = get(decoder);
         if (steps > UINT64_MAX - end.steps)
             ttd_events_decoder_fail(decoder, "times of an event");
@@ -63,16 +63,16 @@ static struct ttd_position read_end(struct ttd_events_decoder *decoder, unsigned
     if (sequence < start.sequence)
         sequence = start.sequence;
     switch (form) {
-    case TTD_END_STEP:
+    case TTD_TIME_END_STEP:
         return (struct ttd_position){start.sequence, start.steps + 1};
-    case TTD_END_SEQUENCE:
+    case TTD_TIME_END_SEQUENCE:
         return (struct ttd_position){sequence + 1, 0};
-    case TTD_END_STEPS:
+    case TTD_TIME_END_STEPS:
         return (struct ttd_position){start.sequence, start.steps + get(decoder)};
-    case TTD_END_EXPLICIT:
+    case TTD_TIME_END_EXPLICIT:
         sequence += ttd_unzigzag(get(decoder));
         return (struct ttd_position){sequence, get(decoder)};
-    case TTD_END_NEVER:
+    case TTD_TIME_END_NEVER:
         return ttd_position_invalid();
     default:
         ttd_events_decoder_fail(decoder, "form of an event's times");
@@ -109,7 +109,7 @@ bool ttd_events_decode_exception(struct ttd_events_decoder *decoder,
     unsigned end_form = (form & TTD_TIME_END) >> TTD_TIME_END_SHIFT;
     *start = read_start(decoder, start_form, thread->end);
     *end = read_end(decoder, end_form, *start);
-    if (!is_valid(state, class, end_form == TTD_END_NEVER, *start, *end)) {
+    if (!is_valid(state, class, end_form == TTD_TIME_END_NEVER, *start, *end)) {
         ttd_events_decoder_fail(decoder, "times of an event");
         return false;
     }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/take.h"
+#include "base/varint_fast.h"
 #include "codec/api.h"
 
 /** The fewest bytes of a class. */
@@ -72,7 +72,7 @@ enum ttd_status ttd_events_read_classes(struct ttd_events_decoder *decoder, uint
 {
     struct ttd_event_state *state = &decoder->state;
     struct ttd_cursor *in = &decoder->columns[TTD_COLUMN_CLASSES];
-    if (count > ttd_cursor_left(in) / CLASS_SIZE_MIN || count > TTD_ITEMS_MAX) {
+    if (count > ttd_cursor_left(in) / CLASS_SIZE_MIN || count > TTD_RECORDS_MAX) {
         ttd_events_decoder_fail(decoder, "number of classes");
         return TTD_ERROR_CORRUPT;
     }
@@ -107,8 +107,8 @@ static bool read_shapes(struct ttd_events_decoder *decoder, uint32_t count)
     bool good = true;
     ttd_event_state_set_shape(state, 0, 0, TTD_NONE);
     for (uint32_t i = 1; i <= count && good; i++) {
-        uint64_t class_index = ttd_take(&classes);
-        stack += ttd_unzigzag(ttd_take(&stacks));
+        uint64_t class_index = ttd_varint_fast(&classes);
+        stack += ttd_unzigzag(ttd_varint_fast(&stacks));
         good = class_index < state->class_count && stack <= UINT32_MAX;
         if (good) {
             ttd_event_state_set_shape(state, i, (uint32_t)class_index, (ttd_id)stack);
@@ -124,7 +124,7 @@ enum ttd_status ttd_events_read_shapes(struct ttd_events_decoder *decoder, uint3
 {
     struct ttd_event_state *state = &decoder->state;
     if (count > ttd_cursor_left(&decoder->columns[TTD_COLUMN_SHAPE_CLASSES]) ||
-        count > TTD_ITEMS_MAX) {
+        count > TTD_RECORDS_MAX) {
         ttd_events_decoder_fail(decoder, "number of shapes");
         return TTD_ERROR_CORRUPT;
     }
