@@ -13,8 +13,8 @@
 
 enum {
     WAIT_ONCE_NS = 20 * 1000 * 1000,
-    WAIT_TIMES = 3000,             /* a minute, if the collector goes on but frees nothing for us */
-    STALL_NS = 1500 * 1000 * 1000, /* in which the collector does not go on */
+    WAIT_TIMES = 3000,             /* a minute of a collector that works but frees no chunk */
+    STALL_NS = 1500 * 1000 * 1000, /* without progress of the collector */
     SPINS_MAX = 1 << 25,           /* about as long */
 };
 
@@ -24,8 +24,8 @@ bool collector_is_gone(void)
            sys_call3(SYS_kill, target_channel->collector_pid, 0, 0) == -ESRCH;
 }
 
-/* The full chunk counts from now on, if there is another one. A small one does not: each chain has
- * at most one. */
+/* Takes a free chunk in place of a full one, which then counts for the backlog. Small chunks do not
+ * count: each chain has at most one. */
 static uint32_t take_chunk(uint32_t full, size_t words)
 {
     struct channel *channel = target_channel;
@@ -45,7 +45,7 @@ static uint32_t take_chunk(uint32_t full, size_t words)
     return index;
 }
 
-/* Whether nobody takes what this process publishes: then it stops. */
+/* Whether the collector takes no more records of this process, which then stops recording. */
 static bool is_unwanted(void)
 {
     const struct process_slot *slot = channel_process(&target_view, process_index());
@@ -63,8 +63,8 @@ struct patience {
     uint64_t since;
 };
 
-/* Whether the collector has stalled: it is stopped, or what it writes to takes nothing. `now` and
- * `limit` are of any unit. */
+/* Whether the collector has stalled: it was stopped, or the file that it writes to blocks. `now`
+ * and `limit` may be of any unit. */
 static bool is_stalled(struct patience *patience, uint64_t now, uint64_t limit)
 {
     uint32_t progress = atomic_load_explicit(&target_channel->heartbeat, memory_order_relaxed) +
@@ -74,7 +74,7 @@ static bool is_stalled(struct patience *patience, uint64_t now, uint64_t limit)
     return now - patience->since > limit;
 }
 
-/* Waits for a chunk without a system call: as long as the collector frees some. */
+/* Waits for a chunk without a system call, as long as the collector frees some. */
 static uint32_t spin_for_chunk(uint32_t full, size_t words)
 {
     const struct channel *channel = target_channel;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that confine themselves to some system calls: from there on any other one may be the end
- * of the process. So the recorder makes none. What it will need is mapped before; where it would
- * wait for the collector it spins, and what it cannot do without a call is lost and counted.
+ * Programs that confine themselves to some system calls. From then on any other call may kill the
+ * process, so the recorder makes none: it maps memory beforehand and spins where it would wait for
+ * the collector. Records that would need a system call are lost and counted.
  */
 #include <errno.h>
 #include <linux/prctl.h>
@@ -13,13 +13,13 @@
 #include "target.h"
 #include "unwind.h"
 
-/* Memory for threads that begin later, and for stacks that get deeper. Untouched, it costs
- * addresses only. */
+/* Memory for threads that start later, and for stacks that get deeper. Pages that are never touched
+ * cost only addresses. */
 enum { RESERVE_BYTES = 8 * 1024 * 1024 };
 
 bool process_is_confined;
 
-/* Stops system calls for good, also if the attempt to confine fails: that cannot be found out. */
+/* Ends system calls for good, even if the attempt to confine fails: its result is not seen. */
 static void confine(void)
 {
     if (process_is_confined)
@@ -62,8 +62,8 @@ __attribute__((used)) static long failed_call(long result)
 }
 
 /*
- * syscall(), which libseccomp confines by. In assembly, since it may be a vfork: no frame of ours
- * may be on the stack when it returns for the second time.
+ * syscall(), through which libseccomp confines. It is in assembly because the call may be a vfork,
+ * which returns twice: there must be no frame of this library on the stack.
  */
 __asm__(".pushsection .text\n"
         ".globl syscall\n"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the calling thread's stack is, and its id.
+ * Finds the stack of the calling thread, and its id.
  *
- * The C library keeps both in the thread's control block, on top of the stack; but no interface
- * tells where in it. pthread_getattr_np() takes locks and allocates. So the fields are looked for:
- * a stack that ends just behind the control block, the id that the system says. The first thread
- * has no such stack, but the loader knows where it ends. For any other one /proc/self/maps is read:
- * to do that for every thread would take time in proportion to the square of their number.
+ * The C library keeps both in the thread's control block, on top of the stack, but no interface
+ * tells where in it; pthread_getattr_np() takes locks and allocates. So the fields are searched
+ * for: a stack that ends just behind the control block, and the id that the system returns. The
+ * stack of the first thread is elsewhere; the loader knows where it ends. If the fields are not
+ * found, /proc/self/maps is read: reading it for every thread would take time in proportion to the
+ * square of their number.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 struct line {
     uintptr_t begin, end;
     enum { IN_BEGIN, IN_END, IN_REST } where;
-    char tail[7]; /* the last characters, to know "[stack]" by */
+    char tail[7]; /* the last characters, to recognise "[stack]" */
 };
 
 static uintptr_t hex_digit(char c)
@@ -66,8 +67,8 @@ static bool maps_find(uintptr_t address, struct line *line)
 
 enum {
     PAGE = 4096,
-    FIELDS_BEGIN = 64,         /* what is before is used for something else */
-    ABOVE_CONTROL = 64 * 1024, /* at most this much of a stack is above its control block */
+    FIELDS_BEGIN = 64,         /* the bytes before it have other uses */
+    ABOVE_CONTROL = 64 * 1024, /* bytes of a stack above its control block, at most */
     STACK_MIN = 4096
 };
 
@@ -87,7 +88,8 @@ static uint32_t control_size(uintptr_t control)
     return (uint32_t)(PAGE - control % PAGE);
 }
 
-/* The address, size and guard size that the C library keeps of a stack. False if these are not. */
+/* Reads the address, size and guard size of a stack from a field. False if it does not hold them.
+ */
 static bool read_stack(uintptr_t control, uint32_t field, struct stack_bounds *bounds)
 {
     uintptr_t words[3];
@@ -101,7 +103,7 @@ static bool read_stack(uintptr_t control, uint32_t field, struct stack_bounds *b
 }
 
 /* Finds the stack of a thread that is not the first. Until the field is known, it must be the stack
- * that we run on. */
+ * in use. */
 static bool find_stack(uintptr_t stack_pointer, struct stack_bounds *bounds)
 {
     uintptr_t control = control_block();
@@ -121,7 +123,7 @@ static bool find_stack(uintptr_t stack_pointer, struct stack_bounds *bounds)
 /* The start of the first thread's stack, at the number of arguments; set by the loader. */
 extern const uintptr_t *const __libc_stack_end; /* NOLINT: its name */
 
-/* The system makes the first thread's stack larger than this, and nothing else comes near. */
+/* The first thread's stack is larger than this, and nothing else is mapped within it. */
 enum { FIRST_STACK = 64 * 1024 };
 
 static bool find_first_stack(uintptr_t stack_pointer, struct stack_bounds *bounds)

@@ -13,7 +13,7 @@ static bool is_preload(const char *variable)
     return strncmp(variable, preload_name, sizeof preload_name - 1) == 0;
 }
 
-/* The value of LD_PRELOAD, as the loader takes it: the last one counts. NULL if there is none. */
+/* Returns the value of LD_PRELOAD, or NULL. The loader takes the last one of several. */
 static const char *find_preload(char *const *environment)
 {
     const char *last = NULL;
@@ -74,7 +74,7 @@ void environment_extend(char *const *environment, char **copy, char *joined)
     *copy = NULL;
 }
 
-/* Writes the variable with this value, but without us. False if nothing is left of it. */
+/* Writes the variable without this library. False if nothing is left of it. */
 static bool write_stripped(const char *value, char *joined)
 {
     const char *own = process_preload() + sizeof preload_name - 1;

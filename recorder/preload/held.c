@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells calls that serve the call around them from calls of their own: keeps an acquisition until
- * the call around it returns, and drops it then or records it.
+ * Distinguishes calls that serve the call around them from independent ones: holds an acquisition
+ * until the call around it returns, then drops or records it.
  */
 #include "../channel_record.h"
 #include "levels_parts.h"
@@ -68,7 +68,7 @@ void level_record_held(struct thread *outer)
     struct thread *level = outer->inner;
     bool is_taken = level_take(level, (uintptr_t)__builtin_frame_address(0));
     if (held->block == 0) {
-        /* A signal handler has recorded it meanwhile. */
+        /* A signal handler has recorded it in the meantime. */
     } else if (held->is_captured) {
         level_record(level, held->call.operation, &held->stack, held->call.operands,
                      held->call.count);
@@ -99,7 +99,7 @@ static void settle(struct thread *level, uint64_t block)
     }
 }
 
-/* Keeps an acquisition until it is known whether the call around it returns its block. */
+/* Holds an acquisition until it is known whether the call around it returns its block. */
 static void keep_held(struct thread *level, unsigned operation, const struct unwind_regs *caller,
                       const uint64_t *operands, unsigned count)
 {

@@ -15,7 +15,8 @@
 
 int level_personality(int version, int actions, uint64_t language, void *exception, void *context);
 
-/* An acquisition has returned; the last operand is the block. Its two ends are two steps. */
+/* Records an acquisition that has returned; the last operand is the block. Its begin and its end
+ * are two steps. */
 #define ACQUISITION_END(thread, operation, ...)                                                    \
     do {                                                                                           \
         struct unwind_regs caller_;                                                                \
@@ -32,7 +33,7 @@ int level_personality(int version, int actions, uint64_t language, void *excepti
         target_leave(thread);                                                                      \
     } while (0)
 
-/* A release is about to begin: it takes effect, for the trace, now. */
+/* Records a release that is about to begin, which is when it takes effect in the trace. */
 #define RELEASE_BEGIN(thread, operation, ...)                                                      \
     do {                                                                                           \
         struct unwind_regs caller_;                                                                \
@@ -50,7 +51,7 @@ int level_personality(int version, int actions, uint64_t language, void *excepti
         target_phase(thread, PHASE_CALL);                                                          \
     } while (0)
 
-/* A release has returned: a step of the thread. */
+/* Counts the return of a release, a step of the thread. */
 static inline void release_end(struct thread *thread)
 {
     target_phase(thread, PHASE_RECORD);

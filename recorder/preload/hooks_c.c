@@ -7,8 +7,7 @@
 
 #include "hooks.h"
 
-/* While the real functions are being looked up, every call comes from that and gets arena memory.
- */
+/* While the real functions are looked up, all calls come from the lookup and get arena memory. */
 
 EXPORT void *malloc(size_t size)
 {
@@ -38,7 +37,8 @@ EXPORT void *calloc(size_t count, size_t size)
     return block;
 }
 
-/* A block of the arena moves out of it; what it held is at most what the arena has behind it. */
+/* Moves a block out of the arena. Its size is unknown: at most all that the arena has from it on.
+ */
 static void *realloc_arena(void *block, size_t size)
 {
     void *moved = malloc(size);
@@ -48,7 +48,7 @@ static void *realloc_arena(void *block, size_t size)
     return moved;
 }
 
-/* A reallocation's second record: it has its block. */
+/* Appends the second record of a reallocation, which has its result. */
 static void reallocation_end(struct thread *thread, bool begun, void *block)
 {
     uint64_t result = (uintptr_t)block;
@@ -73,7 +73,7 @@ static void reallocation_end(struct thread *thread, bool begun, void *block)
         target_phase(thread, PHASE_CALL);                                                          \
     } while (0)
 
-/* Within another call one of NULL is an acquisition: it may be what that call returns. */
+/* Within another call, realloc(NULL) is an acquisition: the outer call may return its block. */
 EXPORT void *realloc(void *base, size_t size)
 {
     HOOK_FRAME();
@@ -139,8 +139,8 @@ EXPORT void free(void *base)
 }
 
 /*
- * Functions that few C libraries have yet, or have no more; each does what `free` does. NAME is
- * followed by its parameters, and these as operands.
+ * Functions that only the newest or the oldest C libraries have; each does what `free` does. The
+ * parameters of the function are followed by its operands in the record.
  */
 #define HOOK_FREE(name, operation, parameters, ...)                                                \
     void name parameters;                                                                          \

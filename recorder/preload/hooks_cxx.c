@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every operator new and delete, as one event each: what the C++ runtime's own calls malloc for is
- * its affair. The throwing forms may be left by std::bad_alloc, of which level_personality() is
- * told.
+ * Every operator new and delete. Each call is one event: the malloc() that the C++ runtime's
+ * operator calls is part of it. std::bad_alloc may leave the throwing forms, which
+ * level_personality() notices.
  */
 #include <stdlib.h>
 
@@ -10,9 +10,9 @@
 
 /*
  * The runtimes' operators are looked up when the program starts, never in a call: the loader's lock
- * may be held by a thread that waits for this one. A runtime that a plugin brings later is not
- * needed either: a plain allocation does the same, and only where it fails, and an exception must
- * be thrown, is the runtime looked for.
+ * may be held by a thread that waits for this one. A runtime that a plugin brings later is mostly
+ * not needed: a plain allocation does the same. Only where that fails, and an exception must be
+ * thrown, is the runtime looked up.
  */
 static void *plain_new(size_t size, size_t alignment)
 {
@@ -24,7 +24,7 @@ static void *plain_new(size_t size, size_t alignment)
     return block;
 }
 
-/* Before a form that may throw: all that is needed to record it, should it not come back. */
+/* Prepares a call that may throw: keeps all that is needed to record it if it does not return. */
 static inline void expect_exception(struct thread *thread, unsigned operation,
                                     const uint64_t *operands, unsigned count)
 {

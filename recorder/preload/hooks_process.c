@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * New process images: whatever environment the program gives them, they are to be recorded too.
- * Here may run a vfork's child, in its parent's memory: everything new lives on the stack.
+ * Hooks of the functions that execute a program: it is recorded too, whatever environment it gets.
+ * The child of a vfork may run them, in its parent's memory: all new data is on the stack.
  */
 #include <alloca.h>
 #include <dlfcn.h>
@@ -25,8 +25,8 @@ static bool read_at(int file, void *buffer, size_t size, uint64_t offset)
     return sys_call6(SYS_pread64, file, (long)buffer, (long)size, (long)offset, 0, 0) == (long)size;
 }
 
-/* Whether the file is of a program that would not run with us: then it is not recorded. An empty
- * path is that of `directory` itself, a descriptor. */
+/* Whether the file is a program that cannot run with this library, and is not recorded therefore.
+ * An empty path means the file of the descriptor `directory`. */
 static bool refuses_us(int directory, const char *path)
 {
     char name[32];
@@ -46,7 +46,7 @@ static bool refuses_us(int directory, const char *path)
     return refuses;
 }
 
-/* As refuses_us(), for a program that is looked for in PATH. */
+/* Does what refuses_us() does, for a program that is searched for in PATH. */
 static bool found_refuses_us(const char *name)
 {
     char path[PATH_SIZE];
@@ -84,7 +84,7 @@ static bool found_refuses_us(const char *name)
         }                                                                                          \
     } while (0)
 
-/* The function behind ours; looked up here only if the program has not even started. */
+/* The next function of this name; looked up here only in calls before the program starts. */
 #define REAL(type, name)                                                                           \
     static type *real_##name;                                                                      \
     REAL_LATER(real_##name, #name, name)                                                           \
@@ -157,7 +157,7 @@ EXPORT int execveat(int descriptor, const char *path, char *const argv[], char *
     return result;
 }
 
-/* Collects the arguments of execl and its like into `argv`; what follows them is left in `list`. */
+/* Collects the arguments of the execl functions into `argv`; `list` then has what follows them. */
 #define COLLECT(argv, first, list)                                                                 \
     do {                                                                                           \
         size_t count_ = 1;                                                                         \
@@ -214,7 +214,7 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
     return find_posix_spawnp()(pid, file, actions, attributes, argv, envp);
 }
 
-/* Not a process, but the same kind of hook: dlopen must not be wrapped, dlclose may be. */
+/* Has nothing to do with processes, but is the same kind of hook. dlopen must not be wrapped. */
 EXPORT int dlclose(void *handle)
 {
     int result = find_dlclose()(handle);
@@ -228,8 +228,8 @@ EXPORT int dlclose(void *handle)
 }
 
 /*
- * dlmopen must not be wrapped either, but may be noticed on the way: modules of another namespace
- * have a C library of their own. Their calls are not those of the program's heap.
+ * Notes a call and jumps to dlmopen, which must not be wrapped. Modules of another namespace have a
+ * C library, and so a heap, of their own, whose calls are not recorded.
  */
 void *real_dlmopen __attribute__((visibility("hidden")));
 void *dlmopen_function(long namespace, const char *name, int mode) __asm__("dlmopen");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds out which hooks of a thread still run, and leaves those that were left by a jump. */
+/* Finds out which hooks of a thread still run, and frees the levels of those left by a jump. */
 #include <dlfcn.h>
 
 #include "hooks.h"
@@ -44,11 +44,11 @@ static bool is_surely_gone(const struct thread *thread, const struct thread *lev
     bool now_own = on_own_stack(thread, frame);
     if (guard_own != now_own)
         return now_own; /* otherwise a signal handler on a stack of its own */
-    /* Frames on other stacks may be on two of them: of those, the order says nothing. */
+    /* Two frames on other stacks may be on different ones: their order proves nothing. */
     return now_own && frame >= level->guard;
 }
 
-/* Leaves the level of a hook that never returns. */
+/* Frees the level of a hook that never returns. */
 static void leave(struct thread *level)
 {
     if (level->phase == PHASE_CALL)
@@ -62,7 +62,8 @@ static void leave(struct thread *level)
             modules_abandon(target_self);
             level_count_lost(level);
         }
-        /* The collector cannot know how many steps that was: the next one begins a fragment. */
+        /* The collector cannot know how many steps the hook took: the next one begins a fragment.
+         */
         level->sequence = 0;
     }
     level->call.operation = 0;
@@ -70,7 +71,7 @@ static void leave(struct thread *level)
     level->guard = 0;
 }
 
-/* Leaves this level and all within it, the innermost first. */
+/* Frees this level and all within it, the innermost first. */
 static void leave_all(struct thread *level)
 {
     if (level->inner != NULL && level->inner->guard != 0)
@@ -78,7 +79,7 @@ static void leave_all(struct thread *level)
     leave(level);
 }
 
-/* The innermost level whose hook runs; NULL if there is none. */
+/* Returns the innermost level whose hook runs; NULL if there is none. */
 static struct thread *innermost(struct thread *thread)
 {
     struct thread *level = NULL;
@@ -141,8 +142,8 @@ struct thread *level_enter(struct thread *thread, uintptr_t frame, uint64_t base
     return level->serves ? level : look_around(thread, level, frame);
 }
 
-/* Leaves the innermost hook, whose frame an exception or the end of the thread unwinds. An
- * operator new that failed is recorded first. */
+/* Frees the level of the innermost hook, whose frame an exception or the end of the thread unwinds.
+ * An operator new that failed is recorded first. */
 static void unwound(struct thread *level)
 {
     if (level->phase == PHASE_CALL) {
@@ -162,7 +163,7 @@ static void unwound(struct thread *level)
 
 /*
  * The personality of all hooks. An unwinder calls it for each frame of a hook that it unwinds, from
- * the innermost on; it only leaves the hook's level.
+ * the innermost on; it only frees the hook's level.
  */
 int level_personality(int version, int actions, uint64_t language, void *exception, void *context)
 {

@@ -51,7 +51,8 @@ static inline bool level_is_serving(uintptr_t pc)
     return atomic_load_explicit(level_serving_site(pc), memory_order_relaxed) == pc;
 }
 
-/* The level for a call that serves that of `thread`, as nearly all calls within calls do. */
+/* Returns the level for a call that serves the call of `thread`, as nearly all calls within calls
+ * do. */
 static inline struct thread *level_enter_serving(const struct thread *thread, uintptr_t frame,
                                                  uintptr_t pc)
 {
@@ -64,7 +65,7 @@ static inline struct thread *level_enter_serving(const struct thread *thread, ui
     return level;
 }
 
-/* Whether what a level held has served the acquisition of `block`, and is forgotten. */
+/* Whether the acquisition that a level holds has served that of `block`. It is then dropped. */
 static inline bool level_was_served(struct thread *level, uint64_t block)
 {
     if (level->outer != NULL || level->held.block != block || level->held.is_captured)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The process's log: which modules were loaded and unloaded, and when. */
+/* The log of a process: the modules that were loaded and unloaded, and when. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -22,13 +22,13 @@ struct module {
 static struct module *modules;
 static size_t module_count;
 
-/* The thread that holds it, or NO_THREAD; never while the program's code runs, but for a signal
- * handler that interrupts us. */
+/* The thread that holds the log, or NO_THREAD. No code of the program runs while it is held, except
+ * for a signal handler. */
 static _Atomic uintptr_t lock;
 
 enum { NO_THREAD = 1, POSTPONED_MAX = 8 };
 
-/* Modules that were met by a signal handler while its own thread held the lock. */
+/* Modules that a signal handler met while its own thread held the log. */
 static struct postponed {
     uintptr_t begin, end;
     const struct link_map *map;
@@ -48,7 +48,7 @@ static uintptr_t own_lock(void)
     return target_self != NULL ? (uintptr_t)target_self : NO_THREAD;
 }
 
-/* False if this very thread holds it already, in what a signal handler has interrupted. */
+/* Takes the log. False if this thread holds it already: a signal handler has interrupted it. */
 static bool lock_modules(void)
 {
     uintptr_t holder = 0;
@@ -70,7 +70,7 @@ static void unlock_modules(void)
     atomic_store_explicit(&lock, 0, memory_order_release);
 }
 
-/* Room for a record of the log; NULL if there is none, and then the module has no name. */
+/* Returns room for a record of the log; NULL if there is none, and then the module has no name. */
 static uint64_t *log_room(size_t words)
 {
     if (process_log.limit - process_log.write >= (ptrdiff_t)words)
@@ -99,7 +99,7 @@ static void log_commit(uint64_t *end)
                           memory_order_release);
 }
 
-/* A note of the given type in a loaded module; NULL if there is none. */
+/* Returns a note of the given type in a loaded module; NULL if there is none. */
 static const ElfW(Nhdr) * find_note(const ElfW(Ehdr) * header, uintptr_t bias, uint32_t type)
 {
     const ElfW(Phdr) *segment = (const ElfW(Phdr) *)((const char *)header + header->e_phoff);
@@ -179,13 +179,13 @@ static void log_load(const struct module *module, uint64_t sequence, uint64_t st
 static bool module_is_gone(const struct module *module)
 {
     struct dl_find_object object;
-    /* A fork may come between the unmapping and the loader's forgetting. */
+    /* A fork may come after the unmapping and before the loader forgets the module. */
     return (!process_is_confined && !unwind_page_readable(module->begin)) ||
            _dl_find_object((void *)module->begin, &object) != 0 ||
            (uintptr_t)object.dlfo_map_start != module->begin || object.dlfo_link_map != module->map;
 }
 
-/* Logs the modules that are gone: not every unloading goes through our dlclose. */
+/* Logs the modules that are gone: not every unloading goes through the hook of dlclose. */
 static void sweep(void)
 {
     for (size_t i = 0; i < module_count; i++) {
@@ -205,7 +205,7 @@ static void sweep(void)
     }
 }
 
-/* With the lock held. */
+/* Logs a module; the caller holds the log. */
 static void add_locked(uintptr_t begin, uintptr_t end, const struct link_map *map,
                        uint64_t sequence, uint64_t steps)
 {
@@ -244,7 +244,7 @@ static void module_add(uintptr_t begin, uintptr_t end, const struct link_map *ma
     unlock_modules();
 }
 
-/* The unwinder met a module for the first time. */
+/* Called by the unwinder when it meets a module for the first time. */
 static void module_found(const struct dl_find_object *object)
 {
     const struct thread *thread = target_self;
@@ -275,7 +275,7 @@ void modules_forget_log(void)
     memset(&process_log, 0, sizeof process_log);
 }
 
-/* The child of a fork has its parent's modules, and a log of its own. */
+/* Logs all modules again, in the child of a fork: it has a log of its own. */
 static void modules_again(uint64_t sequence)
 {
     modules_forget_log();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attaching the process to the channel, and noticing what becomes of it: fork, the end. */
+/* Attaches the process to the channel, and notices forks and the end of the process. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -50,7 +50,8 @@ const char *process_channel(void)
     return channel_variable[0] ? channel_variable : NULL;
 }
 
-/* Before the C library has set `environ`, the kernel's copy has to do. */
+/* Finds a variable in the kernel's copy of the environment, before the C library has set `environ`.
+ */
 static const char *environment_from_kernel(const char *name, char *buffer, size_t size)
 {
     size_t used = 0, length = strlen(name);
@@ -75,8 +76,8 @@ static const char *environment_from_kernel(const char *name, char *buffer, size_
     return found;
 }
 
-/* Whether process ids here are those of the collector. To look that up in /proc is the slowest of
- * all that a process does to attach: so what comes by another way is asked first. */
+/* Whether process ids here are those of the collector. Looking that up in /proc is the slowest part
+ * of attaching, so other evidence is used first. */
 static bool same_pid_namespace(const struct channel *channel, uint32_t parent)
 {
     struct stat status;
@@ -90,7 +91,7 @@ static bool same_pid_namespace(const struct channel *channel, uint32_t parent)
            status.st_ino == channel->pid_namespace;
 }
 
-/* A page that a fork wipes. Without it a child would write into its parent's chunks. */
+/* Maps a page that a fork wipes. Without it a child would write into its parent's chunks. */
 static struct on_page *map_on_page(void)
 {
     struct on_page *page = unwind_pages_used(4096);
@@ -99,8 +100,9 @@ static struct on_page *map_on_page(void)
     return page;
 }
 
-/* A confined process can only be a new fork: with one thread, whose id is that of the process. Its
- * parent's id is what the C library remembers after a fork that went past it. 0 if not known. */
+/* Returns the process id, or 0 if it is not known. A confined process that attaches is a new fork,
+ * whose only thread has the id of the process. If the fork was not made by the C library, that
+ * still has the parent's id. */
 static uint32_t own_pid(uint32_t parent)
 {
     if (!process_is_confined)
@@ -109,7 +111,7 @@ static uint32_t own_pid(uint32_t parent)
     return id != channel_process(&target_view, parent)->pid ? id : 0;
 }
 
-/* Makes this process, new or forked, one that records. */
+/* Begins to record this process, new or forked. */
 static bool begin_recording(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
 {
     uint32_t pid = own_pid(parent);
@@ -145,7 +147,7 @@ static void remember_environment(const char *channel_path, const char *preload)
     if (strlen(channel_path) + sizeof channel_name > sizeof channel_variable)
         return;
     strcat(strcpy(channel_variable, channel_name), channel_path);
-    /* Only we ourselves, who come first: the others may be dropped, as the program likes. */
+    /* Only this library, which comes first: the program may drop the others. */
     size_t size = preload != NULL ? strcspn(preload, ": ") : 0;
     if (size != 0 && size + sizeof preload_name <= sizeof preload_variable)
         strncat(strcpy(preload_variable, preload_name), preload, size);
@@ -171,7 +173,8 @@ static bool attach(void)
     return begin_recording(CHANNEL_NONE, 0, 0);
 }
 
-/* The parent's thread is now ours, as it was in the fork: that says where in its trace we began. */
+/* Attaches the child of a fork. The parent's thread is copied as it was in the fork, which tells
+ * where in the parent's trace this process begins. */
 static bool attach_forked(void)
 {
     const struct thread *parent = target_self;
@@ -192,7 +195,7 @@ static bool process_records(void)
         return false;
     if (seen == OFF || seen == STARTING || !atomic_compare_exchange_strong(&mode, &seen, STARTING))
         return false;
-    /* A page that reads 0 while we record is that of a fork's child, or the collector is gone. */
+    /* The page reads 0 in the child of a fork, or if the collector is gone. */
     bool records = seen == UNSTARTED ? attach() : attach_forked();
     atomic_store(&mode, records ? RECORDING : OFF);
     return records;
@@ -212,7 +215,7 @@ struct thread *target_enter_slow(uintptr_t frame, uint64_t base)
     return thread->guard == 0 ? thread : level_enter(thread, frame, base);
 }
 
-/* Also where there was nothing to release, and so nothing recorded. */
+/* Needed even if nothing was released, and so nothing recorded. */
 void process_told_all(void)
 {
     if (process_records())
@@ -236,7 +239,8 @@ void process_executes(bool begins)
         atomic_fetch_and(notes, ~(uint32_t)NOTE_EXECUTES);
 }
 
-/* An allocator inside of the program itself comes before ours, and its calls pass us by. */
+/* Notes a malloc of the program itself. It comes before this library's, so its calls are not seen.
+ */
 static void note_foreign_malloc(void)
 {
     Dl_info info;
@@ -244,13 +248,13 @@ static void note_foreign_malloc(void)
     void *first = dlsym(RTLD_DEFAULT, "malloc");
     if (first == NULL || first == (void *)(uintptr_t)malloc)
         return;
-    /* Not just the address by which an executable calls a function that is not its own. */
+    /* Not only the address by which an executable calls a function of a library. */
     if (dladdr1(first, &info, &entry, RTLD_DL_SYMENT) != 0 && entry != NULL &&
         ((const ElfW(Sym) *)entry)->st_shndx != SHN_UNDEF)
         process_note(NOTE_FOREIGN_MALLOC);
 }
 
-/* A program that never allocates is recorded as well. */
+/* Attaches at the start, so that a program that never allocates is recorded as well. */
 __attribute__((constructor)) static void start(void)
 {
     struct thread *thread = real_ready() ? target_enter(0) : NULL;

@@ -43,8 +43,8 @@ size_t arena_size(const void *block)
 }
 
 /*
- * POSIX lets dlsym return functions; ISO C has no cast for it. What may be absent is not looked for
- * here: the loader may be calling, before the C library works well enough to word an error.
+ * POSIX lets dlsym return functions; ISO C has no cast for it. Functions that may be absent are not
+ * looked up here: the loader may be calling, before the C library can word an error.
  */
 #define FIND(name) (*(void **)&real.name = dlsym(RTLD_NEXT, #name))
 
@@ -131,7 +131,7 @@ void real_redirect(void)
 void *real_find(const char *name)
 {
     void *found = dlsym(RTLD_NEXT, name);
-    /* A C++ runtime that a plugin brought along is not behind us in the search order. */
+    /* A C++ runtime that came with a plugin is not in the search order of this library. */
     static const char *const runtimes[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};
     for (size_t i = 0; found == NULL && i < sizeof runtimes / sizeof *runtimes; i++) {
         void *handle = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
@@ -141,6 +141,6 @@ void *real_find(const char *name)
         dlclose(handle);
     }
     if (found == NULL)
-        dlerror(); /* that is no error that the program should find */
+        dlerror(); /* the program must not find this error */
     return found;
 }

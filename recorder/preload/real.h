@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions that ours stand in front of. */
+/* The real functions, which the hooks call. */
 #ifndef TTD_PRELOAD_REAL_H
 #define TTD_PRELOAD_REAL_H
 
@@ -58,8 +58,8 @@ struct real_later {
 void real_find_later(void);
 
 /*
- * Makes the libraries behind us define our functions instead of theirs, for modules that look there
- * first (redirect.c). Called once all functions are known.
+ * Makes the libraries behind this one define the hooks instead of their functions, for modules that
+ * look there first (redirect.c). Called once all functions are known.
  */
 void real_redirect(void);
 
@@ -76,14 +76,15 @@ void redirect(struct redirection *redirections, size_t count);
  * like. */
 void redirect_note_extensions(uintptr_t function);
 
-/* A function that the module with `function` defines; NULL if there is none. */
+/* Finds a function in the module that defines `function`; NULL if there is none. */
 void *real_find_beside(uintptr_t function, const char *name);
 
 /* Whether reallocarray() does what a call of our realloc() does, and nothing else: it is that of
  * the C library, and ours is the first realloc() of all. Set when the program starts. */
 extern bool real_reallocarray_is_plain;
 
-/* Finds one function behind ours, also in a library opened with RTLD_LOCAL; NULL if there is none.
+/* Finds the next function of a name, also in a library opened with RTLD_LOCAL; NULL if there is
+ * none.
  */
 void *real_find(const char *name);
 
@@ -97,7 +98,7 @@ static inline bool arena_owns(const void *block)
     return (uintptr_t)block - (uintptr_t)arena_bytes < ARENA_SIZE;
 }
 
-/* Bytes from `block` to the end of the arena's used part: what may be copied from it. */
+/* Returns the bytes from `block` to the end of the used part of the arena: at least its size. */
 size_t arena_size(const void *block);
 
 #endif

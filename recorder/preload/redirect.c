@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Changes the symbol tables of the libraries behind us, so that they define our allocation
- * functions instead of theirs. Some modules are bound to those although ours come first: a plugin
- * opened with RTLD_DEEPBIND looks in its own libraries, and dlsym() in the library that it is
- * given. Calls within such a library, and modules that are bound already, are not affected.
+ * Changes the symbol tables of the libraries behind this one, so that they define the hooks instead
+ * of their allocation functions. Some modules are bound to those although the hooks come first: a
+ * plugin opened with RTLD_DEEPBIND looks in its own libraries, and dlsym() in the library that it
+ * is given. Calls within such a library, and modules that are bound already, are not affected.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -26,13 +26,14 @@ struct symbols {
     int protection;       /* of the pages of the table */
 };
 
-/* The loader has made most addresses in there absolute, but not those of all modules. */
+/* Returns the address of an entry. The loader has made it absolute in most modules, but not in all.
+ */
 static uintptr_t address_of(const struct link_map *map, const ElfW(Dyn) * entry)
 {
     return entry->d_un.d_ptr < map->l_addr ? entry->d_un.d_ptr + map->l_addr : entry->d_un.d_ptr;
 }
 
-/* The protection of the segment at `address`; -1 if there is none. */
+/* Returns the protection of the segment at `address`; -1 if there is none. */
 static int protection_of(const struct dl_find_object *object, uintptr_t address)
 {
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)object->dlfo_map_start;
@@ -78,8 +79,8 @@ static uint32_t gnu_hash(const char *name)
     return hash;
 }
 
-/* The symbol of that name which is defined at `address`, or anywhere if 0; NULL if there is none.
- */
+/* Finds the symbol `name` that is defined at `address`, or anywhere if that is 0; NULL if there is
+ * none. */
 static ElfW(Sym) * find_symbol(const struct symbols *symbols, const char *name, uintptr_t address)
 {
     uint32_t buckets = symbols->hash[0], first = symbols->hash[1], words = symbols->hash[2];
@@ -147,7 +148,7 @@ static void redirect_module(const struct dl_find_object *object, struct redirect
         return;
     for (size_t i = 0; i < count; i++) {
         ElfW(Sym) *symbol = redirections[i].symbol;
-        /* Others may be looking it up. */
+        /* Another thread may be looking it up. */
         if ((uintptr_t)symbol >= change.begin && (uintptr_t)symbol < change.end)
             __atomic_store_n(&symbol->st_value, redirections[i].hook - change.symbols.bias,
                              __ATOMIC_RELEASE);

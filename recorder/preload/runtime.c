@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the C and C++ runtimes keep for themselves until the end: buffers of stdio, the emergency
- * pool of exceptions. They can release it all when asked to, but only once, and nothing works
- * afterwards. So a copy of the process is asked, when the program is over: what the copy releases
- * is the runtimes'. The copy is not a child as the program knows them: no handler of fork runs, no
- * SIGCHLD comes, wait() does not see it; and it has no files, so that nothing is written twice.
+ * Finds the blocks that the C and C++ runtimes keep until the end: buffers of stdio, the emergency
+ * pool of exceptions. The runtimes can release them on request, but nothing works afterwards. So a
+ * copy of the process makes the request when the program has ended: the blocks that it releases are
+ * the runtimes'. The program cannot notice the copy: no handler of fork runs, no SIGCHLD comes,
+ * wait() does not see it; and it has no files, so that nothing is written twice.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -38,8 +38,8 @@ struct kernel_sigaction {
     unsigned long mask;
 };
 
-/* In the copy: nothing that it does may be noticed. All signals are blocked, so that no handler
- * runs; but abort() lets its own through. */
+/* Isolates the copy, so that nothing it does is noticed. All signals are blocked and no handler
+ * runs; only abort() unblocks its own. */
 static void isolate(void)
 {
     static const struct kernel_sigaction standard;
@@ -52,14 +52,15 @@ static void isolate(void)
             sys_call3(SYS_close, file, 0, 0);
 }
 
-/* Waits for the copy, but not for ever: it may find a lock that no thread is left to release. */
+/* Waits for the copy, for a limited time: it may wait for a lock that no thread is left to release.
+ */
 static void await(long copy)
 {
     struct timespec limit = {.tv_nsec = WAIT_MS * 1000000L};
     struct pollfd wanted = {.events = POLLIN};
     long file = sys_call3(SYS_pidfd_open, copy, 0, 0);
     wanted.fd = (int)file;
-    /* A signal ends this early: then the copy's list is cut short, and says so. */
+    /* A signal ends the wait early: the list of the copy is then cut short, and says so. */
     if (file < 0 || sys_call6(SYS_ppoll, (long)&wanted, 1, (long)&limit, 0, 0, 0) != 1)
         sys_call3(SYS_kill, copy, SIGKILL, 0);
     if (file >= 0)
@@ -76,8 +77,9 @@ static int is_cxx(struct dl_phdr_info *info, size_t size, void *unused)
 }
 
 /*
- * In the copy. Even looking the functions up may wait for a lock that is never released. The C++
- * runtime may have been loaded with a plugin, which sees it alone. False if the C library cannot.
+ * Makes the runtimes release their blocks, in the copy, because even the lookup of these functions
+ * may wait for a lock that is never released. The C++ runtime may be one that only a plugin sees.
+ * False if the C library cannot do it.
  */
 static bool release_all(void)
 {
@@ -100,7 +102,7 @@ static bool release_all(void)
 
 __attribute__((destructor)) static void ask_runtimes(void)
 {
-    /* Without a recorded call there is no block that they could keep. */
+    /* Without a recorded call the runtimes keep no block. */
     bool has_blocks = target_on->on != 0 && target_on->has_records != 0;
     struct thread *thread = has_blocks && !process_is_confined ? target_enter(0) : NULL;
     if (thread == NULL)
@@ -125,7 +127,7 @@ __attribute__((destructor)) static void ask_runtimes(void)
     target_leave(thread);
 }
 
-/* A program that ends in this way runs no destructors. A child of vfork just goes, too. */
+/* A program that ends by _exit() runs no destructors. The child of a vfork only ends. */
 EXPORT void _exit(int status)
 {
     if (!process_is_confined && process_is_own())

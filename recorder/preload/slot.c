@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The slot of the process in the channel. */
+/* Claims the slot of the process in the channel. */
 #include <linux/futex.h>
 #include <string.h>
 #include <time.h>
@@ -18,7 +18,7 @@ void collector_wake(void)
         sys_call3(SYS_futex, (long)&target_channel->attention, FUTEX_WAKE, 1);
 }
 
-/* What the collector may find out too late. */
+/* Fills in the facts that the system no longer has when the process is gone. */
 static void describe(struct process_slot *slot)
 {
     slot->command_size = slot->directory_size = 0;
@@ -52,8 +52,9 @@ static uint32_t take_slot(void)
 }
 
 /*
- * Where processes come and go by the hundred, the collector frees slots a moment later: we wait for
- * one, unless somebody has just waited in vain. Not under a filter of system calls.
+ * Takes a slot, and waits for one if need be: where processes come and go by the hundred, the
+ * collector frees slots a moment later. Does not wait if another process has just waited in vain,
+ * or in a confined process.
  */
 static uint32_t wait_for_slot(void)
 {
@@ -79,7 +80,7 @@ static uint32_t wait_for_slot(void)
     return index;
 }
 
-/* Of a copy it is known which one it has. */
+/* The slot of a copy follows from that of its parent: see channel_copy(). */
 static uint32_t slot_for_copy(uint32_t process)
 {
     return try_slot(channel_copy(process)) ? channel_copy(process) : CHANNEL_NONE;

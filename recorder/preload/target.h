@@ -4,8 +4,9 @@
  * thread.h, their nested calls in levels.h.
  *
  * Everything here runs inside somebody else's program, at any moment, in any thread, also in
- * signal handlers and in the children of fork and vfork. So: no memory but from mmap, no locks
- * where a call takes its usual way, no errno touched, nothing torn down.
+ * signal handlers and in the children of fork and vfork. So memory
+ * comes only from mmap, the fast path takes no lock, errno is never changed, and nothing is torn
+ * down.
  */
 #ifndef TTD_PRELOAD_TARGET_H
 #define TTD_PRELOAD_TARGET_H
@@ -51,18 +52,19 @@ extern bool target_fences;
 /* Maps the header of the channel that `path` opens. False if it is none. */
 bool channel_attach(const char *path);
 
-/* The process that had the channel locked when it was attached, in our namespace; 0 for none. */
+/* Returns the process that had the channel locked when it was attached, in this process's
+ * namespace; 0 for none. */
 uint32_t channel_owner(void);
 
-/* Set when a window could not be mapped: to wait for what lies there is of no use. */
+/* Set when a window could not be mapped: waiting for an entry within it is useless. */
 extern _Atomic bool channel_is_short;
 
-/* Maps what a busy process with more threads and children will need, while that can be done. */
+/* Maps ahead, while that is allowed, the windows that more threads and children will need. */
 void channel_map_ahead(void);
 
 /* Process (process.c). */
 
-/* This process's slot, from 1; CHANNEL_NONE before it is attached. */
+/* Returns this process's slot, from 1; CHANNEL_NONE before it is attached. */
 uint32_t process_index(void);
 
 /* Whether this is the process that was attached, and not a child that shares its memory. */
@@ -77,10 +79,10 @@ extern bool process_is_copy;
 /* Tells the collector what the process does: enum process_notes. */
 void process_note(uint32_t note);
 
-/* Before and after an attempt to execute another program; not told of a confined process. */
+/* Called before and after an attempt to execute another program; not in a confined process. */
 void process_executes(bool begins);
 
-/* In a copy: the runtimes have released all that they keep. */
+/* Notes, in a copy, that the runtimes have released all that they keep. */
 void process_told_all(void);
 
 /* The strings that make a new process image record, as NAME=VALUE; NULL when this one does not. */
@@ -90,48 +92,48 @@ const char *process_channel(void);
 /* Facts about the calling thread, from the C library (control.c). */
 struct stack_bounds stack_bounds_find(uintptr_t stack_pointer);
 
-/* In the child of a fork: the stack that its only thread has from its parent. */
+/* Sets, in the child of a fork, the stack that its only thread has from its parent. */
 void stack_bounds_inherit(const struct stack_bounds *bounds);
 
 /* Finds the program's arguments, before it may have changed where they are. */
 void arguments_find(void);
 
-/* These, each with a NUL behind it, as they are now; NULL if they were not found. */
+/* Returns the arguments as they are now, each with a NUL behind it; NULL if they were not found. */
 const char *arguments(size_t *size);
 
-/* The thread's id; 0 if it cannot be found out without a system call, and none may be made. */
+/* Returns the thread's id; 0 if that needs a system call and none may be made. */
 uint32_t thread_id(void);
 
 /* The collector and its memory (chunks.c, slot.c). */
 
-/* Whether nobody collects any more. */
+/* Whether the collector has ended. */
 bool collector_is_gone(void);
 
-/* Wakes the collector: it should know a process before that is gone again, for one. */
+/* Wakes the collector, for example so that it sees a process before that is gone. */
 void collector_wake(void);
 
 /*
- * Claims a slot for this process, `pid`, which may wait for one. `parent` is the slot of the
- * process that it is a fork of, at that sequence and step of the thread that forked; or
- * CHANNEL_NONE. CHANNEL_NONE if there is none to be had.
+ * Claims a slot for this process, `pid`; may wait for one. For a fork, `parent` is the slot of the
+ * process that forked, at that sequence and step of its thread; else it is CHANNEL_NONE. Returns
+ * CHANNEL_NONE if there is no slot.
  */
 uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps);
 
 /*
- * Takes a chunk with room for `words`: at once if it is the first of its chain, else in place of
- * the one that is full, waiting while that can help. CHANNEL_NONE if none came.
+ * Takes a chunk with room for `words`, in place of the chunk `full`, or as the first of its chain.
+ * Waits for one while the collector makes progress. Returns CHANNEL_NONE if none came.
  */
 uint32_t chunk_wait(uint32_t full, size_t words, bool *starving);
 
 /* The process's log of modules (modules.c). */
 
-/* Logs all modules that are there: of a new process image, or again in the child of a fork. */
+/* Logs all modules that are loaded: at the start, and again in the child of a fork. */
 void modules_begin(uint64_t sequence);
-/* In a copy: the log was the parent's; nobody asks for that of a copy. */
+/* Gives up the parent's log, in a copy, which needs none. */
 void modules_forget_log(void);
-/* A hook of the thread was left by a longjmp; it may have been at work on the log. */
+/* Releases the log if a hook of the thread held it when a longjmp left the hook. */
 void modules_abandon(const struct thread *thread);
-/* Looks which modules are gone, after a dlclose. */
+/* Logs the modules that a dlclose has unloaded. */
 void modules_closed(void);
 
 #endif

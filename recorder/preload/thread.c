@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recording threads: their slots and memory, the records that they append. */
+/* Recording threads: their slots, memory and records. */
 #include "../channel_pool.h"
 #include "../channel_record.h"
 #include "sys.h"
@@ -8,22 +8,22 @@
 
 __thread struct thread *target_self __attribute__((tls_model("initial-exec")));
 
-/* By slot; a slot that the collector frees is that of a dead thread, so its memory is free too. A
- * page of them at a time. */
+/* The memory of threads, by slot, in pages that are mapped when needed. The collector frees a slot
+ * when its thread is dead, so the memory can be used again as well. */
 enum { PAGE_THREADS = CHANNEL_PAGE / sizeof(struct thread *) };
 static struct thread **_Atomic thread_pages[(CHANNEL_THREADS + PAGE_THREADS - 1) / PAGE_THREADS];
 
-/* No thread moves the clock on by as much at once. */
+/* A difference of clocks that no thread brings about: it is another clock. */
 #define LEAP_NS UINT64_C(1000000000)
 
-/* Helps the collector to keep the clock right. */
+/* Moves the clock on, as the collector does: it may not get a processor in time. */
 static void tick(void)
 {
     uint64_t ns = process_is_confined ? 0 : sys_clock();
     if (ns == 0)
         return;
     uint64_t clock = atomic_load_explicit(&target_channel->clock, memory_order_relaxed);
-    /* In a time namespace of its own the process has another clock. */
+    /* A process in a time namespace of its own has another clock. */
     if (ns - target_channel->start - clock < LEAP_NS)
         channel_tick(target_channel, ns);
 }
@@ -51,7 +51,8 @@ static bool thread_next_chunk(struct thread *thread, size_t words)
     return true;
 }
 
-/* The event is lost: say so, and begin anew, with a fragment and a stack that depend on nothing. */
+/* Counts a lost event. The next one begins a fragment and has a whole stack, so that it depends on
+ * nothing. */
 static bool lose(struct thread *thread)
 {
     atomic_fetch_add_explicit(&thread->slot->lost[LOSS_OVERFLOW], 1, memory_order_relaxed);
@@ -100,8 +101,8 @@ bool thread_append(struct thread *thread, unsigned operation, const struct unwin
     return true;
 }
 
-/* The entry for the memory of a slot's thread; NULL if its page cannot be mapped. */
-static struct thread **thread_place(uint32_t index)
+/* Returns the entry for the memory of a slot's thread; NULL if its page cannot be mapped. */
+static struct thread **thread_entry(uint32_t index)
 {
     struct thread **_Atomic *page = &thread_pages[(index - 1) / PAGE_THREADS];
     struct thread **known = atomic_load(page);
@@ -119,17 +120,17 @@ static struct thread **thread_place(uint32_t index)
 
 static struct thread *thread_memory(uint32_t index)
 {
-    struct thread **place = thread_place(index);
-    if (place == NULL)
+    struct thread **entry = thread_entry(index);
+    if (entry == NULL)
         return NULL;
-    struct thread *thread = *place;
+    struct thread *thread = *entry;
     if (thread == NULL) {
         struct unwinder *unwinder = unwind_pages_used(unwinder_size() + LEVELS * sizeof *thread);
         if (unwinder == NULL)
             return NULL;
         thread = (struct thread *)((char *)unwinder + unwinder_size());
         thread->unwinder = unwinder;
-        *place = thread;
+        *entry = thread;
     }
     for (int i = 0; i < LEVELS; i++)
         thread[i] = (struct thread){.unwinder = thread[i].unwinder,
@@ -153,11 +154,11 @@ static uint32_t claim_slot(void)
     }
 }
 
-/* Makes a claimed slot that of a thread, or of an inner level of the one in slot `within`. */
+/* Begins a claimed slot, for a thread or for an inner level of the thread in slot `within`. */
 static void begin_slot(struct thread *thread, uint32_t index, uint32_t tid, uint32_t within)
 {
     struct thread_slot *slot = channel_thread(&target_view, index);
-    /* In this order: a collector that does not see the slot claimed is not ahead of us. */
+    /* Only after the claim: a collector that has not seen it has not gone beyond this sequence. */
     atomic_fetch_add(&target_channel->attention, 1);
     thread->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
     slot->within = within;
@@ -195,7 +196,7 @@ struct thread *thread_attach(uintptr_t stack_pointer)
     return thread;
 }
 
-/* The slot that stands for the thread in the trace. */
+/* Returns the slot that stands for the thread in the trace. */
 static uint32_t first_slot(const struct thread *level)
 {
     while (level->outer != NULL)
@@ -209,7 +210,8 @@ void thread_recover(struct thread *level)
     level->clock = 0;
     if (!level->is_switching)
         return;
-    /* Half a record is not published, but a chain without its end is lost: there is another one. */
+    /* Half a record was not published. But the chain has no end to append to: a new slot begins
+     * one. */
     uint32_t tid = level->slot->tid, within = first_slot(level), index = claim_slot();
     level->is_switching = false;
     level->chunk = NULL;

@@ -14,7 +14,7 @@
 enum phase {
     PHASE_OUT,    /* no hook */
     PHASE_CALL,   /* the real allocator */
-    PHASE_RECORD, /* our own code: a call that comes now is a signal handler's */
+    PHASE_RECORD, /* code of this library: a call within it comes from a signal handler */
 };
 
 enum { ACQUISITION_OPERANDS = 5, LEVELS = 8 };
@@ -26,8 +26,8 @@ struct acquisition {
     uint64_t operands[ACQUISITION_OPERANDS];
 };
 
-/* An acquisition made within a call, kept until that call returns: only then is it known whether
- * it has served it. */
+/* An acquisition within a call, held until that call returns: only then is it known whether it has
+ * served that call. */
 struct held {
     uint64_t block;   /* 0 for none */
     uintptr_t site;   /* return address of the acquisition */
@@ -43,8 +43,8 @@ struct held {
  * A call within a call of the same thread is at the next level. It is made by the allocator, the
  * C++ runtime, a std::new_handler, or a signal handler. Wherever it comes from, it serves the call
  * around it, and is part of that, if it acquires the block which that one returns or releases the
- * block which that one releases. Any other is a call like all others. It is recorded by a slot of
- * its level, as if by another thread, since level 0 may be interrupted at any point.
+ * block which that one releases. Any other call is independent. It is recorded by a slot of its
+ * level, as if by another thread, since level 0 may be interrupted at any point.
  *
  * A level is left when its hook returns; when an exception or the end of the thread unwinds the
  * hook, which the personality of its frame reports; or by a longjmp, which the next call notices
@@ -86,12 +86,12 @@ struct thread *thread_attach(uintptr_t stack_pointer);
 /* Gives an inner level a slot and memory. False if none is left. */
 bool thread_attach_inner(struct thread *level);
 
-/* Makes a level record again whose hook was left by a jump out of PHASE_RECORD. */
+/* Makes a level usable again whose hook was left by a jump out of PHASE_RECORD. */
 void thread_recover(struct thread *level);
 
 /* Stamps. */
 
-/* A synchronised step; true when it began a new fragment. */
+/* Takes a synchronised step. True if it began a new fragment. */
 static inline bool thread_stamp(struct thread *thread)
 {
     uint64_t newest = atomic_load_explicit(&target_channel->sequence, memory_order_acquire);
@@ -105,7 +105,7 @@ static inline bool thread_stamp(struct thread *thread)
     return true;
 }
 
-/* From here until thread_not_pending() the collector waits for what we may publish. */
+/* Until thread_not_pending() the collector waits for what this thread may publish. */
 static inline void thread_pending(struct thread *thread)
 {
     atomic_store_explicit(&thread->slot->pending, thread->sequence + 1, memory_order_relaxed);
@@ -120,8 +120,8 @@ static inline void thread_not_pending(struct thread *thread)
     atomic_store_explicit(&thread->slot->pending, 0, memory_order_release);
 }
 
-/* Captures the stack from `caller` on; it stays valid until the thread's next capture. Like
- * thread_append() in PHASE_RECORD only. */
+/* Captures the stack from `caller` on; it is valid until the thread's next capture. Only in
+ * PHASE_RECORD, like thread_append(). */
 void thread_capture(struct thread *thread, const struct unwind_regs *caller,
                     struct unwind_delta *stack);
 

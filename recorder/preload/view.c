@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The windows of the channel. Once the process is attached no file is opened for them: descriptors
- * are the program's, and so is the right to open files, which it may give up. A window is made of
- * the first one, which is mapped once more and then made to show another part of the file.
+ * Maps the windows of the channel. Once the process is attached, no file is opened for that:
+ * descriptors belong to the program, which may also give up the right to open files. A new window
+ * is a second mapping of the first one, moved to another part of the file.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -13,14 +13,14 @@
 #include "sys.h"
 #include "target.h"
 
-/* Threads and processes for which there is room when no window can be mapped any more. */
+/* Threads and processes that have room when no more windows can be mapped. */
 enum { AHEAD = 64 };
 
 struct channel *target_channel;
 struct channel_view target_view;
 _Atomic bool channel_is_short;
 
-/* Names the file, for systems that cannot do without. */
+/* The path of the file, for systems that need it to map a window. */
 static char channel_path[96];
 static struct stat channel_file;
 static uint32_t owner;
@@ -47,7 +47,7 @@ static void find_owner(int file)
         owner = (uint32_t)lock.l_pid;
 }
 
-/* Maps a window of the file that `path` opens, and tells which file that is. */
+/* Maps a window of the file that `path` opens, and identifies the file. */
 static char *map_file(const char *path, uint64_t offset, struct stat *status)
 {
     long address = 0;
@@ -110,7 +110,7 @@ static void map_entries(uint64_t begin, uint32_t count, uint64_t size)
         channel_at(&target_view, offset);
 }
 
-/* Entries that a pool may be asked for: those that were used, and some that were not. */
+/* Returns how many entries of a pool to map ahead: those that were used, and some more. */
 static uint32_t entries_ahead(const struct channel_pool *pool, uint32_t count, uint32_t more)
 {
     uint32_t used = channel_used(pool, count);
