@@ -112,7 +112,7 @@ static bool is_before(const struct ttd_event *event, const struct bound *limit)
 }
 
 struct lister {
-    struct session *work;
+    struct session *session;
     struct events_options *options;
     struct bound from;
     struct bound to;
@@ -120,10 +120,10 @@ struct lister {
     bool has_end;
     /** Kinds of definitions that were read. */
     uint32_t defined;
-    /** The losses known so far; those by damage are known only once it is reached. */
-    struct heap_losses losses;
-    /** The last event that was looked at, and whether there may be more of them. */
-    struct ttd_position last;
+    /** The losses known so far; those by damage are known only once it is reached. Its position is
+     * that of the last event that was looked at. */
+    struct heap_outcome outcome;
+    /** There may be more events that are wanted. */
     bool is_cut;
 };
 
@@ -140,13 +140,14 @@ static bool is_full(const struct lister *lister)
 
 static bool is_certain(const struct lister *lister, const struct ttd_event *event)
 {
-    return !lister->losses.records ||
-           !heap_losses_between(&lister->losses, ttd_position_min(), ttd_event_position(event));
+    return !lister->outcome.losses.records ||
+           !heap_losses_between(&lister->outcome.losses, ttd_position_min(),
+                                ttd_event_position(event));
 }
 
 static void print(struct lister *lister, const struct ttd_event *event)
 {
-    struct session *session = lister->work;
+    struct session *session = lister->session;
     struct report_event data = {event, &lister->options->shown, is_certain(lister, event)};
     lister->count++;
     session->options.format->event(&session->report, &data);
@@ -157,16 +158,16 @@ static enum ttd_status see_losses(void *context, const struct ttd_batch *batch)
 {
     struct lister *lister = context;
     if (batch->kind == TTD_KIND_LOSSES && !batch->synthetic)
-        heap_losses_add(&lister->losses, batch);
+        heap_losses_add(&lister->outcome.losses, batch);
     return TTD_OK;
 }
 
 static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
     struct lister *lister = context;
-    struct session *session = lister->work;
+    struct session *session = lister->session;
     if (batch->kind == TTD_KIND_LOSSES && batch->synthetic)
-        heap_losses_add(&lister->losses, batch);
+        heap_losses_add(&lister->outcome.losses, batch);
     if (batch->kind != TTD_KIND_EVENTS)
         return TTD_OK;
     for (size_t i = 0; i < batch->count; i++) {
@@ -176,7 +177,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
         lister->is_cut = is_beyond(lister, event) || is_full(lister);
         if (lister->is_cut)
             return TTD_END;
-        lister->last = ttd_event_position(event);
+        lister->outcome.position = ttd_event_position(event);
         if (!filter_passes(&lister->options->filter, &session->definitions, event))
             continue;
         print(lister, event);
@@ -217,7 +218,7 @@ static int seek(struct session *session, const struct bound *from)
 /* Warns, where no event has passed the filter, of the parts that name nothing in the trace. */
 static int check_filter(struct lister *lister)
 {
-    struct session *session = lister->work;
+    struct session *session = lister->session;
     const struct filter *filter = &lister->options->filter;
     uint32_t kinds = filter_known_kinds(filter);
     int status = STATUS_OK;
@@ -239,14 +240,13 @@ static int check_filter(struct lister *lister)
 /* Lists what comes from where the reader is. */
 static int list_all(struct lister *lister)
 {
-    struct session *session = lister->work;
+    struct session *session = lister->session;
     struct heap_batch_hook hook = {.context = lister, .batch = see_batch};
-    struct heap_counts none = {.events = 0};
     session->options.format->events_begin(&session->report, &lister->options->shown);
     int status = source_read_on(&session->source, &hook);
-    session_judge_certainty(session, &lister->losses, &none,
-                            lister->is_cut ? lister->last : ttd_position_max(), !lister->is_cut,
-                            lister->last);
+    lister->outcome.reached_end = !lister->is_cut;
+    session_outcome(session, &lister->outcome,
+                    lister->is_cut ? lister->outcome.position : ttd_position_max());
     session->has_reasons = session->options.format->events_end;
     if (session->has_reasons)
         session->options.format->events_end(&session->report);
@@ -256,7 +256,7 @@ static int list_all(struct lister *lister)
 static int list_events(struct session *session, struct events_options *options)
 {
     struct lister lister = {
-        .work = session, .options = options, .has_end = options->to.kind != POSITION_SPEC_END};
+        .session = session, .options = options, .has_end = options->to.kind != POSITION_SPEC_END};
     struct heap_batch_hook losses = {.context = &lister, .batch = see_losses};
     uint32_t kinds = TTD_KIND_BIT(TTD_KIND_HEAPS) | filter_kinds(&options->filter);
     if (options->shown.shows_stacks)

@@ -14,9 +14,7 @@
 
 #define INFO_KINDS                                                                                 \
     (TTD_KIND_BIT(TTD_KIND_STRINGS) | TTD_KIND_BIT(TTD_KIND_MODULES) |                             \
-     TTD_KIND_BIT(TTD_KIND_THREADS) | TTD_KIND_BIT(TTD_KIND_EVENTS) |                              \
-     TTD_KIND_BIT(TTD_KIND_USER_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES) |                          \
-     TTD_KIND_BIT(TTD_KIND_METADATA) | TTD_KIND_BIT(TTD_KIND_END))
+     TTD_KIND_BIT(TTD_KIND_THREADS) | TTD_KIND_BIT(TTD_KIND_METADATA))
 
 enum { OPTION_GROUP = OPTION_FIRST };
 
@@ -34,15 +32,15 @@ static const char help[] =
     "                            are beside it: of the program and its child "
     "processes\n" COMMAND_COMMON_HELP;
 
+/* What the reading that counts collects beside: names, and facts of the recording. */
 struct collector {
-    struct trace_stats stats;
+    /** Of the source, which sees each batch first. */
+    struct heap_batch_hook hook;
     struct definitions *definitions;
     struct ttd_metadata *metadata;
     size_t metadata_count;
     size_t metadata_capacity;
     struct arena text;
-    /* An End was used, and nothing is behind it. */
-    bool has_end;
 };
 
 static enum ttd_status keep(struct collector *collector, struct ttd_string from,
@@ -74,8 +72,7 @@ static enum ttd_status add_metadata(struct collector *collector, const struct tt
 static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
     struct collector *collector = context;
-    collector->has_end = batch->kind == TTD_KIND_END;
-    enum ttd_status status = trace_stats_add_batch(&collector->stats, batch);
+    enum ttd_status status = collector->hook.batch(collector->hook.context, batch);
     if (status == TTD_OK)
         status = definitions_add(collector->definitions, batch);
     for (size_t i = 0; batch->kind == TTD_KIND_METADATA && i < batch->count; i++) {
@@ -85,31 +82,14 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
     return status;
 }
 
-/* Chunk by chunk, without payloads; damage is reported by the reading that follows. */
-static int read_chunks(struct session *session, struct trace_stats *stats)
+static int print(struct session *session, const struct collector *collector,
+                 const struct heap_trace_stats *stats)
 {
-    struct ttd_error error = {.what = NULL};
-    enum ttd_status status = ttd_reader_rewind(session->source.reader, TTD_KINDS_ALL);
-    while (status == TTD_OK) {
-        struct ttd_chunk chunk;
-        status = ttd_reader_next_chunk(session->source.reader, &chunk, &error);
-        if (status == TTD_OK)
-            trace_stats_add_chunk(stats, &chunk);
-    }
-    if (heap_is_over(status) || status == TTD_ERROR_UNSUPPORTED)
-        return STATUS_OK;
-    return source_fail(&session->source, status, &error);
-}
-
-static int print(struct session *session, const struct collector *collector)
-{
-    const struct trace_stats *stats = &collector->stats;
-    struct heap_counts none = {.events = 0};
-    session_judge_certainty(session, &stats->losses, &none, ttd_position_max(), true, stats->last);
+    session_outcome(session, &stats->outcome, ttd_position_max());
     int status = session_output(session, true);
     if (status != STATUS_OK)
         return status;
-    struct report_info data = {.stats = &collector->stats,
+    struct report_info data = {.stats = stats,
                                .trace = ttd_reader_trace(session->source.reader),
                                .is_closed = session->source.is_closed,
                                .end = &session->source.end,
@@ -120,23 +100,35 @@ static int print(struct session *session, const struct collector *collector)
     return STATUS_OK;
 }
 
+/* Content before the first unsupported chunk is reported all the same. */
+static int report_stats(struct session *session, const struct collector *collector,
+                        const struct heap_trace_stats *stats)
+{
+    int reading = STATUS_OK;
+    if (stats->is_unsupported)
+        reading = source_fail(&session->source, TTD_ERROR_UNSUPPORTED, &stats->outcome.error);
+    session->source.is_closed = session->source.is_closed && stats->has_end;
+    int status = print(session, collector, stats);
+    return status == STATUS_OK ? reading : status;
+}
+
 static int execute(struct session *session)
 {
-    struct collector collector = {.definitions = &session->definitions};
-    trace_stats_init(&collector.stats);
-    struct heap_batch_hook hook = {.context = &collector, .batch = see_batch};
-    int status = read_chunks(session, &collector.stats);
-    if (status == STATUS_OK)
-        status = source_read_checked(&session->source, INFO_KINDS, &hook);
-    session->source.is_closed = session->source.is_closed && collector.has_end;
-    if (status == STATUS_OK)
-        trace_stats_end(&collector.stats, session->source.reader);
-    /* Content before the first unsupported chunk is counted all the same. */
-    int reading = status;
-    if (status == STATUS_OK || status == exit_for(TTD_ERROR_UNSUPPORTED))
-        status = print(session, &collector);
-    status = status == STATUS_OK ? reading : status;
-    trace_stats_free(&collector.stats);
+    struct heap_trace trace = source_trace(&session->source);
+    struct collector collector = {.hook = trace.hook, .definitions = &session->definitions};
+    struct heap_trace_stats_options query = {.kinds = INFO_KINDS};
+    struct heap_trace_stats stats;
+    struct ttd_error error = {.what = NULL};
+    trace.hook = (struct heap_batch_hook){.context = &collector, .batch = see_batch};
+    enum ttd_status found = heap_trace_stats_find(&trace, &query, &stats, &error);
+    int status;
+    progress_end(&session->source.progress);
+    if (found == TTD_OK) {
+        status = report_stats(session, &collector, &stats);
+        heap_trace_stats_free(&stats);
+    } else {
+        status = source_fail(&session->source, found, &error);
+    }
     free(collector.metadata);
     arena_free(&collector.text);
     return status;

@@ -7,20 +7,11 @@
 #include "base/grow.h"
 #include "heap/rows.h"
 
-void trace_stats_init(struct trace_stats *stats)
-{
-    memset(stats, 0, sizeof *stats);
-    stats->first = ttd_position_max();
-    map_init(&stats->thread_index);
-}
+#define COUNTED_KINDS                                                                              \
+    (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_USER_EVENTS) |                          \
+     TTD_KIND_BIT(TTD_KIND_LOSSES) | TTD_KIND_BIT(TTD_KIND_END))
 
-void trace_stats_free(struct trace_stats *stats)
-{
-    free(stats->threads);
-    map_free(&stats->thread_index);
-}
-
-static void add_sizes(struct trace_stats_chunks *sizes, const struct ttd_chunk *chunk)
+static void add_sizes(struct heap_trace_stats_chunks *sizes, const struct ttd_chunk *chunk)
 {
     sizes->chunks++;
     sizes->items += chunk->record_count;
@@ -28,14 +19,14 @@ static void add_sizes(struct trace_stats_chunks *sizes, const struct ttd_chunk *
     sizes->raw_bytes += chunk->raw_size;
 }
 
-void trace_stats_add_chunk(struct trace_stats *stats, const struct ttd_chunk *chunk)
+static void add_chunk(struct heap_trace_stats *stats, const struct ttd_chunk *chunk)
 {
-    add_sizes(&stats->kinds[chunk->kind < TRACE_STATS_KINDS ? chunk->kind : 0], chunk);
+    add_sizes(&stats->kinds[chunk->kind < HEAP_TRACE_STATS_KINDS ? chunk->kind : 0], chunk);
     add_sizes(&stats->all, chunk);
 }
 
-static enum ttd_status thread_of(struct trace_stats *stats, ttd_id id,
-                                 struct trace_stats_thread **thread)
+static enum ttd_status thread_of(struct heap_trace_stats *stats, ttd_id id,
+                                 struct heap_trace_stats_thread **thread)
 {
     uint32_t index = map_get(&stats->thread_index, id, 0);
     if (index == MAP_NONE) {
@@ -46,13 +37,13 @@ static enum ttd_status thread_of(struct trace_stats *stats, ttd_id id,
         if (status != TTD_OK)
             return status;
         index = (uint32_t)stats->thread_count++;
-        stats->threads[index] = (struct trace_stats_thread){.id = id};
+        stats->threads[index] = (struct heap_trace_stats_thread){.id = id};
     }
     *thread = &stats->threads[index];
     return TTD_OK;
 }
 
-static void add_span(struct trace_stats *stats, const struct ttd_event *event)
+static void add_span(struct heap_trace_stats *stats, const struct ttd_event *event)
 {
     struct ttd_position end = ttd_event_returned(event) ? event->time_end : event->time_start;
     if (ttd_position_compare(event->time_start, stats->first) < 0)
@@ -62,7 +53,7 @@ static void add_span(struct trace_stats *stats, const struct ttd_event *event)
     stats->last_wall_time = event->wall_time;
 }
 
-static void add_event(struct trace_stats *stats, struct trace_stats_thread *thread,
+static void add_event(struct heap_trace_stats *stats, struct heap_trace_stats_thread *thread,
                       const struct ttd_event *event)
 {
     stats->events++;
@@ -80,24 +71,16 @@ static void add_event(struct trace_stats *stats, struct trace_stats_thread *thre
     add_span(stats, event);
 }
 
-void trace_stats_end(struct trace_stats *stats, const struct ttd_reader *reader)
+static enum ttd_status add_batch(struct heap_trace_stats *stats, const struct ttd_batch *batch)
 {
-    struct ttd_loss rest;
-    struct ttd_batch batch = {
-        .kind = TTD_KIND_LOSSES, .count = 1, .synthetic = true, .u.losses = &rest};
-    if (ttd_reader_rest(reader, &rest))
-        heap_losses_add(&stats->losses, &batch);
-}
-
-enum ttd_status trace_stats_add_batch(struct trace_stats *stats, const struct ttd_batch *batch)
-{
+    stats->has_end = batch->kind == TTD_KIND_END;
     if (batch->kind == TTD_KIND_LOSSES)
-        heap_losses_add(&stats->losses, batch);
+        heap_losses_add(&stats->outcome.losses, batch);
     if (batch->kind == TTD_KIND_USER_EVENTS)
         stats->user_events += batch->count;
     if (batch->kind != TTD_KIND_EVENTS)
         return TTD_OK;
-    struct trace_stats_thread *thread = NULL;
+    struct heap_trace_stats_thread *thread = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_event *event = &batch->u.events[i];
         if (!thread || thread->id != event->thread) {
@@ -108,4 +91,72 @@ enum ttd_status trace_stats_add_batch(struct trace_stats *stats, const struct tt
         add_event(stats, thread, event);
     }
     return TTD_OK;
+}
+
+/* From header to header, without payloads: chunks whose payload is damaged are counted as well.
+ * What is wrong with them the reading that follows finds. */
+static enum ttd_status read_headers(struct heap_trace_stats *stats, struct ttd_reader *reader,
+                                    struct ttd_error *error)
+{
+    enum ttd_status status = ttd_reader_rewind(reader, TTD_KINDS_ALL);
+    while (status == TTD_OK) {
+        struct ttd_chunk chunk;
+        status = ttd_reader_next_chunk(reader, &chunk, error);
+        if (status == TTD_OK)
+            add_chunk(stats, &chunk);
+    }
+    return heap_is_over(status) || status == TTD_ERROR_UNSUPPORTED ? TTD_OK : status;
+}
+
+/* What may have come after the last chunk is lost, too: the reader tells it once it was there. */
+static void end_reading(struct heap_trace_stats *stats, const struct ttd_reader *reader)
+{
+    struct ttd_loss rest;
+    struct ttd_batch batch = {
+        .kind = TTD_KIND_LOSSES, .count = 1, .synthetic = true, .u.losses = &rest};
+    if (!stats->is_unsupported && ttd_reader_rest(reader, &rest))
+        heap_losses_add(&stats->outcome.losses, &batch);
+    stats->outcome.position = stats->last;
+    stats->outcome.reached_end = true;
+}
+
+static enum ttd_status read_all(struct heap_trace_stats *stats, const struct heap_trace *trace,
+                                uint32_t kinds, struct ttd_error *error)
+{
+    enum ttd_status status = ttd_reader_rewind_checked(trace->reader, kinds | COUNTED_KINDS);
+    while (status == TTD_OK) {
+        struct ttd_batch batch;
+        status = ttd_reader_next(trace->reader, &batch, error);
+        if (status == TTD_OK && trace->hook.batch)
+            status = trace->hook.batch(trace->hook.context, &batch);
+        if (status == TTD_OK)
+            status = add_batch(stats, &batch);
+    }
+    stats->is_unsupported = status == TTD_ERROR_UNSUPPORTED;
+    stats->outcome.truncated = status != TTD_END && heap_is_over(status);
+    if (stats->is_unsupported || stats->outcome.truncated)
+        stats->outcome.error = *error;
+    return stats->is_unsupported || heap_is_over(status) ? TTD_OK : status;
+}
+
+enum ttd_status heap_trace_stats_find(const struct heap_trace *trace,
+                                      const struct heap_trace_stats_options *options,
+                                      struct heap_trace_stats *stats, struct ttd_error *error)
+{
+    memset(stats, 0, sizeof *stats);
+    stats->first = ttd_position_max();
+    map_init(&stats->thread_index);
+    enum ttd_status status = read_headers(stats, trace->reader, error);
+    if (status == TTD_OK)
+        status = read_all(stats, trace, options->kinds, error);
+    end_reading(stats, trace->reader);
+    if (status != TTD_OK)
+        heap_trace_stats_free(stats);
+    return status;
+}
+
+void heap_trace_stats_free(struct heap_trace_stats *stats)
+{
+    free(stats->threads);
+    map_free(&stats->thread_index);
 }

@@ -6,19 +6,19 @@
 #include <ttdtrace/reader.h>
 
 #include "base/map.h"
-#include "travel/losses.h"
+#include "travel/replay_to.h"
 
 /** Kinds of chunks that are counted apart; others are counted in [0]. */
-#define TRACE_STATS_KINDS (TTD_KIND_LAST + 1)
+#define HEAP_TRACE_STATS_KINDS (TTD_KIND_LAST + 1)
 
-struct trace_stats_chunks {
+struct heap_trace_stats_chunks {
     uint64_t chunks;
     uint64_t items;
     uint64_t stored_bytes;
     uint64_t raw_bytes;
 };
 
-struct trace_stats_thread {
+struct heap_trace_stats_thread {
     ttd_id id;
     uint64_t events;
     uint64_t allocs;
@@ -26,9 +26,10 @@ struct trace_stats_thread {
     uint64_t reallocs;
 };
 
-struct trace_stats {
-    struct trace_stats_chunks kinds[TRACE_STATS_KINDS];
-    struct trace_stats_chunks all;
+struct heap_trace_stats {
+    struct heap_outcome outcome;
+    struct heap_trace_stats_chunks kinds[HEAP_TRACE_STATS_KINDS];
+    struct heap_trace_stats_chunks all;
     uint64_t events;
     /** By ttd_action; [0] for unknown ones. */
     uint64_t actions[TTD_ACTION_DESTROY + 1];
@@ -41,22 +42,32 @@ struct trace_stats {
     struct ttd_position last;
     uint64_t last_wall_time;
     /** In order of first event. */
-    struct trace_stats_thread *threads;
+    struct heap_trace_stats_thread *threads;
     size_t thread_count;
     size_t thread_capacity;
     struct hash_map thread_index;
-    struct heap_losses losses;
+    /** An End was used, and nothing is behind it. */
+    bool has_end;
+    /** A chunk that is not supported has ended the reading, as outcome.error says: only what comes
+     * before it was counted. */
+    bool is_unsupported;
 };
 
-void trace_stats_init(struct trace_stats *stats);
-void trace_stats_free(struct trace_stats *stats);
+struct heap_trace_stats_options {
+    /** Kinds of chunks that the trace's hook sees, beside those that are counted. */
+    uint32_t kinds;
+};
 
-void trace_stats_add_chunk(struct trace_stats *stats, const struct ttd_chunk *chunk);
-
-/** Counts events and losses; other batches are ignored. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-/** Adds the loss of what may come after the last chunk, once the reader has come to it. */
-void trace_stats_end(struct trace_stats *stats, const struct ttd_reader *reader);
-
-enum ttd_status trace_stats_add_batch(struct trace_stats *stats, const struct ttd_batch *batch);
+/**
+ * Reads the whole trace and checks it; replays nothing, so that of the outcome's counts none is
+ * set.
+ *
+ * @param stats  set on TTD_OK; release with heap_trace_stats_free()
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and what the hook returns.
+ */
+enum ttd_status heap_trace_stats_find(const struct heap_trace *trace,
+                                      const struct heap_trace_stats_options *options,
+                                      struct heap_trace_stats *stats, struct ttd_error *error);
+void heap_trace_stats_free(struct heap_trace_stats *stats);
 
 #endif

@@ -121,33 +121,26 @@ int session_output(struct session *session, bool is_long)
     return status;
 }
 
-void session_judge_certainty(struct session *session, const struct heap_losses *losses,
-                             const struct heap_counts *counts, struct ttd_position at,
-                             bool reached_end, struct ttd_position last)
-{
-    struct certainty_facts facts = {.trace = ttd_reader_trace(session->source.reader),
-                                    .is_closed = session->source.is_closed,
-                                    .is_intact = source_is_intact(&session->source),
-                                    .is_truncated = session->source.is_truncated,
-                                    .is_given_up = session->source.is_given_up,
-                                    .uses_times = session->uses_times,
-                                    .losses = losses,
-                                    .counts = counts,
-                                    .at = at,
-                                    .reached_end = reached_end,
-                                    .last = last,
-                                    .part_of = session->source.part_of};
-    progress_end(&session->source.progress);
-    certainty_judge(&session->report.certainty, &facts);
-}
-
 void session_outcome(struct session *session, const struct heap_outcome *outcome,
                      struct ttd_position at)
 {
+    struct source *source = &session->source;
     if (outcome->truncated)
-        source_truncated(&session->source, &outcome->error);
-    session_judge_certainty(session, &outcome->losses, &outcome->counts, at, outcome->reached_end,
-                            outcome->position);
+        source_truncated(source, &outcome->error);
+    struct certainty_facts facts = {.trace = ttd_reader_trace(source->reader),
+                                    .is_closed = source->is_closed,
+                                    .is_intact = source_is_intact(source),
+                                    .is_truncated = source->is_truncated,
+                                    .is_given_up = source->is_given_up,
+                                    .uses_times = session->uses_times,
+                                    .losses = &outcome->losses,
+                                    .counts = &outcome->counts,
+                                    .at = at,
+                                    .reached_end = outcome->reached_end,
+                                    .last = outcome->position,
+                                    .part_of = source->part_of};
+    progress_end(&source->progress);
+    certainty_judge(&session->report.certainty, &facts);
 }
 
 /* Prints the reasons for uncertainty if the report has no room for them. */

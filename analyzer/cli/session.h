@@ -105,13 +105,8 @@ size_t session_tree_limit(const struct session *session);
  */
 bool session_print_tree(struct session *session, const char *unit, const char *weight);
 
-/** Judges the certainty of the report. */
-void session_judge_certainty(struct session *session, const struct heap_losses *losses,
-                             const struct heap_counts *counts, struct ttd_position at,
-                             bool reached_end, struct ttd_position last);
-
-/** Judges the certainty of a replay up to `at`. Also reports, once, that the trace ends within a
- * chunk. */
+/** Judges the certainty of the report from the outcome of a query for the position `at`. Also
+ * reports, once, that the trace ends within a chunk. */
 void session_outcome(struct session *session, const struct heap_outcome *outcome,
                      struct ttd_position at);
 

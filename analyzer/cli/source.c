@@ -131,14 +131,6 @@ int source_read(struct source *source, uint32_t kinds, const struct heap_batch_h
     return status == TTD_OK ? read_on(source, hook, true) : source_fail(source, status, &error);
 }
 
-int source_read_checked(struct source *source, uint32_t kinds, const struct heap_batch_hook *hook)
-{
-    struct ttd_error error = {.what = NULL};
-    enum ttd_status status =
-        ttd_reader_rewind_checked(source->reader, kinds | TTD_KIND_BIT(TTD_KIND_LOSSES));
-    return status == TTD_OK ? source_read_on(source, hook) : source_fail(source, status, &error);
-}
-
 /* Reads all chunks to check them. */
 static void check_all(struct source *source)
 {

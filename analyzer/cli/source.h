@@ -88,9 +88,6 @@ void source_truncated(struct source *source, const struct ttd_error *error);
  * an exit status; on failure a message was printed. */
 int source_read(struct source *source, uint32_t kinds, const struct heap_batch_hook *hook);
 
-/** As source_read(), but also checks all other chunks: see source_is_intact(). */
-int source_read_checked(struct source *source, uint32_t kinds, const struct heap_batch_hook *hook);
-
 /** As source_read(), from the reader's position. The hook ends the reading with TTD_END. */
 int source_read_on(struct source *source, const struct heap_batch_hook *hook);
 

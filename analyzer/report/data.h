@@ -25,7 +25,7 @@
 
 /** The contents of a trace, for `info`. */
 struct report_info {
-    const struct trace_stats *stats;
+    const struct heap_trace_stats *stats;
     const struct ttd_trace *trace;
     bool is_closed;
     const struct ttd_end *end;

@@ -34,7 +34,7 @@ void info_start_time(const struct report_info *data, char text[INFO_TIME_SIZE])
         text[0] = '\0';
 }
 
-double info_bytes_per_event(const struct trace_stats *stats)
+double info_bytes_per_event(const struct heap_trace_stats *stats)
 {
     double stored = (double)stats->kinds[TTD_KIND_EVENTS].stored_bytes;
     return stats->events ? stored / (double)stats->events : 0;
@@ -119,7 +119,7 @@ static void text_origin(struct report *report, const struct report_info *data)
 
 static void text_counts(struct report *report, const struct report_info *data)
 {
-    const struct trace_stats *stats = data->stats;
+    const struct heap_trace_stats *stats = data->stats;
     struct out *output = report->output;
     label(report, "Events");
     out_grouped(output, stats->events);
@@ -150,9 +150,9 @@ static void text_counts(struct report *report, const struct report_info *data)
         out_text(output, " never returned\n");
     }
     label(report, "Lost events");
-    if (stats->losses.unknown)
+    if (stats->outcome.losses.unknown)
         out_text(output, "at least ");
-    out_grouped(output, stats->losses.events);
+    out_grouped(output, stats->outcome.losses.events);
     out_char(output, '\n');
 }
 
@@ -176,14 +176,14 @@ static void text_losses(struct report *report, const struct heap_losses *losses)
     }
 }
 
-static void text_threads(struct report *report, const struct trace_stats *stats)
+static void text_threads(struct report *report, const struct heap_trace_stats *stats)
 {
     struct out *output = report->output;
     out_bold(output);
     out_text(output, "\nThread  OS id       Events      Alloc      Free       ReAlloc    Name\n");
     out_plain(output);
     for (size_t i = 0; i < stats->thread_count; i++) {
-        const struct trace_stats_thread *thread = &stats->threads[i];
+        const struct heap_trace_stats_thread *thread = &stats->threads[i];
         const struct definition_thread *known = definitions_thread(report->definitions, thread->id);
         out_unsigned(output, thread->id);
         out_tab(output, 8);
@@ -206,18 +206,20 @@ static void text_threads(struct report *report, const struct trace_stats *stats)
     }
 }
 
-static void text_chunks(struct report *report, const struct trace_stats *stats)
+static void text_chunks(struct report *report, const struct heap_trace_stats *stats)
 {
     struct out *output = report->output;
     out_bold(output);
     out_text(output, "\nChunks       Number    Items         Stored        Raw           Ratio\n");
     out_plain(output);
-    for (unsigned kind = 0; kind <= TRACE_STATS_KINDS; kind++) {
-        const struct trace_stats_chunks *chunks =
-            kind < TRACE_STATS_KINDS ? &stats->kinds[kind] : &stats->all;
+    for (unsigned kind = 0; kind <= HEAP_TRACE_STATS_KINDS; kind++) {
+        const struct heap_trace_stats_chunks *chunks =
+            kind < HEAP_TRACE_STATS_KINDS ? &stats->kinds[kind] : &stats->all;
         if (!chunks->chunks)
             continue;
-        out_text(output, kind == TRACE_STATS_KINDS ? "all" : kind ? ttd_kind_name(kind) : "other");
+        out_text(output, kind == HEAP_TRACE_STATS_KINDS ? "all"
+                         : kind                         ? ttd_kind_name(kind)
+                                                        : "other");
         out_tab(output, 13);
         out_grouped(output, chunks->chunks);
         out_tab(output, 23);
@@ -276,7 +278,7 @@ void text_info(struct report *report, const struct report_info *data)
         out_char(report->output, '\n');
     }
     text_counts(report, data);
-    text_losses(report, &data->stats->losses);
+    text_losses(report, &data->stats->outcome.losses);
     text_threads(report, data->stats);
     text_chunks(report, data->stats);
     text_modules(report);

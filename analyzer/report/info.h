@@ -20,6 +20,6 @@ const char *info_architecture(uint32_t architecture);
 void info_start_time(const struct report_info *data, char text[INFO_TIME_SIZE]);
 
 /** Stored bytes of events, for each event. */
-double info_bytes_per_event(const struct trace_stats *stats);
+double info_bytes_per_event(const struct heap_trace_stats *stats);
 
 #endif

@@ -4,7 +4,7 @@
 
 void csv_info(struct report *report, const struct report_info *data)
 {
-    const struct trace_stats *stats = data->stats;
+    const struct heap_trace_stats *stats = data->stats;
     struct csv csv;
     report_csv_begin(report, &csv);
     csv_header(&csv, "name,value");
@@ -18,7 +18,7 @@ void csv_info(struct report *report, const struct report_info *data)
                 {"failed", stats->failed},
                 {"unfinished", stats->unfinished},
                 {"threads", stats->thread_count},
-                {"lost_events", stats->losses.events},
+                {"lost_events", stats->outcome.losses.events},
                 {"closed", data->is_closed},
                 {"chunks", stats->all.chunks},
                 {"file_bytes", data->file_bytes}};

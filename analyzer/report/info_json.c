@@ -4,7 +4,7 @@
 
 static void summary(struct json *json, const struct report_info *data)
 {
-    const struct trace_stats *stats = data->stats;
+    const struct heap_trace_stats *stats = data->stats;
     struct ttd_position none = ttd_position_invalid();
     json_unsigned(json, "file_bytes", data->file_bytes);
     json_unsigned(json, "chunks", stats->all.chunks);
@@ -22,8 +22,8 @@ static void summary(struct json *json, const struct report_info *data)
     json_unsigned(json, "bytes_requested", stats->bytes_requested);
     json_unsigned(json, "user_events", stats->user_events);
     json_unsigned(json, "threads", stats->thread_count);
-    json_unsigned(json, "lost_events", stats->losses.events);
-    json_bool(json, "lost_events_exact", !stats->losses.unknown);
+    json_unsigned(json, "lost_events", stats->outcome.losses.events);
+    json_bool(json, "lost_events_exact", !stats->outcome.losses.unknown);
     json_double(json, "bytes_per_event", info_bytes_per_event(stats));
     json_position(json, "first_position", stats->events ? stats->first : none);
     json_position(json, "last_position", stats->events ? stats->last : none);
@@ -65,11 +65,12 @@ static void trace_object(struct json *json, const struct report_info *data)
     json_end_object(json);
 }
 
-static void thread_list(struct report *report, struct json *json, const struct trace_stats *stats)
+static void thread_list(struct report *report, struct json *json,
+                        const struct heap_trace_stats *stats)
 {
     json_begin_array(json, "thread_list");
     for (size_t i = 0; i < stats->thread_count; i++) {
-        const struct trace_stats_thread *thread = &stats->threads[i];
+        const struct heap_trace_stats_thread *thread = &stats->threads[i];
         const struct definition_thread *known = definitions_thread(report->definitions, thread->id);
         json_begin_object(json, NULL);
         json_unsigned(json, "thread", thread->id);
@@ -112,11 +113,11 @@ static void module_list(struct report *report, struct json *json)
     json_end_array(json);
 }
 
-static void chunk_list(struct json *json, const struct trace_stats *stats)
+static void chunk_list(struct json *json, const struct heap_trace_stats *stats)
 {
     json_begin_array(json, "chunk_list");
-    for (unsigned kind = 0; kind < TRACE_STATS_KINDS; kind++) {
-        const struct trace_stats_chunks *chunks = &stats->kinds[kind];
+    for (unsigned kind = 0; kind < HEAP_TRACE_STATS_KINDS; kind++) {
+        const struct heap_trace_stats_chunks *chunks = &stats->kinds[kind];
         if (!chunks->chunks)
             continue;
         json_begin_object(json, NULL);
@@ -165,6 +166,6 @@ void json_info(struct report *report, const struct report_info *data)
     thread_list(report, &json, data->stats);
     module_list(report, &json);
     chunk_list(&json, data->stats);
-    loss_list(&json, &data->stats->losses);
+    loss_list(&json, &data->stats->outcome.losses);
     json_end_object(&json);
 }

@@ -38,7 +38,7 @@ class WithIndex(TestCase):
 
     def test_random_traces(self):
         blocks = 0
-        for seed in range(24):
+        for seed in range(12):
             chance = random.Random(seed)
             path = self.index(self.write(oracle.random_script(chance, 60), f"trace{seed}"))
             positions = oracle.positions(self.run_ok("events", "-f", "json", path).json_lines)
@@ -48,7 +48,7 @@ class WithIndex(TestCase):
                 blocks += found.json["total_blocks"]
             for at in chance.sample(positions, 3):
                 self.check(path, "state", "--at", oracle.spell(at), "--address", 0x3010)
-        self.assertGreater(blocks, 200)
+        self.assertGreater(blocks, 100)
 
     def test_nested(self):
         path = self.index(self.write(nested()))
@@ -63,7 +63,7 @@ class WithIndex(TestCase):
         script.add("churn", count=400000, slots=500, position="2:0")
         path = self.index(self.write(script.close()))
         owned = 0
-        for step in range(6):
+        for step in range(4):
             address = FAR + 0x40 * 83 * step
             owned += self.check(path, "history", "-f", "json", "--address", address,
                                 "--limit", 5).json["total_blocks"]
