@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""Each command makes the passes over a trace that CONTRIBUTING.md says, in its table of them."""
+
+import os
+import re
+import struct
+import unittest
+
+import support
+from support import Script, TestCase, run
+
+HEADER_SIZE = 112
+SECOND_CHUNK = 0xE0     # behind the header and the payload of the first one, of 112 bytes
+
+
+def documented_passes():
+    """Pairs of a command line and the names of its passes."""
+    with open(os.path.join(os.environ["TTD_SOURCE"], "CONTRIBUTING.md"), encoding="utf-8") as file:
+        text = file.read()
+    table = text[text.index("\n| Command line |"):]
+    for row in re.findall(r"(?m)^\| (`.*`) \| (.*) \|$", table[:table.index("\n\n")]):
+        for command in re.findall(r"`([^`]+)`", row[0]):
+            yield command, row[1].split(", ")
+
+
+@unittest.skipIf("address" in os.environ["SANITIZE"] and "gcc" in os.environ["COMPILER"],
+                 "gcc's sanitizer refuses a library before its own")
+class Passes(TestCase):
+    def setUp(self):
+        super().setUp()
+        script = Script().basics()
+        script.alloc(0x1000, 10)
+        script.alloc(0x2000, 20, stack=3)
+        script.realloc(0x1000, 0x3000, 30)
+        script.free(0x3000)
+        script.free(0x3000)
+        script.alloc(0x1000, 40)
+        self.trace = self.write(script.close())
+
+    def count_passes(self, command):
+        """How often the header of the second chunk is read. Only a pass does: no search gets there."""
+        with open(self.trace, "rb") as file:
+            file.seek(SECOND_CHUNK + 32)
+            self.assertEqual(struct.unpack("<QQ", file.read(16)), (1, SECOND_CHUNK))
+        name, *options = command.replace("OUT", self.path("out")).split()
+        environment = {"LD_PRELOAD": os.environ["COUNT_READS"], "COUNT_AT": str(SECOND_CHUNK),
+                       "COUNT_SIZE": str(HEADER_SIZE), "COUNT_TO": self.path("reads")}
+        result = run(name, *options, self.trace, env=environment)
+        self.assertEqual(result.status, 0, f"{command}: {result.errors}")
+        with open(self.path("reads"), encoding="ascii") as file:
+            return int(file.read())
+
+    def test_table(self):
+        commands = set()
+        for command, passes in documented_passes():
+            with self.subTest(command=command):
+                self.assertEqual(self.count_passes(command), len(passes), passes)
+            commands.add(command.split()[0])
+        listed = re.findall(r"(?m)^  (\w+) +\w", run("--help").text)
+        self.assertGreater(len(listed), 10)
+        self.assertEqual(commands, set(listed))
+
+
+if __name__ == "__main__":
+    support.main()
