@@ -84,8 +84,7 @@ void *real_find_beside(uintptr_t function, const char *name);
 extern bool real_reallocarray_is_plain;
 
 /* Finds the next function of a name, also in a library opened with RTLD_LOCAL; NULL if there is
- * none.
- */
+ * none. */
 void *real_find(const char *name);
 
 /* A bump arena for the calls that come before the real functions are known; never freed. */
