@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Reasons for uncertainty, from the facts about a trace and its replay. */
 #include "report/certainty.h"
 
 #include <stdarg.h>
@@ -17,7 +18,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct certainty *certaint
     va_end(arguments);
 }
 
-/* One reason for all losses of a kind, so that many of them stay readable. */
+/* Adds one reason for all losses of a kind, so that many losses stay readable. */
 static void add_losses(struct certainty *certainty, const struct certainty_facts *facts,
                        enum ttd_loss_reason reason)
 {
@@ -76,7 +77,8 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
     if (facts->counts->overlaps)
         add(certainty, "%llu blocks were allocated where another was still live",
             (unsigned long long)facts->counts->overlaps);
-    /* Losses may be told of long after they happened. */
+    /* A loss may be recorded long after it happened, so an unread part of the trace may tell of
+     * one. */
     if (!facts->is_intact && !certainty->count)
         add(certainty, "%s",
             facts->is_closed ? "the file is not intact, or was changed meanwhile: see "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Why a finding may be wrong. */
+/** The certainty of a report: the reasons why its findings may be wrong. */
 #ifndef ANALYZER_REPORT_CERTAINTY_H
 #define ANALYZER_REPORT_CERTAINTY_H
 
@@ -11,31 +11,30 @@
 #define CERTAINTY_REASONS_MAX 8
 #define CERTAINTY_REASON_SIZE 240
 
-/** Reasons, as text; none means certain. */
+/** Reasons for uncertainty, as text. Without any the report is certain. */
 struct certainty {
     char reasons[CERTAINTY_REASONS_MAX][CERTAINTY_REASON_SIZE];
     size_t count;
 };
 
-/** What doubts come from. */
+/** The facts that certainty is judged by. */
 struct certainty_facts {
     const struct ttd_trace *trace;
     bool is_closed;
     bool is_truncated;
     bool is_given_up;
-    /** The whole trace is, and was read as it is. */
+    /** The whole trace was read, and is intact. */
     bool is_intact;
     /** The findings depend on wall times. */
     bool uses_times;
     const struct heap_losses *losses;
     const struct heap_counts *counts;
-    /** What was asked for; ttd_position_max() for the end. */
+    /** Position that the report is about; ttd_position_max() for the end. */
     struct ttd_position at;
-    /** Whether that is the trace's end or beyond, and the last position that something is known of.
-     */
+    /** Whether the trace was replayed to its end, and the last position that is known. */
     bool reached_end;
     struct ttd_position last;
-    /** A position was asked for as a part of so many events, all that are readable; 0 if not. */
+    /** Number of readable events, if a position was asked for in percent of it; else 0. */
     uint64_t part_of;
 };
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The list of changes between two heaps, in all formats. */
 #include "report/compare.h"
 #include "report/formats.h"
 #include "symbols/fingerprint.h"
@@ -11,7 +12,7 @@ static const char *kind_name(enum heap_change_kind kind)
     return names[kind];
 }
 
-/* What has changed, and is not too much. */
+/* Number of changes that are shown. Unchanged groups come last, and are not shown. */
 static size_t shown(const struct report_compare *data)
 {
     const struct heap_comparison *comparison = data->comparison;
@@ -19,7 +20,8 @@ static size_t shown(const struct report_compare *data)
     return report_shown(changed, data->limit);
 }
 
-/* What a change is known by, with the names of its side: the new one if it is there. */
+/* Returns the key of a change, and switches the report to the definitions that it refers to: those
+ * of the new heap if the group is there, else of the old one. */
 static struct heap_key use_side(struct report *report, const struct report_compare *data,
                                 const struct heap_change *change)
 {
@@ -115,7 +117,6 @@ static void text_kinds(struct report *report, const struct heap_comparison *comp
     out_char(output, '\n');
 }
 
-/* Says of each heap how much the runtimes keep of it, which is not counted. */
 void text_compare_runtime(struct report *report, const struct report_compare *data)
 {
     for (int i = 0; i < HEAP_SIDES; i++) {

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/** What two heaps differ in: what the list of changes and the tree of them have in common. */
+/** Parts of a comparison of two heaps that the list of changes and the tree share. */
 #ifndef ANALYZER_REPORT_COMPARE_H
 #define ANALYZER_REPORT_COMPARE_H
 
 #include "report/data.h"
 #include "report/sections.h"
 
-/** Writes the sums of both heaps and their difference, and does not end the last line. */
+/** Writes the sums of both heaps and their difference, without ending the last line. */
 void text_compare_sums(struct report *report, const struct report_compare *data);
 
-/** Writes how much of each heap is not counted, because a runtime keeps it. */
+/** Writes, for each heap, the sums of the blocks that the runtimes keep, which are not counted. */
 void text_compare_runtime(struct report *report, const struct report_compare *data);
 
 /** Writes a line for each reason why one of the heaps is uncertain. */
 void text_compare_certainty(struct report *report, const struct report_compare *data);
 
-/** Whether both heaps are. */
+/** Whether both heaps are certain. */
 static inline bool report_compare_is_certain(const struct report_compare *data)
 {
     return !data->sides[HEAP_OLD].certainty->count && !data->sides[HEAP_NEW].certainty->count;
 }
 
-/* Each writes data->tree: all of a text or CSV file, or members of an object. */
+/* Write data->tree: a whole text or CSV file, or members of an object. */
 void text_compare_tree(struct report *report, const struct report_compare *data);
 void json_compare_tree(struct report *report, struct json *json, const struct report_compare *data);
 void csv_compare_tree(struct report *report, const struct report_compare *data);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Trees of calls of what two heaps differ in. */
+/* Trees of calls of the difference of two heaps. */
 #include "report/compare.h"
 #include "report/formats.h"
 #include "report/tree.h"
 
-/* Columns of the text: where each ends. */
+/* Columns at which the numbers of the text end. */
 #define END_CHANGE 16
 #define END_BLOCKS 27
 #define END_OLD    43
 #define END_NEW    59
 
-/* What a node has, by side. */
+/* Amounts of a node, by heap. */
 struct node_sides {
     uint64_t bytes[HEAP_SIDES];
     uint64_t blocks[HEAP_SIDES];
@@ -141,8 +141,8 @@ void csv_compare_tree(struct report *report, const struct report_compare *data)
 
 /* ---- Folded stacks ---- */
 
-/* Bytes of the old heap and of the new one: what has not changed is there as well, as the base of
- * a differential flame graph. */
+/* Writes bytes of the old heap and of the new one for each stack. Unchanged stacks are included, as
+ * the base of a differential flame graph. */
 void folded_compare(struct report *report, const struct report_compare *data)
 {
     const struct view_tree *tree = data->tree;

@@ -111,6 +111,22 @@ void csv_empty(struct csv *csv)
     begin_field(csv);
 }
 
+void csv_unsigned_if(struct csv *csv, bool has, uint64_t value)
+{
+    if (has)
+        csv_unsigned(csv, value);
+    else
+        csv_empty(csv);
+}
+
+void csv_hex_if(struct csv *csv, bool has, uint64_t value)
+{
+    if (has)
+        csv_hex(csv, value);
+    else
+        csv_empty(csv);
+}
+
 void csv_end_row(struct csv *csv)
 {
     if (csv->has_verdict)

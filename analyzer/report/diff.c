@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The report of `diff` over a range: blocks by whether they were allocated and released in it. */
 #include "report/formats.h"
 
 static const char *quadrant_text(enum heap_quadrant quadrant)
@@ -21,7 +22,7 @@ static const char *quadrant_title(enum heap_quadrant quadrant)
     return titles[quadrant];
 }
 
-/* Writes one quadrant: the blocks of the same fate. */
+/* Writes one quadrant: blocks that were both, or neither, allocated and released in the range. */
 static void text_quadrant(struct report *report, const struct report_diff *data,
                           enum heap_quadrant quadrant)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The report of `errors`: findings with all the calls that explain them. */
 #include "report/formats.h"
 
 static size_t shown(const struct report_errors *data)
@@ -6,7 +7,7 @@ static size_t shown(const struct report_errors *data)
     return report_shown(data->errors->count, data->limit);
 }
 
-/* What the call did, after its kind. */
+/* Writes the call of a finding: function, argument, position, and how often it occurred. */
 static void text_call(struct report *report, const struct heap_finding *finding)
 {
     struct out *output = report->output;
@@ -28,6 +29,7 @@ static void text_call(struct report *report, const struct heap_finding *finding)
     out_char(output, '\n');
 }
 
+/* Writes the block that the call met. Its size is compared with the call's for mismatched sizes. */
 static void text_block(struct out *output, const struct heap_finding *finding)
 {
     out_text(output, "  the block at ");
@@ -46,6 +48,7 @@ static void text_block(struct out *output, const struct heap_finding *finding)
     out_char(output, '\n');
 }
 
+/* The earlier call that makes this one an error. */
 static const char *conflict_text(const struct heap_finding *finding)
 {
     switch (finding->kind) {
@@ -87,6 +90,7 @@ static void text_finding(struct report *report, const struct heap_finding *findi
     }
 }
 
+/* Writes the limits of the analysis that were met, each with the option that raises it. */
 static void text_notes(struct report *report, const struct heap_errors *errors)
 {
     struct out *output = report->output;
@@ -140,6 +144,7 @@ static void json_block(struct json *json, const struct heap_finding *finding)
         json_null(json, "block");
         return;
     }
+    /* A block that was live before the recording has an address, but no known size. */
     bool known = heap_call_is_known(&finding->allocated);
     json_begin_object(json, "block");
     json_hex(json, "address", finding->block_address);
@@ -158,10 +163,7 @@ static void json_finding(struct report *report, struct json *json,
     json_unsigned(json, "count", finding->count);
     json_position(json, "position", finding->place.position);
     json_position(json, "last_position", finding->last);
-    if (finding->address)
-        json_hex(json, "address", finding->address);
-    else
-        json_null(json, "address");
+    json_hex_if(json, "address", finding->address, finding->address);
     json_unsigned(json, "size", finding->size);
     json_text(json, "action", ttd_action_name((enum ttd_action)finding->place.action));
     json_text(json, "api", ttd_api_name(finding->place.api));
@@ -229,10 +231,7 @@ void csv_errors(struct report *report, const struct report_errors *data)
         csv_place(report, &csv, &finding->allocated);
         csv_place(report, &csv, &finding->released);
         csv_place(report, &csv, &finding->conflict);
-        if (finding->signal)
-            csv_unsigned(&csv, finding->signal);
-        else
-            csv_empty(&csv);
+        csv_unsigned_if(&csv, finding->signal, finding->signal);
         csv_end_row(&csv);
     }
 }

@@ -8,10 +8,8 @@ struct ttd_string escape_string(const char *text)
     return (struct ttd_string){text, strlen(text)};
 }
 
-/*
- * Length of the UTF-8 sequence at `data` and its character; 0 if it is none: overlong, a surrogate,
- * beyond U+10FFFF, cut off.
- */
+/* Decodes the UTF-8 sequence at `data`. Returns its length; 0 if it is invalid: overlong, a
+ * surrogate, beyond U+10FFFF, cut off. */
 static size_t decode(const unsigned char *data, size_t size, uint32_t *character)
 {
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -35,11 +33,9 @@ static size_t decode(const unsigned char *data, size_t size, uint32_t *character
     return length;
 }
 
-/*
- * Characters that a reader does not see as what they are: controls, separators of lines, what turns
- * text around, and what has no width, such as tags and variation selectors. They are those that
- * Unicode calls controls, format characters and default ignorable ones, in order.
- */
+/* Whether a reader could not see a character as what it is: controls, line separators, direction
+ * marks, and characters without width such as tags and variation selectors. The table has the
+ * controls, format characters and default ignorable characters of Unicode, in order. */
 static bool is_hidden(uint32_t character)
 {
     static const struct {
@@ -59,8 +55,8 @@ static bool is_hidden(uint32_t character)
     return false;
 }
 
-/* Writes, from `begin` on, what stands for itself everywhere, as nearly all characters do. Returns
- * where that ends. */
+/* Writes the characters from `begin` on that need no escape in any output, as nearly all characters
+ * do. Returns where they end. */
 static size_t write_plain(struct out *output, struct ttd_string text, size_t begin)
 {
     const unsigned char *data = (const unsigned char *)text.data;
@@ -82,7 +78,7 @@ static void write_bytes(struct out *output, const unsigned char *data, size_t si
 /* The kind of output, which decides which characters are escaped. */
 enum meaning { PLAIN, LIST, CELL };
 
-/* Writes one character that is none of the plain ones, and returns its length. */
+/* Writes one character that may need an escape, and returns its length. */
 static size_t write_one(struct out *output, const unsigned char *data, size_t size,
                         enum meaning kind)
 {
@@ -101,7 +97,7 @@ static size_t write_one(struct out *output, const unsigned char *data, size_t si
     return length ? length : 1;
 }
 
-/* The one routine for all but JSON. */
+/* Writes a text in any output but JSON. */
 static void write_text(struct out *output, struct ttd_string text, size_t begin, enum meaning kind)
 {
     const unsigned char *data = (const unsigned char *)text.data;
@@ -121,9 +117,9 @@ void escape_folded(struct out *output, struct ttd_string text)
         write_text(output, text, 0, LIST);
 }
 
-/* How many bytes at the beginning of a cell make it a formula: '=', '+', '-', '@', or the wide
- * forms that some spreadsheets take for these; or a quote, which may hide one of them where ';'
- * separates cells. */
+/* Returns how many bytes at the beginning of a field make it a formula: '=', '+', '-', '@', or the
+ * wide forms that some spreadsheets take for these; or a quote, which may hide one of them where
+ * ';' separates fields. */
 static size_t formula_size(struct ttd_string text)
 {
     uint32_t character = 0;

@@ -1,34 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/**
- * Texts from a trace are untrusted: any bytes. Each kind of output has its function here, and no
- * such text goes out by another way.
- */
+/** Escaping of texts from a trace, which are untrusted and may be any bytes. Each kind of output
+ * has its function here, and no such text is written in another way. */
 #ifndef ANALYZER_REPORT_ESCAPE_H
 #define ANALYZER_REPORT_ESCAPE_H
 
 #include "report/out.h"
 
-/**
- * For terminals and other readers: valid UTF-8, without control characters, and without those that
- * change the direction of text or have no width. Each byte of what is not is written as \xNN, and a
- * backslash as two, so that every text is written in a way of its own.
- */
+/** Writes text for terminals and other readers: valid UTF-8, without control characters and without
+ * characters that change the direction of text or have no width. All other bytes are written as
+ * \xNN each, and a backslash as two, so that different texts stay different. */
 void escape_text(struct out *output, struct ttd_string text);
 
-/** As escape_text(), and ';', which separates the frames of a folded stack, as \x3b. */
+/** As escape_text(), with ';', which separates the frames of a folded stack, as \x3b. */
 void escape_folded(struct out *output, struct ttd_string text);
 
-/**
- * The inside of a quoted field of CSV, or of an element of a list there: as escape_folded(), quotes
- * doubled. What begins a formula in spreadsheets is escaped at the beginning.
- */
+/** Writes the inside of a quoted field of CSV, or of a record of a list there: as escape_folded(),
+ * with quotes doubled, and with the first characters escaped that would make a spreadsheet read
+ * a formula. */
 void escape_csv(struct out *output, struct ttd_string text);
 
-/** The inside of a JSON string, exact: what escape_text() would escape is a \u escape. Bytes that
- * are no UTF-8 become U+FFFD. */
+/** Writes the inside of a JSON string, exactly: characters that escape_text() would escape are \u
+ * escapes. Bytes that are no UTF-8 become U+FFFD. */
 void escape_json(struct out *output, struct ttd_string text);
 
-/** A string for those above. */
+/** Makes a string for the functions above. */
 struct ttd_string escape_string(const char *text);
 
 #endif

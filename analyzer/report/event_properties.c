@@ -30,9 +30,3 @@ bool event_has_read_only(const struct ttd_event *event)
 {
     return event->action == TTD_ACTION_PROTECT;
 }
-
-uint64_t event_heap_handle(const struct report *report, const struct ttd_event *event)
-{
-    const struct definition_heap *heap = definitions_heap(report->definitions, event->heap);
-    return heap ? heap->handle : 0;
-}

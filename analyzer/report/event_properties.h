@@ -4,7 +4,9 @@
 #ifndef ANALYZER_REPORT_EVENT_PROPERTIES_H
 #define ANALYZER_REPORT_EVENT_PROPERTIES_H
 
-#include "report/report.h"
+#include <stdbool.h>
+
+#include <ttdtrace/model.h>
 
 bool event_has_address(const struct ttd_event *event);
 bool event_has_base_address(const struct ttd_event *event);
@@ -14,8 +16,5 @@ bool event_has_size(const struct ttd_event *event);
 /** Whether the event has the sizes that a heap reserves and commits. */
 bool event_has_limits(const struct ttd_event *event);
 bool event_has_read_only(const struct ttd_event *event);
-
-/** The handle of the event's heap; 0 if the heap is not defined. */
-uint64_t event_heap_handle(const struct report *report, const struct ttd_event *event);
 
 #endif

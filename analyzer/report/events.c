@@ -30,7 +30,7 @@ static void json_properties(struct report *report, struct json *json,
     json_unsigned(json, "number", event->number);
     json_text(json, "action", ttd_action_name((enum ttd_action)event->action));
     json_text(json, "api", ttd_api_name(event->api));
-    json_hex(json, "heap", event_heap_handle(report, event));
+    json_hex(json, "heap", definitions_heap_handle(report->definitions, event->heap));
     json_unsigned(json, "heap_id", event->heap);
     if (event_has_address(event))
         json_hex(json, "address", event->address);
@@ -82,22 +82,6 @@ void csv_events_begin(struct report *report, const struct report_events *options
     csv_header(&csv, options->shows_stacks ? ",frames" : "");
 }
 
-static void csv_hex_if(struct csv *csv, bool has, uint64_t value)
-{
-    if (has)
-        csv_hex(csv, value);
-    else
-        csv_empty(csv);
-}
-
-static void csv_number_if(struct csv *csv, bool has, uint64_t value)
-{
-    if (has)
-        csv_unsigned(csv, value);
-    else
-        csv_empty(csv);
-}
-
 static void csv_parameters(struct csv *csv, const struct ttd_event *event)
 {
     uint64_t parameters[TTD_PARAMETERS_MAX];
@@ -119,17 +103,17 @@ void csv_event(struct report *report, const struct report_event *data)
     csv_unsigned(&csv, event->number);
     csv_text(&csv, ttd_action_name((enum ttd_action)event->action));
     csv_text(&csv, ttd_api_name(event->api));
-    csv_hex(&csv, event_heap_handle(report, event));
+    csv_hex(&csv, definitions_heap_handle(report->definitions, event->heap));
     csv_unsigned(&csv, event->heap);
     csv_hex_if(&csv, event_has_address(event), event->address);
     csv_hex_if(&csv, event_has_previous_address(event), event->previous_address);
     csv_hex_if(&csv, event_has_base_address(event), event->base_address);
-    csv_number_if(&csv, event_has_size(event), event->size);
+    csv_unsigned_if(&csv, event_has_size(event), event->size);
     csv_hex(&csv, event->flags);
     csv_unsigned(&csv, event->result);
-    csv_number_if(&csv, event_has_limits(event), event->reserve_size);
-    csv_number_if(&csv, event_has_limits(event), event->commit_size);
-    csv_number_if(&csv, event_has_read_only(event), event->make_read_only);
+    csv_unsigned_if(&csv, event_has_limits(event), event->reserve_size);
+    csv_unsigned_if(&csv, event_has_limits(event), event->commit_size);
+    csv_unsigned_if(&csv, event_has_read_only(event), event->make_read_only);
     csv_position(&csv, event->time_start);
     csv_position(&csv, event->time_end);
     csv_count(&csv, data->options->has_times ? event->wall_time : TTD_UNKNOWN);

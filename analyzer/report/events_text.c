@@ -93,7 +93,7 @@ void text_event(struct report *report, const struct report_event *data)
     out_text(output, ttd_action_name((enum ttd_action)event->action));
     out_tab(output, COLUMN_API);
     out_text(output, ttd_api_name(event->api));
-    cell(output, COLUMN_HEAP, true, event_heap_handle(report, event));
+    cell(output, COLUMN_HEAP, true, definitions_heap_handle(report->definitions, event->heap));
     cell(output, COLUMN_ADDRESS, event_has_address(event), event->address);
     cell(output, COLUMN_PREVIOUS, event_has_previous_address(event), event->previous_address);
     cell(output, COLUMN_SIZE, event_has_size(event), event->size);

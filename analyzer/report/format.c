@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The table of formats. */
 #include "report/format.h"
 
 #include <string.h>

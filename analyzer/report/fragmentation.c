@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The report of `fragmentation`: regions of memory, and how much of each is live. */
 #include "report/formats.h"
 
 static void text_sums(struct out *output, const struct heap_region *region)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of functions in text: those of C++ are mostly template arguments. */
+/* Names of functions in text. Names of C++ functions consist mostly of template arguments, of which
+ * the long ones are left out. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,8 @@ static bool stands_at(struct ttd_string name, size_t at, const char *word)
     return name.size - at >= size && memcmp(name.data + at, word, size) == 0;
 }
 
-/* How many bytes an operator takes that begins here and has '<' in its name; 0 if none does. */
+/* Returns the size of an operator with '<' in its name that begins at an offset; 0 if there is
+ * none. */
 static size_t operator_size(struct ttd_string name, size_t at)
 {
     static const char *const names[] = {"operator<=>", "operator<<=", "operator<<",
@@ -27,7 +29,7 @@ static size_t operator_size(struct ttd_string name, size_t at)
     return 0;
 }
 
-/* The size of what the bracket at a place begins; 0 if nothing closes it. */
+/* Returns the size of the bracketed part at an offset; 0 if nothing closes it. */
 static size_t arguments_size(struct ttd_string name, size_t at)
 {
     size_t depth = 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* The report of `info --group`: the traces of a recording. */
 #include "report/escape.h"
 #include "report/formats.h"
 #include "report/info.h"
 
-/* Bytes of a command in text: a line is to fit a terminal. */
+/* Limit on the bytes of a command in text, so that a line fits a terminal. */
 #define COMMAND_SHOWN 60
 
 static struct report_info info_of(const struct report_member *member)
@@ -17,6 +18,7 @@ static void text_command(struct out *output, struct ttd_string command, bool is_
     struct ttd_string shown = command;
     if (!is_whole && shown.size > COMMAND_SHOWN) {
         shown.size = COMMAND_SHOWN;
+        /* A character of several bytes is not cut. */
         while (shown.size && ((unsigned char)shown.data[shown.size] & 0xc0) == 0x80)
             shown.size--;
     }
@@ -68,6 +70,7 @@ void text_recording(struct report *report, const struct report_group *data)
         const struct report_member *member = &data->members[i];
         text_member(report, member);
         events += member->events;
+        /* Only an End states how many events were lost. */
         lost += member->is_closed ? member->end.lost_events : 0;
         open += !member->is_closed;
     }
@@ -95,10 +98,7 @@ static void json_member(struct json *json, const struct report_member *member)
     json_begin_object(json, NULL);
     json_text(json, "path", member->path);
     json_hex(json, "trace_id", trace->trace_id);
-    if (trace->parent_trace_id)
-        json_hex(json, "parent_trace_id", trace->parent_trace_id);
-    else
-        json_null(json, "parent_trace_id");
+    json_hex_if(json, "parent_trace_id", trace->parent_trace_id, trace->parent_trace_id);
     json_unsigned(json, "process_id", trace->process_id);
     json_unsigned(json, "parent_process_id", trace->parent_process_id);
     json_text(json, "start_time", trace->time_unit ? text : NULL);
@@ -136,10 +136,7 @@ void csv_recording(struct report *report, const struct report_group *data)
         struct report_info info = info_of(member);
         csv_text(&csv, member->path);
         csv_hex(&csv, member->trace.trace_id);
-        if (member->trace.parent_trace_id)
-            csv_hex(&csv, member->trace.parent_trace_id);
-        else
-            csv_empty(&csv);
+        csv_hex_if(&csv, member->trace.parent_trace_id, member->trace.parent_trace_id);
         csv_unsigned(&csv, member->trace.process_id);
         csv_unsigned(&csv, member->trace.parent_process_id);
         csv_string(&csv, member->command);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups of blocks, as several commands show them. */
+/* Groups of blocks, as several commands write them. */
 #include "report/sections.h"
 
 static void text_positions(struct report *report, const struct heap_group *group)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The report of `history`: the blocks that ever covered an address. */
 #include "report/formats.h"
 
 void report_owner_text(struct report *report, const struct heap_owner *owner)
@@ -65,10 +66,7 @@ void report_owner_json(struct report *report, struct json *json, const char *key
     json_position(json, "allocated", owner->block.allocated);
     json_position(json, "released", owner->released.position);
     json_bool(json, "overlapped", owner->overlapped);
-    if (owner->previous_address)
-        json_hex(json, "previous_address", owner->previous_address);
-    else
-        json_null(json, "previous_address");
+    json_hex_if(json, "previous_address", owner->previous_address, owner->previous_address);
     report_call_json(report, json, "allocated_by", &allocated);
     report_call_json(report, json, "released_by", &owner->released);
     json_end_object(json);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The report of `index`: the index that was made. */
 #include "report/escape.h"
 #include "report/formats.h"
 

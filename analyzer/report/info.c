@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The report of `info` as text, and the values that all of its formats share. */
 #include "report/formats.h"
 #include "report/info.h"
 
@@ -36,10 +37,13 @@ void info_start_time(const struct report_info *data, char text[INFO_TIME_SIZE])
 
 double info_bytes_per_event(const struct heap_trace_stats *stats)
 {
+    /* Stacks, names and indexes are not counted: they depend on the program, not on its number of
+     * calls. */
     double stored = (double)stats->kinds[TTD_KIND_EVENTS].stored_bytes;
     return stats->events ? stored / (double)stats->events : 0;
 }
 
+/* Writes the bold name of a line, and aligns its value. */
 static void label(struct report *report, const char *name)
 {
     out_bold(report->output);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The report of `info` as CSV: a row for each number. */
 #include "report/formats.h"
 #include "report/info.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The report of `info` as JSON. */
 #include "report/formats.h"
 #include "report/info.h"
 

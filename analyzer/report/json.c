@@ -21,7 +21,7 @@ static void new_line(struct json *json)
         out_text(json->output, "  ");
 }
 
-/* What comes before a value: comma, line, key. */
+/* Writes the text before a value: comma, new line and key. */
 static void begin_value(struct json *json, const char *key)
 {
     if (json->depth) {
@@ -160,6 +160,14 @@ void json_hex(struct json *json, const char *key, uint64_t value)
     out_char(json->output, '"');
     out_hex(json->output, value);
     out_char(json->output, '"');
+}
+
+void json_hex_if(struct json *json, const char *key, bool has, uint64_t value)
+{
+    if (has)
+        json_hex(json, key, value);
+    else
+        json_null(json, key);
 }
 
 void json_position(struct json *json, const char *key, struct ttd_position position)

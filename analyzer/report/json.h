@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/** Writing JSON as it comes. `key` is the member's name in an object, NULL in an array. */
+/** A writer of JSON, which keeps only the level of nesting. `key` is the member's name in an
+ * object, NULL in an array. */
 #ifndef ANALYZER_REPORT_JSON_H
 #define ANALYZER_REPORT_JSON_H
 
 #include "report/out.h"
 
-/** Levels of nesting that are indented. */
+/** Limit on levels of nesting. */
 #define JSON_DEPTH_MAX 16
 
 struct json {
     struct out *output;
-    /** One member a line, and a new line at the end; otherwise all in one line, without its end. */
+    /** One member a line, with a new line at the end; otherwise all in one line, without its end.
+     */
     bool is_indented;
     unsigned depth;
     /** The level has a member already. */
@@ -25,24 +27,27 @@ void json_begin_array(struct json *json, const char *key);
 void json_end_array(struct json *json);
 
 void json_string(struct json *json, const char *key, struct ttd_string text);
-/** NULL gives null. */
+/** Writes a string; null for NULL. */
 void json_text(struct json *json, const char *key, const char *text);
-/** A string of size 0 gives null. */
+/** Writes a string; null for size 0. */
 void json_name(struct json *json, const char *key, struct ttd_string text);
-/** A number, or a string from 2^53 on, where other readers lose digits. */
+/** Writes a number; from 2^53 on a string, since many readers lose digits of larger numbers. */
 void json_unsigned(struct json *json, const char *key, uint64_t value);
-/** As json_unsigned(), with a sign if need be: how much more `to` is than `from`. */
+/** Writes `to` - `from` as json_unsigned() does, with a sign if it is negative. */
 void json_difference(struct json *json, const char *key, uint64_t from, uint64_t to);
 /** As json_unsigned(), but null for TTD_UNKNOWN. */
 void json_count(struct json *json, const char *key, uint64_t value);
 void json_double(struct json *json, const char *key, double value);
 void json_bool(struct json *json, const char *key, bool value);
 void json_null(struct json *json, const char *key);
-/** A string such as "0xb0cfd0". */
+/** Writes a string such as "0xb0cfd0". */
 void json_hex(struct json *json, const char *key, uint64_t value);
-/** A string such as "FAB:17B1", or null for an invalid position. */
+
+/** As json_hex(), but null unless `has`. */
+void json_hex_if(struct json *json, const char *key, bool has, uint64_t value);
+/** Writes a string such as "FAB:17B1"; null for an invalid position. */
 void json_position(struct json *json, const char *key, struct ttd_position position);
-/** Bytes as a string of hexadecimal digits. */
+/** Writes bytes as a string of hexadecimal digits. */
 void json_bytes(struct json *json, const char *key, const uint8_t *data, size_t size);
 
 #endif

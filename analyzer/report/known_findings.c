@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What was not reported because it is known. */
+/* Totals of findings that were not reported, because they are suppressed or in the baseline. */
 #include "report/escape.h"
 #include "report/sections.h"
 #include "view/baseline.h"
 
-/* By what is counted. */
+/* Names of the units, by report_unit. */
 static const struct {
     const char *count;
     const char *amount;
@@ -17,7 +17,7 @@ static void text_sums(struct out *output, enum report_unit unit, uint64_t count,
     report_count(output, amount, units[unit].amount);
 }
 
-/* How many growths to show. */
+/* Number of growths that are shown. */
 static size_t shown(const struct report *report)
 {
     return report_shown(report->known_findings->growth_count, report->view->options.limit);
@@ -79,7 +79,7 @@ void report_known_findings_text(struct report *report, enum report_unit unit)
     }
 }
 
-/* Members of sums: all that a rule matched, all suppressed, and all in the baseline. */
+/* The pairs of members for sums: matched by a rule, suppressed by any rule, and in the baseline. */
 enum json_prefix { MATCHED, SUPPRESSED, KNOWN };
 
 static void json_sums(struct json *json, enum json_prefix prefix, enum report_unit unit,

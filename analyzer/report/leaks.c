@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/* The report of `leaks`. */
 #include "report/formats.h"
 
+/* Writes counts of calls that make the list of leaks less than exact. */
 static void text_notes(struct report *report, const struct report_leaks *data)
 {
     const struct heap_leaks *leaks = data->leaks;
@@ -70,7 +72,8 @@ void json_leaks(struct report *report, const struct report_leaks *data)
     json_end_object(&json);
 }
 
-/* Stacks of which there are more blocks than in the baseline. */
+/* Writes the stacks that have more blocks than in the baseline. By other keys than the stack, a
+ * growth has no group to belong to. */
 static void csv_growths(struct report *report, struct csv *csv, size_t limit)
 {
     const struct report_known_findings *known = report->known_findings;

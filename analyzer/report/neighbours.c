@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The blocks beside an address, which often tell whose pointer has gone astray. */
 #include "report/sections.h"
 
 static void text_one(struct report *report, const struct heap_neighbour *block, uint64_t apart,

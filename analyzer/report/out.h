@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Buffered output. After the first failure nothing more is written; ask once, at the end. */
+/** Buffered output to a descriptor. After the first failure nothing more is written, so that
+ * callers check once, at the end. */
 #ifndef ANALYZER_REPORT_OUT_H
 #define ANALYZER_REPORT_OUT_H
 
@@ -15,14 +16,13 @@ struct out {
     int descriptor;
     /** The errno of the first failure, or 0. */
     int error;
-    /** How many bytes may still be written, UINT64_MAX for any number; and whether there were more,
-     * which is an error. */
+    /** Bytes that may still be written, UINT64_MAX for no limit; and whether the limit was
+     * exceeded, which is an error. */
     uint64_t room;
     bool is_full;
     /** Whether escape sequences for colours may be used. */
     bool has_color;
-    /** Whether the reader's locale is of UTF-8, and how many columns there are; 0 if that is open.
-     */
+    /** Whether the reader's locale is UTF-8, and the number of columns; 0 if that is unknown. */
     bool has_utf8;
     size_t width;
     size_t used;
@@ -33,26 +33,26 @@ struct out {
 
 void out_init(struct out *output, int descriptor, bool has_color);
 
-/** Writes out what is buffered. False if anything failed so far. */
+/** Writes the buffer to the descriptor. False if anything has failed so far. */
 bool out_flush(struct out *output);
 
 void out_write(struct out *output, const char *data, size_t size);
 void out_char(struct out *output, char c);
 void out_text(struct out *output, const char *text);
 void out_unsigned(struct out *output, uint64_t value);
-/** As a number with thousands separated by commas. */
+/** Writes a number with thousands separated by commas. */
 void out_grouped(struct out *output, uint64_t value);
-/** In lower-case hexadecimal with 0x. */
+/** Writes lower-case hexadecimal with 0x. */
 void out_hex(struct out *output, uint64_t value);
 void out_position(struct out *output, struct ttd_position position);
 __attribute__((format(printf, 2, 3))) void out_format(struct out *output, const char *format, ...);
 
-/** Spaces up to `column`, counted from 0; at least one if there is anything in the line. */
+/** Writes spaces up to `column`, counted from 0; at least one unless the line is empty. */
 void out_tab(struct out *output, size_t column);
 
-/** Bold until out_plain(), if there are colours. */
+/** Starts bold text, until out_plain(), if there are colours. */
 void out_bold(struct out *output);
-/** For what is wrong or uncertain. */
+/** Starts text about errors and uncertainty. */
 void out_alarm(struct out *output);
 void out_dim(struct out *output);
 void out_plain(struct out *output);

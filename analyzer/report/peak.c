@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The report of `peak`. */
 #include "report/formats.h"
 
 void text_peak(struct report *report, const struct report_peak *data)

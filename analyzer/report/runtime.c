@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports the blocks that the C and C++ runtimes keep until the end, apart from all others. */
+/* The blocks that the C and C++ runtimes keep until the end, told apart from all others. */
 #include "report/sections.h"
 
 static void text_counted(struct out *output, const struct report_runtime *runtime)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What rows are about: a stack, or what they are grouped by. */
+/* Sites of records: a stack, or the label that records are grouped by. */
 #include "report/escape.h"
 #include "report/sections.h"
 #include "view/glob.h"
@@ -22,13 +22,6 @@ struct ttd_string report_label_name(const struct report *report, const struct vi
         return definitions_text(report->definitions, heap ? heap->name : TTD_NONE);
     }
     return label->name;
-}
-
-static uint64_t handle_of(const struct report *report, const struct view_label *label)
-{
-    const struct definition_heap *heap =
-        definitions_heap(report->definitions, (ttd_id)label->number);
-    return heap ? heap->handle : 0;
 }
 
 static void text_function(struct report *report, const struct view_label *label)
@@ -60,7 +53,8 @@ static void text_owner(struct report *report, const char *kind, const struct vie
         escape_text(report->output, text);
     else if (label->kind == LABEL_HEAP &&
              definitions_heap(report->definitions, (ttd_id)label->number))
-        out_hex(report->output, handle_of(report, label));
+        out_hex(report->output,
+                definitions_heap_handle(report->definitions, (ttd_id)label->number));
 }
 
 void report_label_text(struct report *report, const struct view_label *label)
@@ -103,10 +97,7 @@ void report_label_json(struct report *report, struct json *json, const struct vi
     case LABEL_FUNCTION:
         json_name(json, "function", label->name);
         json_name(json, "module", label->module);
-        if (label->number)
-            json_hex(json, "offset", label->number);
-        else
-            json_null(json, "offset");
+        json_hex_if(json, "offset", label->number, label->number);
         break;
     case LABEL_FILE:
         json_name(json, "file", label->name);
@@ -121,7 +112,7 @@ void report_label_json(struct report *report, struct json *json, const struct vi
         break;
     case LABEL_HEAP:
         json_unsigned(json, "heap_id", label->number);
-        json_hex(json, "heap", handle_of(report, label));
+        json_hex(json, "heap", definitions_heap_handle(report->definitions, (ttd_id)label->number));
         json_name(json, "name", report_label_name(report, label));
         break;
     }
@@ -138,7 +129,8 @@ void report_site_text(struct report *report, struct heap_key key)
     out_char(report->output, '\n');
 }
 
-/* What has no stack has the members that others of its kind have. */
+/* Returns the label of a record. A group without frames gets an empty label of the kind that all
+ * groups have, so that it has the same members. */
 static struct view_label label_of(const struct report *report, struct heap_key key)
 {
     static const enum label_kind kinds[] = {LABEL_NONE,   LABEL_FUNCTION, LABEL_FILE,
@@ -177,10 +169,7 @@ static void csv_label(struct report *report, struct csv *csv, const struct view_
     case LABEL_FUNCTION:
         csv_string(csv, label->name);
         csv_string(csv, label->module);
-        if (label->number)
-            csv_hex(csv, label->number);
-        else
-            csv_empty(csv);
+        csv_hex_if(csv, label->number, label->number);
         break;
     case LABEL_FILE:
         csv_string(csv, label->name);
@@ -195,7 +184,7 @@ static void csv_label(struct report *report, struct csv *csv, const struct view_
         break;
     case LABEL_HEAP:
         csv_unsigned(csv, label->number);
-        csv_hex(csv, handle_of(report, label));
+        csv_hex(csv, definitions_heap_handle(report->definitions, (ttd_id)label->number));
         csv_string(csv, report_label_name(report, label));
         break;
     }

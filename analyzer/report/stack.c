@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What the reports of several commands have in common: stacks, doubts, counts. */
+/* Sections that most commands share: stacks, calls, certainty, counts. */
 #include "report/sections.h"
 
 #include <string.h>
 
 #include "report/escape.h"
 #include "symbols/runtime.h"
+#include "view/glob.h"
 
-/* Leaves out the frames that the options skip. */
+/* Removes the first frames of a list, which the options skip. */
 static void skip(struct frame_list *list, size_t count)
 {
     list->count -= count;
@@ -17,7 +18,7 @@ static void skip(struct frame_list *list, size_t count)
 
 void report_expand(struct report *report, ttd_id stack)
 {
-    /* Stacks that are shown were asked for: their steps are not counted. */
+    /* The stacks of a report cost no steps: the limits on groups bound their number. */
     report->frames.count = 0;
     if (report->output->error)
         return;
@@ -33,20 +34,11 @@ void report_expand(struct report *report, ttd_id stack)
     report->status = status;
 }
 
-static struct ttd_string base_name(struct ttd_string path)
-{
-    for (size_t i = path.size; i > 0; i--) {
-        if (path.data[i - 1] == '/')
-            return (struct ttd_string){path.data + i, path.size - i};
-    }
-    return path;
-}
-
-/* `function (file:line) in module`, or `module+0xoffset` when there are no names. */
+/* Writes `function (file:line) in module`, or `module+0xoffset` for a frame without names. */
 static void frame_text(struct report *report, const struct frame *frame)
 {
     struct out *output = report->output;
-    struct ttd_string module = base_name(frame->module);
+    struct ttd_string module = glob_base_name(frame->module);
     if (!frame->function.size) {
         if (module.size)
             escape_text(output, module);
@@ -120,7 +112,8 @@ void report_stack_csv(struct report *report, struct csv *csv, ttd_id stack)
     csv_list_begin(csv);
     for (size_t i = 0; i < report->frames.count; i++) {
         const struct frame *frame = &report->frames.frames[i];
-        struct ttd_string name = frame->function.size ? frame->function : base_name(frame->module);
+        struct ttd_string name =
+            frame->function.size ? frame->function : glob_base_name(frame->module);
         csv_list_item(csv, name, !i);
         if (frame->function.size)
             continue;
@@ -204,7 +197,7 @@ void report_folded_begin(struct out *output, bool is_certain)
 
 void report_count(struct out *output, uint64_t count, const char *unit)
 {
-    /* Sums stop at this value. */
+    /* Sums stop at this value, so it is a lower bound. */
     if (count == UINT64_MAX)
         out_text(output, "at least ");
     out_grouped(output, count);

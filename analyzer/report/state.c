@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The report of `state` as JSON and CSV. */
 #include "report/formats.h"
 
 static void json_sums(struct json *json, const struct heap_group *group)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* The report of `state` as text: the heap in tables, or the owners of an address. */
 #include "report/escape.h"
 #include "report/formats.h"
 
-/* Rows of a table of heaps, threads or sizes. */
+/* Columns of the tables of heaps, threads and sizes. */
 #define COLUMN_BLOCKS 30
 #define COLUMN_BYTES  46
 
@@ -117,7 +118,7 @@ static void text_totals(struct report *report, const struct heap_state *state)
     }
 }
 
-/* Writes the answer for the address if one was asked for, else the whole heap. */
+/* Writes the owners of the address if one was asked for; otherwise the whole heap. */
 void text_state(struct report *report, const struct report_state *data)
 {
     const struct heap_state *state = data->state;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/* The report of `timeline`: a plot in text, numbers in the other formats. */
 #include "report/formats.h"
 
 #include <math.h>
 
-/* Columns of the plot: the moment, its bar, and what stands beside it. */
+/* Columns of the plot: the time or position, its bar, and the numbers beside it. */
 #define BAR_MIN    8
-#define BAR_USUAL  40 /* where nobody knows how wide a line may be */
+#define BAR_USUAL  40 /* without a known width */
 #define COLUMN_BAR 18
 #define BAR_SPACE  2
 
@@ -24,7 +25,7 @@ static double per_second(double amount, uint64_t duration)
     return duration ? amount * 1e9 / (double)duration : 0;
 }
 
-/* What the bar of a point stands for. */
+/* Returns the quantity that the bar of a point shows. */
 static double value_of(const struct report_timeline *data, size_t index)
 {
     const struct heap_point *point = &data->timeline->points[index];
@@ -42,11 +43,11 @@ static double value_of(const struct report_timeline *data, size_t index)
 
 /* ---- Text ---- */
 
-/* How wide things are, for the terminal at hand. */
+/* Widths of the plot, for the width of the terminal. */
 struct layout {
     double most;
     size_t bar;
-    /** Beside the bar only what it stands for. */
+    /** Only the quantity of the bar is written beside it. */
     bool is_narrow;
 };
 
@@ -56,7 +57,7 @@ static void put_count(struct out *output, uint64_t count, const char *unit, cons
     out_text(output, after);
 }
 
-/* A rate, in whole numbers; nothing is known of a moment without duration. */
+/* Writes a rate in whole numbers; "?" for a point without duration. */
 static void put_rate(struct out *output, double amount, uint64_t duration, const char *unit,
                      const char *after)
 {
@@ -99,7 +100,8 @@ static void text_numbers(struct out *output, const struct report_timeline *data,
         put_count(output, point->releases, "release", "");
 }
 
-/* The numbers of a point take so many columns. */
+/* Returns the columns that the numbers of a point take: writes them to an output without
+ * descriptor. */
 static size_t numbers_width(const struct report_timeline *data, size_t index, bool is_narrow)
 {
     struct out measure;
@@ -108,7 +110,8 @@ static size_t numbers_width(const struct report_timeline *data, size_t index, bo
     return measure.column;
 }
 
-/* Lines fit into the terminal as far as possible: first bars get shorter, then numbers fewer. */
+/* Chooses the layout. To make lines fit, bars get shorter first, then numbers fewer; a bar keeps
+ * BAR_MIN columns even if lines become too long. */
 static struct layout find_layout(struct out *output, const struct report_timeline *data)
 {
     struct layout result = {.bar = BAR_USUAL};
@@ -131,8 +134,8 @@ static struct layout find_layout(struct out *output, const struct report_timelin
     return result;
 }
 
-/* A bar in eighths of a column, or without such characters in whole ones. Counted by hand, since
- * they are of three bytes. */
+/* Writes a bar in eighths of a column; in whole columns without UTF-8. Columns are counted here,
+ * because out.column counts bytes, of which these characters have three. */
 static void text_bar(struct out *output, const struct layout *how, double value)
 {
     static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
@@ -149,7 +152,7 @@ static void text_bar(struct out *output, const struct layout *how, double value)
         out_char(output, ' ');
 }
 
-/* In seconds, with as many digits as tell the points apart. */
+/* Writes seconds, with as many digits as tell the points apart. */
 static void text_time(struct out *output, uint64_t time, uint64_t width)
 {
     int digits = 9;
@@ -190,7 +193,7 @@ void text_timeline(struct report *report, const struct report_timeline *data)
 
 /* ---- JSON and CSV ---- */
 
-/* NAN if there is no rate. */
+/* Returns a rate; NAN for a point without duration. */
 static double rate(double amount, uint64_t duration)
 {
     return duration ? per_second(amount, duration) : NAN;

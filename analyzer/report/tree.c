@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Trees of calls, for any command that groups by stack. */
+/* Trees of calls of one heap, for all commands that group by stack. */
 #include <string.h>
 
 #include "report/escape.h"
@@ -7,7 +7,7 @@
 #include "report/tree.h"
 #include "view/glob.h"
 
-/* Columns of the text: where each ends, and how much of a tree's breadth is shown. */
+/* Columns at which the numbers of the text end, and the limit of indentation. */
 #define END_BYTES   16
 #define END_PERCENT 25
 #define END_COUNT   37
@@ -66,7 +66,8 @@ void report_tree_name(struct report *report, const struct view_tree *tree,
     out_text(output, "  ");
     for (uint32_t i = 1; i < node->branches && i < INDENT_MAX; i++)
         out_text(output, "  ");
-    /* What begins a branch stands out: what comes below it as far to the right is called by it. */
+    /* A dash marks the first node of a branch. The nodes below it with the same indentation are its
+     * only callees, one of the other. */
     if (node->branches)
         out_text(output, node->branches > tree->nodes[node->parent].branches ? "- " : "  ");
     report_label_text(report, view_tree_label(tree, node));
@@ -206,6 +207,7 @@ void csv_tree(struct report *report, const struct report_tree *data)
     }
 }
 
+/* Writes a label in a folded stack. A frame needs a text, even without a name. */
 static void folded_name(struct report *report, const struct view_label *label)
 {
     struct out *output = report->output;

@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/** What trees of one heap and of two have in common. */
+/** Parts of reports that trees of one heap and of two share. */
 #ifndef ANALYZER_REPORT_TREE_H
 #define ANALYZER_REPORT_TREE_H
 
 #include "report/data.h"
 #include "report/sections.h"
 
-/** Writes `sign` and a number that end at a column. */
+/** Writes `sign` and a number, right-aligned at column `end`. */
 void report_tree_number(struct out *output, const char *sign, uint64_t value, size_t end);
 
-/** Writes what a column is called, so that it ends there. */
+/** Writes the name of a column, right-aligned at `end`. */
 void report_tree_heading(struct out *output, const char *name, size_t end);
 
-/** Writes what a node stands for, as far to the right as it is deep, and ends the line. */
+/** Writes the label of a node, indented by its branchings, and ends the line. */
 void report_tree_name(struct report *report, const struct view_tree *tree,
                       const struct view_node *node, size_t limit);
 
-/** Writes how many of the outermost nodes are not shown, if any; and a blank line after a tree. */
+/** Writes the number of outermost nodes that are not shown, if there are any, and a blank line. */
 void report_tree_more(struct report *report, const struct view_tree *tree, size_t limit);
 
-/** Writes the members of an object that say what a tree is. */
+/** Writes the members of an object that describe a tree: its shape and grouping. */
 void report_tree_json(struct json *json, const struct view_options *options);
 
-/** Writes fields of what a node stands for, which are called REPORT_TREE_FIELDS. */
+/** Writes the fields REPORT_TREE_FIELDS of a label. */
 #define REPORT_TREE_FIELDS "kind,name,module,number"
 void report_tree_csv(struct report *report, struct csv *csv, const struct view_label *label);
 
-/** For folded stacks: what leads to a node, with its own name last. `path` has room for all. */
+/** Writes a folded stack: the labels from the root to a node. `path` is from
+ * report_tree_path_room(). */
 void report_tree_path(struct report *report, const struct view_tree *tree, uint32_t node,
                       uint32_t *path);
 
-/** Room for the path to any node; NULL, and to->status set, without memory. */
+/** Allocates room for the path to any node; NULL without memory, with report->status set. */
 uint32_t *report_tree_path_room(struct report *report, const struct view_tree *tree,
                                 struct arena *arena);
 

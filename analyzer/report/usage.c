@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The reports of `hot`, `temporary` and `lifetimes`, which one analysis answers. */
 #include "report/formats.h"
 
 static size_t shown(const struct report_usage *data)
@@ -6,7 +7,8 @@ static size_t shown(const struct report_usage *data)
     return report_shown(data->usage->count, data->limit);
 }
 
-/* In whole numbers, as all that is counted, where they say enough and fit. */
+/* Writes byte-seconds: in whole numbers like all counts, but with three digits where these would
+ * say too little or not fit. */
 static void text_byte_seconds(struct out *output, double value)
 {
     if (value >= 100 && value < 0x1p63)
@@ -129,13 +131,15 @@ void text_temporary(struct report *report, const struct report_usage *data)
         report_site_text(report, usage->sites[i].key);
     }
     size_t count = 0;
+    /* Sites are sorted, and those without temporary blocks come last: they are no groups of this
+     * report. */
     while (count < usage->count && usage->sites[count].temporary)
         count++;
     if (count > shown(data))
         report_site_more(report, count - shown(data));
 }
 
-/* Nanoseconds as a time of three digits. */
+/* Writes nanoseconds as a time of three digits. */
 static void text_time(struct out *output, uint64_t time)
 {
     static const char *const units[] = {"ns", "us", "ms", "s"};

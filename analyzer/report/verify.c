@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The reports of `verify` and `recover`. */
 #include "report/formats.h"
 
 #include "report/escape.h"
@@ -8,6 +9,7 @@ static bool has_gap(const struct ttd_problem *problem)
     return problem->missing_chunks || problem->missing_events;
 }
 
+/* A problem outside of events has no positions. */
 static bool has_positions(const struct ttd_problem *problem)
 {
     struct ttd_position none = ttd_position_min();
@@ -101,7 +103,8 @@ void text_verify_end(struct report *report, const struct ttd_verdict *verdict)
     out_text(output, verdict->closed ? " intact\n" : " intact, not closed cleanly\n");
 }
 
-/* The array of problems is open between begin and end; its elements are objects of one line. */
+/* Begins the array of problems, which stays open until json_verify_end(). Its records are objects
+ * of one line, so that a report that is cut off can be read line by line. */
 void json_verify_begin(struct report *report)
 {
     out_text(report->output, "{\n  \"problems\": [");
@@ -134,7 +137,7 @@ void json_problem(struct report *report, const struct ttd_problem *problem, uint
     json_end_object(&json);
 }
 
-/* Members of a verdict, in an object that is open. */
+/* Writes the members of a verdict into an open object. */
 static void json_verdict(struct json *json, const struct ttd_verdict *verdict)
 {
     json_bool(json, "ok", verdict->ok);

@@ -178,6 +178,12 @@ const struct definition_heap *definitions_heap(const struct definitions *definit
     return idtable_get(&definitions->heaps, id);
 }
 
+uint64_t definitions_heap_handle(const struct definitions *definitions, ttd_id id)
+{
+    const struct definition_heap *heap = definitions_heap(definitions, id);
+    return heap ? heap->handle : 0;
+}
+
 const struct definition_symbol *definitions_symbol(const struct definitions *definitions,
                                                    ttd_id module, uint64_t offset)
 {

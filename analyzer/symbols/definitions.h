@@ -87,6 +87,9 @@ const struct definition_heap *definitions_heap(const struct definitions *definit
 const struct definition_symbol *definitions_symbol(const struct definitions *definitions,
                                                    ttd_id module, uint64_t offset);
 
+/** Returns the handle of a heap; 0 if the heap is not defined. */
+uint64_t definitions_heap_handle(const struct definitions *definitions, ttd_id id);
+
 /** Looks up a stack: see stack_table_get(). */
 enum ttd_status definitions_stack(const struct definitions *definitions, ttd_id id,
                                   struct ttd_stack *stack);
