@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What recording costs, beside heaptrack, and how fast the traces are read. Prints a report.
+"""Measures what recording costs, beside heaptrack, and how fast the traces are read. Prints a report.
 
-Every figure is the median of the rounds; in each round the native program, ttdrecord and heaptrack
+Every figure is the median of the rounds. In each round the native program, ttdrecord and heaptrack
 run one after the other, so that a busy machine disturbs all three alike. Traces are read several
-times a round: that is soon done, and the first time the system has yet to find the memory.
+times a round: a reading is short, and the first one waits for the system to provide memory.
 """
 
 import argparse
@@ -23,11 +23,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 WORKLOADS = HERE / 'workloads'
 
 
-# Of each trace, in a round.
+# Readings of each trace in a round.
 READINGS = 3
 
 
 def workloads(directory):
+    """Returns command lines by name."""
     stress = directory / 'stress'
     subprocess.run(['cc', '-O2', '-pthread', '-o', stress, WORKLOADS / 'stress.c'], check=True)
     return {
@@ -39,7 +40,7 @@ def workloads(directory):
 
 
 def run(command):
-    """Wall time in seconds."""
+    """Returns the wall time in seconds."""
     begin = time.monotonic()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                    env=dict(os.environ, PYTHONMALLOC='malloc'))
@@ -47,7 +48,7 @@ def run(command):
 
 
 def user_time(command):
-    """Processor time in seconds on one core, and the largest resident size in bytes."""
+    """Returns the processor time in seconds on one core, and the largest resident size in bytes."""
     core = [min(os.sched_getaffinity(0))]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           preexec_fn=lambda: os.sched_setaffinity(0, core)) as process:
@@ -93,7 +94,7 @@ BUILD_FILES = 40
 
 
 def measure_build(tools, rounds, directory):
-    """Many short processes. heaptrack does not follow them, so there is no peer."""
+    """Records many short processes. heaptrack does not follow them, so there is no peer."""
     sources = directory / 'build'
     sources.mkdir()
     for i in range(BUILD_FILES):

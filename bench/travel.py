@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How fast any position of a trace is reached, and whole traces are gone through. Prints a report.
+"""Measures how fast any position of a trace is reached, and how fast a command goes through a whole
+trace. Prints a report.
 
-One trace is generated, one is of a real program: Python, with malloc for its own objects. All times
-are wall time of the whole command; the page cache has the traces.
+One trace is generated, one is recorded of a real program: Python, with malloc for its own objects.
+All times are wall time of the whole command, with the trace in the page cache.
 """
 
 import argparse
@@ -23,7 +24,7 @@ POSITIONS = 21
 
 
 def measure(command):
-    """Wall time in seconds, and the largest resident size in bytes."""
+    """Returns the wall time in seconds, and the largest resident size in bytes."""
     begin = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)
@@ -34,7 +35,7 @@ def measure(command):
 
 
 def rate(events, runs):
-    """Events a second, at the median of what measure() gave."""
+    """Returns events a second, for the median time of what measure() returned."""
     return events / statistics.median(seconds for seconds, _ in runs)
 
 
@@ -43,7 +44,7 @@ def largest(runs):
 
 
 def measure_states(analyzer, trace):
-    """Wall times of going to random positions, and the largest resident size."""
+    """Returns the wall times of going to random positions, and the largest resident size."""
     runs = []
     for _ in range(POSITIONS):
         position = f'{random.uniform(0, 100):.4f}%'
@@ -90,7 +91,7 @@ def report(result):
 
 
 def traces(build, directory, options):
-    """Makes the traces, one after the other: they are large."""
+    """Makes the traces, one after the other, because they are large."""
     generated = directory / 'generated.bin'
     subprocess.run([build / 'bench' / 'generate', str(options.events), str(options.live),
                     generated], check=True)
@@ -106,8 +107,8 @@ def traces(build, directory, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--build', default='build', help='the build directory (release) to measure')
-    parser.add_argument('--events', type=int, default=100000000, help='of the generated trace')
-    parser.add_argument('--live', type=int, default=1000000, help='live blocks of it')
+    parser.add_argument('--events', type=int, default=100000000, help='events of the generated trace')
+    parser.add_argument('--live', type=int, default=1000000, help='live blocks of the generated trace')
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--json', action='store_true', help='machine-readable results')
     options = parser.parse_args()

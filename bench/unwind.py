@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a capture of a stack costs: instructions of the unwinder per heap call, counted by callgrind.
+"""Counts the instructions that the unwinder executes for each capture of a stack, by callgrind.
 
 To measure what a part of the unwinder buys, take it out, build, and run this again.
 """
@@ -27,7 +27,7 @@ def compiled(source, directory, *flags):
 
 
 def workloads(directory):
-    """Command lines by name: programs, then kinds of frames that are less common."""
+    """Returns command lines by name: programs, then kinds of frames that are less common."""
     stress = compiled(WORKLOADS / 'stress.c', directory, '-DROUNDS=30000')
     frames = compiled(WORKLOADS / 'frames.c', directory)
     source = directory / 'stress.i'
@@ -61,7 +61,7 @@ def instructions_per_capture(library, command, directory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--build', type=pathlib.Path, required=True, help='the build directory')
-    parser.add_argument('workload', nargs='*', help='only these')
+    parser.add_argument('workload', nargs='*', help='only these workloads')
     options = parser.parse_args()
     library = (options.build / CHECK).resolve()
     if not library.is_file() or not shutil.which('valgrind'):
