@@ -135,6 +135,34 @@ void image_close(struct image *image)
     *image = (struct image){0};
 }
 
+static bool is_unneeded(const char *name)
+{
+    static const char *const names[] = {".debug_loclists", ".debug_loc",      ".debug_macro",
+                                        ".debug_macinfo",  ".debug_pubnames", ".debug_pubtypes",
+                                        ".debug_frame"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+void image_drop_unneeded(struct image *image)
+{
+    size_t strings;
+    if (image->symbols == NULL || elf_getshdrstrndx(image->symbols, &strings) != 0)
+        return;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(image->symbols, section)) != NULL;) {
+        GElf_Shdr header;
+        const char *name = gelf_getshdr(section, &header) != NULL
+                               ? elf_strptr(image->symbols, strings, header.sh_name)
+                               : NULL;
+        if (name == NULL || !is_unneeded(name))
+            continue;
+        header.sh_type = SHT_NOBITS; /* in memory only: the file is read */
+        (void)gelf_update_shdr(section, &header);
+    }
+}
+
 uint64_t image_code_end(const struct image *image, uint64_t address)
 {
     size_t low = 0;

@@ -18,6 +18,9 @@ struct image {
     /** Where code is: executable sections, or segments if there are no sections. Sorted. */
     struct span *code;
     size_t code_count;
+    /** The file that the symbol table is in, mostly that of the debug information; NULL if there is
+     * none. Set by symbols_load(). */
+    Elf *symbols;
 };
 
 enum image_result { IMAGE_OPEN, IMAGE_ABSENT, IMAGE_UNREADABLE };
@@ -32,6 +35,10 @@ enum image_result image_open(struct image *image, const struct symbolize_module 
                              bool with_debug);
 
 void image_close(struct image *image);
+
+/** Leaves out sections that names do not need: else they would be decompressed with the others. To
+ * be called before debug information is read. */
+void image_drop_unneeded(struct image *image);
 
 /** End of the piece of code that holds the address; 0 if it is not in code. */
 uint64_t image_code_end(const struct image *image, uint64_t address);

@@ -111,8 +111,9 @@ enum image_result shelf_take(struct shelf *shelf, const struct symbolize_module 
         return opened;
     *binary = grow_new(1, sizeof **binary);
     (*binary)->image = image;
-    symbols_load(&(*binary)->symbols, &image);
-    (*binary)->has_units = with_debug && units_load(&(*binary)->units, &image);
+    symbols_load(&(*binary)->symbols, &(*binary)->image);
+    image_drop_unneeded(&(*binary)->image);
+    (*binary)->has_units = with_debug && units_load(&(*binary)->units, &(*binary)->image);
     (*binary)->status = status;
     if (is_kept)
         keep(shelf, *binary, module);

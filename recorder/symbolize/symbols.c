@@ -82,7 +82,7 @@ static void drop_labels(struct symbols *symbols)
     symbols->count = kept;
 }
 
-void symbols_load(struct symbols *symbols, const struct image *image)
+void symbols_load(struct symbols *symbols, struct image *image)
 {
     *symbols = (struct symbols){0};
     size_t capacity = 0;
@@ -95,6 +95,7 @@ void symbols_load(struct symbols *symbols, const struct image *image)
         Dwarf_Addr bias;
         const char *name =
             dwfl_module_getsym_info(image->module, i, &entry, &address, &section, &elf, &bias);
+        image->symbols = elf;
         if (name == NULL || !is_code(&entry) || is_mapping(name))
             continue;
         size_t name_size = strcspn(name, "@");

@@ -25,7 +25,7 @@ struct symbols {
     size_t count;
 };
 
-void symbols_load(struct symbols *symbols, const struct image *image);
+void symbols_load(struct symbols *symbols, struct image *image);
 void symbols_free(struct symbols *symbols);
 
 /**
