@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""Indexes whose keyframes are wrong: refused where it can be seen"""
+
+import os
+import random
+
+import support
+from index_support import HandMade, churn
+
+
+class Lies(HandMade):
+    """Keyframes that are not those of the trace."""
+
+    def test_honest(self):
+        self.honest()
+        for event in range(0, 300, 17):
+            ask = ("state", "-f", "json", "--blocks", "--at", f"#{event}")
+            self.assertEqual(self.said(self.trace, *ask), self.truth(self.trace, *ask))
+
+    def test_which_is_used(self):
+        self.lie()
+        self.assertTrue(self.is_believed())
+        self.assertEqual(self.truth(self.trace, *self.ask), self.expected)
+        self.assertEqual(self.said(self.trace, "state", "-f", "json", "--blocks", "--at", "#150"),
+                         self.truth(self.trace, "state", "-f", "json", "--blocks", "--at", "#150"))
+
+    def test_of_another_trace(self):
+        for name, value in self.tie.items():
+            if name == "id":
+                continue
+            self.assertTrue(self.make([self.record()], self.lists(size=4242),
+                                      **{name: value ^ 1}))
+            self.assertFalse(self.is_believed(), name)
+        self.assertTrue(self.make([self.record()], self.lists(size=4242), close=False))
+        self.assertFalse(self.is_believed())
+        self.lie()
+        self.assertTrue(self.is_believed())
+        other = self.write(churn(500, id=0x999), "other")
+        os.rename(other, self.trace)
+        self.assertFalse(self.is_believed())
+
+    def test_that_can_be_seen(self):
+        good, lists = self.record(), self.lists()
+        others = {ask: self.truth(self.trace, *ask) for ask in
+                  (("leaks",), ("peak",), ("diff", "--from", "#240", "--to", "end"),
+                   ("leaks", "-f", "json", "--at", "#250"))}
+        lies = {
+            "next event within a chunk": ([self.record(next=150)], lists),
+            "next event is the second": ([self.record(next=201)], lists),
+            "next event is beyond the end": ([self.record(next=300)], lists),
+            "next event is nowhere": ([self.record(next=10**18)], lists),
+            "next event is the last there can be": ([self.record(next=2**64 - 1)], lists),
+            "later than the next event": ([self.record(sequence=100)],
+                                          self.lists(position="64:3")),
+            "no position": ([self.record(sequence=2**64 - 1)], lists),
+            "more releases of nothing than events": ([self.record(unknown=201)], lists),
+            "more overlaps than events": ([self.record(overlaps=201)], lists),
+            "position differs": ([good], self.lists(position="63:2")),
+            "block from the future": ([good], self.lists(event=200)),
+            "block from nowhere": ([good], self.lists(event=2**64 - 1)),
+            "block from the future of the chunk": ([self.record(next=250)],
+                                                   self.lists(event=210)),
+            "block acquired later": ([good], self.lists(allocated="64:0")),
+            "address twice": ([good], self.lists(address=0x2000)),
+            "more blocks": ([self.record(blocks=3)], lists),
+            "fewer blocks": ([self.record(blocks=5)], lists),
+            "no blocks": ([self.record(blocks=0)], lists),
+            "any number of blocks": ([self.record(blocks=2**63)], lists),
+            "the largest number of blocks": ([self.record(blocks=2**64 - 1)], lists),
+            "a snapshot": ([good], self.lists(list=2)),
+            "kept by a runtime": ([good], self.lists(list=3)),
+            "no list": ([good], []),
+            "two lists": ([good], lists + lists),
+            "one list for two": ([good, self.record(next=201)], lists),
+            "no record": ([], lists),
+            "twice the same": ([good, good], lists + lists),
+            "going back": ([good, self.record(next=100)], lists + lists),
+            "going back in time": ([good, self.record(sequence=9, next=250)], lists + lists),
+        }
+        for what, (records, blocks) in lies.items():
+            with self.subTest(what):
+                if not self.make(records, blocks):
+                    continue
+                self.assertEqual(self.said(self.trace, *self.ask), self.expected)
+                for other in others:
+                    self.assertEqual(self.said(self.trace, *other), others[other])
+        self.honest()
+        self.assertEqual(self.said(self.trace, *self.ask), self.expected)
+
+    def test_that_cannot_be_seen(self):
+        """Commands give some answer."""
+        for fields in ({"size": 2**64 - 1}, {"heap": 2**32 - 1},
+                       {"thread": 2**32 - 1}, {"stack": 2**32 - 1}, {"heap": 0}, {"thread": 0}, {"stack": 1}, {"api": 255},
+                       {"address": 2**64 - 1}, {"address": 0x2001}, {"event": 20}, {"event": 0},
+                       {"allocated": "0:0"}, {"size": 0}):
+            with self.subTest(fields):
+                if not self.make([self.record()], self.lists(**fields)):
+                    continue
+                self.said(self.trace, *self.ask)
+                self.said(self.trace, "leaks", "--at", "#250")
+                self.said(self.trace, "fragmentation", "--at", "#250")
+        for changes in ({"failed": 2**64 - 1}, {"overlaps": 7}, {"unknown": 2**64 - 1},
+                        {"alloc": 0}, {"sequence": 0}):
+            if not self.make([self.record(**changes)],
+                             self.lists(position="0:3" if "sequence" in changes else "63:3")):
+                continue
+            self.said(self.trace, *self.ask)
+            self.said(self.trace, "leaks", "--at", "#250")
+
+    def test_damaged(self):
+        """Every byte, and every length: not used, or right."""
+        self.honest()
+        chance = random.Random(5)
+        with open(self.index_of(self.trace), "rb") as file:
+            whole = file.read()
+        for at in range(0, len(whole), 7):
+            data = bytearray(whole)
+            data[at] ^= 1 << chance.randrange(8)
+            with open(self.index_of(self.trace), "wb") as file:
+                file.write(data)
+            self.assertEqual(self.said(self.trace, *self.ask), self.expected, at)
+        for size in [*range(0, 16), *range(16, len(whole), 37), len(whole) - 8, len(whole) - 1]:
+            with open(self.index_of(self.trace), "wb") as file:
+                file.write(whole[:size])
+            self.assertEqual(self.said(self.trace, *self.ask), self.expected, size)
+        with open(self.index_of(self.trace), "wb") as file:
+            file.write(whole + b"more")
+        self.assertEqual(self.said(self.trace, *self.ask), self.expected)
+
+
+if __name__ == "__main__":
+    support.main()
