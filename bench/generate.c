@@ -99,7 +99,7 @@ static void give_address(struct generator *g, const struct block *old)
 }
 
 /* A call begins: sometimes in another thread, and then in a new sequence. */
-static struct ttd_event begin(struct generator *g, enum ttd_action action, ttd_api_function api)
+static struct ttd_event begin(struct generator *g, enum ttd_action action, enum ttd_api api)
 {
     if (draw(g, 24) == 0) {
         g->thread = (unsigned)draw(g, THREADS);

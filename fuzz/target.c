@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ttdtrace/advanced.h>
+
 #include "support/address_book.h"
 
 /** More than any array of the reader needs for a chunk of 16 MiB. */

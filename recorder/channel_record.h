@@ -10,7 +10,7 @@
 /*
  * Records are whole words. The first one is
  *
- *     bits  0..7   operation: a ttd_api_function or one of enum operation
+ *     bits  0..7   operation: an enum ttd_api or one of enum operation
  *     bits  8..15  enum record_flags
  *     bits 16..31  frames kept of the thread's last stack, counted from the outermost
  *     bits 32..47  frames added
@@ -25,7 +25,7 @@ enum record_flags {
 };
 
 /*
- * Calls of the C library and of C++ are recorded under their ttd_api_function, arguments as they
+ * Calls of the C library and of C++ are recorded under their enum ttd_api, arguments as they
  * were passed, then the result (none for releases; posix_memalign: its status, then the address):
  * see
  * call_shapes. Reallocations are recorded without a result when they begin, and then:

@@ -54,7 +54,7 @@ const char *known_findings_check(const struct known_findings_options *options);
 struct finding {
     /** A heap_error_kind, or SUPPRESS_LEAK. */
     unsigned kind;
-    /** The ttd_api_function that the finding is about. */
+    /** The enum ttd_api that the finding is about. */
     uint8_t api;
     ttd_id stacks[BASELINE_STACKS];
     /** Weight of the finding: findings or blocks, and calls or bytes. */

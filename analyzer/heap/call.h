@@ -10,7 +10,7 @@ struct heap_call {
     struct ttd_position position;
     ttd_id stack;
     ttd_id thread;
-    /** A ttd_action, and a ttd_api_function. */
+    /** A ttd_action, and an enum ttd_api. */
     uint8_t action;
     uint8_t api;
     /** The call never returned. */

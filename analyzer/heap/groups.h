@@ -12,7 +12,7 @@ struct heap_group {
     /** Of the allocations; see heap_group_is_unknown(). */
     struct ttd_position first;
     struct ttd_position last;
-    /** A ttd_api_function: what allocated one of them. */
+    /** An enum ttd_api: what allocated one of them. */
     uint8_t api;
 };
 

@@ -42,7 +42,7 @@ struct heap_block {
     uint32_t life;
     /** A ttd_action: Alloc or ReAlloc. */
     uint8_t action;
-    /** A ttd_api_function. */
+    /** An enum ttd_api. */
     uint8_t api;
     /** The table's own: acquired, and not released since. It may be stale. */
     bool is_held;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /** The table of a trace's stacks. They stay encoded as in the file, because there may be millions
- * of which few are looked at: see <ttdtrace/stacks.h>. */
+ * of which few are looked at: see <ttdtrace/advanced.h>. */
 #ifndef ANALYZER_SYMBOLS_STACKS_H
 #define ANALYZER_SYMBOLS_STACKS_H
 
-#include <ttdtrace/stacks.h>
+#include <ttdtrace/advanced.h>
 
 /** The stacks of a chunk. */
 struct stack_chunk {

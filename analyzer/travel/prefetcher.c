@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ttdtrace/advanced.h>
+
 /* Batches of a way that is long enough for a thread to be worth it. */
 #define LONG_WAY 64
 

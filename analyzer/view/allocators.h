@@ -17,7 +17,7 @@ bool allocators_are_operator(struct ttd_string function);
  * the allocator, such as xmalloc() or g_malloc(). */
 bool allocators_wrap(struct ttd_string canonical);
 
-/** Returns the symbol of an API function, given as a ttd_api_function. Static. */
+/** Returns the symbol of an API function, given as an enum ttd_api. Static. */
 const char *allocators_symbol(uint8_t api);
 
 #endif

@@ -113,7 +113,7 @@ enum ttd_status suppress_read(struct suppressions *suppressions, const char *fil
  * Finds the first rule that matches a finding.
  *
  * @param kind  of the finding
- * @param api   the ttd_api_function that was called
+ * @param api   the enum ttd_api that was called
  * @param rule  set to the rule, or to NULL
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */

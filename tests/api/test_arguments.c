@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <ttdtrace/advanced.h>
+
 static struct ttd_memory_output memory;
 static struct ttd_writer *writer;
 

@@ -2,6 +2,8 @@
 /* What is written is what is read: random streams, and every action by hand. */
 #include "api/fixture.h"
 
+#include <ttdtrace/advanced.h>
+
 #include "support/address_book.h"
 
 static const enum ttd_codec codecs[] = {TTD_CODEC_RAW, TTD_CODEC_LZ4, TTD_CODEC_LZ4};

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ttdtrace/advanced.h>
+
 /* More than two chunks can have. */
 #define STACKS     150000
 #define CHUNKS_MAX 16

@@ -148,7 +148,8 @@ def fields(layout, spec, title, names, which=0, end=None):
 def layouts(root, spec):
     layout = Layout(constants(root / 'libtrace/src/layout.h',
                               root / 'libtrace/include/ttdtrace/reader.h',
-                              root / 'libtrace/include/ttdtrace/model.h'))
+                              *(root / f'libtrace/include/ttdtrace/{name}.h'
+                                for name in ('definitions', 'event', 'heap_state', 'trace'))))
 
     def of(prefix, names):
         return [prefix + name for name in names.split()]
@@ -259,7 +260,7 @@ def values(layout, spec):
 
 def apis(root, spec):
     """The table of APIs has the values and templates of the code."""
-    values = constants(root / 'libtrace/include/ttdtrace/model.h')
+    values = constants(root / 'libtrace/include/ttdtrace/event.h')
     source = (root / 'libtrace/src/codec/api.c').read_text()
     code = {int(values[name]): (text, template or 'none') for name, text, template in re.findall(
         r'\[(TTD_API_\w+)\] = \{"([^"]*)", (?:"(\w+)"|NULL)\}', source)}

@@ -3,7 +3,7 @@
 #ifndef SUPPORT_LAZY_STACK_H
 #define SUPPORT_LAZY_STACK_H
 
-#include <ttdtrace/stacks.h>
+#include <ttdtrace/advanced.h>
 
 #define STORED_STACK_SIZE_MAX 64
 

@@ -42,7 +42,7 @@ static void write_stacks(struct ttd_writer *writer)
         vector_check(ttd_writer_symbol(writer, &(struct ttd_symbol){1, offsets[i], &names[i], 1}));
 }
 
-static struct ttd_event event_of(enum ttd_action action, ttd_api_function api, ttd_id thread,
+static struct ttd_event event_of(enum ttd_action action, enum ttd_api api, ttd_id thread,
                                  ttd_id stack)
 {
     return (struct ttd_event){.action = (uint8_t)action,

@@ -18,7 +18,7 @@ static void write_unclosed(struct ttd_memory_output *memory)
     vector_check(ttd_writer_close(writer, NULL, NULL));
 }
 
-static struct ttd_event event_of(enum ttd_action action, ttd_api_function api, uint64_t step)
+static struct ttd_event event_of(enum ttd_action action, enum ttd_api api, uint64_t step)
 {
     return (struct ttd_event){.action = (uint8_t)action,
                               .api = (uint8_t)api,

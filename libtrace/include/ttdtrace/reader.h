@@ -88,10 +88,10 @@ struct ttd_chunk {
 struct ttd_batch {
     enum ttd_kind kind;
     size_t count;
-    /** The chunk the batch comes from. For a loss that the reader made up: the one after the gap.
+    /** The chunk the batch comes from. Of a synthetic loss: the chunk after the gap.
      */
     struct ttd_chunk chunk;
-    /** TTD_KIND_LOSSES: the reader made this up for damage, described by `error`. */
+    /** TTD_KIND_LOSSES: the reader made this loss for damage, which `error` describes. */
     bool synthetic;
     union {
         const struct ttd_trace *trace;
@@ -112,6 +112,10 @@ struct ttd_batch {
         const struct ttd_sum *sums;
         const struct ttd_end *end;
     } u;
+    struct ttd_error error;
+
+    /* For speed: see <ttdtrace/advanced.h>. */
+
     /**
      * TTD_KIND_EVENTS: the addresses that these events spell out, by ordinal from first_ordinal on
      * (see ttd_event.address_ordinal). The first batch of a chunk begins with 0, each other one
@@ -128,7 +132,6 @@ struct ttd_batch {
     const void *stored;
     /** The same decompressed, where the reader needed that itself; else NULL. */
     const void *decompressed;
-    struct ttd_error error;
 };
 
 /** Options; start from ttd_reader_options_default(). */
@@ -137,25 +140,14 @@ struct ttd_reader_options {
     size_t size;
     /**
      * Which kinds to return, as TTD_KIND_BITs; payloads of others are not even read. Index chunks
-     * are returned by ttd_reader_next_chunk() only; losses that the reader made up always are.
+     * are returned by ttd_reader_next_chunk() only; synthetic losses always are.
      */
     uint32_t kinds;
     /**
-     * Go on after damage: find the next intact chunk, and return a loss made up for the gap. When
+     * Go on after damage: find the next intact chunk, and return a synthetic loss for the gap. When
      * false, damage ends the reading with its status.
      */
     bool tolerant;
-    /**
-     * How many batches of events stay valid, the last one included: 1 to TTD_EVENT_BATCHES_MAX.
-     * With more than one, another thread can use all but the oldest while the next is being read;
-     * also the oldest may be overwritten by a call that then returns no events.
-     */
-    uint32_t event_batches;
-    /**
-     * Stacks are not decoded: a batch has those of a whole chunk, for ttd_stacks_open(). The
-     * payload's checksum is verified all the same.
-     */
-    bool lazy_stacks;
     /**
      * Events are returned only of chunks all of which is good: each chunk of events is decoded
      * twice. When false, that is so only for the first one after damage; elsewhere events may be
@@ -167,12 +159,23 @@ struct ttd_reader_options {
      * the last rewind (spec, "Resynchronisation"): TTD_ERROR_LIMIT.
      */
     uint64_t search_max;
+
+    /* For speed: see <ttdtrace/advanced.h>. */
+
+    /**
+     * How many batches of events stay valid, the last one included: 1 to TTD_EVENT_BATCHES_MAX.
+     * With more than one, another thread can use all but the oldest while the next is being read;
+     * also the oldest may be overwritten by a call that then returns no events.
+     */
+    uint32_t event_batches;
+    /**
+     * Stacks are not decoded: a batch has those of a whole chunk, for ttd_stacks_open(). The
+     * payload's checksum is verified all the same.
+     */
+    bool lazy_stacks;
 };
 
 #define TTD_SEARCH_MAX (UINT64_C(256) << 20)
-
-/** Each batch takes about 16 kB. */
-#define TTD_EVENT_BATCHES_MAX 1024u
 
 /** All kinds, not tolerant, one batch of events, a search_max of TTD_SEARCH_MAX. */
 TTD_EXPORT struct ttd_reader_options ttd_reader_options_default(void);
@@ -198,19 +201,24 @@ TTD_EXPORT enum ttd_status ttd_reader_open(const struct ttd_input *input,
 /** Releases everything; NULL is allowed. */
 TTD_EXPORT void ttd_reader_close(struct ttd_reader *reader);
 
-/** How many batches of events stay valid: see ttd_reader_options. */
-TTD_EXPORT uint32_t ttd_reader_event_batches(const struct ttd_reader *reader);
-
 /** What the first chunk says. Valid until the close. */
 TTD_EXPORT const struct ttd_trace *ttd_reader_trace(const struct ttd_reader *reader);
 
 /**
- * The End chunk, if the file has one where it must be: at its very end. It is looked at by itself:
- * whether all before it is there, and whether a reader that comes to it uses it, is not known. Who
- * reads the trace gets it as a batch if it is used.
+ * Reads the End chunk by itself, without any chunk before it: the last 160 bytes of the file as it
+ * is now. The position of the reader does not change.
+ *
+ * TTD_OK proves that these bytes are an intact End chunk of this trace, where the file ends: that
+ * the recorder closed it, why it ended, and how many events it had written. It proves nothing of
+ * the chunks before: they may be damaged or missing, and `end` may disagree with them. A verdict
+ * therefore rests on a reading that begins with ttd_reader_rewind_checked(), and on
+ * ttd_reader_is_intact(). Other statuses prove nothing either: the file may still grow, or bytes
+ * may follow an End.
  *
  * @param end  set on TTD_OK
- * @return TTD_OK, TTD_END (not closed cleanly, or still growing), TTD_ERROR_CORRUPT, TTD_ERROR_IO.
+ * @return TTD_OK; TTD_END (the file does not end with an End chunk: it was not closed cleanly, or
+ *         still grows); TTD_ERROR_CORRUPT (it does, and the chunk is damaged, or of another trace);
+ *         TTD_ERROR_IO. One thread at a time may use a reader. Spec, "End".
  */
 TTD_EXPORT enum ttd_status ttd_reader_end(struct ttd_reader *reader, struct ttd_end *end);
 
@@ -271,8 +279,8 @@ TTD_EXPORT enum ttd_status ttd_reader_rewind(struct ttd_reader *reader, uint32_t
 
 /**
  * The same, and from there on everything is checked, as ttd_verify() does: the payloads of all
- * chunks are read and decoded, also of kinds that are not returned, and losses are made up for
- * damage in them. The next rewind or seek ends that.
+ * chunks are read and decoded, also of kinds that are not returned, and synthetic losses are
+ * returned for damage in them. The next rewind or seek ends that.
  */
 TTD_EXPORT enum ttd_status ttd_reader_rewind_checked(struct ttd_reader *reader, uint32_t kinds);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Everything. */
+/** Everything but <ttdtrace/advanced.h>. */
 #ifndef TTDTRACE_TTDTRACE_H
 #define TTDTRACE_TTDTRACE_H
 
@@ -9,7 +9,6 @@
 #include <ttdtrace/names.h>
 #include <ttdtrace/position.h>
 #include <ttdtrace/reader.h>
-#include <ttdtrace/stacks.h>
 #include <ttdtrace/status.h>
 #include <ttdtrace/verify.h>
 #include <ttdtrace/version.h>

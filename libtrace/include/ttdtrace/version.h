@@ -1,5 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/** Version of the library and of the format it writes. */
+/**
+ * Version of the library and of the format it writes, and what a program may rely on from one
+ * version to the next.
+ *
+ * Until version 1.0 any minor version may change any interface: the soname has the number 0, and a
+ * program is built with the headers of the library that it uses; ttd_version() tells. From 1.0 on,
+ * as long as the soname stays:
+ *
+ * - Handles, such as struct ttd_reader, are opaque. Functions are added, and none changes.
+ * - Structs of options begin with their size. They grow at their end, and the library takes every
+ *   size that it ever had: a program starts from the default of the header it was built with.
+ * - All other structs keep their size and their members: a library writes them where the program
+ * has room for the ones it knows. tests/lint/abi.c has the sizes.
+ * - Enumerations and bits of flags get more values. A program keeps or ignores those that it does
+ * not know.
+ * - What becomes possible with a new version of the format comes in kinds of batches of their own:
+ *   a reader returns only the kinds that it is asked for.
+ */
 #ifndef TTDTRACE_VERSION_H
 #define TTDTRACE_VERSION_H
 

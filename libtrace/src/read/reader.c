@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <ttdtrace/reader.h>
 
+#include <ttdtrace/advanced.h>
+
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "base/status.h"

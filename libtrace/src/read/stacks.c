@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <ttdtrace/stacks.h>
+#include <ttdtrace/advanced.h>
 
 #include "base/memory.h"
 #include "base/status.h"

@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The stacks of one chunk, kept as they are in the file (spec, "Stacks") and decoded as far as they
- * are asked for: a trace has many stacks, of which a report shows few. Objects are independent of
- * the reader and of each other; each is used by one thread at a time.
+ * Reading faster. An ordinary reader needs none of this: whoever follows all blocks of long traces
+ * does, and pays with rules about what stays valid for how long.
+ *
+ * Ordinals: within a chunk, events with equal address_ordinals have equal addresses, so that an
+ * address is looked up once a chunk and not once an event. ttd_batch.addresses has the address of
+ * each ordinal from ttd_batch.first_ordinal on.
+ *
+ * Batches of events: with ttd_reader_options.event_batches above 1, batches stay valid while later
+ * ones are read, so that another thread can use them meanwhile.
+ *
+ * Lazy stacks: with ttd_reader_options.lazy_stacks, chunks of stacks are returned as they are
+ * stored (spec, "Stacks") and decoded as far as they are asked for: a trace has many stacks, of
+ * which a report shows few. Objects that keep such chunks are independent of the reader and of each
+ * other; each is used by one thread at a time.
  */
-#ifndef TTDTRACE_STACKS_H
-#define TTDTRACE_STACKS_H
+#ifndef TTDTRACE_ADVANCED_H
+#define TTDTRACE_ADVANCED_H
+
+#include <stdint.h>
 
 #include <ttdtrace/reader.h>
 
 TTD_BEGIN_DECLS
+
+/** The largest value of ttd_reader_options.event_batches. Each batch takes about 16 kB. */
+#define TTD_EVENT_BATCHES_MAX 1024u
+
+/** Returns ttd_reader_options.event_batches, which the reader was opened with. Thread-safe. */
+TTD_EXPORT uint32_t ttd_reader_event_batches(const struct ttd_reader *reader);
 
 struct ttd_stacks;
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * What events refer to by identifiers: strings, stacks, modules, threads, heaps, and the names of
+ * addresses.
+ */
+#ifndef TTDTRACE_DEFINITIONS_H
+#define TTDTRACE_DEFINITIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ttdtrace/ids.h>
+#include <ttdtrace/position.h>
+
+TTD_BEGIN_DECLS
+
+/** A string of `size` bytes, not NUL-terminated, of any content: escape it before display. */
+struct ttd_string {
+    const char *data;
+    size_t size;
+};
+
+/** Definition of a string. */
+struct ttd_string_definition {
+    ttd_id id;
+    struct ttd_string text;
+};
+
+/**
+ * A call stack: a frame and the stack it was called from. The frame is an address relative to a
+ * module's load bias, or an absolute one when module is TTD_NONE. It is a *return* address: look
+ * up names at offset - 1.
+ */
+struct ttd_stack {
+    ttd_id id;
+    /** The caller's stack, smaller than id; TTD_NONE for an outermost frame. */
+    ttd_id parent;
+    ttd_id module;
+    uint64_t offset;
+};
+
+/** Longest build-id that is kept, in bytes. */
+#define TTD_BUILD_ID_MAX 64
+
+/** What a module record says. */
+enum ttd_module_action { TTD_MODULE_LOAD = 1, TTD_MODULE_UNLOAD = 2 };
+
+/** A module was loaded (this defines its id, never used again for another load), or unloaded. */
+struct ttd_module {
+    enum ttd_module_action action;
+    ttd_id id;
+    struct ttd_position position;
+    /* The rest only for a load. */
+    ttd_id path;
+    /** Load bias: run-time address minus address in the file; and the range it occupies. */
+    uint64_t bias;
+    uint64_t begin;
+    uint64_t end;
+    uint8_t build_id[TTD_BUILD_ID_MAX];
+    uint32_t build_id_size;
+};
+
+/** What a thread record says. */
+enum ttd_thread_action { TTD_THREAD_BEGIN = 1, TTD_THREAD_END = 2 };
+
+/** A thread was first seen (this defines its id), or ended. */
+struct ttd_thread {
+    enum ttd_thread_action action;
+    ttd_id id;
+    struct ttd_position position;
+    /** The operating system's id, which may be used again. Begin only. */
+    uint64_t os_id;
+    /** A string, or TTD_NONE. An end may tell a name that was given later. */
+    ttd_id name;
+};
+
+/** A heap: what `heap` of an event refers to. */
+struct ttd_heap {
+    ttd_id id;
+    /** The handle as the program sees it; 0 for the C library's. */
+    uint64_t handle;
+    /** A string, such as "malloc". */
+    ttd_id name;
+};
+
+/** A source place; frames of one address are listed innermost first, inlined ones before. */
+struct ttd_symbol_frame {
+    /** Mangled name as the module has it; a string or TTD_NONE. */
+    ttd_id function;
+    ttd_id file;
+    /** From 1; 0 if unknown. */
+    uint32_t line;
+};
+
+/** Names for one address. */
+struct ttd_symbol {
+    ttd_id module;
+    /** As in ttd_stack: a return address; the names are those of offset - 1. */
+    uint64_t offset;
+    const struct ttd_symbol_frame *frames;
+    uint32_t frame_count;
+};
+
+TTD_END_DECLS
+
+#endif

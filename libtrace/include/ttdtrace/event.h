@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/** Heap events: one call of an allocation function each (spec, "Model", "Events"). */
+#ifndef TTDTRACE_EVENT_H
+#define TTDTRACE_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ttdtrace/ids.h>
+#include <ttdtrace/position.h>
+
+TTD_BEGIN_DECLS
+
+/** What a heap call does. Values are those of the format. */
+enum ttd_action {
+    TTD_ACTION_ALLOC = 1,
+    TTD_ACTION_REALLOC = 2,
+    TTD_ACTION_FREE = 3,
+    TTD_ACTION_CREATE = 4,
+    TTD_ACTION_PROTECT = 5,
+    TTD_ACTION_LOCK = 6,
+    TTD_ACTION_UNLOCK = 7,
+    TTD_ACTION_DESTROY = 8
+};
+
+/** The function that was called. Values are those of the format (spec, "APIs"). */
+enum ttd_api {
+    TTD_API_OTHER = 0,
+    TTD_API_MALLOC = 1,
+    TTD_API_CALLOC = 2,
+    TTD_API_REALLOC = 3,
+    TTD_API_REALLOCARRAY = 4,
+    TTD_API_FREE = 5,
+    TTD_API_CFREE = 6,
+    TTD_API_MEMALIGN = 7,
+    TTD_API_POSIX_MEMALIGN = 8,
+    TTD_API_ALIGNED_ALLOC = 9,
+    TTD_API_VALLOC = 10,
+    TTD_API_PVALLOC = 11,
+    TTD_API_FREE_SIZED = 12,
+    TTD_API_FREE_ALIGNED_SIZED = 13,
+    /* C++: plain, array, aligned and nothrow forms; deletes also sized. */
+    TTD_API_NEW = 16,
+    TTD_API_NEW_NOTHROW = 17,
+    TTD_API_NEW_ALIGNED = 18,
+    TTD_API_NEW_ALIGNED_NOTHROW = 19,
+    TTD_API_NEW_ARRAY = 20,
+    TTD_API_NEW_ARRAY_NOTHROW = 21,
+    TTD_API_NEW_ARRAY_ALIGNED = 22,
+    TTD_API_NEW_ARRAY_ALIGNED_NOTHROW = 23,
+    TTD_API_DELETE = 24,
+    TTD_API_DELETE_NOTHROW = 25,
+    TTD_API_DELETE_SIZED = 26,
+    TTD_API_DELETE_ALIGNED = 27,
+    TTD_API_DELETE_ALIGNED_NOTHROW = 28,
+    TTD_API_DELETE_SIZED_ALIGNED = 29,
+    TTD_API_DELETE_ARRAY = 30,
+    TTD_API_DELETE_ARRAY_NOTHROW = 31,
+    TTD_API_DELETE_ARRAY_SIZED = 32,
+    TTD_API_DELETE_ARRAY_ALIGNED = 33,
+    TTD_API_DELETE_ARRAY_ALIGNED_NOTHROW = 34,
+    TTD_API_DELETE_ARRAY_SIZED_ALIGNED = 35,
+    /* Windows. */
+    TTD_API_HEAP_ALLOC = 48,
+    TTD_API_HEAP_REALLOC = 49,
+    TTD_API_HEAP_FREE = 50,
+    TTD_API_HEAP_CREATE = 51,
+    TTD_API_HEAP_PROTECT = 52,
+    TTD_API_HEAP_LOCK = 53,
+    TTD_API_HEAP_UNLOCK = 54,
+    TTD_API_HEAP_DESTROY = 55,
+    /** One more than the largest value known. Unknown values are allowed and kept. */
+    TTD_API_COUNT = 56
+};
+
+/** Name of an action as the reference spells it, such as "ReAlloc"; "?" if unknown. Static. */
+TTD_EXPORT const char *ttd_action_name(enum ttd_action action);
+
+/** Name of a function as C or C++ spells it, such as "operator new[]"; "?" if unknown. Static. */
+TTD_EXPORT const char *ttd_api_name(unsigned api);
+
+/** Raw arguments that an event can have at most. */
+#define TTD_PARAMETERS_MAX 8
+
+/**
+ * One heap call. Events are ordered by *effect position*: time_end for Alloc and Create, time_start
+ * for every other action; effect positions never decrease. A ReAlloc releases its old block at
+ * time_start and acquires the new one at time_end.
+ */
+struct ttd_event {
+    /** Ordinal in the trace, from 0, in order of effect position. Set by the reader. */
+    uint64_t number;
+    struct ttd_position time_start;
+    /** Invalid when the call never returned. */
+    struct ttd_position time_end;
+    /** Nanoseconds since the trace's start_time, as far as its time_unit resolves; 0 if that is 0.
+     */
+    uint64_t wall_time;
+    ttd_id thread;
+    ttd_id stack;
+    /**
+     * Set by the reader: ordinals of address and base_address among those that the event's chunk
+     * spells out, from 0; without meaning where the address is 0. Within a chunk equal ordinals
+     * mean equal addresses, so that who follows blocks need not look most of them up: see
+     * ttd_batch.addresses. The same address may have several.
+     */
+    uint32_t address_ordinal;
+    uint32_t base_ordinal;
+    /** Alloc, ReAlloc: the address returned; 0 if none. Otherwise 0. */
+    uint64_t address;
+    /** ReAlloc: the address before; equal to base_address. Otherwise 0. */
+    uint64_t previous_address;
+    /** Free, ReAlloc: the address given to the call. Otherwise 0. */
+    uint64_t base_address;
+    /** Alloc, ReAlloc: bytes requested. Sized Free: the size given. Otherwise 0. */
+    uint64_t size;
+    /**
+     * Raw arguments as the program passed them, `parameter_count` of them; NULL with a count of 0
+     * if they are not recorded. They come back from a reader as they were written. For an API whose
+     * template consists of other properties (spec, "APIs") they need not be recorded:
+     * ttd_event_parameters() gives them all the same. What a template gives costs no space. Of an
+     * event from a reader, and of copies of it, they are valid as long as its batch.
+     */
+    const uint64_t *parameters;
+    /** Flags as the API defines them. */
+    uint64_t flags;
+    /** Non-zero is success, zero is failure. 0 as well when the call never returned. */
+    uint64_t result;
+    /** Create: bytes to reserve, and to commit at once. Otherwise 0. */
+    uint64_t reserve_size;
+    uint64_t commit_size;
+    /** Protect: non-zero makes the heap read-only, zero read-write. */
+    uint64_t make_read_only;
+    uint32_t parameter_count;
+    ttd_id heap;
+    /** A ttd_action. */
+    uint8_t action;
+    /** A ttd_api_function, or a value unknown to this library. */
+    uint8_t api;
+};
+
+/** Whether the call returned. */
+static inline bool ttd_event_returned(const struct ttd_event *event)
+{
+    return ttd_position_is_valid(event->time_end);
+}
+
+/** Where the event stands in the order of the trace; see ttd_event. */
+static inline struct ttd_position ttd_event_position(const struct ttd_event *event)
+{
+    bool acquires = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_CREATE;
+    return acquires && ttd_event_returned(event) ? event->time_end : event->time_start;
+}
+
+/**
+ * The raw arguments of an event, recorded or by its API's template, in order.
+ *
+ * @return how many there are, at most TTD_PARAMETERS_MAX; 0 if they are not known. Thread-safe.
+ */
+TTD_EXPORT size_t ttd_event_parameters(const struct ttd_event *event,
+                                       uint64_t parameters[TTD_PARAMETERS_MAX]);
+
+TTD_END_DECLS
+
+#endif

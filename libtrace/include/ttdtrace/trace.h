@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/** The trace as a whole: its beginning and end, facts about the recording, losses and user events.
+ */
+#ifndef TTDTRACE_TRACE_H
+#define TTDTRACE_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ttdtrace/definitions.h>
+#include <ttdtrace/ids.h>
+#include <ttdtrace/position.h>
+
+TTD_BEGIN_DECLS
+
+/** A group id: one for all traces that were recorded together. */
+struct ttd_group {
+    uint8_t bytes[16];
+};
+
+/** Flags of a trace. */
+#define TTD_TRACE_DERIVED   1u /**< computed from another trace: a sidecar index */
+#define TTD_TRACE_INHERITS  2u /**< the process began with its parent's live blocks */
+#define TTD_TRACE_RECOVERED 4u /**< written by recover from a damaged file */
+#define TTD_TRACE_ATTACHED  8u /**< the process had run before recording began */
+
+/** Architectures of recorded processes. */
+enum ttd_architecture {
+    TTD_ARCH_UNKNOWN = 0,
+    TTD_ARCH_X86_64 = 1,
+    TTD_ARCH_AARCH64 = 2,
+    TTD_ARCH_X86 = 3,
+    TTD_ARCH_ARM = 4,
+    TTD_ARCH_RISCV64 = 5
+};
+
+/** What the first chunk says of the whole trace. */
+struct ttd_trace {
+    /** Random and non-zero; ties all chunks together. */
+    uint64_t trace_id;
+    struct ttd_group group;
+    /** Id of the parent process's trace in the group, or 0; and where in it the process began,
+     * invalid if that is not known. */
+    uint64_t parent_trace_id;
+    struct ttd_position parent_position;
+    /** Wall clock at wall_time 0: nanoseconds since 1970-01-01T00:00:00Z. */
+    int64_t start_time;
+    /** All wall_times are multiples of this many nanoseconds. 0 if that is not known, since a first
+     * chunk was lost: then wall_times of events are not known either, and 0. */
+    uint64_t time_unit;
+    uint64_t process_id;
+    uint64_t parent_process_id;
+    uint32_t flags;
+    uint32_t architecture;
+    /** Bytes in a pointer of the process: 4 or 8, mandatory. A writer refuses 0. */
+    uint32_t pointer_size;
+    /** Derived files: the trace they belong to, its size in bytes and its End chunk's header hash.
+     */
+    uint64_t source_trace_id;
+    uint64_t source_size;
+    uint64_t source_hash;
+};
+
+/** How a recording ended. */
+enum ttd_end_reason {
+    TTD_END_REASON_UNKNOWN = 0,
+    /** The process exited; `code` is its exit status. */
+    TTD_END_REASON_EXITED = 1,
+    /** The process was killed; `code` is the signal. */
+    TTD_END_REASON_SIGNALED = 2,
+    /** The recorder let go of a process that went on. */
+    TTD_END_REASON_DETACHED = 3,
+    /** The file was recovered or derived; nothing is known of the process. */
+    TTD_END_REASON_NOT_RECORDED = 4
+};
+
+/** What the last chunk says. */
+struct ttd_end {
+    enum ttd_end_reason reason;
+    uint32_t code;
+    /** Duration of the recording in nanoseconds. */
+    uint64_t wall_time;
+    /** Totals; the writer fills these in, and readers compare. */
+    uint64_t events;
+    uint64_t lost_events;
+    uint64_t chunks;
+    /** Offset of the last index chunk, or 0 if none. */
+    uint64_t index_offset;
+};
+
+/** A fact about the recording, such as "command" or "host". Keys: spec, "Metadata". */
+struct ttd_metadata {
+    struct ttd_string key;
+    struct ttd_string value;
+};
+
+/** Why events are missing. */
+enum ttd_loss_reason {
+    TTD_LOSS_UNKNOWN = 0,
+    /** The recorder's buffers were full. */
+    TTD_LOSS_OVERFLOW = 1,
+    /** A call from a signal handler that interrupted the recorder. */
+    TTD_LOSS_REENTRANT = 2,
+    /** Recording was off, such as before attaching, or calls are made that the recorder does not
+       see. */
+    TTD_LOSS_NOT_RECORDING = 3,
+    /** A part of the file is damaged or missing. Readers make such a record up for a gap. */
+    TTD_LOSS_DAMAGE = 4,
+    /** The recorder could not put the event in order. */
+    TTD_LOSS_LATE = 5
+};
+
+/** Events are missing between two positions. */
+struct ttd_loss {
+    enum ttd_loss_reason reason;
+    /** TTD_NONE if of any thread. */
+    ttd_id thread;
+    /** Events lost, or TTD_UNKNOWN. */
+    uint64_t count;
+    /** Last position before and first after the gap at which the trace is complete: last_good is
+     * not after first_good, which is invalid if there is none. */
+    struct ttd_position last_good;
+    struct ttd_position first_good;
+};
+
+/** Something that the program itself wanted in the trace. */
+struct ttd_user_event {
+    /** A GUID that the client's author has made at random (spec, "User events"). */
+    uint8_t client[16];
+    struct ttd_position position;
+    uint64_t wall_time;
+    /** TTD_NONE for a global event. */
+    ttd_id thread;
+    uint32_t flags;
+    const uint8_t *data;
+    size_t size;
+};
+
+/** A user event that asks for a keyframe at its position. */
+#define TTD_USER_EVENT_KEYFRAME 1u
+
+/** Payload codecs (spec, "Payload"). */
+enum ttd_codec { TTD_CODEC_RAW = 0, TTD_CODEC_LZ4 = 1, TTD_CODEC_ZSTD = 2 };
+
+TTD_END_DECLS
+
+#endif

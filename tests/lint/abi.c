@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sizes of the public structs where pointers have 64 bits, and that structs of options begin with
+ * theirs: version.h says what may change, and when. Who changes a struct changes its line here, and
+ * from version 1.0 on the soname as well.
+ */
+#include <assert.h>
+#include <stddef.h>
+
+#include <ttdtrace/advanced.h>
+#include <ttdtrace/ttdtrace.h>
+
+#define SIZE(name, bytes)                                                                          \
+    static_assert(sizeof(void *) != 8 || sizeof(struct name) == (bytes), "size of " #name)
+#define BEGINS_WITH_SIZE(name)                                                                     \
+    static_assert(offsetof(struct name, size) == 0 &&                                              \
+                      sizeof(((struct name *)NULL)->size) == sizeof(size_t),                       \
+                  #name " begins with its size")
+
+BEGINS_WITH_SIZE(ttd_reader_options);
+BEGINS_WITH_SIZE(ttd_writer_options);
+
+SIZE(ttd_allocator, 24);
+SIZE(ttd_string, 16);
+SIZE(ttd_string_definition, 24);
+SIZE(ttd_stack, 24);
+SIZE(ttd_module, 128);
+SIZE(ttd_thread, 40);
+SIZE(ttd_heap, 24);
+SIZE(ttd_symbol_frame, 12);
+SIZE(ttd_symbol, 32);
+SIZE(ttd_event, 160);
+SIZE(ttd_block, 56);
+SIZE(ttd_live_blocks, 48);
+SIZE(ttd_pages, 24);
+SIZE(ttd_memory_run, 32);
+SIZE(ttd_memory_map, 48);
+SIZE(ttd_state, 192);
+SIZE(ttd_sum, 64);
+SIZE(ttd_input, 32);
+SIZE(ttd_output, 24);
+SIZE(ttd_memory_output, 48);
+SIZE(ttd_loaded, 56);
+SIZE(ttd_name, 40);
+SIZE(ttd_position, 16);
+SIZE(ttd_chunk, 88);
+SIZE(ttd_batch, 192);
+SIZE(ttd_reader_options, 32);
+SIZE(ttd_error, 32);
+SIZE(ttd_group, 16);
+SIZE(ttd_trace, 120);
+SIZE(ttd_end, 48);
+SIZE(ttd_metadata, 32);
+SIZE(ttd_loss, 48);
+SIZE(ttd_user_event, 64);
+SIZE(ttd_problem, 88);
+SIZE(ttd_verdict, 56);
+SIZE(ttd_writer_options, 24);
