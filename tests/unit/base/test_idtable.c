@@ -51,6 +51,13 @@ Test(idtable, finds_each_record_by_its_identifier)
     cr_assert_null(idtable_get(&table, 1001));
 }
 
+Test(idtable, has_one_run_of_consecutive_identifiers)
+{
+    for (ttd_id id = 7; id <= 1000; id++)
+        add(id);
+    cr_assert_eq(table.run_count, 1);
+}
+
 Test(idtable, has_no_records_in_gaps)
 {
     add(5)->value = 50;

@@ -387,6 +387,51 @@ Test(events, must_begin_and_end_where_the_header_says)
     cr_assert_eq(decode_all(&chunk, payload.data, payload.size), TTD_ERROR_CORRUPT);
 }
 
+/* The bytes of a column of the payload. */
+static uint8_t *column_bytes(enum ttd_column column)
+{
+    uint8_t *bytes = payload.data + TTD_EVENTS_COLUMNS;
+    for (int i = 0; i < (int)column; i++)
+        bytes += ttd_get32(payload.data + TTD_EVENTS_LENGTHS + 4 * i);
+    return bytes;
+}
+
+/* Encodes three simple events, and changes one byte of a column. */
+static void expect_refused_with(enum ttd_column column, size_t at, uint8_t byte, const char *error)
+{
+    static struct chunk chunk;
+    fill_simply(&chunk);
+    encode(&chunk);
+    column_bytes(column)[at] = byte;
+    cr_assert_eq(decode_all(&chunk, payload.data, payload.size), TTD_ERROR_CORRUPT);
+    cr_assert_str_eq(decoder.error, error);
+}
+
+Test(events, must_have_a_shape_of_the_table)
+{
+    static struct chunk chunk;
+    fill_simply(&chunk);
+    encode(&chunk);
+    uint32_t shapes = ttd_get32(payload.data + TTD_EVENTS_SHAPE_COUNT);
+    cr_assert_eq(shapes, 2, "an allocation and a release");
+    expect_refused_with(TTD_COLUMN_SHAPES_FIRST, 2, (uint8_t)(shapes + 1), "shape of an event");
+}
+
+Test(events, must_have_an_action)
+{
+    expect_refused_with(TTD_COLUMN_CLASSES, 0, 0, "action of an event");
+}
+
+Test(events, must_have_a_known_form_of_times)
+{
+    expect_refused_with(TTD_COLUMN_TIME_FORMS, 0, 0xFF, "form of an event's times");
+}
+
+Test(events, must_have_addresses_within_their_list)
+{
+    expect_refused_with(TTD_COLUMN_RELEASED, 0, 2, "place of an address");
+}
+
 /* Each damage is refused, or makes other valid events. */
 static void expect_refused_or_valid(const struct chunk *chunk, const uint8_t *bytes, size_t size)
 {
@@ -397,6 +442,8 @@ static void expect_refused_or_valid(const struct chunk *chunk, const uint8_t *by
         for (size_t i = 0; i < count; i++) {
             const struct ttd_event *event = &decoder.batch->events[i];
             cr_assert_leq(ttd_position_compare(position, ttd_event_position(event)), 0);
+            cr_assert(!ttd_event_returned(event) ||
+                      ttd_position_compare(event->time_start, event->time_end) <= 0);
             cr_assert_leq(event->parameter_count, TTD_PARAMETERS_MAX);
             cr_assert(event->action >= TTD_ACTION_ALLOC && event->action <= TTD_ACTION_DESTROY);
             cr_assert(event->address == 0 || event->result != 0);
