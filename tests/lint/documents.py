@@ -6,6 +6,7 @@ files that are named exist, options that are named are in a manual, the layout h
 documents.py ROOT COMPILER...
 """
 
+import os
 import pathlib
 import re
 import subprocess
@@ -77,6 +78,13 @@ def check_names(name, text, files, folders):
             problems.append(f'{name}: there is no {word}')
 
 
+def check_scripts(root, name, text):
+    """What a document says to run, such as "bench/record.py --build build", can be run."""
+    for script in re.findall(r'(?m)^    ((?:bench|tools)/\S+)', text):
+        if not os.access(root / script, os.X_OK):
+            problems.append(f'{name}: {script} cannot be run')
+
+
 def check_layout(text, folders):
     """The tree that CONTRIBUTING shows has folders that exist, and all that are worth a line."""
     block = re.search(r'(?s)## Layout\n.*?```\n(.*?)```', text)
@@ -128,6 +136,7 @@ def main():
         check_links(root, name, text)
         check_names(name, text, files, folders)
         check_options(root, name, text)
+        check_scripts(root, name, text)
     check_layout(texts['CONTRIBUTING.md'], folders)
     programs = check_programs(root, sys.argv[2:], texts['README.md'])
     print(*problems, sep='\n')
