@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What ttdanalyze diff does with two heaps: of two traces, or of one at two positions. */
+/** Comparing two heaps for ttdanalyze diff: of two traces, or of one at two positions. */
 #ifndef ANALYZER_CMD_COMPARE_H
 #define ANALYZER_CMD_COMPARE_H
 
@@ -7,7 +7,7 @@
 #include "cli/position_spec.h"
 
 struct compare_options {
-    /** Of the old heap, and of the new one. */
+    /** Positions in the old and the new heap. */
     struct position_spec specs[HEAP_SIDES];
     /** Changes to show at most; SIZE_MAX for all. */
     size_t limit;

@@ -127,9 +127,9 @@ static int execute(struct session *session, const struct diff_options *options)
     trace.keyframes = sidecar_use(session, from);
     struct heap_diff_options query = {
         .from = from, .last = last, .split = view_split(&session->options.view)};
-    enum ttd_status found = heap_diff_find(&trace, &query, &diff, &error);
-    if (found != TTD_OK)
-        return source_fail(&session->source, found, &error);
+    enum ttd_status result = heap_diff_find(&trace, &query, &diff, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
     status = print(session, options, &diff, last);
     heap_diff_free(&diff);
     return status;

@@ -61,13 +61,13 @@ static ttd_id stack_of(const struct heap_call *call)
  * Whether one call of a pair that does not fit was made by an operator of C++. A library with such
  * operators of its own calls malloc() where another module's delete is recorded as what it is.
  */
-static int pairs_operators(struct session *session, const struct heap_finding *item, bool *pairs)
+static int pairs_operators(struct session *session, const struct heap_finding *finding, bool *pairs)
 {
-    const ttd_id stacks[] = {item->place.stack, stack_of(&item->allocated)};
+    const ttd_id stacks[] = {finding->call.stack, stack_of(&finding->allocated)};
     struct frame_list frames = {0};
     enum ttd_status status = TTD_OK;
     *pairs = false;
-    if (item->kind != HEAP_ERROR_MISMATCHED_FREE)
+    if (finding->kind != HEAP_ERROR_MISMATCHED_FREE)
         return STATUS_OK;
     for (size_t i = 0; i < 2 && status == TTD_OK; i++) {
         status = frame_list_begin(&frames, &session->definitions, stacks[i], 1);
@@ -79,17 +79,17 @@ static int pairs_operators(struct session *session, const struct heap_finding *i
 }
 
 /* Whether a finding is to be reported: by the stack of the call that is wrong, and if it is new. */
-static int judge(struct session *session, const struct heap_finding *item, bool *is_wanted)
+static int judge(struct session *session, const struct heap_finding *finding, bool *is_wanted)
 {
-    struct finding finding = {.kind = item->kind,
-                              .api = item->place.api,
-                              .stacks = {item->place.stack, stack_of(&item->allocated),
-                                         stack_of(&item->released), stack_of(&item->conflict)},
-                              .count = 1,
-                              .amount = item->count};
-    int status = session_wants(session, item->place.stack, is_wanted);
+    struct finding known = {.kind = finding->kind,
+                            .api = finding->call.api,
+                            .stacks = {finding->call.stack, stack_of(&finding->allocated),
+                                       stack_of(&finding->released), stack_of(&finding->conflict)},
+                            .count = 1,
+                            .amount = finding->count};
+    int status = session_wants(session, finding->call.stack, is_wanted);
     if (status == STATUS_OK && *is_wanted && known_findings_are_needed(&session->known_findings))
-        status = session_judge(session, &finding, is_wanted);
+        status = session_judge(session, &known, is_wanted);
     return status;
 }
 
@@ -99,15 +99,15 @@ static int judge_all(struct session *session, struct heap_errors *errors)
     int status = STATUS_OK;
     errors->calls = errors->omitted;
     for (size_t i = 0; i < errors->count && status == STATUS_OK; i++) {
-        const struct heap_finding *item = &errors->findings[i];
+        const struct heap_finding *finding = &errors->findings[i];
         bool is_wanted = false, pairs = false;
-        status = pairs_operators(session, item, &pairs);
+        status = pairs_operators(session, finding, &pairs);
         if (status == STATUS_OK && !pairs)
-            status = judge(session, item, &is_wanted);
+            status = judge(session, finding, &is_wanted);
         if (!is_wanted)
             continue;
-        errors->calls += item->count;
-        errors->findings[kept++] = *item;
+        errors->calls += finding->count;
+        errors->findings[kept++] = *finding;
     }
     errors->count = kept;
     return status == STATUS_OK ? session_end_known_findings(session) : status;
@@ -144,9 +144,9 @@ static int execute(struct session *session, const void *context)
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
     struct heap_errors_options query = {.remembered = (uint32_t)options->remembered};
-    enum ttd_status found = heap_errors_find(&trace, &query, &errors, &error);
-    if (found != TTD_OK)
-        return source_fail(&session->source, found, &error);
+    enum ttd_status result = heap_errors_find(&trace, &query, &errors, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
     int status = print(session, options, &errors);
     heap_errors_free(&errors);
     return status;

@@ -104,11 +104,11 @@ struct bound {
     struct ttd_position position;
 };
 
-static bool is_before(const struct ttd_event *event, const struct bound *limit)
+static bool is_before(const struct ttd_event *event, const struct bound *bound)
 {
-    if (limit->is_number)
-        return event->number < limit->number;
-    return ttd_position_compare(ttd_event_position(event), limit->position) < 0;
+    if (bound->is_number)
+        return event->number < bound->number;
+    return ttd_position_compare(ttd_event_position(event), bound->position) < 0;
 }
 
 struct lister {

@@ -69,9 +69,9 @@ static int execute(struct session *session, const void *context)
     struct heap_fragmentation fragmentation;
     struct ttd_error error = {.what = NULL};
     trace.keyframes = sidecar_use(session, at);
-    enum ttd_status found = heap_fragmentation_find(&trace, &query, &fragmentation, &error);
-    if (found != TTD_OK)
-        return source_fail(&session->source, found, &error);
+    enum ttd_status result = heap_fragmentation_find(&trace, &query, &fragmentation, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
     session_outcome(session, &fragmentation.outcome, at);
     status = print(session, options, &fragmentation);
     heap_fragmentation_free(&fragmentation);

@@ -73,9 +73,9 @@ static int execute(struct session *session, const struct history_options *option
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
     trace.keyframes = sidecar_use(session, ttd_position_max());
-    enum ttd_status found = heap_history_find(&trace, &query, &history, &error);
-    if (found != TTD_OK)
-        return source_fail(&session->source, found, &error);
+    enum ttd_status result = heap_history_find(&trace, &query, &history, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
     int status = print(session, &history);
     heap_history_free(&history);
     return status;

@@ -23,7 +23,7 @@ struct hot_options {
     enum heap_rank_order order;
 };
 
-/* By heap_rank_order. */
+/* Names of orders, by heap_rank_order. */
 static const char *const orders[] = {"calls", "bytes", "lifetime"};
 
 static bool take_order(const char *name, enum heap_rank_order *order)
@@ -52,9 +52,9 @@ static int execute(struct session *session, const void *context)
     struct heap_trace trace = source_trace(&session->source);
     struct heap_usage_options query = {.order = options->order,
                                        .split = view_split(&session->options.view)};
-    enum ttd_status found = heap_usage_find(&trace, &query, &usage, &error);
-    if (found != TTD_OK)
-        return source_fail(&session->source, found, &error);
+    enum ttd_status result = heap_usage_find(&trace, &query, &usage, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
     session->uses_times = true;
     session_outcome(session, &usage.outcome, ttd_position_max());
     struct heap_rows rows = heap_usage_rows(&usage);

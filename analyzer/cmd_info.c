@@ -32,9 +32,9 @@ static const char help[] =
     "                            are beside it: of the program and its child "
     "processes\n" COMMAND_COMMON_HELP;
 
-/* What the reading that counts collects beside: names, and facts of the recording. */
+/* Collects names and facts of the recording in the same reading that counts. */
 struct collector {
-    /** Of the source, which sees each batch first. */
+    /** The hook of the source, which sees each batch first. */
     struct heap_batch_hook hook;
     struct definitions *definitions;
     struct ttd_metadata *metadata;
@@ -51,7 +51,7 @@ static enum ttd_status keep(struct collector *collector, struct ttd_string from,
     return to->data ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
-static enum ttd_status add_metadata(struct collector *collector, const struct ttd_metadata *item)
+static enum ttd_status add_metadata(struct collector *collector, const struct ttd_metadata *record)
 {
     if (collector->metadata_count == METADATA_MAX)
         return TTD_OK;
@@ -61,9 +61,9 @@ static enum ttd_status add_metadata(struct collector *collector, const struct tt
     if (status != TTD_OK)
         return status;
     struct ttd_metadata *added = &collector->metadata[collector->metadata_count];
-    status = keep(collector, item->key, &added->key);
+    status = keep(collector, record->key, &added->key);
     if (status == TTD_OK)
-        status = keep(collector, item->value, &added->value);
+        status = keep(collector, record->value, &added->value);
     if (status == TTD_OK)
         collector->metadata_count++;
     return status;
@@ -120,14 +120,14 @@ static int execute(struct session *session)
     struct heap_trace_stats stats;
     struct ttd_error error = {.what = NULL};
     trace.hook = (struct heap_batch_hook){.context = &collector, .batch = see_batch};
-    enum ttd_status found = heap_trace_stats_find(&trace, &query, &stats, &error);
+    enum ttd_status result = heap_trace_stats_find(&trace, &query, &stats, &error);
     int status;
     progress_end(&session->source.progress);
-    if (found == TTD_OK) {
+    if (result == TTD_OK) {
         status = report_stats(session, &collector, &stats);
         heap_trace_stats_free(&stats);
     } else {
-        status = source_fail(&session->source, found, &error);
+        status = source_fail(&session->source, result, &error);
     }
     free(collector.metadata);
     arena_free(&collector.text);

@@ -123,9 +123,9 @@ static int execute(struct session *session, const void *context)
         return status;
     trace.keyframes = sidecar_use(session, at);
     struct heap_leaks_options query = {.at = at, .split = view_split(&session->options.view)};
-    enum ttd_status found = heap_leaks_find(&trace, &query, &leaks, &error);
-    if (found != TTD_OK)
-        return source_fail(&session->source, found, &error);
+    enum ttd_status result = heap_leaks_find(&trace, &query, &leaks, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
     status = print(session, options, &leaks, at);
     if (status == STATUS_OK)
         status = known_findings_exit(&session->known_findings, leaks.groups.blocks,

@@ -29,9 +29,9 @@ static int execute(struct session *session, const void *options)
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
     struct heap_usage_options query = {.order = HEAP_RANK_BY_BYTES, .has_lifetimes = true};
-    enum ttd_status found = heap_usage_find(&trace, &query, &usage, &error);
-    if (found != TTD_OK)
-        return source_fail(&session->source, found, &error);
+    enum ttd_status result = heap_usage_find(&trace, &query, &usage, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
     session->uses_times = true;
     session_outcome(session, &usage.outcome, ttd_position_max());
     int status = filter(session, &usage);

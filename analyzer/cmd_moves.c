@@ -76,9 +76,9 @@ static int execute(struct session *session, const void *context)
     struct heap_trace trace = source_trace(&session->source);
     struct heap_moves_options query = {.chains = (size_t)*chains,
                                        .split = view_split(&session->options.view)};
-    enum ttd_status found = heap_moves_find(&trace, &query, &moves, &error);
-    if (found != TTD_OK)
-        return source_fail(&session->source, found, &error);
+    enum ttd_status result = heap_moves_find(&trace, &query, &moves, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
     int status = print(session, &moves);
     heap_moves_free(&moves);
     return status;

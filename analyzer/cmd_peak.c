@@ -56,9 +56,9 @@ static int execute(struct session *session, const void *options)
         return status;
     trace.keyframes = sidecar_use(session, ttd_position_max());
     struct heap_peak_state_options query = {.split = view_split(&session->options.view)};
-    enum ttd_status found = heap_peak_state_find(&trace, &query, &peak, &error);
-    if (found != TTD_OK)
-        return source_fail(&session->source, found, &error);
+    enum ttd_status result = heap_peak_state_find(&trace, &query, &peak, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
     session_outcome(session, &peak.outcome, ttd_position_max());
     status = print(session, options, &peak);
     heap_peak_state_free(&peak);

@@ -34,11 +34,11 @@ struct rescue {
 
 static bool see_problem(void *context, const struct ttd_problem *problem)
 {
-    struct rescue *state = context;
-    if (state->problems++ < REPORTED_MAX)
-        message_error("warning: ", state->path, &problem->error);
-    else if (state->problems == REPORTED_MAX + 1)
-        message("warning: %s: more problems; 'ttdanalyze verify' lists them all", state->path);
+    struct rescue *rescue = context;
+    if (rescue->problems++ < REPORTED_MAX)
+        message_error("warning: ", rescue->path, &problem->error);
+    else if (rescue->problems == REPORTED_MAX + 1)
+        message("warning: %s: more problems; 'ttdanalyze verify' lists them all", rescue->path);
     return true;
 }
 
@@ -65,27 +65,27 @@ struct target {
 
 static int write_target(void *context, const void *data, size_t size)
 {
-    struct target *to = context;
-    int error = to->file.write(to->file.context, data, size);
+    struct target *target = context;
+    int error = target->file.write(target->file.context, data, size);
     if (error)
-        to->error = error;
+        target->error = error;
     return error;
 }
 
 static int close_target(void *context)
 {
-    struct target *to = context;
-    int error = to->file.close(to->file.context);
+    struct target *target = context;
+    int error = target->file.close(target->file.context);
     if (error)
-        to->error = error;
+        target->error = error;
     return error;
 }
 
-static int fail(const struct common_options *options, const struct target *to,
+static int fail(const struct common_options *options, const struct target *target,
                 enum ttd_status status, const struct ttd_error *error)
 {
-    if (to->error) {
-        message("%s: %s", options->output, strerror(to->error));
+    if (target->error) {
+        message("%s: %s", options->output, strerror(target->error));
         return STATUS_INTERNAL;
     }
     return input_fail(options->trace, status, error);
@@ -94,20 +94,20 @@ static int fail(const struct common_options *options, const struct target *to,
 static int copy(const struct common_options *options, int descriptor, struct ttd_verdict *verdict)
 {
     struct ttd_input input;
-    struct target to = {.error = 0};
+    struct target target = {.error = 0};
     struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
-    enum ttd_status status = ttd_output_descriptor(descriptor, 1, NULL, &to.file);
+    enum ttd_status status = ttd_output_descriptor(descriptor, 1, NULL, &target.file);
     if (status != TTD_OK)
-        return fail(options, &to, status, &error);
+        return fail(options, &target, status, &error);
     status = input_open(options->trace, &input, &error);
     if (status != TTD_OK) {
-        to.file.close(to.file.context);
-        return fail(options, &to, status, &error);
+        target.file.close(target.file.context);
+        return fail(options, &target, status, &error);
     }
-    struct rescue state = {.path = options->trace};
-    struct ttd_output counted = {&to, write_target, close_target};
-    status = ttd_recover(&input, &counted, NULL, see_problem, &state, verdict, &error);
-    return status == TTD_OK ? STATUS_OK : fail(options, &to, status, &error);
+    struct rescue rescue = {.path = options->trace};
+    struct ttd_output counted = {&target, write_target, close_target};
+    status = ttd_recover(&input, &counted, NULL, see_problem, &rescue, verdict, &error);
+    return status == TTD_OK ? STATUS_OK : fail(options, &target, status, &error);
 }
 
 static int print(const struct common_options *options, const struct ttd_verdict *verdict)

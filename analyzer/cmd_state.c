@@ -81,7 +81,7 @@ static int view_tables(struct session *session, struct heap_state *state)
 static int print(struct session *session, const struct state_options *options,
                  struct report_state *data)
 {
-    /* What will become of the address is told of the whole trace. */
+    /* The fate of an address after the position depends on the whole trace. */
     if (data->history)
         session_outcome(session, &data->history->outcome, ttd_position_max());
     else
@@ -111,9 +111,9 @@ static int find_address(struct session *session, const struct state_options *opt
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
     trace.keyframes = sidecar_use(session, data->at);
-    enum ttd_status found = heap_history_find(&trace, &query, &history, &error);
-    if (found != TTD_OK)
-        return source_fail(&session->source, found, &error);
+    enum ttd_status result = heap_history_find(&trace, &query, &history, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
     data->history = &history;
     int status = print(session, options, data);
     heap_history_free(&history);
@@ -147,9 +147,9 @@ static int execute(struct session *session, const void *context)
     if (status != STATUS_OK)
         return status;
     trace.keyframes = sidecar_use(session, data.at);
-    enum ttd_status found = heap_state_find(&trace, &query, &state, &error);
-    if (found != TTD_OK)
-        return source_fail(&session->source, found, &error);
+    enum ttd_status result = heap_state_find(&trace, &query, &state, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
     data.state = &state;
     status = find_address(session, options, &data);
     heap_state_free(&state);

@@ -33,9 +33,9 @@ static int execute(struct session *session, const void *context)
     struct heap_usage_options options = {.steps = *steps,
                                          .order = HEAP_RANK_BY_TEMPORARY,
                                          .split = view_split(&session->options.view)};
-    enum ttd_status found = heap_usage_find(&trace, &options, &usage, &error);
-    if (found != TTD_OK)
-        return source_fail(&session->source, found, &error);
+    enum ttd_status result = heap_usage_find(&trace, &options, &usage, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
     session_outcome(session, &usage.outcome, ttd_position_max());
     struct heap_rows rows = heap_usage_rows(&usage);
     int status = session_view(session, &rows);

@@ -86,9 +86,9 @@ static int execute(struct session *session, const struct timeline_options *optio
                                           .max = (size_t)options->points,
                                           .filter = has_filter ? wants : NULL,
                                           .filter_context = session};
-    enum ttd_status found = heap_timeline_find(&trace, &query, &timeline, &error);
-    if (found != TTD_OK)
-        return source_fail(&session->source, found, &error);
+    enum ttd_status result = heap_timeline_find(&trace, &query, &timeline, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
     session_outcome(session, &timeline.outcome, ttd_position_max());
     status = session_output(session, true);
     struct report_timeline data = {.timeline = &timeline,

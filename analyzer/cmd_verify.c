@@ -25,19 +25,19 @@ struct checker {
 
 static bool see_problem(void *context, const struct ttd_problem *problem)
 {
-    struct checker *check = context;
-    if (!check->problems)
-        check->format->verify_begin(&check->report);
-    check->format->problem(&check->report, problem, check->problems++);
-    return !check->output.out.error;
+    struct checker *checker = context;
+    if (!checker->problems)
+        checker->format->verify_begin(&checker->report);
+    checker->format->problem(&checker->report, problem, checker->problems++);
+    return !checker->output.out.error;
 }
 
-static int finish(struct checker *check, const struct ttd_verdict *verdict)
+static int finish(struct checker *checker, const struct ttd_verdict *verdict)
 {
-    if (!check->problems)
-        check->format->verify_begin(&check->report);
-    check->format->verify_end(&check->report, verdict);
-    return output_close(&check->output, verdict->ok ? STATUS_OK : STATUS_FINDINGS, true);
+    if (!checker->problems)
+        checker->format->verify_begin(&checker->report);
+    checker->format->verify_end(&checker->report, verdict);
+    return output_close(&checker->output, verdict->ok ? STATUS_OK : STATUS_FINDINGS, true);
 }
 
 static int verify(const struct common_options *options)
@@ -47,9 +47,9 @@ static int verify(const struct common_options *options)
     enum ttd_status status = input_open(options->trace, &input, &error);
     if (status != TTD_OK)
         return input_fail(options->trace, status, &error);
-    struct checker check = {.format = options->format};
-    check.report = (struct report){.output = &check.output.out, .path = options->trace};
-    int result = output_open(&check.output, options->output, options->trace, false);
+    struct checker checker = {.format = options->format};
+    checker.report = (struct report){.output = &checker.output.out, .path = options->trace};
+    int result = output_open(&checker.output, options->output, options->trace, false);
     if (result != STATUS_OK) {
         if (input.close)
             input.close(input.context);
@@ -57,15 +57,15 @@ static int verify(const struct common_options *options)
     }
     struct ttd_verdict verdict;
     error.status = TTD_OK;
-    status = ttd_verify(&input, NULL, see_problem, &check, &verdict, &error);
+    status = ttd_verify(&input, NULL, see_problem, &checker, &verdict, &error);
     if (status == TTD_OK)
-        return finish(&check, &verdict);
+        return finish(&checker, &verdict);
     /* Closes a report that was begun, so that it can be parsed. */
-    if (status != TTD_END && check.problems)
-        check.format->verify_end(&check.report, &(struct ttd_verdict){.ok = false});
+    if (status != TTD_END && checker.problems)
+        checker.format->verify_end(&checker.report, &(struct ttd_verdict){.ok = false});
     if (status != TTD_END)
         input_fail(options->trace, status, &error);
-    return output_close(&check.output, exit_for(status), false);
+    return output_close(&checker.output, exit_for(status), false);
 }
 
 static int run(const struct command *command, int count, char **arguments)

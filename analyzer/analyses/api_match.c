@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyses/api_match.h"
 
-/* What belongs together, whatever of it allocates or releases. */
+/* Functions that may be paired. Aligned and unaligned operators are families of their own, since
+ * their allocators may differ; free() takes what any of the C functions has allocated. */
 enum family {
     FAMILY_UNKNOWN,
     FAMILY_C,

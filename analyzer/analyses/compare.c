@@ -7,15 +7,15 @@
 
 void heap_comparison_init(struct heap_comparison *comparison)
 {
-    *comparison = (struct heap_comparison){.items = NULL};
+    *comparison = (struct heap_comparison){.changes = NULL};
     map_init(&comparison->by_key);
 }
 
 void heap_comparison_free(struct heap_comparison *comparison)
 {
-    free(comparison->items);
+    free(comparison->changes);
     map_free(&comparison->by_key);
-    *comparison = (struct heap_comparison){.items = NULL};
+    *comparison = (struct heap_comparison){.changes = NULL};
 }
 
 static uint64_t distance(const uint64_t sides[HEAP_SIDES])
@@ -29,16 +29,16 @@ static enum ttd_status change_of(struct heap_comparison *comparison, uint64_t ke
 {
     uint32_t index = map_get(&comparison->by_key, key_high, key_low);
     if (index == MAP_NONE) {
-        enum ttd_status status = grow_array((void **)&comparison->items, &comparison->capacity,
-                                            comparison->count + 1, sizeof *comparison->items);
+        enum ttd_status status = grow_array((void **)&comparison->changes, &comparison->capacity,
+                                            comparison->count + 1, sizeof *comparison->changes);
         index = (uint32_t)comparison->count;
         if (status == TTD_OK)
             status = map_set(&comparison->by_key, key_high, key_low, index);
         if (status != TTD_OK)
             return status;
-        comparison->items[comparison->count++] = (struct heap_change){.blocks = {0, 0}};
+        comparison->changes[comparison->count++] = (struct heap_change){.blocks = {0, 0}};
     }
-    *change = &comparison->items[index];
+    *change = &comparison->changes[index];
     return TTD_OK;
 }
 
@@ -89,8 +89,8 @@ static int compare(const void *a, const void *b)
 void heap_comparison_sort(struct heap_comparison *comparison)
 {
     if (comparison->count)
-        qsort(comparison->items, comparison->count, sizeof *comparison->items, compare);
+        qsort(comparison->changes, comparison->count, sizeof *comparison->changes, compare);
     for (size_t i = 0; i < comparison->count; i++)
-        comparison->kinds[heap_change_kind_of(&comparison->items[i])]++;
+        comparison->kinds[heap_change_kind_of(&comparison->changes[i])]++;
     map_free(&comparison->by_key);
 }

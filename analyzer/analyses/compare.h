@@ -9,7 +9,7 @@ enum heap_side { HEAP_OLD, HEAP_NEW };
 
 #define HEAP_SIDES 2
 
-/** By bytes; if these are the same, by blocks. */
+/** How a group of blocks has changed: in bytes, or in blocks where the bytes are the same. */
 enum heap_change_kind {
     HEAP_CHANGE_ADDED,
     HEAP_CHANGE_GONE,
@@ -30,7 +30,7 @@ struct heap_change {
 
 /** See heap_comparison_init(). */
 struct heap_comparison {
-    struct heap_change *items;
+    struct heap_change *changes;
     size_t count;
     size_t capacity;
     /** How many there are of each kind; after heap_comparison_sort(). */

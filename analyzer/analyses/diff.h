@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What happened to blocks in a range of positions: the four quadrants. */
+/** The fate of blocks in a range of positions, in four quadrants. */
 #ifndef ANALYZER_ANALYSES_DIFF_H
 #define ANALYZER_ANALYSES_DIFF_H
 
@@ -15,14 +15,14 @@ struct heap_diff_options {
     /** The first position of the range, and the last one. */
     struct ttd_position from;
     struct ttd_position last;
-    /** Of the quadrants, beside the stack. */
+    /** Splits the quadrants, beside the stack. */
     enum heap_split split;
 };
 
 struct heap_diff {
     struct heap_outcome outcome;
-    /** By the stack that allocated. Outside means before the range, or after it for what is freed:
-     * blocks that were not live at any position of the range are in none. */
+    /** Groups by the stack that allocated. Outside is before the range, or after it for a release:
+     * a block that was not live at any position of the range is in no quadrant. */
     struct heap_groups quadrants[HEAP_QUADRANTS];
     /** Live at the end of the range, and in no quadrant. */
     struct heap_runtime runtime;

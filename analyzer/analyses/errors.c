@@ -14,8 +14,8 @@ void heap_errors_free(struct heap_errors *errors)
 /* The stacks of a finding that tell it from others, as one half of a key each. */
 static uint64_t call_key(const struct heap_finding *finding)
 {
-    return (uint64_t)finding->place.stack << 16 | (uint64_t)finding->kind << 8 |
-           finding->place.action | (finding->signal ? 0x80 : 0);
+    return (uint64_t)finding->call.stack << 16 | (uint64_t)finding->kind << 8 |
+           finding->call.action | (finding->signal ? 0x80 : 0);
 }
 
 static uint64_t conflict_key(const struct heap_finding *finding)
@@ -35,7 +35,7 @@ enum ttd_status heap_errors_add(struct heap_errors *errors, const struct heap_fi
     errors->calls++;
     if (index != MAP_NONE) {
         errors->findings[index].count++;
-        errors->findings[index].last = finding->place.position;
+        errors->findings[index].last = finding->call.position;
         return TTD_OK;
     }
     if (errors->count == HEAP_FINDINGS_MAX) {
@@ -51,7 +51,7 @@ enum ttd_status heap_errors_add(struct heap_errors *errors, const struct heap_fi
     struct heap_finding *kept = &errors->findings[errors->count++];
     *kept = *finding;
     kept->count = 1;
-    kept->last = finding->place.position;
+    kept->last = finding->call.position;
     return TTD_OK;
 }
 

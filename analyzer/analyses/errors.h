@@ -38,7 +38,7 @@ enum heap_error_kind {
 struct heap_finding {
     enum heap_error_kind kind;
     /** The call, and the address given to it; for an allocation, the one returned. */
-    struct heap_call place;
+    struct heap_call call;
     uint64_t address;
     uint64_t size;
     ttd_id heap;
@@ -50,9 +50,9 @@ struct heap_finding {
     uint64_t block_size;
     ttd_id block_heap;
     struct heap_call allocated;
-    /** Who released the block before. */
+    /** The call that released the block before. */
     struct heap_call released;
-    /** Who destroyed, protected or locked the heap. */
+    /** The call that destroyed, protected or locked the heap. */
     struct heap_call conflict;
     /** The signal that the process died of before the call returned, or 0; and what lay beside the
      * address then. */

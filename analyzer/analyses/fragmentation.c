@@ -6,6 +6,7 @@
 #include "analyses/state.h"
 #include "base/grow.h"
 
+/* The last address of a block. Sizes are what the program asked for, which may be nonsense. */
 static uint64_t last_of(const struct heap_block *block)
 {
     uint64_t reach = block->size ? block->size - 1 : 0;
@@ -15,10 +16,10 @@ static uint64_t last_of(const struct heap_block *block)
 static enum ttd_status begin_region(struct heap_fragmentation *fragmentation,
                                     const struct heap_block *block)
 {
-    enum ttd_status status = grow_array((void **)&fragmentation->items, &fragmentation->capacity,
-                                        fragmentation->count + 1, sizeof *fragmentation->items);
+    enum ttd_status status = grow_array((void **)&fragmentation->regions, &fragmentation->capacity,
+                                        fragmentation->count + 1, sizeof *fragmentation->regions);
     if (status == TTD_OK)
-        fragmentation->items[fragmentation->count++] =
+        fragmentation->regions[fragmentation->count++] =
             (struct heap_region){.begin = block->address,
                                  .last = last_of(block),
                                  .blocks = 1,
@@ -47,7 +48,7 @@ static void sum_up(struct heap_fragmentation *fragmentation)
 {
     struct heap_region *total = &fragmentation->total;
     for (size_t i = 0; i < fragmentation->count; i++) {
-        const struct heap_region *region = &fragmentation->items[i];
+        const struct heap_region *region = &fragmentation->regions[i];
         total->blocks += region->blocks;
         total->used += region->used;
         total->unused += region->unused;
@@ -64,7 +65,7 @@ static enum ttd_status find_regions(struct heap_fragmentation *fragmentation,
     for (size_t i = 0; i < state->block_count && status == TTD_OK; i++) {
         const struct heap_block *block = &state->blocks[i];
         struct heap_region *region =
-            fragmentation->count ? &fragmentation->items[fragmentation->count - 1] : NULL;
+            fragmentation->count ? &fragmentation->regions[fragmentation->count - 1] : NULL;
         bool is_near = region && (block->address <= region->last ||
                                   block->address - region->last - 1 < separating);
         if (is_near)
@@ -97,6 +98,6 @@ enum ttd_status heap_fragmentation_find(const struct heap_trace *trace,
 
 void heap_fragmentation_free(struct heap_fragmentation *fragmentation)
 {
-    free(fragmentation->items);
-    fragmentation->items = NULL;
+    free(fragmentation->regions);
+    fragmentation->regions = NULL;
 }

@@ -27,10 +27,10 @@ struct heap_fragmentation_options {
 
 struct heap_fragmentation {
     struct heap_outcome outcome;
-    struct heap_region *items;
+    struct heap_region *regions;
     size_t count;
     size_t capacity;
-    /** Of all regions; begin and last are 0. */
+    /** Sums over all regions; begin and last are 0. */
     struct heap_region total;
 };
 

@@ -12,9 +12,9 @@ enum ttd_status heap_freed_init(struct heap_freed *freed, uint32_t capacity)
     while (heads < capacity)
         heads *= 2;
     *freed = (struct heap_freed){.capacity = capacity, .mask = heads - 1, .key = hash_key_new()};
-    freed->items = calloc(capacity, sizeof *freed->items);
+    freed->records = calloc(capacity, sizeof *freed->records);
     freed->heads = malloc(heads * sizeof *freed->heads);
-    if (!freed->items || !freed->heads) {
+    if (!freed->records || !freed->heads) {
         heap_freed_free(freed);
         return TTD_ERROR_NO_MEMORY;
     }
@@ -24,7 +24,7 @@ enum ttd_status heap_freed_init(struct heap_freed *freed, uint32_t capacity)
 
 void heap_freed_free(struct heap_freed *freed)
 {
-    free(freed->items);
+    free(freed->records);
     free(freed->heads);
     *freed = (struct heap_freed){0};
 }
@@ -36,9 +36,9 @@ static uint32_t *head_of(const struct heap_freed *freed, uint64_t address)
 
 struct heap_freed_block *heap_freed_find(const struct heap_freed *freed, uint64_t address)
 {
-    for (uint32_t i = *head_of(freed, address); i != NONE; i = freed->items[i].next) {
-        if (freed->items[i].address == address)
-            return &freed->items[i];
+    for (uint32_t i = *head_of(freed, address); i != NONE; i = freed->records[i].next) {
+        if (freed->records[i].address == address)
+            return &freed->records[i];
     }
     return NULL;
 }
@@ -47,28 +47,30 @@ void heap_freed_remove(struct heap_freed *freed, uint64_t address)
 {
     uint32_t *link = head_of(freed, address);
     while (*link != NONE) {
-        struct heap_freed_block *item = &freed->items[*link];
-        if (item->address == address) {
-            *link = item->next;
-            item->address = 0;
+        struct heap_freed_block *record = &freed->records[*link];
+        if (record->address == address) {
+            *link = record->next;
+            record->address = 0;
             return;
         }
-        link = &item->next;
+        link = &record->next;
     }
 }
 
+/* The ring overwrites the oldest record, so that a release long ago is forgotten rather than memory
+ * grows with the trace. */
 void heap_freed_add(struct heap_freed *freed, const struct heap_freed_block *block)
 {
     uint32_t index = freed->position;
-    struct heap_freed_block *item = &freed->items[index];
+    struct heap_freed_block *record = &freed->records[index];
     freed->position = index + 1 == freed->capacity ? 0 : index + 1;
-    if (item->address) {
+    if (record->address) {
         freed->forgotten++;
-        heap_freed_remove(freed, item->address);
+        heap_freed_remove(freed, record->address);
     }
     uint32_t *head = head_of(freed, block->address);
-    *item = *block;
-    item->next = *head;
+    *record = *block;
+    record->next = *head;
     *head = index;
 }
 
@@ -78,9 +80,10 @@ const struct heap_freed_block *heap_freed_containing(const struct heap_freed *fr
     for (uint32_t back = 1; back <= freed->capacity; back++) {
         uint32_t index = freed->position >= back ? freed->position - back
                                                  : freed->position + freed->capacity - back;
-        const struct heap_freed_block *item = &freed->items[index];
-        if (item->address && address > item->address && address - item->address < item->size)
-            return item;
+        const struct heap_freed_block *record = &freed->records[index];
+        if (record->address && address > record->address &&
+            address - record->address < record->size)
+            return record;
     }
     return NULL;
 }

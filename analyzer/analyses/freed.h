@@ -23,7 +23,7 @@ struct heap_freed_block {
 };
 
 struct heap_freed {
-    struct heap_freed_block *items;
+    struct heap_freed_block *records;
     /** First entry of each chain. */
     uint32_t *heads;
     uint32_t capacity;

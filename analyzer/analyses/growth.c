@@ -7,6 +7,8 @@
 /* Largest variance, relative to the squared mean, of what counts as about the same. */
 #define SAME_MAX 0.04
 
+/* Sums of values and of their squares suffice for mean and variance, whatever the number of
+ * reallocations. */
 void heap_growth_add(struct heap_move_group *group, uint64_t before, uint64_t after)
 {
     uint64_t low = before < after ? before : after;

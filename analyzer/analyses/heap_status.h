@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What condition heaps are in: destroyed, read-only, locked by whom. */
+/** The status of each heap: destroyed, read-only, locked by which threads. */
 #ifndef ANALYZER_ANALYSES_HEAP_STATUS_H
 #define ANALYZER_ANALYSES_HEAP_STATUS_H
 
@@ -10,7 +10,7 @@ struct heap_status {
     struct heap_call destroyed;
     struct heap_call read_only;
     /** Counts the heap's lives: locks of an earlier one are void. */
-    uint64_t life;
+    uint64_t generation;
     /** Locks of this life that are held, the oldest first: indices of holds, or HEAP_NO_HOLD. */
     uint32_t first_hold;
     uint32_t last_hold;
@@ -21,7 +21,7 @@ struct heap_status {
 /** Locks of a heap that a thread holds. */
 struct heap_hold {
     ttd_id heap;
-    uint64_t life;
+    uint64_t generation;
     uint64_t depth;
     /** The outermost Lock. */
     struct heap_call locked;
@@ -31,7 +31,7 @@ struct heap_hold {
 };
 
 struct heap_status_table {
-    struct heap_status *items;
+    struct heap_status *statuses;
     size_t count;
     size_t capacity;
     struct hash_map by_heap;
@@ -44,7 +44,7 @@ struct heap_status_table {
 void heap_status_table_init(struct heap_status_table *statuses);
 void heap_status_table_free(struct heap_status_table *statuses);
 
-/** The condition of a heap, or NULL if nothing is known of it. Valid until the next change. */
+/** The status of a heap, or NULL if nothing is known of it. Valid until the next change. */
 const struct heap_status *heap_status_table_of(const struct heap_status_table *statuses,
                                                ttd_id heap);
 

@@ -43,6 +43,8 @@ static void release(struct heap_history *history, const struct heap_effect *effe
     owner->overlapped = effect->kind == HEAP_OVERLAPPED;
 }
 
+/* The blocks of a destroyed heap are told of one by one much later, and then without the call that
+ * destroyed it: they end here. */
 static void destroy(struct heap_history *history, const struct heap_effect *effect)
 {
     size_t count =
@@ -75,6 +77,7 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
     return TTD_OK;
 }
 
+/* The owners are a ring while they are collected. */
 static int compare(const void *a, const void *b)
 {
     const struct heap_owner *x = a;

@@ -57,7 +57,8 @@ enum ttd_status heap_kept_defer(struct heap_kept *kept, const struct heap_block 
     return status;
 }
 
-/* The same block must be there at the end: its address may have been used again. */
+/* Whether the same block is live at the end. A runtime names addresses only, and another block may
+ * have had the address before. */
 static bool is_there(const struct heap_live *live, const struct heap_block *block)
 {
     const struct heap_block *last = heap_live_find(live, block->address);

@@ -9,48 +9,48 @@ static bool is_fault(uint32_t signal)
     return signal < 32 && faults >> signal & 1;
 }
 
-void heap_last_calls_begin(struct heap_last_calls *last, struct ttd_reader *reader)
+void heap_last_calls_begin(struct heap_last_calls *last_calls, struct ttd_reader *reader)
 {
     struct ttd_end end;
-    *last = (struct heap_last_calls){.signal = 0};
+    *last_calls = (struct heap_last_calls){.signal = 0};
     if (ttd_reader_end(reader, &end) == TTD_OK && end.reason == TTD_END_REASON_SIGNALED &&
         is_fault(end.code))
-        last->signal = end.code;
+        last_calls->signal = end.code;
 }
 
-static void remove_call(struct heap_last_calls *last, ttd_id thread)
+static void remove_call(struct heap_last_calls *last_calls, ttd_id thread)
 {
-    for (size_t i = 0; i < last->count; i++) {
-        if (last->calls[i].place.thread != thread)
+    for (size_t i = 0; i < last_calls->count; i++) {
+        if (last_calls->calls[i].call.thread != thread)
             continue;
-        last->calls[i] = last->calls[--last->count];
+        last_calls->calls[i] = last_calls->calls[--last_calls->count];
         return;
     }
 }
 
-bool heap_last_calls_see(struct heap_last_calls *last, const struct ttd_event *event)
+bool heap_last_calls_see(struct heap_last_calls *last_calls, const struct ttd_event *event)
 {
-    if (!last->signal)
+    if (!last_calls->signal)
         return false;
-    if (last->count)
-        remove_call(last, event->thread);
-    return !ttd_event_returned(event) && last->count < HEAP_LAST_CALLS_MAX;
+    if (last_calls->count)
+        remove_call(last_calls, event->thread);
+    return !ttd_event_returned(event) && last_calls->count < HEAP_LAST_CALLS_MAX;
 }
 
-void heap_last_calls_add(struct heap_last_calls *last, const struct heap_finding *call,
+void heap_last_calls_add(struct heap_last_calls *last_calls, const struct heap_finding *call,
                          const struct heap_live *live)
 {
-    struct heap_finding *added = &last->calls[last->count++];
+    struct heap_finding *added = &last_calls->calls[last_calls->count++];
     *added = *call;
-    added->signal = last->signal;
+    added->signal = last_calls->signal;
     if (live && call->address)
         added->neighbours = heap_neighbours_find(live, call->address);
 }
 
 static bool is_about(const struct heap_finding *finding, const struct heap_finding *call)
 {
-    return finding->signal && finding->place.thread == call->place.thread &&
-           ttd_position_compare(finding->last, call->place.position) == 0;
+    return finding->signal && finding->call.thread == call->call.thread &&
+           ttd_position_compare(finding->last, call->call.position) == 0;
 }
 
 /* A finding that is about this very call already. */
@@ -64,12 +64,12 @@ static struct heap_finding *find(struct heap_errors *errors, const struct heap_f
 }
 
 /* After such calls the thread went on. */
-static void remove_others(const struct heap_last_calls *last, struct heap_errors *errors)
+static void remove_others(const struct heap_last_calls *last_calls, struct heap_errors *errors)
 {
     for (size_t i = 0; i < errors->count; i++) {
         bool is_last = false;
-        for (size_t k = 0; k < last->count && !is_last; k++)
-            is_last = is_about(&errors->findings[i], &last->calls[k]);
+        for (size_t k = 0; k < last_calls->count && !is_last; k++)
+            is_last = is_about(&errors->findings[i], &last_calls->calls[k]);
         if (!is_last)
             errors->findings[i].signal = 0;
     }
@@ -89,12 +89,12 @@ static void put_first(struct heap_errors *errors)
     }
 }
 
-enum ttd_status heap_last_calls_report(const struct heap_last_calls *last,
+enum ttd_status heap_last_calls_report(const struct heap_last_calls *last_calls,
                                        struct heap_errors *errors)
 {
     enum ttd_status status = TTD_OK;
-    for (size_t i = 0; i < last->count && status == TTD_OK; i++) {
-        const struct heap_finding *call = &last->calls[i];
+    for (size_t i = 0; i < last_calls->count && status == TTD_OK; i++) {
+        const struct heap_finding *call = &last_calls->calls[i];
         struct heap_finding *known = find(errors, call);
         if (!known) {
             status = heap_errors_add(errors, call);
@@ -102,7 +102,7 @@ enum ttd_status heap_last_calls_report(const struct heap_last_calls *last,
         }
         known->neighbours = call->neighbours;
     }
-    remove_others(last, errors);
+    remove_others(last_calls, errors);
     put_first(errors);
     return status;
 }

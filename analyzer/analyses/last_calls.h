@@ -20,13 +20,13 @@ struct heap_last_calls {
 };
 
 /** Begins with a trace of which nothing was replayed yet. */
-void heap_last_calls_begin(struct heap_last_calls *last, struct ttd_reader *reader);
+void heap_last_calls_begin(struct heap_last_calls *last_calls, struct ttd_reader *reader);
 
 /** Takes note of a call; true if it may be the last one of its thread: heap_last_calls_add(). */
-bool heap_last_calls_see(struct heap_last_calls *last, const struct ttd_event *event);
+bool heap_last_calls_see(struct heap_last_calls *last_calls, const struct ttd_event *event);
 
 /** Adds such a call, and what lies in memory around the block that it was given. */
-void heap_last_calls_add(struct heap_last_calls *last, const struct heap_finding *call,
+void heap_last_calls_add(struct heap_last_calls *last_calls, const struct heap_finding *call,
                          const struct heap_live *live);
 
 /**
@@ -35,7 +35,7 @@ void heap_last_calls_add(struct heap_last_calls *last, const struct heap_finding
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-enum ttd_status heap_last_calls_report(const struct heap_last_calls *last,
+enum ttd_status heap_last_calls_report(const struct heap_last_calls *last_calls,
                                        struct heap_errors *errors);
 
 #endif

@@ -9,6 +9,7 @@ static enum ttd_status add(void *context, const struct heap_block *block)
     return heap_groups_add(&leaks->groups, block);
 }
 
+/* Blocks that a runtime may keep are decided on when it is known which are live at the end. */
 static enum ttd_status collect(struct heap_leaks *leaks, struct heap_kept *kept,
                                const struct heap_replay *replay)
 {

@@ -8,7 +8,7 @@
 
 struct heap_leaks_options {
     struct ttd_position at;
-    /** Of the groups, beside the stack. */
+    /** Splits the groups, beside the stack. */
     enum heap_split split;
 };
 

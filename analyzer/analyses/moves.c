@@ -11,7 +11,7 @@
 struct move_finder {
     struct heap_moves *moves;
     struct regrowth_finder regrowths;
-    /** What the trace's own hook is, which sees each batch as well. */
+    /** The hook of the trace, which sees each batch as well. */
     struct heap_batch_hook hook;
 };
 
@@ -34,8 +34,8 @@ static void count_call(struct heap_move_counts *counts, const struct ttd_event *
 
 static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
-    struct move_finder *mover = context;
-    struct heap_moves *moves = mover->moves;
+    struct move_finder *finder = context;
+    struct heap_moves *moves = finder->moves;
     for (size_t i = 0; batch->kind == TTD_KIND_EVENTS && i < batch->count; i++) {
         const struct ttd_event *event = &batch->u.events[i];
         if (event->action != TTD_ACTION_REALLOC)
@@ -48,7 +48,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
         count_call(&moves->reallocs.total, event);
         count_call(&group->counts, event);
     }
-    return mover->hook.batch ? mover->hook.batch(mover->hook.context, batch) : TTD_OK;
+    return finder->hook.batch ? finder->hook.batch(finder->hook.context, batch) : TTD_OK;
 }
 
 /* Whether `a` is worse. */
@@ -131,9 +131,9 @@ static enum ttd_status continue_chain(struct heap_moves *moves, const struct hea
 
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
-    struct move_finder *mover = context;
-    struct heap_moves *moves = mover->moves;
-    enum ttd_status watched = regrowth_see(&mover->regrowths, effect);
+    struct move_finder *finder = context;
+    struct heap_moves *moves = finder->moves;
+    enum ttd_status watched = regrowth_see(&finder->regrowths, effect);
     if (watched != TTD_OK)
         return watched;
     switch (effect->kind) {
@@ -180,16 +180,16 @@ static enum ttd_status finish(struct heap_moves *moves, struct heap_replay *repl
     return status;
 }
 
-static enum ttd_status begin(struct move_finder *mover, const struct heap_trace *trace,
+static enum ttd_status begin(struct move_finder *finder, const struct heap_trace *trace,
                              const struct heap_moves_options *options)
 {
-    struct heap_moves *moves = mover->moves;
+    struct heap_moves *moves = finder->moves;
     memset(moves, 0, sizeof *moves);
     heap_move_table_init(&moves->reallocs);
     heap_move_table_init(&moves->regrown);
     moves->split = options->split;
-    mover->hook = trace->hook;
-    regrowth_init(&mover->regrowths, &moves->regrown, options->split);
+    finder->hook = trace->hook;
+    regrowth_init(&finder->regrowths, &moves->regrown, options->split);
     /* One more, so that an insertion may push out the last one. */
     moves->worst = calloc(options->chains + 1, sizeof *moves->worst);
     moves->worst_max = options->chains;
@@ -200,19 +200,19 @@ enum ttd_status heap_moves_find(const struct heap_trace *trace,
                                 const struct heap_moves_options *options, struct heap_moves *moves,
                                 struct ttd_error *error)
 {
-    struct move_finder mover = {.moves = moves};
-    struct heap_observer observer = {.context = &mover, .effect = see_effect};
+    struct move_finder finder = {.moves = moves};
+    struct heap_observer observer = {.context = &finder, .effect = see_effect};
     struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
     struct heap_trace watched = *trace;
     struct heap_arrival arrival = {.has_losses = false};
-    watched.hook = (struct heap_batch_hook){.context = &mover, .batch = see_batch};
-    enum ttd_status status = begin(&mover, trace, options);
+    watched.hook = (struct heap_batch_hook){.context = &finder, .batch = see_batch};
+    enum ttd_status status = begin(&finder, trace, options);
     if (status == TTD_OK)
         status = heap_replay_to(&arrival, &watched, &route, error);
     if (status == TTD_OK)
         status = finish(moves, &arrival.cursor.replay);
     heap_arrival_end(&arrival, &moves->outcome);
-    regrowth_free(&mover.regrowths);
+    regrowth_free(&finder.regrowths);
     if (status != TTD_OK)
         heap_moves_free(moves);
     return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What reallocations cost, by call site and by block. */
+/** The cost of reallocations, by call site and by block. */
 #ifndef ANALYZER_ANALYSES_MOVES_H
 #define ANALYZER_ANALYSES_MOVES_H
 
@@ -13,9 +13,9 @@ enum heap_growth {
     /** Most make blocks smaller, or leave the size as it is. */
     HEAP_GROWTH_SHRINKING,
     HEAP_GROWTH_SAME,
-    /** By about the same number of bytes each time: moving may cost quadratic time. */
+    /** Growth by about the same number of bytes each time: moving may cost quadratic time. */
     HEAP_GROWTH_LINEAR,
-    /** By about the same factor each time. */
+    /** Growth by about the same factor each time. */
     HEAP_GROWTH_GEOMETRIC,
     HEAP_GROWTH_IRREGULAR
 };
@@ -30,9 +30,9 @@ struct heap_move_counts {
     uint64_t to_zero;
     uint64_t failed;
     uint64_t unfinished;
-    /** Of those moved or in place: the old block is not known, nor then how much was copied. */
+    /** Calls among those moved or in place whose old block is unknown, and so the bytes copied. */
     uint64_t unknown_old;
-    /** Of the moved ones: the smaller of old and new size. */
+    /** The smaller of old and new size, summed over the moved ones. */
     uint64_t bytes_copied;
 };
 
@@ -57,7 +57,7 @@ struct heap_chain {
     uint64_t reallocs;
     uint64_t moved;
     uint64_t bytes_copied;
-    /** Of the first allocation, and of the last reallocation. */
+    /** Positions of the first allocation and of the last reallocation. */
     struct ttd_position first;
     struct ttd_position last;
     uint64_t address;
@@ -76,7 +76,7 @@ struct heap_move_table {
 struct heap_moves_options {
     /** How many of the worst chains to keep. */
     size_t chains;
-    /** Of the groups, beside the stack. */
+    /** Splits the groups, beside the stack. */
     enum heap_split split;
 };
 

@@ -7,12 +7,12 @@
 #include "travel/replay_to.h"
 
 struct heap_peak_state_options {
-    /** Of the groups, beside the stack. */
+    /** Splits the groups, beside the stack. */
     enum heap_split split;
 };
 
 struct heap_peak_state {
-    /** Of the whole trace. */
+    /** The outcome of the whole trace: the peak is the peak only if all of it is known. */
     struct heap_outcome outcome;
     struct heap_peak peak;
     /** The blocks that were live then, without those that the runtimes keep. */

@@ -22,10 +22,10 @@ struct regrowth_recent {
     struct allocation last[REGROWTH_CALLS];
 };
 
-void regrowth_init(struct regrowth_finder *finder, struct heap_move_table *found,
+void regrowth_init(struct regrowth_finder *finder, struct heap_move_table *regrown,
                    enum heap_split split)
 {
-    *finder = (struct regrowth_finder){.found = found, .split = split};
+    *finder = (struct regrowth_finder){.regrown = regrown, .split = split};
     map_init(&finder->threads);
 }
 
@@ -57,26 +57,26 @@ static enum ttd_status find_recent(struct regrowth_finder *finder, ttd_id thread
 static void see_allocation(struct regrowth_recent *recent, const struct heap_effect *effect)
 {
     const struct heap_block *block = effect->block;
-    struct allocation *item = &recent->last[recent->calls % REGROWTH_CALLS];
+    struct allocation *record = &recent->last[recent->calls % REGROWTH_CALLS];
     bool is_new = block->action == TTD_ACTION_ALLOC && block->stack != TTD_NONE;
-    *item = (struct allocation){.size = 0};
+    *record = (struct allocation){.size = 0};
     if (is_new)
-        *item = (struct allocation){block->event, block->size, block->stack, block->heap,
-                                    recent->calls};
+        *record = (struct allocation){block->event, block->size, block->stack, block->heap,
+                                      recent->calls};
 }
 
 /* The allocation that a released block's contents were copied to, or NULL. */
 static struct allocation *find_successor(struct regrowth_recent *recent,
                                          const struct heap_block *old)
 {
-    struct allocation *found = NULL;
+    struct allocation *successor = NULL;
     for (size_t i = 0; i < REGROWTH_CALLS; i++) {
-        struct allocation *item = &recent->last[i];
-        if (item->size > old->size && item->stack == old->stack && item->heap == old->heap &&
-            item->event > old->event && (!found || item->call > found->call))
-            found = item;
+        struct allocation *record = &recent->last[i];
+        if (record->size > old->size && record->stack == old->stack && record->heap == old->heap &&
+            record->event > old->event && (!successor || record->call > successor->call))
+            successor = record;
     }
-    return found;
+    return successor;
 }
 
 /* A block that is released is nobody's successor any more. */
@@ -99,10 +99,10 @@ static enum ttd_status see_release(struct regrowth_finder *finder, struct regrow
         return TTD_OK;
     struct heap_move_group *group;
     enum ttd_status status =
-        heap_move_table_find(finder->found, heap_key_of_block(finder->split, old), &group);
+        heap_move_table_find(finder->regrown, heap_key_of_block(finder->split, old), &group);
     if (status != TTD_OK)
         return status;
-    struct heap_move_counts *sums[] = {&group->counts, &finder->found->total};
+    struct heap_move_counts *sums[] = {&group->counts, &finder->regrown->total};
     for (size_t i = 0; i < 2; i++) {
         sums[i]->reallocs++;
         sums[i]->moved++;

@@ -11,12 +11,12 @@
 
 #include "analyses/moves.h"
 
-/** From the allocation to the release, both included. */
+/** Calls from the allocation to the release, both included. */
 #define REGROWTH_CALLS 8
 
 /** The last calls of all threads, some hundred bytes each. */
 struct regrowth_finder {
-    struct heap_move_table *found;
+    struct heap_move_table *regrown;
     enum heap_split split;
     /** Thread to an index in `recent`. */
     struct hash_map threads;
@@ -26,7 +26,7 @@ struct regrowth_finder {
 };
 
 /** @param found  what is found is added to it; not owned */
-void regrowth_init(struct regrowth_finder *finder, struct heap_move_table *found,
+void regrowth_init(struct regrowth_finder *finder, struct heap_move_table *regrown,
                    enum heap_split split);
 void regrowth_free(struct regrowth_finder *finder);
 

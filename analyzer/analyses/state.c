@@ -30,6 +30,8 @@ static enum ttd_status add(void *context, const struct heap_block *block)
     return heap_tables_add(&state->tables, block);
 }
 
+/* Blocks that a runtime may keep are decided on later, when it is known which are live at the end.
+ */
 static enum ttd_status collect(struct heap_state *state, struct heap_kept *kept,
                                const struct heap_live *live)
 {
@@ -56,7 +58,8 @@ static enum ttd_status begin(struct heap_state *state, struct heap_kept *kept,
                : TTD_OK;
 }
 
-/* Whether sums are enough; of those it is not known what a runtime keeps. */
+/* Whether sums are enough, which a summary of the index has without the blocks. They cannot tell
+ * apart blocks that a runtime keeps, nor split groups. */
 static bool takes_sums(const struct heap_state_options *options, const struct heap_kept *kept)
 {
     return options->split == HEAP_SPLIT_NONE && !options->has_stacks_in_tables &&

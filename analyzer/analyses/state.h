@@ -23,7 +23,7 @@ struct heap_state {
 
 struct heap_state_options {
     struct ttd_position at;
-    /** Of state->tables.by[HEAP_BY_STACK], beside the stack. */
+    /** Splits state->tables.by[HEAP_BY_STACK], beside the stack. */
     enum heap_split split;
     /** The other tables are by stack as well, so that stacks can be left out of them before they
      * are joined; it takes its time. */

@@ -27,20 +27,20 @@ static void merge(struct heap_timeline *timeline)
 {
     size_t count = (timeline->count + 1) / 2;
     for (size_t i = 0; i < count; i++) {
-        struct heap_point *to = &timeline->points[i];
-        *to = timeline->points[2 * i];
+        struct heap_point *point = &timeline->points[i];
+        *point = timeline->points[2 * i];
         if (2 * i + 1 == timeline->count)
             break;
         const struct heap_point *other = &timeline->points[2 * i + 1];
-        if (heap_sum_is_less(to->peak, other->peak))
-            to->peak = other->peak;
-        to->live = other->live;
-        to->allocations += other->allocations;
-        to->releases += other->releases;
-        struct heap_sum sum = to->allocated;
+        if (heap_sum_is_less(point->peak, other->peak))
+            point->peak = other->peak;
+        point->live = other->live;
+        point->allocations += other->allocations;
+        point->releases += other->releases;
+        struct heap_sum sum = point->allocated;
         heap_sum_add(&sum, other->allocated.low);
         sum.high += other->allocated.high;
-        to->allocated = sum;
+        point->allocated = sum;
     }
     timeline->count = count;
     timeline->width *= 2;

@@ -17,7 +17,7 @@ enum heap_axis {
 struct heap_point {
     /** The largest number of live bytes at any position in it, the one it begins with included. */
     struct heap_sum peak;
-    /** What is live at its end. */
+    /** Blocks and bytes that are live at its end. */
     struct heap_total live;
     uint64_t allocations;
     struct heap_sum allocated;

@@ -14,7 +14,7 @@
 static void add_sizes(struct heap_trace_stats_chunks *sizes, const struct ttd_chunk *chunk)
 {
     sizes->chunks++;
-    sizes->items += chunk->record_count;
+    sizes->records += chunk->record_count;
     sizes->stored_bytes += chunk->stored_size;
     sizes->raw_bytes += chunk->raw_size;
 }

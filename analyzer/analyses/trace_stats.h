@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What is in a trace: counts, sizes and spans. */
+/** Statistics of a trace: counts, sizes and spans. */
 #ifndef ANALYZER_ANALYSES_TRACE_STATS_H
 #define ANALYZER_ANALYSES_TRACE_STATS_H
 
@@ -13,7 +13,7 @@
 
 struct heap_trace_stats_chunks {
     uint64_t chunks;
-    uint64_t items;
+    uint64_t records;
     uint64_t stored_bytes;
     uint64_t raw_bytes;
 };
@@ -31,7 +31,7 @@ struct heap_trace_stats {
     struct heap_trace_stats_chunks kinds[HEAP_TRACE_STATS_KINDS];
     struct heap_trace_stats_chunks all;
     uint64_t events;
-    /** By ttd_action; [0] for unknown ones. */
+    /** Events by ttd_action; [0] for unknown actions. */
     uint64_t actions[TTD_ACTION_DESTROY + 1];
     uint64_t failed;
     uint64_t unfinished;

@@ -6,8 +6,9 @@
 
 #include "base/grow.h"
 
-/* What is to be remembered of a live block; `user` of a block is an index plus 1. */
-struct memory {
+/* The time of a live block's allocation, which the block itself does not have: positions are no
+ * times. `user` of a block is an index plus 1. */
+struct birth {
     uint64_t wall_time;
     /** Calls of the thread up to the one that allocated; 0 if by reallocation. */
     uint64_t thread_call;
@@ -15,15 +16,15 @@ struct memory {
 
 struct usage_finder {
     struct heap_usage *usage;
-    /** Of the calls so far: the latest. */
+    /** The latest wall time of the calls so far. */
     uint64_t wall_time;
     uint64_t *thread_calls;
     size_t thread_count;
     size_t thread_capacity;
     struct hash_map by_thread;
-    struct memory *memories;
-    size_t memory_count;
-    size_t memory_capacity;
+    struct birth *births;
+    size_t birth_count;
+    size_t birth_capacity;
     uint32_t *unused;
     size_t unused_count;
     size_t unused_capacity;
@@ -78,16 +79,16 @@ static enum ttd_status site_of(struct heap_usage *usage, const struct heap_block
     return TTD_OK;
 }
 
-static enum ttd_status new_memory(struct usage_finder *finder, uint32_t *user)
+static enum ttd_status new_birth(struct usage_finder *finder, uint32_t *user)
 {
     if (finder->unused_count) {
         *user = finder->unused[--finder->unused_count];
         return TTD_OK;
     }
-    enum ttd_status status = grow_array((void **)&finder->memories, &finder->memory_capacity,
-                                        finder->memory_count + 1, sizeof *finder->memories);
+    enum ttd_status status = grow_array((void **)&finder->births, &finder->birth_capacity,
+                                        finder->birth_count + 1, sizeof *finder->births);
     if (status == TTD_OK)
-        *user = (uint32_t)++finder->memory_count;
+        *user = (uint32_t)++finder->birth_count;
     return status;
 }
 
@@ -100,10 +101,10 @@ static enum ttd_status acquire(struct usage_finder *finder, const struct heap_ef
     if (status == TTD_OK)
         status = thread_calls_of(finder, block->thread, &calls);
     if (status == TTD_OK)
-        status = new_memory(finder, &block->user);
+        status = new_birth(finder, &block->user);
     if (status != TTD_OK)
         return status;
-    finder->memories[block->user - 1] = (struct memory){
+    finder->births[block->user - 1] = (struct birth){
         .wall_time = finder->wall_time, .thread_call = effect->previous_address ? 0 : *calls};
     for (size_t i = 0; i < 2; i++) {
         sites[i]->allocations++;
@@ -117,7 +118,7 @@ static enum ttd_status check_temporary(struct usage_finder *finder,
                                        const struct heap_effect *effect, bool *result)
 {
     const struct heap_block *block = effect->block;
-    uint64_t allocation = finder->memories[block->user - 1].thread_call;
+    uint64_t allocation = finder->births[block->user - 1].thread_call;
     *result = false;
     if (effect->kind != HEAP_RELEASED || effect->action != TTD_ACTION_FREE || !allocation ||
         effect->thread != block->thread)
@@ -144,7 +145,7 @@ static enum ttd_status add_lifetime(struct heap_groups *lifetimes, uint64_t leng
 static enum ttd_status add_lifetimes(struct usage_finder *finder, const struct heap_effect *effect)
 {
     const struct heap_block *block = effect->block;
-    uint64_t time = finder->wall_time - finder->memories[block->user - 1].wall_time;
+    uint64_t time = finder->wall_time - finder->births[block->user - 1].wall_time;
     /* A reallocation in flight may take the place of a block that was allocated after its call. */
     uint64_t calls = effect->event > block->event ? effect->event - block->event : 0;
     enum ttd_status status = add_lifetime(&finder->usage->by_time, time, block);
@@ -154,7 +155,7 @@ static enum ttd_status add_lifetimes(struct usage_finder *finder, const struct h
 static void add_time(struct usage_finder *finder, struct heap_site *site,
                      const struct heap_block *block)
 {
-    uint64_t time = finder->wall_time - finder->memories[block->user - 1].wall_time;
+    uint64_t time = finder->wall_time - finder->births[block->user - 1].wall_time;
     double amount = (double)block->size * (double)time / 1e9;
     site->byte_seconds += amount;
     finder->usage->total.byte_seconds += amount;
@@ -269,7 +270,7 @@ enum ttd_status heap_usage_find(const struct heap_trace *trace,
         qsort(usage->sites, usage->count, sizeof *usage->sites, heap_usage_rows(usage).compare);
     free(finder.thread_calls);
     map_free(&finder.by_thread);
-    free(finder.memories);
+    free(finder.births);
     free(finder.unused);
     if (status != TTD_OK)
         heap_usage_free(usage);

@@ -7,7 +7,7 @@
 #include "travel/replay_to.h"
 #include "heap/totals.h"
 
-/** What was allocated with one stack, or by one size of lifetime. */
+/** Allocations with one stack. */
 struct heap_site {
     struct heap_key key;
     uint64_t allocations;
@@ -43,7 +43,7 @@ struct heap_lifetime {
 struct heap_usage_options {
     /** Calls of its thread that may lie between allocation and release of a temporary block. */
     uint64_t steps;
-    /** Of usage->sites. */
+    /** Orders usage->sites. */
     enum heap_rank_order order;
     enum heap_split split;
     /** Set usage->by_time and usage->by_calls. */

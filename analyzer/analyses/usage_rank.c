@@ -81,7 +81,7 @@ static struct heap_amount amount_of_bytes(const void *item)
     return (struct heap_amount){bytes, bytes, site->allocations};
 }
 
-/* As a whole number that loses little: bytes times microseconds. */
+/* Trees order by whole numbers: bytes times microseconds loses little and does not overflow. */
 static struct heap_amount amount_of_lifetime(const void *item)
 {
     const struct heap_site *site = item;

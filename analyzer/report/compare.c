@@ -157,7 +157,7 @@ void text_compare(struct report *report, const struct report_compare *data)
     text_compare_runtime(report, data);
     text_compare_certainty(report, data);
     for (size_t i = 0; i < count; i++)
-        text_change(report, data, &comparison->items[i]);
+        text_change(report, data, &comparison->changes[i]);
     report_site_more(report, changed - count);
 }
 
@@ -216,7 +216,7 @@ static void json_changes(struct report *report, struct json *json,
         json_unsigned(json, totals[i], data->comparison->kinds[i]);
     json_begin_array(json, "changes");
     for (size_t i = 0; i < shown(data); i++)
-        json_change(report, json, data, &data->comparison->items[i], &fingerprinter);
+        json_change(report, json, data, &data->comparison->changes[i], &fingerprinter);
     json_end_array(json);
     fingerprinter_free(&fingerprinter);
 }
@@ -257,7 +257,7 @@ void csv_compare(struct report *report, const struct report_compare *data)
                              "new_bytes");
     report_site_header(report, &csv, is_by_stack(report) ? ",fingerprint" : "");
     for (size_t i = 0; i < shown(data); i++) {
-        const struct heap_change *change = &data->comparison->items[i];
+        const struct heap_change *change = &data->comparison->changes[i];
         char text[FINGERPRINT_TEXT];
         struct heap_key key = use_side(report, data, change);
         csv_text(&csv, kind_name(heap_change_kind_of(change)));

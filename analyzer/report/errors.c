@@ -11,15 +11,15 @@ static size_t shown(const struct report_errors *data)
 static void text_call(struct report *report, const struct heap_finding *finding)
 {
     struct out *output = report->output;
-    out_text(output, ttd_api_name(finding->place.api));
+    out_text(output, ttd_api_name(finding->call.api));
     out_char(output, '(');
     if (finding->address)
         out_hex(output, finding->address);
     else if (finding->size)
         report_count(output, finding->size, "byte");
     out_text(output, ") at ");
-    report_position_text(report, finding->place.position);
-    out_format(output, " in thread %u", finding->place.thread);
+    report_position_text(report, finding->call.position);
+    out_format(output, " in thread %u", finding->call.thread);
     if (finding->count > 1) {
         out_text(output, ", ");
         report_count(output, finding->count, "time");
@@ -70,11 +70,11 @@ static void text_finding(struct report *report, const struct heap_finding *findi
     out_plain(output);
     out_text(output, ": ");
     text_call(report, finding);
-    report_stack_text(report, finding->place.stack);
+    report_stack_text(report, finding->call.stack);
     if (finding->signal)
         out_format(output, "  the process died of signal %u before the call returned\n",
                    finding->signal);
-    if (finding->kind == HEAP_ERROR_UNBALANCED_LOCK && finding->place.action == TTD_ACTION_LOCK)
+    if (finding->kind == HEAP_ERROR_UNBALANCED_LOCK && finding->call.action == TTD_ACTION_LOCK)
         out_text(output, "  the heap was still locked when the program exited\n");
     if (finding->block_address && heap_call_is_known(&finding->allocated))
         text_block(output, finding);
@@ -161,16 +161,16 @@ static void json_finding(struct report *report, struct json *json,
     json_text(json, "kind", heap_error_name(finding->kind));
     json_bool(json, "certain", finding->is_certain);
     json_unsigned(json, "count", finding->count);
-    json_position(json, "position", finding->place.position);
+    json_position(json, "position", finding->call.position);
     json_position(json, "last_position", finding->last);
     json_hex_if(json, "address", finding->address, finding->address);
     json_unsigned(json, "size", finding->size);
-    json_text(json, "action", ttd_action_name((enum ttd_action)finding->place.action));
-    json_text(json, "api", ttd_api_name(finding->place.api));
+    json_text(json, "action", ttd_action_name((enum ttd_action)finding->call.action));
+    json_text(json, "api", ttd_api_name(finding->call.api));
     json_unsigned(json, "heap_id", finding->heap);
-    json_unsigned(json, "thread", finding->place.thread);
-    json_unsigned(json, "stack_id", finding->place.stack);
-    report_stack_json(report, json, "stack", finding->place.stack);
+    json_unsigned(json, "thread", finding->call.thread);
+    json_unsigned(json, "stack_id", finding->call.stack);
+    report_stack_json(report, json, "stack", finding->call.stack);
     json_block(json, finding);
     report_call_json(report, json, "allocated", &finding->allocated);
     report_call_json(report, json, "released", &finding->released);
@@ -224,10 +224,10 @@ void csv_errors(struct report *report, const struct report_errors *data)
         csv_unsigned(&csv, finding->count);
         csv_hex(&csv, finding->address);
         csv_unsigned(&csv, finding->size);
-        csv_text(&csv, ttd_action_name((enum ttd_action)finding->place.action));
-        csv_text(&csv, ttd_api_name(finding->place.api));
-        csv_unsigned(&csv, finding->place.thread);
-        csv_place(report, &csv, &finding->place);
+        csv_text(&csv, ttd_action_name((enum ttd_action)finding->call.action));
+        csv_text(&csv, ttd_api_name(finding->call.api));
+        csv_unsigned(&csv, finding->call.thread);
+        csv_place(report, &csv, &finding->call);
         csv_place(report, &csv, &finding->allocated);
         csv_place(report, &csv, &finding->released);
         csv_place(report, &csv, &finding->conflict);

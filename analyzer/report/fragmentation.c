@@ -34,11 +34,11 @@ void text_fragmentation(struct report *report, const struct report_fragmentation
         out_char(output, '\n');
     for (size_t i = 0; i < fragmentation->count && i < data->limit; i++) {
         out_text(output, "  ");
-        out_hex(output, fragmentation->items[i].begin);
+        out_hex(output, fragmentation->regions[i].begin);
         out_text(output, " to ");
-        out_hex(output, fragmentation->items[i].last);
+        out_hex(output, fragmentation->regions[i].last);
         out_text(output, ": ");
-        text_sums(output, &fragmentation->items[i]);
+        text_sums(output, &fragmentation->regions[i]);
     }
     if (fragmentation->count > data->limit) {
         out_text(output, "… and ");
@@ -69,9 +69,9 @@ void json_fragmentation(struct report *report, const struct report_fragmentation
     json_begin_array(&json, "regions");
     for (size_t i = 0; i < fragmentation->count && i < data->limit; i++) {
         json_begin_object(&json, NULL);
-        json_hex(&json, "begin", fragmentation->items[i].begin);
-        json_hex(&json, "last", fragmentation->items[i].last);
-        json_sums(&json, &fragmentation->items[i]);
+        json_hex(&json, "begin", fragmentation->regions[i].begin);
+        json_hex(&json, "last", fragmentation->regions[i].last);
+        json_sums(&json, &fragmentation->regions[i]);
         json_end_object(&json);
     }
     json_end_array(&json);
@@ -84,7 +84,7 @@ void csv_fragmentation(struct report *report, const struct report_fragmentation 
     report_csv_begin(report, &csv);
     csv_header(&csv, "begin,last,blocks,used_bytes,gaps,gap_bytes,largest_gap");
     for (size_t i = 0; i < data->fragmentation->count && i < data->limit; i++) {
-        const struct heap_region *region = &data->fragmentation->items[i];
+        const struct heap_region *region = &data->fragmentation->regions[i];
         csv_hex(&csv, region->begin);
         csv_hex(&csv, region->last);
         csv_unsigned(&csv, region->blocks);

@@ -227,7 +227,7 @@ static void text_chunks(struct report *report, const struct heap_trace_stats *st
         out_tab(output, 13);
         out_grouped(output, chunks->chunks);
         out_tab(output, 23);
-        out_grouped(output, chunks->items);
+        out_grouped(output, chunks->records);
         out_tab(output, 37);
         out_grouped(output, chunks->stored_bytes);
         out_tab(output, 51);

@@ -124,7 +124,7 @@ static void chunk_list(struct json *json, const struct heap_trace_stats *stats)
         json_begin_object(json, NULL);
         json_text(json, "kind", kind ? ttd_kind_name(kind) : "other");
         json_unsigned(json, "chunks", chunks->chunks);
-        json_unsigned(json, "items", chunks->items);
+        json_unsigned(json, "items", chunks->records);
         json_unsigned(json, "stored_bytes", chunks->stored_bytes);
         json_unsigned(json, "raw_bytes", chunks->raw_bytes);
         json_end_object(json);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What is missing in a trace, and whether that may have caused a finding. */
+/** Losses: what is missing in a trace, and whether that may have caused a finding. */
 #ifndef ANALYZER_TRAVEL_LOSSES_H
 #define ANALYZER_TRAVEL_LOSSES_H
 
