@@ -157,21 +157,21 @@ static bool is_standard_output(int descriptor)
 
 static int recover(const struct common_options *options)
 {
-    struct place place;
+    struct output_path output;
     struct ttd_verdict verdict;
-    int reason = place_find(options->output, &place);
+    int reason = output_path_resolve(options->output, &output);
     if (reason != 0) {
         message("%s: %s", options->output, strerror(reason));
         return STATUS_INTERNAL;
     }
-    bool is_file = place.path != NULL;
-    place_free(&place);
-    if (is_file && place.exists)
+    bool is_file = output.path != NULL;
+    output_path_free(&output);
+    if (is_file && output.exists)
         return message_usage("recover", "%s exists, and is not overwritten", options->output);
     if (is_file)
         return make_file(options);
-    bool has_summary = !is_standard_output(place.descriptor);
-    int status = copy(options, place.descriptor, &verdict);
+    bool has_summary = !is_standard_output(output.descriptor);
+    int status = copy(options, output.descriptor, &verdict);
     return status == STATUS_OK && has_summary ? print(options, &verdict) : status;
 }
 

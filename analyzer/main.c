@@ -12,7 +12,7 @@
 #include "cli/message.h"
 #include "cli/output.h"
 #include "cli/suggest.h"
-#include "common/standard.h"
+#include "common/standard_descriptors.h"
 
 static const struct command *const commands[] = {
     &command_info,      &command_events,    &command_leaks,    &command_state,
@@ -80,7 +80,7 @@ static int run_help(int count, char **arguments)
 
 int main(int count, char **arguments)
 {
-    standard_open();
+    standard_descriptors_open();
     if (count < 2)
         return message_usage(NULL, "a command is missing");
     const char *name = arguments[1];

@@ -14,7 +14,7 @@
 
 #include "collect/collector.h"
 #include "collect/messages.h"
-#include "common/standard.h"
+#include "common/standard_descriptors.h"
 #include "launch.h"
 #include "signals.h"
 
@@ -227,7 +227,7 @@ int main(int argc, char **argv)
 {
     struct options options = {.output = "trace.bin"};
     char path[LAUNCH_PATH_MAX], preload[LAUNCH_PATH_MAX];
-    standard_open();
+    standard_descriptors_open();
     parse_options(argc, argv, &options);
     if (!launch_is_possible())
         return EXIT_RECORDER;

@@ -106,11 +106,11 @@ static int fail(const char *path)
 
 static int open_temporary(struct output *output)
 {
-    size_t size = strlen(output->place.path) + sizeof ".XXXXXX";
+    size_t size = strlen(output->destination.path) + sizeof ".XXXXXX";
     output->temporary = malloc(size);
     if (!output->temporary)
         return fail(output->path);
-    snprintf(output->temporary, size, "%s.XXXXXX", output->place.path);
+    snprintf(output->temporary, size, "%s.XXXXXX", output->destination.path);
     int descriptor = mkstemp(output->temporary);
     if (descriptor < 0) {
         int status = fail(output->path);
@@ -138,17 +138,17 @@ static int open_file(struct output *output, const char *source)
     int status = output_spare(output->path, source);
     if (status != STATUS_OK)
         return status;
-    int reason = place_find(output->path, &output->place);
+    int reason = output_path_resolve(output->path, &output->destination);
     if (reason != 0) {
         errno = reason;
         return fail(output->path);
     }
-    if (output->place.path)
+    if (output->destination.path)
         status = open_temporary(output);
     else
-        prepare(output, output->place.descriptor);
+        prepare(output, output->destination.descriptor);
     if (status != STATUS_OK)
-        place_free(&output->place);
+        output_path_free(&output->destination);
     return status;
 }
 
@@ -156,7 +156,7 @@ int output_open(struct output *output, const char *path, const char *source, boo
 {
     output->path = path && strcmp(path, "-") != 0 ? path : NULL;
     output->temporary = NULL;
-    output->place = (struct place){.path = NULL};
+    output->destination = (struct output_path){.path = NULL};
     output->pager = 0;
     if (output->path)
         return open_file(output, source);
@@ -174,14 +174,14 @@ static int close_file(struct output *output, int status, bool keep)
     if (output->temporary) {
         if (!keep || output->out.error)
             unlink(output->temporary);
-        else if (rename(output->temporary, output->place.path) != 0) {
+        else if (rename(output->temporary, output->destination.path) != 0) {
             output->out.error = errno;
             unlink(output->temporary);
         }
         free(output->temporary);
         output->temporary = NULL;
     }
-    place_free(&output->place);
+    output_path_free(&output->destination);
     if (!output->out.error)
         return status;
     /* A reader that closes the pipe early, such as head, is no failure. */

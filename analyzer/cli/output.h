@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "common/place.h"
+#include "common/output_path.h"
 #include "report/out.h"
 
 struct output {
@@ -15,7 +15,7 @@ struct output {
      * written. */
     const char *path;
     /** The file that `path` leads to, once links are followed. */
-    struct place place;
+    struct output_path destination;
     char *temporary;
     /** The pager's process, or 0. */
     pid_t pager;
@@ -24,7 +24,7 @@ struct output {
 /**
  * Opens the output. A file is written under another name, with mode 0600, and replaces `path` only
  * when it is complete. Anything but a regular file, such as a pipe, is written to directly: see
- * place_find().
+ * output_path_resolve().
  *
  * @param path    NULL or "-" for standard output
  * @param source  the trace, which must not be overwritten

@@ -13,7 +13,7 @@
 #include "cli/exit.h"
 #include "cli/message.h"
 #include "cli/sidecar.h"
-#include "common/place.h"
+#include "common/output_path.h"
 
 static int fail_file(const char *path, bool silent)
 {
@@ -194,25 +194,25 @@ static int make(struct source *source, const char *path, bool silent,
     struct failure reason = {.error = {.what = NULL}};
     struct draft file;
     int status = STATUS_OK;
-    struct place place;
-    errno = place_find(path, &place);
-    if (errno == 0 && !place.path) {
-        close(place.descriptor);
+    struct output_path output;
+    errno = output_path_resolve(path, &output);
+    if (errno == 0 && !output.path) {
+        close(output.descriptor);
         errno = EINVAL; /* the name leads to standard output */
     }
     if (errno != 0)
         return fail_file(path, silent);
-    if (!draft_open(&file, place.path)) {
+    if (!draft_open(&file, output.path)) {
         status = fail_file(path, silent);
     } else {
         enum ttd_status written = write_index(source, file.descriptor, facts, &reason);
         if (written != TTD_OK)
             status = fail(source, path, silent, written, &reason);
-        else if (!draft_publish(&file, place.path))
+        else if (!draft_publish(&file, output.path))
             status = fail_file(path, silent);
     }
     draft_close(&file);
-    place_free(&place);
+    output_path_free(&output);
     return status;
 }
 

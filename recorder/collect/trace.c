@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/place.h"
+#include "common/output_path.h"
 
 /* Reports records that cannot be: the program has written over them, and calls may be missing. */
 static void tell_damage(struct trace *trace)
@@ -53,23 +53,24 @@ static void out_of_memory(struct trace *trace)
 static enum ttd_status open_output(struct trace *trace, struct ttd_output *output,
                                    struct ttd_error *error)
 {
-    struct place place;
-    int reason = place_find(trace->path, &place);
-    if (reason == 0 && place.path != NULL && place.exists && unlink(place.path) != 0) {
+    struct output_path destination;
+    int reason = output_path_resolve(trace->path, &destination);
+    if (reason == 0 && destination.path != NULL && destination.exists &&
+        unlink(destination.path) != 0) {
         reason = errno;
-        place_free(&place);
+        output_path_free(&destination);
     }
     if (reason != 0) {
         *error = (struct ttd_error){TTD_ERROR_IO, reason, TTD_NOWHERE, TTD_NOWHERE,
                                     "cannot write to it"};
         return TTD_ERROR_IO;
     }
-    if (place.path == NULL)
-        return ttd_output_descriptor(place.descriptor, 1, NULL, output);
-    enum ttd_status result = ttd_output_file(place.path, NULL, output, error);
-    trace->created = result == TTD_OK ? place.path : NULL;
+    if (destination.path == NULL)
+        return ttd_output_descriptor(destination.descriptor, 1, NULL, output);
+    enum ttd_status result = ttd_output_file(destination.path, NULL, output, error);
+    trace->created = result == TTD_OK ? destination.path : NULL;
     if (result != TTD_OK)
-        place_free(&place);
+        output_path_free(&destination);
     return result;
 }
 

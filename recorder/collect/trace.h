@@ -37,7 +37,7 @@ struct trace {
 
 /*
  * Creates the file, which only its owner can read, in place of any regular file of that name; what
- * is no regular file, such as a pipe, is written to: see place_find().
+ * is no regular file, such as a pipe, is written to: see output_path_resolve().
  * Returns NULL with the reason in `error`. `path` is copied.
  */
 struct trace *trace_open(const char *path, const struct ttd_trace *info, struct ttd_error *error);

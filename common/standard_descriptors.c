@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "standard.h"
+#include "standard_descriptors.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-void standard_open(void)
+void standard_descriptors_open(void)
 {
     for (int descriptor = 0; descriptor <= STDERR_FILENO; descriptor++) {
         int contrary = descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY;
-        /* The lowest one that is free is taken: it is this one, since those below are not. */
+        /* open() takes the lowest free number: this one, since those below it are open. */
         if (fcntl(descriptor, F_GETFD) < 0)
             (void)!open("/dev/null", contrary | O_CLOEXEC);
     }

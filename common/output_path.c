@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "output_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * Returns our standard output or error if it is this file, else -1. Opened once more, the file
+ * would have a second offset, and messages and output would overwrite each other.
+ */
+static int find_standard(const struct stat *file)
+{
+    struct stat own;
+    for (int standard = STDOUT_FILENO; standard <= STDERR_FILENO; standard++)
+        if (fstat(standard, &own) == 0 && own.st_dev == file->st_dev && own.st_ino == file->st_ino)
+            return standard;
+    return -1;
+}
+
+static int resolve_new(const char *name, struct output_path *output)
+{
+    struct stat link;
+    if (lstat(name, &link) == 0)
+        return ENOENT; /* a symbolic link that leads nowhere */
+    char *path = strdup(name);
+    if (path == NULL)
+        return ENOMEM;
+    *output = (struct output_path){.path = path, .descriptor = -1};
+    return 0;
+}
+
+static int resolve_regular(const char *name, struct output_path *output)
+{
+    char *path = realpath(name, NULL);
+    if (path == NULL)
+        return errno;
+    *output = (struct output_path){.path = path, .descriptor = -1, .exists = true};
+    return 0;
+}
+
+int output_path_resolve(const char *name, struct output_path *output)
+{
+    struct stat file;
+    if (stat(name, &file) != 0)
+        return errno == ENOENT ? resolve_new(name, output) : errno;
+    if (S_ISDIR(file.st_mode))
+        return EISDIR;
+    int standard = find_standard(&file);
+    if (standard < 0 && S_ISREG(file.st_mode))
+        return resolve_regular(name, output);
+    int descriptor = standard >= 0 ? fcntl(standard, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+                                   : open(name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (descriptor < 0)
+        return errno;
+    *output = (struct output_path){.descriptor = descriptor, .exists = true};
+    return 0;
+}
+
+void output_path_free(struct output_path *output)
+{
+    free(output->path);
+    output->path = NULL;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Resolves the name of an output to a file or a descriptor, by one rule for all programs: only a
+ * regular file is replaced, and where the name is a symbolic link, the file that it leads to.
+ * Anything else, such as a pipe or a device, is written to, and never removed or renamed.
+ */
+#ifndef TTD_COMMON_OUTPUT_PATH_H
+#define TTD_COMMON_OUTPUT_PATH_H
+
+#include <stdbool.h>
+
+struct output_path {
+    char *path; /* the file to be made or replaced; NULL if `descriptor` is to be written to */
+    int descriptor;
+    bool exists; /* the file exists already */
+};
+
+/*
+ * Resolves `name`. Anything but a regular file is opened and gets a descriptor of its own; a file
+ * that is also our standard output or error is written to through a copy of that descriptor.
+ * Returns 0, or an errno value, and then leaves `output` untouched: EISDIR for a directory, ENOENT
+ * for a symbolic link that leads nowhere.
+ */
+int output_path_resolve(const char *name, struct output_path *output);
+
+/* Releases the path. The caller closes the descriptor. */
+void output_path_free(struct output_path *output);
+
+#endif
