@@ -13,6 +13,7 @@
 #include <criterion/criterion.h>
 
 #include "support.h"
+#include "support/entropy.h"
 
 TestSuite(hostile, .init = enter_directory, .fini = leave_directory, .timeout = 120);
 
@@ -22,16 +23,6 @@ struct content {
     uint8_t *data;
     size_t size;
 };
-
-static uint64_t random_state;
-
-static size_t random_below(size_t limit)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (size_t)(random_state % limit);
-}
 
 static void read_content(struct content *content, const char *path)
 {
@@ -109,12 +100,12 @@ Test(hostile, garbage)
     struct program program;
     struct content content;
     build(&program, &content, "gcc -O2 -g -Wl,--build-id=none -o program plain.c");
-    random_state = 88172645463325252;
+    struct entropy entropy = entropy_of_seed(1);
     for (size_t i = 0; i < VARIANTS; i++) {
         char name[16];
         size_t kept = 16 + i % 50; /* the first bytes make it an ELF file */
         for (size_t k = kept; k < content.size; k++)
-            content.data[k] = (uint8_t)random_below(256);
+            content.data[k] = (uint8_t)entropy_below(&entropy, 256);
         snprintf(name, sizeof name, "%zu", i);
         write_content(name, content.data, content.size);
     }
@@ -152,14 +143,14 @@ static size_t find_parts(const char *path, const char *prefix, struct part parts
 }
 
 /* Another byte, or a number that is as small or as large as it gets. */
-static void damage(uint8_t *data, size_t size)
+static void damage(struct entropy *entropy, uint8_t *data, size_t size)
 {
-    size_t at = random_below(size);
-    size_t width = (size_t)1 << random_below(4);
-    if (random_below(2) == 0)
-        data[at] ^= (uint8_t)(1 + random_below(255));
+    size_t at = entropy_below(entropy, size);
+    size_t width = (size_t)1 << entropy_below(entropy, 4);
+    if (entropy_below(entropy, 2) == 0)
+        data[at] ^= (uint8_t)(1 + entropy_below(entropy, 255));
     else if (width <= size - at)
-        memset(data + at, random_below(2) == 0 ? 0 : 0xff, width);
+        memset(data + at, entropy_below(entropy, 2) == 0 ? 0 : 0xff, width);
 }
 
 static struct symbolize_summary flip(const char *command, const char *prefix, size_t most)
@@ -169,14 +160,14 @@ static struct symbolize_summary flip(const char *command, const char *prefix, si
     struct part parts[32];
     build(&program, &content, command);
     size_t part_count = find_parts("program", prefix, parts);
-    random_state = 88172645463325252;
+    struct entropy entropy = entropy_of_seed(1);
     for (size_t i = 0; i < VARIANTS; i++) {
         char name[16];
         uint8_t *copy = malloc(content.size);
         memcpy(copy, content.data, content.size);
-        for (size_t k = 1 + random_below(most); k > 0; k--) {
-            const struct part *part = &parts[random_below(part_count)];
-            damage(copy + part->offset, part->size);
+        for (size_t k = 1 + entropy_below(&entropy, most); k > 0; k--) {
+            const struct part *part = &parts[entropy_below(&entropy, part_count)];
+            damage(&entropy, copy + part->offset, part->size);
         }
         snprintf(name, sizeof name, "%zu", i);
         write_content(name, copy, content.size);

@@ -13,6 +13,8 @@
 #include "unwind_cfi.h"
 #include "unwind_compile.h"
 
+#include "support/entropy.h"
+
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
@@ -22,16 +24,6 @@
 
 #define ROUNDS  3000
 #define LOOKUPS 60
-
-static uint64_t state = 88172645463325252u;
-
-static uint64_t next(void)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
-}
 
 /* The image of a library, copied to memory of ours. */
 struct image {
@@ -80,11 +72,11 @@ static void copy_image(struct image *im, void *address)
     im->object.dlfo_eh_frame = im->copy + im->info;
 }
 
-static unsigned look(const struct image *im)
+static unsigned look(struct entropy *entropy, const struct image *im)
 {
     unsigned known = 0;
     for (int i = 0; i < LOOKUPS; i++) {
-        uintptr_t addr = (uintptr_t)im->copy + im->code + next() % im->code_size;
+        uintptr_t addr = (uintptr_t)im->copy + im->code + entropy_next(entropy) % im->code_size;
         struct cfi_lookup lookup = {.object = im->object};
         unsigned kind = rule_kind(rule_compile(&lookup, addr));
         known += kind != RULE_NO_CFI;
@@ -92,43 +84,44 @@ static unsigned look(const struct image *im)
     return known;
 }
 
-static bool corrupt_modules(void)
+static bool corrupt_modules(struct entropy *entropy)
 {
     struct image im = {.size = 0};
     uint8_t saved[64];
     size_t at[64];
     copy_image(&im, dlsym(RTLD_DEFAULT, "qsort"));
-    if (look(&im) < LOOKUPS / 2) {
+    if (look(entropy, &im) < LOOKUPS / 2) {
         puts("an intact copy is not understood: this would test nothing");
         return false;
     }
     for (int round = 0; round < ROUNDS; round++) {
-        size_t n = 1 + next() % 64;
-        size_t near = next() % 2 != 0 ? 64 : im.info_size; /* half of them in the header */
+        size_t n = 1 + entropy_next(entropy) % 64;
+        size_t near =
+            entropy_next(entropy) % 2 != 0 ? 64 : im.info_size; /* half of them in the header */
         for (size_t i = 0; i < n; i++) {
-            at[i] = im.info + next() % near;
+            at[i] = im.info + entropy_next(entropy) % near;
             saved[i] = im.copy[at[i]];
-            im.copy[at[i]] = (uint8_t)next();
+            im.copy[at[i]] = (uint8_t)entropy_next(entropy);
         }
-        look(&im);
+        look(entropy, &im);
         while (n-- > 0)
             im.copy[at[n]] = saved[n];
         if (round == ROUNDS / 2) { /* and without its program headers, by probing */
             memset(im.copy, 0, 64);
-            if (look(&im) < LOOKUPS / 2) {
+            if (look(entropy, &im) < LOOKUPS / 2) {
                 puts("not understood without an ELF header");
                 return false;
             }
         }
     }
     for (size_t i = 0; i < im.info_size; i++) /* dense damage: nearly everything is garbage */
-        if (next() % 8 == 0)
-            im.copy[im.info + i] = (uint8_t)next();
-    look(&im);
+        if (entropy_next(entropy) % 8 == 0)
+            im.copy[im.info + i] = (uint8_t)entropy_next(entropy);
+    look(entropy, &im);
     return true;
 }
 
-static void corrupt_stacks(void)
+static void corrupt_stacks(struct entropy *entropy)
 {
     size_t size = 1 << 16;
     uintptr_t *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -140,15 +133,20 @@ static void corrupt_stacks(void)
     unwinder_init(u, low, high, false);
     for (int round = 0; round < ROUNDS * 10; round++) {
         for (int i = 0; i < 40; i++) {
-            uintptr_t kinds[] = {
-                code + next() % 0x40000,        low + next() % size, next(), 0, high - next() % 64,
-                low + 8 * (next() % (size / 8))};
-            stack[size / 8 - 1 - next() % 400] = kinds[next() % 6];
+            uintptr_t kinds[] = {code + entropy_next(entropy) % 0x40000,
+                                 low + entropy_next(entropy) % size,
+                                 entropy_next(entropy),
+                                 0,
+                                 high - entropy_next(entropy) % 64,
+                                 low + 8 * (entropy_next(entropy) % (size / 8))};
+            stack[size / 8 - 1 - entropy_next(entropy) % 400] = kinds[entropy_next(entropy) % 6];
         }
-        uintptr_t sp = high - 8 * (next() % 400);
-        if (next() % 8 == 0) /* elsewhere, perhaps nowhere */
-            sp = next() % 2 != 0 ? next() : high + 8 * (next() % 512) - 2048;
-        struct unwind_regs regs = {code + next() % 0x40000, sp, low + next() % (size + 64)};
+        uintptr_t sp = high - 8 * (entropy_next(entropy) % 400);
+        if (entropy_next(entropy) % 8 == 0) /* elsewhere, perhaps nowhere */
+            sp = entropy_next(entropy) % 2 != 0 ? entropy_next(entropy)
+                                                : high + 8 * (entropy_next(entropy) % 512) - 2048;
+        struct unwind_regs regs = {code + entropy_next(entropy) % 0x40000, sp,
+                                   low + entropy_next(entropy) % (size + 64)};
         struct unwind_delta d;
         unwinder_capture(u, &regs, &d);
         if (d.kept + d.added > UNWIND_MAX_FRAMES || d.kept + d.added == 0)
@@ -182,7 +180,8 @@ static bool forgetting(void)
 int main(void)
 {
     unwind_setup(NULL);
-    corrupt_stacks();
+    struct entropy entropy = entropy_of_seed(1);
+    corrupt_stacks(&entropy);
     bool forgot = forgetting();
-    return corrupt_modules() && forgot ? 0 : 1;
+    return corrupt_modules(&entropy) && forgot ? 0 : 1;
 }
