@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * What events refer to by identifiers: strings, stacks, modules, threads, heaps, and the names of
- * addresses.
+ * Definitions that events refer to by identifier: strings, stacks, modules, threads, heaps, names
+ * of addresses.
  */
 #ifndef TTDTRACE_DEFINITIONS_H
 #define TTDTRACE_DEFINITIONS_H
@@ -42,7 +42,7 @@ struct ttd_stack {
 /** Longest build-id that is kept, in bytes. */
 #define TTD_BUILD_ID_MAX 64
 
-/** What a module record says. */
+/** Kinds of module records. */
 enum ttd_module_action { TTD_MODULE_LOAD = 1, TTD_MODULE_UNLOAD = 2 };
 
 /** A module was loaded (this defines its id, never used again for another load), or unloaded. */
@@ -60,7 +60,7 @@ struct ttd_module {
     uint32_t build_id_size;
 };
 
-/** What a thread record says. */
+/** Kinds of thread records. */
 enum ttd_thread_action { TTD_THREAD_BEGIN = 1, TTD_THREAD_END = 2 };
 
 /** A thread was first seen (this defines its id), or ended. */

@@ -12,7 +12,7 @@
 
 TTD_BEGIN_DECLS
 
-/** What a heap call does. Values are those of the format. */
+/** Effect of a heap call. Values are those of the format. */
 enum ttd_action {
     TTD_ACTION_ALLOC = 1,
     TTD_ACTION_REALLOC = 2,
@@ -136,7 +136,7 @@ struct ttd_event {
     ttd_id heap;
     /** A ttd_action. */
     uint8_t action;
-    /** A ttd_api_function, or a value unknown to this library. */
+    /** An enum ttd_api, or a value unknown to this library. */
     uint8_t api;
 };
 

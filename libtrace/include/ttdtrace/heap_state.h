@@ -15,7 +15,7 @@
 
 TTD_BEGIN_DECLS
 
-/** What a list of blocks is. */
+/** Kinds of lists of blocks. */
 enum ttd_block_list {
     /** All blocks live at the position, computed from events; only in derived files. */
     TTD_BLOCKS_KEYFRAME = 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What a trace records (spec, "Model"), by subject. */
+/** All records of a trace (spec, "Model"): a header for each subject. */
 #ifndef TTDTRACE_MODEL_H
 #define TTDTRACE_MODEL_H
 

@@ -201,7 +201,7 @@ TTD_EXPORT enum ttd_status ttd_reader_open(const struct ttd_input *input,
 /** Releases everything; NULL is allowed. */
 TTD_EXPORT void ttd_reader_close(struct ttd_reader *reader);
 
-/** What the first chunk says. Valid until the close. */
+/** Returns the properties of the trace, from its first chunk. Valid until the close. */
 TTD_EXPORT const struct ttd_trace *ttd_reader_trace(const struct ttd_reader *reader);
 
 /**

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What can go wrong, and where it did. */
+/** Statuses of functions, and details of a failure. */
 #ifndef TTDTRACE_STATUS_H
 #define TTDTRACE_STATUS_H
 
@@ -46,7 +46,8 @@ struct ttd_error {
     uint64_t offset;
     /** Number of the chunk at fault, or TTD_NOWHERE. */
     uint64_t chunk;
-    /** What is wrong, such as "payload checksum"; static storage, never NULL, no final period. */
+    /** Description of the failure, such as "payload checksum"; static storage, never NULL, no final
+     * period. */
     const char *what;
 };
 

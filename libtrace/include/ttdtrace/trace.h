@@ -34,7 +34,7 @@ enum ttd_architecture {
     TTD_ARCH_RISCV64 = 5
 };
 
-/** What the first chunk says of the whole trace. */
+/** Properties of the whole trace, from its first chunk. */
 struct ttd_trace {
     /** Random and non-zero; ties all chunks together. */
     uint64_t trace_id;
@@ -74,7 +74,7 @@ enum ttd_end_reason {
     TTD_END_REASON_NOT_RECORDED = 4
 };
 
-/** What the last chunk says. */
+/** End of the recording, and totals, from the last chunk. */
 struct ttd_end {
     enum ttd_end_reason reason;
     uint32_t code;

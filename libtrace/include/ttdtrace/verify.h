@@ -34,7 +34,7 @@ struct ttd_problem {
  */
 typedef bool (*ttd_problem_function)(void *context, const struct ttd_problem *problem);
 
-/** What was found. */
+/** Result of a check. */
 struct ttd_verdict {
     /** No problem at all, and closed cleanly. */
     bool ok;

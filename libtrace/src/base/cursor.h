@@ -15,7 +15,7 @@
 struct ttd_cursor {
     const uint8_t *at;
     const uint8_t *end;
-    /** What is wrong, in static storage; NULL as long as nothing is. */
+    /** Description of the first error, in static storage; NULL before. */
     const char *error;
 };
 

@@ -9,7 +9,7 @@
 #include <ttdtrace/model.h>
 
 /**
- * What each raw argument is, one letter each: S size, B base_address, F flags, R reserve_size,
+ * Meaning of each raw argument, one letter each: S size, B base_address, F flags, R reserve_size,
  * C commit_size, P make_read_only, Q size divided by the argument before it, X anything else.
  * NULL for an API that has no template.
  */

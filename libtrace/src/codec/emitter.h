@@ -33,7 +33,7 @@ struct ttd_emitter {
     uint64_t index_entries;
     struct ttd_buffer stored;
     struct ttd_buffer entries;
-    /** What the next index covers from; taken at its first chunk of events. */
+    /** Start of what the next index covers; set by its first chunk of events. */
     struct ttd_index_link pending;
     bool pending_set;
     /** One for each index chunk written. */
@@ -48,7 +48,7 @@ void ttd_emitter_init(struct ttd_emitter *emitter, const struct ttd_allocator *a
                       void *context);
 void ttd_emitter_free(struct ttd_emitter *emitter);
 
-/** What the caller says of a chunk; the emitter knows the rest. */
+/** Fields of a chunk that the caller sets; the emitter sets all others. */
 struct ttd_emission {
     uint16_t kind;
     uint64_t first_record;

@@ -12,7 +12,7 @@
 #include "codec/address_list.h"
 #include "layout.h"
 
-/** What many shapes have in common. */
+/** Properties that many shapes share: action, API, heap, flags, and which values are stored. */
 struct ttd_event_class {
     uint8_t action;
     uint8_t api;
@@ -32,7 +32,7 @@ struct ttd_event_class {
     uint8_t fast;
     /** The decoder's: what an event adds to a tally. */
     uint32_t tally;
-    /** What the parameters are, if they are by the API's template; else NULL. */
+    /** The API's template, if the parameters follow it; else NULL. */
     const char *items;
 };
 
@@ -55,7 +55,7 @@ enum ttd_event_general {
     TTD_GENERAL_OTHER = 4
 };
 
-/** What most events are: told apart so that encoder and decoder go straight through them. */
+/** The two forms that most events have. Encoder and decoder have a fast path for each. */
 enum ttd_event_fast {
     TTD_FAST_NONE = 0,
     /** An Alloc with result 1: size, address, and the size as its only parameter. */
@@ -73,7 +73,7 @@ static inline uint64_t ttd_swap_predicted(uint64_t value, uint64_t predicted)
     return value == 0 ? predicted : value;
 }
 
-/** What call sites have in common, and what is predicted from the last event of the shape. */
+/** Properties of the events of one call site, and predictions from the last one of them. */
 struct ttd_event_shape {
     uint64_t size;
     uint32_t class_index;
@@ -86,7 +86,7 @@ struct ttd_event_thread {
     struct ttd_position end;
 };
 
-/** What encoder and decoder keep alike while they go through a chunk. */
+/** State that encoder and decoder keep alike while they go through a chunk. */
 struct ttd_event_state {
     const struct ttd_allocator *allocator;
     uint64_t time_unit;
@@ -95,11 +95,11 @@ struct ttd_event_state {
     size_t class_capacity;
     /** Numbered from 1; number 0 stands before the first event. */
     struct ttd_event_shape *shapes;
-    /** Of each shape: the one that came after it last time; 0 for none. In an array of its own,
+    /** Successor of each shape at its last occurrence, by shape; 0 for none. A separate array,
      * which stays in the cache: one shape leads to the next, and nothing else can be done before.
      */
     uint32_t *next_shapes;
-    /** Of each shape: where in `stored` its last parameters are. */
+    /** Index in `stored` of the last parameters of each shape, by shape. */
     uint32_t *stored_at;
     size_t shape_count;
     size_t shape_capacity;
@@ -216,7 +216,7 @@ struct ttd_event_addresses {
 /** Where a batch of events is decoded to. */
 struct ttd_event_buffer {
     struct ttd_event events[TTD_EVENT_BATCH];
-    /** Of each event whose parameters are not one of its members: two, or more. */
+    /** Parameters of events that have two or more: one parameter alone is a member of the event. */
     uint64_t parameters[TTD_EVENT_BATCH][2];
     uint64_t more_parameters[TTD_EVENT_BATCH][TTD_PARAMETERS_MAX];
     /** Addresses that the events spell out, the first of which has first_ordinal. */
@@ -245,7 +245,7 @@ struct ttd_events_decoder {
     /** Numbers of the next event whose times are an exception, and at which the clock changes. */
     uint64_t exception;
     uint64_t clock_change;
-    /** What is wrong, static. */
+    /** Description of the first error, static. */
     const char *error;
     /** Used in turn; allocated when the first chunk begins. */
     struct ttd_event_buffer *buffers;
@@ -253,7 +253,7 @@ struct ttd_events_decoder {
     size_t buffer_next;
     /** The batch that is being decoded, or was decoded last. */
     struct ttd_event_buffer *batch;
-    /** Of that batch: shape and class of each event, and how many events have what. */
+    /** Shape and class of each event of that batch, and how many events have which values. */
     struct ttd_event_shape *shapes[TTD_EVENT_BATCH];
     const struct ttd_event_class *classes[TTD_EVENT_BATCH];
     uint32_t tally;

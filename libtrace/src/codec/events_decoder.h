@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What the parts of the decoder of events share. */
+/** Internals of the decoder of events, private to its parts. */
 #ifndef TTD_CODEC_EVENTS_DECODER_H
 #define TTD_CODEC_EVENTS_DECODER_H
 
@@ -41,7 +41,7 @@ bool ttd_events_decode_exception(struct ttd_events_decoder *decoder,
 /** The part of an event that its class gives, or that is 0 where the class has no such thing. */
 #define TTD_EVENT_CLASS_PART offsetof(struct ttd_event, address)
 
-/* What comes before it: number, times, thread, stack and ordinals are set for each event. */
+/* Before these are called, each event has its number, times, thread, stack and ordinals. */
 _Static_assert(TTD_EVENT_CLASS_PART == 64, "members of ttd_event before the class's part");
 
 static inline void ttd_event_copy_class(struct ttd_event *event, const struct ttd_event *prototype)

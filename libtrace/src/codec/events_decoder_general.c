@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What events have beside size and addresses: parameters, and what few events have. */
+/* The general path: parameters, and optional fields. Few events need it, so that the loops over
+ * all events stay short. */
 #include "codec/events_decoder.h"
 
 #include <string.h>
@@ -21,7 +22,7 @@ static void decode_parameters(struct ttd_events_decoder *decoder, struct ttd_eve
         ttd_events_decoder_fail(decoder, "parameters of an event");
 }
 
-/** What few events have. */
+/** Reads the optional fields: flags, result, reserve and commit size (EXTRA). */
 static void decode_extra(struct ttd_events_decoder *decoder, struct ttd_event *event,
                          const struct ttd_event_class *class, const struct ttd_event_shape *shape,
                          uint64_t *parameters)

@@ -19,7 +19,7 @@ static inline uint32_t read_symbol(struct ttd_cursor *more, uint32_t first)
     return TTD_SHAPE_ONE_BYTE + ((first - TTD_SHAPE_ONE_BYTE) << 8) + low;
 }
 
-/** What shape and class say of the events: there is one symbol for each. */
+/** Sets the members that shape and class determine; each event has one symbol. */
 static bool decode_shapes(struct ttd_events_decoder *decoder, uint32_t count)
 {
     struct ttd_event_state *state = &decoder->state;

@@ -11,7 +11,7 @@
 /** The fewest bytes of a class. */
 #define CLASS_SIZE_MIN 6
 
-/** What is wrong with a class; NULL if nothing. */
+/** Validates a class. Returns a static description of the first violation, or NULL. */
 static const char *check_class(const struct ttd_event_class *class)
 {
     unsigned outcome = class->form & TTD_FORM_OUTCOME;

@@ -22,7 +22,7 @@ static inline uint32_t take_explicit(struct ttd_events_decoder *decoder, enum tt
     return (uint32_t)addresses->count++;
 }
 
-/** What each event moves on: local, so that it stays in registers. */
+/** Cursors that each event advances. A local copy, so that they stay in registers. */
 struct places {
     const uint8_t *released;
     const uint8_t *acquired;

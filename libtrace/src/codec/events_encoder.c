@@ -101,7 +101,8 @@ static inline uint32_t predicted_shape(const struct ttd_events_encoder *encoder)
     return encoder->count ? state->next_shapes[state->shape] : 0;
 }
 
-/** What an event that returned is, provided that its API's template has just that parameter. */
+/** Returns the fast path for an event that returned, if its API's template has just that parameter.
+ */
 static inline enum ttd_event_fast fast_of(const struct ttd_event *event)
 {
     if (event->parameter_count != 1 || !event->parameters || event->result != 1)

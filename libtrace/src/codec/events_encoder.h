@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What the parts of the encoder of events share. */
+/** Internals of the encoder of events, private to its parts. */
 #ifndef TTD_CODEC_EVENTS_ENCODER_H
 #define TTD_CODEC_EVENTS_ENCODER_H
 
@@ -34,7 +34,7 @@ static inline unsigned ttd_events_form(const struct ttd_event *event)
     return form;
 }
 
-/** What the class of an event has as its key; `form` is as ttd_events_form() gives it. */
+/** Returns the key of an event's class; `form` is as ttd_events_form() returns it. */
 static inline uint64_t ttd_events_key(const struct ttd_event *event, unsigned form)
 {
     /* One more than their number, so that no parameters differ from none recorded. */

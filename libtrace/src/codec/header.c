@@ -55,7 +55,8 @@ void ttd_header_encode(const struct ttd_header *header, uint8_t bytes[TTD_HEADER
     ttd_put64(bytes + TTD_HEADER_HASH, ttd_hash(bytes, TTD_HEADER_HASH));
 }
 
-/** What is wrong with a header whose hash is right; NULL if nothing. */
+/** Validates the fields of a header whose hash matched. Returns a static description of the first
+ * violation, or NULL. */
 static const char *check(const struct ttd_header *header, uint32_t reserved)
 {
     if (reserved != 0)

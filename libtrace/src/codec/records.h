@@ -26,7 +26,7 @@ static inline bool ttd_position_is_canonical(struct ttd_position position)
 /* spec, "Trace"; trace_id is in the chunk's header. */
 void ttd_encode_trace(struct ttd_buffer *out, const struct ttd_trace *trace);
 void ttd_decode_trace(struct ttd_cursor *in, struct ttd_trace *trace);
-/** What is wrong with a trace's properties; NULL if nothing. */
+/** Validates the properties of a trace. Returns a description of the first violation, or NULL. */
 const char *ttd_check_trace(const struct ttd_trace *trace);
 
 /* spec, "End". */

@@ -3,7 +3,7 @@
  * shows few. This pass therefore keeps nothing but depths, column by column, and takes a third of
  * the instructions of decoding each stack and checking it afterwards. It only accepts: to say what
  * is wrong, and where, the chunk is decoded again as any other. */
-#include "codec/columns.h"
+#include "codec/stacks.h"
 
 #include <assert.h>
 #include <string.h>

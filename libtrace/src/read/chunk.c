@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of one chunk, and what becomes of it if it is damaged or not asked for. */
-#include <string.h>
-
+/* The records of one chunk, and how it is checked where they are not asked for. */
 #include "base/status.h"
 #include "read/internal.h"
 
@@ -19,31 +17,6 @@ struct ttd_chunk ttd_chunk_of(const struct ttd_header *header)
                               .record_count = header->record_count,
                               .first_position = header->first_position,
                               .last_position = header->last_position};
-}
-
-void ttd_reader_synthesize_loss(struct ttd_reader *reader, const struct ttd_header *header,
-                                uint64_t event, struct ttd_batch *batch)
-{
-    const struct ttd_gap *gap = &reader->gap;
-    bool events = header && header->kind == TTD_KIND_EVENTS;
-    bool is_known = event != TTD_UNKNOWN && event >= gap->event && !gap->is_endless;
-    reader->synthetic =
-        (struct ttd_loss){.reason = TTD_LOSS_DAMAGE,
-                          .count = is_known ? event - gap->event : TTD_UNKNOWN,
-                          .last_good = gap->last_good,
-                          .first_good = events ? header->first_position : ttd_position_invalid()};
-    memset(batch, 0, sizeof *batch);
-    batch->kind = TTD_KIND_LOSSES;
-    batch->count = 1;
-    batch->synthetic = true;
-    batch->u.losses = &reader->synthetic;
-    batch->error = gap->error;
-    if (header)
-        batch->chunk = ttd_chunk_of(header);
-    reader->gap.pending = false;
-    reader->rest_is_lost = !header;
-    if (reader->checks)
-        ttd_check_lost(reader, &reader->synthetic);
 }
 
 static bool is_wanted(const struct ttd_reader *reader, unsigned kind)
@@ -86,53 +59,6 @@ static enum ttd_status check_end(struct ttd_reader *reader, const struct ttd_hea
     return TTD_END;
 }
 
-/** Notes that the chunk at hand is damaged and passes over it. TTD_END to go on behind it. */
-static enum ttd_status pass_damaged(struct ttd_reader *reader, const struct ttd_error *damage,
-                                    struct ttd_error *error)
-{
-    const struct ttd_header *header = &reader->header;
-    reader->left = 0;
-    reader->next_event = reader->event_before;
-    reader->position = reader->position_before;
-    enum ttd_status status = ttd_reader_damage(reader, damage, error);
-    if (status != TTD_OK)
-        return status;
-    /* Its header is good, and says which events are lost with it. */
-    ttd_reader_pass(reader, header, true);
-    reader->ended = false;
-    if (reader->checks)
-        ttd_check_damage(reader, damage, ttd_chunk_size(header), 1);
-    return TTD_END;
-}
-
-enum ttd_status ttd_reader_end_unsupported(struct ttd_reader *reader,
-                                           const struct ttd_error *detail, struct ttd_batch *batch,
-                                           struct ttd_error *error)
-{
-    reader->left = 0;
-    enum ttd_status status = ttd_reader_damage(reader, detail, error);
-    if (status != TTD_OK)
-        return status;
-    reader->failed = true;
-    reader->error = *detail;
-    if (reader->checks)
-        ttd_check_damage(reader, detail, reader->source.size - reader->offset, TTD_UNKNOWN);
-    ttd_reader_synthesize_loss(reader, NULL, TTD_UNKNOWN, batch);
-    return TTD_OK;
-}
-
-/** Fails for a chunk that cannot be decoded; TTD_END when it was passed over. */
-static enum ttd_status fail_chunk(struct ttd_reader *reader, const struct ttd_error *detail,
-                                  struct ttd_batch *batch, struct ttd_error *error)
-{
-    if (detail->status == TTD_ERROR_CORRUPT)
-        return pass_damaged(reader, detail, error);
-    if (detail->status == TTD_ERROR_UNSUPPORTED)
-        return ttd_reader_end_unsupported(reader, detail, batch, error);
-    reader->left = 0;
-    return ttd_reader_stop(reader, detail, error);
-}
-
 enum ttd_status ttd_reader_go_on(struct ttd_reader *reader, struct ttd_batch *batch,
                                  struct ttd_error *error)
 {
@@ -150,7 +76,7 @@ enum ttd_status ttd_reader_go_on(struct ttd_reader *reader, struct ttd_batch *ba
     /* The End chunk is taken in later, once its totals have been compared. */
     if (status == TTD_OK && checks && reader->left == 0 && reader->header.kind != TTD_KIND_END)
         status = ttd_check_chunk(reader, &detail);
-    return status == TTD_OK ? TTD_OK : fail_chunk(reader, &detail, batch, error);
+    return status == TTD_OK ? TTD_OK : ttd_reader_fail_chunk(reader, &detail, batch, error);
 }
 
 /** Reads a chunk that is to be decoded. TTD_END when it is damaged and was passed over. */
@@ -164,7 +90,7 @@ static enum ttd_status enter(struct ttd_reader *reader, const struct ttd_header 
     if (status == TTD_OK)
         ttd_reader_pass(reader, header, false);
     else if (status == TTD_ERROR_CORRUPT || status == TTD_ERROR_UNSUPPORTED)
-        return fail_chunk(reader, &detail, batch, error);
+        return ttd_reader_fail_chunk(reader, &detail, batch, error);
     else
         reader->left = 0; /* it may be read again */
     if (status != TTD_OK && error)
@@ -220,7 +146,7 @@ static enum ttd_status accept_stacks(struct ttd_reader *reader, struct ttd_batch
     bool is_right;
     enum ttd_status status = ttd_check_stacks(reader, &is_right, &detail);
     if (status != TTD_OK)
-        return fail_chunk(reader, &detail, batch, error);
+        return ttd_reader_fail_chunk(reader, &detail, batch, error);
     if (is_right)
         reader->left = 0;
     return TTD_OK;
@@ -239,7 +165,7 @@ static enum ttd_status skim(struct ttd_reader *reader, const struct ttd_header *
         reader->position_before = reader->position;
         status = check_sum(reader, header, &detail);
         if (status != TTD_OK)
-            return fail_chunk(reader, &detail, batch, error);
+            return ttd_reader_fail_chunk(reader, &detail, batch, error);
         ttd_reader_pass(reader, header, true);
         return TTD_END;
     }
@@ -282,7 +208,7 @@ static enum ttd_status try_events(struct ttd_reader *reader, const struct ttd_he
     }
     reader->left = 0;
     if (status == TTD_ERROR_CORRUPT || status == TTD_ERROR_UNSUPPORTED)
-        return fail_chunk(reader, &detail, batch, error);
+        return ttd_reader_fail_chunk(reader, &detail, batch, error);
     if (status != TTD_OK && error)
         *error = detail;
     return status;

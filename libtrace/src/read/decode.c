@@ -12,7 +12,8 @@ static const char *check_fixed(const struct ttd_header *header)
     return header->codec == TTD_CODEC_RAW ? NULL : "codec of a trace or an End chunk";
 }
 
-/** What is wrong with the items of a chunk of a known kind; NULL if nothing. */
+/** Validates the numbers of records of a chunk of a known kind. Returns a description of the first
+ * violation, or NULL. */
 static const char *check_records(const struct ttd_header *header)
 {
     switch (header->kind) {

@@ -86,7 +86,7 @@ static enum ttd_status judge(struct ttd_reader *reader, const struct ttd_header 
     reader->first_is_told |= header->number == 0;
     if (status != TTD_OK || is_usable(reader, header))
         return status;
-    /* What stands behind an End may have been a part of the trace. */
+    /* Bytes behind an End may have been a part of the trace. */
     reader->gap.is_endless |= reader->ended;
     reader->offset += ttd_chunk_size(header);
     return TTD_END;

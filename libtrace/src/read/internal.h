@@ -12,6 +12,7 @@
 #include "codec/events.h"
 #include "codec/header.h"
 #include "codec/index.h"
+#include "codec/stacks.h"
 #include "read/check.h"
 
 /** Records of kinds other than events that are decoded at a time at most. */
@@ -117,7 +118,7 @@ struct ttd_reader {
     /** The event that must come next, and the effect position of the one before. */
     uint64_t next_event;
     struct ttd_position position;
-    /** What is at `offset` is damaged, and no chunk was found behind it yet. */
+    /** The bytes at `offset` are damaged, and no chunk was found behind them yet. */
     bool scanning;
     /** That chunk 0 is no trace chunk was told. */
     bool first_is_told;
@@ -234,6 +235,10 @@ void ttd_reader_synthesize_loss(struct ttd_reader *reader, const struct ttd_head
 enum ttd_status ttd_reader_end_unsupported(struct ttd_reader *reader,
                                            const struct ttd_error *detail, struct ttd_batch *batch,
                                            struct ttd_error *error);
+
+/** Fails for the chunk at hand, which cannot be decoded; TTD_END when it was passed over. */
+enum ttd_status ttd_reader_fail_chunk(struct ttd_reader *reader, const struct ttd_error *detail,
+                                      struct ttd_batch *batch, struct ttd_error *error);
 
 /** Reads the payload of a chunk and gets ready to decode it; fails as the source does. */
 enum ttd_status ttd_reader_begin(struct ttd_reader *reader, const struct ttd_header *header,

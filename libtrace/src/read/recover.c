@@ -113,7 +113,7 @@ static enum ttd_status run(struct ttd_check *check, struct recovery *r,
     return status;
 }
 
-/** What is wrong with the arguments; NULL if nothing. */
+/** Validates the arguments. Returns a description of the first violation, or NULL. */
 static const char *check(const struct ttd_input *input, const struct ttd_output *output,
                          const struct ttd_allocator *allocator, const struct ttd_verdict *verdict)
 {

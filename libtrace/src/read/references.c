@@ -19,8 +19,8 @@ static bool define(struct ttd_references *references, ttd_id id, ttd_id *count)
 }
 
 /**
- * What is wrong first: `wrong`, if anything is, else `what` unless that `is_right`. The records
- * behind a wrong one are looked at as well: what they define must not be taken for new later.
+ * Returns the first violation of a batch: `wrong` if there is one already, else `what` unless
+ * `is_right`. Records behind a wrong one are checked as well, so that their ids count as defined.
  */
 static const char *first_wrong(const char *wrong, bool is_right, const char *what)
 {
@@ -82,7 +82,7 @@ static const char *check_heaps(struct ttd_references *references, const struct t
     return wrong;
 }
 
-/** What is wrong with a stack; NULL if nothing. There is room for its depth. */
+/** Checks a stack, for whose depth there is room. Returns the first violation, or NULL. */
 static const char *check_stack(struct ttd_references *references, const struct ttd_stack *stack)
 {
     if (!define(references, stack->id, &references->stacks)) {

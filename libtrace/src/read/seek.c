@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/** What is looked for: an event by its number, or the first one not before a position. */
+/** Target of a seek: an event number, or a lower bound on the position. */
 struct seek_target {
     bool by_position;
     struct ttd_position position;

@@ -121,7 +121,7 @@ enum ttd_status ttd_source_header(struct ttd_source *source, uint64_t offset,
     return status;
 }
 
-/** What is wrong with the stored payload and its padding; NULL if nothing. */
+/** Validates the stored payload and its padding. Returns the first violation, or NULL. */
 static const char *check_stored(const struct ttd_header *header, const uint8_t *stored)
 {
     size_t size = (size_t)(ttd_chunk_size(header) - TTD_HEADER_SIZE);

@@ -46,7 +46,7 @@ enum ttd_status ttd_stacks_open(const struct ttd_batch *batch,
     ttd_buffer_init(&kept->stored, &kept->allocator);
     ttd_buffer_init(&kept->raw, &kept->allocator);
     ttd_stacks_decoder_init(&kept->decoder, &kept->allocator);
-    /* What is decompressed is kept like that, for another time would cost as much again. */
+    /* A payload that the reader has decompressed is kept so: doing it again costs as much. */
     if (batch->decompressed && is_kept(&batch->chunk))
         ttd_buffer_put(&kept->raw, batch->decompressed, batch->chunk.raw_size);
     else
@@ -77,7 +77,7 @@ static enum ttd_status no_memory(const struct ttd_stacks *stacks, struct ttd_err
                     stacks->chunk.number);
 }
 
-/** What is decoded is all that is needed from now on. */
+/** Drops the undecoded bytes: everything needed later has been decoded. */
 static void drop_payload(struct ttd_stacks *stacks)
 {
     ttd_buffer_free(&stacks->stored);

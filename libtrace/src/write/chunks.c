@@ -101,7 +101,7 @@ static enum ttd_status flush_kind(struct ttd_writer *writer, enum ttd_kind kind)
 
 enum ttd_status ttd_writer_flush_records(struct ttd_writer *writer)
 {
-    /* What is referred to comes before what refers to it. */
+    /* Definitions come before the records that refer to them. */
     static const enum ttd_kind order[] = {TTD_KIND_STRINGS,  TTD_KIND_MODULES,     TTD_KIND_THREADS,
                                           TTD_KIND_HEAPS,    TTD_KIND_STACKS,      TTD_KIND_SYMBOLS,
                                           TTD_KIND_METADATA, TTD_KIND_USER_EVENTS, TTD_KIND_LOSSES,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What an event must be like: apart from the writing, which is rarely in doubt of it. */
+/* Validates events before they are written. A file of its own, because the encoder skips it for an
+ * event that is just as predicted. */
 #include "write/internal.h"
 
-/** What is wrong with the properties that only some actions have; NULL if nothing. */
+/** Validates the members that only some actions have. Returns the first violation, or NULL. */
 static const char *check_action(const struct ttd_event *event)
 {
     bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
@@ -26,7 +27,7 @@ static const char *check_action(const struct ttd_event *event)
     return NULL;
 }
 
-/** What is wrong with the times; NULL if nothing. */
+/** Validates the times. Returns the first violation, or NULL. */
 static const char *check_times(const struct ttd_writer *writer, const struct ttd_event *event)
 {
     if (!ttd_position_is_valid(event->time_start))

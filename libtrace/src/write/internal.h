@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What the parts of the writer share. */
+/** Internals of the writer, private to `write/`. */
 #ifndef TTD_WRITE_INTERNAL_H
 #define TTD_WRITE_INTERNAL_H
 
@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "codec/columns.h"
+#include "codec/stacks.h"
 #include "codec/emitter.h"
 #include "codec/events.h"
 
@@ -82,7 +83,7 @@ void ttd_writer_touch(struct ttd_writer *writer, enum ttd_kind kind, struct ttd_
 /** Writes out all buffered definitions and records but events. */
 enum ttd_status ttd_writer_flush_records(struct ttd_writer *writer);
 
-/** What is wrong with an event; NULL if nothing. */
+/** Validates an event. Returns a description of the first violation, or NULL. */
 const char *ttd_writer_check_event(const struct ttd_writer *writer, const struct ttd_event *event);
 
 /** Writes out the buffered events, after what they refer to. */

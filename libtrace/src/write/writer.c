@@ -16,7 +16,7 @@ struct ttd_writer_options ttd_writer_options_default(void)
                                        TTD_RECORDS_MAX};
 }
 
-/** What is wrong with the arguments of an open; NULL if nothing. */
+/** Validates the arguments of an open. Returns a description of the first violation, or NULL. */
 static const char *check_open(const struct ttd_trace *trace,
                               const struct ttd_writer_options *options,
                               const struct ttd_allocator *allocator)

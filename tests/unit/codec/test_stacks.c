@@ -4,7 +4,7 @@
 
 #include <criterion/criterion.h>
 
-#include "codec/columns.h"
+#include "codec/stacks.h"
 #include "support/chaos.h"
 #include "support/entropy.h"
 
