@@ -14,8 +14,8 @@ void *arena_take(struct arena *arena, size_t size)
         return NULL;
     size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (!arena->last || arena->size - arena->used < size) {
-        size_t wanted = size + ALIGNMENT > BLOCK_SIZE ? size + ALIGNMENT : BLOCK_SIZE;
-        char *block = malloc(wanted);
+        size_t needed = size + ALIGNMENT > BLOCK_SIZE ? size + ALIGNMENT : BLOCK_SIZE;
+        char *block = malloc(needed);
         if (!block)
             return NULL;
         /* Each block begins with a pointer to the previous one, so that arena_free() needs no list.
@@ -23,7 +23,7 @@ void *arena_take(struct arena *arena, size_t size)
         memcpy(block, &arena->last, sizeof arena->last);
         arena->last = block;
         arena->used = ALIGNMENT;
-        arena->size = wanted;
+        arena->size = needed;
     }
     char *taken = (char *)arena->last + arena->used;
     arena->used += size;

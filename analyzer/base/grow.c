@@ -10,19 +10,19 @@ enum ttd_status grow_array(void **array, size_t *capacity, size_t count, size_t 
 {
     if (count <= *capacity)
         return TTD_OK;
-    size_t wanted = *capacity < 16 ? 16 : *capacity;
-    while (wanted < count) {
-        if (wanted > SIZE_MAX / 2)
+    size_t needed = *capacity < 16 ? 16 : *capacity;
+    while (needed < count) {
+        if (needed > SIZE_MAX / 2)
             return TTD_ERROR_NO_MEMORY;
-        wanted *= 2;
+        needed *= 2;
     }
-    if (wanted > SIZE_MAX / size)
+    if (needed > SIZE_MAX / size)
         return TTD_ERROR_NO_MEMORY;
-    void *grown = realloc(*array, wanted * size);
+    void *grown = realloc(*array, needed * size);
     if (!grown)
         return TTD_ERROR_NO_MEMORY;
-    pages_hint(grown, wanted * size);
+    pages_hint(grown, needed * size);
     *array = grown;
-    *capacity = wanted;
+    *capacity = needed;
     return TTD_OK;
 }

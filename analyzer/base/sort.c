@@ -21,9 +21,9 @@ static void distribute(const struct sort_key *from, struct sort_key *to, size_t 
     for (size_t i = 0; i < count; i++)
         starts[digit_of(&from[i], shift)]++;
     for (size_t i = 0; i < DIGITS; i++) {
-        size_t here = starts[i];
+        size_t start = starts[i];
         starts[i] = sum;
-        sum += here;
+        sum += start;
     }
     for (size_t i = 0; i < count; i++)
         to[starts[digit_of(&from[i], shift)]++] = from[i];

@@ -57,10 +57,10 @@ static void *resize_large(void *old, size_t old_size, size_t size)
 {
     if (old_size == size)
         return old;
-    void *place = map_pages(size);
-    if (!place)
+    void *address = map_pages(size);
+    if (!address)
         return NULL;
-    void *table = mremap(old, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+    void *table = mremap(old, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, address);
     return table == MAP_FAILED ? NULL : table;
 }
 

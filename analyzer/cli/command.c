@@ -34,22 +34,22 @@ static const struct option common_long_options[] = {
     {NULL, 0, NULL, 0}};
 
 /* Joins all options of a command, its own first. */
-static void merge(struct option *all, const struct command *command)
+static void merge(struct option *long_options, const struct command *command)
 {
     const struct option *own = command->own_options;
     unsigned shares = command->shares;
     size_t count = 0;
     while (own && own[count].name && count < OWN_MAX) {
-        all[count] = own[count];
+        long_options[count] = own[count];
         count++;
     }
     for (size_t i = 0; shares & COMMAND_KNOWN_FINDINGS && known_findings_long_options[i].name; i++)
-        all[count++] = known_findings_long_options[i];
+        long_options[count++] = known_findings_long_options[i];
     for (size_t i = 0; shares & COMMAND_GROUPS && view_long_options[i].name; i++)
-        all[count++] = view_long_options[i];
+        long_options[count++] = view_long_options[i];
     for (size_t i = 0; shares & COMMAND_FILTERS && filter_long_options[i].name; i++)
-        all[count++] = filter_long_options[i];
-    memcpy(all + count, common_long_options, sizeof common_long_options);
+        long_options[count++] = filter_long_options[i];
+    memcpy(long_options + count, common_long_options, sizeof common_long_options);
 }
 
 static int take_format(struct common_options *result, const char *name)
@@ -129,11 +129,11 @@ static int take_common(struct common_options *result, int option)
     }
 }
 
-static const char *name_of(const struct option *all, int value)
+static const char *name_of(const struct option *long_options, int value)
 {
-    while (all->name && all->val != value)
-        all++;
-    return all->name ? all->name : "?";
+    while (long_options->name && long_options->val != value)
+        long_options++;
+    return long_options->name ? long_options->name : "?";
 }
 
 static int take_operands(struct common_options *result, int count, char **arguments)
@@ -167,26 +167,26 @@ static bool take_own(struct common_options *result, int option, void *own)
 static int check(struct common_options *result)
 {
     const char *name = result->command->name;
-    const char *wrong = known_findings_check(&result->known_findings);
-    if (wrong)
-        return message_usage(name, "%s", wrong);
+    const char *problem = known_findings_check(&result->known_findings);
+    if (problem)
+        return message_usage(name, "%s", problem);
     if (!(result->command->shares & COMMAND_GROUPS))
         return result->format->needs_tree
                    ? message_usage(name, "format '%s' is of commands that group by stack",
                                    result->format->name)
                    : -1;
-    wrong = view_options_check(&result->view, result->format);
-    return wrong ? message_usage(name, "%s", wrong) : -1;
+    problem = view_options_check(&result->view, result->format);
+    return problem ? message_usage(name, "%s", problem) : -1;
 }
 
 static int refuse_unknown(const struct command *command, const char *argument,
-                          const struct option *all)
+                          const struct option *long_options)
 {
     char typed[64];
     snprintf(typed, sizeof typed, "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
     struct suggestion best = {.typed = typed};
-    for (size_t i = 0; all[i].name; i++)
-        suggest(&best, all[i].name);
+    for (size_t i = 0; long_options[i].name; i++)
+        suggest(&best, long_options[i].name);
     if (!best.name)
         return message_usage(command->name, "unknown or ambiguous option '%s'", argument);
     return message_usage(command->name, "unknown or ambiguous option '%s'; did you mean '--%s'?",
@@ -196,13 +196,13 @@ static int refuse_unknown(const struct command *command, const char *argument,
 /* Reports an option that getopt_long() does not understand. Of several letters in one argument,
  * optind does not tell which one. */
 static int refuse_option(const struct command *command, int problem, char *const *arguments,
-                         const struct option *all)
+                         const struct option *long_options)
 {
     const char *argument = arguments[optind - 1];
-    const char *name = name_of(all, optopt);
+    const char *name = name_of(long_options, optopt);
     bool is_long = strncmp(argument, "--", 2) == 0 && strcmp(name, "?") != 0;
     if (!optopt)
-        return refuse_unknown(command, argument, all);
+        return refuse_unknown(command, argument, long_options);
     if (problem == ':')
         return is_long || optopt > UCHAR_MAX
                    ? message_usage(command->name, "option '--%s' needs an argument", name)
@@ -215,20 +215,20 @@ static int refuse_option(const struct command *command, int problem, char *const
 static int take_options(struct common_options *result, int count, char **arguments, void *own)
 {
     const struct command *command = result->command;
-    struct option
-        all[OWN_MAX + SHARED_MAX + sizeof common_long_options / sizeof common_long_options[0]];
-    merge(all, command);
+    struct option long_options[OWN_MAX + SHARED_MAX +
+                               sizeof common_long_options / sizeof common_long_options[0]];
+    merge(long_options, command);
     opterr = 0;
     optind = 1;
     int option;
-    while ((option = getopt_long(count, arguments, ":f:o:hV", all, NULL)) != -1) {
+    while ((option = getopt_long(count, arguments, ":f:o:hV", long_options, NULL)) != -1) {
         int status = -1;
         if (option == '?' || option == ':')
-            status = refuse_option(command, option, arguments, all);
+            status = refuse_option(command, option, arguments, long_options);
         else if (option < OPTION_FIRST || option >= OPTION_NO_PAGER)
             status = take_common(result, option);
         else if (!take_own(result, option, own))
-            status = refuse_argument(command, name_of(all, option));
+            status = refuse_argument(command, name_of(long_options, option));
         if (status >= 0)
             return status;
     }

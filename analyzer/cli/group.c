@@ -89,20 +89,20 @@ static enum ttd_status add_member(struct group *group, const char *path, struct 
     return status;
 }
 
-static enum ttd_status look_at(struct group *group, const char *path, const struct stat *named)
+static enum ttd_status look_at(struct group *group, const char *path, const struct stat *trace_file)
 {
-    const struct ttd_trace *wanted = &group->members[0].trace;
-    struct stat there;
+    const struct ttd_trace *trace = &group->members[0].trace;
+    struct stat existing;
     struct ttd_reader *reader;
     struct ttd_error error;
-    if (lstat(path, &there) != 0 || !S_ISREG(there.st_mode) ||
-        (there.st_dev == named->st_dev && there.st_ino == named->st_ino) ||
+    if (lstat(path, &existing) != 0 || !S_ISREG(existing.st_mode) ||
+        (existing.st_dev == trace_file->st_dev && existing.st_ino == trace_file->st_ino) ||
         open_trace(path, &reader, &error) != TTD_OK)
         return TTD_OK;
-    const struct ttd_trace *found = ttd_reader_trace(reader);
+    const struct ttd_trace *candidate = ttd_reader_trace(reader);
     enum ttd_status status = TTD_OK;
-    if (memcmp(&found->group, &wanted->group, sizeof found->group) == 0 &&
-        !(found->flags & TTD_TRACE_DERIVED))
+    if (memcmp(&candidate->group, &trace->group, sizeof candidate->group) == 0 &&
+        !(candidate->flags & TTD_TRACE_DERIVED))
         status = add_member(group, path, reader);
     ttd_reader_close(reader);
     return status;
@@ -112,26 +112,26 @@ static enum ttd_status look_beside(struct group *group, const char *path)
 {
     const char *slash = strrchr(path, '/');
     int size = slash ? (int)(slash + 1 - path) : 0;
-    char *place = strndup(path, (size_t)size);
-    DIR *directory = place ? opendir(size ? place : ".") : NULL;
-    enum ttd_status status = place ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    char *directory_path = strndup(path, (size_t)size);
+    DIR *directory = directory_path ? opendir(size ? directory_path : ".") : NULL;
+    enum ttd_status status = directory_path ? TTD_OK : TTD_ERROR_NO_MEMORY;
     const struct dirent *entry;
-    struct stat named = {.st_ino = 0};
-    (void)stat(path, &named);
-    if (place && !directory)
+    struct stat trace_file = {.st_ino = 0};
+    (void)stat(path, &trace_file);
+    if (directory_path && !directory)
         message("warning: %s: its directory cannot be listed: %s", path, strerror(errno));
     while (directory && status == TTD_OK && (entry = readdir(directory))) {
-        char *beside;
-        if (asprintf(&beside, "%s%s", place, entry->d_name) < 0) {
+        char *candidate_path;
+        if (asprintf(&candidate_path, "%s%s", directory_path, entry->d_name) < 0) {
             status = TTD_ERROR_NO_MEMORY;
             break;
         }
-        status = look_at(group, beside, &named);
-        free(beside);
+        status = look_at(group, candidate_path, &trace_file);
+        free(candidate_path);
     }
     if (directory)
         closedir(directory);
-    free(place);
+    free(directory_path);
     return status;
 }
 

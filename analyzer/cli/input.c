@@ -72,7 +72,7 @@ static enum ttd_status check_begin(const char *data, size_t size, struct ttd_err
     return status == TTD_ERROR_NOT_A_TRACE ? status : TTD_OK;
 }
 
-static enum ttd_status copy(int from, int to, struct ttd_error *error)
+static enum ttd_status copy(int source, int target, struct ttd_error *error)
 {
     enum ttd_status status = TTD_OK;
     bool has_begun = false;
@@ -80,7 +80,7 @@ static enum ttd_status copy(int from, int to, struct ttd_error *error)
     if (!data)
         return fail(error, ENOMEM, "copy");
     while (status == TTD_OK) {
-        ssize_t size = read(from, data, COPY_SIZE);
+        ssize_t size = read(source, data, COPY_SIZE);
         if (size < 0 && errno == EINTR)
             continue;
         if (size < 0)
@@ -90,7 +90,7 @@ static enum ttd_status copy(int from, int to, struct ttd_error *error)
         if (size <= 0)
             break;
         has_begun = true;
-        int reason = status == TTD_OK ? write_all(to, data, (size_t)size) : 0;
+        int reason = status == TTD_OK ? write_all(target, data, (size_t)size) : 0;
         if (reason)
             status = fail(error, reason, "temporary file");
     }
@@ -99,17 +99,17 @@ static enum ttd_status copy(int from, int to, struct ttd_error *error)
 }
 
 /* Copies an input that cannot be read at an offset, such as a pipe, to a file. */
-static enum ttd_status open_copy(int from, struct ttd_input *input, struct ttd_error *error)
+static enum ttd_status open_copy(int source, struct ttd_input *input, struct ttd_error *error)
 {
-    int to = open_temporary();
-    if (to < 0)
+    int target = open_temporary();
+    if (target < 0)
         return fail(error, errno, "temporary file");
     char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", to);
-    enum ttd_status status = copy(from, to, error);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", target);
+    enum ttd_status status = copy(source, target, error);
     if (status == TTD_OK)
         status = ttd_input_file(path, NULL, input, error);
-    close(to);
+    close(target);
     return status;
 }
 
@@ -191,9 +191,9 @@ const char *input_recognise(const char *path)
 int input_fail(const char *path, enum ttd_status status, const struct ttd_error *error)
 {
     const char *name = input_is_standard(path) ? "standard input" : path;
-    const char *found = status == TTD_ERROR_NOT_A_TRACE ? input_recognise(path) : NULL;
-    if (found)
-        message("%s: not a trace, but %s", name, found);
+    const char *match = status == TTD_ERROR_NOT_A_TRACE ? input_recognise(path) : NULL;
+    if (match)
+        message("%s: not a trace, but %s", name, match);
     else if (error->status == status && error->what)
         message_error("", name, error);
     else

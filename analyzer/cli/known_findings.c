@@ -200,14 +200,14 @@ int known_findings_exit(const struct known_findings *known, bool has_findings, u
  * allocators, and frames below main(). */
 static void write_functions(struct out *output, const struct frame_list *frames)
 {
-    size_t shown = 0;
+    size_t shown_count = 0;
     size_t end = runtime_main_of(frames);
     end += end < frames->count;
-    for (size_t i = 0; i < end && shown < FUNCTIONS_SHOWN; i++) {
+    for (size_t i = 0; i < end && shown_count < FUNCTIONS_SHOWN; i++) {
         struct ttd_string name = frames->frames[i].function;
         if (!name.size || allocators_have(name))
             continue;
-        out_text(output, shown++ ? " < " : " ");
+        out_text(output, shown_count++ ? " < " : " ");
         escape_text(output, name);
     }
 }

@@ -63,22 +63,22 @@ int message_output(const char *path)
 
 void message_error(const char *prefix, const char *path, const struct ttd_error *error)
 {
-    char place[96] = "";
+    char location[96] = "";
     if (error->status == TTD_ERROR_NO_MEMORY) {
         print_limit(prefix, path, "memory than ");
         return;
     }
     size_t used = 0;
     if (error->offset != TTD_NOWHERE)
-        used = (size_t)snprintf(place, sizeof place, "offset 0x%llx",
+        used = (size_t)snprintf(location, sizeof location, "offset 0x%llx",
                                 (unsigned long long)error->offset);
     if (error->chunk != TTD_NOWHERE)
-        used += (size_t)snprintf(place + used, sizeof place - used, "%schunk %llu",
+        used += (size_t)snprintf(location + used, sizeof location - used, "%schunk %llu",
                                  used ? ", " : "", (unsigned long long)error->chunk);
     const char *reason =
         error->system_error ? strerror(error->system_error) : ttd_status_text(error->status);
     const char *what = error->what ? error->what : "";
-    message("%s%s: %s%s%s%s%s", prefix, path, place, used ? ": " : "", reason, *what ? ": " : "",
+    message("%s%s: %s%s%s%s%s", prefix, path, location, used ? ": " : "", reason, *what ? ": " : "",
             what);
 }
 

@@ -124,10 +124,11 @@ static int open_temporary(struct output *output)
 
 int output_spare(const char *path, const char *source)
 {
-    struct stat there;
+    struct stat existing;
     struct stat trace;
-    if (!path || strcmp(path, "-") == 0 || stat(path, &there) != 0 || stat(source, &trace) != 0 ||
-        there.st_dev != trace.st_dev || there.st_ino != trace.st_ino)
+    if (!path || strcmp(path, "-") == 0 || stat(path, &existing) != 0 ||
+        stat(source, &trace) != 0 || existing.st_dev != trace.st_dev ||
+        existing.st_ino != trace.st_ino)
         return STATUS_OK;
     message("%s: is the trace itself, and will not be overwritten", path);
     return STATUS_USAGE;

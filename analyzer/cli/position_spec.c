@@ -196,13 +196,13 @@ static enum ttd_status find_percent(struct source *source, double percent,
     enum ttd_status status = count_events(source, &count, error);
     if (!says_events(source))
         source->part_of = count;
-    uint64_t wanted = (uint64_t)((double)count * percent / 100 + 0.5);
-    if (status == TTD_OK && wanted >= count)
+    uint64_t number = (uint64_t)((double)count * percent / 100 + 0.5);
+    if (status == TTD_OK && number >= count)
         return TTD_END;
-    if (status != TTD_OK || (!wanted && purpose == POSITION_FOR_STATE))
+    if (status != TTD_OK || (!number && purpose == POSITION_FOR_STATE))
         return status;
-    /* `wanted` events have happened in the state; in the order as many are before the position. */
-    return find_event(source, purpose == POSITION_FOR_STATE ? wanted - 1 : wanted, purpose,
+    /* `number` events have happened in the state; in the order as many are before the position. */
+    return find_event(source, purpose == POSITION_FOR_STATE ? number - 1 : number, purpose,
                       position, error);
 }
 

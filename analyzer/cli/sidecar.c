@@ -67,11 +67,11 @@ static bool open_index(struct source *source, const char *path)
         close(descriptor);
         return false;
     }
-    const char *why = why_not_ours(&index, source->path);
-    bool is_open = !why && open_looked_at(descriptor, &sidecar) == TTD_OK;
+    const char *reason = why_not_ours(&index, source->path);
+    bool is_open = !reason && open_looked_at(descriptor, &sidecar) == TTD_OK;
     close(descriptor);
-    if (why && S_ISREG(index.st_mode) && !source->has_refused_index) {
-        message("warning: %s: is not used: it %s", path, why);
+    if (reason && S_ISREG(index.st_mode) && !source->has_refused_index) {
+        message("warning: %s: is not used: it %s", path, reason);
         source->has_refused_index = true;
     }
     if (!is_open || heap_keyframes_open(sidecar, source->reader, &source->keyframes) != TTD_OK)

@@ -115,14 +115,14 @@ static enum ttd_status fill_index(struct source *source, struct ttd_writer *writ
     if (status == TTD_OK)
         status = write_stamp(source, writer);
     struct ttd_end end = {.reason = TTD_END_REASON_NOT_RECORDED};
-    struct ttd_error own = ttd_writer_error(writer);
+    struct ttd_error writer_error = ttd_writer_error(writer);
     struct ttd_error closing;
     enum ttd_status closed = ttd_writer_close(writer, status == TTD_OK ? &end : NULL, &closing);
     if (status == TTD_OK && closed != TTD_OK)
-        own = closing;
-    reason->is_output = own.status != TTD_OK;
+        writer_error = closing;
+    reason->is_output = writer_error.status != TTD_OK;
     if (reason->is_output)
-        reason->error = own;
+        reason->error = writer_error;
     return status == TTD_OK ? closed : status;
 }
 
@@ -170,12 +170,12 @@ static bool is_replaceable(const char *path)
 {
     struct ttd_input input;
     struct ttd_reader *reader;
-    struct stat there;
-    if (stat(path, &there) != 0)
+    struct stat existing;
+    if (stat(path, &existing) != 0)
         return errno == ENOENT;
-    if (!S_ISREG(there.st_mode))
+    if (!S_ISREG(existing.st_mode))
         return false;
-    if (!there.st_size)
+    if (!existing.st_size)
         return true;
     enum ttd_status status = ttd_input_file(path, NULL, &input, NULL);
     if (status != TTD_OK)

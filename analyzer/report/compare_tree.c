@@ -21,7 +21,7 @@ static struct node_sides sides_of(const struct heap_amount *old, const struct he
     return (struct node_sides){{old->bytes, new->bytes}, {old->count, new->count}};
 }
 
-static struct node_sides all_of(const struct view_tree *tree, uint32_t node)
+static struct node_sides total_of(const struct view_tree *tree, uint32_t node)
 {
     return sides_of(&tree->old[node].total, &tree->nodes[node].total);
 }
@@ -65,11 +65,11 @@ void text_compare_tree(struct report *report, const struct report_compare *data)
     out_char(output, '\n');
     text_header(output);
     for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;) {
-        struct node_sides all = all_of(tree, i);
-        text_signed(output, all.bytes, END_CHANGE);
-        text_signed(output, all.blocks, END_BLOCKS);
-        report_tree_number(output, "", all.bytes[HEAP_OLD], END_OLD);
-        report_tree_number(output, "", all.bytes[HEAP_NEW], END_NEW);
+        struct node_sides total = total_of(tree, i);
+        text_signed(output, total.bytes, END_CHANGE);
+        text_signed(output, total.blocks, END_BLOCKS);
+        report_tree_number(output, "", total.bytes[HEAP_OLD], END_OLD);
+        report_tree_number(output, "", total.bytes[HEAP_NEW], END_NEW);
         report_tree_name(report, tree, &tree->nodes[i], data->limit);
     }
     report_tree_more(report, tree, data->limit);
@@ -80,16 +80,16 @@ void text_compare_tree(struct report *report, const struct report_compare *data)
 static void json_node(struct report *report, struct json *json, const struct view_tree *tree,
                       uint32_t node)
 {
-    struct node_sides all = all_of(tree, node);
+    struct node_sides total = total_of(tree, node);
     struct node_sides self = self_of(tree, node);
     json_begin_object(json, NULL);
     json_unsigned(json, "depth", tree->nodes[node].depth);
-    json_difference(json, "change_blocks", all.blocks[HEAP_OLD], all.blocks[HEAP_NEW]);
-    json_difference(json, "change_bytes", all.bytes[HEAP_OLD], all.bytes[HEAP_NEW]);
-    json_unsigned(json, "old_blocks", all.blocks[HEAP_OLD]);
-    json_unsigned(json, "old_bytes", all.bytes[HEAP_OLD]);
-    json_unsigned(json, "new_blocks", all.blocks[HEAP_NEW]);
-    json_unsigned(json, "new_bytes", all.bytes[HEAP_NEW]);
+    json_difference(json, "change_blocks", total.blocks[HEAP_OLD], total.blocks[HEAP_NEW]);
+    json_difference(json, "change_bytes", total.bytes[HEAP_OLD], total.bytes[HEAP_NEW]);
+    json_unsigned(json, "old_blocks", total.blocks[HEAP_OLD]);
+    json_unsigned(json, "old_bytes", total.bytes[HEAP_OLD]);
+    json_unsigned(json, "new_blocks", total.blocks[HEAP_NEW]);
+    json_unsigned(json, "new_bytes", total.bytes[HEAP_NEW]);
     json_unsigned(json, "old_self_blocks", self.blocks[HEAP_OLD]);
     json_unsigned(json, "old_self_bytes", self.bytes[HEAP_OLD]);
     json_unsigned(json, "new_self_blocks", self.blocks[HEAP_NEW]);
@@ -121,15 +121,15 @@ void csv_compare_tree(struct report *report, const struct report_compare *data)
                      "new_bytes,old_self_blocks,old_self_bytes,new_self_blocks,"
                      "new_self_bytes," REPORT_TREE_FIELDS);
     for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;) {
-        struct node_sides all = all_of(tree, i);
+        struct node_sides total = total_of(tree, i);
         struct node_sides self = self_of(tree, i);
         csv_unsigned(&csv, tree->nodes[i].depth);
-        csv_difference(&csv, all.blocks[HEAP_OLD], all.blocks[HEAP_NEW]);
-        csv_difference(&csv, all.bytes[HEAP_OLD], all.bytes[HEAP_NEW]);
-        csv_unsigned(&csv, all.blocks[HEAP_OLD]);
-        csv_unsigned(&csv, all.bytes[HEAP_OLD]);
-        csv_unsigned(&csv, all.blocks[HEAP_NEW]);
-        csv_unsigned(&csv, all.bytes[HEAP_NEW]);
+        csv_difference(&csv, total.blocks[HEAP_OLD], total.blocks[HEAP_NEW]);
+        csv_difference(&csv, total.bytes[HEAP_OLD], total.bytes[HEAP_NEW]);
+        csv_unsigned(&csv, total.blocks[HEAP_OLD]);
+        csv_unsigned(&csv, total.bytes[HEAP_OLD]);
+        csv_unsigned(&csv, total.blocks[HEAP_NEW]);
+        csv_unsigned(&csv, total.bytes[HEAP_NEW]);
         csv_unsigned(&csv, self.blocks[HEAP_OLD]);
         csv_unsigned(&csv, self.bytes[HEAP_OLD]);
         csv_unsigned(&csv, self.blocks[HEAP_NEW]);

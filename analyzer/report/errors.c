@@ -145,10 +145,10 @@ static void json_block(struct json *json, const struct heap_finding *finding)
         return;
     }
     /* A block that was live before the recording has an address, but no known size. */
-    bool known = heap_call_is_known(&finding->allocated);
+    bool is_known = heap_call_is_known(&finding->allocated);
     json_begin_object(json, "block");
     json_hex(json, "address", finding->block_address);
-    json_count(json, "size", known ? finding->block_size : TTD_UNKNOWN);
+    json_count(json, "size", is_known ? finding->block_size : TTD_UNKNOWN);
     json_unsigned(json, "offset", finding->address - finding->block_address);
     json_unsigned(json, "heap_id", finding->block_heap);
     json_end_object(json);
@@ -201,7 +201,7 @@ void json_errors(struct report *report, const struct report_errors *data)
     json_end_object(&json);
 }
 
-static void csv_place(struct report *report, struct csv *csv, const struct heap_call *call)
+static void csv_call(struct report *report, struct csv *csv, const struct heap_call *call)
 {
     csv_position(csv, call->position);
     if (heap_call_is_known(call))
@@ -227,10 +227,10 @@ void csv_errors(struct report *report, const struct report_errors *data)
         csv_text(&csv, ttd_action_name((enum ttd_action)finding->call.action));
         csv_text(&csv, ttd_api_name(finding->call.api));
         csv_unsigned(&csv, finding->call.thread);
-        csv_place(report, &csv, &finding->call);
-        csv_place(report, &csv, &finding->allocated);
-        csv_place(report, &csv, &finding->released);
-        csv_place(report, &csv, &finding->conflict);
+        csv_call(report, &csv, &finding->call);
+        csv_call(report, &csv, &finding->allocated);
+        csv_call(report, &csv, &finding->released);
+        csv_call(report, &csv, &finding->conflict);
         csv_unsigned_if(&csv, finding->signal, finding->signal);
         csv_end_row(&csv);
     }

@@ -19,7 +19,7 @@ struct report_format {
     void (*leaks)(struct report *report, const struct report_leaks *data);
     void (*moves)(struct report *report, const struct report_moves *data);
     void (*state)(struct report *report, const struct report_state *data);
-    void (*history)(struct report *report, const struct heap_history *data);
+    void (*history)(struct report *report, const struct heap_history *history);
     void (*peak)(struct report *report, const struct report_peak *data);
     void (*diff)(struct report *report, const struct report_diff *data);
     void (*compare)(struct report *report, const struct report_compare *data);

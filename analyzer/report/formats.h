@@ -31,9 +31,9 @@ void text_state(struct report *report, const struct report_state *data);
 void json_state(struct report *report, const struct report_state *data);
 void csv_state(struct report *report, const struct report_state *data);
 
-void text_history(struct report *report, const struct heap_history *data);
-void json_history(struct report *report, const struct heap_history *data);
-void csv_history(struct report *report, const struct heap_history *data);
+void text_history(struct report *report, const struct heap_history *history);
+void json_history(struct report *report, const struct heap_history *history);
+void csv_history(struct report *report, const struct heap_history *history);
 
 void text_peak(struct report *report, const struct report_peak *data);
 void json_peak(struct report *report, const struct report_peak *data);

@@ -52,16 +52,16 @@ static size_t shorten(struct ttd_string name, char *text)
     for (size_t i = 0; i < name.size;) {
         size_t copied = operator_size(name, i);
         size_t left_out = 0;
-        const char *instead = "<…>";
+        const char *replacement = "<…>";
         if (stands_at(name, i, string)) {
             left_out = sizeof string - 1;
-            instead = "std::string";
+            replacement = "std::string";
         } else if (!copied && name.data[i] == '<') {
             left_out = arguments_size(name, i);
         }
         if (left_out > ARGUMENTS_MAX) {
-            memcpy(text + size, instead, strlen(instead));
-            size += strlen(instead);
+            memcpy(text + size, replacement, strlen(replacement));
+            size += strlen(replacement);
             i += left_out;
             continue;
         }

@@ -15,15 +15,15 @@ static struct report_info info_of(const struct report_member *member)
 
 static void text_command(struct out *output, struct ttd_string command, bool is_whole)
 {
-    struct ttd_string shown = command;
-    if (!is_whole && shown.size > COMMAND_SHOWN) {
-        shown.size = COMMAND_SHOWN;
+    struct ttd_string visible = command;
+    if (!is_whole && visible.size > COMMAND_SHOWN) {
+        visible.size = COMMAND_SHOWN;
         /* A character of several bytes is not cut. */
-        while (shown.size && ((unsigned char)shown.data[shown.size] & 0xc0) == 0x80)
-            shown.size--;
+        while (visible.size && ((unsigned char)visible.data[visible.size] & 0xc0) == 0x80)
+            visible.size--;
     }
-    escape_text(output, shown);
-    if (shown.size < command.size)
+    escape_text(output, visible);
+    if (visible.size < command.size)
         out_text(output, " …");
 }
 

@@ -23,31 +23,31 @@ void report_owner_text(struct report *report, const struct heap_owner *owner)
         out_text(output, "  never released\n");
 }
 
-void text_history(struct report *report, const struct heap_history *data)
+void text_history(struct report *report, const struct heap_history *history)
 {
     struct out *output = report->output;
     out_bold(output);
-    report_count(output, data->total, "block");
+    report_count(output, history->total, "block");
     out_text(output, " covered ");
-    out_hex(output, data->options.first);
-    if (data->options.last > data->options.first) {
+    out_hex(output, history->options.first);
+    if (history->options.last > history->options.first) {
         out_text(output, " to ");
-        out_hex(output, data->options.last);
+        out_hex(output, history->options.last);
     }
     out_plain(output);
-    if (data->count < data->total) {
+    if (history->count < history->total) {
         out_text(output, "; the last ");
-        out_grouped(output, data->count);
+        out_grouped(output, history->count);
         out_text(output, " are shown (--limit)");
     }
     out_char(output, '\n');
     report_certainty_text(report);
-    for (size_t i = 0; i < data->count; i++) {
+    for (size_t i = 0; i < history->count; i++) {
         out_char(output, '\n');
         out_bold(output);
-        out_format(output, "Block %llu: ", (unsigned long long)data->owners[i].ordinal);
+        out_format(output, "Block %llu: ", (unsigned long long)history->owners[i].ordinal);
         out_plain(output);
-        report_owner_text(report, &data->owners[i]);
+        report_owner_text(report, &history->owners[i]);
     }
 }
 
@@ -72,30 +72,30 @@ void report_owner_json(struct report *report, struct json *json, const char *key
     json_end_object(json);
 }
 
-void json_history(struct report *report, const struct heap_history *data)
+void json_history(struct report *report, const struct heap_history *history)
 {
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
-    json_hex(&json, "address", data->options.first);
-    json_unsigned(&json, "size", data->options.last - data->options.first + 1);
+    json_hex(&json, "address", history->options.first);
+    json_unsigned(&json, "size", history->options.last - history->options.first + 1);
     report_certainty_json(report, &json);
-    json_unsigned(&json, "total_blocks", data->total);
+    json_unsigned(&json, "total_blocks", history->total);
     json_begin_array(&json, "blocks");
-    for (size_t i = 0; i < data->count; i++)
-        report_owner_json(report, &json, NULL, &data->owners[i]);
+    for (size_t i = 0; i < history->count; i++)
+        report_owner_json(report, &json, NULL, &history->owners[i]);
     json_end_array(&json);
     json_end_object(&json);
 }
 
-void csv_history(struct report *report, const struct heap_history *data)
+void csv_history(struct report *report, const struct heap_history *history)
 {
     struct csv csv;
     report_csv_begin(report, &csv);
     csv_header(&csv, "address,size,allocated,thread,stack,released,released_by,released_thread,"
                      "released_stack");
-    for (size_t i = 0; i < data->count; i++) {
-        const struct heap_owner *owner = &data->owners[i];
+    for (size_t i = 0; i < history->count; i++) {
+        const struct heap_owner *owner = &history->owners[i];
         csv_hex(&csv, owner->block.address);
         csv_unsigned(&csv, owner->block.size);
         csv_position(&csv, owner->block.allocated);

@@ -188,11 +188,12 @@ static void text_threads(struct report *report, const struct heap_trace_stats *s
     out_plain(output);
     for (size_t i = 0; i < stats->thread_count; i++) {
         const struct heap_trace_stats_thread *thread = &stats->threads[i];
-        const struct definition_thread *known = definitions_thread(report->definitions, thread->id);
+        const struct definition_thread *definition =
+            definitions_thread(report->definitions, thread->id);
         out_unsigned(output, thread->id);
         out_tab(output, 8);
-        if (known)
-            out_unsigned(output, known->os_id);
+        if (definition)
+            out_unsigned(output, definition->os_id);
         else
             out_char(output, '?');
         out_tab(output, 20);
@@ -204,8 +205,8 @@ static void text_threads(struct report *report, const struct heap_trace_stats *s
         out_tab(output, 54);
         out_grouped(output, thread->reallocs);
         out_tab(output, 65);
-        if (known)
-            escape_text(output, definitions_text(report->definitions, known->name));
+        if (definition)
+            escape_text(output, definitions_text(report->definitions, definition->name));
         out_char(output, '\n');
     }
 }
@@ -249,21 +250,21 @@ static void text_modules(struct report *report)
         out_plain(output);
     }
     for (size_t run = 0; run < modules->run_count; run++) {
-        const struct definition_module *items = modules->runs[run].records;
+        const struct definition_module *records = modules->runs[run].records;
         for (size_t i = 0; i < modules->runs[run].count; i++) {
-            out_hex(output, items[i].begin);
+            out_hex(output, records[i].begin);
             out_char(output, '-');
-            out_hex(output, items[i].end);
+            out_hex(output, records[i].end);
             out_char(output, ' ');
-            escape_text(output, definitions_text(report->definitions, items[i].path));
+            escape_text(output, definitions_text(report->definitions, records[i].path));
             out_text(output, " build-id ");
-            for (uint32_t k = 0; k < items[i].build_id_size; k++)
-                out_format(output, "%02x", items[i].build_id[k]);
-            out_text(output, items[i].build_id_size ? " loaded " : "unknown, loaded ");
-            out_position(output, items[i].loaded);
-            if (ttd_position_is_valid(items[i].unloaded)) {
+            for (uint32_t k = 0; k < records[i].build_id_size; k++)
+                out_format(output, "%02x", records[i].build_id[k]);
+            out_text(output, records[i].build_id_size ? " loaded " : "unknown, loaded ");
+            out_position(output, records[i].loaded);
+            if (ttd_position_is_valid(records[i].unloaded)) {
                 out_text(output, " unloaded ");
-                out_position(output, items[i].unloaded);
+                out_position(output, records[i].unloaded);
             }
             out_char(output, '\n');
         }

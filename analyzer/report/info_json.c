@@ -72,17 +72,18 @@ static void thread_list(struct report *report, struct json *json,
     json_begin_array(json, "thread_list");
     for (size_t i = 0; i < stats->thread_count; i++) {
         const struct heap_trace_stats_thread *thread = &stats->threads[i];
-        const struct definition_thread *known = definitions_thread(report->definitions, thread->id);
+        const struct definition_thread *definition =
+            definitions_thread(report->definitions, thread->id);
         json_begin_object(json, NULL);
         json_unsigned(json, "thread", thread->id);
-        if (known)
-            json_unsigned(json, "os_id", known->os_id);
+        if (definition)
+            json_unsigned(json, "os_id", definition->os_id);
         else
             json_null(json, "os_id");
         json_name(json, "name",
-                  definitions_text(report->definitions, known ? known->name : TTD_NONE));
-        json_position(json, "begun", known ? known->begun : ttd_position_invalid());
-        json_position(json, "ended", known ? known->ended : ttd_position_invalid());
+                  definitions_text(report->definitions, definition ? definition->name : TTD_NONE));
+        json_position(json, "begun", definition ? definition->begun : ttd_position_invalid());
+        json_position(json, "ended", definition ? definition->ended : ttd_position_invalid());
         json_unsigned(json, "events", thread->events);
         json_unsigned(json, "allocs", thread->allocs);
         json_unsigned(json, "frees", thread->frees);
@@ -97,17 +98,17 @@ static void module_list(struct report *report, struct json *json)
     const struct idtable *modules = &report->definitions->modules;
     json_begin_array(json, "module_list");
     for (size_t run = 0; run < modules->run_count; run++) {
-        const struct definition_module *items = modules->runs[run].records;
+        const struct definition_module *records = modules->runs[run].records;
         for (size_t i = 0; i < modules->runs[run].count; i++) {
             json_begin_object(json, NULL);
             json_unsigned(json, "module", modules->runs[run].first + i);
-            json_name(json, "path", definitions_text(report->definitions, items[i].path));
-            json_bytes(json, "build_id", items[i].build_id, items[i].build_id_size);
-            json_hex(json, "begin", items[i].begin);
-            json_hex(json, "end", items[i].end);
-            json_hex(json, "bias", items[i].bias);
-            json_position(json, "loaded", items[i].loaded);
-            json_position(json, "unloaded", items[i].unloaded);
+            json_name(json, "path", definitions_text(report->definitions, records[i].path));
+            json_bytes(json, "build_id", records[i].build_id, records[i].build_id_size);
+            json_hex(json, "begin", records[i].begin);
+            json_hex(json, "end", records[i].end);
+            json_hex(json, "bias", records[i].bias);
+            json_position(json, "loaded", records[i].loaded);
+            json_position(json, "unloaded", records[i].unloaded);
             json_end_object(json);
         }
     }

@@ -69,15 +69,15 @@ void report_stack_text(struct report *report, ttd_id stack)
 {
     report_expand(report, stack);
     size_t count = report->frames.count;
-    size_t shown = report->shows_all ? count : runtime_main_of(&report->frames) + 1;
-    for (size_t i = 0; i < count && i < shown; i++) {
+    size_t shown_count = report->shows_all ? count : runtime_main_of(&report->frames) + 1;
+    for (size_t i = 0; i < count && i < shown_count; i++) {
         out_format(report->output, "    #%-2zu ", i);
         frame_text(report, &report->frames.frames[i]);
         out_char(report->output, '\n');
     }
-    if (shown < count) {
+    if (shown_count < count) {
         out_text(report->output, "    … ");
-        report_count(report->output, count - shown, "frame");
+        report_count(report->output, count - shown_count, "frame");
         out_text(report->output, " below main\n");
     }
     if (!count)

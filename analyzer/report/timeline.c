@@ -136,11 +136,11 @@ static struct layout find_layout(struct out *output, const struct report_timelin
 
 /* Writes a bar in eighths of a column; in whole columns without UTF-8. Columns are counted here,
  * because out.column counts bytes, of which these characters have three. */
-static void text_bar(struct out *output, const struct layout *how, double value)
+static void text_bar(struct out *output, const struct layout *layout, double value)
 {
     static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    double share = how->most > 0 ? value / how->most : 0;
-    unsigned eighths = (unsigned)(share * (double)how->bar * 8 + 0.5);
+    double share = layout->most > 0 ? value / layout->most : 0;
+    unsigned eighths = (unsigned)(share * (double)layout->bar * 8 + 0.5);
     if (!output->has_utf8)
         eighths = (eighths + 4) / 8 * 8;
     size_t used = eighths / 8;
@@ -148,7 +148,7 @@ static void text_bar(struct out *output, const struct layout *how, double value)
         out_text(output, output->has_utf8 ? "█" : "#");
     out_text(output, parts[eighths % 8]);
     used += eighths % 8 > 0;
-    for (; used < how->bar + BAR_SPACE; used++)
+    for (; used < layout->bar + BAR_SPACE; used++)
         out_char(output, ' ');
 }
 
@@ -162,7 +162,7 @@ static void text_time(struct out *output, uint64_t time, uint64_t width)
 }
 
 static void text_point(struct out *output, const struct report_timeline *data, size_t index,
-                       const struct layout *how)
+                       const struct layout *layout)
 {
     out_text(output, "  ");
     if (data->axis == HEAP_AXIS_TIME)
@@ -170,8 +170,8 @@ static void text_point(struct out *output, const struct report_timeline *data, s
     else
         out_position(output, data->timeline->points[index].position);
     out_tab(output, COLUMN_BAR);
-    text_bar(output, how, value_of(data, index));
-    text_numbers(output, data, index, how->is_narrow);
+    text_bar(output, layout, value_of(data, index));
+    text_numbers(output, data, index, layout->is_narrow);
     out_char(output, '\n');
 }
 
@@ -179,13 +179,13 @@ void text_timeline(struct report *report, const struct report_timeline *data)
 {
     static const char *const titles[] = {"Live bytes at most, allocations and releases",
                                          "Allocations per second", "Bytes allocated per second"};
-    struct layout how = find_layout(report->output, data);
+    struct layout layout = find_layout(report->output, data);
     out_bold(report->output);
     out_text(report->output, titles[data->plot]);
     out_text(report->output, ", from each moment on\n");
     out_plain(report->output);
     for (size_t i = 0; i < data->timeline->count; i++)
-        text_point(report->output, data, i, &how);
+        text_point(report->output, data, i, &layout);
     if (!data->timeline->count)
         out_text(report->output, "  nothing was allocated\n");
     report_certainty_text(report);

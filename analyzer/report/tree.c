@@ -31,18 +31,18 @@ void report_tree_heading(struct out *output, const char *name, size_t end)
     out_text(output, name);
 }
 
-static void text_percent(struct out *output, uint64_t part, uint64_t all)
+static void text_percent(struct out *output, uint64_t part, uint64_t total)
 {
-    double percent = all ? (double)part * 100 / (double)all : 0;
+    double percent = total ? (double)part * 100 / (double)total : 0;
     out_tab(output,
             percent < 99.95 ? percent < 9.95 ? END_PERCENT - 4 : END_PERCENT - 5 : END_PERCENT - 6);
     out_format(output, "%.1f%%", percent);
 }
 
-static void text_amount(struct out *output, const struct heap_amount *amount, uint64_t all)
+static void text_amount(struct out *output, const struct heap_amount *amount, uint64_t total)
 {
     report_tree_number(output, "", amount->bytes, END_BYTES);
-    text_percent(output, amount->weight, all);
+    text_percent(output, amount->weight, total);
     report_tree_number(output, "", amount->count, END_COUNT);
 }
 
@@ -83,10 +83,10 @@ void report_tree_name(struct report *report, const struct view_tree *tree,
 
 void report_tree_more(struct report *report, const struct view_tree *tree, size_t limit)
 {
-    const struct view_node *all = &tree->nodes[0];
-    if (all->count > limit) {
+    const struct view_node *root = &tree->nodes[0];
+    if (root->count > limit) {
         out_text(report->output, "… and ");
-        out_grouped(report->output, all->count - limit);
+        out_grouped(report->output, root->count - limit);
         out_text(report->output, " more (--limit 0 for all)\n");
     }
 }
@@ -94,26 +94,26 @@ void report_tree_more(struct report *report, const struct view_tree *tree, size_
 void text_tree(struct report *report, const struct report_tree *data)
 {
     struct out *output = report->output;
-    const struct view_node *all = &data->tree->nodes[0];
+    const struct view_node *root = &data->tree->nodes[0];
     size_t limit = data->options->limit;
     out_bold(output);
     out_text(output, "All: ");
-    report_count(output, all->total.bytes, "byte");
+    report_count(output, root->total.bytes, "byte");
     out_text(output, " in ");
-    report_count(output, all->total.count, data->unit);
+    report_count(output, root->total.count, data->unit);
     out_plain(output);
-    if (all->count && strcmp(data->weight, "bytes") != 0)
+    if (root->count && strcmp(data->weight, "bytes") != 0)
         out_format(output, "; %% is of %s", data->weight);
     out_char(output, '\n');
     report_runtime_text(report);
     report_known_findings_text(report, REPORT_BLOCKS);
     report_certainty_text(report);
-    if (!all->count)
+    if (!root->count)
         return;
     out_char(output, '\n');
     text_header(output, data->unit);
     for (uint32_t i = 0; (i = view_tree_next(data->tree, i, limit)) != VIEW_NO_NODE;) {
-        text_amount(output, &data->tree->nodes[i].total, all->total.weight);
+        text_amount(output, &data->tree->nodes[i].total, root->total.weight);
         report_tree_name(report, data->tree, &data->tree->nodes[i], limit);
     }
     report_tree_more(report, data->tree, limit);
@@ -138,7 +138,7 @@ void report_tree_json(struct json *json, const struct view_options *options)
 
 void json_tree(struct report *report, const struct report_tree *data)
 {
-    const struct heap_amount *all = &data->tree->nodes[0].total;
+    const struct heap_amount *total = &data->tree->nodes[0].total;
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
@@ -146,9 +146,9 @@ void json_tree(struct report *report, const struct report_tree *data)
     report_tree_json(&json, data->options);
     json_text(&json, "weight_of", data->weight);
     json_text(&json, "count_of", data->unit);
-    json_unsigned(&json, "total_weight", all->weight);
-    json_unsigned(&json, "total_bytes", all->bytes);
-    json_unsigned(&json, "total_count", all->count);
+    json_unsigned(&json, "total_weight", total->weight);
+    json_unsigned(&json, "total_bytes", total->bytes);
+    json_unsigned(&json, "total_count", total->count);
     json_unsigned(&json, "total_nodes", data->tree->linked);
     report_runtime_json(&report->runtime, &json);
     report_known_findings_json(report, &json, REPORT_BLOCKS);

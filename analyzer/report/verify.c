@@ -131,9 +131,9 @@ void json_problem(struct report *report, const struct ttd_problem *problem, uint
     json_unsigned(&json, "bytes", problem->bytes);
     json_count(&json, "missing_chunks", problem->missing_chunks);
     json_count(&json, "missing_events", problem->missing_events);
-    bool known = has_positions(problem);
-    json_position(&json, "last_good", known ? problem->last_good : ttd_position_invalid());
-    json_position(&json, "first_good", known ? problem->first_good : ttd_position_invalid());
+    bool is_known = has_positions(problem);
+    json_position(&json, "last_good", is_known ? problem->last_good : ttd_position_invalid());
+    json_position(&json, "first_good", is_known ? problem->first_good : ttd_position_invalid());
     json_end_object(&json);
 }
 
@@ -181,9 +181,9 @@ void csv_problem(struct report *report, const struct ttd_problem *problem, uint6
     csv_unsigned(&csv, problem->bytes);
     csv_count(&csv, problem->missing_chunks);
     csv_count(&csv, problem->missing_events);
-    bool known = has_positions(problem);
-    csv_position(&csv, known ? problem->last_good : ttd_position_invalid());
-    csv_position(&csv, known ? problem->first_good : ttd_position_invalid());
+    bool is_known = has_positions(problem);
+    csv_position(&csv, is_known ? problem->last_good : ttd_position_invalid());
+    csv_position(&csv, is_known ? problem->first_good : ttd_position_invalid());
     csv_end_row(&csv);
 }
 

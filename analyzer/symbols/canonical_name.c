@@ -30,10 +30,10 @@ static bool stands(const struct name_reader *reader, const char *word)
     return canonical_stands_at(reader->name, reader->at, word);
 }
 
-static void put(struct name_reader *to, const char *text, size_t size)
+static void put(struct name_reader *reader, const char *text, size_t size)
 {
-    memcpy(to->text + to->size, text, size);
-    to->size += size;
+    memcpy(reader->text + reader->size, text, size);
+    reader->size += size;
 }
 
 /* Skips to the end of a bracketed part, or of the name if nothing closes it. */
@@ -96,19 +96,19 @@ static bool add_builtin(struct builtin *type, struct ttd_string word)
     return true;
 }
 
-static void flush_builtin(struct name_reader *to, struct builtin *type)
+static void flush_builtin(struct name_reader *reader, struct builtin *type)
 {
     bool has_other = type->is_unsigned || type->is_short || type->longs;
     if (type->is_unsigned)
-        put(to, "unsigned", 8);
+        put(reader, "unsigned", 8);
     if (type->is_signed && !has_other && !type->has_int)
-        put(to, "signed", 6);
+        put(reader, "signed", 6);
     if (type->is_short)
-        put(to, "short", 5);
+        put(reader, "short", 5);
     for (unsigned i = 0; i < type->longs; i++)
-        put(to, "long", 4);
+        put(reader, "long", 4);
     if (type->has_int && !has_other)
-        put(to, "int", 3);
+        put(reader, "int", 3);
     *type = (struct builtin){.longs = 0};
 }
 
@@ -120,7 +120,7 @@ static struct ttd_string take_word(struct name_reader *reader)
     return (struct ttd_string){reader->name.data + begin, reader->at - begin};
 }
 
-static void put_word(struct name_reader *to, struct builtin *type, struct ttd_string word)
+static void put_word(struct name_reader *reader, struct builtin *type, struct ttd_string word)
 {
     static const char *const dropped[] = {"const", "volatile"};
     for (size_t i = 0; i < sizeof dropped / sizeof dropped[0]; i++) {
@@ -129,11 +129,11 @@ static void put_word(struct name_reader *to, struct builtin *type, struct ttd_st
     }
     if (add_builtin(type, word))
         return;
-    flush_builtin(to, type);
+    flush_builtin(reader, type);
     /* Some demanglers give a number the suffix of its type: "3ul" is 3. */
     while (is_digit(word.data[0]) && word.size > 1 && strchr("ul", word.data[word.size - 1]))
         word.size--;
-    put(to, word.data, word.size);
+    put(reader, word.data, word.size);
 }
 
 /* Copies template arguments: without blanks, "const" and "volatile", and with one order of the

@@ -50,9 +50,9 @@ static enum ttd_status add_string(struct definitions *definitions,
 static enum ttd_status add_module(struct definitions *definitions, const struct ttd_module *module)
 {
     if (module->action == TTD_MODULE_UNLOAD) {
-        struct definition_module *known = idtable_get(&definitions->modules, module->id);
-        if (known)
-            known->unloaded = module->position;
+        struct definition_module *existing = idtable_get(&definitions->modules, module->id);
+        if (existing)
+            existing->unloaded = module->position;
         return TTD_OK;
     }
     void *record;
@@ -74,11 +74,11 @@ static enum ttd_status add_module(struct definitions *definitions, const struct 
 static enum ttd_status add_thread(struct definitions *definitions, const struct ttd_thread *thread)
 {
     if (thread->action == TTD_THREAD_END) {
-        struct definition_thread *known = idtable_get(&definitions->threads, thread->id);
-        if (known) {
-            known->ended = thread->position;
+        struct definition_thread *definition = idtable_get(&definitions->threads, thread->id);
+        if (definition) {
+            definition->ended = thread->position;
             if (thread->name != TTD_NONE)
-                known->name = thread->name;
+                definition->name = thread->name;
         }
         return TTD_OK;
     }

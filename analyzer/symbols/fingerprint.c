@@ -243,22 +243,22 @@ static enum ttd_status keep_node(struct fingerprinter *fingerprinter, ttd_id sta
 /* Collects the stacks without a node, from `stack` outward, and sets `known` to the node of the
  * first caller that has one, or to MAP_NONE. */
 static enum ttd_status find_path(struct fingerprinter *fingerprinter, ttd_id stack, size_t *count,
-                                 uint32_t *known)
+                                 uint32_t *known_node)
 {
     *count = 0;
     for (;;) {
-        struct ttd_stack item;
-        *known = map_get(&fingerprinter->node_index, stack, 0);
-        if (*known != MAP_NONE)
+        struct ttd_stack current;
+        *known_node = map_get(&fingerprinter->node_index, stack, 0);
+        if (*known_node != MAP_NONE)
             return TTD_OK;
-        enum ttd_status status = definitions_stack(fingerprinter->definitions, stack, &item);
+        enum ttd_status status = definitions_stack(fingerprinter->definitions, stack, &current);
         if (status == TTD_OK)
             status = grow_array((void **)&fingerprinter->path, &fingerprinter->path_capacity,
                                 *count + 1, sizeof *fingerprinter->path);
         if (status != TTD_OK)
             return status == TTD_END ? TTD_OK : status;
-        fingerprinter->path[(*count)++] = item;
-        stack = item.parent;
+        fingerprinter->path[(*count)++] = current;
+        stack = current.parent;
     }
 }
 
@@ -268,16 +268,16 @@ enum ttd_status fingerprint_stack(struct fingerprinter *fingerprinter,
 {
     struct fingerprint_node node = {.is_in_library = false};
     size_t count;
-    uint32_t known;
+    uint32_t known_node;
     begin(fingerprinter, definitions);
-    enum ttd_status status = find_path(fingerprinter, stack, &count, &known);
-    if (status == TTD_OK && known != MAP_NONE)
-        node = fingerprinter->nodes[known];
+    enum ttd_status status = find_path(fingerprinter, stack, &count, &known_node);
+    if (status == TTD_OK && known_node != MAP_NONE)
+        node = fingerprinter->nodes[known_node];
     while (count > 0 && status == TTD_OK) {
-        const struct ttd_stack *item = &fingerprinter->path[--count];
-        status = add_address(fingerprinter, item, &node);
+        const struct ttd_stack *current = &fingerprinter->path[--count];
+        status = add_address(fingerprinter, current, &node);
         if (status == TTD_OK)
-            status = keep_node(fingerprinter, item->id, &node);
+            status = keep_node(fingerprinter, current->id, &node);
     }
     if (status != TTD_OK)
         return status;

@@ -73,12 +73,12 @@ enum ttd_status frame_list_begin(struct frame_list *list, struct definitions *de
     list->count = 0;
     enum ttd_status status = TTD_OK;
     while (status == TTD_OK && list->count < most) {
-        struct ttd_stack item;
-        status = definitions_stack(definitions, stack, &item);
+        struct ttd_stack current;
+        status = definitions_stack(definitions, stack, &current);
         if (status == TTD_OK)
-            status = frame_list_add(list, definitions, &item);
+            status = frame_list_add(list, definitions, &current);
         if (status == TTD_OK)
-            stack = item.parent;
+            stack = current.parent;
     }
     return status == TTD_END ? TTD_OK : status;
 }

@@ -16,8 +16,8 @@ void stack_memo_free(struct stack_memo *memo)
 
 /* Finds the cell of a stack's fact. @return TTD_OK, TTD_END (the stack is not defined),
  * TTD_ERROR_NO_MEMORY. */
-static enum ttd_status place_of(struct stack_memo *memo, const struct stack_table *table, ttd_id id,
-                                uint32_t **place)
+static enum ttd_status cell_of(struct stack_memo *memo, const struct stack_table *table, ttd_id id,
+                               uint32_t **cell)
 {
     const struct stack_chunk *chunk = stack_table_find(table, id);
     if (!chunk)
@@ -33,7 +33,7 @@ static enum ttd_status place_of(struct stack_memo *memo, const struct stack_tabl
         *facts = calloc(chunk->count, sizeof **facts);
     if (!*facts)
         return TTD_ERROR_NO_MEMORY;
-    *place = &(*facts)[id - chunk->first];
+    *cell = &(*facts)[id - chunk->first];
     return TTD_OK;
 }
 
@@ -46,11 +46,11 @@ static enum ttd_status climb(struct stack_memo *memo, const struct stack_table *
     *count = 0;
     *fact = 0;
     for (;;) {
-        uint32_t *place;
-        status = place_of(memo, table, id, &place);
+        uint32_t *cell;
+        status = cell_of(memo, table, id, &cell);
         if (status != TTD_OK)
             break;
-        *fact = *place;
+        *fact = *cell;
         if (*fact)
             break;
         status =
@@ -76,12 +76,12 @@ enum ttd_status stack_memo_find(struct stack_memo *memo, const struct stack_tabl
     while (status == TTD_OK && count > 0) {
         const struct ttd_stack *next = &memo->path[--count];
         uint32_t found = 0;
-        uint32_t *place;
+        uint32_t *cell;
         status = finder->find(finder->context, next, above, &found);
         if (status == TTD_OK)
-            status = place_of(memo, table, next->id, &place);
+            status = cell_of(memo, table, next->id, &cell);
         if (status == TTD_OK)
-            *place = above = found;
+            *cell = above = found;
     }
     if (status == TTD_OK)
         *fact = above;

@@ -4,9 +4,9 @@
 static bool has_module(const struct definitions *definitions, const struct names_matcher *matcher)
 {
     for (size_t run = 0; run < definitions->modules.run_count; run++) {
-        const struct definition_module *items = definitions->modules.runs[run].records;
+        const struct definition_module *records = definitions->modules.runs[run].records;
         for (size_t i = 0; i < definitions->modules.runs[run].count; i++) {
-            if (matcher->matches(matcher->context, definitions_text(definitions, items[i].path)))
+            if (matcher->matches(matcher->context, definitions_text(definitions, records[i].path)))
                 return true;
         }
     }
@@ -35,10 +35,10 @@ enum ttd_status names_find(struct definitions *definitions, const struct names_m
     enum ttd_status status = TTD_OK;
     bool has = has_module(definitions, matcher);
     for (size_t i = 0; i < definitions->frame_count && status == TTD_OK && !has; i++) {
-        const struct ttd_symbol_frame *item = &definitions->frames[i];
-        status = ask(definitions, matcher, &asked, item->function, AS_FUNCTION, &has);
+        const struct ttd_symbol_frame *symbol_frame = &definitions->frames[i];
+        status = ask(definitions, matcher, &asked, symbol_frame->function, AS_FUNCTION, &has);
         if (status == TTD_OK && !has && matcher->takes_files)
-            status = ask(definitions, matcher, &asked, item->file, AS_FILE, &has);
+            status = ask(definitions, matcher, &asked, symbol_frame->file, AS_FILE, &has);
     }
     map_free(&asked);
     if (status == TTD_OK)

@@ -172,8 +172,8 @@ enum ttd_status baseline_read(struct baseline *baseline, struct ttd_string text,
     do {
         const char *end = text.size ? memchr(text.data, '\n', text.size) : NULL;
         size_t size = end ? (size_t)(end - text.data) : text.size;
-        size_t shown = size && text.data[size - 1] == '\r' ? size - 1 : size;
-        status = read_line(baseline, (struct ttd_string){text.data, shown}, ++number, error);
+        size_t shown_count = size && text.data[size - 1] == '\r' ? size - 1 : size;
+        status = read_line(baseline, (struct ttd_string){text.data, shown_count}, ++number, error);
         size += end != NULL;
         text = (struct ttd_string){text.data + size, text.size - size};
     } while (text.size && status == TTD_OK);

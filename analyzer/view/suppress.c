@@ -179,9 +179,10 @@ static enum ttd_status find_at(struct suppressions *suppressions, struct definit
     enum ttd_status status = frame_list_add(&suppressions->frames, definitions, stack);
     *rule = 0;
     for (size_t i = 0; i < suppressions->count && !*rule && status == TTD_OK; i++) {
-        const struct suppression *tried = &suppressions->rules[i];
-        for (size_t k = 0; tried->is_sanitizer && k < suppressions->frames.count && !*rule; k++) {
-            if (matches(&suppressions->lines[tried->first], definitions,
+        const struct suppression *candidate = &suppressions->rules[i];
+        for (size_t k = 0; candidate->is_sanitizer && k < suppressions->frames.count && !*rule;
+             k++) {
+            if (matches(&suppressions->lines[candidate->first], definitions,
                         &suppressions->frames.frames[k]))
                 *rule = (uint32_t)i + 1;
         }
@@ -193,16 +194,16 @@ static enum ttd_status find_at(struct suppressions *suppressions, struct definit
 static enum ttd_status find_sanitizer(struct suppressions *suppressions,
                                       struct definitions *definitions, ttd_id stack, size_t *best)
 {
-    struct ttd_stack item;
+    struct ttd_stack current;
     enum ttd_status status;
-    while ((status = definitions_stack(definitions, stack, &item)) == TTD_OK) {
+    while ((status = definitions_stack(definitions, stack, &current)) == TTD_OK) {
         uint32_t rule;
-        status = find_at(suppressions, definitions, &item, &rule);
+        status = find_at(suppressions, definitions, &current, &rule);
         if (status != TTD_OK)
             return status;
         if (rule && rule - 1 < *best)
             *best = rule - 1;
-        stack = item.parent;
+        stack = current.parent;
     }
     return status == TTD_END ? TTD_OK : status;
 }
@@ -240,9 +241,9 @@ enum ttd_status suppress_find(struct suppressions *suppressions, struct definiti
     if (status == TTD_OK && suppressions->count)
         status = expand(suppressions, definitions, api, stack);
     for (size_t i = 0; i < best && status == TTD_OK; i++) {
-        const struct suppression *tried = &suppressions->rules[i];
-        if (!tried->is_sanitizer && tried->kinds >> kind & 1 &&
-            matches_frames(&suppressions->lines[tried->first], tried->count, definitions,
+        const struct suppression *candidate = &suppressions->rules[i];
+        if (!candidate->is_sanitizer && candidate->kinds >> kind & 1 &&
+            matches_frames(&suppressions->lines[candidate->first], candidate->count, definitions,
                            &suppressions->frames))
             best = i;
     }

@@ -64,12 +64,12 @@ bool suppress_take_word(struct ttd_string *text, const char *word)
 }
 
 static enum ttd_status keep(struct suppressions *suppressions, struct ttd_string text,
-                            struct ttd_string *kept)
+                            struct ttd_string *result)
 {
     char *copy = arena_copy(&suppressions->text, text.data, text.size);
     if (!copy)
         return TTD_ERROR_NO_MEMORY;
-    *kept = (struct ttd_string){copy, text.size};
+    *result = (struct ttd_string){copy, text.size};
     return TTD_OK;
 }
 
@@ -81,15 +81,15 @@ enum ttd_status suppress_add_rule(struct rule_reader *reader, struct ttd_string 
         return suppress_fail(reader, reader->line, "more than %d rules", SUPPRESS_RULES_MAX);
     enum ttd_status status = grow_array((void **)&suppressions->rules, &suppressions->capacity,
                                         suppressions->count + 1, sizeof *suppressions->rules);
-    struct ttd_string kept = {"", 0};
+    struct ttd_string result = {"", 0};
     if (status == TTD_OK)
-        status = keep(suppressions, name, &kept);
+        status = keep(suppressions, name, &result);
     if (status != TTD_OK)
         return status;
     *rule = &suppressions->rules[suppressions->count++];
     **rule = (struct suppression){.file = reader->file,
                                   .line = reader->line,
-                                  .name = kept,
+                                  .name = result,
                                   .first = suppressions->line_count};
     return TTD_OK;
 }
@@ -100,12 +100,12 @@ static bool begins(struct ttd_string text, const char *word)
 }
 
 static enum ttd_status keep_canonical(struct suppressions *suppressions, struct ttd_string name,
-                                      struct ttd_string *kept)
+                                      struct ttd_string *result)
 {
     char *text = arena_take(&suppressions->text, CANONICAL_ROOM(name.size));
     if (!text)
         return TTD_ERROR_NO_MEMORY;
-    *kept = (struct ttd_string){text, canonical_name(name, text)};
+    *result = (struct ttd_string){text, canonical_name(name, text)};
     return TTD_OK;
 }
 

@@ -16,23 +16,23 @@ struct node_order {
 /* Sorts by parent, last one first, and below a parent the lightest first: link_nodes() prepends. */
 static int compare(const void *a, const void *b)
 {
-    const struct node_order *x = a;
-    const struct node_order *y = b;
-    if (x->parent != y->parent)
-        return x->parent < y->parent ? 1 : -1;
-    if (x->weight != y->weight)
-        return x->weight < y->weight ? -1 : 1;
-    if (x->count != y->count)
-        return x->count < y->count ? -1 : 1;
-    return x->node < y->node ? 1 : -1;
+    const struct node_order *left = a;
+    const struct node_order *right = b;
+    if (left->parent != right->parent)
+        return left->parent < right->parent ? 1 : -1;
+    if (left->weight != right->weight)
+        return left->weight < right->weight ? -1 : 1;
+    if (left->count != right->count)
+        return left->count < right->count ? -1 : 1;
+    return left->node < right->node ? 1 : -1;
 }
 
 static struct node_order order_of(const struct view_tree *tree, uint32_t node)
 {
     uint32_t parent = tree->nodes[node].parent;
-    const struct heap_amount *all = &tree->nodes[node].total;
+    const struct heap_amount *total = &tree->nodes[node].total;
     if (!tree->is_of_two)
-        return (struct node_order){parent, node, all->weight, all->count};
+        return (struct node_order){parent, node, total->weight, total->count};
     return (struct node_order){parent, node, tree->old[node].changed_bytes,
                                tree->old[node].changed_blocks};
 }
@@ -88,16 +88,16 @@ static void weigh_changes(struct view_tree *tree)
 {
     for (size_t i = tree->count; i-- > 0;) {
         const struct view_node *node = &tree->nodes[i];
-        struct view_sums *old = &tree->old[i];
-        old->changed_bytes =
-            heap_add(old->changed_bytes, distance(old->self.bytes, node->self.bytes));
-        old->changed_blocks =
-            heap_add(old->changed_blocks, distance(old->self.count, node->self.count));
+        struct view_sums *sums = &tree->old[i];
+        sums->changed_bytes =
+            heap_add(sums->changed_bytes, distance(sums->self.bytes, node->self.bytes));
+        sums->changed_blocks =
+            heap_add(sums->changed_blocks, distance(sums->self.count, node->self.count));
         if (!i)
             return;
         struct view_sums *parent = &tree->old[node->parent];
-        parent->changed_bytes = heap_add(parent->changed_bytes, old->changed_bytes);
-        parent->changed_blocks = heap_add(parent->changed_blocks, old->changed_blocks);
+        parent->changed_bytes = heap_add(parent->changed_bytes, sums->changed_bytes);
+        parent->changed_blocks = heap_add(parent->changed_blocks, sums->changed_blocks);
     }
 }
 
@@ -132,15 +132,15 @@ static void sum_up(struct view_tree *tree)
 /* Adds the nodes of tails, which are not made yet, to the number of nodes. */
 static enum ttd_status count_tails(struct view_tree *tree)
 {
-    uint64_t all = tree->linked;
+    uint64_t total = tree->linked;
     for (size_t i = 0; i < tree->count; i++) {
         uint64_t size;
         enum ttd_status status = view_tail_size(tree, (uint32_t)i, &size);
         if (status != TTD_OK)
             return status;
-        all = heap_add(all, size);
+        total = heap_add(total, size);
     }
-    tree->linked = (size_t)all;
+    tree->linked = (size_t)total;
     return TTD_OK;
 }
 
@@ -226,13 +226,13 @@ void view_tree_free(struct view_tree *tree)
 
 uint32_t view_tree_next(const struct view_tree *tree, uint32_t node, size_t limit)
 {
-    const struct view_node *at = &tree->nodes[node];
-    if (at->first != VIEW_NO_NODE && limit)
-        return at->first;
-    while (at->parent != VIEW_NO_NODE) {
-        if (at->next != VIEW_NO_NODE && at->rank + 1 < limit)
-            return at->next;
-        at = &tree->nodes[at->parent];
+    const struct view_node *current = &tree->nodes[node];
+    if (current->first != VIEW_NO_NODE && limit)
+        return current->first;
+    while (current->parent != VIEW_NO_NODE) {
+        if (current->next != VIEW_NO_NODE && current->rank + 1 < limit)
+            return current->next;
+        current = &tree->nodes[current->parent];
     }
     return VIEW_NO_NODE;
 }

@@ -118,10 +118,10 @@ static enum ttd_status climb(struct view_addition *addition, uint32_t first, ttd
     enum ttd_status status;
     *count = 0;
     while ((status = definitions_stack(addition->view->definitions, id, &stack)) == TTD_OK) {
-        uint32_t known = map_get(&addition->stacks, first, id);
-        if (known != MAP_NONE) {
+        uint32_t known_node = map_get(&addition->stacks, first, id);
+        if (known_node != MAP_NONE) {
             struct view_site site;
-            *node = known;
+            *node = known_node;
             status = view_find_site(addition->view, &stack, &site);
             if (status == TTD_OK)
                 *last = addition->view->frames[site.first].label;

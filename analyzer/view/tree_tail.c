@@ -76,10 +76,10 @@ static enum ttd_status open_tail(const struct view_tree *tree, const struct view
 /* Moves the sums of a node to the only node below it. */
 static void hand_down(struct view_tree *tree, uint32_t node, uint32_t below)
 {
-    struct view_node *from = &tree->nodes[node];
-    tree->nodes[below].total = from->total;
-    tree->nodes[below].self = from->self;
-    from->self = (struct heap_amount){0, 0, 0};
+    struct view_node *upper = &tree->nodes[node];
+    tree->nodes[below].total = upper->total;
+    tree->nodes[below].self = upper->self;
+    upper->self = (struct heap_amount){0, 0, 0};
     if (!tree->is_of_two)
         return;
     tree->old[below] = tree->old[node];

@@ -55,16 +55,16 @@ enum ttd_status view_filter(struct view *view, const struct heap_rows *rows)
 {
     if (!view_has_filter(&view->options))
         return TTD_OK;
-    size_t kept = 0;
+    size_t kept_count = 0;
     for (size_t i = 0; i < *rows->count; i++) {
         bool is_wanted;
         enum ttd_status status = view_wants(view, heap_row(rows, i)->stack, &is_wanted);
         if (status != TTD_OK)
             return status;
         if (is_wanted)
-            memmove(heap_row(rows, kept++), heap_row(rows, i), rows->size);
+            memmove(heap_row(rows, kept_count++), heap_row(rows, i), rows->size);
     }
-    *rows->count = kept;
+    *rows->count = kept_count;
     rows->recount(rows->owner);
     return TTD_OK;
 }
