@@ -42,6 +42,7 @@ static enum ttd_status change_of(struct heap_comparison *comparison, uint64_t ke
     return TTD_OK;
 }
 
+/* The first group of a key names it in reports. */
 enum ttd_status heap_comparison_add(struct heap_comparison *comparison, enum heap_side side,
                                     uint64_t key_high, uint64_t key_low,
                                     const struct heap_group *group)

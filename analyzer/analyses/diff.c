@@ -10,6 +10,7 @@ struct diff_finder {
     bool is_over;
 };
 
+/* Whether a position that is not behind the range is in it. */
 static bool is_inside(const struct diff_finder *finder, struct ttd_position position)
 {
     return ttd_position_compare(position, finder->from) >= 0;
@@ -50,6 +51,8 @@ static enum ttd_status collect(struct diff_finder *finder, struct heap_kept *kep
     return status;
 }
 
+/* The way to the end, on which it is decided what the runtimes keep, is behind the range: its
+ * releases do not count. */
 static enum ttd_status finish(struct diff_finder *finder, struct heap_kept *kept,
                               struct heap_arrival *arrival, struct ttd_error *error)
 {

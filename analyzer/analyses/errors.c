@@ -27,6 +27,8 @@ static uint64_t conflict_key(const struct heap_finding *finding)
     return (uint64_t)allocated << 32 | other;
 }
 
+/* A loop makes the same mistake a million times: calls with the same kind and stacks are one
+ * finding. */
 enum ttd_status heap_errors_add(struct heap_errors *errors, const struct heap_finding *finding)
 {
     uint64_t a = call_key(finding);

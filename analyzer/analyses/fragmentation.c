@@ -58,6 +58,7 @@ static void sum_up(struct heap_fragmentation *fragmentation)
     }
 }
 
+/* Blocks come in the order of their addresses, so that only the last region can be near. */
 static enum ttd_status find_regions(struct heap_fragmentation *fragmentation,
                                     const struct heap_state *state, uint64_t separating)
 {

@@ -33,6 +33,7 @@ const struct heap_status *heap_status_table_of(const struct heap_status_table *s
     return find(statuses, heap);
 }
 
+/* Heaps get a record when something happens to them: most never do. */
 static enum ttd_status obtain(struct heap_status_table *statuses, ttd_id heap,
                               struct heap_status **heap_status)
 {
@@ -74,6 +75,8 @@ enum ttd_status heap_status_table_change(struct heap_status_table *statuses,
     return TTD_OK;
 }
 
+/* A heap that was destroyed or created since has another generation: its locks are void without a
+ * walk through them. */
 bool heap_hold_is_active(const struct heap_status_table *statuses, const struct heap_hold *hold)
 {
     const struct heap_status *heap_status = find(statuses, hold->heap);

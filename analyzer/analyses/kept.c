@@ -48,6 +48,7 @@ void heap_kept_free(struct heap_kept *kept)
     *kept = (struct heap_kept){.count = 0};
 }
 
+/* Copies the block: the table changes on the way to the end. */
 enum ttd_status heap_kept_defer(struct heap_kept *kept, const struct heap_block *block)
 {
     enum ttd_status status = grow_array((void **)&kept->candidates, &kept->capacity,
@@ -65,6 +66,7 @@ static bool is_there(const struct heap_live *live, const struct heap_block *bloc
     return last && last->event == block->event;
 }
 
+/* The way to the end is long, and not needed where stacks alone decide. */
 enum ttd_status heap_kept_decide(struct heap_kept *kept, struct heap_cursor *cursor,
                                  struct heap_runtime *runtime, heap_kept_function *add,
                                  void *context, struct ttd_error *error)

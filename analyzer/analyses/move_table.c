@@ -39,6 +39,7 @@ enum ttd_status heap_move_table_find(struct heap_move_table *table, struct heap_
     return TTD_OK;
 }
 
+/* Keys differ, so that the order depends on nothing else. */
 static int compare(const void *a, const void *b)
 {
     const struct heap_move_group *x = a;

@@ -32,6 +32,7 @@ static void count_call(struct heap_move_counts *counts, const struct ttd_event *
         counts->moved++;
 }
 
+/* Calls are counted from the events: one that failed or never returned has no effect to observe. */
 static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
     struct move_finder *finder = context;
@@ -82,6 +83,7 @@ static enum ttd_status end_chain(struct heap_moves *moves, uint32_t user)
     return status;
 }
 
+/* A chain begins with the first reallocation: most blocks never have one. */
 static enum ttd_status new_chain(struct heap_moves *moves, const struct heap_block *old,
                                  uint32_t *user)
 {

@@ -43,6 +43,7 @@ static enum ttd_status thread_of(struct heap_trace_stats *stats, ttd_id id,
     return TTD_OK;
 }
 
+/* Calls of several threads overlap: the last event need not end last. */
 static void add_span(struct heap_trace_stats *stats, const struct ttd_event *event)
 {
     struct ttd_position end = ttd_event_returned(event) ? event->time_end : event->time_start;
@@ -120,6 +121,7 @@ static void end_reading(struct heap_trace_stats *stats, const struct ttd_reader 
     stats->outcome.reached_end = true;
 }
 
+/* The reading is checked, so that the reader can tell afterwards whether the trace is intact. */
 static enum ttd_status read_all(struct heap_trace_stats *stats, const struct heap_trace *trace,
                                 uint32_t kinds, struct ttd_error *error)
 {

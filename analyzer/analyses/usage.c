@@ -79,6 +79,8 @@ static enum ttd_status site_of(struct heap_usage *usage, const struct heap_block
     return TTD_OK;
 }
 
+/* Takes an entry that a block which is gone has left, so that memory grows with the blocks that
+ * live at once, not with the length of the trace. */
 static enum ttd_status new_birth(struct usage_finder *finder, uint32_t *user)
 {
     if (finder->unused_count) {
@@ -92,6 +94,8 @@ static enum ttd_status new_birth(struct usage_finder *finder, uint32_t *user)
     return status;
 }
 
+/* A reallocated block counts as a new one, but is never temporary: what was there before is needed.
+ */
 static enum ttd_status acquire(struct usage_finder *finder, const struct heap_effect *effect)
 {
     struct heap_block *block = effect->block;
@@ -223,6 +227,8 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
     return status == TTD_OK ? forget(finder, effect->block->user) : status;
 }
 
+/* Blocks that are never released live up to the end of the trace. The sweep tells of those whose
+ * heap was destroyed, which are not among them. */
 static enum ttd_status finish(struct usage_finder *finder, struct heap_live *live)
 {
     size_t cursor = 0;

@@ -97,6 +97,7 @@ static struct heap_amount amount_of_temporary(const void *item)
     return (struct heap_amount){site->temporary, bytes, site->temporary};
 }
 
+/* Filters take sites away: the totals are those of the sites that are left. */
 static void recount(void *owner)
 {
     struct heap_usage *usage = owner;
