@@ -72,7 +72,7 @@ static int execute(struct session *session, const struct history_options *option
     struct heap_history history;
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
-    trace.keyframes = sidecar_use(session, ttd_position_max());
+    trace.keyframes = sidecar_use_old(session);
     enum ttd_status result = heap_history_find(&trace, &query, &history, &error);
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);

@@ -54,7 +54,7 @@ static int execute(struct session *session, const void *options)
     int status = session_trace(session, &trace);
     if (status != STATUS_OK)
         return status;
-    trace.keyframes = sidecar_use(session, ttd_position_max());
+    trace.keyframes = sidecar_use_old(session);
     struct heap_peak_state_options query = {.split = view_split(&session->options.view)};
     enum ttd_status result = heap_peak_state_find(&trace, &query, &peak, &error);
     if (result != TTD_OK)

@@ -141,7 +141,8 @@ static int execute(struct session *session, const void *context)
                                        .tells_runtime = true,
                                        .keeps_blocks = options->shows_blocks,
                                        .has_address = options->has_address,
-                                       .address = options->address};
+                                       .address = options->address,
+                                       .confirms_blocks = true};
     struct heap_trace trace;
     status = session_trace(session, &trace);
     if (status != STATUS_OK)
@@ -150,6 +151,8 @@ static int execute(struct session *session, const void *context)
     enum ttd_status result = heap_state_find(&trace, &query, &state, &error);
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
+    if (state.outcome.has_refuted_index)
+        sidecar_refute(&session->source);
     data.state = &state;
     status = find_address(session, options, &data);
     heap_state_free(&state);

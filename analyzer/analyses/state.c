@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "heap/locate.h"
+#include "travel/confirm.h"
+
 static int compare_blocks(const void *a, const void *b)
 {
     const struct heap_block *x = a;
@@ -66,6 +69,43 @@ static bool takes_sums(const struct heap_state_options *options, const struct he
            !options->keeps_blocks && !options->has_address && heap_kept_is_empty(kept);
 }
 
+static size_t copy_block(struct heap_block *copy, const struct heap_block *block)
+{
+    if (block)
+        *copy = *block;
+    return block != NULL;
+}
+
+/* Copies the block that the address lies in, and those beside it. */
+static size_t copy_around(const struct heap_state *state, const struct heap_live *live,
+                          uint64_t address, struct heap_block copies[3])
+{
+    const struct heap_neighbours *beside = &state->neighbours;
+    size_t count = copy_block(copies, heap_live_containing(live, address));
+    if (beside->before.address)
+        count += copy_block(&copies[count], heap_live_find(live, beside->before.address));
+    if (beside->after.address)
+        count += copy_block(&copies[count], heap_live_find(live, beside->after.address));
+    return count;
+}
+
+/* Compares what is shown block by block. The cursor cannot go on afterwards. */
+static enum ttd_status confirm(const struct heap_state *state,
+                               const struct heap_state_options *options,
+                               struct heap_arrival *arrival, struct ttd_error *error)
+{
+    struct heap_block around[3];
+    const struct heap_live *live = &arrival->cursor.replay.live;
+    struct ttd_reader *reader = arrival->cursor.reader;
+    if (!options->confirms_blocks || !arrival->cursor.start)
+        return TTD_OK;
+    enum ttd_status status = heap_confirm_blocks(reader, state->blocks, state->block_count, error);
+    if (status != TTD_OK || !options->has_address)
+        return status;
+    size_t count = copy_around(state, live, options->address, around);
+    return heap_confirm_blocks(reader, around, count, error);
+}
+
 /* Fills in the state once the replay has arrived. */
 static enum ttd_status find(struct heap_state *state, struct heap_kept *kept,
                             const struct heap_state_options *options, struct heap_arrival *arrival,
@@ -85,9 +125,8 @@ static enum ttd_status find(struct heap_state *state, struct heap_kept *kept,
     return status == TTD_OK ? heap_groups_sort(&state->runtime.groups) : status;
 }
 
-enum ttd_status heap_state_find(const struct heap_trace *trace,
-                                const struct heap_state_options *options, struct heap_state *state,
-                                struct ttd_error *error)
+static enum ttd_status go(const struct heap_trace *trace, const struct heap_state_options *options,
+                          struct heap_state *state, bool *is_refuted, struct ttd_error *error)
 {
     struct heap_kept kept;
     struct heap_arrival arrival = {.has_losses = false};
@@ -98,10 +137,30 @@ enum ttd_status heap_state_find(const struct heap_trace *trace,
         status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)
         status = find(state, &kept, options, &arrival, error);
+    if (status == TTD_OK) {
+        status = confirm(state, options, &arrival, error);
+        *is_refuted = status == TTD_ERROR_CORRUPT;
+    }
     heap_arrival_free(&arrival);
     heap_kept_free(&kept);
     if (status != TTD_OK)
         heap_state_free(state);
+    return status;
+}
+
+enum ttd_status heap_state_find(const struct heap_trace *trace,
+                                const struct heap_state_options *options, struct heap_state *state,
+                                struct ttd_error *error)
+{
+    bool is_refuted = false;
+    enum ttd_status status = go(trace, options, state, &is_refuted, error);
+    if (!is_refuted)
+        return status;
+    struct heap_trace alone = *trace;
+    alone.keyframes = NULL;
+    status = go(&alone, options, state, &is_refuted, error);
+    if (status == TTD_OK)
+        state->outcome.has_refuted_index = true;
     return status;
 }
 

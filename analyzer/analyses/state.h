@@ -35,6 +35,9 @@ struct heap_state_options {
     /** Set state->neighbours, to those of an address. */
     bool has_address;
     uint64_t address;
+    /** Blocks that are kept, that of the address and its neighbours are shown one by one: where
+     * they come from an index, each is compared with the trace. */
+    bool confirms_blocks;
 };
 
 /**

@@ -83,11 +83,22 @@ static bool open_index(struct source *source, const char *path)
     return source->has_keyframes;
 }
 
+void sidecar_refute(struct source *source)
+{
+    char *path = sidecar_path(source->path);
+    progress_end(&source->progress);
+    message("warning: %s: is not used: it does not agree with the trace", path ? path : "index");
+    free(path);
+    heap_keyframes_close(&source->keyframes);
+    source->has_keyframes = false;
+    source->has_refuted_index = true;
+}
+
 /* Finds the keyframes. `pays`: an index may be made if the trace is long. */
 static const struct heap_keyframes *use(struct session *session, bool pays)
 {
     struct source *source = &session->source;
-    if (!session->options.has_index || !source->is_closed)
+    if (!session->options.has_index || !source->is_closed || source->has_refuted_index)
         return NULL;
     char *path = source->has_keyframes ? NULL : sidecar_path(source->path);
     struct heap_index_facts facts;
@@ -105,5 +116,10 @@ const struct heap_keyframes *sidecar_use(struct session *session, struct ttd_pos
 {
     bool is_start = ttd_position_compare(at, ttd_position_min()) == 0;
     bool is_end = ttd_position_compare(at, ttd_position_max()) == 0;
-    return use(session, !is_start && !is_end);
+    return is_start || is_end ? NULL : use(session, true);
+}
+
+const struct heap_keyframes *sidecar_use_old(struct session *session)
+{
+    return use(session, false);
 }

@@ -8,12 +8,22 @@
 #include "travel/index.h"
 
 /**
- * Returns the keyframes for going to `at`; NULL where there are none. An index that is missing,
- * damaged or of an older trace is made if the trace is so long that it pays, unless `at` is the
- * start, which needs none, or the end, which takes one replay anyway. If making it fails, the
- * command goes on without. The session owns the keyframes.
+ * Returns the keyframes for going to `at`; NULL where there are none. An index that is
+ * missing, damaged or of an older trace is made, if the trace is so long that it pays; where that
+ * fails, the command goes on without. The session owns the keyframes. An answer that uses them is
+ * not certain, since the rest of the trace is not read.
+ *
+ * At the start none are needed. At the end none are given: the whole trace is read once, whatever
+ * lies beside it, and the answer is certain.
  */
 const struct heap_keyframes *sidecar_use(struct session *session, struct ttd_position at);
+
+/** Returns the keyframes of an index that is there already, or NULL: for what only a whole replay,
+ * or the index, can tell. */
+const struct heap_keyframes *sidecar_use_old(struct session *session);
+
+/** Warns that a block in the index is not as the trace says, and closes the index. */
+void sidecar_refute(struct source *source);
 
 /** Returns the name of the index of a trace, to be freed; NULL without memory. */
 char *sidecar_path(const char *trace);

@@ -40,6 +40,8 @@ struct source {
     bool has_no_index;
     /** There is an index that is not trusted, which was reported. */
     bool has_refused_index;
+    /** One was used and found to be wrong, which was said. */
+    bool has_refuted_index;
     /** The stamp of the file when it was opened. */
     struct stamp opened;
     /** source_is_intact() was called, and answered `is_intact`. */
@@ -70,8 +72,8 @@ static inline bool source_has_times(const struct source *source)
 int source_fail_times(const struct source *source);
 
 /** Whether the trace is intact as 'ttdanalyze verify' defines it, which a certain verdict needs.
- * Called after all findings: unless everything was read anyway, or an index vouches for this
- * very file, everything is read now. The answer is kept. */
+ * Called after all findings: unless everything was read anyway, everything is read now; not where
+ * an index is used, whose answer is not certain.  The answer is kept. */
 bool source_is_intact(struct source *source);
 
 /** Reports that reading failed; returns the exit status. */

@@ -77,6 +77,9 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
     if (facts->counts->overlaps)
         add(certainty, "%llu blocks were allocated where another was still live",
             (unsigned long long)facts->counts->overlaps);
+    if (facts->rests_on_index)
+        add(certainty, "the index was used, and not compared with the trace: '--no-index' reads "
+                       "the whole trace");
     /* A loss may be recorded long after it happened, so an unread part of the trace may tell of
      * one. */
     if (!facts->is_intact && !certainty->count)

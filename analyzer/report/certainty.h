@@ -25,6 +25,8 @@ struct certainty_facts {
     bool is_given_up;
     /** The whole trace was read, and is intact. */
     bool is_intact;
+    /** An index stands for a part of the trace that was not read. */
+    bool rests_on_index;
     /** The findings depend on wall times. */
     bool uses_times;
     const struct heap_losses *losses;

@@ -23,7 +23,7 @@ void heap_cursor_free(struct heap_cursor *cursor)
 /* What came from a keyframe is of no use any more. */
 static void forget_state(struct heap_cursor *cursor)
 {
-    cursor->summary = NULL;
+    cursor->start = NULL;
     if (cursor->sums)
         heap_tables_clear(cursor->sums);
     heap_prefetcher_forget(&cursor->ahead);
@@ -102,7 +102,7 @@ static enum ttd_status jump(struct heap_cursor *cursor, const struct heap_keyfra
     forget_state(cursor);
     enum ttd_status status =
         heap_keyframes_restore(cursor->keyframes, keyframe, &cursor->replay, cursor->sums);
-    cursor->summary = keyframe->is_summary ? keyframe : NULL;
+    cursor->start = keyframe;
     if (status == TTD_OK)
         status = ttd_reader_rewind(cursor->reader, cursor->kinds);
     if (status == TTD_OK)
@@ -112,12 +112,18 @@ static enum ttd_status jump(struct heap_cursor *cursor, const struct heap_keyfra
     return status == TTD_OK && !cursor->batch.count ? TTD_ERROR_CORRUPT : status;
 }
 
+static bool is_in_summary(const struct heap_cursor *cursor)
+{
+    return cursor->start && cursor->start->is_summary;
+}
+
 /* Brings the cursor to a place from which `target` is reached by going on. */
 static enum ttd_status approach(struct heap_cursor *cursor, struct ttd_position target,
                                 struct ttd_error *error)
 {
-    bool goes_back = ttd_position_compare(target, cursor->target) < 0 ||
-                     (cursor->summary && ttd_position_compare(target, cursor->summary->end) >= 0);
+    bool goes_back =
+        ttd_position_compare(target, cursor->target) < 0 ||
+        (is_in_summary(cursor) && ttd_position_compare(target, cursor->start->end) >= 0);
     const struct heap_keyframe *keyframe = find_keyframe(cursor, target, goes_back);
     if (!keyframe)
         return goes_back ? start_over(cursor) : TTD_OK;
@@ -132,8 +138,8 @@ static enum ttd_status approach(struct heap_cursor *cursor, struct ttd_position 
 /* Whether what was replayed since the summary is what cannot come in its time. */
 static bool is_refuted(const struct heap_cursor *cursor)
 {
-    return cursor->summary && cursor->replay.counts.actions[TTD_ACTION_DESTROY] !=
-                                  cursor->summary->counts.actions[TTD_ACTION_DESTROY];
+    return is_in_summary(cursor) && cursor->replay.counts.actions[TTD_ACTION_DESTROY] !=
+                                        cursor->start->counts.actions[TTD_ACTION_DESTROY];
 }
 
 enum ttd_status heap_cursor_seek(struct heap_cursor *cursor, struct ttd_position target,

@@ -54,8 +54,8 @@ struct heap_cursor {
     /** May be set before the first move: where sums of live blocks may go that replay.live then
      * does not have. NULL: it shall have all. */
     struct heap_tables *sums;
-    /** The summary that they came from, or NULL. */
-    const struct heap_keyframe *summary;
+    /** The keyframe or summary that the replay began with; NULL for the beginning of the trace. */
+    const struct heap_keyframe *start;
     struct heap_batch_hook hook;
     /** What the hook returned last. */
     enum ttd_status hook_status;

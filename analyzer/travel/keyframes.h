@@ -2,9 +2,9 @@
 /**
  * Keyframes: states of the heap in a sidecar index, from which a replay can start (spec, "Derived
  * files"). An index helps, and proves nothing: it must belong to its trace, be whole, and fit the
- * events that come after each keyframe; else the replay goes on without it. That each size and
- * stack is right can be found only by the replay that is to be spared: the caller must know from
- * where the sidecar comes.
+ * events that come after each keyframe; else the replay goes on without it. What it says of one
+ * block can be compared with the trace (see confirm.h); that no block is missing or too many takes
+ * the replay that is to be spared. So an answer from an index is not certain.
  */
 #ifndef ANALYZER_TRAVEL_KEYFRAMES_H
 #define ANALYZER_TRAVEL_KEYFRAMES_H

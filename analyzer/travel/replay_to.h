@@ -66,6 +66,8 @@ struct heap_outcome {
     /** The trace ends within a chunk, or was not read to its end, as `error` says. */
     bool truncated;
     struct ttd_error error;
+    /** The index was given up: a block that it lists is not as the trace says. */
+    bool has_refuted_index;
 };
 
 struct heap_outcome heap_arrival_outcome(const struct heap_arrival *arrival);

@@ -6,6 +6,7 @@ import random
 
 import oracle
 import support
+from index_doubt import without_doubt
 from support import Script, TestCase, run
 
 FAR = 0x10000000  # where the blocks of a churn begin
@@ -27,8 +28,8 @@ class WithIndex(TestCase):
         """The answer, which must be the same from the index and from a replay of everything."""
         answers = [run(*arguments, *extra, path) for extra in ((), ("--no-index",))]
         self.assertEqual(answers[0].status, 0, answers[0].errors)
-        for member in ("status", "text", "errors"):
-            self.assertEqual(*(getattr(answer, member) for answer in answers), arguments)
+        self.assertEqual(*(answer.status for answer in answers), arguments)
+        self.assertEqual(*(without_doubt(path, answer) for answer in answers), arguments)
         return answers[0]
 
     def index(self, path):

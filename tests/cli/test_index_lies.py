@@ -5,7 +5,9 @@ import os
 import random
 
 import support
+from index_doubt import DOUBT
 from index_support import HandMade, churn
+from support import run
 
 
 class Lies(HandMade):
@@ -106,6 +108,50 @@ class Lies(HandMade):
                 continue
             self.said(self.trace, *self.ask)
             self.said(self.trace, "leaks", "--at", "#250")
+
+    def test_forged_blocks(self):
+        """Blocks that are shown one by one are those of the trace, whatever the index says."""
+        chance = random.Random(7)
+        refused = f"ttdanalyze: warning: {self.index_of(self.trace)}: is not used: it does not " \
+                  "agree with the trace\n"
+        asks = [("state", "-f", "json", "--blocks", "--at", "#250"),
+                ("state", "-f", "json", "--address", "0x3000", "--at", "#250"),
+                ("state", "-f", "json", "--address", "0x2fff", "--at", "#250")]
+        truths = [self.truth(self.trace, *ask) for ask in asks]
+        for number in range(700):
+            field, limit = chance.choice((("size", 2**20), ("stack", 9), ("thread", 5),
+                                          ("heap", 5), ("api", 60), ("event", 200)))
+            forged = {field: chance.randrange(limit)}
+            if number % 7 == 6:
+                forged = {"allocated": self.tick(chance.randrange(100))}
+            if not self.make([self.record()], self.lists(**forged)):
+                continue
+            ask = number % len(asks)
+            status, text, errors = self.said(self.trace, *asks[ask])
+            self.assertEqual((status, text), truths[ask][:2], forged)
+            self.assertIn(errors, ("", refused), forged)
+
+    def test_that_is_refuted(self):
+        """An answer by a replay in place of an index that was refuted is certain again."""
+        self.lie()
+        result = run(*self.ask, self.trace)
+        self.assertIs(result.json["certain"], True)
+        self.assertIn("it does not agree with the trace", result.errors)
+
+    def test_forged_sums(self):
+        """What is summed up from an index is never certain; without one it is."""
+        self.lie()
+        for command in (("state", "--at", "#250"), ("leaks", "--at", "#250"),
+                        ("fragmentation", "--at", "#250"), ("diff", "--from", "#250")):
+            with self.subTest(command):
+                data = run(*command, "-f", "json", self.trace).json
+                self.assertEqual((data["certain"], data["reasons"]), (False, [DOUBT]))
+                alone = run(command[0], "--no-index", *command[1:], "-f", "json", self.trace).json
+                self.assertIs(alone["certain"], True)
+        for command in (("leaks",), ("state",), ("fragmentation",), ("diff",)):
+            with self.subTest(command):
+                self.assertEqual(self.said(self.trace, *command), self.truth(self.trace, *command))
+                self.assertIs(run(*command, "-f", "json", self.trace).json["certain"], True)
 
     def test_damaged(self):
         """Every byte, and every length: not used, or right."""

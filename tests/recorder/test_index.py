@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A trace of a real program, with an index and without: the same answers."""
 
+import json
 import subprocess
 import unittest
 
@@ -25,7 +26,12 @@ class Index(Recording):
         result = subprocess.run([ANALYZER, *arguments, str(self.trace)], capture_output=True,
                                 timeout=PATIENCE)
         self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stdout
+        # An answer from the index is uncertain, and the same otherwise.
+        if not result.stdout.startswith(b'{'):
+            return [line for line in result.stdout.splitlines() if b'index was used' not in line]
+        data = json.loads(result.stdout)
+        self.assertEqual(data.pop('certain'), data.pop('reasons') == [])
+        return data
 
     def test_same(self):
         result = self.record('/usr/bin/python3', '-c', PROGRAM,

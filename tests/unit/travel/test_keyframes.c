@@ -347,11 +347,11 @@ static size_t check_sums(struct sample *sample)
         cr_assert_eq(heap_cursor_seek(&cursor, heap_model_at(tick), &error), TTD_OK);
         heap_model_expect_progress(&sample->states[tick], &cursor.replay);
         expect_sums(&sample->states[tick], &sums, &cursor.replay.live);
-        with_sums += cursor.summary != NULL;
+        with_sums += cursor.start && cursor.start->is_summary;
     }
     cr_assert_eq(heap_cursor_seek(&cursor, ttd_position_max(), &error), TTD_OK);
     expect_sums(&sample->states[HEAP_MODEL_TICKS - 1], &sums, &cursor.replay.live);
-    sample->sums_at_end += cursor.summary != NULL;
+    sample->sums_at_end += cursor.start && cursor.start->is_summary;
     cr_assert_eq(cursor.keyframes, &sample->keyframes, "a summary was found to be wrong");
     heap_cursor_free(&cursor);
     heap_tables_free(&sums);
