@@ -210,7 +210,7 @@ def states(cursor):
         return line
     sums, end = cursor.varint(), cursor.position()
     check_maybe_invalid(end)
-    require(position < end, 'end')
+    require(position <= end, 'end')
     return line + f' sums={sums:x} end={at(end)}'
 
 

@@ -59,7 +59,7 @@ ITEM(state_none, TTD_KIND_STATES, 0, 0, 1, 0, 0, COUNTS(0))
 ITEM(state_form, TTD_KIND_STATES, 0, 4, 1, 0, 0, COUNTS(0))
 ITEM(state_position, TTD_KIND_STATES, 0, 1, INVALID, 0, 0, COUNTS(0))
 ITEM(state_counts, TTD_KIND_STATES, 0, 1, 1, 0, 0, COUNTS(3))
-ITEM(state_end, TTD_KIND_STATES, 0, 2, 1, 0, 0, COUNTS(0), 0, 1, 0)
+ITEM(state_end, TTD_KIND_STATES, 0, 2, 2, 0, 0, COUNTS(0), 0, 1, 0)
 
 /* Sums: table, key, api, blocks, bytes; by stack: first and last. */
 ITEM(sum_table, TTD_KIND_SUMS, 0, 4, 1, 1, 1, 1)
@@ -264,7 +264,7 @@ const struct vector vectors_bad_kinds[] = {
         "invalid position"),
     BAD("state-counts", "a keyframe of more overlaps than events", "R-76", state_counts, HEAPS,
         "counts of a state"),
-    BAD("state-end", "a summary that ends where it begins", "R-76", state_end, HEAPS,
+    BAD("state-end", "a summary that ends before it begins", "R-76", state_end, HEAPS,
         "end of a summary"),
     BAD("sum-table", "a sum of a fifth table", "R-77", sum_table, HEAPS, "value out of range"),
     BAD("sum-size", "a size of 65 binary digits", "R-77", sum_size, HEAPS, "size of a sum"),

@@ -82,7 +82,7 @@ const char *ttd_check_state(const struct ttd_state *state)
         return NULL;
     /* The invalid position, for the end of the trace, compares as the last of all. */
     if (!ttd_position_is_canonical(state->end) ||
-        ttd_position_compare(state->position, state->end) >= 0)
+        ttd_position_compare(state->position, state->end) > 0)
         return "end of a summary";
     return NULL;
 }
