@@ -94,8 +94,8 @@ static enum ttd_status new_birth(struct usage_finder *finder, uint32_t *user)
     return status;
 }
 
-/* A reallocated block counts as a new one, but is never temporary: what was there before is needed.
- */
+/* A reallocated block counts as a new one, but is never temporary: its contents were needed
+ * before. */
 static enum ttd_status acquire(struct usage_finder *finder, const struct heap_effect *effect)
 {
     struct heap_block *block = effect->block;
