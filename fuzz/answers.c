@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inbox.h"
+#include "wire_decoder.h"
 #include "target.h"
 
 enum { OFFSETS = 4, MODULES = 4 };
@@ -67,24 +67,25 @@ static void listen(void *context, size_t module, uint64_t offset,
 /* Whether all was taken. */
 static bool feed(const uint8_t *data, size_t size, size_t piece, struct listener *all)
 {
-    struct inbox box;
+    struct wire_decoder decoder;
     *all = (struct listener){.named = 0};
-    target_require(inbox_init(&box, modules, MODULES, listen, all) == 0, "an inbox");
+    target_require(wire_decoder_init(&decoder, modules, MODULES, listen, all) == 0, "an inbox");
     bool is_taken = true;
     while (size && is_taken) {
         size_t room;
-        uint8_t *to = inbox_room(&box, &room);
+        uint8_t *to = wire_decoder_room(&decoder, &room);
         size_t part = size < piece ? size : piece;
         target_require(room > 0, "room");
         part = part < room ? part : room;
         memcpy(to, data, part);
-        is_taken = inbox_take(&box, part);
+        is_taken = wire_decoder_take(&decoder, part);
         data += part;
         size -= part;
     }
-    target_require(box.named == all->named, "names are counted");
-    target_require(!box.finished || !box.under_way, "nothing is under way at the end");
-    inbox_free(&box);
+    target_require(decoder.named == all->named, "names are counted");
+    target_require(!decoder.is_finished || !decoder.is_in_module,
+                   "nothing is under way at the end");
+    wire_decoder_free(&decoder);
     return is_taken;
 }
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "inbox.h"
+#include "wire_decoder.h"
 #include "names.h"
 #include "target.h"
 
@@ -51,33 +51,33 @@ static int open_answers(void)
 
 static void check_answers(int file, const struct symbolize_module *module)
 {
-    struct inbox box;
+    struct wire_decoder decoder;
     told = 0;
-    target_require(inbox_init(&box, module, 1, listen, NULL) == 0, "an inbox");
+    target_require(wire_decoder_init(&decoder, module, 1, listen, NULL) == 0, "an inbox");
     target_require(lseek(file, 0, SEEK_SET) == 0, "answers");
     for (;;) {
         size_t room;
-        uint8_t *to = inbox_room(&box, &room);
+        uint8_t *to = wire_decoder_room(&decoder, &room);
         ssize_t size = read(file, to, room);
         target_require(size >= 0, "answers");
         if (size == 0)
             break;
-        target_require(inbox_take(&box, (size_t)size), "what is told is taken");
+        target_require(wire_decoder_take(&decoder, (size_t)size), "what is told is taken");
     }
-    target_require(box.finished, "it comes to an end");
-    inbox_free(&box);
+    target_require(decoder.is_finished, "it comes to an end");
+    wire_decoder_free(&decoder);
 }
 
-static void ask(struct shelf *shelf, bool reduced)
+static void ask(struct image_cache *images, bool reduced)
 {
     struct symbolize_module module = {.path = path, .offsets = offsets, .offset_count = OFFSETS};
-    struct outbox box = {.fd = open_answers()};
-    outbox_module(&box, 0);
-    outbox_end(&box, names_tell(&box, shelf, &module, NULL, reduced));
-    outbox_finished(&box);
-    check_answers(box.fd, &module);
-    close(box.fd);
-    free(box.data);
+    struct wire_encoder encoder = {.fd = open_answers()};
+    wire_encoder_module(&encoder, 0);
+    wire_encoder_end(&encoder, names_look_up(&encoder, images, &module, NULL, reduced));
+    wire_encoder_finished(&encoder);
+    check_answers(encoder.fd, &module);
+    close(encoder.fd);
+    free(encoder.data);
 }
 
 static void prepare(void)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cache is a log of batches, one for each module that somebody has asked a child for:
+ * The cache is a log of batches. Each has the answers of one child for one module:
  *
- *     batch   size of the rest, size of the build-id, size of the path, build-id, path, entries
- *     entry   offset, number of frames, frames
+ *     batch   size of the rest, size of the build-id, size of the path, build-id, path, answers
+ *     answer  offset, number of frames, frames
  *     frame   line, size of function, size of file, bytes of function, bytes of file
  *
- * What lies below `used` never changes, so that it is read without a lock.
+ * Bytes below `used` never change, so that they are read without a lock.
  */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, MADV_DONTFORK, pthread_mutex_clocklock */
 #include "cache.h"
@@ -19,18 +19,18 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "answers.h"
-#include "asker.h"
+#include "answer_log.h"
+#include "lookup_process.h"
 #include "helper.h"
-#include "known.h"
+#include "answer_index.h"
 
 enum { CAPACITY = 64 * 1024 * 1024, PATIENCE = 2 /* seconds */ };
 
-/* What all processes share. */
+/* Memory that all processes share. */
 struct shared {
-    pthread_mutex_t asking; /* a child; who waits for that may find all answered afterwards */
-    struct helper helper;   /* for whoever holds that lock */
-    pthread_mutex_t appending;
+    pthread_mutex_t asking;    /* held by the process that asks a child */
+    struct helper helper;      /* used by the holder of `asking` */
+    pthread_mutex_t appending; /* held while the log grows */
     _Atomic size_t used;
     uint8_t log[];
 };
@@ -39,11 +39,11 @@ enum { LOG_MAX = CAPACITY - sizeof(struct shared) };
 
 struct symbolize_cache {
     struct shared *shared;
-    struct known known; /* this process's, made from the log */
-    struct asker asker; /* of the process that has made it */
+    struct answer_index index;     /* of this process, built from the log */
+    struct lookup_process process; /* of the process that made the cache */
 };
 
-/* Shared, and robust: processes may die at any time. */
+/* Initializes a mutex in shared memory. Robust, since a process may die while it holds the lock. */
 static void init_mutex(pthread_mutex_t *mutex)
 {
     pthread_mutexattr_t attributes;
@@ -54,20 +54,20 @@ static void init_mutex(pthread_mutex_t *mutex)
     pthread_mutexattr_destroy(&attributes);
 }
 
-/* False if that takes too long, or is impossible. */
+/* Returns false if the lock cannot be had within PATIENCE. */
 static bool lock(pthread_mutex_t *mutex)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += PATIENCE;
     int error = pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
-    /* Whoever died while it held the lock has changed nothing that is in use. */
+    /* The holder died. The log is consistent: `used` is set last. */
     if (error == EOWNERDEAD)
         error = pthread_mutex_consistent(mutex);
     return error == 0;
 }
 
-/* Children read what nobody trusts: they do not see the log. */
+/* Children read untrusted files, so they must not inherit the log, which they could falsify. */
 static int hide(const struct symbolize_cache *cache)
 {
     return madvise(cache->shared, CAPACITY, MADV_DONTFORK) < 0 ? errno : 0;
@@ -78,7 +78,7 @@ static void show(const struct symbolize_cache *cache)
     (void)madvise(cache->shared, CAPACITY, MADV_DOFORK);
 }
 
-static asker_function prepare;
+static lookup_function prepare;
 
 struct symbolize_cache *symbolize_cache_new(void)
 {
@@ -98,7 +98,7 @@ struct symbolize_cache *symbolize_cache_new(void)
         helper_start(&shared->helper, SYMBOLIZE_MEMORY);
     show(cache);
     const int files[] = {shared->helper.fd, shared->helper.pidfd};
-    asker_start(&cache->asker, prepare, cache, files, shared->helper.pid != 0 ? 2 : 0);
+    lookup_process_start(&cache->process, prepare, cache, files, shared->helper.pid != 0 ? 2 : 0);
     return cache;
 }
 
@@ -111,10 +111,10 @@ void symbolize_cache_free(struct symbolize_cache *cache)
 {
     if (cache == NULL)
         return;
-    asker_stop(&cache->asker);
+    lookup_process_stop(&cache->process);
     helper_stop(&cache->shared->helper);
     munmap(cache->shared, CAPACITY);
-    known_free(&cache->known);
+    answer_index_free(&cache->index);
     free(cache);
 }
 
@@ -122,19 +122,19 @@ size_t symbolize_image(struct symbolize_cache *cache, const struct symbolize_mod
 {
     if (cache == NULL)
         return SIZE_MAX;
-    known_read(&cache->known, cache->shared->log, symbolize_cache_size(cache));
-    return known_image(&cache->known, module);
+    answer_index_read(&cache->index, cache->shared->log, symbolize_cache_size(cache));
+    return answer_index_image(&cache->index, module);
 }
 
 bool symbolize_answer(const struct symbolize_cache *cache, size_t image, uint64_t offset,
                       struct symbolize_frame *frames, size_t *count)
 {
-    return cache != NULL && known_find(&cache->known, image, offset, frames, count);
+    return cache != NULL && answer_index_find(&cache->index, image, offset, frames, count);
 }
 
-/* ---- What is asked for ---- */
+/* ---- Requests ---- */
 
-/* The modules with the offsets that are not answered yet. */
+/* A request: modules with those offsets that are not answered yet. */
 struct request {
     struct symbolize_module *modules;
     uint64_t *offsets;
@@ -149,7 +149,7 @@ static void free_request(struct request *request)
     free(request->offsets);
 }
 
-/* A copy, since offsets are to be taken out. False without memory. */
+/* Copies the modules, since answered offsets are removed. Returns false if memory ran out. */
 static bool copy_request(struct request *request, const struct symbolize_module *modules)
 {
     size_t total = 0;
@@ -171,8 +171,8 @@ static bool copy_request(struct request *request, const struct symbolize_module 
     return true;
 }
 
-/* Tells what is known of a module, and takes it out of the request. */
-static void tell_module(struct request *request, struct symbolize_cache *cache, size_t index)
+/* Passes on the answers that the log has for a module, and removes their offsets. */
+static void answer_module(struct request *request, struct symbolize_cache *cache, size_t index)
 {
     struct symbolize_module *module = &request->modules[index];
     uint64_t *offsets = request->offsets + (module->offsets - request->offsets);
@@ -189,12 +189,12 @@ static void tell_module(struct request *request, struct symbolize_cache *cache, 
     module->offset_count = kept;
 }
 
-/* True when nothing is left. */
-static bool tell_known(struct request *request, struct symbolize_cache *cache)
+/* Passes on all answers that the log has. Returns true if no offset is left. */
+static bool answer_from_log(struct request *request, struct symbolize_cache *cache)
 {
     size_t left = 0;
     for (size_t i = 0; i < request->count; i++) {
-        tell_module(request, cache, i);
+        answer_module(request, cache, i);
         left += request->modules[i].offset_count;
     }
     return left == 0;
@@ -214,7 +214,8 @@ static void append(struct shared *cache, const uint8_t *data, size_t size)
     pthread_mutex_unlock(&cache->appending);
 }
 
-/* Whether all that was asked for was read as well as it can be. */
+/* Whether every module was read completely. Poorer answers are not cached: the next child may do
+ * better. */
 static bool is_best(const struct symbolize_summary *summary)
 {
     return summary->modules_reduced + summary->modules_failed + summary->modules_skipped == 0;
@@ -222,29 +223,31 @@ static bool is_best(const struct symbolize_summary *summary)
 
 static int ask(struct symbolize_cache *cache, struct helper *helper, const struct request *request)
 {
-    struct answers answers = {.modules = request->modules,
-                              .function = request->function,
-                              .context = request->context,
-                              .limit = LOG_MAX};
+    struct answer_log log = {.modules = request->modules,
+                             .function = request->function,
+                             .context = request->context,
+                             .limit = LOG_MAX};
     struct symbolize_summary summary;
     int error = hide(cache);
     if (error != 0)
         return error;
-    error = symbolize_with(helper, NULL, request->modules, request->count, answers_keep, &answers,
+    error = symbolize_with(helper, NULL, request->modules, request->count, answer_log_add, &log,
                            &summary);
     show(cache);
-    answers_end(&answers);
+    answer_log_end_batch(&log);
     if (error == 0 && is_best(&summary))
-        append(cache->shared, answers.data, answers.batch);
-    free(answers.data);
+        append(cache->shared, log.data, log.batch);
+    free(log.data);
     return error;
 }
 
+/* Asks a child. The log is searched again under the lock: whoever held it may have asked for the
+ * same. */
 static int ask_in_turn(struct symbolize_cache *cache, struct request *request)
 {
     int error = 0;
     bool locked = lock(&cache->shared->asking);
-    if (!locked || !tell_known(request, cache))
+    if (!locked || !answer_from_log(request, cache))
         error = ask(cache, locked ? &cache->shared->helper : NULL, request);
     if (locked)
         pthread_mutex_unlock(&cache->shared->asking);
@@ -258,7 +261,7 @@ int symbolize_cached(struct symbolize_cache *cache, const struct symbolize_modul
     int error = 0;
     if (cache == NULL || !copy_request(&request, modules))
         error = symbolize(modules, count, function, context, NULL);
-    else if (!tell_known(&request, cache))
+    else if (!answer_from_log(&request, cache))
         error = ask_in_turn(cache, &request);
     free_request(&request);
     return error;
@@ -278,10 +281,10 @@ static void prepare(void *cache, const struct symbolize_module *modules, size_t 
 bool symbolize_prepare(struct symbolize_cache *cache, const struct symbolize_module *modules,
                        size_t count)
 {
-    return cache != NULL && asker_ask(&cache->asker, modules, count);
+    return cache != NULL && lookup_process_send(&cache->process, modules, count);
 }
 
 bool symbolize_is_preparing(struct symbolize_cache *cache)
 {
-    return cache != NULL && asker_is_busy(&cache->asker);
+    return cache != NULL && lookup_process_is_busy(&cache->process);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/** The time that limits are measured in. */
+/** Monotonic time in milliseconds, for deadlines. */
 #ifndef TTD_SYMBOLIZE_CLOCK_H
 #define TTD_SYMBOLIZE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
 
-/** Of CLOCK_MONOTONIC. */
+/** Returns CLOCK_MONOTONIC in milliseconds. */
 static inline int64_t milliseconds(void)
 {
     struct timespec time;

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "question.h"
+#include "lookup_request.h"
 #include "worker.h"
 
-/* Of processor time: should it never end, and nobody be there any more to tell. */
+/* Limit of processor time, in case the child loops after all its users are gone. */
 enum { SECONDS = 600 };
 
 void helper_start(struct helper *helper, uint64_t memory)
@@ -24,8 +24,8 @@ void helper_start(struct helper *helper, uint64_t memory)
     *helper = (struct helper){.state = HELPER_NONE};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return;
-    struct work work = {.memory = memory, .seconds = SECONDS, .fd = ends[1]};
-    pid_t pid = worker_start(&work);
+    struct worker_job job = {.memory = memory, .seconds = SECONDS, .fd = ends[1]};
+    pid_t pid = worker_start(&job);
     int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
     close(ends[1]);
     if (pidfd >= 0) {
@@ -80,10 +80,11 @@ bool helper_ask(struct helper *helper, const struct symbolize_module *modules, s
     if (helper->state == HELPER_NONE)
         return false;
     size_t size;
-    uint8_t *question = helper->state == HELPER_READY ? question_pack(modules, count, &size) : NULL;
+    uint8_t *request =
+        helper->state == HELPER_READY ? lookup_request_pack(modules, count, &size) : NULL;
     helper->state = HELPER_ASKED;
-    bool sent = question != NULL && send_all(helper->fd, question, size, until);
-    free(question);
+    bool sent = request != NULL && send_all(helper->fd, request, size, until);
+    free(request);
     if (!sent)
         helper_give_up(helper);
     return sent;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * A child that stays, and keeps what it has read for later questions: to read the debug information
- * of the C library takes a tenth of a second each time. It is as expendable as all children; when
- * it fails, it is given up for good, and others are asked.
+ * A long-lived child that caches the debug information it has read: reading that of the C library
+ * takes a tenth of a second each time. It is as expendable as every child; when it fails, it is
+ * killed for good, and later requests go to short-lived children.
  *
- * What one file makes it say may be about another file, of any later question: names are as good as
- * all the files that are read, and no harm beyond that.
+ * A malicious file can make it give false names for other files, in any later request. The damage
+ * is limited to names.
  *
- * It is used by any process that was forked since it was started, one at a time: whoever uses it
- * holds a lock that is shared by all of them.
+ * Every process forked after its start may use it, one at a time: the user holds a lock that all
+ * of them share.
  */
 #ifndef TTD_SYMBOLIZE_HELPER_H
 #define TTD_SYMBOLIZE_HELPER_H
@@ -18,39 +18,40 @@
 #include "symbolize.h"
 
 enum helper_state {
-    HELPER_NONE,  /* there is none, or not any more */
-    HELPER_READY, /* it waits for a question */
-    HELPER_ASKED  /* somebody uses it, or died over that */
+    HELPER_NONE,  /* not started, or given up */
+    HELPER_READY, /* waits for a request */
+    HELPER_ASKED  /* in use, or its user died while using it */
 };
 
-/** In memory that all its users share; all zero when there is none. */
+/** Lives in memory that all its users share. All zero if there is no helper. */
 struct helper {
     enum helper_state state;
-    /** A socket whose other end is the child's; the child, and a descriptor of it. */
+    /** A socket to the child. */
     int fd;
     pid_t pid;
+    /** A descriptor of the child: users that are not its parent can kill it safely. */
     int pidfd;
 };
 
-/** Without a child, all works as well: the state tells. */
+/** Starts the child. If that fails, the state is HELPER_NONE and helper_ask() returns false. */
 void helper_start(struct helper *helper, uint64_t memory);
 
-/** By the process that has started it. */
+/** Ends the child. Called only by the process that started it. */
 void helper_stop(struct helper *helper);
 
 /**
- * Asks for names, which then come from helper->fd as from every child.
+ * Sends a request. The answers arrive at helper->fd, as from every child.
  *
- * @return false if it cannot be asked, or takes longer than `until` to listen, in milliseconds of
- *         CLOCK_MONOTONIC: it is given up then.
+ * @param until  deadline for sending, in milliseconds of CLOCK_MONOTONIC.
+ * @return false if there is no helper, or it did not accept the request: it is given up then.
  */
 bool helper_ask(struct helper *helper, const struct symbolize_module *modules, size_t count,
                 int64_t until);
 
-/** All has been told: it is ready again. */
+/** Marks the helper as ready again, after its last answer was read. */
 void helper_done(struct helper *helper);
 
-/** Ends it: there is no knowing what it will say next. */
+/** Kills the child, whose state is unknown after a failure. */
 void helper_give_up(struct helper *helper);
 
 #endif

@@ -37,7 +37,8 @@ static const Dwfl_Callbacks callbacks_without_debug = {
     .section_address = dwfl_offline_section_address,
 };
 
-/* A regular file only: opening others may block, or do things. */
+/* Opens regular files only: opening a FIFO may block, and opening a device may have side effects.
+ */
 static int open_regular(const char *path)
 {
     if (path == NULL || path[0] != '/')
@@ -90,7 +91,7 @@ static void find_code(struct image *image, Elf *elf)
     spans_sort(image->code, image->code_count);
 }
 
-/* Addresses are those of the file: it is loaded at its own ones. */
+/* Reports the file at bias 0, so that addresses are those of the file. */
 static bool load(struct image *image, const char *path, int fd)
 {
     image->module = dwfl_report_elf(image->dwfl, path, path, fd, 0, true);

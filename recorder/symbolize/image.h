@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** The file of a module, opened only if it is the right one. */
+/** The ELF file of a module, opened only if its build-id is the module's. */
 #ifndef TTD_SYMBOLIZE_IMAGE_H
 #define TTD_SYMBOLIZE_IMAGE_H
 
@@ -15,7 +15,7 @@
 struct image {
     Dwfl *dwfl;
     Dwfl_Module *module;
-    /** Where code is: executable sections, or segments if there are no sections. Sorted. */
+    /** Ranges of code: executable sections, or segments if there are no sections. Sorted. */
     struct span *code;
     size_t code_count;
     /** The file that the symbol table is in, mostly that of the debug information; NULL if there is
@@ -26,10 +26,10 @@ struct image {
 enum image_result { IMAGE_OPEN, IMAGE_ABSENT, IMAGE_UNREADABLE };
 
 /**
- * Opens the file if its build-id is that of the module (none is equal to none).
+ * Opens the file if its build-id is that of the module, or neither has one.
  *
- * @param with_debug  also look for a separate debug file when it is needed.
- * @param image       to be closed with image_close() if IMAGE_OPEN is returned.
+ * @param with_debug  also look for a separate debug file if one is needed.
+ * @param image       the caller calls image_close() if IMAGE_OPEN is returned.
  */
 enum image_result image_open(struct image *image, const struct symbolize_module *module,
                              bool with_debug);
@@ -40,7 +40,7 @@ void image_close(struct image *image);
  * be called before debug information is read. */
 void image_drop_unneeded(struct image *image);
 
-/** End of the piece of code that holds the address; 0 if it is not in code. */
+/** Returns the end of the range of code that holds the address, or 0 if none does. */
 uint64_t image_code_end(const struct image *image, uint64_t address);
 
 #endif

@@ -62,7 +62,7 @@ static const char *file_name(struct lines *lines, struct files *files, size_t in
         return NULL;
     if (files->names[index] == NULL) {
         const char *name = dwarf_filesrc(files->files, index, NULL, NULL);
-        /* The reader's own name for none. */
+        /* libdw's name for an unknown file. */
         if (name == NULL || strcmp(name, "???") == 0)
             return NULL;
         files->names[index] = join(lines->directory, name);
@@ -75,20 +75,20 @@ static uint32_t valid_line(Dwarf_Word line)
     return line <= INT32_MAX ? (uint32_t)line : 0;
 }
 
-struct place lines_at(struct lines *lines, uint64_t address)
+struct source_location lines_at(struct lines *lines, uint64_t address)
 {
-    struct place place = {0};
+    struct source_location location = {0};
     Dwarf_Line *line = dwarf_getsrc_die(lines->unit, address);
     Dwarf_Files *files;
     size_t index;
     int number;
     if (line == NULL || dwarf_line_file(line, &files, &index) != 0 ||
         files != lines->line_files.files)
-        return place;
-    place.file = file_name(lines, &lines->line_files, index);
-    if (place.file != NULL && dwarf_lineno(line, &number) == 0 && number > 0)
-        place.line = (uint32_t)number;
-    return place;
+        return location;
+    location.file = file_name(lines, &lines->line_files, index);
+    if (location.file != NULL && dwarf_lineno(line, &number) == 0 && number > 0)
+        location.line = (uint32_t)number;
+    return location;
 }
 
 static Dwarf_Word number_attribute(Dwarf_Die *die, unsigned name)
@@ -100,15 +100,15 @@ static Dwarf_Word number_attribute(Dwarf_Die *die, unsigned name)
     return value;
 }
 
-struct place lines_of_call(struct lines *lines, Dwarf_Die *inlined)
+struct source_location lines_of_call(struct lines *lines, Dwarf_Die *inlined)
 {
-    struct place place = {0};
+    struct source_location location = {0};
     Dwarf_Attribute attribute;
     if (dwarf_attr(inlined, DW_AT_call_file, &attribute) == NULL)
-        return place;
+        return location;
     Dwarf_Word file = number_attribute(inlined, DW_AT_call_file);
-    place.file = file_name(lines, &lines->call_files, file);
-    if (place.file != NULL)
-        place.line = valid_line(number_attribute(inlined, DW_AT_call_line));
-    return place;
+    location.file = file_name(lines, &lines->call_files, file);
+    if (location.file != NULL)
+        location.line = valid_line(number_attribute(inlined, DW_AT_call_line));
+    return location;
 }

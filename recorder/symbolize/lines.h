@@ -8,7 +8,7 @@
 
 #include <elfutils/libdw.h>
 
-/** One table of files, and their absolute names as far as they were asked for. */
+/** A table of source files. `names` caches absolute names; NULL until first used. */
 struct files {
     Dwarf_Files *files;
     char **names;
@@ -18,25 +18,26 @@ struct files {
 struct lines {
     Dwarf_Die *unit;
     const char *directory;
-    /** What the line table refers to, and what calls of inlined functions refer to. */
+    /** The line table refers to these files ... */
     struct files line_files;
+    /** ... and calls of inlined functions to these; with split DWARF they differ. */
     struct files call_files;
 };
 
 /** A file (NULL if unknown, valid until lines_free()) and a line (0 if unknown). */
-struct place {
+struct source_location {
     const char *file;
     uint32_t line;
 };
 
-/** Both DIEs stay borrowed; they differ with split DWARF only. See units_content(). */
+/** Borrows both DIEs, which differ with split DWARF only: see units_content(). */
 void lines_load(struct lines *lines, Dwarf_Die *unit, Dwarf_Die *content);
 void lines_free(struct lines *lines);
 
-/** Where an address comes from. */
-struct place lines_at(struct lines *lines, uint64_t address);
+/** Returns the source location of an address. */
+struct source_location lines_at(struct lines *lines, uint64_t address);
 
-/** Where an inlined function was called. */
-struct place lines_of_call(struct lines *lines, Dwarf_Die *inlined);
+/** Returns the source location of the call of an inlined function. */
+struct source_location lines_of_call(struct lines *lines, Dwarf_Die *inlined);
 
 #endif

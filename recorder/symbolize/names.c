@@ -10,23 +10,23 @@
 #include "qualified.h"
 #include "scopes.h"
 
-/* What to name, by address; the arrays are parallel. */
+/* The addresses to name, in ascending order, as parallel arrays. */
 struct targets {
     uint64_t *addresses;
-    uint32_t *indexes; /* of the module's offsets */
+    uint32_t *indexes; /* of each address among the module's offsets */
     const struct symbol **symbols;
     size_t count;
 };
 
-/* A part of the targets that is in one unit. */
+/* The targets that lie in one unit. */
 struct group {
-    const uint32_t *positions; /* in targets */
+    const uint32_t *positions; /* indexes in targets */
     uint64_t *addresses;
     size_t count;
 };
 
 struct naming {
-    struct outbox *box;
+    struct wire_encoder *encoder;
     struct binary *binary;
     struct targets targets;
 };
@@ -50,7 +50,7 @@ static void load_targets(struct naming *naming, const struct symbolize_module *m
     targets->symbols = grow_new(count, sizeof *targets->symbols);
     for (size_t i = 0; i < count; i++) {
         targets->addresses[i] = sorted[i].begin;
-        targets->indexes[i] = sorted[i].item;
+        targets->indexes[i] = sorted[i].index;
     }
     free(sorted);
 }
@@ -68,11 +68,11 @@ static void set_function(struct symbolize_frame *frame, const char *name, size_t
     frame->function_size = size;
 }
 
-static void set_place(struct symbolize_frame *frame, struct place place)
+static void set_location(struct symbolize_frame *frame, struct source_location location)
 {
-    frame->file = place.file;
-    frame->file_size = place.file != NULL ? strlen(place.file) : 0;
-    frame->line = place.line;
+    frame->file = location.file;
+    frame->file_size = location.file != NULL ? strlen(location.file) : 0;
+    frame->line = location.line;
 }
 
 static const char *linkage_name(Dwarf_Die *die)
@@ -84,7 +84,7 @@ static const char *linkage_name(Dwarf_Die *die)
     return name;
 }
 
-/* Languages whose names are those of the symbols. */
+/* Whether a language's source names are its symbol names: no mangling. */
 static bool is_plain(int language)
 {
     switch (language) {
@@ -99,26 +99,28 @@ static bool is_plain(int language)
     }
 }
 
-/* How functions of a unit are named. */
-struct manner {
-    bool plain;
+/* How the language of a unit names functions. */
+struct unit_language {
+    bool has_plain_names;
     bool is_qualified;
     struct qualified names;
 };
 
-static const char *source_name(struct manner *manner, Dwarf_Die *die)
+static const char *source_name(struct unit_language *language, Dwarf_Die *die)
 {
-    return manner->is_qualified ? qualified_name(&manner->names, die) : dwarf_diename(die);
+    return language->is_qualified ? qualified_name(&language->names, die) : dwarf_diename(die);
 }
 
-/* The symbol is the fallback: it may be an alias or a clone such as f.part.0. */
+/* Prefers the linkage name of the DIE to the symbol, which may be an alias or a clone (f.part.0).
+ */
 static void name_function(struct symbolize_frame *frame, struct scope *scope,
-                          const struct symbol *symbol, struct manner *manner)
+                          const struct symbol *symbol, struct unit_language *language)
 {
     const char *name = scope != NULL ? linkage_name(&scope->die) : NULL;
-    bool own_symbol = scope == NULL || !scope->inlined;
-    if (name == NULL && scope != NULL && (manner->plain || !own_symbol || symbol == NULL))
-        name = source_name(manner, &scope->die);
+    bool own_symbol = scope == NULL || !scope->is_inlined;
+    if (name == NULL && scope != NULL &&
+        (language->has_plain_names || !own_symbol || symbol == NULL))
+        name = source_name(language, &scope->die);
     if (name != NULL)
         set_function(frame, name, strlen(name));
     else if (own_symbol && symbol != NULL)
@@ -131,30 +133,31 @@ static void answer_symbol(struct naming *naming, size_t position)
     if (symbol == NULL)
         return;
     struct symbolize_frame frame = {.function = symbol->name, .function_size = symbol->name_size};
-    outbox_answer(naming->box, naming->targets.indexes[position], &frame, 1);
+    wire_encoder_answer(naming->encoder, naming->targets.indexes[position], &frame, 1);
 }
 
-/* Innermost first: each frame's place is where the one before it was called. */
+/* Encodes the frames of one address, innermost first: the location of each frame is that of the
+ * call of the frame before it. */
 static void answer_scope(struct naming *naming, struct lines *lines, struct scopes *scopes,
-                         uint32_t innermost, size_t position, struct manner *manner)
+                         uint32_t innermost, size_t position, struct unit_language *language)
 {
     const struct symbol *symbol = naming->targets.symbols[position];
-    struct place place = lines_at(lines, naming->targets.addresses[position]);
+    struct source_location location = lines_at(lines, naming->targets.addresses[position]);
     struct symbolize_frame frames[SYMBOLIZE_FRAMES_MAX] = {0};
     size_t count = 0;
-    bool inlined = true;
-    for (uint32_t at = innermost; inlined && count < SYMBOLIZE_FRAMES_MAX;) {
+    bool is_inlined = true;
+    for (uint32_t at = innermost; is_inlined && count < SYMBOLIZE_FRAMES_MAX;) {
         struct scope *scope = at != SCOPE_NONE ? &scopes->scopes[at] : NULL;
-        inlined = scope != NULL && scope->inlined;
-        name_function(&frames[count], scope, symbol, manner);
-        set_place(&frames[count++], place);
-        if (inlined) {
-            place = lines_of_call(lines, &scope->die);
+        is_inlined = scope != NULL && scope->is_inlined;
+        name_function(&frames[count], scope, symbol, language);
+        set_location(&frames[count++], location);
+        if (is_inlined) {
+            location = lines_of_call(lines, &scope->die);
             at = scope->parent;
         }
     }
     if (count > 1 || frames[0].function != NULL || frames[0].file != NULL)
-        outbox_answer(naming->box, naming->targets.indexes[position], frames, count);
+        wire_encoder_answer(naming->encoder, naming->targets.indexes[position], frames, count);
 }
 
 static void answer_unit(struct naming *naming, uint32_t unit, const struct group *group)
@@ -170,17 +173,17 @@ static void answer_unit(struct naming *naming, uint32_t unit, const struct group
                 innermost);
     lines_load(&lines, &die, &content);
     int language = dwarf_srclang(&content);
-    struct manner manner = {.plain = is_plain(language),
-                            .is_qualified = qualified_is_for(language)};
+    struct unit_language unit_language = {.has_plain_names = is_plain(language),
+                                          .is_qualified = qualified_is_for(language)};
     for (size_t i = 0; i < group->count; i++)
-        answer_scope(naming, &lines, &scopes, innermost[i], group->positions[i], &manner);
-    qualified_free(&manner.names);
+        answer_scope(naming, &lines, &scopes, innermost[i], group->positions[i], &unit_language);
+    qualified_free(&unit_language.names);
     lines_free(&lines);
     scopes_free(&scopes);
     free(innermost);
 }
 
-/* Sorted by unit, SPAN_NONE last, then by position. */
+/* Returns the targets sorted by unit, SPAN_NONE last, then by position: each unit is read once. */
 static struct span *by_unit(const struct naming *naming)
 {
     size_t count = naming->targets.count;
@@ -190,7 +193,7 @@ static struct span *by_unit(const struct naming *naming)
                naming->targets.addresses, count, found);
     for (size_t i = 0; i < count; i++) {
         uint32_t unit =
-            found[i] != SPAN_NONE ? naming->binary->units.spans[found[i]].item : SPAN_NONE;
+            found[i] != SPAN_NONE ? naming->binary->units.spans[found[i]].index : SPAN_NONE;
         sorted[i] = (struct span){unit, 0, (uint32_t)i};
     }
     spans_sort(sorted, count);
@@ -205,7 +208,7 @@ static void answer_units(struct naming *naming)
     uint32_t *positions = grow_new(count, sizeof *positions);
     uint64_t *addresses = grow_new(count, sizeof *addresses);
     for (size_t i = 0; i < count; i++)
-        positions[i] = sorted[i].item;
+        positions[i] = sorted[i].index;
     for (size_t begin = 0; begin < count;) {
         size_t end = begin;
         while (end < count && sorted[end].begin == sorted[begin].begin)
@@ -223,12 +226,12 @@ static void answer_units(struct naming *naming)
     free(addresses);
 }
 
-enum wire_result names_tell(struct outbox *box, struct shelf *shelf,
-                            const struct symbolize_module *module, const uint8_t *answered,
-                            bool reduced)
+enum wire_result names_look_up(struct wire_encoder *encoder, struct image_cache *images,
+                               const struct symbolize_module *module, const uint8_t *answered,
+                               bool is_reduced)
 {
-    struct naming naming = {.box = box};
-    enum image_result opened = shelf_take(shelf, module, !reduced, &naming.binary);
+    struct naming naming = {.encoder = encoder};
+    enum image_result opened = image_cache_open(images, module, !is_reduced, &naming.binary);
     if (opened != IMAGE_OPEN)
         return opened == IMAGE_ABSENT ? WIRE_ABSENT : WIRE_FAILED;
     load_targets(&naming, module, answered);
@@ -241,6 +244,6 @@ enum wire_result names_tell(struct outbox *box, struct shelf *shelf,
             answer_symbol(&naming, i);
     }
     free_targets(&naming.targets);
-    shelf_return(naming.binary);
+    image_cache_release(naming.binary);
     return WIRE_READ;
 }

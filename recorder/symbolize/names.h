@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/** All names of one module. */
+/** Looks up the names of a module's addresses, in symbol tables and debug information. */
 #ifndef TTD_SYMBOLIZE_NAMES_H
 #define TTD_SYMBOLIZE_NAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "outbox.h"
-#include "shelf.h"
+#include "wire_encoder.h"
+#include "image_cache.h"
 
 /**
- * Answers as many offsets as it can.
+ * Encodes an answer for each offset that has a name.
  *
- * @param shelf     keeps what was read for later calls; NULL to keep nothing.
- * @param answered  for each offset whether it is to be passed over; NULL for none.
- * @param reduced   leave debug information alone.
+ * @param images      caches opened files for later calls; NULL to cache nothing.
+ * @param answered    for each offset, 1 to skip it; NULL to skip none.
+ * @param is_reduced  read no debug information.
  */
-enum wire_result names_tell(struct outbox *box, struct shelf *shelf,
-                            const struct symbolize_module *module, const uint8_t *answered,
-                            bool reduced);
+enum wire_result names_look_up(struct wire_encoder *encoder, struct image_cache *images,
+                               const struct symbolize_module *module, const uint8_t *answered,
+                               bool is_reduced);
 
 #endif

@@ -8,23 +8,15 @@
 
 #include "grow.h"
 
-/* Crafted debug information may be nested without end, or refer to itself. */
-enum { DEPTH_MAX = 64, TYPE_DEPTH_MAX = 32, PARAMETERS_MAX = 64, SIZE_MAX_OF_NAME = 16384 };
-
-#define NO_PARENT UINT32_MAX
-
-/* A DIE that others are in, or a function. A unit's are in the order of their places. */
-struct enclosed {
-    Dwarf_Die die;
-    uint32_t parent;
-};
+/* Limits against crafted debug information, which may nest deeply or refer to itself. */
+enum { TYPE_DEPTH_MAX = 32, PARAMETERS_MAX = 64, NAME_SIZE_MAX = 16384 };
 
 struct qualified_name {
     const void *die;
     char *text;
 };
 
-struct writing {
+struct name_writer {
     struct qualified *qualified;
     FILE *out;
 };
@@ -34,7 +26,7 @@ void qualified_free(struct qualified *qualified)
     for (size_t i = 0; i < qualified->name_count; i++)
         free(qualified->names[i].text);
     free(qualified->names);
-    free(qualified->dies);
+    enclosing_free(&qualified->scopes);
     *qualified = (struct qualified){0};
 }
 
@@ -53,120 +45,45 @@ bool qualified_is_for(int language)
     }
 }
 
-static bool encloses(int tag)
-{
-    switch (tag) {
-    case DW_TAG_namespace:
-    case DW_TAG_class_type:
-    case DW_TAG_structure_type:
-    case DW_TAG_union_type:
-    case DW_TAG_subprogram:
-    case DW_TAG_lexical_block:
-        return true;
-    default:
-        return false;
-    }
-}
+static void write_parameters(struct name_writer *writer, Dwarf_Die *function, unsigned depth);
 
-static void enclose(struct qualified *qualified, Dwarf_Die *die, uint32_t parent, unsigned depth)
-{
-    Dwarf_Die child;
-    if (depth == DEPTH_MAX || dwarf_child(die, &child) != 0)
-        return;
-    do {
-        int tag = dwarf_tag(&child);
-        if (!encloses(tag) && tag != DW_TAG_enumeration_type)
-            continue;
-        uint32_t index = (uint32_t)qualified->die_count;
-        qualified->dies = grow_by_one(qualified->dies, &qualified->die_capacity,
-                                      qualified->die_count, sizeof *qualified->dies);
-        qualified->dies[qualified->die_count++] = (struct enclosed){child, parent};
-        if (encloses(tag))
-            enclose(qualified, &child, index, depth + 1);
-    } while (dwarf_siblingof(&child, &child) == 0);
-}
-
-/* Finds a DIE with its scope; NULL if no named scope has it. */
-static struct enclosed *find(struct qualified *qualified, Dwarf_Die *die)
-{
-    Dwarf_Die unit;
-    if (dwarf_diecu(die, &unit, NULL, NULL) == NULL)
-        return NULL;
-    if (unit.addr != qualified->unit) {
-        qualified->unit = unit.addr;
-        qualified->die_count = 0;
-        enclose(qualified, &unit, NO_PARENT, 0);
-    }
-    size_t low = 0;
-    size_t high = qualified->die_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if ((uintptr_t)qualified->dies[middle].die.addr < (uintptr_t)die->addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool is_there = low < qualified->die_count && qualified->dies[low].die.addr == die->addr;
-    return is_there ? &qualified->dies[low] : NULL;
-}
-
-static bool follow(Dwarf_Die *die, unsigned name, Dwarf_Die *result)
-{
-    Dwarf_Attribute attribute;
-    return dwarf_attr(die, name, &attribute) != NULL &&
-           dwarf_formref_die(&attribute, result) != NULL;
-}
-
-/* The DIE that stands where a function was declared. */
-static Dwarf_Die declaration_of(Dwarf_Die die)
-{
-    for (unsigned i = 0; i < 8; i++) {
-        Dwarf_Die next;
-        if (!follow(&die, DW_AT_abstract_origin, &next) &&
-            !follow(&die, DW_AT_specification, &next))
-            break;
-        die = next;
-    }
-    return die;
-}
-
-static void write_parameters(struct writing *writing, Dwarf_Die *function, unsigned depth);
-
-/* A class without a name whose call operator this is, is that of a lambda. */
-static void write_part(struct writing *writing, Dwarf_Die *die, Dwarf_Die *inner, unsigned depth)
+/* A class without a name whose member `inner` is a call operator is that of a lambda. */
+static void write_component(struct name_writer *writer, Dwarf_Die *die, Dwarf_Die *inner,
+                            unsigned depth)
 {
     const char *name = dwarf_diename(die);
     const char *inner_name = inner != NULL ? dwarf_diename(inner) : NULL;
     if (name != NULL) {
-        fputs(name, writing->out);
+        fputs(name, writer->out);
     } else if (dwarf_tag(die) == DW_TAG_namespace) {
-        fputs("(anonymous namespace)", writing->out);
+        fputs("(anonymous namespace)", writer->out);
     } else if (inner_name != NULL && strncmp(inner_name, "operator()", 10) == 0) {
-        fputs("{lambda", writing->out);
-        write_parameters(writing, inner, depth + 1);
-        fputs("}", writing->out);
+        fputs("{lambda", writer->out);
+        write_parameters(writer, inner, depth + 1);
+        fputs("}", writer->out);
     } else {
-        fputs("{unnamed}", writing->out);
+        fputs("{unnamed}", writer->out);
     }
 }
 
-/* Writes the name of a DIE, in which `inner` is if not NULL, and of what is around it. */
-static void write_path(struct writing *writing, Dwarf_Die die, Dwarf_Die *inner, unsigned depth)
+/* Writes the name of a DIE, preceded by those of its enclosing scopes. `inner` is the DIE written
+ * next, or NULL. */
+static void write_path(struct name_writer *writer, Dwarf_Die die, Dwarf_Die *inner, unsigned depth)
 {
-    die = declaration_of(die);
-    struct enclosed *around = find(writing->qualified, &die);
-    uint32_t parent = around != NULL ? around->parent : NO_PARENT;
-    while (parent != NO_PARENT &&
-           dwarf_tag(&writing->qualified->dies[parent].die) == DW_TAG_lexical_block)
-        parent = writing->qualified->dies[parent].parent;
-    if (parent != NO_PARENT && depth < TYPE_DEPTH_MAX) {
-        write_path(writing, writing->qualified->dies[parent].die, &die, depth + 1);
-        fputs("::", writing->out);
+    die = die_declaration(die);
+    const struct scope_die *scope = enclosing_find(&writer->qualified->scopes, &die);
+    uint32_t parent = scope != NULL ? scope->parent : ENCLOSING_NONE;
+    while (parent != ENCLOSING_NONE &&
+           dwarf_tag(&writer->qualified->scopes.dies[parent].die) == DW_TAG_lexical_block)
+        parent = writer->qualified->scopes.dies[parent].parent;
+    if (parent != ENCLOSING_NONE && depth < TYPE_DEPTH_MAX) {
+        write_path(writer, writer->qualified->scopes.dies[parent].die, &die, depth + 1);
+        fputs("::", writer->out);
     }
-    write_part(writing, &die, inner, depth);
+    write_component(writer, &die, inner, depth);
 }
 
-/* A demangler's name of a type that compilers spell with more words. */
+/* Returns a demangler's name of a basic type, which compilers spell differently. */
 static const char *builtin_name(const char *name)
 {
     static const char *const names[][2] = {{"long int", "long"},
@@ -183,11 +100,11 @@ static const char *builtin_name(const char *name)
     return name != NULL ? name : "?";
 }
 
-static void write_type(struct writing *writing, Dwarf_Die *owner, unsigned depth)
+static void write_type(struct name_writer *writer, Dwarf_Die *owner, unsigned depth)
 {
     Dwarf_Die type;
-    if (depth == TYPE_DEPTH_MAX || !follow(owner, DW_AT_type, &type)) {
-        fputs("void", writing->out);
+    if (depth == TYPE_DEPTH_MAX || !die_follow(owner, DW_AT_type, &type)) {
+        fputs("void", writer->out);
         return;
     }
     int tag = dwarf_tag(&type);
@@ -201,27 +118,27 @@ static void write_type(struct writing *writing, Dwarf_Die *owner, unsigned depth
                          : tag == DW_TAG_typedef               ? ""
                                                                : NULL;
     Dwarf_Die target;
-    if (suffix != NULL && follow(&type, DW_AT_type, &target) &&
+    if (suffix != NULL && die_follow(&type, DW_AT_type, &target) &&
         dwarf_tag(&target) == DW_TAG_subroutine_type) {
-        write_type(writing, &target, depth + 1);
-        fprintf(writing->out, " (%s)", suffix);
-        write_parameters(writing, &target, depth + 1);
+        write_type(writer, &target, depth + 1);
+        fprintf(writer->out, " (%s)", suffix);
+        write_parameters(writer, &target, depth + 1);
     } else if (suffix != NULL) {
-        write_type(writing, &type, depth + 1);
-        fputs(suffix, writing->out);
-    } else if (encloses(tag) || tag == DW_TAG_enumeration_type) {
-        write_path(writing, type, NULL, depth + 1);
+        write_type(writer, &type, depth + 1);
+        fputs(suffix, writer->out);
+    } else if (enclosing_is_scope(tag) || tag == DW_TAG_enumeration_type) {
+        write_path(writer, type, NULL, depth + 1);
     } else {
-        fputs(builtin_name(dwarf_diename(&type)), writing->out);
+        fputs(builtin_name(dwarf_diename(&type)), writer->out);
     }
 }
 
-/* Writes the parameters that stand in the source. */
-static void write_parameters(struct writing *writing, Dwarf_Die *function, unsigned depth)
+/* Writes the types of the parameters in the source: artificial ones, such as this, are left out. */
+static void write_parameters(struct name_writer *writer, Dwarf_Die *function, unsigned depth)
 {
     Dwarf_Die child;
     unsigned count = 0;
-    fputc('(', writing->out);
+    fputc('(', writer->out);
     int status = dwarf_child(function, &child);
     for (; status == 0 && count < PARAMETERS_MAX; status = dwarf_siblingof(&child, &child)) {
         int tag = dwarf_tag(&child);
@@ -232,27 +149,28 @@ static void write_parameters(struct writing *writing, Dwarf_Die *function, unsig
         if (dwarf_attr_integrate(&child, DW_AT_artificial, &attribute) != NULL &&
             dwarf_formflag(&attribute, &flag) == 0 && flag)
             continue;
-        if (ftell(writing->out) > SIZE_MAX_OF_NAME)
+        if (ftell(writer->out) > NAME_SIZE_MAX)
             break;
-        fputs(count++ > 0 ? ", " : "", writing->out);
+        fputs(count++ > 0 ? ", " : "", writer->out);
         if (tag == DW_TAG_unspecified_parameters)
-            fputs("...", writing->out);
+            fputs("...", writer->out);
         else
-            write_type(writing, &child, depth);
+            write_type(writer, &child, depth);
     }
-    fputc(')', writing->out);
+    fputc(')', writer->out);
 }
 
-/* Whether a method is const: so is what its first parameter points to. */
+/* Whether a method is const, that is, its object parameter points to a const type. */
 static bool is_const(Dwarf_Die *method)
 {
     Dwarf_Die object;
     Dwarf_Die type;
-    if (!follow(method, DW_AT_object_pointer, &object) || !follow(&object, DW_AT_type, &type))
+    if (!die_follow(method, DW_AT_object_pointer, &object) ||
+        !die_follow(&object, DW_AT_type, &type))
         return false;
-    if (dwarf_tag(&type) == DW_TAG_const_type && !follow(&type, DW_AT_type, &type))
+    if (dwarf_tag(&type) == DW_TAG_const_type && !die_follow(&type, DW_AT_type, &type))
         return false;
-    return dwarf_tag(&type) == DW_TAG_pointer_type && follow(&type, DW_AT_type, &type) &&
+    return dwarf_tag(&type) == DW_TAG_pointer_type && die_follow(&type, DW_AT_type, &type) &&
            dwarf_tag(&type) == DW_TAG_const_type;
 }
 
@@ -260,18 +178,18 @@ static char *write_name(struct qualified *qualified, Dwarf_Die *declaration)
 {
     char *text = NULL;
     size_t size = 0;
-    struct writing writing = {qualified, open_memstream(&text, &size)};
-    if (writing.out == NULL)
+    struct name_writer writer = {qualified, open_memstream(&text, &size)};
+    if (writer.out == NULL)
         abort();
-    write_path(&writing, *declaration, NULL, 0);
-    write_parameters(&writing, declaration, 0);
+    write_path(&writer, *declaration, NULL, 0);
+    write_parameters(&writer, declaration, 0);
     if (is_const(declaration))
-        fputs(" const", writing.out);
-    fclose(writing.out);
+        fputs(" const", writer.out);
+    fclose(writer.out);
     return text;
 }
 
-/* The index of a DIE's name among the sorted names, or of its place there. */
+/* Returns the index of a DIE's name among the sorted names, or the index at which to insert it. */
 static size_t find_name(const struct qualified *qualified, const void *die)
 {
     size_t low = 0;
@@ -288,7 +206,7 @@ static size_t find_name(const struct qualified *qualified, const void *die)
 
 const char *qualified_name(struct qualified *qualified, Dwarf_Die *function)
 {
-    Dwarf_Die declaration = declaration_of(*function);
+    Dwarf_Die declaration = die_declaration(*function);
     if (dwarf_diename(&declaration) == NULL)
         return NULL;
     size_t at = find_name(qualified, declaration.addr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Full names of functions that debug information gives no linkage name: gcc has none for what is
- * local to a file, as in anonymous namespaces, or a lambda.
+ * Qualified names of C++ functions without a linkage name: gcc omits it for functions local to a
+ * file, such as those of anonymous namespaces, and for lambdas.
  */
 #ifndef TTD_SYMBOLIZE_QUALIFIED_H
 #define TTD_SYMBOLIZE_QUALIFIED_H
@@ -12,13 +12,11 @@
 
 #include <elfutils/libdw.h>
 
-/** Names that were asked for, and what is around the DIEs of one unit. All zero when empty. */
+#include "enclosing.h"
+
+/** Names written so far, sorted by DIE, and the scopes of a unit. All zero when empty. */
 struct qualified {
-    /** The unit, by the place of its DIE. */
-    const void *unit;
-    struct enclosed *dies;
-    size_t die_count;
-    size_t die_capacity;
+    struct enclosing scopes;
     struct qualified_name *names;
     size_t name_count;
     size_t name_capacity;
@@ -26,13 +24,13 @@ struct qualified {
 
 void qualified_free(struct qualified *qualified);
 
-/** Whether a language has names that are made of parts: C++. */
+/** Whether a DWARF language code is one of C++. */
 bool qualified_is_for(int language);
 
 /**
- * The name of a function or an inlined call with the namespaces, classes and functions around it,
- * and with its parameters' types, about as a demangler would write it: "a::(anonymous
- * namespace)::f(int)". NULL if it has no name. Valid until qualified_free().
+ * Returns the name of a function or an inlined call with its enclosing namespaces, classes and
+ * functions and its parameters' types, much as a demangler writes it: "a::(anonymous
+ * namespace)::f(int)". Returns NULL if it has no name. Valid until qualified_free().
  */
 const char *qualified_name(struct qualified *qualified, Dwarf_Die *function);
 

@@ -14,26 +14,26 @@ struct search {
     const uint64_t *addresses;
     size_t count;
     uint32_t *innermost;
-    /* Look also where functions rarely are: in types and in functions without addresses. */
-    bool everywhere;
+    /* Types, and functions without addresses, are searched, too: functions are rarely there. */
+    bool searches_everywhere;
 };
 
 static void visit(struct search *search, Dwarf_Die *die, uint32_t parent, unsigned depth);
 
 static uint32_t add_scope(struct scopes *scopes, const Dwarf_Die *die, uint32_t parent,
-                          bool inlined)
+                          bool is_inlined)
 {
     scopes->scopes =
         grow_by_one(scopes->scopes, &scopes->capacity, scopes->count, sizeof *scopes->scopes);
-    scopes->scopes[scopes->count] = (struct scope){parent, inlined, *die};
+    scopes->scopes[scopes->count] = (struct scope){parent, is_inlined, *die};
     return (uint32_t)scopes->count++;
 }
 
 /*
- * Makes a scope of the DIE and gives it the addresses in its ranges that are its parent's so far.
- * Returns SCOPE_NONE, and makes none, if there are no such addresses.
+ * Adds a scope for the DIE, and moves to it the addresses in its ranges that its parent has.
+ * Returns the scope's index, or SCOPE_NONE, and adds nothing, if there are no such addresses.
  */
-static uint32_t claim(struct search *search, Dwarf_Die *die, uint32_t parent, bool inlined)
+static uint32_t claim(struct search *search, Dwarf_Die *die, uint32_t parent, bool is_inlined)
 {
     uint32_t scope = SCOPE_NONE;
     Dwarf_Addr base;
@@ -48,21 +48,21 @@ static uint32_t claim(struct search *search, Dwarf_Die *die, uint32_t parent, bo
             if (search->innermost[i] != parent)
                 continue;
             if (scope == SCOPE_NONE)
-                scope = add_scope(search->scopes, die, parent, inlined);
+                scope = add_scope(search->scopes, die, parent, is_inlined);
             search->innermost[i] = scope;
         }
     }
     return scope;
 }
 
-/* Whether a block may hold addresses: yes if it does not tell. */
+/* Whether a block may hold any of the addresses. A block without ranges may. */
 static bool may_hold(const struct search *search, Dwarf_Die *die)
 {
     Dwarf_Addr base;
     Dwarf_Addr begin;
     Dwarf_Addr end;
     ptrdiff_t at = dwarf_ranges(die, 0, &base, &begin, &end);
-    if (at <= 0 || search->everywhere)
+    if (at <= 0 || search->searches_everywhere)
         return true;
     for (; at > 0; at = dwarf_ranges(die, at, &base, &begin, &end)) {
         size_t i = addresses_from(search->addresses, search->count, begin);
@@ -77,7 +77,7 @@ static void visit_child(struct search *search, Dwarf_Die *child, uint32_t parent
     switch (dwarf_tag(child)) {
     case DW_TAG_subprogram: {
         uint32_t scope = claim(search, child, SCOPE_NONE, false);
-        if (scope != SCOPE_NONE || search->everywhere)
+        if (scope != SCOPE_NONE || search->searches_everywhere)
             visit(search, child, scope, depth);
         break;
     }
@@ -103,7 +103,7 @@ static void visit_child(struct search *search, Dwarf_Die *child, uint32_t parent
     case DW_TAG_union_type:
     case DW_TAG_interface_type:
     case DW_TAG_enumeration_type:
-        if (search->everywhere)
+        if (search->searches_everywhere)
             visit(search, child, parent, depth);
         break;
     default:
@@ -129,9 +129,9 @@ void scopes_find(struct scopes *scopes, const struct image *image, Dwarf_Die *un
     for (size_t i = 0; i < count; i++)
         innermost[i] = SCOPE_NONE;
     visit(&search, unit, SCOPE_NONE, 0);
-    for (size_t i = 0; i < count && !search.everywhere; i++)
-        search.everywhere = innermost[i] == SCOPE_NONE;
-    if (search.everywhere)
+    for (size_t i = 0; i < count && !search.searches_everywhere; i++)
+        search.searches_everywhere = innermost[i] == SCOPE_NONE;
+    if (search.searches_everywhere)
         visit(&search, unit, SCOPE_NONE, 0);
 }
 

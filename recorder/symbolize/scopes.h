@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Functions of a compilation unit, and what is inlined in them. */
+/** Functions of a compilation unit and the calls inlined in them, as a tree of scopes. */
 #ifndef TTD_SYMBOLIZE_SCOPES_H
 #define TTD_SYMBOLIZE_SCOPES_H
 
@@ -12,9 +12,9 @@
 #define SCOPE_NONE UINT32_MAX
 
 struct scope {
-    /** Index of the one that it is inlined in; SCOPE_NONE if it is not inlined. */
+    /** Index of the scope that this one is inlined in; SCOPE_NONE if it is not inlined. */
     uint32_t parent;
-    bool inlined;
+    bool is_inlined;
     Dwarf_Die die;
 };
 
@@ -25,10 +25,10 @@ struct scopes {
 };
 
 /**
- * Finds the innermost function, inlined or not, of each address, or SCOPE_NONE. Goes through the
- * unit once for all addresses.
+ * Finds the innermost function, inlined or not, of each address, or SCOPE_NONE. Walks the unit's
+ * tree once for all addresses.
  *
- * @param unit       where to look; see units_content().
+ * @param unit       root of the search; see units_content().
  * @param addresses  ascending.
  * @param innermost  one for each address: an index of scopes->scopes.
  */

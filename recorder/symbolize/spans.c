@@ -13,7 +13,7 @@ static int compare_spans(const void *left, const void *right)
         return a->begin < b->begin ? -1 : 1;
     if (a->end != b->end)
         return a->end > b->end ? -1 : 1;
-    return (a->item > b->item) - (a->item < b->item);
+    return (a->index > b->index) - (a->index < b->index);
 }
 
 void spans_sort(struct span *spans, size_t count)
@@ -23,8 +23,8 @@ void spans_sort(struct span *spans, size_t count)
 }
 
 /*
- * One sweep: the stack holds spans that began, the last one on top. One that has ended when it is
- * on top holds no later address either.
+ * Sweeps once over spans and addresses. The stack holds the spans that have begun, the last one on
+ * top. A span on top that has ended is dropped for good: addresses ascend.
  */
 void spans_find(const struct span *spans, size_t count, const uint64_t *addresses,
                 size_t address_count, uint32_t *found)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Address ranges, and which of them hold which addresses. */
+/** Address ranges, and a search for the innermost range that holds an address. */
 #ifndef TTD_SYMBOLIZE_SPANS_H
 #define TTD_SYMBOLIZE_SPANS_H
 
@@ -8,14 +8,14 @@
 
 #define SPAN_NONE UINT32_MAX
 
-/** From `begin` up to, not including, `end`. */
+/** The range [begin, end); `index` is for the owner's use. */
 struct span {
     uint64_t begin;
     uint64_t end;
-    uint32_t item;
+    uint32_t index;
 };
 
-/** Sorts by begin; of those with the same begin, the longest comes first. */
+/** Sorts by begin; of spans with the same begin, the longest comes first. */
 void spans_sort(struct span *spans, size_t count);
 
 /**
@@ -28,7 +28,8 @@ void spans_sort(struct span *spans, size_t count);
 void spans_find(const struct span *spans, size_t count, const uint64_t *addresses,
                 size_t address_count, uint32_t *found);
 
-/** Index of the first of ascending addresses that is not below `address`; `count` if none. */
+/** Returns the index of the first of ascending `addresses` that is at least `address`, or `count`.
+ */
 size_t addresses_from(const uint64_t *addresses, size_t count, uint64_t address);
 
 #endif

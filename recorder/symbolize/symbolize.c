@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The parent: starts children, bounds their time, and decides what is next when one fails. */
+/* The parent process: starts children, limits their time, and decides what to try when one fails.
+ */
 #define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
 #include "symbolize.h"
 
@@ -12,7 +13,7 @@
 
 #include "clock.h"
 #include "helper.h"
-#include "inbox.h"
+#include "wire_decoder.h"
 #include "worker.h"
 
 enum { MODULE_TIME = 60 * 1000, TOTAL_TIME = 120 * 1000, PIPE_SIZE = 1024 * 1024 };
@@ -34,16 +35,16 @@ struct child {
     int fd;
 };
 
-static int start(struct work *work, struct child *child)
+static int start(struct worker_job *job, struct child *child)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return errno;
-    /* A larger pipe saves switches; without it all works as well. */
+    /* A larger pipe saves context switches; failure is harmless. */
     (void)fcntl(ends[0], F_SETPIPE_SZ, PIPE_SIZE);
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    work->fd = ends[1];
-    pid_t pid = worker_start(work);
+    job->fd = ends[1];
+    pid_t pid = worker_start(job);
     int error = pid < 0 ? errno : 0;
     close(ends[1]);
     if (error != 0) {
@@ -61,12 +62,13 @@ static void stop(struct child child)
     worker_wait(child.pid);
 }
 
-/* Until all is told (true), or the child ends, lies or takes too long. */
-static bool listen_to(struct inbox *box, int fd, unsigned module_time, int64_t end)
+/* Decodes messages until all modules are done (true), or the child ends, sends a malformed message
+ * or exceeds a limit. */
+static bool listen_to(struct wire_decoder *decoder, int fd, unsigned module_time, int64_t end)
 {
     int64_t module_end = milliseconds() + module_time;
-    size_t module = box->module;
-    while (!box->finished && !stopped) {
+    size_t module = decoder->module;
+    while (!decoder->is_finished && !stopped) {
         int64_t left = (module_end < end ? module_end : end) - milliseconds();
         if (left <= 0)
             return false;
@@ -74,101 +76,102 @@ static bool listen_to(struct inbox *box, int fd, unsigned module_time, int64_t e
         if (poll(&event, 1, left < 1000 ? (int)left : 1000) <= 0)
             continue;
         size_t room;
-        uint8_t *bytes = inbox_room(box, &room);
+        uint8_t *bytes = wire_decoder_room(decoder, &room);
         ssize_t size = read(fd, bytes, room);
         if (size < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
-        if (size <= 0 || !inbox_take(box, (size_t)size))
+        if (size <= 0 || !wire_decoder_take(decoder, (size_t)size))
             return false;
-        if (box->module != module) {
-            module = box->module;
+        if (decoder->module != module) {
+            module = decoder->module;
             module_end = milliseconds() + module_time;
         }
     }
-    return box->finished;
+    return decoder->is_finished;
 }
 
-/* After a child has failed on box->module: what the next one does with it. */
-static void degrade(struct inbox *box, struct symbolize_summary *summary)
+/* Decides what the next child does with the module on which this one failed: reads its symbol table
+ * only or, if this one did that, skips the module. */
+static void degrade(struct wire_decoder *decoder, struct symbolize_summary *summary)
 {
-    if (box->reduced && box->reduced_module == box->module) {
+    if (decoder->is_reduced && decoder->reduced_module == decoder->module) {
         summary->modules_failed++;
-        inbox_skip(box);
+        wire_decoder_skip(decoder);
         return;
     }
-    box->reduced = true;
-    box->reduced_module = box->module;
+    decoder->is_reduced = true;
+    decoder->reduced_module = decoder->module;
 }
 
-static bool only_empty_left(const struct inbox *box)
+static bool only_empty_left(const struct wire_decoder *decoder)
 {
-    for (size_t i = box->module; i < box->count; i++) {
-        if (box->modules[i].offset_count > 0)
+    for (size_t i = decoder->module; i < decoder->count; i++) {
+        if (decoder->modules[i].offset_count > 0)
             return false;
     }
     return true;
 }
 
-/* What it has not told when it fails is asked of others. */
-static void ask_helper(struct inbox *box, struct helper *helper,
+/* Asks the helper. If it fails, children are asked for the rest. */
+static void ask_helper(struct wire_decoder *decoder, struct helper *helper,
                        const struct symbolize_limits *limits)
 {
     int64_t now = milliseconds();
-    if (!helper_ask(helper, box->modules, box->count, now + limits->module_time))
+    if (!helper_ask(helper, decoder->modules, decoder->count, now + limits->module_time))
         return;
-    if (listen_to(box, helper->fd, limits->module_time, now + limits->total_time))
+    if (listen_to(decoder, helper->fd, limits->module_time, now + limits->total_time))
         helper_done(helper);
     else
         helper_give_up(helper);
 }
 
-static int run(struct inbox *box, struct helper *helper, const struct symbolize_limits *limits,
-               struct symbolize_summary *summary)
+static int run(struct wire_decoder *decoder, struct helper *helper,
+               const struct symbolize_limits *limits, struct symbolize_summary *summary)
 {
-    if (helper != NULL && !only_empty_left(box) && !stopped)
-        ask_helper(box, helper, limits);
-    /* All of it, whatever the helper took. */
+    if (helper != NULL && !only_empty_left(decoder) && !stopped)
+        ask_helper(decoder, helper, limits);
+    /* The whole time limit is for the children: the helper's time does not count. */
     int64_t end = milliseconds() + limits->total_time;
-    while (!box->finished && !only_empty_left(box)) {
+    while (!decoder->is_finished && !only_empty_left(decoder)) {
         int64_t left = end - milliseconds();
         if (stopped)
             return EINTR;
         if (left <= 0)
             return 0;
-        struct work work = {
-            .modules = box->modules,
-            .count = box->count,
-            .first = box->module,
-            .reduced = box->reduced && box->reduced_module == box->module,
-            .answered = box->answered,
+        struct worker_job job = {
+            .modules = decoder->modules,
+            .count = decoder->count,
+            .first = decoder->module,
+            .is_reduced = decoder->is_reduced && decoder->reduced_module == decoder->module,
+            .answered = decoder->answered,
             .memory = limits->memory,
             .seconds = (unsigned)(left / 1000 + 2),
         };
         struct child child = {-1, -1};
-        int error = start(&work, &child);
+        int error = start(&job, &child);
         if (error != 0)
             return error;
-        inbox_restart(box);
-        bool told_all = listen_to(box, child.fd, limits->module_time, end);
+        wire_decoder_restart(decoder);
+        bool is_done = listen_to(decoder, child.fd, limits->module_time, end);
         stop(child);
-        if (!told_all && !stopped && milliseconds() < end)
-            degrade(box, summary);
+        if (!is_done && !stopped && milliseconds() < end)
+            degrade(decoder, summary);
     }
     return 0;
 }
 
-static void summarize(const struct inbox *box, struct symbolize_summary *summary)
+static void summarize(const struct wire_decoder *decoder, struct symbolize_summary *summary)
 {
     size_t used = 0;
-    for (size_t i = 0; i < box->count; i++) {
-        used += box->modules[i].offset_count > 0;
-        summary->addresses += box->modules[i].offset_count;
+    for (size_t i = 0; i < decoder->count; i++) {
+        used += decoder->modules[i].offset_count > 0;
+        summary->addresses += decoder->modules[i].offset_count;
     }
-    summary->addresses_named = box->named;
-    summary->modules_read = box->results[WIRE_READ];
-    summary->modules_reduced = box->reduced_count;
-    summary->modules_absent = box->results[WIRE_ABSENT];
-    summary->modules_failed += box->results[WIRE_FAILED];
+    summary->addresses_named = decoder->named;
+    summary->modules_read = decoder->results[WIRE_READ];
+    summary->modules_reduced = decoder->reduced_count;
+    summary->modules_absent = decoder->results[WIRE_ABSENT];
+    summary->modules_failed += decoder->results[WIRE_FAILED];
     summary->modules_skipped = used - summary->modules_read - summary->modules_reduced -
                                summary->modules_absent - summary->modules_failed;
 }
@@ -195,12 +198,12 @@ int symbolize_with(struct helper *helper, const struct symbolize_limits *limits,
     used.module_time = used.module_time > 0 ? used.module_time : MODULE_TIME;
     used.total_time = used.total_time > 0 ? used.total_time : TOTAL_TIME;
     used.memory = used.memory > 0 ? used.memory : SYMBOLIZE_MEMORY;
-    struct inbox box;
-    int error = inbox_init(&box, modules, count, function, context);
+    struct wire_decoder decoder;
+    int error = wire_decoder_init(&decoder, modules, count, function, context);
     if (error == 0)
-        error = run(&box, helper, &used, summary);
-    summarize(&box, summary);
-    inbox_free(&box);
+        error = run(&decoder, helper, &used, summary);
+    summarize(&decoder, summary);
+    wire_decoder_free(&decoder);
     return error;
 }
 

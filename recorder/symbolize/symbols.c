@@ -6,7 +6,8 @@
 
 #include "grow.h"
 
-/* Names such as $x or $d.12, which mark code and data on some machines. */
+/* Whether a symbol is a mapping symbol such as $x or $d.12, which marks code or data on some
+ * machines. */
 static bool is_mapping(const char *name)
 {
     return name[0] == '$' && name[1] != '\0' && strchr("adtx", name[1]) != NULL &&
@@ -41,7 +42,7 @@ static size_t leading_underscores(const struct symbol *symbol)
     return count;
 }
 
-/* Of names that are equally global, the one that people use: malloc, not __libc_malloc. */
+/* Among names of the same rank, prefers the one in common use: malloc, not __libc_malloc. */
 static int compare_names(const struct symbol *a, const struct symbol *b)
 {
     size_t a_score = leading_underscores(a);
@@ -53,7 +54,8 @@ static int compare_names(const struct symbol *a, const struct symbol *b)
     return memcmp(b->name, a->name, a->name_size);
 }
 
-/* By start; of those with the same start the best is last. Sizes come first for drop_labels(). */
+/* Orders by begin. Of symbols with the same begin, those with a size come first, for drop_labels(),
+ * and the preferred one last. */
 static int compare_symbols(const void *left, const void *right)
 {
     const struct symbol *a = left;
@@ -150,7 +152,7 @@ void symbols_find(const struct symbols *symbols, const struct image *image,
             after++;
         found[i] = NULL;
         if (span[i] != SPAN_NONE)
-            found[i] = &symbols->symbols[spans[span[i]].item];
+            found[i] = &symbols->symbols[spans[span[i]].index];
         else if (after > 0 && reaches(&symbols->symbols[after - 1], image, addresses[i]))
             found[i] = &symbols->symbols[after - 1];
     }

@@ -9,14 +9,14 @@
 
 #include "image.h"
 
-/** The name points into the image and has no version. */
+/** A function symbol. The name points into the image and has no version suffix. */
 struct symbol {
     const char *name;
     size_t name_size;
     uint64_t begin;
     /** Equal to begin if the table gives no size. */
     uint64_t end;
-    /** Higher is better: how global the name is. */
+    /** Preference among names of one address: global over weak over local. */
     unsigned rank;
 };
 
@@ -29,9 +29,9 @@ void symbols_load(struct symbols *symbols, struct image *image);
 void symbols_free(struct symbols *symbols);
 
 /**
- * Finds the symbol of each address, or NULL: the innermost one that holds it, of several with the
- * same start the most global; else the nearest before it, if that one has no size and is in the
- * same section.
+ * Finds the symbol of each address, or NULL. The innermost symbol that holds the address wins; of
+ * several with the same begin, the one of the highest rank; if none holds it, the nearest before
+ * it, provided that this has no size and is in the same section.
  *
  * @param addresses  ascending.
  * @param found      one for each address.

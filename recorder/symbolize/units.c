@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of ranges is made from the units themselves: .debug_aranges is optional, and clang
- * leaves it out.
+ * Ranges come from the units' DIEs, since .debug_aranges is optional and clang omits it.
  */
 #include "units.h"
 
@@ -20,7 +19,8 @@ static void add_unit(struct units *units, size_t *unit_capacity, size_t *span_ca
     Dwarf_Addr begin;
     Dwarf_Addr end;
     for (ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0;) {
-        /* The linker leaves ranges of code that it has dropped: at 0 or so, not where code is. */
+        /* Skips ranges of functions that the linker dropped; it moves them to 0, outside of code.
+         */
         if (begin >= end || image_code_end(image, begin) == 0)
             continue;
         units->spans =

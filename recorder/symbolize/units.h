@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Compilation units of a module, and which of them hold which addresses. */
+/** Compilation units of a module and the address ranges of each. */
 #ifndef TTD_SYMBOLIZE_UNITS_H
 #define TTD_SYMBOLIZE_UNITS_H
 
@@ -10,18 +10,19 @@
 #include "image.h"
 
 struct units {
-    /** A unit's own DIE; with split DWARF that of the skeleton. Index: item of a span. */
+    /** The DIE of each unit, by the `index` of its spans; with split DWARF that of the skeleton. */
     Dwarf_Die *dies;
     size_t count;
     struct span *spans;
     size_t span_count;
 };
 
-/** @return false if the module has no debug information. */
+/** Loads the units. Returns false if the module has no debug information. */
 bool units_load(struct units *units, const struct image *image);
 void units_free(struct units *units);
 
-/** The DIE that holds the scopes: with split DWARF that of the other file, if it is there. */
+/** Returns the DIE that holds the scopes: with split DWARF that of the .dwo file, if it is found.
+ */
 Dwarf_Die units_content(const struct units *units, uint32_t unit);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * What the child says on the pipe. All numbers are 32-bit in the machine's byte order: both ends
- * are the same program.
+ * Format of the messages that a child writes to its pipe. All numbers are 32-bit in the machine's
+ * byte order: both ends are the same program.
  *
  *     message    kind, size of the body, body
- *     MODULE     index of the module that is begun; indexes increase
+ *     MODULE     index of the module that begins; indexes increase
  *     ANSWER     index of the offset, number of frames, frames
  *     frame      line, size of function, size of file, bytes of function, bytes of file
  *     END        enum wire_result of the module
- *     FINISHED   nothing: all modules are done
+ *     FINISHED   empty: all modules are done
  *
- * Only MODULE and FINISHED stand outside of a MODULE and its END. A size of 0 means unknown.
+ * Only MODULE and FINISHED may stand outside a MODULE and its END. A size of 0 means unknown.
  */
 #ifndef TTD_SYMBOLIZE_WIRE_H
 #define TTD_SYMBOLIZE_WIRE_H

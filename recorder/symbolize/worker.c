@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "names.h"
-#include "outbox.h"
-#include "question.h"
+#include "wire_encoder.h"
+#include "lookup_request.h"
 
 enum { PIPE_FD = 3 };
 
-/* More than that is not kept while a program is recorded, which needs memory, too. */
+/* The image cache is cleared beyond this size: the recorded program needs memory, too. */
 #define RESIDENT_MAX (UINT64_C(256) << 20)
 
 /* Ignores signals to the whole process group: the parent acts on them, and kills this process if
@@ -87,76 +87,78 @@ static void allow_many_files(void)
     (void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
-static void set_limits(const struct work *work)
+static void set_limits(const struct worker_job *job)
 {
-    limit(RLIMIT_AS, own_sizes().mapped + work->memory);
-    limit(RLIMIT_CPU, work->seconds);
+    limit(RLIMIT_AS, own_sizes().mapped + job->memory);
+    limit(RLIMIT_CPU, job->seconds);
     limit(RLIMIT_CORE, 0);
     allow_many_files();
-    /* No files are written, except those that debuginfod fetches where the user wants that. */
+    /* Only debuginfod, where the user enables it, writes files. */
     if (getenv("DEBUGINFOD_URLS") == NULL)
         limit(RLIMIT_FSIZE, 0);
-    /* No core either where they go to a program, which ignores the limit. */
+    /* A core pattern that is a program ignores RLIMIT_CORE. */
     (void)prctl(PR_SET_DUMPABLE, 0);
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-/* Whether there may be too little memory for the next module, or for others. */
-static bool is_large(const struct shelf *shelf)
+/* Whether the cached images leave too little memory for the next module or for other processes. */
+static bool is_large(const struct image_cache *images)
 {
     struct sizes sizes = own_sizes();
-    return sizes.resident > RESIDENT_MAX || sizes.mapped > shelf->mapped_max;
+    return sizes.resident > RESIDENT_MAX || sizes.mapped > images->mapped_max;
 }
 
-static void tell_modules(struct outbox *box, struct shelf *shelf, const struct work *work)
+static void tell_modules(struct wire_encoder *encoder, struct image_cache *images,
+                         const struct worker_job *job)
 {
-    for (size_t i = work->first; i < work->count; i++) {
-        bool is_first = i == work->first;
-        if (work->modules[i].offset_count == 0)
+    for (size_t i = job->first; i < job->count; i++) {
+        bool is_first = i == job->first;
+        if (job->modules[i].offset_count == 0)
             continue;
-        outbox_module(box, (uint32_t)i);
-        outbox_end(box, names_tell(box, shelf, &work->modules[i], is_first ? work->answered : NULL,
-                                   is_first && work->reduced));
-        if (shelf != NULL && is_large(shelf))
-            shelf_clear(shelf);
+        wire_encoder_module(encoder, (uint32_t)i);
+        wire_encoder_end(encoder, names_look_up(encoder, images, &job->modules[i],
+                                                is_first ? job->answered : NULL,
+                                                is_first && job->is_reduced));
+        if (images != NULL && is_large(images))
+            image_cache_clear(images);
     }
-    outbox_finished(box);
+    wire_encoder_finished(encoder);
 }
 
-static void answer_questions(struct outbox *box, uint64_t memory)
+static void answer_questions(struct wire_encoder *encoder, uint64_t memory)
 {
-    struct shelf shelf = {.mapped_max = own_sizes().mapped + memory / 2};
-    struct question question;
-    while (question_receive(&question, PIPE_FD)) {
-        struct work asked = {.modules = question.modules, .count = question.count};
-        tell_modules(box, &shelf, &asked);
-        question_free(&question);
+    struct image_cache images = {.mapped_max = own_sizes().mapped + memory / 2};
+    struct lookup_request request;
+    while (lookup_request_receive(&request, PIPE_FD)) {
+        struct worker_job asked = {.modules = request.modules, .count = request.count};
+        tell_modules(encoder, &images, &asked);
+        lookup_request_free(&request);
     }
 }
 
-static _Noreturn void run(const struct work *work, pid_t parent)
+static _Noreturn void run(const struct worker_job *job, pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
         _exit(EXIT_FAILURE);
     set_signals();
-    set_files(work->fd);
-    set_limits(work);
-    struct outbox box = {.fd = PIPE_FD};
-    if (work->modules != NULL)
-        tell_modules(&box, NULL, work);
+    set_files(job->fd);
+    set_limits(job);
+    struct wire_encoder encoder = {.fd = PIPE_FD};
+    if (job->modules != NULL)
+        tell_modules(&encoder, NULL, job);
     else
-        answer_questions(&box, work->memory);
+        answer_questions(&encoder, job->memory);
     _exit(EXIT_SUCCESS);
 }
 
-/* ECHILD is fine: the caller ignores SIGCHLD, and then nothing is left to wait for. */
+/* ECHILD is no error: if the caller ignores SIGCHLD, the kernel has reaped the child. */
 void worker_wait(pid_t pid)
 {
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
 }
 
-pid_t worker_start(const struct work *work)
+pid_t worker_start(const struct worker_job *job)
 {
     /* The caller's handlers must not run in the child. */
     sigset_t all;
@@ -166,7 +168,7 @@ pid_t worker_start(const struct work *work)
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0)
-        run(work, parent);
+        run(job, parent);
     int error = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What runs in the child. */
+/** The child process that reads debug information and answers. */
 #ifndef TTD_SYMBOLIZE_WORKER_H
 #define TTD_SYMBOLIZE_WORKER_H
 
@@ -10,26 +10,27 @@
 
 #include "symbolize.h"
 
-struct work {
-    /** NULL: questions come through `fd`, a socket, until its other end is closed. */
+/** What a child does, and within which limits. */
+struct worker_job {
+    /** NULL: requests come through `fd`, a socket, until its other end is closed. */
     const struct symbolize_module *modules;
     size_t count;
-    /** Where to begin, and whether only the symbol table of that module is to be read. */
+    /** Index of the first module to read; is_reduced: only its symbol table is read. */
     size_t first;
-    bool reduced;
-    /** For each offset of `first`: whether it is to be passed over. */
+    bool is_reduced;
+    /** For each offset of `first`: 1 if it was answered already and is skipped. */
     const uint8_t *answered;
-    /** Bytes of address space on top of what there is, and seconds of processor time. */
+    /** Bytes of address space on top of the present ones, and seconds of processor time. */
     uint64_t memory;
     unsigned seconds;
-    /** Where answers are written to, and what questions are read from. */
+    /** Answers are written to it; requests are read from it. */
     int fd;
 };
 
-/** Starts a child that does all of it and ends. @return its process id, or -1 with errno set. */
-pid_t worker_start(const struct work *work);
+/** Starts a child. Returns its process id, or -1 with errno set. */
+pid_t worker_start(const struct worker_job *job);
 
-/** Waits until it has ended. */
+/** Waits until a child has ended. */
 void worker_wait(pid_t pid);
 
 #endif

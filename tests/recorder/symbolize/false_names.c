@@ -16,23 +16,23 @@
 
 #include "names.h"
 
-static void say(struct outbox *box, uint32_t index, const char *text)
+static void say(struct wire_encoder *encoder, uint32_t index, const char *text)
 {
     struct symbolize_frame frame = {.function = text, .function_size = strlen(text)};
-    outbox_answer(box, index, &frame, 1);
+    wire_encoder_answer(encoder, index, &frame, 1);
 }
 
-static void flush_by_module(struct outbox *box)
+static void flush_by_module(struct wire_encoder *encoder)
 {
     /* What was said gets out before the end comes. */
-    if (write(box->fd, box->data, box->size) == (ssize_t)box->size)
-        box->size = 0;
+    if (write(encoder->fd, encoder->data, encoder->size) == (ssize_t)encoder->size)
+        encoder->size = 0;
 }
 
-static void raw(struct outbox *box, const uint32_t *words, size_t count)
+static void raw(struct wire_encoder *encoder, const uint32_t *words, size_t count)
 {
-    flush_by_module(box);
-    if (write(box->fd, words, count * sizeof *words) < 0)
+    flush_by_module(encoder);
+    if (write(encoder->fd, words, count * sizeof *words) < 0)
         _exit(1);
 }
 
@@ -46,7 +46,7 @@ static void use_all_memory(void)
     }
 }
 
-static void tell_surroundings(struct outbox *box)
+static void tell_surroundings(struct wire_encoder *encoder)
 {
     char text[256];
     int files = 0;
@@ -67,16 +67,16 @@ static void tell_surroundings(struct outbox *box)
     snprintf(text, sizeof text, "files %d core %d size %d blocked %d handler %d memory %d", files,
              (int)core.rlim_cur, (int)size.rlim_cur, sigismember(&blocked, SIGUSR2),
              user.sa_handler != SIG_DFL && user.sa_handler != SIG_IGN, memory != MAP_FAILED);
-    say(box, 0, text);
+    say(encoder, 0, text);
 }
 
-enum wire_result names_tell(struct outbox *box, struct shelf *shelf,
-                            const struct symbolize_module *module, const uint8_t *answered,
-                            bool reduced)
+enum wire_result names_look_up(struct wire_encoder *encoder, struct image_cache *images,
+                               const struct symbolize_module *module, const uint8_t *answered,
+                               bool reduced)
 {
     static const char *const reads[] = {"full", "reduced"};
     const char *path = module->path;
-    bool is_helper = shelf != NULL;
+    bool is_helper = images != NULL;
     if (!is_helper && strncmp(path, "helper ", 7) == 0)
         path = "good";
     path += strncmp(path, "helper ", 7) == 0 ? 7 : 0;
@@ -84,14 +84,14 @@ enum wire_result names_tell(struct outbox *box, struct shelf *shelf,
         path = "good";
     path += strncmp(path, "once ", 5) == 0 ? 5 : 0;
     if (strcmp(path, "surroundings") == 0) {
-        tell_surroundings(box);
+        tell_surroundings(encoder);
         return WIRE_READ;
     }
     for (uint32_t i = 0; i < module->offset_count; i++) {
         if (answered == NULL || !answered[i])
-            say(box, i, reads[reduced]);
+            say(encoder, i, reads[reduced]);
         if (i == 0 && strncmp(path, "late ", 5) == 0)
-            flush_by_module(box);
+            flush_by_module(encoder);
         if (i == 0 && strncmp(path, "late ", 5) == 0)
             path += 5;
         if (strcmp(path, "crash") == 0)
@@ -110,26 +110,26 @@ enum wire_result names_tell(struct outbox *box, struct shelf *shelf,
         if (strcmp(path, "memory") == 0)
             use_all_memory();
         if (strcmp(path, "close") == 0) {
-            close(box->fd);
+            close(encoder->fd);
             pause();
         }
         if (strcmp(path, "finish") == 0)
-            raw(box, (uint32_t[]){WIRE_FINISHED, 0}, 2);
+            raw(encoder, (uint32_t[]){WIRE_FINISHED, 0}, 2);
         if (strcmp(path, "nonsense") == 0)
-            raw(box, (uint32_t[]){77, 0}, 2);
+            raw(encoder, (uint32_t[]){77, 0}, 2);
         if (strcmp(path, "huge") == 0)
-            raw(box, (uint32_t[]){WIRE_ANSWER, UINT32_MAX}, 2);
+            raw(encoder, (uint32_t[]){WIRE_ANSWER, UINT32_MAX}, 2);
         if (strcmp(path, "index") == 0)
-            say(box, (uint32_t)module->offset_count, "x");
+            say(encoder, (uint32_t)module->offset_count, "x");
         if (strcmp(path, "twice") == 0)
-            say(box, 0, "x");
+            say(encoder, 0, "x");
         if (strcmp(path, "back") == 0)
-            raw(box, (uint32_t[]){WIRE_MODULE, 4, 0}, 3);
+            raw(encoder, (uint32_t[]){WIRE_MODULE, 4, 0}, 3);
     }
     return strcmp(path, "absent") == 0 ? WIRE_ABSENT : WIRE_READ;
 }
 
-void shelf_clear(struct shelf *shelf)
+void image_cache_clear(struct image_cache *images)
 {
-    (void)shelf;
+    (void)images;
 }

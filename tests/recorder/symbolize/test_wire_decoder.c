@@ -5,7 +5,7 @@
 
 #include <criterion/criterion.h>
 
-#include "inbox.h"
+#include "wire_decoder.h"
 
 enum { OFFSETS = 3, STREAM_MAX = 2 * SYMBOLIZE_STRING_MAX };
 
@@ -110,18 +110,19 @@ static void look(void *context, size_t module, uint64_t offset,
     }
 }
 
-/* Gives the bytes in pieces. Each is in a buffer of its size at the end of the inbox's. */
-static bool feed(const struct stream *stream, size_t piece, struct inbox *box, struct seen *seen)
+/* Gives the bytes in pieces. Each is in a buffer of its size at the end of the decoder's. */
+static bool feed(const struct stream *stream, size_t piece, struct wire_decoder *decoder,
+                 struct seen *seen)
 {
     *seen = (struct seen){0};
-    cr_assert(inbox_init(box, modules, 3, look, seen) == 0);
+    cr_assert(wire_decoder_init(decoder, modules, 3, look, seen) == 0);
     for (size_t done = 0; done < stream->size;) {
         size_t room;
-        uint8_t *at = inbox_room(box, &room);
+        uint8_t *at = wire_decoder_room(decoder, &room);
         size_t size = stream->size - done < piece ? stream->size - done : piece;
         cr_assert(room >= size);
         memcpy(at, stream->bytes + done, size);
-        if (!inbox_take(box, size))
+        if (!wire_decoder_take(decoder, size))
             return false;
         done += size;
     }
@@ -130,56 +131,56 @@ static bool feed(const struct stream *stream, size_t piece, struct inbox *box, s
 
 static void expect_refused(const struct stream *stream)
 {
-    struct inbox box;
+    struct wire_decoder decoder;
     struct seen seen;
-    cr_assert_not(feed(stream, STREAM_MAX, &box, &seen));
-    inbox_free(&box);
+    cr_assert_not(feed(stream, STREAM_MAX, &decoder, &seen));
+    wire_decoder_free(&decoder);
 }
 
-Test(inbox, takes_pieces_of_any_size)
+Test(wire_decoder, takes_pieces_of_any_size)
 {
     struct stream stream = good_stream();
     for (size_t piece = 1; piece <= stream.size; piece++) {
-        struct inbox box;
+        struct wire_decoder decoder;
         struct seen seen;
-        cr_assert(feed(&stream, piece, &box, &seen));
-        cr_assert(box.finished && !seen.odd && seen.answers == 3 && box.named == 3);
-        cr_assert(box.results[WIRE_READ] == 1 && box.results[WIRE_ABSENT] == 1);
+        cr_assert(feed(&stream, piece, &decoder, &seen));
+        cr_assert(decoder.is_finished && !seen.odd && seen.answers == 3 && decoder.named == 3);
+        cr_assert(decoder.results[WIRE_READ] == 1 && decoder.results[WIRE_ABSENT] == 1);
         cr_assert_eq(seen.nameless, 20);
-        inbox_free(&box);
+        wire_decoder_free(&decoder);
     }
 }
 
-Test(inbox, waits_for_the_rest)
+Test(wire_decoder, waits_for_the_rest)
 {
     struct stream stream = good_stream();
     for (size_t size = stream.size; size-- > 0;) {
-        struct inbox box;
+        struct wire_decoder decoder;
         struct seen seen;
         stream.size = size;
-        cr_assert(feed(&stream, STREAM_MAX, &box, &seen));
-        cr_assert_not(box.finished);
-        inbox_free(&box);
+        cr_assert(feed(&stream, STREAM_MAX, &decoder, &seen));
+        cr_assert_not(decoder.is_finished);
+        wire_decoder_free(&decoder);
     }
 }
 
-Test(inbox, survives_every_changed_bit)
+Test(wire_decoder, survives_every_changed_bit)
 {
     struct stream good = good_stream();
     for (size_t i = 0; i < good.size; i++) {
         for (unsigned bit = 0; bit < 8; bit++) {
-            struct inbox box;
+            struct wire_decoder decoder;
             struct seen seen;
             struct stream stream = good;
             stream.bytes[i] ^= (uint8_t)(1u << bit);
-            feed(&stream, STREAM_MAX, &box, &seen);
+            feed(&stream, STREAM_MAX, &decoder, &seen);
             cr_assert(seen.answers <= 3);
-            inbox_free(&box);
+            wire_decoder_free(&decoder);
         }
     }
 }
 
-Test(inbox, refuses_messages_out_of_order)
+Test(wire_decoder, refuses_messages_out_of_order)
 {
     struct stream stream = {.size = 0};
     add_answer(&stream, 0);
@@ -204,7 +205,7 @@ Test(inbox, refuses_messages_out_of_order)
     expect_refused(&stream);
 }
 
-Test(inbox, refuses_modules_that_are_passed_over_or_unknown)
+Test(wire_decoder, refuses_modules_that_are_passed_over_or_unknown)
 {
     struct stream stream = {.size = 0};
     add_finished(&stream);
@@ -225,7 +226,7 @@ Test(inbox, refuses_modules_that_are_passed_over_or_unknown)
     expect_refused(&stream);
 }
 
-Test(inbox, refuses_bad_answers)
+Test(wire_decoder, refuses_bad_answers)
 {
     struct stream stream = {.size = 0};
     add_module(&stream, 0);
@@ -264,7 +265,7 @@ static void expect_frame_refused(uint32_t count, uint32_t function, uint32_t fil
 static void expect_frames(uint32_t count, bool accepted)
 {
     struct stream stream = {.size = 0};
-    struct inbox box;
+    struct wire_decoder decoder;
     struct seen seen;
     add_module(&stream, 0);
     add(&stream, WIRE_ANSWER);
@@ -273,11 +274,11 @@ static void expect_frames(uint32_t count, bool accepted)
     add(&stream, count);
     for (uint32_t i = 0; i < 3 * count; i++)
         add(&stream, 0);
-    cr_assert_eq(feed(&stream, STREAM_MAX, &box, &seen), accepted);
-    inbox_free(&box);
+    cr_assert_eq(feed(&stream, STREAM_MAX, &decoder, &seen), accepted);
+    wire_decoder_free(&decoder);
 }
 
-Test(inbox, refuses_bad_numbers_of_frames)
+Test(wire_decoder, refuses_bad_numbers_of_frames)
 {
     expect_frames(0, false);
     expect_frames(1, true);
@@ -285,7 +286,7 @@ Test(inbox, refuses_bad_numbers_of_frames)
     expect_frames(SYMBOLIZE_FRAMES_MAX + 1, false);
 }
 
-Test(inbox, refuses_bad_sizes)
+Test(wire_decoder, refuses_bad_sizes)
 {
     expect_frame_refused(0, 0, 0, 0);
     expect_frame_refused(0, 4, 4, 8);
@@ -305,26 +306,26 @@ Test(inbox, refuses_bad_sizes)
     expect_refused(&stream);
 }
 
-Test(inbox, forgets_what_a_dead_child_began_to_say)
+Test(wire_decoder, forgets_what_a_dead_child_began_to_say)
 {
     struct stream stream = {.size = 0};
-    struct inbox box;
+    struct wire_decoder decoder;
     struct seen seen;
     add_module(&stream, 0);
     add_answer(&stream, 0);
     add(&stream, WIRE_ANSWER);
-    cr_assert(feed(&stream, STREAM_MAX, &box, &seen));
-    inbox_restart(&box);
+    cr_assert(feed(&stream, STREAM_MAX, &decoder, &seen));
+    wire_decoder_restart(&decoder);
     size_t room;
     struct stream next = {.size = 0};
     add_module(&next, 0);
     add_answer(&next, 1);
-    memcpy(inbox_room(&box, &room), next.bytes, next.size);
-    cr_assert(inbox_take(&box, next.size));
+    memcpy(wire_decoder_room(&decoder, &room), next.bytes, next.size);
+    cr_assert(wire_decoder_take(&decoder, next.size));
     cr_assert_eq(seen.answers, 2);
     next.size = 0;
     add_answer(&next, 0);
-    memcpy(inbox_room(&box, &room), next.bytes, next.size);
-    cr_assert_not(inbox_take(&box, next.size));
-    inbox_free(&box);
+    memcpy(wire_decoder_room(&decoder, &room), next.bytes, next.size);
+    cr_assert_not(wire_decoder_take(&decoder, next.size));
+    wire_decoder_free(&decoder);
 }

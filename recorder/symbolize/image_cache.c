@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "shelf.h"
+#include "image_cache.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@ static bool is_of(const struct binary *binary, const struct symbolize_module *mo
            strcmp(binary->path, module->path) == 0;
 }
 
-/* Whether the file was written over since: what is not read yet would be that of another. A file
- * that took its place, or nothing there at all, leaves it as it was. */
+/* Whether the file was overwritten since it was opened, so that pages not read yet would be those
+ * of another version. A file that was replaced or removed does no harm: the old one stays open. */
 static bool is_overwritten(const struct binary *binary)
 {
     struct stat now;
@@ -36,48 +36,48 @@ static bool is_overwritten(const struct binary *binary)
             now.st_mtim.tv_nsec != then->st_mtim.tv_nsec);
 }
 
-static void drop(struct shelf *shelf, size_t index)
+static void drop(struct image_cache *images, size_t index)
 {
-    close_binary(shelf->items[index]);
-    shelf->items[index] = shelf->items[--shelf->count];
+    close_binary(images->binaries[index]);
+    images->binaries[index] = images->binaries[--images->count];
 }
 
-void shelf_clear(struct shelf *shelf)
+void image_cache_clear(struct image_cache *images)
 {
-    while (shelf->count > 0)
-        drop(shelf, shelf->count - 1);
-    shelf->next = 0;
+    while (images->count > 0)
+        drop(images, images->count - 1);
+    images->next = 0;
 }
 
-/* Opens the file; once more with nothing on the shelf if there were no descriptors, or no memory,
- * for one more. */
-static enum image_result open_image(struct image *image, struct shelf *shelf,
+/* Opens the file. If descriptors or memory run out, clears the cache and tries once more. */
+static enum image_result open_image(struct image *image, struct image_cache *images,
                                     const struct symbolize_module *module, bool with_debug)
 {
     errno = 0;
     enum image_result opened = image_open(image, module, with_debug);
-    if (opened == IMAGE_OPEN || shelf == NULL || shelf->count == 0 ||
+    if (opened == IMAGE_OPEN || images == NULL || images->count == 0 ||
         (errno != EMFILE && errno != ENFILE && errno != ENOMEM))
         return opened;
-    shelf_clear(shelf);
+    image_cache_clear(images);
     return image_open(image, module, with_debug);
 }
 
-/* A module's file, if it is there and still what it was; else NULL. */
-static struct binary *find(struct shelf *shelf, const struct symbolize_module *module)
+/* Returns a module's cached binary, or NULL. Drops it if its file was overwritten. */
+static struct binary *find(struct image_cache *images, const struct symbolize_module *module)
 {
-    for (size_t i = 0; i < shelf->count; i++) {
-        if (!is_of(shelf->items[i], module))
+    for (size_t i = 0; i < images->count; i++) {
+        if (!is_of(images->binaries[i], module))
             continue;
-        if (!is_overwritten(shelf->items[i]))
-            return shelf->items[i];
-        drop(shelf, i);
+        if (!is_overwritten(images->binaries[i]))
+            return images->binaries[i];
+        drop(images, i);
         break;
     }
     return NULL;
 }
 
-static void keep(struct shelf *shelf, struct binary *binary, const struct symbolize_module *module)
+static void keep(struct image_cache *images, struct binary *binary,
+                 const struct symbolize_module *module)
 {
     size_t path_size = strlen(module->path) + 1;
     binary->path = grow_new(path_size, 1);
@@ -85,20 +85,22 @@ static void keep(struct shelf *shelf, struct binary *binary, const struct symbol
     binary->build_id = grow_new(module->build_id_size, 1);
     memcpy(binary->build_id, module->build_id, module->build_id_size);
     binary->build_id_size = module->build_id_size;
-    if (shelf->count < SHELF_MAX) {
-        shelf->items[shelf->count++] = binary;
+    if (images->count < IMAGE_CACHE_MAX) {
+        images->binaries[images->count++] = binary;
         return;
     }
-    close_binary(shelf->items[shelf->next]);
-    shelf->items[shelf->next] = binary;
-    shelf->next = (shelf->next + 1) % SHELF_MAX;
+    close_binary(images->binaries[images->next]);
+    images->binaries[images->next] = binary;
+    images->next = (images->next + 1) % IMAGE_CACHE_MAX;
 }
 
-enum image_result shelf_take(struct shelf *shelf, const struct symbolize_module *module,
-                             bool with_debug, struct binary **binary)
+enum image_result image_cache_open(struct image_cache *images,
+                                   const struct symbolize_module *module, bool with_debug,
+                                   struct binary **binary)
 {
-    bool is_kept = shelf != NULL && with_debug && module->path != NULL && module->build_id_size > 0;
-    struct binary *kept = is_kept ? find(shelf, module) : NULL;
+    bool is_kept =
+        images != NULL && with_debug && module->path != NULL && module->build_id_size > 0;
+    struct binary *kept = is_kept ? find(images, module) : NULL;
     if (kept != NULL) {
         *binary = kept;
         return IMAGE_OPEN;
@@ -106,7 +108,7 @@ enum image_result shelf_take(struct shelf *shelf, const struct symbolize_module 
     struct image image;
     struct stat status = {0};
     is_kept = is_kept && stat(module->path, &status) == 0;
-    enum image_result opened = open_image(&image, shelf, module, with_debug);
+    enum image_result opened = open_image(&image, images, module, with_debug);
     if (opened != IMAGE_OPEN)
         return opened;
     *binary = grow_new(1, sizeof **binary);
@@ -116,11 +118,11 @@ enum image_result shelf_take(struct shelf *shelf, const struct symbolize_module 
     (*binary)->has_units = with_debug && units_load(&(*binary)->units, &(*binary)->image);
     (*binary)->status = status;
     if (is_kept)
-        keep(shelf, *binary, module);
+        keep(images, *binary, module);
     return IMAGE_OPEN;
 }
 
-void shelf_return(struct binary *binary)
+void image_cache_release(struct binary *binary)
 {
     if (binary->path == NULL)
         close_binary(binary);

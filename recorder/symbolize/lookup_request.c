@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "question.h"
+#include "lookup_request.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void put_module(uint8_t **at, const struct symbolize_module *module)
     put(at, module->offsets, module->offset_count * NUMBER);
 }
 
-uint8_t *question_pack(const struct symbolize_module *modules, size_t count, size_t *size)
+uint8_t *lookup_request_pack(const struct symbolize_module *modules, size_t count, size_t *size)
 {
     *size = 2 * NUMBER;
     for (size_t i = 0; i < count; i++)
@@ -101,26 +101,26 @@ static void take_module(const uint8_t **at, struct symbolize_module *module)
     *at += module->offset_count * NUMBER;
 }
 
-bool question_receive(struct question *question, int fd)
+bool lookup_request_receive(struct lookup_request *request, int fd)
 {
     uint64_t size;
     if (!receive(fd, (uint8_t *)&size, sizeof size))
         return false;
-    question->data = grow_new(size, 1);
-    if (!receive(fd, question->data, size)) {
-        free(question->data);
+    request->data = grow_new(size, 1);
+    if (!receive(fd, request->data, size)) {
+        free(request->data);
         return false;
     }
-    const uint8_t *at = question->data;
-    question->count = take_number(&at);
-    question->modules = grow_new(question->count, sizeof *question->modules);
-    for (size_t i = 0; i < question->count; i++)
-        take_module(&at, &question->modules[i]);
+    const uint8_t *at = request->data;
+    request->count = take_number(&at);
+    request->modules = grow_new(request->count, sizeof *request->modules);
+    for (size_t i = 0; i < request->count; i++)
+        take_module(&at, &request->modules[i]);
     return true;
 }
 
-void question_free(struct question *question)
+void lookup_request_free(struct lookup_request *request)
 {
-    free(question->data);
-    free(question->modules);
+    free(request->data);
+    free(request->modules);
 }

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include "answer_index.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum { FIRST_IMAGES = 16, FIRST_ANSWERS = 1024 };
+
+/* ---- The log ---- */
+
+struct log_cursor {
+    const uint8_t *at;
+    const uint8_t *end;
+};
+
+static void take(struct log_cursor *cursor, void *value, size_t size)
+{
+    memcpy(value, cursor->at, size);
+    cursor->at += size;
+}
+
+static uint32_t take_number(struct log_cursor *cursor)
+{
+    uint32_t value;
+    take(cursor, &value, sizeof value);
+    return value;
+}
+
+static const uint8_t *take_bytes(struct log_cursor *cursor, size_t size)
+{
+    const uint8_t *bytes = cursor->at;
+    cursor->at += size;
+    return bytes;
+}
+
+static const char *take_string(struct log_cursor *cursor, size_t size)
+{
+    const uint8_t *string = take_bytes(cursor, size);
+    return size > 0 ? (const char *)string : NULL;
+}
+
+static void take_frame(struct log_cursor *cursor, struct symbolize_frame *frame)
+{
+    frame->line = take_number(cursor);
+    frame->function_size = take_number(cursor);
+    frame->file_size = take_number(cursor);
+    frame->function = take_string(cursor, frame->function_size);
+    frame->file = take_string(cursor, frame->file_size);
+}
+
+static void skip_frames(struct log_cursor *cursor)
+{
+    struct symbolize_frame skipped;
+    for (uint32_t count = take_number(cursor); count > 0; count--)
+        take_frame(cursor, &skipped);
+}
+
+/* ---- Images ---- */
+
+static size_t find_image(const struct answer_index *index, const struct answered_image *image)
+{
+    for (size_t i = 0; i < index->image_count; i++) {
+        const struct answered_image *one = &index->images[i];
+        if (one->id_size == image->id_size && one->path_size == image->path_size &&
+            memcmp(one->id, image->id, image->id_size) == 0 &&
+            memcmp(one->path, image->path, image->path_size) == 0)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+/* Returns the image's index, or SIZE_MAX if memory ran out. */
+static size_t add_image(struct answer_index *index, const struct answered_image *image)
+{
+    size_t found = find_image(index, image);
+    if (found != SIZE_MAX)
+        return found;
+    if (index->image_count == index->image_capacity) {
+        size_t capacity = index->image_capacity != 0 ? index->image_capacity * 2 : FIRST_IMAGES;
+        void *grown = reallocarray(index->images, capacity, sizeof *index->images);
+        if (grown == NULL)
+            return SIZE_MAX;
+        index->images = grown;
+        index->image_capacity = capacity;
+    }
+    index->images[index->image_count] = *image;
+    return index->image_count++;
+}
+
+/* ---- Answers ---- */
+
+/*
+ * Returns the entry of an address, or the free entry where it belongs. The hash is keyed with a
+ * random number: recorded programs choose the offsets, and could make all of them collide.
+ */
+static struct indexed_answer *probe(const struct answer_index *index, size_t image, uint64_t offset)
+{
+    __uint128_t product =
+        (__uint128_t)(offset ^ index->key) *
+        (((uint64_t)image << 1 | 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (index->key << 1));
+    size_t mask = index->answer_capacity - 1;
+    size_t at = ((uint64_t)(product >> 64) ^ (uint64_t)product) & mask;
+    for (;; at = (at + 1) & mask) {
+        struct indexed_answer *answer = &index->answers[at];
+        if (answer->names == NULL || (answer->offset == offset && answer->image == image))
+            return answer;
+    }
+}
+
+static bool make_room(struct answer_index *index)
+{
+    if (index->answer_count + index->answer_count / 2 < index->answer_capacity)
+        return true;
+    struct answer_index old = *index;
+    size_t capacity = old.answer_capacity != 0 ? old.answer_capacity * 2 : FIRST_ANSWERS;
+    struct indexed_answer *answers = calloc(capacity, sizeof *answers);
+    if (answers == NULL)
+        return false;
+    index->answers = answers;
+    index->answer_capacity = capacity;
+    for (size_t i = 0; i < old.answer_capacity; i++)
+        if (old.answers[i].names != NULL)
+            *probe(index, old.answers[i].image, old.answers[i].offset) = old.answers[i];
+    free(old.answers);
+    return true;
+}
+
+/* Returns false if memory ran out. */
+static bool add_answer(struct answer_index *index, size_t image, uint64_t offset,
+                       const uint8_t *names)
+{
+    if (!make_room(index))
+        return false;
+    struct indexed_answer *answer = probe(index, image, offset);
+    index->answer_count += answer->names == NULL;
+    *answer = (struct indexed_answer){offset, names, image};
+    return true;
+}
+
+static bool read_batch(struct answer_index *index, struct log_cursor batch)
+{
+    struct answered_image image;
+    image.id_size = take_number(&batch);
+    image.path_size = take_number(&batch);
+    image.id = take_bytes(&batch, image.id_size);
+    image.path = take_bytes(&batch, image.path_size);
+    size_t number = add_image(index, &image);
+    if (number == SIZE_MAX)
+        return false;
+    while (batch.at < batch.end) {
+        uint64_t offset;
+        take(&batch, &offset, sizeof offset);
+        if (!add_answer(index, number, offset, batch.at))
+            return false;
+        skip_frames(&batch);
+    }
+    return true;
+}
+
+void answer_index_read(struct answer_index *index, const uint8_t *log, size_t used)
+{
+    if (index->key == 0 && getrandom(&index->key, sizeof index->key, 0) != sizeof index->key)
+        index->key = (uintptr_t)index;
+    while (index->read < used) {
+        struct log_cursor rest = {log + index->read, log + used};
+        uint32_t size = take_number(&rest);
+        if (!read_batch(index, (struct log_cursor){rest.at, rest.at + size}))
+            return; /* no memory: the next call reads the whole batch again */
+        index->read += sizeof size + size;
+    }
+}
+
+size_t answer_index_image(const struct answer_index *index, const struct symbolize_module *module)
+{
+    if (module->path == NULL || module->build_id_size == 0 || module->build_id_size > UINT32_MAX)
+        return SIZE_MAX;
+    struct answered_image image = {.id = module->build_id,
+                                   .path = (const uint8_t *)module->path,
+                                   .id_size = (uint32_t)module->build_id_size,
+                                   .path_size = (uint32_t)strlen(module->path)};
+    return find_image(index, &image);
+}
+
+bool answer_index_find(const struct answer_index *index, size_t image, uint64_t offset,
+                       struct symbolize_frame *frames, size_t *count)
+{
+    if (image >= index->image_count || index->answer_capacity == 0)
+        return false;
+    const struct indexed_answer *answer = probe(index, image, offset);
+    if (answer->names == NULL)
+        return false;
+    struct log_cursor names = {.at = answer->names};
+    *count = take_number(&names);
+    for (size_t i = 0; i < *count; i++)
+        take_frame(&names, &frames[i]);
+    return true;
+}
+
+void answer_index_free(struct answer_index *index)
+{
+    free(index->images);
+    free(index->answers);
+    *index = (struct answer_index){0};
+}

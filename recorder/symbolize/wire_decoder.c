@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+#include "wire_decoder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CAPACITY = 2 * (WIRE_HEADER + WIRE_BODY_MAX) };
+
+/* Cursor over the rest of a message's body. */
+struct body {
+    const uint8_t *at;
+    size_t left;
+};
+
+int wire_decoder_init(struct wire_decoder *decoder, const struct symbolize_module *modules,
+                      size_t count, symbolize_function *function, void *context)
+{
+    *decoder = (struct wire_decoder){
+        .modules = modules, .count = count, .function = function, .context = context};
+    size_t most = 1;
+    for (size_t i = 0; i < count; i++) {
+        if (modules[i].offset_count > most)
+            most = modules[i].offset_count;
+    }
+    decoder->answered = calloc(most, 1);
+    decoder->data = malloc(CAPACITY);
+    return decoder->answered != NULL && decoder->data != NULL ? 0 : ENOMEM;
+}
+
+void wire_decoder_free(struct wire_decoder *decoder)
+{
+    free(decoder->answered);
+    free(decoder->data);
+}
+
+/* Goes to a module, possibly one past the last. */
+static void go_to(struct wire_decoder *decoder, size_t module)
+{
+    if (module == decoder->module)
+        return;
+    if (decoder->module < decoder->count)
+        memset(decoder->answered, 0, decoder->modules[decoder->module].offset_count);
+    decoder->module = module;
+}
+
+void wire_decoder_restart(struct wire_decoder *decoder)
+{
+    decoder->size = 0;
+    decoder->is_in_module = false;
+}
+
+void wire_decoder_skip(struct wire_decoder *decoder)
+{
+    go_to(decoder, decoder->module + 1);
+}
+
+static bool take_number(struct body *body, uint32_t *value)
+{
+    if (body->left < sizeof *value)
+        return false;
+    memcpy(value, body->at, sizeof *value);
+    body->at += sizeof *value;
+    body->left -= sizeof *value;
+    return true;
+}
+
+static bool take_string(struct body *body, uint32_t size, const char **string)
+{
+    if (size > SYMBOLIZE_STRING_MAX || size > body->left)
+        return false;
+    *string = size > 0 ? (const char *)body->at : NULL;
+    body->at += size;
+    body->left -= size;
+    return true;
+}
+
+static bool take_frame(struct body *body, struct symbolize_frame *frame)
+{
+    uint32_t function_size;
+    uint32_t file_size;
+    if (!take_number(body, &frame->line) || !take_number(body, &function_size) ||
+        !take_number(body, &file_size) || !take_string(body, function_size, &frame->function) ||
+        !take_string(body, file_size, &frame->file))
+        return false;
+    frame->function_size = function_size;
+    frame->file_size = file_size;
+    return true;
+}
+
+static bool take_answer(struct wire_decoder *decoder, struct body *body)
+{
+    struct symbolize_frame frames[SYMBOLIZE_FRAMES_MAX];
+    uint32_t index;
+    uint32_t count;
+    if (!decoder->is_in_module || !take_number(body, &index) || !take_number(body, &count) ||
+        count < 1 || count > SYMBOLIZE_FRAMES_MAX)
+        return false;
+    const struct symbolize_module *module = &decoder->modules[decoder->module];
+    if (index >= module->offset_count || decoder->answered[index])
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!take_frame(body, &frames[i]))
+            return false;
+    }
+    if (body->left != 0)
+        return false;
+    decoder->answered[index] = 1;
+    decoder->named++;
+    decoder->function(decoder->context, decoder->module, module->offsets[index], frames, count);
+    return true;
+}
+
+static bool take_module(struct wire_decoder *decoder, struct body *body)
+{
+    uint32_t module;
+    if (decoder->is_in_module || !take_number(body, &module) || body->left != 0 ||
+        module < decoder->module || module >= decoder->count)
+        return false;
+    for (size_t i = decoder->module; i < module; i++) {
+        if (decoder->modules[i].offset_count > 0)
+            return false;
+    }
+    go_to(decoder, module);
+    decoder->is_in_module = true;
+    return true;
+}
+
+static void tell_nameless(const struct wire_decoder *decoder)
+{
+    const struct symbolize_module *module = &decoder->modules[decoder->module];
+    for (size_t i = 0; i < module->offset_count; i++) {
+        if (!decoder->answered[i])
+            decoder->function(decoder->context, decoder->module, module->offsets[i], NULL, 0);
+    }
+}
+
+static bool take_end(struct wire_decoder *decoder, struct body *body)
+{
+    uint32_t result;
+    if (!decoder->is_in_module || !take_number(body, &result) || body->left != 0 ||
+        result >= WIRE_RESULTS)
+        return false;
+    bool reduced = decoder->is_reduced && decoder->reduced_module == decoder->module;
+    if (result == WIRE_READ && reduced)
+        decoder->reduced_count++;
+    else
+        decoder->results[result]++;
+    if (result == WIRE_READ && !reduced)
+        tell_nameless(decoder);
+    decoder->is_in_module = false;
+    go_to(decoder, decoder->module + 1);
+    return true;
+}
+
+static bool take_finished(struct wire_decoder *decoder, const struct body *body)
+{
+    if (decoder->is_in_module || body->left != 0)
+        return false;
+    for (size_t i = decoder->module; i < decoder->count; i++) {
+        if (decoder->modules[i].offset_count > 0)
+            return false;
+    }
+    decoder->is_finished = true;
+    return true;
+}
+
+static bool take_message(struct wire_decoder *decoder, uint32_t kind, struct body body)
+{
+    if (decoder->is_finished)
+        return false;
+    switch (kind) {
+    case WIRE_MODULE:
+        return take_module(decoder, &body);
+    case WIRE_ANSWER:
+        return take_answer(decoder, &body);
+    case WIRE_END:
+        return take_end(decoder, &body);
+    case WIRE_FINISHED:
+        return take_finished(decoder, &body);
+    default:
+        return false;
+    }
+}
+
+uint8_t *wire_decoder_room(struct wire_decoder *decoder, size_t *size)
+{
+    *size = CAPACITY - decoder->size;
+    return decoder->data + decoder->size;
+}
+
+bool wire_decoder_take(struct wire_decoder *decoder, size_t size)
+{
+    decoder->size += size;
+    struct body input = {decoder->data, decoder->size};
+    while (input.left >= WIRE_HEADER) {
+        struct body after = input;
+        uint32_t kind = 0;
+        uint32_t body_size = 0;
+        take_number(&after, &kind);
+        take_number(&after, &body_size);
+        if (body_size > WIRE_BODY_MAX)
+            return false;
+        if (body_size > after.left)
+            break;
+        if (!take_message(decoder, kind, (struct body){after.at, body_size}))
+            return false;
+        input = (struct body){after.at + body_size, after.left - body_size};
+    }
+    memmove(decoder->data, input.at, input.left);
+    decoder->size = input.left;
+    return true;
+}
