@@ -22,6 +22,11 @@ import record
 
 POSITIONS = 21
 
+# Commands without and with an index, by options. At the end of a trace `leaks` uses none.
+PLAIN = {'plain': ['--no-index']}
+BOTH = PLAIN | {'indexed': []}
+HOWS = {'leaks': PLAIN, 'peak': BOTH, 'diff': BOTH}
+
 
 def measure(command):
     """Returns the wall time in seconds, and the largest resident size in bytes."""
@@ -66,7 +71,7 @@ def travel(name, analyzer, trace, rounds):
     result |= {'state_median': statistics.median(times), 'state_worst': max(times),
                'state_resident': resident}
     for command in (['leaks'], ['peak'], ['diff', '--from', '25%', '--to', '75%']):
-        for how, options in (('plain', ['--no-index']), ('indexed', [])):
+        for how, options in HOWS[command[0]].items():
             runs = [measure([analyzer, *command, *options, '--no-pager', trace])
                     for _ in range(rounds)]
             result[f'{command[0]}_{how}_events_per_second'] = rate(events, runs)
@@ -82,11 +87,11 @@ def report(result):
     print(f"  state   {result['state_median'] * 1e3:6.0f} ms at the median, "
           f"{result['state_worst'] * 1e3:.0f} ms at worst, of {POSITIONS} positions; "
           f"{result['state_resident'] / 1e6:.0f} MB resident")
-    for command in ('leaks', 'peak', 'diff'):
-        plain, indexed = (result[f'{command}_{how}_events_per_second'] / 1e6
-                          for how in ('plain', 'indexed'))
-        resident = max(result[f'{command}_{how}_resident'] for how in ('plain', 'indexed'))
-        print(f'  {command:7} {plain:6.1f} M events/s, with the index {indexed:.1f} M, '
+    for command, hows in HOWS.items():
+        rates = {how: result[f'{command}_{how}_events_per_second'] / 1e6 for how in hows}
+        with_index = f", with the index {rates['indexed']:.1f} M" if 'indexed' in rates else ''
+        resident = max(result[f'{command}_{how}_resident'] for how in hows)
+        print(f"  {command:7} {rates['plain']:6.1f} M events/s{with_index}, "
               f'{resident / 1e6:.0f} MB resident')
 
 
