@@ -3,6 +3,7 @@
 in the same way."""
 
 import support
+from index_doubt import DOUBT
 from support import Script, TestCase
 
 LINE = " kept by the C/C++ runtime, not counted"
@@ -48,7 +49,9 @@ class Runtime(TestCase):
         self.assertEqual(self.sums(found["runtime_groups"]), [(3, 1, 72704), (4, 1, 30)])
         self.assertEqual((found["live_bytes"], found["runtime_bytes"]), (5010, 72734))
         self.run_ok("index", self.trace)
-        self.assertEqual(self.json_of("peak", self.trace, "--show-runtime"), found)
+        indexed = self.json_of("peak", self.trace, "--show-runtime")
+        self.assertEqual((indexed["certain"], indexed["reasons"]), (False, [DOUBT]))
+        self.assertEqual(indexed | {"certain": True, "reasons": []}, found)
 
     def test_diff(self):
         """At the end of the range it is open what is kept: that is looked up."""
