@@ -37,8 +37,8 @@ static char output[PATH_MAX + 16];
 static pid_t children[CHILDREN];
 
 /* Of the run that is under way. */
-static struct script writes;
-static struct collector work;
+static struct script script;
+static struct collector collector;
 static volatile sig_atomic_t is_over;
 static unsigned rounds;
 static uint64_t events_closed;
@@ -67,32 +67,33 @@ void message_error(const char *path, const struct ttd_error *error)
     (void)error;
 }
 
-void finishers_init(struct finishers *finishers)
+void trace_closers_init(struct trace_closers *closers)
 {
-    *finishers = (struct finishers){.names = NULL};
+    *closers = (struct trace_closers){.names = NULL};
 }
 
-void finishers_free(struct finishers *finishers)
+void trace_closers_free(struct trace_closers *closers)
 {
-    (void)finishers;
+    (void)closers;
 }
 
-void finishers_prepare(struct finishers *finishers, struct trace *trace)
+void trace_closers_prepare(struct trace_closers *closers, struct trace *trace)
 {
-    (void)finishers;
+    (void)closers;
     (void)trace;
 }
 
-bool finishers_have_room(struct finishers *finishers)
+bool trace_closers_have_room(struct trace_closers *closers)
 {
-    (void)finishers;
+    (void)closers;
     return true;
 }
 
 /* Without names: the files that modules name are none of this target's. */
-void finishers_take(struct finishers *finishers, struct trace *trace, const struct ttd_end *end)
+void trace_closers_add(struct trace_closers *closers, struct trace *trace,
+                       const struct ttd_end *end)
 {
-    (void)finishers;
+    (void)closers;
     if (trace->created) {
         target_require(trace->writer != NULL, trace->error.what ? trace->error.what : "a writer");
         enum ttd_status status = ttd_writer_close(trace->writer, end, &trace->error);
@@ -103,9 +104,9 @@ void finishers_take(struct finishers *finishers, struct trace *trace, const stru
     trace_free(trace);
 }
 
-void finishers_wait(struct finishers *finishers, const volatile sig_atomic_t *interrupts)
+void trace_closers_wait(struct trace_closers *closers, const volatile sig_atomic_t *interrupts)
 {
-    (void)finishers;
+    (void)closers;
     (void)interrupts;
 }
 
@@ -113,7 +114,7 @@ void finishers_wait(struct finishers *finishers, const volatile sig_atomic_t *in
 
 static uint64_t take_byte(void)
 {
-    return writes.at < writes.end ? *writes.at++ : 0;
+    return script.at < script.end ? *script.at++ : 0;
 }
 
 /* A number that is small, or of any size: the first byte says which. */
@@ -131,7 +132,7 @@ static uint64_t take_number(void)
 
 static struct channel_view *view(void)
 {
-    return &work.host.view;
+    return &collector.host.view;
 }
 
 /* Every other chunk is a large one. */
@@ -147,7 +148,9 @@ static uint32_t choose_pid(uint64_t number)
     number %= PIDS;
     if (number < CHILDREN)
         return (uint32_t)children[number];
-    return number == CHILDREN ? (uint32_t)work.launched : number == CHILDREN + 1 ? 1 : 0x3FFFFF;
+    return number == CHILDREN       ? (uint32_t)collector.launched
+           : number == CHILDREN + 1 ? 1
+                                    : 0x3FFFFF;
 }
 
 static void write_process(void)
@@ -172,7 +175,7 @@ static void write_process(void)
     for (unsigned i = 0; i < 16; i++)
         slot->command[i] = (char)take_byte();
     slot->state = (uint32_t)take_number();
-    work.host.channel->free_processes.used = (uint32_t)(take_byte() + 1);
+    collector.host.channel->free_processes.used = (uint32_t)(take_byte() + 1);
 }
 
 static void write_thread(void)
@@ -186,7 +189,7 @@ static void write_thread(void)
     slot->in_release = (uint32_t)take_byte();
     slot->lost[take_byte() % LOSS_COUNTERS] = take_number();
     slot->state = (uint32_t)(take_byte() % 8 | take_byte() << SLOT_PROCESS);
-    work.host.channel->free_threads.used = (uint32_t)(take_byte() + 1);
+    collector.host.channel->free_threads.used = (uint32_t)(take_byte() + 1);
 }
 
 static void write_chunk(void)
@@ -228,15 +231,15 @@ static void write_word(void)
         channel_chunk(view(), index)->data[at % channel_chunk_words(index)] = value;
         return;
     }
-    uint32_t *header = (uint32_t *)work.host.channel;
-    size_t words = sizeof *work.host.channel / sizeof *header;
+    uint32_t *header = (uint32_t *)collector.host.channel;
+    size_t words = sizeof *collector.host.channel / sizeof *header;
     header[at % words] = (uint32_t)value;
 }
 
 /* Up to the end of the round. */
 static void write_round(void)
 {
-    while (writes.at < writes.end && !work.launched_done) {
+    while (script.at < script.end && !collector.launched_has_ended) {
         switch (take_byte() % STEPS) {
         case STEP_PROCESS:
             write_process();
@@ -254,7 +257,7 @@ static void write_round(void)
             write_word();
             break;
         case STEP_END:
-            work.launched_done = take_byte() % 4 == 0;
+            collector.launched_has_ended = take_byte() % 4 == 0;
             break;
         default:
             return;
@@ -263,12 +266,12 @@ static void write_round(void)
 }
 
 /* Comes between two looks of the collector. */
-bool finishers_step(struct finishers *finishers)
+bool trace_closers_step(struct trace_closers *closers)
 {
-    (void)finishers;
+    (void)closers;
     write_round();
-    work.host.channel->attention++;
-    is_over = is_over || writes.at == writes.end || ++rounds == ROUNDS_MAX;
+    collector.host.channel->attention++;
+    is_over = is_over || script.at == script.end || ++rounds == ROUNDS_MAX;
     return true;
 }
 
@@ -328,20 +331,20 @@ static void collect(void)
 {
     static volatile sig_atomic_t done;
     struct ttd_error error;
-    work = (struct collector){.launched = getpid(), .command = "program"};
-    target_require(host_open(&work.host, 0) == 0, "a channel");
-    target_require(collector_open(&work, output, &error), "a collector");
-    work.done = &done;
-    work.wants_stop = wants_stop;
-    work.stop = stop;
+    collector = (struct collector){.launched = getpid(), .command = "program"};
+    target_require(host_open(&collector.host, 0) == 0, "a channel");
+    target_require(collector_open(&collector, output, &error), "a collector");
+    collector.done = &done;
+    collector.wants_stop = wants_stop;
+    collector.stop = stop;
     rounds = 0;
     events_closed = 0;
     is_over = 0;
     write_round();
-    collector_run(&work, &is_over);
-    target_require(work.processes.count == 0, "all processes are ended");
-    collector_close(&work);
-    close_host(&work.host);
+    collector_run(&collector, &is_over);
+    target_require(collector.processes.count == 0, "all processes are ended");
+    collector_close(&collector);
+    close_host(&collector.host);
 }
 
 static uint64_t check_file(const char *path)
@@ -377,7 +380,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!*output)
         prepare();
-    writes = (struct script){data, data + size};
+    script = (struct script){data, data + size};
     collect();
     check_files();
     return 0;

@@ -131,7 +131,7 @@ static void print_summary(const struct collector *collector, const struct option
 /* What makes the trace less than people expect is said even when there is no summary. */
 static void print_warnings(struct collector *collector)
 {
-    if (!collector->first_attached)
+    if (!collector->has_attached_first)
         message("the program was not recorded: its loader did not load the recorder, or it is in "
                 "another PID namespace; it has no trace");
     if (collector->notes & NOTE_FOREIGN_MALLOC)
@@ -152,13 +152,13 @@ static void print_warnings(struct collector *collector)
         message("warning: %u process%s executed a program that could not be recorded, such as one "
                 "that is statically linked or changes its user",
                 collector->images_left, collector->images_left == 1 ? "" : "es");
-    if (collector->left_alone)
+    if (collector->is_left_alone)
         message("warning: processes of the program go on, and are not recorded any more");
     if (message_count(MESSAGE_UNNAMED) > 1)
         message("warning: %u traces lack names of addresses", message_count(MESSAGE_UNNAMED));
-    if (collector->finishers.failures != 0)
-        message("warning: %u trace%s not whole", collector->finishers.failures,
-                collector->finishers.failures == 1 ? " is" : "s are");
+    if (collector->closers.failures != 0)
+        message("warning: %u trace%s not whole", collector->closers.failures,
+                collector->closers.failures == 1 ? " is" : "s are");
 }
 
 /* Ends as the program did. */
@@ -216,7 +216,7 @@ static int record(const struct options *options, const char *path, const char *p
     collector.stop = signals_stop;
     collector_run(&collector, &signals_seen.detach);
     print_warnings(&collector);
-    if (!options->quiet && collector.first_attached)
+    if (!options->quiet && collector.has_attached_first)
         print_summary(&collector, options);
     collector_close(&collector);
     *status = collector.launched_status;

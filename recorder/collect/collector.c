@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector.h"
 
-#include <sys/wait.h>
-
 #include "../channel_pool.h"
 #include "launched.h"
 #include "messages.h"
 #include "origin.h"
-#include "runtime.h"
+#include "process_end.h"
 #include "upkeep.h"
 
 enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20, UNHELD_LOOKS = 10 };
@@ -15,13 +13,13 @@ enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20, UNHELD_LOOKS = 1
 bool collector_open(struct collector *collector, const char *output, struct ttd_error *error)
 {
     group_init(&collector->group, output);
-    finishers_init(&collector->finishers);
-    messages_share(); /* but not with the helper that reads what nobody trusts */
+    trace_closers_init(&collector->closers);
+    messages_share(); /* after the fork of the helper, which reads untrusted files */
     collector->first = group_open(&collector->group, &collector->host, collector->launched, error);
     return collector->first != NULL;
 }
 
-/* NULL without memory. */
+/* Returns NULL if memory ran out. */
 static struct trace *open_child_trace(struct collector *collector, const struct process_slot *slot)
 {
     const struct process *parent = processes_parent(&collector->processes, slot);
@@ -29,7 +27,7 @@ static struct trace *open_child_trace(struct collector *collector, const struct 
                             parent != NULL ? parent->trace : NULL);
 }
 
-/* There is no memory to record a process. Its slot is not free: it may still write. */
+/* Refuses to record a process. Its slot is not freed, since the process may still write to it. */
 static void refuse(struct collector *collector, struct process_slot *slot, struct trace *trace)
 {
     if (trace != NULL)
@@ -62,7 +60,7 @@ static void add_process(struct collector *collector, uint32_t index)
     process->is_launched = launched;
     if (launched) {
         collector->first = NULL;
-        collector->first_attached = true;
+        collector->has_attached_first = true;
     } else {
         collector->children += trace->writer != NULL;
     }
@@ -71,74 +69,8 @@ static void add_process(struct collector *collector, uint32_t index)
         origin_image(trace, &claim, collector->command);
 }
 
-static bool has_exited(struct collector *collector, const struct process *process)
-{
-    if (process->pid != (uint32_t)collector->launched)
-        return process->is_gone;
-    launched_reap(collector);
-    return collector->launched_done;
-}
-
-static struct ttd_end end_of(const struct collector *collector, const struct process *process)
-{
-    struct ttd_end end = {.reason = TTD_END_REASON_UNKNOWN};
-    int status = 0;
-    end.wall_time = atomic_load_explicit(&collector->host.channel->clock, memory_order_relaxed);
-    if (process->pid == (uint32_t)collector->launched && collector->launched_done)
-        status = collector->launched_status;
-    else if (!origin_exit_status(process->pid, process->pidfd, &status))
-        return end;
-    end.reason = WIFSIGNALED(status) ? TTD_END_REASON_SIGNALED : TTD_END_REASON_EXITED;
-    end.code = (uint32_t)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    return end;
-}
-
-/* The last program that it executed did not record, but the heap before that is gone. */
-static void leave_image(struct collector *collector, struct process *process)
-{
-    uint64_t newest = atomic_load(&collector->host.channel->sequence);
-    struct ttd_position position = {newest < TTD_SEQUENCE_MAX ? newest + 1 : newest, 0};
-    trace_unload_all(process->trace, position);
-    trace_new_heap(process->trace, position, TTD_NONE);
-    trace_metadata(process->trace, "unrecorded", "a program that was executed");
-    trace_loss(process->trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN, process->trace->last,
-               ttd_position_max());
-    collector->images_left++;
-}
-
-static void end_process(struct collector *collector, size_t index, const struct ttd_end *end)
-{
-    struct process *process = processes_take(&collector->processes, index);
-    uint32_t notes = atomic_load(&channel_process(&collector->host.view, process->slot)->notes);
-    if (process->is_launched)
-        collector->notes |= notes;
-    else
-        collector->foreign_mallocs += (notes & NOTE_FOREIGN_MALLOC) != 0;
-    uint32_t slot = process->slot;
-    /* Of a child only now: a shell's is mostly a copy of the shell at first. */
-    if (!process->is_launched) {
-        origin_image(process->trace, channel_process(&collector->host.view, slot), NULL);
-        group_name_child(channel_process(&collector->host.view, slot), process->trace);
-    }
-    bool executed = notes & NOTE_EXECUTES;
-    process_drain(process, &collector->host);
-    if (executed)
-        leave_image(collector, process);
-    runtime_collect(process->trace, &collector->host, slot, process->pid,
-                    process_is_empty(process));
-    struct ttd_end own = *end;
-    own.wall_time = process_time(process, end->wall_time);
-    collector->events += process->trace->events;
-    collector->acquisitions += process->trace->acquisitions;
-    collector->releases += process->trace->releases;
-    collector->lost += process->trace->lost;
-    while (!finishers_have_room(&collector->finishers))
-        host_tick(&collector->host);
-    finishers_take(&collector->finishers, process->trace, &own);
-    process_free(process);
-}
-
-/* Looks for new threads. False when one is just coming: what it publishes is not known yet. */
+/* Adds new threads. Returns false if a thread is just attaching: what it publishes is not read yet.
+ */
 static bool find_threads(struct collector *collector)
 {
     bool complete = true;
@@ -160,14 +92,15 @@ static bool find_threads(struct collector *collector)
     return complete;
 }
 
-/* The old image's threads are gone, but what they published may not have been looked at yet. */
+/* Moves a process to a new image. Threads of the old image that were never added may have published
+ * records. */
 static void exec_process(struct collector *collector, struct process *process, uint32_t index)
 {
     find_threads(collector);
     processes_exec(&collector->processes, process, &collector->host, index);
 }
 
-/* The oldest process slot that is not known yet; CHANNEL_NONE if all are. */
+/* Returns the oldest process slot that was not added yet, or CHANNEL_NONE. */
 static uint32_t oldest_unknown(struct collector *collector)
 {
     uint32_t oldest = CHANNEL_NONE;
@@ -185,8 +118,8 @@ static uint32_t oldest_unknown(struct collector *collector)
     return oldest;
 }
 
-/* Looks for new processes: really new ones, or new images of known ones, in their order. What an
- * emulator runs is a process of its own, with the same id. */
+/* Adds new processes, and new images of known processes, in their order. An image that an emulator
+ * runs beside its own becomes a process of its own with the same id. */
 static void find_processes(struct collector *collector)
 {
     uint32_t index;
@@ -202,17 +135,17 @@ static void find_processes(struct collector *collector)
     }
 }
 
-/* Ends the processes that have exited, once all is known that they were. */
+/* Ends the processes that have exited, after adding every process and thread that they started. */
 static void reap_processes(struct collector *collector)
 {
     bool looked = false;
     processes_poll(&collector->processes);
     for (size_t i = 0; i < collector->processes.count; i++) {
         struct process *process = collector->processes.items[i];
-        if (process->exited || !has_exited(collector, process))
+        if (process->has_exited || !process_end_is_due(collector, process))
             continue;
-        process->exited = true;
-        process->end = end_of(collector, process);
+        process->has_exited = true;
+        process->end = process_end_reason(collector, process);
         looked = true;
     }
     if (!looked)
@@ -220,11 +153,11 @@ static void reap_processes(struct collector *collector)
     find_processes(collector);
     find_threads(collector);
     for (size_t i = collector->processes.count; i-- > 0;)
-        if (collector->processes.items[i]->exited)
-            end_process(collector, i, &collector->processes.items[i]->end);
+        if (collector->processes.items[i]->has_exited)
+            process_end(collector, i, &collector->processes.items[i]->end);
 }
 
-/* One round: how many records were written. */
+/* One round over all processes. Returns how many records were written. */
 static size_t collect(struct collector *collector)
 {
     struct host *host = &collector->host;
@@ -253,13 +186,13 @@ static void detach_all(struct collector *collector)
     host_stop(&collector->host);
     end.wall_time = host_tick(&collector->host);
     while (collector->processes.count > 0)
-        end_process(collector, collector->processes.count - 1, &end);
+        process_end(collector, collector->processes.count - 1, &end);
 }
 
 /*
- * Whether a process may begin to record that has not done so yet, such as a daemon that was forked
- * and has not allocated anything. One that executes another program has the channel no more, and
- * not again before that starts: so it is looked once more.
+ * Whether some process may still begin to record, such as a forked daemon that has not allocated
+ * yet. A process that executes another program does not hold the channel until that program starts,
+ * so a few more looks are taken before the answer is no.
  */
 static bool is_awaited(struct collector *collector)
 {
@@ -282,24 +215,25 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         upkeep(collector, now);
         launched_reap(collector); /* also when it was never attached */
         reap_processes(collector);
-        bool finishes = finishers_step(&collector->finishers);
-        if (collector->launched_done && collector->processes.count == 0 && !is_awaited(collector))
+        bool finishes = trace_closers_step(&collector->closers);
+        if (collector->launched_has_ended && collector->processes.count == 0 &&
+            !is_awaited(collector))
             break;
         idle = taken != 0 || finishes ? 0 : idle + 1;
         if (idle > 0)
             launched_follow_stop(collector);
         host_sleep(&collector->host, attention, idle < IDLE_ROUNDS ? SLEEP_BUSY_MS : SLEEP_IDLE_MS);
     }
-    collector->left_alone = host_is_held(&collector->host);
+    collector->is_left_alone = host_is_held(&collector->host);
     detach_all(collector);
-    finishers_wait(&collector->finishers, detach);
+    trace_closers_wait(&collector->closers, detach);
 }
 
 void collector_close(struct collector *collector)
 {
     if (collector->first != NULL)
         trace_discard(collector->first);
-    finishers_free(&collector->finishers);
+    trace_closers_free(&collector->closers);
     processes_free(&collector->processes);
     group_free(&collector->group);
 }

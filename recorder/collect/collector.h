@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "finishers.h"
+#include "trace_closers.h"
 #include "group.h"
 #include "host.h"
 #include "processes.h"
@@ -16,8 +16,8 @@
 struct collector {
     struct host host;
     pid_t launched;
-    int launched_status; /* as from waitpid(), once `launched_done` */
-    bool launched_done;
+    int launched_status; /* as from waitpid(), once `launched_has_ended` */
+    bool launched_has_ended;
     int launched_stop;           /* the signal that it is stopped by; 0 if it is not */
     volatile sig_atomic_t *done; /* set once the launched program has ended */
     /* Whether we are to stop with the program, even while other recorded processes run. */
@@ -33,13 +33,13 @@ struct collector {
     uint64_t next_prepare;
     uint64_t next_names;
     size_t names_turn; /* index of the process whose trace gets names next */
-    struct finishers finishers;
+    struct trace_closers closers;
     bool was_held;         /* at its end the program had left processes that may yet record */
     unsigned unheld_looks; /* how often there were none since */
-    bool left_alone;       /* some were there when nobody waited any more */
+    bool is_left_alone;    /* some were there when nobody waited any more */
     /* For the summary. */
     struct trace *first; /* opened before the program starts; NULL once it has a process */
-    bool first_attached;
+    bool has_attached_first;
     unsigned foreign_mallocs; /* children that have one of their own */
     unsigned images_left;     /* programs that were executed by recorded ones, and did not record */
     uint64_t events, acquisitions, releases, lost;

@@ -75,7 +75,7 @@ int host_open(struct host *host, uint32_t flags)
     }
     /* Who asks the system for this lock is told our process id, as it is there. */
     fcntl(host->memfd, F_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET});
-    host->barriers = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) > 0;
+    host->has_barriers = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) > 0;
     return 0;
 failed:;
     int reason = errno;
@@ -120,7 +120,7 @@ bool host_is_held(const struct host *host)
 
 void host_barrier(struct host *host)
 {
-    if (host->barriers)
+    if (host->has_barriers)
         syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
     atomic_thread_fence(memory_order_seq_cst);
 }
@@ -155,7 +155,7 @@ void host_free_process(struct host *host, uint32_t index)
 void host_free_thread(struct host *host, uint32_t index)
 {
     struct thread_slot *slot = channel_thread(&host->view, index);
-    host->readers[index] = NULL;
+    host->threads[index] = NULL;
     atomic_store(&slot->pending, 0);
     atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
     channel_put(&host->view, &host->channel->free_threads, index, channel_thread_link);

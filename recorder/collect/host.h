@@ -5,16 +5,16 @@
 
 #include "../channel_view.h"
 
-struct reader;
+struct thread_stream;
 
 struct host {
     struct channel *channel;
     struct channel_view view;
-    struct reader *readers[CHANNEL_THREADS + 1]; /* of threads that have one, by slot */
+    struct thread_stream *threads[CHANNEL_THREADS + 1]; /* of threads that have one, by slot */
     int memfd;
-    int probe;      /* the channel, opened once more: see host_is_held() */
-    uint64_t start; /* as in the channel, where others can write */
-    bool barriers;  /* the system makes other processes execute a barrier when asked to */
+    int probe;         /* the channel, opened once more: see host_is_held() */
+    uint64_t start;    /* as in the channel, where others can write */
+    bool has_barriers; /* the system makes other processes execute a barrier when asked to */
     uint64_t looks; /* how often was looked at what is published: what is known may have changed */
     char path[64];  /* opens the channel, from any process that may see this one */
 };

@@ -8,13 +8,13 @@
 void launched_reap(struct collector *collector)
 {
     int status;
-    while (!collector->launched_done &&
+    while (!collector->launched_has_ended &&
            waitpid(collector->launched, &status, WNOHANG | WUNTRACED | WCONTINUED) > 0) {
         collector->launched_stop = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
         if (WIFSTOPPED(status) || WIFCONTINUED(status))
             continue;
         collector->launched_status = status;
-        *collector->done = collector->launched_done = true;
+        *collector->done = collector->launched_has_ended = true;
     }
 }
 

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "losses.h"
 
-void losses_of_reader(struct process *process, struct reader *reader, const struct host *host)
+void losses_of_thread(struct process *process, struct thread_stream *thread,
+                      const struct host *host)
 {
     static const enum ttd_loss_reason reasons[LOSS_COUNTERS] = {
         [LOSS_OVERFLOW] = TTD_LOSS_OVERFLOW,
         [LOSS_REENTRANT] = TTD_LOSS_REENTRANT,
     };
-    const struct thread_slot *slot = reader->shared;
+    const struct thread_slot *slot = thread->shared;
     for (int i = 0; i < LOSS_COUNTERS; i++) {
         uint64_t lost = atomic_load_explicit(&slot->lost[i], memory_order_acquire);
-        if (lost == reader->lost[i])
+        if (lost == thread->lost[i])
             continue;
         uint64_t newest = atomic_load(&host->channel->sequence);
         struct ttd_position good = ttd_position_max();
         if (newest < TTD_SEQUENCE_MAX)
             good = (struct ttd_position){newest + 1, 0};
-        trace_loss(process->trace, reasons[i], reader->thread, lost - reader->lost[i],
-                   reader->checked, good);
-        reader->lost[i] = lost;
+        trace_loss(process->trace, reasons[i], thread->id, lost - thread->lost[i], thread->checked,
+                   good);
+        thread->lost[i] = lost;
     }
-    reader->checked = process->trace->last;
+    thread->checked = process->trace->last;
 }
 
 void losses_of_process(struct process *process, struct host *host)

@@ -9,7 +9,8 @@
  * Reports calls of a thread that were lost between the last look at its counters and this one. All
  * that is stamped from now on begins a fragment, or goes on with the newest one.
  */
-void losses_of_reader(struct process *process, struct reader *reader, const struct host *host);
+void losses_of_thread(struct process *process, struct thread_stream *thread,
+                      const struct host *host);
 
 /* Reports calls that pass the recorder by, which began at some time after the last look. */
 void losses_of_process(struct process *process, struct host *host);

@@ -42,14 +42,14 @@ bool modules_add(struct modules *modules, const struct module *module)
     struct module *added = &modules->items[modules->count++];
     *added = *module;
     added->path = path;
-    added->loaded = true;
+    added->is_loaded = true;
     return true;
 }
 
 size_t modules_at(const struct modules *modules, uint64_t begin)
 {
     for (size_t i = modules->count; i-- > 0;)
-        if (modules->items[i].loaded && modules->items[i].begin == begin)
+        if (modules->items[i].is_loaded && modules->items[i].begin == begin)
             return i;
     return SIZE_MAX;
 }
@@ -57,7 +57,7 @@ size_t modules_at(const struct modules *modules, uint64_t begin)
 void modules_unload(struct modules *modules, size_t index)
 {
     struct module *module = &modules->items[index];
-    module->loaded = false;
+    module->is_loaded = false;
     stacks_forget(&modules->addresses, module->begin, module->end);
 }
 
@@ -69,7 +69,7 @@ void modules_forget(struct modules *modules)
 /* Return addresses may be just behind the end of their function, and so of their module. */
 static bool has(const struct module *module, uint64_t pc)
 {
-    return module->loaded && pc > module->begin && pc <= module->end;
+    return module->is_loaded && pc > module->begin && pc <= module->end;
 }
 
 static struct frame locate(struct modules *modules, uint64_t pc)

@@ -10,7 +10,7 @@ struct module {
     uint8_t build_id[TTD_BUILD_ID_MAX];
     uint32_t build_id_size;
     uint64_t bias, begin, end;
-    bool loaded;
+    bool is_loaded;
 };
 
 /* An address that occurs in stacks. */

@@ -20,7 +20,7 @@ struct address {
 };
 
 /* The modules of a trace, with the addresses in each that have no names in it yet. */
-struct question {
+struct name_request {
     struct trace *trace;
     struct symbolize_module *modules;
     struct address *addresses; /* sorted */
@@ -36,23 +36,23 @@ static int compare_addresses(const void *left, const void *right)
     return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-static void free_question(struct question *question)
+static void free_request(struct name_request *request)
 {
-    free(question->modules);
-    free(question->addresses);
-    free(question->offsets);
+    free(request->modules);
+    free(request->addresses);
+    free(request->offsets);
 }
 
-static void collect_addresses(struct question *question, const struct modules *modules)
+static void collect_addresses(struct name_request *request, const struct modules *modules)
 {
     for (size_t i = 0; i < modules->frame_count; i++) {
         const struct frame *frame = &modules->frames[i];
         if (!frame->is_settled)
-            question->addresses[question->count++] =
+            request->addresses[request->count++] =
                 (struct address){.module = frame->module, .offset = frame->offset, .frame = i};
     }
-    if (question->count > 0)
-        qsort(question->addresses, question->count, sizeof *question->addresses, compare_addresses);
+    if (request->count > 0)
+        qsort(request->addresses, request->count, sizeof *request->addresses, compare_addresses);
 }
 
 static struct symbolize_module symbolize_module_of(const struct module *module)
@@ -61,38 +61,38 @@ static struct symbolize_module symbolize_module_of(const struct module *module)
         .path = module->path, .build_id = module->build_id, .build_id_size = module->build_id_size};
 }
 
-/* False without memory; the question is to be freed in any case. */
-static bool load_question(struct question *question, struct trace *trace)
+/* False without memory; the request is to be freed in any case. */
+static bool load_request(struct name_request *request, struct trace *trace)
 {
     const struct modules *known = &trace->modules;
-    *question = (struct question){
+    *request = (struct name_request){
         .trace = trace,
-        .modules = calloc(known->count + 1, sizeof *question->modules),
-        .addresses = calloc(known->frame_count + 1, sizeof *question->addresses),
-        .offsets = calloc(known->frame_count + 1, sizeof *question->offsets),
+        .modules = calloc(known->count + 1, sizeof *request->modules),
+        .addresses = calloc(known->frame_count + 1, sizeof *request->addresses),
+        .offsets = calloc(known->frame_count + 1, sizeof *request->offsets),
     };
-    if (question->modules == NULL || question->addresses == NULL || question->offsets == NULL)
+    if (request->modules == NULL || request->addresses == NULL || request->offsets == NULL)
         return false;
     for (size_t i = 0; i < known->count; i++)
-        question->modules[i] = symbolize_module_of(&known->items[i]);
-    collect_addresses(question, known);
-    for (size_t i = 0; i < question->count; i++) {
-        struct symbolize_module *module = &question->modules[question->addresses[i].module - 1];
-        question->offsets[i] = question->addresses[i].offset;
+        request->modules[i] = symbolize_module_of(&known->items[i]);
+    collect_addresses(request, known);
+    for (size_t i = 0; i < request->count; i++) {
+        struct symbolize_module *module = &request->modules[request->addresses[i].module - 1];
+        request->offsets[i] = request->addresses[i].offset;
         if (module->offset_count++ == 0)
-            module->offsets = &question->offsets[i];
+            module->offsets = &request->offsets[i];
     }
     return true;
 }
 
 /* The frame has its names, or is known to have none: nobody needs to ask again. */
-static void settle(struct question *question, ttd_id module, uint64_t offset)
+static void settle(struct name_request *request, ttd_id module, uint64_t offset)
 {
     struct address wanted = {.module = module, .offset = offset};
     const struct address *address =
-        bsearch(&wanted, question->addresses, question->count, sizeof wanted, compare_addresses);
+        bsearch(&wanted, request->addresses, request->count, sizeof wanted, compare_addresses);
     if (address != NULL)
-        question->trace->modules.frames[address->frame].is_settled = true;
+        request->trace->modules.frames[address->frame].is_settled = true;
 }
 
 static void write_names(struct trace *trace, ttd_id module, uint64_t offset,
@@ -115,21 +115,20 @@ static void write_names(struct trace *trace, ttd_id module, uint64_t offset,
 static void add_names(void *context, size_t module, uint64_t offset,
                       const struct symbolize_frame *frames, size_t count)
 {
-    struct question *question = context;
-    settle(question, (ttd_id)(module + 1), offset);
-    write_names(question->trace, (ttd_id)(module + 1), offset, frames, count);
+    struct name_request *request = context;
+    settle(request, (ttd_id)(module + 1), offset);
+    write_names(request->trace, (ttd_id)(module + 1), offset, frames, count);
 }
 
 static void name_addresses(struct trace *trace, struct symbolize_cache *names)
 {
-    struct question question;
+    struct name_request request;
     int error = ENOMEM;
-    if (load_question(&question, trace))
-        error =
-            symbolize_cached(names, question.modules, trace->modules.count, add_names, &question);
+    if (load_request(&request, trace))
+        error = symbolize_cached(names, request.modules, trace->modules.count, add_names, &request);
     if (error != 0 && message_is_first(MESSAGE_UNNAMED, error))
         message("%s: not all addresses have names: %s", trace->path, strerror(error));
-    free_question(&question);
+    free_request(&request);
 }
 
 /* The number of a module's file for symbolize_answer(); SIZE_MAX if nothing is known of it. */
@@ -186,19 +185,19 @@ size_t trace_write_known_names(struct trace *trace, struct symbolize_cache *name
 
 bool trace_prepare(struct trace *trace, struct symbolize_cache *names)
 {
-    struct question question;
-    bool asked = false;
-    if (load_question(&question, trace)) {
+    struct name_request request;
+    bool is_requested = false;
+    if (load_request(&request, trace)) {
         size_t count = 0;
         for (size_t i = 0; i < trace->modules.count; i++) {
-            if (question.modules[i].build_id_size == 0) /* nobody would keep the answers */
-                question.modules[i].offset_count = 0;
-            count += question.modules[i].offset_count;
+            if (request.modules[i].build_id_size == 0) /* nobody would keep the answers */
+                request.modules[i].offset_count = 0;
+            count += request.modules[i].offset_count;
         }
-        asked = count > 0 && symbolize_prepare(names, question.modules, trace->modules.count);
+        is_requested = count > 0 && symbolize_prepare(names, request.modules, trace->modules.count);
     }
-    free_question(&question);
-    return asked;
+    free_request(&request);
+    return is_requested;
 }
 
 bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symbolize_cache *names)

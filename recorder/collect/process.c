@@ -54,24 +54,24 @@ void process_free(struct process *process)
 {
     if (process->pidfd >= 0)
         close(process->pidfd);
-    free(process->readers);
+    free(process->threads);
     free(process->queue);
     free(process);
 }
 
 /* The thread of a slot, if it is known to be one of the process; else NULL. */
-static struct reader *find_reader(const struct process *process, const struct host *host,
-                                  uint32_t slot)
+static struct thread_stream *find_thread(const struct process *process, const struct host *host,
+                                         uint32_t slot)
 {
-    struct reader *reader = host->readers[slot];
-    return reader != NULL && reader->process == process->slot ? reader : NULL;
+    struct thread_stream *thread = host->threads[slot];
+    return thread != NULL && thread->process == process->slot ? thread : NULL;
 }
 
 /* An inner level's calls are those of its thread. That one began before it. */
-static void join_thread(struct process *process, struct host *host, struct reader *reader,
+static void join_thread(struct process *process, struct host *host, struct thread_stream *thread,
                         uint32_t slot)
 {
-    if (slot == CHANNEL_NONE || slot > CHANNEL_THREADS || slot == reader->slot)
+    if (slot == CHANNEL_NONE || slot > CHANNEL_THREADS || slot == thread->slot)
         return;
     const struct thread_slot *shared = channel_thread(&host->view, slot);
     if (shared == NULL)
@@ -79,93 +79,93 @@ static void join_thread(struct process *process, struct host *host, struct reade
     uint32_t state = atomic_load(&shared->state);
     if (state == (SLOT_READY | process->slot << SLOT_PROCESS))
         process_add_thread(process, host, slot);
-    struct reader *outer = find_reader(process, host, slot);
-    if (outer == NULL || outer->outer != NULL || outer->tid != reader->tid)
+    struct thread_stream *outer = find_thread(process, host, slot);
+    if (outer == NULL || outer->outer != NULL || outer->tid != thread->tid)
         return;
-    reader->outer = outer;
+    thread->outer = outer;
     outer->inner++;
 }
 
 bool process_add_thread(struct process *process, struct host *host, uint32_t slot)
 {
-    if (host->readers[slot] != NULL)
+    if (host->threads[slot] != NULL)
         return true; /* somebody has reset its state */
-    struct reader *reader = calloc(1, sizeof *reader);
-    if (reader == NULL)
+    struct thread_stream *thread = calloc(1, sizeof *thread);
+    if (thread == NULL)
         return false;
-    if (process->reader_count == process->reader_capacity) {
-        size_t capacity = process->reader_capacity * 2 + 8;
-        void *readers = reallocarray(process->readers, capacity, sizeof *process->readers);
-        if (readers != NULL)
-            process->readers = readers;
+    if (process->thread_count == process->thread_capacity) {
+        size_t capacity = process->thread_capacity * 2 + 8;
+        void *threads = reallocarray(process->threads, capacity, sizeof *process->threads);
+        if (threads != NULL)
+            process->threads = threads;
         void *queue = reallocarray(process->queue, capacity, sizeof *process->queue);
         if (queue != NULL)
             process->queue = queue;
-        if (readers == NULL || queue == NULL) {
-            free(reader);
+        if (threads == NULL || queue == NULL) {
+            free(thread);
             return false;
         }
-        process->reader_capacity = capacity;
+        process->thread_capacity = capacity;
     }
     struct thread_slot *shared = channel_thread(&host->view, slot);
-    reader->slot = slot;
-    reader->shared = shared;
-    reader->process = process->slot;
-    reader->tid = shared->tid;
-    reader->checked = process->trace->last;
-    reader->sequence = shared->sequence;
-    reader->operands[OPERAND_ONE] = 1;
-    process->readers[process->reader_count++] = host->readers[slot] = reader;
+    thread->slot = slot;
+    thread->shared = shared;
+    thread->process = process->slot;
+    thread->tid = shared->tid;
+    thread->checked = process->trace->last;
+    thread->sequence = shared->sequence;
+    thread->operands[OPERAND_ONE] = 1;
+    process->threads[process->thread_count++] = host->threads[slot] = thread;
     atomic_fetch_xor(&shared->state, SLOT_READY ^ SLOT_KNOWN);
-    join_thread(process, host, reader, shared->within);
+    join_thread(process, host, thread, shared->within);
     return true;
 }
 
-static struct ttd_position reader_position(const struct reader *reader)
+static struct ttd_position thread_position(const struct thread_stream *thread)
 {
-    return (struct ttd_position){reader->sequence, reader->steps};
+    return (struct ttd_position){thread->sequence, thread->steps};
 }
 
 /* The thread is gone, and all it published has been read. */
-static void remove_reader(struct process *process, struct host *host, size_t index)
+static void remove_thread(struct process *process, struct host *host, size_t index)
 {
-    struct reader *reader = process->readers[index];
-    if (reader->outer != NULL)
-        reader->outer->inner--;
-    else if (reader->thread != TTD_NONE)
-        trace_thread_end(process->trace, reader_position(reader), reader->thread);
-    stream_close(&reader->stream, host, &reader->shared->first);
-    host_free_thread(host, reader->slot);
-    free(reader);
-    process->readers[index] = process->readers[--process->reader_count];
+    struct thread_stream *thread = process->threads[index];
+    if (thread->outer != NULL)
+        thread->outer->inner--;
+    else if (thread->id != TTD_NONE)
+        trace_thread_end(process->trace, thread_position(thread), thread->id);
+    stream_close(&thread->stream, host, &thread->shared->first);
+    host_free_thread(host, thread->slot);
+    free(thread);
+    process->threads[index] = process->threads[--process->thread_count];
 }
 
-static bool thread_exists(const struct process *process, const struct reader *reader)
+static bool thread_exists(const struct process *process, const struct thread_stream *thread)
 {
-    return syscall(SYS_tgkill, process->pid, reader->tid, 0) == 0 || errno != ESRCH;
+    return syscall(SYS_tgkill, process->pid, thread->tid, 0) == 0 || errno != ESRCH;
 }
 
 void process_reap_threads(struct process *process, struct host *host)
 {
-    for (size_t i = process->reader_count; i-- > 0;) {
-        struct reader *reader = process->readers[i];
-        if (reader->holds || reader->has_next || reader->inner != 0 ||
-            thread_exists(process, reader))
+    for (size_t i = process->thread_count; i-- > 0;) {
+        struct thread_stream *thread = process->threads[i];
+        if (thread->has_held || thread->has_next || thread->inner != 0 ||
+            thread_exists(process, thread))
             continue;
         /* Gone: so what is published now is all there will be. */
-        reader->has_next =
-            stream_peek(&reader->stream, host, &reader->shared->first, &reader->next);
-        if (!reader->has_next)
-            remove_reader(process, host, i);
+        thread->has_next =
+            stream_peek(&thread->stream, host, &thread->shared->first, &thread->next);
+        if (!thread->has_next)
+            remove_thread(process, host, i);
     }
 }
 
 uint64_t process_pending(const struct process *process)
 {
     uint64_t least = UINT64_MAX;
-    for (size_t i = 0; i < process->reader_count && !process->dead; i++) {
+    for (size_t i = 0; i < process->thread_count && !process->is_dead; i++) {
         uint64_t pending =
-            atomic_load_explicit(&process->readers[i]->shared->pending, memory_order_acquire);
+            atomic_load_explicit(&process->threads[i]->shared->pending, memory_order_acquire);
         if (pending != 0 && pending - 1 < least)
             least = pending - 1;
     }
@@ -187,14 +187,14 @@ static void sweep_slots(const struct process *process, struct host *host)
 
 void process_drain(struct process *process, struct host *host)
 {
-    process->dead = true;
+    process->is_dead = true;
     while (process_merge(process, host, UINT64_MAX - 1) != 0)
         host_tick(host);
-    for (size_t i = process->reader_count; i-- > 0;)
-        if (process->readers[i]->outer != NULL)
-            remove_reader(process, host, i);
-    while (process->reader_count > 0)
-        remove_reader(process, host, process->reader_count - 1);
+    for (size_t i = process->thread_count; i-- > 0;)
+        if (process->threads[i]->outer != NULL)
+            remove_thread(process, host, i);
+    while (process->thread_count > 0)
+        remove_thread(process, host, process->thread_count - 1);
     sweep_slots(process, host);
     struct process_slot *slot = channel_process(&host->view, process->slot);
     uint64_t lost = atomic_load(&slot->lost);
@@ -211,7 +211,7 @@ void process_exec(struct process *process, struct host *host, uint32_t slot)
     const struct process_slot *claim = channel_process(&host->view, slot);
     struct ttd_position position = {claim->sequence, 0};
     trace_unload_all(process->trace, position);
-    process->dead = false;
+    process->is_dead = false;
     process->notes = 0;
     set_slot(process, slot, claim);
     process->log = (struct stream){0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One recorded process: its threads' streams, merged into its trace. */
+/* A recorded process: merges the streams of its threads into its trace. */
 #ifndef TTD_COLLECT_PROCESS_H
 #define TTD_COLLECT_PROCESS_H
 
@@ -7,82 +7,51 @@
 #include <stddef.h>
 
 #include "host.h"
-#include "stream.h"
+#include "thread_stream.h"
 #include "trace.h"
-#include "translate.h"
 
-enum { STACK_DEPTH_MAX = 4096 };
-
-/* What is known of one of its threads. */
-struct reader {
-    uint32_t slot;
-    struct thread_slot *shared; /* that slot */
-    uint32_t process;           /* slot of its process */
-    uint32_t tid;
-    struct reader *outer; /* of the thread that this is an inner level of; or NULL */
-    uint32_t inner;       /* how many are inner levels of this one */
-    ttd_id thread; /* in the trace; TTD_NONE before its first event, or if there is no trace */
-    bool is_defined;
-    struct stream stream;
-    struct record next; /* valid while `has_next` */
-    bool has_next;
-    /* As they were after the last record, by the same rules as in the thread itself. */
+/* An entry of the queue of a merge: a thread and the sequence of its next record. */
+struct merge_entry {
     uint64_t sequence;
-    uint64_t steps;
-    uint64_t wall_time;
-    /* A call that is under way: it cannot be written, nor anything after it, before it returns. */
-    bool holds;
-    struct ttd_event held;
-    uint64_t pressed_since; /* when much was first seen to wait behind it; 0 if not yet */
-    uint64_t operands[CALL_OPERANDS];
-    uint64_t lost[LOSS_COUNTERS];
-    struct ttd_position checked; /* the trace's last position when `lost` was looked at */
-    /* Ids of the stack and of all stacks below, outermost first. */
-    uint32_t depth;
-    ttd_id path[STACK_DEPTH_MAX];
-};
-
-/* A reader in the queue of a merge. */
-struct queued {
-    uint64_t sequence;
-    struct reader *reader;
+    struct thread_stream *thread;
 };
 
 struct process {
     uint32_t slot;
     uint64_t mark, sequence; /* of the slot: see process_has_image() */
-    uint64_t calls_before;   /* of the trace, recorded or lost, when the image began */
-    uint64_t start;          /* the clock when it began: its wall times count from there */
+    uint64_t calls_before;   /* calls of the trace, recorded or lost, before the present image */
+    uint64_t start;          /* the clock at its begin, from which its wall times count */
     uint32_t pid;
     int pidfd;
-    uint64_t next_prepare, next_names; /* when its names are looked up again, and written */
-    bool is_launched;                  /* its trace is that which was asked for */
-    bool is_gone;                      /* by processes_poll() */
-    bool exited;                       /* as `end` says */
-    bool dead;                         /* nothing more will be published */
-    uint32_t notes;                    /* of its slot, that have been told */
-    struct ttd_position checked;       /* the trace's last position when they were looked at */
+    uint64_t next_prepare,
+        next_names;              /* times of the next lookup of its names, and of writing them */
+    bool is_launched;            /* it is the launched program */
+    bool is_gone;                /* it has ended: set by processes_poll() */
+    bool has_exited;             /* `end` is set */
+    bool is_dead;                /* it will publish nothing more */
+    uint32_t notes;              /* enum process_notes of its slot that the trace states */
+    struct ttd_position checked; /* the trace's last position when `notes` was read */
     struct ttd_end end;
     struct trace *trace;
     struct stream log;
     struct record log_next; /* valid while `has_log_next` */
     bool has_log_next;
-    uint64_t log_looks; /* host.looks when the log was last found to have nothing more */
-    struct reader **readers;
-    size_t reader_count, reader_capacity;
-    struct queued *queue; /* scratch space of the merge, as large as the readers */
+    uint64_t log_looks; /* host.look_count when the log was last found empty */
+    struct thread_stream **threads;
+    size_t thread_count, thread_capacity;
+    struct merge_entry *queue; /* scratch space of the merge, one entry for each thread */
 };
 
-/* A process that has claimed a slot, of which `claim` is a copy that nobody changes meanwhile; NULL
- * when there is no memory. `trace` becomes its own. */
+/* Makes a process of a claimed slot. `claim` is a private copy of the slot. Takes over `trace`.
+ * Returns NULL if memory ran out. */
 struct process *process_new(uint32_t slot, const struct process_slot *claim, struct trace *trace);
 void process_free(struct process *process);
 
-/* Whether its present image has made no calls, recorded or lost. */
+/* Whether the present image has made no calls, recorded or lost. */
 bool process_is_empty(const struct process *process);
 
-/* The wall time in the process's trace at a time of the clock, both as the program says: one that
- * can be written, whatever that is. */
+/* Returns the wall time in the process's trace for a time of the clock. The program may have set
+ * both to anything; the result can always be written. */
 static inline uint64_t process_time(const struct process *process, uint64_t clock)
 {
     uint64_t time = clock > process->start ? clock - process->start : 0;
@@ -91,33 +60,33 @@ static inline uint64_t process_time(const struct process *process, uint64_t cloc
 }
 
 /*
- * Whether the image of a program that has claimed the slot still runs. It does not once the process
- * has executed another one; but emulators run a second one beside themselves, which attaches, too.
- * False as well where the system does not tell.
+ * Whether the program image that claimed the slot still runs. It does not once the process has
+ * executed another program. An emulator, however, runs a second image beside its own, and that
+ * attaches, too. Returns false also if the process's memory cannot be read.
  */
 bool process_has_image(const struct process *process);
 
 /*
- * The process has a new image, in another slot: the old one's heap, modules and threads end.
+ * Moves the process to a new image, in another slot: ends the heap, modules and threads of the old
+ * one.
  */
 void process_exec(struct process *process, struct host *host, uint32_t slot);
 
-/* Writes all that is left of a dead process. */
+/* Writes everything that a dead process has published, and frees its slots. */
 void process_drain(struct process *process, struct host *host);
 
-/* Adds the thread of a slot. False when there is no memory. */
+/* Adds the thread of a slot. Returns false if memory ran out. */
 bool process_add_thread(struct process *process, struct host *host, uint32_t slot);
 
 /*
- * Writes all that can be put in order by now, which is what has a sequence of at most `bound`.
- * Returns the number of records.
+ * Writes the published records of sequences up to `bound`, whose order is known. Returns how many.
  */
 size_t process_merge(struct process *process, struct host *host, uint64_t bound);
 
-/* Forgets threads that are gone; their slots are free again. */
+/* Removes threads that have ended, and frees their slots. */
 void process_reap_threads(struct process *process, struct host *host);
 
-/* The least sequence that the process may still publish, or UINT64_MAX. */
+/* Returns the least sequence that the process may still publish, or UINT64_MAX. */
 uint64_t process_pending(const struct process *process);
 
 #endif

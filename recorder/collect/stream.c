@@ -3,8 +3,8 @@
 
 bool stream_break(struct stream *stream)
 {
-    stream->broken = true;
-    stream->known = stream->word;
+    stream->is_broken = true;
+    stream->committed = stream->word;
     return false;
 }
 
@@ -20,14 +20,14 @@ static bool stream_advance(struct stream *stream, struct host *host, uint32_t ne
         host_free_chunk(host, stream->index);
     stream->index = next;
     stream->chunk = chunk;
-    stream->word = stream->known = 0;
+    stream->word = stream->committed = 0;
     return true;
 }
 
 bool stream_look(struct stream *stream, struct host *host, _Atomic uint32_t *first)
 {
     host->looks++;
-    if (stream->broken)
+    if (stream->is_broken)
         return false;
     if (stream->index == CHANNEL_NONE &&
         !stream_advance(stream, host, atomic_load_explicit(first, memory_order_acquire)))
@@ -40,7 +40,7 @@ bool stream_look(struct stream *stream, struct host *host, _Atomic uint32_t *fir
         uint32_t committed = atomic_load_explicit(&chunk->committed, memory_order_acquire) / 8;
         if (committed > channel_chunk_words(stream->index) || committed < stream->word)
             return stream_break(stream);
-        stream->known = committed;
+        stream->committed = committed;
         if (committed > stream->word)
             return true;
         if (!stream_advance(stream, host, next))

@@ -10,8 +10,8 @@ struct stream {
     uint32_t index;            /* of the chunk, CHANNEL_NONE before the first */
     const struct chunk *chunk; /* NULL before the first */
     uint32_t word;             /* next to read */
-    uint32_t known;            /* words that were found committed in the chunk */
-    bool broken;               /* what was found there cannot be; nothing more is read */
+    uint32_t committed;        /* words that were found committed in the chunk */
+    bool is_broken;            /* what was found there cannot be; nothing more is read */
 };
 
 struct record {
@@ -38,12 +38,12 @@ bool stream_look(struct stream *stream, struct host *host, _Atomic uint32_t *fir
 static inline bool stream_peek(struct stream *stream, struct host *host, _Atomic uint32_t *first,
                                struct record *record)
 {
-    if (stream->word == stream->known && !stream_look(stream, host, first))
+    if (stream->word == stream->committed && !stream_look(stream, host, first))
         return false;
     record->words = stream->chunk->data + stream->word;
     record->head = record->words[0];
     record->count = record_words(record->head);
-    if (record->count == 0 || record->count > stream->known - stream->word)
+    if (record->count == 0 || record->count > stream->committed - stream->word)
         return stream_break(stream);
     return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The trace of one process: its file, and all that was defined in it. */
+/* The trace of one process: its file, and what is defined in it. */
 #ifndef TTD_COLLECT_TRACE_H
 #define TTD_COLLECT_TRACE_H
 
@@ -14,52 +14,54 @@
 struct symbolize_cache;
 
 struct trace {
-    struct ttd_writer *writer; /* NULL once it has failed; all calls are then ignored */
-    struct ttd_error error;    /* why */
+    struct ttd_writer *writer; /* NULL once it has failed; later records are ignored */
+    struct ttd_error error;    /* of that failure */
     char *path;
-    size_t stem;   /* of the path, without the program that a child's file is named by */
-    char *created; /* the file, links followed; NULL for what is no file, such as a pipe */
+    size_t stem;   /* length of the path without the program name, in a child's trace */
+    char *created; /* the regular file, links followed; NULL for a pipe or the like */
     struct ttd_trace info;
     ttd_id heap;
     struct ttd_position last; /* position of the last event */
     uint64_t clock;           /* wall time of the last event */
     uint64_t events, acquisitions, releases, lost;
-    bool is_damaged; /* something in it could not be written, which it says */
+    bool is_damaged; /* invalid records were left out, and the trace states the loss */
 
     struct stacks stacks;
     struct modules modules;
     size_t frames_prepared; /* of modules.frames: see trace_prepare() */
-    /* Counts at the last trace_write_known_names(), which waits until there are more, and how many
-     * frames it has left without names. */
+    /* Numbers of frames and answers at the last trace_write_known_names(), which has nothing to do
+     * before one of them grows; and how many frames it left without names. */
     size_t frames_looked_at, answers_looked_at, frames_unnamed;
-    struct ttd_names *names; /* the strings of names that are defined; NULL before the first */
+    struct ttd_names *names; /* writer of names; NULL before the first name */
 };
 
 /*
- * Creates the file, which only its owner can read, in place of any regular file of that name; what
- * is no regular file, such as a pipe, is written to: see output_path_resolve().
+ * Creates the file, readable by its owner only, in place of any regular file of that name. Anything
+ * but a regular file, such as a pipe, is written to: see output_path_resolve().
  * Returns NULL with the reason in `error`. `path` is copied.
  */
 struct trace *trace_open(const char *path, const struct ttd_trace *info, struct ttd_error *error);
 
-/* As trace_open(), for a child's trace. Nobody has asked for that name, so no link is followed. */
+/* As trace_open(), for a child's trace. The user did not choose its name, so no link is followed.
+ */
 struct trace *trace_open_child(const char *path, const struct ttd_trace *info,
                                struct ttd_error *error);
 
-/* Gives the file, that of a child, another name, unless that is taken. */
+/* Renames the file of a child's trace, unless the new name is taken. */
 void trace_rename(struct trace *trace, const char *path);
 
-/* A trace that is written nowhere, and whose events are counted as lost. NULL without memory. */
+/* Makes a trace that is written nowhere, whose events count as lost. Returns NULL if memory ran
+ * out. */
 struct trace *trace_none(const char *path, const struct ttd_trace *info,
                          const struct ttd_error *error);
 
-/* Removes the file, which is of no use, and releases the memory. */
+/* Removes the file and releases the memory. */
 void trace_discard(struct trace *trace);
 
 /* Releases the memory. The writer must have been closed. */
 void trace_free(struct trace *trace);
 
-/* Releases memory and file of a trace that a forked process goes on with. All must be flushed. */
+/* Releases memory and file of a trace that a forked process continues. It must be flushed. */
 void trace_abandon(struct trace *trace);
 
 void trace_metadata(struct trace *trace, const char *key, const char *value);
@@ -67,33 +69,34 @@ ttd_id trace_thread_begin(struct trace *trace, struct ttd_position position, uin
                           const char *name);
 void trace_thread_end(struct trace *trace, struct ttd_position position, ttd_id thread);
 
-/* The heap of a new process image; the one before, if any, is destroyed at `position`. */
+/* Defines the heap of a new process image; destroys the one before, if any, at `position`. */
 void trace_new_heap(struct trace *trace, struct ttd_position position, ttd_id thread);
 
 /* `module->path` is copied. */
 void trace_module_load(struct trace *trace, struct ttd_position position,
                        const struct module *module);
 void trace_module_unload(struct trace *trace, struct ttd_position position, uint64_t begin);
-/* All modules: the process image is gone. */
+/* Unloads all modules, when the process image has ended. */
 void trace_unload_all(struct trace *trace, struct ttd_position position);
 
-/* Defines a stack. TTD_NONE if it cannot be had. */
+/* Defines a stack. Returns TTD_NONE if that is impossible. */
 ttd_id trace_new_stack(struct trace *trace, ttd_id parent, uint64_t pc);
 
-/* The stack with the return address `pc` on top of `parent`. TTD_NONE if it cannot be had. */
+/* Returns the stack with the return address `pc` on top of `parent`, defined if it is new; TTD_NONE
+ * if that is impossible. */
 static inline ttd_id trace_stack(struct trace *trace, ttd_id parent, uint64_t pc)
 {
     ttd_id known = stacks_probe(&trace->stacks, parent, pc)->id;
     return known != TTD_NONE ? known : trace_new_stack(trace, parent, pc);
 }
 
-/* What trace_event() does with an event that comes too late, and with one that it cannot write. */
+/* Cold paths of trace_event(): an event that comes too late, and one that cannot be written. */
 void trace_late(struct trace *trace, const struct ttd_event *event);
 void trace_unwritten(struct trace *trace, enum ttd_status status);
 
 /*
- * Appends an event, or counts it as lost if it comes too late to be put in order. `position` is
- * ttd_event_position() of it.
+ * Appends an event, or counts it as lost if a later one was already written. `position` is its
+ * ttd_event_position().
  */
 static inline void trace_event(struct trace *trace, const struct ttd_event *event,
                                struct ttd_position position)
@@ -115,27 +118,27 @@ static inline void trace_event(struct trace *trace, const struct ttd_event *even
     trace->releases += event->action == TTD_ACTION_FREE;
 }
 
-/* Calls are missing between two positions, the first of which is not behind the second. */
+/* Writes that calls are missing between two positions, of which the first is not after the second.
+ */
 void trace_loss(struct trace *trace, enum ttd_loss_reason reason, ttd_id thread, uint64_t count,
                 struct ttd_position last_good, struct ttd_position first_good);
-/* The blocks that the runtimes keep for themselves, or some of them; sorts `addresses`. */
+/* Writes the list of the blocks that the runtimes keep, complete or not. Sorts `addresses`. */
 void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count, bool is_all);
 void trace_flush(struct trace *trace);
 
 /*
- * Adds the names of all addresses, and closes the file. May be called in a forked process, when
- * the one that it was forked from does not use the trace any more. `names`, which may be NULL, is
- * shared by all traces of a recording. Returns false, with trace->error, when the file is not
- * whole.
+ * Adds the names of all addresses and closes the file. May be called in a forked process if its
+ * parent no longer uses the trace. `names`, which may be NULL, is shared by all traces of a
+ * recording. Returns false, with trace->error, if the file is incomplete.
  */
 bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symbolize_cache *names);
 
-/* Writes the names that somebody has looked up by now, and that the file does not have yet. Returns
- * how many addresses have none then. */
+/* Writes the names in the cache that the file lacks. Returns how many addresses remain without
+ * names. */
 size_t trace_write_known_names(struct trace *trace, struct symbolize_cache *names);
 
-/* Has the names looked up of all addresses that have none, for whoever asks `names` later. False
- * if that is not possible: see symbolize_prepare(). */
+/* Starts looking up the names of all addresses that have none; the cache `names` will have them.
+ * Returns false if that is impossible: see symbolize_prepare(). */
 bool trace_prepare(struct trace *trace, struct symbolize_cache *names);
 
 #endif

@@ -21,7 +21,7 @@ static void prepare(struct collector *collector, struct process *process, uint64
                     (count > trace->frames_prepared && now >= process->next_prepare);
     if (trace->writer == NULL || !is_old || !has_more)
         return;
-    finishers_prepare(&collector->finishers, trace);
+    trace_closers_prepare(&collector->closers, trace);
     process->next_prepare = now + PREPARE_AGAIN_NS;
 }
 
@@ -35,7 +35,7 @@ static void write_names(struct collector *collector, uint64_t now)
         if (process->next_names > now)
             continue;
         process->next_names = now + NAMES_EACH_NS;
-        trace_write_known_names(process->trace, collector->finishers.names);
+        trace_write_known_names(process->trace, collector->closers.names);
         collector->names_turn = index + 1;
         return;
     }

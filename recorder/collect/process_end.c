@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "process_end.h"
+
+#include <sys/wait.h>
+
+#include "launched.h"
+#include "origin.h"
+#include "runtime.h"
+
+bool process_end_is_due(struct collector *collector, const struct process *process)
+{
+    if (process->pid != (uint32_t)collector->launched)
+        return process->is_gone;
+    launched_reap(collector);
+    return collector->launched_has_ended;
+}
+
+struct ttd_end process_end_reason(const struct collector *collector, const struct process *process)
+{
+    struct ttd_end end = {.reason = TTD_END_REASON_UNKNOWN};
+    int status = 0;
+    end.wall_time = atomic_load_explicit(&collector->host.channel->clock, memory_order_relaxed);
+    if (process->pid == (uint32_t)collector->launched && collector->launched_has_ended)
+        status = collector->launched_status;
+    else if (!origin_exit_status(process->pid, process->pidfd, &status))
+        return end;
+    end.reason = WIFSIGNALED(status) ? TTD_END_REASON_SIGNALED : TTD_END_REASON_EXITED;
+    end.code = (uint32_t)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    return end;
+}
+
+/* Ends the heap of a process whose last executed program was not recorded. */
+static void leave_image(struct collector *collector, struct process *process)
+{
+    uint64_t newest = atomic_load(&collector->host.channel->sequence);
+    struct ttd_position position = {newest < TTD_SEQUENCE_MAX ? newest + 1 : newest, 0};
+    trace_unload_all(process->trace, position);
+    trace_new_heap(process->trace, position, TTD_NONE);
+    trace_metadata(process->trace, "unrecorded", "a program that was executed");
+    trace_loss(process->trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN, process->trace->last,
+               ttd_position_max());
+    collector->images_left++;
+}
+
+void process_end(struct collector *collector, size_t index, const struct ttd_end *end)
+{
+    struct process *process = processes_take(&collector->processes, index);
+    uint32_t notes = atomic_load(&channel_process(&collector->host.view, process->slot)->notes);
+    if (process->is_launched)
+        collector->notes |= notes;
+    else
+        collector->foreign_mallocs += (notes & NOTE_FOREIGN_MALLOC) != 0;
+    uint32_t slot = process->slot;
+    /* A child's command is read at its end: at first it is mostly that of the forking shell. */
+    if (!process->is_launched) {
+        origin_image(process->trace, channel_process(&collector->host.view, slot), NULL);
+        group_name_child(channel_process(&collector->host.view, slot), process->trace);
+    }
+    bool executed = notes & NOTE_EXECUTES;
+    process_drain(process, &collector->host);
+    if (executed)
+        leave_image(collector, process);
+    runtime_collect(process->trace, &collector->host, slot, process->pid,
+                    process_is_empty(process));
+    struct ttd_end own = *end;
+    own.wall_time = process_time(process, end->wall_time);
+    collector->events += process->trace->events;
+    collector->acquisitions += process->trace->acquisitions;
+    collector->releases += process->trace->releases;
+    collector->lost += process->trace->lost;
+    while (!trace_closers_have_room(&collector->closers))
+        host_tick(&collector->host);
+    trace_closers_add(&collector->closers, process->trace, &own);
+    process_free(process);
+}

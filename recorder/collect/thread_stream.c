@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#include "thread_stream.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void define_outermost(struct thread_stream *thread, struct trace *trace, uint32_t pid)
+{
+    char path[64], name[32] = "";
+    snprintf(path, sizeof path, "/proc/%u/task/%u/comm", pid, thread->tid);
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        if (fgets(name, sizeof name, file) != NULL)
+            name[strcspn(name, "\n")] = '\0';
+        fclose(file);
+    }
+    struct ttd_position position = {thread->shared->sequence, 0};
+    thread->id = trace_thread_begin(trace, position, thread->tid, name);
+    thread->is_defined = true;
+}
+
+void thread_stream_define(struct thread_stream *thread, struct trace *trace, uint32_t pid)
+{
+    struct thread_stream *outer = thread->outer != NULL ? thread->outer : thread;
+    if (!outer->is_defined)
+        define_outermost(outer, trace, pid);
+    thread->id = outer->id;
+    thread->is_defined = true;
+}
