@@ -23,7 +23,8 @@ static int not_executable(const char *path, const char *reason)
     return EXIT_CANNOT_RUN;
 }
 
-/* 1 if the file has an interpreter, 0 if it is static, -1 if it cannot be read. */
+/* Returns 1 if an ELF file has a program interpreter, 0 if it is static, -1 if it cannot be read.
+ */
 static int has_interpreter(int file, const Elf64_Ehdr *header)
 {
     Elf64_Phdr segment;
@@ -70,7 +71,7 @@ static int check_elf(const char *path, int file, const Elf64_Ehdr *header)
     }
 }
 
-/* Loaders ignore LD_PRELOAD where a program gains privileges. */
+/* Whether a program gains privileges: the loader then ignores LD_PRELOAD. */
 static int check_privileges(const char *path, const struct stat *status)
 {
     const char *what = status->st_mode & S_ISUID ? "setuid" : "setgid";
@@ -87,7 +88,7 @@ static int check_privileges(const char *path, const struct stat *status)
 
 static int check_program(const char *path, int interpreters);
 
-/* A script is as recordable as its interpreter. */
+/* Checks a script: it can be recorded if its interpreter can. */
 static int check_script(const char *path, char *line, int interpreters)
 {
     line[strcspn(line, "\n")] = '\0';
@@ -219,7 +220,7 @@ static bool set_environment(const char *preload, const struct host *host)
     return done;
 }
 
-/* In the child: becomes the program when told to, or tells why it cannot. */
+/* In the child: waits for a byte, executes the program, and reports errno if that fails. */
 static void become(const char *path, char *const *arguments, const char *preload,
                    const struct host *host, int go, int report)
 {
@@ -275,7 +276,7 @@ bool launch_go(struct launch *launch)
     int reason = 0;
     ssize_t told = write(launch->go, "", 1);
     close(launch->go);
-    /* This pipe closes without a word when the program has started. */
+    /* The pipe is closed on exec: its end without a byte means that the program runs. */
     if (told == 1)
         told = read(launch->report, &reason, sizeof reason);
     close(launch->report);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting the program that is to be recorded. */
+/* Finds, checks and starts the program to record. */
 #ifndef TTD_RECORDER_LAUNCH_H
 #define TTD_RECORDER_LAUNCH_H
 
@@ -23,34 +23,35 @@ enum launch_exit {
 enum { LAUNCH_PATH_MAX = 4096 };
 
 /*
- * Finds the program as a shell would, and checks that it can be recorded. Returns 0 and sets
- * `path`, or says why not and returns an exit status.
+ * Finds the program as a shell does, and checks that it can be recorded. Returns 0 and sets `path`,
+ * or prints the reason and returns an exit status.
  */
 int launch_find(const char *program, char path[LAUNCH_PATH_MAX]);
 
-/* Finds the preload library: installed, or where it was built. False, with a message, if it cannot
- * be used. */
+/* Finds the preload library, installed or in the build directory. Prints a message and returns
+ * false if it cannot be used. */
 bool launch_find_preload(char path[LAUNCH_PATH_MAX]);
 
-/* False, with a message, if we are recorded ourselves: what we start is the other recording's. */
+/* Prints a message and returns false if this process is itself recorded: its children belong to
+ * that recording. */
 bool launch_is_possible(void);
 
-/* A process that is to become the program, and waits until it may. */
+/* A process that waits, and then executes the program. */
 struct launch {
     pid_t pid;
     const char *path;
-    int go;     /* written to: it may */
-    int report; /* read from: why it could not */
+    int go;     /* pipe: a byte lets it execute the program */
+    int report; /* pipe: the errno value if that failed */
 };
 
-/* Prepares to run the program. False, with a message, if that is impossible. */
+/* Forks the process. Prints a message and returns false on failure. */
 bool launch_prepare(struct launch *launch, const char *path, char *const *arguments,
                     const char *preload, struct host *host);
 
-/* Lets it run. False, with a message, if it could not be executed; it is gone then. */
+/* Lets it execute the program. Prints a message, ends the process and returns false on failure. */
 bool launch_go(struct launch *launch);
 
-/* Ends it instead. */
+/* Ends the process without executing the program. */
 void launch_cancel(struct launch *launch);
 
 #endif

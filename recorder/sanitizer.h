@@ -15,7 +15,7 @@
 /* Reads `size` bytes at `offset`; false if there are not as many. */
 typedef bool sanitizer_read(int file, void *buffer, size_t size, uint64_t offset);
 
-/* A file that is read in blocks: a call for each entry of its tables would be many. */
+/* A file read in blocks, so that not every entry of its tables costs a system call. */
 struct sanitizer_file {
     int file;
     sanitizer_read *read;
@@ -24,8 +24,8 @@ struct sanitizer_file {
     char block[1024];
 };
 
-/* As sanitizer_read, for less than a block. At the end of the file there is no whole block, and the
- * bytes are read by themselves. */
+/* Like sanitizer_read, through the block. Near the end of the file, where no whole block can be
+ * read, reads just these bytes. */
 static inline bool sanitizer_take(struct sanitizer_file *file, void *buffer, size_t size,
                                   uint64_t offset)
 {
@@ -41,7 +41,7 @@ static inline bool sanitizer_take(struct sanitizer_file *file, void *buffer, siz
     return true;
 }
 
-/* The offset in the file of the byte that is loaded at `address`; UINT64_MAX if none is. */
+/* Returns the file offset of the byte loaded at `address`, or UINT64_MAX. */
 static inline uint64_t sanitizer_offset(struct sanitizer_file *file, const Elf64_Ehdr *header,
                                         uint64_t address)
 {
@@ -65,8 +65,7 @@ static inline bool sanitizer_is_runtime(const char *name)
     return false;
 }
 
-/* Looks through the list of libraries that an ELF file needs; the runtime's name is put into
- * `name`. */
+/* Searches the libraries that an ELF file needs for a sanitizer's runtime; sets `name` to it. */
 static inline bool sanitizer_needed(int file, sanitizer_read *read, char name[32])
 {
     enum { ENTRIES_MAX = 4096 };

@@ -37,7 +37,8 @@ static bool ends_recording(int number)
     return number == SIGINT || number == SIGQUIT || number == SIGTERM || number == SIGHUP;
 }
 
-/* Whether the system sends the signal to the process group, or because of what we do ourselves. */
+/* Whether a signal comes from the system, which sends it to the whole group or for our own actions.
+ */
 static bool is_not_for_the_program(int number)
 {
     static const int numbers[] = {SIGINT,  SIGQUIT,  SIGHUP,  SIGTSTP, SIGTTIN, SIGTTOU,
@@ -50,7 +51,7 @@ static bool is_not_for_the_program(int number)
 
 static void send(int number, siginfo_t *info)
 {
-    /* A value is passed on as it is, with its sender; without one the sender is us. */
+    /* A signal with a value keeps value and sender; one without has us as its sender. */
     siginfo_t *told = info->si_code == SI_QUEUE ? info : NULL;
     if (program_pidfd >= 0)
         syscall(SYS_pidfd_send_signal, program_pidfd, number, told, 0);
@@ -60,7 +61,7 @@ static void send(int number, siginfo_t *info)
         kill(program_pid, number);
 }
 
-/* The state of the program, as in /proc; 0 if it is not known. */
+/* Returns the state letter of the program in /proc; 0 if unknown. */
 static char program_state(void)
 {
     char path[64], line[512];
@@ -132,7 +133,7 @@ void signals_catch(pid_t program)
     sigset_t none;
     program_pid = program;
     program_pidfd = (int)syscall(SYS_pidfd_open, program, 0);
-    /* This fails for KILL and STOP, and the two that the C library keeps for itself. */
+    /* This fails for KILL and STOP, and for the two signals that the C library reserves. */
     for (int number = 1; number <= SIGRTMAX; number++)
         catch_one(number);
     sigemptyset(&none);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals between ttdrecord, the program and the shell: what is sent to one reaches the other. */
+/* Passes signals on between ttdrecord, the program and the shell. */
 #ifndef TTD_RECORDER_SIGNALS_H
 #define TTD_RECORDER_SIGNALS_H
 
@@ -10,23 +10,23 @@
 /* Set by signals_catch()'s handlers and by the collector. */
 struct signals {
     volatile sig_atomic_t done;   /* the program has ended */
-    volatile sig_atomic_t detach; /* how often the end was asked for since */
+    volatile sig_atomic_t detach; /* number of signals since that ask us to end */
 };
 
 extern struct signals signals_seen;
 
 /*
- * Passes on to the program, from now on, every signal that a process sends to us, with its value if
- * it has one. What the terminal sends goes to the whole process group, so the program has it too.
+ * Passes every signal that a process sends to us on to the program, with its value if it has one. A
+ * signal of the terminal goes to the whole process group, so the program gets it without us.
  * Once the program has ended, INT, QUIT, TERM and HUP count in `detach`, and the others do nothing.
  */
 void signals_catch(pid_t program);
 
-/* Whether we have been asked to stop, by the terminal or by a process, and not to go on since. */
+/* Whether the terminal or a process has asked us to stop, and none to continue since. */
 bool signals_want_stop(void);
 
-/* Stops this process as `number` has stopped the program, so that the shell sees it. Returns when
- * it goes on, and lets the program go on, if that is still stopped. */
+/* Stops this process by the signal that stopped the program, so that the shell sees it. Returns
+ * when this process is continued, and continues the program if that is still stopped. */
 void signals_stop(int number);
 
 #endif

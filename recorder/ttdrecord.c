@@ -86,7 +86,7 @@ static void parse_options(int argc, char **argv, struct options *options)
     }
 }
 
-/* The command, for people, in the trace's metadata. */
+/* Joins the command line, for the trace's metadata. */
 static char *join(char *const *arguments)
 {
     size_t size = 1;
@@ -128,7 +128,7 @@ static void print_summary(const struct collector *collector, const struct option
                 status.st_size < 1000000 ? "kB" : "MB", options->output);
 }
 
-/* What makes the trace less than people expect is said even when there is no summary. */
+/* Prints warnings about whatever is missing from the trace, also with --quiet. */
 static void print_warnings(struct collector *collector)
 {
     if (!collector->has_attached_first)
@@ -161,19 +161,20 @@ static void print_warnings(struct collector *collector)
                 collector->closers.failures == 1 ? " is" : "s are");
 }
 
-/* Ends as the program did. */
+/* Ends this process as the program ended, by the same signal or status. */
 static int pass_on(int status)
 {
     if (!WIFSIGNALED(status))
         return WEXITSTATUS(status);
-    /* One core file is enough. */
+    /* The program has dumped core; this process need not. */
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     signal(WTERMSIG(status), SIG_DFL);
     raise(WTERMSIG(status));
     return 128 + WTERMSIG(status);
 }
 
-/* Each recorded process takes two; the program itself has been given the limit that we had. */
+/* Raises the limit of descriptors, since each recorded process takes two. The program was started
+ * with the old limit. */
 static void allow_many_files(void)
 {
     struct rlimit limit;
@@ -183,8 +184,7 @@ static void allow_many_files(void)
     }
 }
 
-/* Returns an exit status of our own, or 0 and sets `status`, as from waitpid(), to the program's.
- */
+/* Records the program. Returns an exit status of our own, or 0 and the program's wait status. */
 static int record(const struct options *options, const char *path, const char *preload,
                   char *const *arguments, const char *command, int *status)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The collector: everything that the launched program and its children publish, into traces. */
+/* The collector: writes what the launched program and its children publish into traces. */
 #ifndef TTD_COLLECT_COLLECTOR_H
 #define TTD_COLLECT_COLLECTOR_H
 
@@ -18,45 +18,45 @@ struct collector {
     pid_t launched;
     int launched_status; /* as from waitpid(), once `launched_has_ended` */
     bool launched_has_ended;
-    int launched_stop;           /* the signal that it is stopped by; 0 if it is not */
+    int launched_stop;           /* the signal that stopped it; 0 if it is running */
     volatile sig_atomic_t *done; /* set once the launched program has ended */
-    /* Whether we are to stop with the program, even while other recorded processes run. */
+    /* Whether this process stops with the program, even while other recorded processes run. */
     bool (*wants_stop)(void);
-    void (*stop)(int number); /* stops this process, until it goes on */
+    void (*stop)(int number); /* stops this process; returns when it is continued */
     uint64_t launched_start;  /* see origin_start_time() */
-    const char *command;      /* of the launched program, for people */
+    const char *command;      /* of the launched program, as metadata */
     struct group group;
     struct processes processes;
-    uint32_t attention; /* the channel's, when it was last looked at */
+    uint32_t attention; /* channel->attention at the last search for processes and threads */
     uint64_t next_flush;
     uint64_t next_reap;
     uint64_t next_prepare;
     uint64_t next_names;
     size_t names_turn; /* index of the process whose trace gets names next */
     struct trace_closers closers;
-    bool was_held;         /* at its end the program had left processes that may yet record */
-    unsigned unheld_looks; /* how often there were none since */
-    bool is_left_alone;    /* some were there when nobody waited any more */
+    bool was_held;         /* other processes have held the channel */
+    unsigned unheld_looks; /* number of looks since at which none did */
+    bool is_left_alone;    /* some still held it when the collector stopped waiting */
     /* For the summary. */
     struct trace *first; /* opened before the program starts; NULL once it has a process */
     bool has_attached_first;
-    unsigned foreign_mallocs; /* children that have one of their own */
-    unsigned images_left;     /* programs that were executed by recorded ones, and did not record */
+    unsigned foreign_mallocs; /* children with a malloc linked into the program */
+    unsigned images_left;     /* programs executed by recorded ones that were not recorded */
     uint64_t events, acquisitions, releases, lost;
     unsigned children;
     uint32_t notes; /* enum process_notes of the launched process */
 };
 
 /*
- * Opens the launched program's trace in the file `output`, a path that must stay valid. False, with
- * the reason in `error`, if that is impossible; nothing is left behind then.
+ * Opens the launched program's trace in the file `output`, a path that must stay valid. Returns
+ * false, with the reason in `error`, and leaves nothing behind, if that is impossible.
  */
 bool collector_open(struct collector *collector, const char *output, struct ttd_error *error);
 
 /* Collects until all recorded processes are gone, or `*detach` becomes non-zero. */
 void collector_run(struct collector *collector, const volatile sig_atomic_t *detach);
 
-/* Releases everything; a trace without a process is removed. */
+/* Releases everything, and removes a trace that no process has used. */
 void collector_close(struct collector *collector);
 
 #endif

@@ -61,7 +61,7 @@ struct trace *group_open(struct group *group, const struct host *host, pid_t lau
     return trace;
 }
 
-/* How many processes have had that id before this one. Ids come again where many are started. */
+/* Returns how many children had this process id before: the system uses ids again. */
 static unsigned count_namesakes(struct group *group, uint32_t pid)
 {
     unsigned count = 0;
@@ -79,7 +79,7 @@ static unsigned count_namesakes(struct group *group, uint32_t pid)
     return count;
 }
 
-/* Beside the file of the launched program. */
+/* Makes a path beside the file of the launched program. */
 static void name_child_file(struct group *group, uint32_t pid, char *path, size_t size)
 {
     unsigned namesakes = count_namesakes(group, pid);
@@ -91,8 +91,8 @@ static void name_child_file(struct group *group, uint32_t pid, char *path, size_
 enum { PROGRAM_MAX = 32 };
 
 /*
- * The name of the program in a slot: what is behind the last slash of its first argument, as far as
- * it is of letters, digits and a few signs; the program may have set it to anything.
+ * Derives a file name from the program in a slot: the part of its first argument after the last
+ * slash, with unusual characters replaced, since the program may have set it to anything.
  */
 static void find_program(const struct process_slot *slot, char name[PROGRAM_MAX + 1])
 {
@@ -103,7 +103,7 @@ static void find_program(const struct process_slot *slot, char name[PROGRAM_MAX 
         char c = command[i];
         if (c == '/')
             used = 0;
-        else if (used < PROGRAM_MAX && (used > 0 || c != '-')) /* as of a login shell */
+        else if (used < PROGRAM_MAX && (used > 0 || c != '-')) /* a login shell's begins with - */
             name[used++] = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                                    (c >= '0' && c <= '9') || strchr(others, c) != NULL
                                ? c
@@ -111,10 +111,10 @@ static void find_program(const struct process_slot *slot, char name[PROGRAM_MAX 
     }
     name[used] = '\0';
     if (used >= 4 && strcmp(name + used - 4, ".idx") == 0)
-        name[used - 4] = '_'; /* that is what an index is called */
+        name[used - 4] = '_'; /* the suffix of index files */
 }
 
-/* The path with the program's name; false if there is none, or no room. */
+/* Appends the program's name to the path. Returns false if there is no name, or no room. */
 static bool add_program(const char *path, size_t stem, const struct process_slot *slot,
                         char named[2 * PATH_MAX])
 {
@@ -132,7 +132,7 @@ void group_name_child(const struct process_slot *slot, struct trace *trace)
         trace_rename(trace, named);
 }
 
-/* Makes a position of numbers from the program, which may be anything; invalid ones are unknown. */
+/* Makes a position of numbers from the program. Invalid numbers make an unknown position. */
 static struct ttd_position told_position(uint64_t sequence, uint64_t steps)
 {
     struct ttd_position position = {sequence, steps};

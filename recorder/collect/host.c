@@ -47,7 +47,7 @@ char *channel_map(struct channel_view *view, uint32_t index)
                         host_of(view)->memfd, (off_t)index * CHANNEL_WINDOW);
     if (window == MAP_FAILED)
         return NULL;
-    /* Nobody that we start has any business there. */
+    /* Processes that the collector forks must not reach the channel. */
     madvise(window, CHANNEL_WINDOW, MADV_DONTFORK);
     atomic_store_explicit(&view->windows[index], window, memory_order_relaxed);
     return window;
@@ -69,11 +69,11 @@ int host_open(struct host *host, uint32_t flags)
     host->start = host->channel->start;
     snprintf(host->path, sizeof host->path, "/proc/%d/fd/%d", (int)getpid(), host->memfd);
     host->probe = open(host->path, O_RDWR | O_CLOEXEC);
-    if (host_is_held(host)) { /* by nobody: the system cannot tell */
+    if (host_is_held(host)) { /* nobody can hold it yet, so leases do not work here */
         close(host->probe);
         host->probe = -1;
     }
-    /* Who asks the system for this lock is told our process id, as it is there. */
+    /* A process that queries this lock learns the collector's id in its own pid namespace. */
     fcntl(host->memfd, F_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET});
     host->has_barriers = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) > 0;
     return 0;
@@ -108,8 +108,7 @@ uint64_t host_tick(struct host *host)
 
 bool host_is_held(const struct host *host)
 {
-    /* A lease for writing is granted to the only one who has a file open; who has closed it, but
-       still maps it, counts as well. */
+    /* A write lease is granted only if nobody else has the file open or mapped. */
     if (host->probe < 0)
         return false;
     if (fcntl(host->probe, F_SETLEASE, F_WRLCK) != 0)
@@ -143,7 +142,7 @@ void host_free_process(struct host *host, uint32_t index)
     struct channel *channel = host->channel;
     atomic_store_explicit(&channel_process(&host->view, index)->state, SLOT_FREE,
                           memory_order_release);
-    if (index > CHANNEL_PROCESSES) /* that of a copy belongs to its process's */
+    if (index > CHANNEL_PROCESSES) /* a copy's slot is freed with its process's */
         return;
     channel_put(&host->view, &channel->free_processes, index, channel_process_link);
     atomic_store(&channel->is_full, 0);

@@ -5,13 +5,13 @@
 
 #include "collector.h"
 
-/* Notes how the launched program stopped or ended, if it has. */
+/* Records that the launched program has stopped, continued or ended, and how. */
 void launched_reap(struct collector *collector);
 
 /*
- * Stops this process if the launched program has stopped, so that the shell sees it; everything
- * published is in the files by then. Nobody collects meanwhile, so it does not stop while other
- * recorded processes run, unless wants_stop() says so.
+ * Stops this process if the launched program has stopped, so that the shell sees it. All published
+ * records are in the files by then. While stopped, it collects nothing, so it does not stop as long
+ * as other recorded processes run, unless wants_stop() returns true.
  */
 void launched_follow_stop(struct collector *collector);
 

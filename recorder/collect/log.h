@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* A process's log of modules. */
+/* The log of a process: its modules, as they are loaded and unloaded. */
 #ifndef TTD_COLLECT_LOG_H
 #define TTD_COLLECT_LOG_H
 
 #include "process.h"
 
-/* Applies what the log says of modules that came and went until `sequence`. */
+/* Writes the loads and unloads of modules up to `sequence`. */
 void log_apply(struct process *process, struct host *host, uint64_t sequence);
 
 /*
- * Whether there may be something to apply. What has an address in a module is published after that
- * module's load, so nothing is missed by looking only when something else was looked at.
+ * Whether the log may have new records. A record with an address in a module is published after the
+ * load of the module, so the log is read only if some stream has been read since.
  */
 static inline bool log_is_due(const struct process *process, const struct host *host)
 {

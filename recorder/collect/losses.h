@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports calls that are not in the trace. */
+/* Writes losses: calls that are missing in a trace. */
 #ifndef TTD_COLLECT_LOSSES_H
 #define TTD_COLLECT_LOSSES_H
 
 #include "process.h"
 
 /*
- * Reports calls of a thread that were lost between the last look at its counters and this one. All
- * that is stamped from now on begins a fragment, or goes on with the newest one.
+ * Reports calls that a thread has lost since its counters were last read. The loss ends with the
+ * newest fragment: any later stamp begins a fragment, or continues the newest.
  */
 void losses_of_thread(struct process *process, struct thread_stream *thread,
                       const struct host *host);
 
-/* Reports calls that pass the recorder by, which began at some time after the last look. */
+/* Reports that the process makes calls which bypass the recorder, since some time after the last
+ * look. */
 void losses_of_process(struct process *process, struct host *host);
 
 #endif

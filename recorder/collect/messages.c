@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* At once: several processes may have something to say. And whatever the terminal thinks of it: the
- * signal by which it stops those in the background reaches the program as well. */
+/* Prints with one write, since several processes may print at a time. Blocks SIGTTOU, by which the
+ * terminal would stop a background process group, the recorded program included. */
 void message(const char *format, ...)
 {
     static const char prefix[] = "ttdrecord: ";

@@ -66,7 +66,7 @@ void modules_forget(struct modules *modules)
     stacks_forget(&modules->addresses, 0, UINT64_MAX);
 }
 
-/* Return addresses may be just behind the end of their function, and so of their module. */
+/* A return address may lie just past the end of its function, and so of its module. */
 static bool has(const struct module *module, uint64_t pc)
 {
     return module->is_loaded && pc > module->begin && pc <= module->end;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names for the addresses that occur in the stacks of a trace. They are written while the program
- * runs, as far as somebody has looked them up, so that a trace has them also if the recorder is
- * killed; the rest when it is closed.
+ * Writes names for the addresses in the stacks of a trace. Names in the cache are written while the
+ * program runs, so that a trace has them even if the recorder is killed; the rest at its end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,14 +11,14 @@
 #include "messages.h"
 #include "trace.h"
 
-/* An address that is to be named, and its index among the frames of the modules. */
+/* An address to name, and the index of its frame. */
 struct address {
     ttd_id module;
     uint64_t offset;
     size_t frame;
 };
 
-/* The modules of a trace, with the addresses in each that have no names in it yet. */
+/* The modules of a trace, each with its addresses that have no names yet. */
 struct name_request {
     struct trace *trace;
     struct symbolize_module *modules;
@@ -85,7 +84,7 @@ static bool load_request(struct name_request *request, struct trace *trace)
     return true;
 }
 
-/* The frame has its names, or is known to have none: nobody needs to ask again. */
+/* Marks the frame of an address: its names are written, or it has none. */
 static void settle(struct name_request *request, ttd_id module, uint64_t offset)
 {
     struct address wanted = {.module = module, .offset = offset};
@@ -131,14 +130,14 @@ static void name_addresses(struct trace *trace, struct symbolize_cache *names)
     free_request(&request);
 }
 
-/* The number of a module's file for symbolize_answer(); SIZE_MAX if nothing is known of it. */
+/* Returns the number of a module's image for symbolize_answer(), or SIZE_MAX. */
 static size_t image_of(struct symbolize_cache *names, const struct module *module)
 {
     struct symbolize_module asked = symbolize_module_of(module);
     return symbolize_image(names, &asked);
 }
 
-/* For each module of the trace; to be freed. NULL without memory. */
+/* Returns the images of all modules, to be freed; NULL if memory ran out. */
 static size_t *find_images(const struct modules *modules, struct symbolize_cache *names)
 {
     size_t *images = calloc(modules->count + 1, sizeof *images);
@@ -190,7 +189,7 @@ bool trace_prepare(struct trace *trace, struct symbolize_cache *names)
     if (load_request(&request, trace)) {
         size_t count = 0;
         for (size_t i = 0; i < trace->modules.count; i++) {
-            if (request.modules[i].build_id_size == 0) /* nobody would keep the answers */
+            if (request.modules[i].build_id_size == 0) /* the cache would not store the answers */
                 request.modules[i].offset_count = 0;
             count += request.modules[i].offset_count;
         }
@@ -205,7 +204,7 @@ bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symboli
     if (trace->writer == NULL)
         return false;
     if (trace_write_known_names(trace, names) > 0) {
-        trace_flush(trace); /* whatever happens to us while we look names up */
+        trace_flush(trace); /* in case this process is killed during the lookup */
         name_addresses(trace, names);
     }
     if (trace->writer == NULL)

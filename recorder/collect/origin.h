@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the system knows of a recorded process. */
+/* Facts about a recorded process, from the system and from its slot. */
 #ifndef TTD_COLLECT_ORIGIN_H
 #define TTD_COLLECT_ORIGIN_H
 
@@ -9,20 +9,21 @@
 #include "../channel.h"
 #include "trace.h"
 
-/* Writes the metadata that all traces of a recording have in common. */
+/* Writes the metadata that all traces of a recording share. */
 void origin_describe(struct trace *trace);
 
-/* Writes what the process image in a slot is; `command` instead of its own, unless that is NULL. */
+/* Writes command and directory of the image in a slot; `command`, if not NULL, replaces its own. */
 void origin_image(struct trace *trace, const struct process_slot *slot, const char *command);
 
-/* When a process began, in ticks since the system did; 0 if that is not known. */
+/* Returns the start time of a process in ticks since boot; 0 if unknown. */
 uint64_t origin_start_time(uint32_t pid);
 
-/* Whether the id that is found in shared memory cannot be that of a process which we record: there
- * is none such, or it began before the launched program did, at `start`, or it is ours. */
+/* Whether a process id in shared memory cannot be that of a recorded process: it is invalid, or
+ * that of the collector or a child of it, or of a process older than `start`, that of the program.
+ */
 bool origin_is_impossible(uint32_t pid, uint64_t start);
 
-/* Whether a process is there, and neither stopped nor ended. */
+/* Whether a process exists and is neither stopped nor ended. */
 bool origin_is_running(uint32_t pid);
 
 /*

@@ -59,7 +59,7 @@ void process_free(struct process *process)
     free(process);
 }
 
-/* The thread of a slot, if it is known to be one of the process; else NULL. */
+/* Returns the stream of a slot if it is one of the process's, else NULL. */
 static struct thread_stream *find_thread(const struct process *process, const struct host *host,
                                          uint32_t slot)
 {
@@ -67,7 +67,7 @@ static struct thread_stream *find_thread(const struct process *process, const st
     return thread != NULL && thread->process == process->slot ? thread : NULL;
 }
 
-/* An inner level's calls are those of its thread. That one began before it. */
+/* Links an inner level to its thread, which began earlier and is added if it is not yet. */
 static void join_thread(struct process *process, struct host *host, struct thread_stream *thread,
                         uint32_t slot)
 {
@@ -89,7 +89,7 @@ static void join_thread(struct process *process, struct host *host, struct threa
 bool process_add_thread(struct process *process, struct host *host, uint32_t slot)
 {
     if (host->threads[slot] != NULL)
-        return true; /* somebody has reset its state */
+        return true; /* a program has overwritten the state */
     struct thread_stream *thread = calloc(1, sizeof *thread);
     if (thread == NULL)
         return false;
@@ -126,7 +126,7 @@ static struct ttd_position thread_position(const struct thread_stream *thread)
     return (struct ttd_position){thread->sequence, thread->steps};
 }
 
-/* The thread is gone, and all it published has been read. */
+/* Removes a thread that has ended and whose records are all read. */
 static void remove_thread(struct process *process, struct host *host, size_t index)
 {
     struct thread_stream *thread = process->threads[index];
@@ -152,7 +152,7 @@ void process_reap_threads(struct process *process, struct host *host)
         if (thread->has_held || thread->has_next || thread->inner != 0 ||
             thread_exists(process, thread))
             continue;
-        /* Gone: so what is published now is all there will be. */
+        /* The thread has ended, so it publishes nothing after this look. */
         thread->has_next =
             stream_peek(&thread->stream, host, &thread->shared->first, &thread->next);
         if (!thread->has_next)
@@ -172,7 +172,7 @@ uint64_t process_pending(const struct process *process)
     return least;
 }
 
-/* Frees the slots of threads that died before they were known. */
+/* Frees the slots of threads that ended before they were added. */
 static void sweep_slots(const struct process *process, struct host *host)
 {
     uint32_t used = channel_used(&host->channel->free_threads, CHANNEL_THREADS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All processes that are being recorded. */
+/* The set of processes being recorded. */
 #ifndef TTD_COLLECT_PROCESSES_H
 #define TTD_COLLECT_PROCESSES_H
 
@@ -10,7 +10,7 @@
 /* All zero when empty. */
 struct processes {
     struct process **items;
-    struct pollfd *polled; /* scratch space, as large as the items */
+    struct pollfd *polled; /* scratch space, one for each process */
     size_t count, capacity;
     struct process *by_slot[CHANNEL_PROCESSES + 1];
 };
@@ -18,17 +18,17 @@ struct processes {
 /* Does not free the processes themselves. */
 void processes_free(struct processes *processes);
 
-/* NULL if there is none. `slot` may be any number. */
+/* Return the process, or NULL. `slot` may be any number. */
 struct process *processes_by_slot(const struct processes *processes, uint32_t slot);
 struct process *processes_by_pid(const struct processes *processes, uint32_t pid);
-/* One whose image has been replaced by another one: see process_has_image(). */
+/* Returns a process with this id whose image was replaced: see process_has_image(). */
 struct process *processes_replaced(const struct processes *processes, uint32_t pid);
 
-/* The one that started the process of `slot`, or forked it; NULL if it is not recorded. */
+/* Returns the process that forked or started that of `slot`; NULL if it is not recorded. */
 const struct process *processes_parent(const struct processes *processes,
                                        const struct process_slot *slot);
 
-/* Makes room for one more. False when there is no memory. */
+/* Makes room for one more. Returns false if memory ran out. */
 bool processes_reserve(struct processes *processes);
 
 /* Adds a process, for which room was made. */
@@ -38,10 +38,10 @@ void processes_add(struct processes *processes, struct process *process);
 void processes_exec(struct processes *processes, struct process *process, struct host *host,
                     uint32_t slot);
 
-/* Takes out the process at `index`; the last one comes there. */
+/* Removes and returns the process at `index`. The last process takes its index. */
 struct process *processes_take(struct processes *processes, size_t index);
 
-/* Asks the system, of all at once, which have exited: sets their `is_gone`. */
+/* Sets `is_gone` of the processes that have exited, with one system call for all. */
 void processes_poll(struct processes *processes);
 
 #endif

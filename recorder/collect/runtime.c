@@ -17,7 +17,7 @@ enum {
     ENDED_WAIT_MS = 100
 };
 
-/* What the copy has released, and blocks that are its own. */
+/* Blocks that the copy has released, and blocks that it has acquired itself. */
 struct runtime_blocks {
     uint64_t released[BLOCKS_MAX];
     size_t released_count;
@@ -55,7 +55,7 @@ static void apply_record(struct runtime_blocks *blocks, const struct record *rec
         released(blocks, first);
 }
 
-/* The copy ends before its process does, or with it. */
+/* Waits a moment for the copy, which ends before its process or with it. */
 static bool has_ended(uint32_t pid)
 {
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -69,7 +69,7 @@ static bool has_ended(uint32_t pid)
     return found == 1;
 }
 
-/* Whether nothing of it was lost. */
+/* Whether the thread has lost no calls. */
 static bool is_lossless(const struct thread_slot *slot, const struct stream *stream)
 {
     uint64_t lost = 0;
@@ -78,7 +78,7 @@ static bool is_lossless(const struct thread_slot *slot, const struct stream *str
     return lost == 0 && !stream->is_broken;
 }
 
-/* False when not all is there. */
+/* Reads the records of all threads of the copy. Returns false if some are missing. */
 static bool read_copy_threads(struct runtime_blocks *blocks, struct host *host, uint32_t copy)
 {
     bool is_complete = true;
@@ -103,7 +103,7 @@ static bool read_copy_threads(struct runtime_blocks *blocks, struct host *host, 
     return is_complete && blocks->released_count < BLOCKS_MAX;
 }
 
-/* Takes what the copy of a process told; whether that is all. */
+/* Reads the records of the copy of a process. Returns whether they are complete. */
 static bool read_copy_of_process(struct runtime_blocks *blocks, struct host *host, uint32_t index,
                                  uint32_t pid)
 {
@@ -114,7 +114,7 @@ static bool read_copy_of_process(struct runtime_blocks *blocks, struct host *hos
     bool is_complete = read_copy_threads(blocks, host, index);
     struct stream log = {0};
     stream_close(&log, host, &copy->log);
-    /* Or it is what an earlier process in the slot has left, too late. */
+    /* Otherwise the slot has the copy of an earlier process, which came too late. */
     bool is_its_own = copy->parent_pid == pid;
     is_complete = is_complete && is_its_own && atomic_load(&copy->lost) == 0 &&
                   (atomic_load(&copy->notes) & NOTE_TOLD_ALL) != 0;

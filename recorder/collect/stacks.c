@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Many processes live for a moment only. */
+/* Small, since many processes end after a few calls. */
 enum { FIRST_CAPACITY = 1 << 9 };
 
 bool stacks_init(struct stacks *stacks)
@@ -63,6 +63,6 @@ struct stack_entry *stacks_find(struct stacks *stacks, ttd_id parent, uint64_t p
 
 void stacks_forget(struct stacks *stacks, uint64_t begin, uint64_t end)
 {
-    /* Without memory the entries stay: a name may then be that of the code that was there. */
+    /* If memory runs out the entries stay, and names may be those of the unloaded code. */
     rebuild(stacks, stacks->capacity, begin, end);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The stacks of one trace, interned: (caller's stack, return address) to an id of the trace. */
+/* Hash table of a trace's stacks: from (caller's stack, return address) to the stack's id. */
 #ifndef TTD_COLLECT_STACKS_H
 #define TTD_COLLECT_STACKS_H
 
@@ -28,14 +28,15 @@ void stacks_free(struct stacks *stacks);
 
 static inline size_t stacks_slot(const struct stacks *stacks, ttd_id parent, uint64_t pc)
 {
-    /* Multiply and fold: both factors depend on the key, so that nobody can aim at a slot. */
+    /* Multiply and fold. Both factors depend on the key, so that a program cannot cause collisions.
+     */
     __uint128_t product =
         (__uint128_t)(pc ^ stacks->key) *
         (((uint64_t)parent << 1 | 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (stacks->key << 1));
     return ((uint64_t)(product >> 64) ^ (uint64_t)product) & (stacks->capacity - 1);
 }
 
-/* The entry of a frame, or the free one where it belongs. */
+/* Returns the entry of a frame, or the free entry where it belongs. */
 static inline struct stack_entry *stacks_probe(const struct stacks *stacks, ttd_id parent,
                                                uint64_t pc)
 {
@@ -48,12 +49,12 @@ static inline struct stack_entry *stacks_probe(const struct stacks *stacks, ttd_
 }
 
 /*
- * The entry of a frame; its id is TTD_NONE if it is new, and then the caller sets it at once.
- * NULL when there is no memory. Valid until the next call.
+ * Returns the entry of a frame, added if it is new: its id is then TTD_NONE, and the caller sets it
+ * before any other call. Returns NULL if memory ran out.
  */
 struct stack_entry *stacks_find(struct stacks *stacks, ttd_id parent, uint64_t pc);
 
-/* Forgets what was interned for addresses in [begin, end): other code will be there. */
+/* Removes the stacks of addresses in [begin, end), which other code will use. */
 void stacks_forget(struct stacks *stacks, uint64_t begin, uint64_t end);
 
 #endif

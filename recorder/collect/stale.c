@@ -28,8 +28,8 @@ bool stale_look(const char *path, struct ttd_trace *old)
     return memcmp(&old->group, &none, sizeof none) != 0;
 }
 
-/* The process that a file's name says it is of: what follows the name of the launched program's
- * trace. 0 if it says none. */
+/* Returns the process id in a file name, after the name of the launched program's trace; 0 if there
+ * is none. */
 static uint64_t named_process(const char *name, const char *base)
 {
     size_t size = strlen(base);
@@ -44,11 +44,11 @@ static uint64_t named_process(const char *name, const char *base)
 static bool is_stale(const char *path, uint64_t process, const struct ttd_trace *old)
 {
     struct stat status;
-    struct ttd_trace found;
+    struct ttd_trace trace;
     return process != 0 && lstat(path, &status) == 0 && S_ISREG(status.st_mode) &&
-           status.st_uid == geteuid() && stale_look(path, &found) &&
-           memcmp(&found.group, &old->group, sizeof found.group) == 0 &&
-           found.process_id == process && found.trace_id != old->trace_id;
+           status.st_uid == geteuid() && stale_look(path, &trace) &&
+           memcmp(&trace.group, &old->group, sizeof trace.group) == 0 &&
+           trace.process_id == process && trace.trace_id != old->trace_id;
 }
 
 void stale_remove(const char *path, const struct ttd_trace *old)
@@ -56,15 +56,15 @@ void stale_remove(const char *path, const struct ttd_trace *old)
     const char *slash = strrchr(path, '/');
     const char *base = slash != NULL ? slash + 1 : path;
     int size = (int)(base - path);
-    char place[2 * PATH_MAX];
-    snprintf(place, sizeof place, "%.*s", size, path);
-    DIR *directory = opendir(size > 0 ? place : ".");
+    char sibling[2 * PATH_MAX];
+    snprintf(sibling, sizeof sibling, "%.*s", size, path);
+    DIR *directory = opendir(size > 0 ? sibling : ".");
     const struct dirent *entry;
     while (directory != NULL && (entry = readdir(directory)) != NULL) {
         uint64_t process = named_process(entry->d_name, base);
-        int used = snprintf(place, sizeof place, "%.*s%s", size, path, entry->d_name);
-        if (used > 0 && (size_t)used < sizeof place && is_stale(place, process, old))
-            unlink(place);
+        int used = snprintf(sibling, sizeof sibling, "%.*s%s", size, path, entry->d_name);
+        if (used > 0 && (size_t)used < sizeof sibling && is_stale(sibling, process, old))
+            unlink(sibling);
     }
     if (directory != NULL)
         closedir(directory);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Removes the files that an earlier recording has left beside the trace that is replaced. */
+/* Removes children's traces that an earlier recording left beside the trace being replaced. */
 #ifndef TTD_COLLECT_STALE_H
 #define TTD_COLLECT_STALE_H
 
@@ -7,13 +7,14 @@
 
 #include <ttdtrace/model.h>
 
-/* Whether the file is a trace; sets `old` to its description. Called before it is replaced. */
+/* Returns whether the file is a trace of a group, and sets `old` to its description. Called before
+ * it is replaced. */
 bool stale_look(const char *path, struct ttd_trace *old);
 
 /*
- * Removes the traces, and indexes of such, of the child processes of that recording: regular files
- * of ours beside `path`, that have its name with the process id behind it, and are traces of that
- * process and of the same group. Nothing else is touched, whatever its name is.
+ * Removes the traces, and their indexes, of the child processes of that recording. A file is
+ * removed only if it is a regular file of this user beside `path`, its name is that of `path`
+ * followed by a process id, and it is a trace of that process and of the same group.
  */
 void stale_remove(const char *path, const struct ttd_trace *old);
 

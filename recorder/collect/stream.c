@@ -8,7 +8,7 @@ bool stream_break(struct stream *stream)
     return false;
 }
 
-/* Goes to the first chunk, or on to the next. False when there is none (yet). */
+/* Goes to the first or the next chunk. Returns false if there is none yet. */
 static bool stream_advance(struct stream *stream, struct host *host, uint32_t next)
 {
     if (next == CHANNEL_NONE)
@@ -32,7 +32,7 @@ bool stream_look(struct stream *stream, struct host *host, _Atomic uint32_t *fir
     if (stream->index == CHANNEL_NONE &&
         !stream_advance(stream, host, atomic_load_explicit(first, memory_order_acquire)))
         return false;
-    /* From a chunk that is used up to the next one: who writes could make us go on for ever. */
+    /* At most one hop to the next chunk: a malicious writer could link empty chunks for ever. */
     for (int hop = 0; hop < 2; hop++) {
         const struct chunk *chunk = stream->chunk;
         /* `next` before `committed`: once it is set, no more is committed here. */
@@ -55,7 +55,7 @@ void stream_close(struct stream *stream, struct host *host, _Atomic uint32_t *fi
     uint32_t index = stream->index;
     if (index == CHANNEL_NONE)
         index = atomic_load_explicit(first, memory_order_acquire);
-    /* A chain that was tampered with might be a ring. */
+    /* The limit ends the loop if a program has linked the chain into a ring. */
     for (uint32_t i = 0; i < limit && index != CHANNEL_NONE && index <= limit; i++) {
         const struct chunk *chunk = channel_chunk(&host->view, index);
         if (chunk == NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a chain of chunks that somebody else is writing, who is not to be trusted. */
+/* Reader of a chain of chunks, which an untrusted process is writing meanwhile. */
 #ifndef TTD_COLLECT_STREAM_H
 #define TTD_COLLECT_STREAM_H
 
@@ -10,30 +10,30 @@ struct stream {
     uint32_t index;            /* of the chunk, CHANNEL_NONE before the first */
     const struct chunk *chunk; /* NULL before the first */
     uint32_t word;             /* next to read */
-    uint32_t committed;        /* words that were found committed in the chunk */
-    bool is_broken;            /* what was found there cannot be; nothing more is read */
+    uint32_t committed;        /* number of words known to be committed */
+    bool is_broken;            /* the content is invalid; nothing more is read */
 };
 
 struct record {
     uint64_t head;
-    const volatile uint64_t *words; /* the first is the head again: use the copy */
+    const volatile uint64_t *words; /* words[0] may have changed since: use `head` */
     unsigned count;
 };
 
-/* Nothing more is read. Returns false. */
+/* Marks the stream as broken. Returns false. */
 bool stream_break(struct stream *stream);
 
 /*
- * Looks whether there is more than is known, and goes on to the next chunk if one is used up, which
- * is then freed. False when there is nothing, for now.
+ * Reads how much is committed by now; goes on to the next chunk, and frees the chunk, when all of
+ * it was consumed. Returns false if there is nothing new.
  */
 bool stream_look(struct stream *stream, struct host *host, _Atomic uint32_t *first);
 
 /*
- * Looks at the next record without consuming it.
+ * Returns the next record without consuming it.
  *
- * @param first  where the owner puts the index of its first chunk
- * @return false when there is none, for now
+ * @param first  the word with the index of the writer's first chunk
+ * @return false if there is none yet
  */
 static inline bool stream_peek(struct stream *stream, struct host *host, _Atomic uint32_t *first,
                                struct record *record)
@@ -48,13 +48,13 @@ static inline bool stream_peek(struct stream *stream, struct host *host, _Atomic
     return true;
 }
 
-/* Consumes the record that was just looked at. */
+/* Consumes the record that stream_peek() returned. */
 static inline void stream_consume(struct stream *stream, const struct record *record)
 {
     stream->word += record->count;
 }
 
-/* Frees what is left of the chain. Nobody may be writing to it any more. */
+/* Frees the rest of the chain. Its writer must have ended. */
 void stream_close(struct stream *stream, struct host *host, _Atomic uint32_t *first);
 
 #endif

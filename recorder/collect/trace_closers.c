@@ -10,12 +10,12 @@
 #include "../symbolize/clock.h"
 #include "messages.h"
 
-/* So many frames are named in some milliseconds if their answers are known. */
+/* Writing the cached names of this many frames takes a few milliseconds. */
 enum { QUICK_FRAMES = 10000 };
 
 enum { BRIEFLY_NS = 1000 * 1000 };
 
-/* How long others are waited for that ask for names. */
+/* Limit of the wait for a lookup that other traces started. */
 enum { PATIENCE_MS = 2000 };
 
 void trace_closers_init(struct trace_closers *closers)
@@ -28,7 +28,7 @@ void trace_closers_free(struct trace_closers *closers)
     symbolize_cache_free(closers->names);
 }
 
-/* Takes note that a process has ended. */
+/* Records that a process has ended. */
 static void record_exit(struct trace_closers *closers, size_t index, int status)
 {
     closers->failures += status != 0;
@@ -54,8 +54,7 @@ static void on_signal(int number)
     symbolize_stop();
 }
 
-/* Signals are passed on to the program by one process only; who sends one to the whole process
- * group does not mean this process. */
+/* Ignores signals to the process group: only the collector passes signals on to the program. */
 static void set_signals(void)
 {
     static const int standard[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGTRAP, SIGSYS,
@@ -82,27 +81,27 @@ static void finish_here(struct trace_closers *closers, struct trace *trace,
     trace_free(trace);
 }
 
-/* Whether there are so many frames that to name them takes a while, even with known answers. */
+/* Whether writing even cached names would take noticeably long. */
 static bool is_large(const struct trace *trace)
 {
     return trace->modules.frame_count > QUICK_FRAMES;
 }
 
-/* Writes the names that are known, if that takes moments only. False if some are missing. */
+/* Writes the cached names if that is quick. Returns false if names are missing. */
 static bool write_known_names(struct trace_closers *closers, struct trace *trace)
 {
     return trace->writer == NULL ||
            (!is_large(trace) && trace_write_known_names(trace, closers->names) == 0);
 }
 
-/* Whether names are being looked up, and not for too long already. */
+/* Whether a lookup is under way, and has not exceeded PATIENCE_MS. */
 static bool is_preparing(const struct trace_closers *closers)
 {
     return symbolize_is_preparing(closers->names) &&
            milliseconds() - closers->requested_at < PATIENCE_MS;
 }
 
-/* Has names looked up that a trace needs. False if that is not possible, or not now. */
+/* Starts a lookup for a trace. Returns false if that is impossible now. */
 static bool request_names(struct trace_closers *closers, struct trace *trace)
 {
     if (!trace_prepare(trace, closers->names))
@@ -111,7 +110,7 @@ static bool request_names(struct trace_closers *closers, struct trace *trace)
     return true;
 }
 
-/* Whether a trace waits for the names that are being looked up. Each is asked for once. */
+/* Starts a lookup for a trace, once. Returns whether the trace is to wait for it. */
 static bool waits_for_names(struct trace_closers *closers, struct closing_trace *closing)
 {
     if (closing->is_requested || is_large(closing->trace))
@@ -120,20 +119,22 @@ static bool waits_for_names(struct trace_closers *closers, struct closing_trace 
     return request_names(closers, closing->trace);
 }
 
-/* Closes a trace: when its names are known, or in a process of its own if that is in vain. False if
- * there is something to wait for. */
+/* Closes a trace if its names are cached, or else in a process of its own. Returns false if a
+ * lookup is worth waiting for. */
 static bool close_trace(struct trace_closers *closers, struct closing_trace *closing)
 {
     struct trace *trace = closing->trace;
     const struct ttd_end *end = &closing->end;
-    bool is_coming = !is_large(trace) && is_preparing(closers); /* before it is looked for */
+    bool is_coming =
+        !is_large(trace) &&
+        is_preparing(closers); /* read before the cache is, or an answer in between is missed */
     if (write_known_names(closers, trace)) {
         finish_here(closers, trace, end);
         return true;
     }
     if (is_coming || waits_for_names(closers, closing) || closers->count == TRACE_CLOSERS_MAX)
         return false;
-    trace_flush(trace); /* nothing is left that both would write */
+    trace_flush(trace); /* otherwise both processes would write the buffered bytes */
     pid_t pid = fork();
     if (pid == 0) {
         set_signals();
@@ -148,7 +149,7 @@ static bool close_trace(struct trace_closers *closers, struct closing_trace *clo
     return true;
 }
 
-/* Takes note of the processes that have ended. */
+/* Records the processes that have ended. */
 static void reap_closers(struct trace_closers *closers)
 {
     for (size_t i = closers->count; i-- > 0;) {
@@ -204,8 +205,8 @@ bool trace_closers_have_room(struct trace_closers *closers)
 void trace_closers_add(struct trace_closers *closers, struct trace *trace,
                        const struct ttd_end *end)
 {
-    (void)write_known_names(closers, trace); /* goes into the same chunks */
-    trace_flush(trace);                      /* whatever happens to us before it is closed */
+    (void)write_known_names(closers, trace); /* names share chunks with the last records */
+    trace_flush(trace); /* in case this process is killed before the trace is closed */
     size_t last = (closers->first + closers->waiting_count++) % TRACE_CLOSERS_WAITING;
     closers->waiting[last] = (struct closing_trace){trace, *end, false};
     trace_closers_step(closers);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Closing traces. Names take a while: other processes add them, while we go on collecting. */
+/* Closes traces. Looking names up takes time, so other processes do it while the collector goes on.
+ */
 #ifndef TTD_COLLECT_TRACE_CLOSERS_H
 #define TTD_COLLECT_TRACE_CLOSERS_H
 
@@ -10,48 +11,47 @@
 
 #include "trace.h"
 
-/* Traces that wait have their files open: the program waits rather than that there be more. */
+/* Waiting traces keep their files open, so their number is limited; the program waits instead. */
 enum { TRACE_CLOSERS_MAX = 16, TRACE_CLOSERS_WAITING = 256 };
 
-/* A trace that is to be closed. */
+/* A trace that waits to be closed. */
 struct closing_trace {
     struct trace *trace;
     struct ttd_end end;
-    bool is_requested; /* its names were asked for */
+    bool is_requested; /* a lookup of its names was started */
 };
 
 struct trace_closers {
-    struct symbolize_cache *names; /* shared by all; NULL if there is none */
+    struct symbolize_cache *names; /* shared by all traces; may be NULL */
     pid_t pids[TRACE_CLOSERS_MAX];
     size_t count;
-    /* Those for which there was no process: a ring, whose oldest is at `first`. */
+    /* Waiting traces: a ring buffer, the oldest at `first`. */
     struct closing_trace waiting[TRACE_CLOSERS_WAITING];
     size_t first, waiting_count;
-    unsigned failures;    /* traces that are not whole */
-    int64_t requested_at; /* when names were last asked for, by milliseconds() */
+    unsigned failures;    /* incomplete traces */
+    int64_t requested_at; /* time of the last lookup, by milliseconds() */
 };
 
 void trace_closers_init(struct trace_closers *closers);
 void trace_closers_free(struct trace_closers *closers);
 
-/* Has the names looked up that a trace will need, as far as that is known: it can be closed sooner
- * then. */
+/* Starts looking up the names that a trace needs so far, so that it can be closed sooner. */
 void trace_closers_prepare(struct trace_closers *closers, struct trace *trace);
 
-/* Whether there is room for another trace that is to be closed. Waits a moment if there is none. */
+/* Whether there is room for another trace. Waits a moment if there is none. */
 bool trace_closers_have_room(struct trace_closers *closers);
 
-/* Closes a trace, for which there is room, sooner or later, and releases it. */
+/* Takes over a trace, for which there must be room: closes it later, and releases it. */
 void trace_closers_add(struct trace_closers *closers, struct trace *trace,
                        const struct ttd_end *end);
 
-/* Goes on with the oldest of the traces that wait. False if that is not possible yet, or there are
- * none. */
+/* Tries to close the oldest waiting trace. Returns false if it must wait longer, or there is none.
+ */
 bool trace_closers_step(struct trace_closers *closers);
 
 /*
- * Waits until all traces are closed. If `*interrupts` changes meanwhile, they are closed without
- * the names that are not found yet.
+ * Waits until all traces are closed. If `*interrupts` changes, closes them without the names that
+ * are missing.
  */
 void trace_closers_wait(struct trace_closers *closers, const volatile sig_atomic_t *interrupts);
 

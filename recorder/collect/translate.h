@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a recorded call to the normalized event that the trace has. */
+/* Translates a recorded call into a normalized event of the trace. */
 #ifndef TTD_COLLECT_TRANSLATE_H
 #define TTD_COLLECT_TRANSLATE_H
 
@@ -9,17 +9,17 @@
 #include <ttdtrace/model.h>
 
 enum call_kind {
-    CALL_UNKNOWN,      /* there is no such operation in a thread's stream */
-    CALL_ACQUISITION,  /* over before it is seen */
+    CALL_UNKNOWN,      /* no operation of a thread's stream */
+    CALL_ACQUISITION,  /* recorded after its return */
     CALL_RELEASE,      /* takes effect when it begins */
     CALL_REALLOCATION, /* has a record of its own for its end */
     CALL_END,          /* that record */
 };
 
-/* Operands of a record, at most; behind them, what stands for those that a call does not have. */
+/* The most operands of a record; then two constants, for operands that a call does not have. */
 enum { CALL_OPERANDS_MAX = 5, OPERAND_ZERO = CALL_OPERANDS_MAX, OPERAND_ONE, CALL_OPERANDS };
 
-/* What the operands of a call are: indexes. */
+/* The meaning of a call's operands, by their indexes. */
 struct call_shape {
     uint8_t kind;       /* enum call_kind */
     uint8_t action;     /* ttd_action */
@@ -35,8 +35,8 @@ struct call_shape {
 extern const struct call_shape call_shapes[UINT8_MAX + 1];
 
 /*
- * Sets action, addresses, size, result and parameters of `event` from the operands, whose constants
- * are set. `event->parameters` points there. What else only other actions have is left alone.
+ * Sets action, addresses, size, result and parameters of `event` from `operands`, which has the two
+ * constants. `event->parameters` points to `operands`. Other fields are left alone.
  */
 static inline void translate_call(const struct call_shape *shape, const uint64_t *operands,
                                   struct ttd_event *event)
@@ -54,7 +54,7 @@ static inline void translate_call(const struct call_shape *shape, const uint64_t
     event->parameter_count = shape->parameters;
 }
 
-/* The end of a reallocation: what it returned. */
+/* Sets the result of a reallocation, the address that it returned. */
 void translate_reallocation_end(uint64_t address, struct ttd_event *event);
 
 #endif

@@ -5,13 +5,14 @@
 #define REAP_NS          UINT64_C(500000000)
 #define PREPARE_NS       UINT64_C(50000000)
 #define PREPARE_AGAIN_NS UINT64_C(1000000000)
-/* One trace at a time gets its known names: it takes milliseconds in which nothing is collected. */
+/* Names are written into one trace at a time: it takes milliseconds, in which nothing is collected.
+ */
 #define NAMES_NS      UINT64_C(10000000)
 #define NAMES_EACH_NS UINT64_C(250000000)
 
-/* Has the names of the process's trace looked up: at once when it has twice as many addresses as
- * the last time, later when it has more. Not for a process that has just begun: most end at once.
- */
+/* Starts a lookup of a process's names: at once when the number of its addresses has doubled since
+ * the last time, otherwise once in a while if it has grown. A process that has just begun waits:
+ * most end soon. */
 static void prepare(struct collector *collector, struct process *process, uint64_t now)
 {
     struct trace *trace = process->trace;
@@ -25,7 +26,7 @@ static void prepare(struct collector *collector, struct process *process, uint64
     process->next_prepare = now + PREPARE_AGAIN_NS;
 }
 
-/* Writes the known names into the next trace that is due. */
+/* Writes cached names into the next trace that is due. */
 static void write_names(struct collector *collector, uint64_t now)
 {
     size_t count = collector->processes.count;

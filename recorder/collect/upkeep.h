@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The collector's timed work: names, flushing, threads that are gone. */
+/* Periodic tasks of the collector: names, flushing, removal of ended threads. */
 #ifndef TTD_COLLECT_UPKEEP_H
 #define TTD_COLLECT_UPKEEP_H
 
