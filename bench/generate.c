@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the trace of a program that never was: generate EVENTS LIVE-BLOCKS FILE. Four threads,
- * some thousands of call stacks; most blocks live shortly, LIVE-BLOCKS live long and are replaced
- * at random; some grow by realloc. Addresses are used again last in, first out, by size class.
+ * Writes a synthetic trace: generate EVENTS LIVE-BLOCKS FILE. It has four threads and some
+ * thousands of call stacks. Most blocks are short-lived; LIVE-BLOCKS are long-lived and replaced at
+ * random; some grow by realloc. Addresses are reused last in, first out, by size class, as
+ * allocators do.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,19 +51,19 @@ static void require(int holds, const char *what)
     exit(1);
 }
 
-static uint64_t draw(struct generator *g, uint64_t count)
+static uint64_t draw(struct generator *generator, uint64_t count)
 {
-    g->random ^= g->random << 13;
-    g->random ^= g->random >> 7;
-    g->random ^= g->random << 17;
-    return g->random % count;
+    generator->random ^= generator->random << 13;
+    generator->random ^= generator->random >> 7;
+    generator->random ^= generator->random << 17;
+    return generator->random % count;
 }
 
-/* Mostly small, seldom large. */
-static uint64_t draw_size(struct generator *g)
+/* Draws a size: mostly small, rarely large. */
+static uint64_t draw_size(struct generator *generator)
 {
-    uint64_t size = 16 + 8 * draw(g, 14);
-    return draw(g, 50) ? size : size << draw(g, 8);
+    uint64_t size = 16 + 8 * draw(generator, 14);
+    return draw(generator, 50) ? size : size << draw(generator, 8);
 }
 
 static unsigned class_of(uint64_t size)
@@ -76,20 +77,21 @@ static unsigned class_of(uint64_t size)
     return 16 + bits;
 }
 
-static uint64_t take_address(struct generator *g, uint64_t size)
+static uint64_t take_address(struct generator *generator, uint64_t size)
 {
     unsigned class = class_of(size);
-    struct free_list *list = &g->free[class];
+    struct free_list *list = &generator->free[class];
     if (list->count)
         return list->addresses[--list->count];
-    uint64_t address = g->heap_end;
-    g->heap_end += 16 + (class <= 16 ? class * UINT64_C(16) : UINT64_C(32) << (class - 16) << 4);
+    uint64_t address = generator->heap_end;
+    generator->heap_end +=
+        16 + (class <= 16 ? class * UINT64_C(16) : UINT64_C(32) << (class - 16) << 4);
     return address;
 }
 
-static void give_address(struct generator *g, const struct block *old)
+static void give_address(struct generator *generator, const struct block *old)
 {
-    struct free_list *list = &g->free[class_of(old->size)];
+    struct free_list *list = &generator->free[class_of(old->size)];
     if (list->count == list->capacity) {
         list->capacity = list->capacity ? 2 * list->capacity : 1024;
         list->addresses = realloc(list->addresses, list->capacity * sizeof *list->addresses);
@@ -98,117 +100,118 @@ static void give_address(struct generator *g, const struct block *old)
     list->addresses[list->count++] = old->address;
 }
 
-/* A call begins: sometimes in another thread, and then in a new sequence. */
-static struct ttd_event begin(struct generator *g, enum ttd_action action, enum ttd_api api)
+/* Begins a call, sometimes in another thread and then in a new fragment. */
+static struct ttd_event begin(struct generator *generator, enum ttd_action action, enum ttd_api api)
 {
-    if (draw(g, 24) == 0) {
-        g->thread = (unsigned)draw(g, THREADS);
-        g->sequence++;
-        g->steps[g->thread] = 0;
+    if (draw(generator, 24) == 0) {
+        generator->thread = (unsigned)draw(generator, THREADS);
+        generator->sequence++;
+        generator->steps[generator->thread] = 0;
     }
-    uint64_t *steps = &g->steps[g->thread];
-    struct ttd_event event = {.time_start = {g->sequence, *steps + 1},
-                              .time_end = {g->sequence, *steps + 2},
-                              .wall_time = g->events / 1024 * 100000,
+    uint64_t *steps = &generator->steps[generator->thread];
+    struct ttd_event event = {.time_start = {generator->sequence, *steps + 1},
+                              .time_end = {generator->sequence, *steps + 2},
+                              .wall_time = generator->events / 1024 * 100000,
                               .result = 1,
-                              .thread = g->thread + 1,
-                              .heap = g->heap,
+                              .thread = generator->thread + 1,
+                              .heap = generator->heap,
                               .action = (uint8_t)action,
                               .api = (uint8_t)api};
     *steps += 2;
     return event;
 }
 
-static void put(struct generator *g, const struct ttd_event *event)
+static void put(struct generator *generator, const struct ttd_event *event)
 {
-    require(ttd_writer_event(g->writer, event) == TTD_OK, "cannot write");
-    g->events++;
+    require(ttd_writer_event(generator->writer, event) == TTD_OK, "cannot write");
+    generator->events++;
 }
 
-static struct block allocate(struct generator *g, uint64_t size, ttd_id stack)
+static struct block allocate(struct generator *generator, uint64_t size, ttd_id stack)
 {
-    struct block made = {take_address(g, size), size};
-    struct ttd_event event = begin(g, TTD_ACTION_ALLOC, TTD_API_MALLOC);
-    event.address = made.address;
+    struct block block = {take_address(generator, size), size};
+    struct ttd_event event = begin(generator, TTD_ACTION_ALLOC, TTD_API_MALLOC);
+    event.address = block.address;
     event.size = size;
     event.stack = stack;
-    put(g, &event);
-    return made;
+    put(generator, &event);
+    return block;
 }
 
-static void release(struct generator *g, const struct block *old, ttd_id stack)
+static void release(struct generator *generator, const struct block *old, ttd_id stack)
 {
-    struct ttd_event event = begin(g, TTD_ACTION_FREE, TTD_API_FREE);
+    struct ttd_event event = begin(generator, TTD_ACTION_FREE, TTD_API_FREE);
     event.base_address = old->address;
     event.stack = stack;
-    put(g, &event);
-    give_address(g, old);
+    put(generator, &event);
+    give_address(generator, old);
 }
 
-static struct block grow(struct generator *g, const struct block *old, ttd_id stack)
+static struct block grow(struct generator *generator, const struct block *old, ttd_id stack)
 {
-    struct block made = {old->address, old->size * 2};
-    if (class_of(made.size) != class_of(old->size)) {
-        give_address(g, old);
-        made.address = take_address(g, made.size);
+    struct block block = {old->address, old->size * 2};
+    if (class_of(block.size) != class_of(old->size)) {
+        give_address(generator, old);
+        block.address = take_address(generator, block.size);
     }
-    struct ttd_event event = begin(g, TTD_ACTION_REALLOC, TTD_API_REALLOC);
-    event.address = made.address;
+    struct ttd_event event = begin(generator, TTD_ACTION_REALLOC, TTD_API_REALLOC);
+    event.address = block.address;
     event.base_address = old->address;
     event.previous_address = old->address;
-    event.size = made.size;
+    event.size = block.size;
     event.stack = stack;
-    put(g, &event);
-    return made;
+    put(generator, &event);
+    return block;
 }
 
-/* Stacks come in runs, as from loops: a few at a time. */
-static ttd_id draw_stack(struct generator *g)
+/* Draws a stack. Stacks come in runs, a few at a time, as from loops. */
+static ttd_id draw_stack(struct generator *generator)
 {
-    uint64_t phase = g->events / 50000;
-    uint64_t local = draw(g, 8) ? draw(g, 12) : draw(g, STACKS);
+    uint64_t phase = generator->events / 50000;
+    uint64_t local = draw(generator, 8) ? draw(generator, 12) : draw(generator, STACKS);
     return (ttd_id)(1 + STACKS + (phase * 97 + local * 31) % STACKS);
 }
 
-static void live_long(struct generator *g)
+static void live_long(struct generator *generator)
 {
-    ttd_id stack = draw_stack(g);
-    if (g->live_count < g->live_max) {
-        g->live[g->live_count++] = allocate(g, draw_size(g), stack);
+    ttd_id stack = draw_stack(generator);
+    if (generator->live_count < generator->live_max) {
+        generator->live[generator->live_count++] = allocate(generator, draw_size(generator), stack);
         return;
     }
-    struct block *old = &g->live[draw(g, g->live_count)];
-    if (old->size < 4096 && draw(g, 16) == 0) {
-        *old = grow(g, old, stack);
+    struct block *old = &generator->live[draw(generator, generator->live_count)];
+    if (old->size < 4096 && draw(generator, 16) == 0) {
+        *old = grow(generator, old, stack);
         return;
     }
-    release(g, old, stack + STACKS / 2 > 2 * STACKS ? stack : stack + STACKS / 2);
-    *old = allocate(g, draw_size(g), stack);
+    release(generator, old, stack + STACKS / 2 > 2 * STACKS ? stack : stack + STACKS / 2);
+    *old = allocate(generator, draw_size(generator), stack);
 }
 
-static void live_shortly(struct generator *g)
+static void live_shortly(struct generator *generator)
 {
-    struct block *old = &g->recent[g->thread][draw(g, SHORT_LIVED)];
-    ttd_id stack = draw_stack(g);
+    struct block *old = &generator->recent[generator->thread][draw(generator, SHORT_LIVED)];
+    ttd_id stack = draw_stack(generator);
     if (old->address)
-        release(g, old, stack);
-    *old = allocate(g, draw_size(g), stack);
+        release(generator, old, stack);
+    *old = allocate(generator, draw_size(generator), stack);
 }
 
-/* Each stack of the second half, that events use, is a leaf on one of the first half. */
-static void define(struct generator *g)
+/* Defines threads, heap and stacks. Events use the second half of the stacks, each of which has a
+ * caller in the first half. */
+static void define(struct generator *generator)
 {
     ttd_id id;
     struct ttd_heap heap = {.handle = 0};
     for (uint64_t i = 0; i < THREADS; i++) {
         struct ttd_thread thread = {.action = TTD_THREAD_BEGIN, .os_id = 1000 + i};
-        require(ttd_writer_thread(g->writer, &thread, &id) == TTD_OK, "cannot write");
+        require(ttd_writer_thread(generator->writer, &thread, &id) == TTD_OK, "cannot write");
     }
-    require(ttd_writer_heap(g->writer, &heap, &g->heap) == TTD_OK, "cannot write");
+    require(ttd_writer_heap(generator->writer, &heap, &generator->heap) == TTD_OK, "cannot write");
     for (uint64_t i = 0; i < 2 * STACKS; i++) {
         ttd_id parent = i < STACKS ? (ttd_id)(i / 3) : (ttd_id)(i - STACKS + 1);
         uint64_t offset = 0x401000 + i * 37;
-        require(ttd_writer_stack(g->writer, parent, TTD_NONE, offset, &id) == TTD_OK,
+        require(ttd_writer_stack(generator->writer, parent, TTD_NONE, offset, &id) == TTD_OK,
                 "cannot write");
     }
 }
@@ -216,27 +219,27 @@ static void define(struct generator *g)
 int main(int count, char **arguments)
 {
     require(count == 4, "usage: generate EVENTS LIVE-BLOCKS FILE");
-    uint64_t wanted = strtoull(arguments[1], NULL, 10);
-    struct generator g = {.random = 88172645463325252, .heap_end = FIRST, .sequence = 1};
-    g.live_max = strtoull(arguments[2], NULL, 10);
-    g.live = malloc((g.live_max + 1) * sizeof *g.live);
+    uint64_t event_count = strtoull(arguments[1], NULL, 10);
+    struct generator generator = {.random = 88172645463325252, .heap_end = FIRST, .sequence = 1};
+    generator.live_max = strtoull(arguments[2], NULL, 10);
+    generator.live = malloc((generator.live_max + 1) * sizeof *generator.live);
     struct ttd_output output;
     struct ttd_trace trace = {.trace_id = 1, .time_unit = 1, .pointer_size = 8};
-    require(g.live && ttd_output_file(arguments[3], NULL, &output, NULL) == TTD_OK &&
-                ttd_writer_open(&output, &trace, NULL, NULL, &g.writer, NULL) == TTD_OK,
+    require(generator.live && ttd_output_file(arguments[3], NULL, &output, NULL) == TTD_OK &&
+                ttd_writer_open(&output, &trace, NULL, NULL, &generator.writer, NULL) == TTD_OK,
             "cannot write");
-    define(&g);
-    while (g.events < wanted) {
-        bool fills = g.live_count < g.live_max && draw(&g, 2);
-        if (fills || draw(&g, 7) == 0)
-            live_long(&g);
+    define(&generator);
+    while (generator.events < event_count) {
+        bool fills = generator.live_count < generator.live_max && draw(&generator, 2);
+        if (fills || draw(&generator, 7) == 0)
+            live_long(&generator);
         else
-            live_shortly(&g);
+            live_shortly(&generator);
     }
     struct ttd_end end = {.reason = TTD_END_REASON_EXITED};
-    require(ttd_writer_close(g.writer, &end, NULL) == TTD_OK, "cannot write");
-    free(g.live);
+    require(ttd_writer_close(generator.writer, &end, NULL) == TTD_OK, "cannot write");
+    free(generator.live);
     for (size_t i = 0; i < CLASSES; i++)
-        free(g.free[i].addresses);
+        free(generator.free[i].addresses);
     return 0;
 }

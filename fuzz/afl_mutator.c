@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The same mutations for AFL++, as a library that it loads: AFL_CUSTOM_MUTATOR_LIBRARY. */
+/* The mutations of mutator.c as a library for AFL++, loaded by AFL_CUSTOM_MUTATOR_LIBRARY. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static unsigned draw(void)
     return (unsigned)(random_state >> 33);
 }
 
-/* What libFuzzer offers to custom mutators, in small: a few changes of bytes and of length. */
+/* Stands in for libFuzzer's function of this name: changes, inserts or removes a few bytes. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
 {
     static const uint8_t values[] = {0x00, 0x01, 0x7F, 0x80, 0x81, 0xFE, 0xFF};
@@ -62,32 +62,32 @@ void *afl_custom_init(void *afl, unsigned seed)
 {
     (void)afl;
     random_state = seed;
-    return calloc(1, sizeof(mutator));
+    return calloc(1, sizeof(struct mutator));
 }
 
 size_t afl_custom_fuzz(void *state, uint8_t *data, size_t size, uint8_t **out, uint8_t *other,
                        size_t other_size, size_t max_size)
 {
-    mutator *own = state;
+    struct mutator *mutator = state;
     (void)other;
     (void)other_size;
-    if (own->capacity < max_size) {
-        free(own->data);
-        own->data = malloc(max_size);
-        own->capacity = own->data ? max_size : 0;
+    if (mutator->capacity < max_size) {
+        free(mutator->data);
+        mutator->data = malloc(max_size);
+        mutator->capacity = mutator->data ? max_size : 0;
     }
-    if (!own->data || size > max_size) {
+    if (!mutator->data || size > max_size) {
         *out = data;
         return size;
     }
-    memcpy(own->data, data, size);
-    *out = own->data;
-    return LLVMFuzzerCustomMutator(own->data, size, max_size, draw());
+    memcpy(mutator->data, data, size);
+    *out = mutator->data;
+    return LLVMFuzzerCustomMutator(mutator->data, size, max_size, draw());
 }
 
 void afl_custom_deinit(void *state)
 {
-    mutator *own = state;
-    free(own->data);
-    free(own);
+    struct mutator *mutator = state;
+    free(mutator->data);
+    free(mutator);
 }

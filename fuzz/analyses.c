@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the analyses of one trace say agrees, whatever is in it: the same blocks are live at its end
- * for all of them, sums are those of their parts, the peak is the highest point of the timeline,
- * and a heap that is compared with itself has not changed.
+ * The analyses of a trace agree, whatever the trace: the same blocks are live at its end, sums
+ * equal those of their parts, the peak is the highest point of the timeline, and a heap compared
+ * with itself has not changed.
  */
 #include <stdlib.h>
 
@@ -16,9 +16,9 @@
 #include "analyses/timeline.h"
 #include "target.h"
 
-enum { POINTS = 12, CHAINS = 4, ASKED_MAX = 16 };
+enum { POINTS = 12, CHAINS = 4, ADDRESSES_MAX = 16 };
 
-static bool found(enum ttd_status status)
+static bool is_complete(enum ttd_status status)
 {
     target_require(status == TTD_OK || status == TTD_ERROR_CORRUPT ||
                        status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_UNSUPPORTED,
@@ -66,7 +66,7 @@ static void check_leaks(struct ttd_reader *reader, const struct heap_state *stat
     struct ttd_error error;
     struct heap_trace trace = {.reader = reader};
     struct heap_leaks_options options = {.at = ttd_position_max()};
-    if (!found(heap_leaks_find(&trace, &options, &leaks, &error)))
+    if (!is_complete(heap_leaks_find(&trace, &options, &leaks, &error)))
         return;
     check_groups(&leaks.groups);
     check_groups(&leaks.runtime.groups);
@@ -75,7 +75,7 @@ static void check_leaks(struct ttd_reader *reader, const struct heap_state *stat
     heap_leaks_free(&leaks);
 }
 
-/* Whether a block is among the owners, and lives there yet. */
+/* Whether a live block is among the owners of its address. */
 static bool has_owner(const struct heap_history *history, const struct heap_block *block)
 {
     for (size_t i = 0; i < history->count; i++) {
@@ -89,7 +89,7 @@ static bool has_owner(const struct heap_history *history, const struct heap_bloc
 
 static void check_history(struct ttd_reader *reader, const struct heap_state *state)
 {
-    size_t step = 1 + state->block_count / ASKED_MAX;
+    size_t step = 1 + state->block_count / ADDRESSES_MAX;
     for (size_t i = 0; i < state->block_count; i += step) {
         uint64_t address = state->blocks[i].address;
         struct heap_trace trace = {.reader = reader};
@@ -97,15 +97,15 @@ static void check_history(struct ttd_reader *reader, const struct heap_state *st
         struct heap_history_options options = {
             .first = address, .last = address, .max = 8, .around = ttd_position_max()};
         struct ttd_error error;
-        if (!found(heap_history_find(&trace, &options, &history, &error)))
+        if (!is_complete(heap_history_find(&trace, &options, &history, &error)))
             continue;
-        target_require(has_owner(&history, &state->blocks[i]), "who lives at an address owns it");
+        target_require(has_owner(&history, &state->blocks[i]), "a live block owns its address");
         target_require(history.count <= history.total && history.count <= options.max, "owners");
         heap_history_free(&history);
     }
 }
 
-/* ---- The way there ---- */
+/* ---- Over time ---- */
 
 static void check_timeline(struct ttd_reader *reader, enum heap_axis axis,
                            const struct heap_state *state, const struct heap_peak *peak)
@@ -114,7 +114,7 @@ static void check_timeline(struct ttd_reader *reader, enum heap_axis axis,
     struct ttd_error error;
     struct heap_trace trace = {.reader = reader};
     struct heap_timeline_options options = {.axis = axis, .max = POINTS};
-    if (!found(heap_timeline_find(&trace, &options, &timeline, &error)))
+    if (!is_complete(heap_timeline_find(&trace, &options, &timeline, &error)))
         return;
     target_require(timeline.count <= POINTS, "as many points as there may be");
     struct heap_sum highest = {0, 0};
@@ -138,19 +138,20 @@ static void check_timeline(struct ttd_reader *reader, enum heap_axis axis,
 
 static void check_peak(struct ttd_reader *reader, const struct heap_state *state)
 {
-    struct heap_peak_state at;
+    struct heap_peak_state peak_state;
     struct ttd_error error;
     struct heap_trace trace = {.reader = reader};
     struct heap_peak_state_options options = {.split = HEAP_SPLIT_NONE};
-    if (!found(heap_peak_state_find(&trace, &options, &at, &error)))
+    if (!is_complete(heap_peak_state_find(&trace, &options, &peak_state, &error)))
         return;
-    check_groups(&at.groups);
-    check_groups(&at.runtime.groups);
-    target_require(at.groups.blocks + at.runtime.groups.blocks == at.peak.blocks,
+    check_groups(&peak_state.groups);
+    check_groups(&peak_state.runtime.groups);
+    target_require(peak_state.groups.blocks + peak_state.runtime.groups.blocks ==
+                       peak_state.peak.blocks,
                    "whose the peak is, is all of it");
-    check_timeline(reader, HEAP_AXIS_TIME, state, &at.peak);
-    check_timeline(reader, HEAP_AXIS_POSITION, state, &at.peak);
-    heap_peak_state_free(&at);
+    check_timeline(reader, HEAP_AXIS_TIME, state, &peak_state.peak);
+    check_timeline(reader, HEAP_AXIS_POSITION, state, &peak_state.peak);
+    heap_peak_state_free(&peak_state);
 }
 
 /* ---- Calls ---- */
@@ -161,7 +162,7 @@ static void check_errors(struct ttd_reader *reader)
     struct ttd_error error;
     struct heap_trace trace = {.reader = reader};
     struct heap_errors_options options = {.remembered = 4};
-    if (!found(heap_errors_find(&trace, &options, &errors, &error)))
+    if (!is_complete(heap_errors_find(&trace, &options, &errors, &error)))
         return;
     uint64_t calls = 0;
     for (size_t i = 0; i < errors.count; i++) {
@@ -194,7 +195,7 @@ static void check_moves(struct ttd_reader *reader)
     struct ttd_error error;
     struct heap_trace trace = {.reader = reader};
     struct heap_moves_options options = {.chains = CHAINS};
-    if (!found(heap_moves_find(&trace, &options, &moves, &error)))
+    if (!is_complete(heap_moves_find(&trace, &options, &moves, &error)))
         return;
     check_table(&moves.reallocs);
     check_table(&moves.regrown);
@@ -211,19 +212,21 @@ static void check_moves(struct ttd_reader *reader)
 
 static void check_comparison(const struct heap_groups *groups)
 {
-    struct heap_comparison both;
-    heap_comparison_init(&both);
+    struct heap_comparison comparison;
+    heap_comparison_init(&comparison);
     for (int side = HEAP_OLD; side < HEAP_SIDES; side++)
         for (size_t i = 0; i < groups->count; i++)
-            target_require(
-                heap_comparison_add(&both, (enum heap_side)side, i, 1, &groups->items[i]) == TTD_OK,
-                "a group is added");
-    heap_comparison_sort(&both);
-    target_require(both.kinds[HEAP_CHANGE_SAME] == both.count && both.count == groups->count,
+            target_require(heap_comparison_add(&comparison, (enum heap_side)side, i, 1,
+                                               &groups->items[i]) == TTD_OK,
+                           "a group is added");
+    heap_comparison_sort(&comparison);
+    target_require(comparison.kinds[HEAP_CHANGE_SAME] == comparison.count &&
+                       comparison.count == groups->count,
                    "nothing has changed");
-    target_require(both.blocks[HEAP_OLD] == groups->blocks && both.bytes[HEAP_NEW] == groups->bytes,
+    target_require(comparison.blocks[HEAP_OLD] == groups->blocks &&
+                       comparison.bytes[HEAP_NEW] == groups->bytes,
                    "sums of a comparison");
-    heap_comparison_free(&both);
+    heap_comparison_free(&comparison);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -239,7 +242,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct ttd_error error;
         struct heap_trace trace = {.reader = reader};
         struct heap_state_options blocks = {.at = ttd_position_max(), .keeps_blocks = true};
-        if (found(heap_state_find(&trace, &blocks, &state, &error))) {
+        if (is_complete(heap_state_find(&trace, &blocks, &state, &error))) {
             check_state(&state);
             check_leaks(reader, &state);
             check_history(reader, &state);

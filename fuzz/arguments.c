@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An argument of a command line is taken as a whole, and means what a second reader finds in it, or
- * is refused; what is taken leaves nothing undefined. The first byte of an input says what is read.
+ * An argument of a command line either means what a second, independent parser finds in it, or is
+ * refused; an accepted one leaves no field undefined. The first byte of an input chooses the
+ * parser.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ static int digit_of(char c, unsigned base)
     return at && at - digits < (int)base ? (int)(at - digits) : -1;
 }
 
-/* Reads as many digits as there are; false if there are none, or they are too many. */
+/* Reads all digits. Returns false if there are none, or the number is too large. */
 static bool read_digits(const char **typed, wide *number)
 {
     bool is_hex = (*typed)[0] == '0' && ((*typed)[1] | 0x20) == 'x';
@@ -103,7 +104,7 @@ static void try_numbers(const char *typed)
 
 /* ---- Positions ---- */
 
-/* The same in another way; false if that cannot be exact. */
+/* Writes a position spec in another form. Returns false if that cannot be exact. */
 static bool write_position_spec(const struct position_spec *spec, char typed[TEXT_MAX])
 {
     switch (spec->kind) {
@@ -156,22 +157,22 @@ static const struct ttd_event events[] = {
     {.action = TTD_ACTION_DESTROY, .heap = UINT32_MAX, .stack = UINT32_MAX},
 };
 
-/* Lines: the first letter of each says which part of a filter it is. */
-static bool add_part(struct filter *wanted, const char *typed)
+/* Adds a line to a filter: its first letter chooses the option. */
+static bool add_part(struct filter *filter, const char *typed)
 {
     switch (*typed) {
     case 'a':
-        return filter_add_actions(wanted, typed + 1);
+        return filter_add_actions(filter, typed + 1);
     case 't':
-        return filter_set_thread(wanted, typed + 1);
+        return filter_set_thread(filter, typed + 1);
     case 'h':
-        return filter_set_heap(wanted, typed + 1);
+        return filter_set_heap(filter, typed + 1);
     case 'p':
-        return filter_add_address(wanted, typed + 1);
+        return filter_add_address(filter, typed + 1);
     case 's':
-        return filter_set_size(wanted, typed + 1);
+        return filter_set_size(filter, typed + 1);
     case 'k':
-        return filter_set_stack(wanted, typed + 1);
+        return filter_set_stack(filter, typed + 1);
     default:
         return false;
     }
@@ -179,26 +180,26 @@ static bool add_part(struct filter *wanted, const char *typed)
 
 static void try_filter(char *typed)
 {
-    struct filter wanted;
+    struct filter filter;
     struct definitions names;
-    filter_init(&wanted);
+    filter_init(&filter);
     definitions_init(&names);
-    bool is_taken = true;
-    for (char *part = strtok(typed, "\n"); part && is_taken; part = strtok(NULL, "\n"))
-        is_taken = add_part(&wanted, part);
-    for (size_t i = 0; is_taken && i < sizeof events / sizeof *events; i++) {
-        bool passes = filter_passes(&wanted, &names, &events[i]);
-        target_require(!passes || !wanted.actions || wanted.actions >> events[i].action & 1,
+    bool is_accepted = true;
+    for (char *part = strtok(typed, "\n"); part && is_accepted; part = strtok(NULL, "\n"))
+        is_accepted = add_part(&filter, part);
+    for (size_t i = 0; is_accepted && i < sizeof events / sizeof *events; i++) {
+        bool passes = filter_passes(&filter, &names, &events[i]);
+        target_require(!passes || !filter.actions || filter.actions >> events[i].action & 1,
                        "actions are those that are wanted");
-        target_require(!passes || !wanted.has_size || number_in_range(events[i].size, wanted.size),
+        target_require(!passes || !filter.has_size || number_in_range(events[i].size, filter.size),
                        "sizes are those that are wanted");
-        target_require(passes == filter_passes(&wanted, &names, &events[i]), "asked again");
+        target_require(passes == filter_passes(&filter, &names, &events[i]), "asked again");
     }
-    for (enum filter_name part = 0; is_taken && part < FILTER_NAMES; part++) {
+    for (enum filter_name part = 0; is_accepted && part < FILTER_NAMES; part++) {
         bool is_known;
-        target_require(filter_knows(&wanted, &names, part, &is_known) == TTD_OK, "a look-up");
+        target_require(filter_knows(&filter, &names, part, &is_known) == TTD_OK, "a look-up");
     }
-    filter_free(&wanted);
+    filter_free(&filter);
     definitions_free(&names);
 }
 
@@ -208,11 +209,11 @@ static const struct option own_options[] = {{"at", required_argument, NULL, OPTI
                                             {"blocks", no_argument, NULL, OPTION_FIRST + 1},
                                             {NULL, 0, NULL, 0}};
 
-static bool take(void *context, int option, const char *argument)
+static bool parse_option(void *context, int option, const char *argument)
 {
-    unsigned *taken = context;
+    unsigned *option_count = context;
     struct position_spec spec;
-    *taken += 1;
+    *option_count += 1;
     return option != OPTION_FIRST || position_spec_parse(argument, &spec);
 }
 
@@ -221,14 +222,14 @@ static const char help[] = "Usage: ttdanalyze test [OPTIONS] TRACE\n"
                            "      --at POSITION  where\n"
                            "      --blocks       which\n" COMMAND_COMMON_HELP;
 
-static void check_said(int status)
+static void check_messages(int status)
 {
     size_t sizes[3];
     for (int i = STDOUT_FILENO; i <= STDERR_FILENO; i++) {
-        char *said = capture_take(i, &sizes[i]);
-        const char *wrong = well_formed_text(said, sizes[i]);
+        char *output = capture_take(i, &sizes[i]);
+        const char *wrong = well_formed_text(output, sizes[i]);
         target_require(!wrong, wrong);
-        free(said);
+        free(output);
     }
     target_require((status == STATUS_USAGE) == (sizes[STDERR_FILENO] > 0),
                    "a refusal has a reason");
@@ -241,29 +242,29 @@ static void try_line(char *typed)
                                       COMMAND_VIEWS | COMMAND_KNOWN_FINDINGS};
     char name[] = "test";
     char *arguments[ARGUMENTS_MAX + 2] = {name};
-    struct command which = {.name = "test",
-                            .help = help,
-                            .shares = shares[*typed & 3],
-                            .own_options = own_options,
-                            .parse_option = take,
-                            .takes_two_traces = true};
+    struct command command = {.name = "test",
+                              .help = help,
+                              .shares = shares[*typed & 3],
+                              .own_options = own_options,
+                              .parse_option = parse_option,
+                              .takes_two_traces = true};
     int count = 1;
     for (char *part = *typed ? strtok(typed + 1, "\n") : NULL; part && count <= ARGUMENTS_MAX;
          part = strtok(NULL, "\n"))
         arguments[count++] = part;
     struct common_options result;
-    unsigned taken = 0;
-    /* It remembers letters of the line before. */
+    unsigned option_count = 0;
+    /* getopt() would otherwise remember letters of the previous command line. */
     optind = 0;
     getopt(1, arguments, "");
     capture_begin();
-    int status = command_options(&result, &which, count, arguments, &taken);
+    int status = command_options(&result, &command, count, arguments, &option_count);
     capture_end();
     limits_lift();
     target_require(status == -1 || status == STATUS_OK || status == STATUS_USAGE, "a status");
     target_require(status != -1 || (result.trace && result.format && result.view.limit), "options");
-    target_require((int)taken < count, "as many options as there are");
-    check_said(status);
+    target_require((int)option_count < count, "as many options as there are");
+    check_messages(status);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -274,7 +275,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         length = TEXT_MAX - 1;
     if (length)
         memcpy(typed, data + 1, length);
-    /* In a block of its size, so that reading past the end is found out. */
+    /* In a block of exactly its size, so that sanitizers detect a read past the end. */
     char *exact = (char *)target_copy((const uint8_t *)typed, strlen(typed) + 1);
     switch (size ? data[0] & 3 : 0) {
     case 0:

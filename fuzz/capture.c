@@ -10,14 +10,14 @@
 
 #include "target.h"
 
-/* In sanitizers, if there are any: where reports go. */
+/* Of the sanitizers, if linked: sets where reports go. */
 __attribute__((weak)) void __sanitizer_set_report_fd(void *descriptor);
 
 static char directory[64];
 
-/* By descriptor: what it leads to meanwhile, and otherwise. */
+/* By descriptor: the capturing file, and a copy of the original. */
 static int captured[3];
-static int outside[3];
+static int original[3];
 
 static void remove_directory(void)
 {
@@ -26,13 +26,13 @@ static void remove_directory(void)
 
 const char *capture_directory(void)
 {
-    static const char *const places[] = {"/dev/shm", "/tmp"};
-    static bool is_made;
-    for (unsigned i = 0; i < 2 && !is_made; i++) {
-        snprintf(directory, sizeof directory, "%s/fuzz.XXXXXX", places[i]);
-        is_made = mkdtemp(directory) && atexit(remove_directory) == 0;
+    static const char *const directories[] = {"/dev/shm", "/tmp"};
+    static bool is_created;
+    for (unsigned i = 0; i < 2 && !is_created; i++) {
+        snprintf(directory, sizeof directory, "%s/fuzz.XXXXXX", directories[i]);
+        is_created = mkdtemp(directory) && atexit(remove_directory) == 0;
     }
-    target_require(is_made, "a directory");
+    target_require(is_created, "a directory");
     return directory;
 }
 
@@ -42,19 +42,19 @@ static void prepare(void)
     snprintf(path, sizeof path, "%s/captured", capture_directory());
     for (int i = STDOUT_FILENO; i <= STDERR_FILENO; i++) {
         captured[i] = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        outside[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
-        target_require(captured[i] >= 0 && outside[i] >= 0, "descriptors");
+        original[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
+        target_require(captured[i] >= 0 && original[i] >= 0, "descriptors");
         unlink(path);
     }
     if (__sanitizer_set_report_fd)
-        __sanitizer_set_report_fd((void *)(intptr_t)outside[STDERR_FILENO]);
+        __sanitizer_set_report_fd((void *)(intptr_t)original[STDERR_FILENO]);
 }
 
-static void redirect(const int to[3])
+static void redirect(const int files[3])
 {
     fflush(stdout);
-    dup2(to[STDOUT_FILENO], STDOUT_FILENO);
-    dup2(to[STDERR_FILENO], STDERR_FILENO);
+    dup2(files[STDOUT_FILENO], STDOUT_FILENO);
+    dup2(files[STDERR_FILENO], STDERR_FILENO);
 }
 
 void capture_begin(void)
@@ -66,18 +66,18 @@ void capture_begin(void)
 
 void capture_end(void)
 {
-    redirect(outside);
+    redirect(original);
 }
 
 char *capture_take(int descriptor, size_t *size)
 {
-    struct stat file;
-    int from = captured[descriptor];
-    target_require(fstat(from, &file) == 0, "output");
-    *size = (size_t)file.st_size;
+    struct stat status;
+    int file = captured[descriptor];
+    target_require(fstat(file, &status) == 0, "output");
+    *size = (size_t)status.st_size;
     char *data = malloc(*size + 1);
-    target_require(data && pread(from, data, *size, 0) == (ssize_t)*size, "output");
+    target_require(data && pread(file, data, *size, 0) == (ssize_t)*size, "output");
     data[*size] = '\0';
-    target_require(ftruncate(from, 0) == 0 && lseek(from, 0, SEEK_SET) == 0, "output");
+    target_require(ftruncate(file, 0) == 0 && lseek(file, 0, SEEK_SET) == 0, "output");
     return data;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A verdict is certain only of a trace that verify calls intact, and that was read as it is: also
- * where the verdict is of a position in the middle, and where the file ends early or changes
- * between one reading and the next.
+ * A verdict is certain only if verify calls the trace intact and the trace did not change while it
+ * was read. This holds also for a verdict at a position in the middle, and for a file that is cut
+ * short between two passes.
  */
 #include "target.h"
 
@@ -12,7 +12,7 @@
 #include "analyses/errors.h"
 #include "analyses/leaks.h"
 
-/* A file that is as long as it seems only for its first calls. */
+/* A file that has the size `later` during its next `calls` calls, and `size` otherwise. */
 struct shrinking {
     const uint8_t *bytes;
     size_t size;
@@ -56,7 +56,7 @@ static struct ttd_reader *open_file(struct shrinking *file)
                                                                                          : NULL;
 }
 
-/* What the analyses find: their statuses, which say whether they came to an end. */
+/* The analyses return whether they completed without damage. */
 static bool find_leaks(struct ttd_reader *reader, struct ttd_position at)
 {
     struct heap_leaks leaks;
@@ -88,7 +88,7 @@ static bool is_recovered(const struct ttd_reader *reader)
     return ttd_reader_trace(reader)->flags & TTD_TRACE_RECOVERED;
 }
 
-/* `is_intact`: what verify says of the file as it is when it is not changed. */
+/* Checks the verdicts on a file; `is_intact` is what verify says of the unchanged file. */
 static void check(struct shrinking *file, bool is_intact, bool is_changed)
 {
     struct ttd_reader *reader = open_file(file);
@@ -120,7 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool is_intact = target_is_intact(bytes, size);
     struct shrinking file = {.bytes = bytes, .size = size, .later = size};
     check(&file, is_intact, false);
-    /* It shrinks after it was opened: the last bytes say where to. */
+    /* The size changes while the file is read; the last byte chooses the sizes. */
     size_t hint = size ? bytes[size - 1] : 0;
     for (unsigned i = 0; i < 4 && size; i++) {
         file.later = size - 1 - (hint * 61 + i * size / 4) % size;

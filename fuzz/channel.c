@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whatever recorded programs write into the memory that they share with the collector, and whenever
- * they do: it comes to an end, and each trace that it leaves is closed, intact, and has the events
- * that were counted. An input is a list of what is written, in rounds; the collector looks between
- * them.
+ * Whatever recorded programs write into the shared memory, and whenever: the collector ends, and
+ * each trace is closed, intact, and has the events that were counted. An input is a script of
+ * writes in rounds, between which the collector runs.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +21,7 @@
 #include "collect/messages.h"
 #include "target.h"
 
-/* Of each table, so many entries are written to. */
+/* Numbers of slots, chunks and processes that the script writes to. */
 enum { SLOTS = 4, CHUNKS = 6, CHILDREN = 2, PIDS = CHILDREN + 3, ROUNDS_MAX = 64 };
 
 enum { STEP_ROUND, STEP_PROCESS, STEP_THREAD, STEP_CHUNK, STEP_RECORD, STEP_WORD, STEP_END, STEPS };
@@ -36,14 +35,14 @@ static char directory[PATH_MAX];
 static char output[PATH_MAX + 16];
 static pid_t children[CHILDREN];
 
-/* Of the run that is under way. */
+/* State of the present run. */
 static struct script script;
 static struct collector collector;
 static volatile sig_atomic_t is_over;
 static unsigned rounds;
 static uint64_t events_closed;
 
-/* ---- What the collector finds beside it ---- */
+/* ---- Replacements for messages.c and trace_closers.c ---- */
 
 void message(const char *format, ...)
 {
@@ -89,7 +88,7 @@ bool trace_closers_have_room(struct trace_closers *closers)
     return true;
 }
 
-/* Without names: the files that modules name are none of this target's. */
+/* Closes the trace at once, without names: a script may name any file as a module. */
 void trace_closers_add(struct trace_closers *closers, struct trace *trace,
                        const struct ttd_end *end)
 {
@@ -110,14 +109,14 @@ void trace_closers_wait(struct trace_closers *closers, const volatile sig_atomic
     (void)interrupts;
 }
 
-/* ---- What is written ---- */
+/* ---- The script ---- */
 
 static uint64_t take_byte(void)
 {
     return script.at < script.end ? *script.at++ : 0;
 }
 
-/* A number that is small, or of any size: the first byte says which. */
+/* Reads a number: one byte or, if its first byte is large, up to eight more. */
 static uint64_t take_number(void)
 {
     uint64_t first = take_byte(), number = 0;
@@ -135,14 +134,14 @@ static struct channel_view *view(void)
     return &collector.host.view;
 }
 
-/* Every other chunk is a large one. */
+/* Maps a number to a chunk; every other one is large. */
 static uint32_t chunk_index(uint64_t number)
 {
     uint32_t entry = (uint32_t)(number % CHUNKS);
     return entry == 0 ? CHANNEL_NONE : entry % 2 ? entry : CHANNEL_SMALL_CHUNKS + entry;
 }
 
-/* A process that is running, one that is not, the collector, and one that was there before. */
+/* Maps a number to a process: a running child, the launched process, an older process, or none. */
 static uint32_t choose_pid(uint64_t number)
 {
     number %= PIDS;
@@ -203,7 +202,7 @@ static void write_chunk(void)
     chunk->counts = (uint32_t)take_byte();
 }
 
-/* Appends a record whose parts belong together, as far as the input wants that. */
+/* Appends a record, mostly a consistent one. */
 static void write_record(void)
 {
     uint32_t index = chunk_index(take_byte());
@@ -222,7 +221,7 @@ static void write_record(void)
     chunk->committed = 8 * (at + words);
 }
 
-/* A word anywhere in the header, behind what is said only once, or in a chunk. */
+/* Writes a word anywhere in the header or in a chunk. */
 static void write_word(void)
 {
     uint64_t where = take_byte(), at = take_number(), value = take_number();
@@ -236,7 +235,7 @@ static void write_word(void)
     header[at % words] = (uint32_t)value;
 }
 
-/* Up to the end of the round. */
+/* Executes the script up to the end of the round. */
 static void write_round(void)
 {
     while (script.at < script.end && !collector.launched_has_ended) {
@@ -265,7 +264,7 @@ static void write_round(void)
     }
 }
 
-/* Comes between two looks of the collector. */
+/* The collector calls this between two rounds. */
 bool trace_closers_step(struct trace_closers *closers)
 {
     (void)closers;
@@ -357,7 +356,7 @@ static uint64_t check_file(const char *path)
     return verdict.events;
 }
 
-/* All files are those of traces, and intact; they are removed. */
+/* Checks that all files are intact traces with the events counted, and removes them. */
 static void check_files(void)
 {
     uint64_t events = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whatever is in a trace, every command line ends with a documented status, what it writes is what
- * its format says, and nothing is left open. The identifier of the trace, which no analysis looks
- * at, chooses the command line: so an input is a trace like those of all targets.
+ * Whatever a trace contains, every command line ends with a documented status, its output is
+ * well-formed, and no descriptor stays open. The identifier of the trace, which no analysis uses,
+ * chooses the command line, so that an input is a trace, as for the other targets.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -54,7 +54,8 @@ static const char *const exitcodes[] = {"77", NULL};
 static const char *const gaps[] = {"1", "16", "4K", NULL};
 static const char *const flag[] = {NULL};
 
-/* An option with what may follow, and which commands have it: by name, by what they share, or all.
+/* An option, its possible values, and the commands that have it: by name, by shared options, or
+ * all.
  */
 struct choice {
     const char *name;
@@ -123,13 +124,13 @@ static unsigned draw(uint64_t *state)
     return (unsigned)(*state >> 33);
 }
 
-static void add(struct line *to, const char *argument)
+static void add(struct line *line, const char *argument)
 {
     union {
         const char *text;
         char *argument;
     } as = {argument};
-    to->arguments[to->count++] = as.argument;
+    line->arguments[line->count++] = as.argument;
 }
 
 static const char *draw_value(const char *const *values, uint64_t *state)
@@ -140,22 +141,22 @@ static const char *draw_value(const char *const *values, uint64_t *state)
     return values[draw(state) % count];
 }
 
-static bool has_option(const struct line *to, const struct choice *option)
+static bool has_option(const struct line *line, const struct choice *option)
 {
     char name[32];
-    snprintf(name, sizeof name, " %s ", to->which->name);
-    return option->shares == ALL || option->shares & to->which->shares ||
+    snprintf(name, sizeof name, " %s ", line->which->name);
+    return option->shares == ALL || option->shares & line->which->shares ||
            (option->commands && strstr(option->commands, name));
 }
 
-static void add_options(struct line *to, uint64_t *state)
+static void add_options(struct line *line, uint64_t *state)
 {
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
-        if (!has_option(to, &choices[i]) || draw(state) % 4 || to->count + 8 > ARGUMENTS_MAX)
+        if (!has_option(line, &choices[i]) || draw(state) % 4 || line->count + 8 > ARGUMENTS_MAX)
             continue;
-        add(to, choices[i].name);
+        add(line, choices[i].name);
         if (*choices[i].values)
-            add(to, draw_value(choices[i].values, state));
+            add(line, draw_value(choices[i].values, state));
     }
 }
 
@@ -182,12 +183,12 @@ static struct line draw_line(uint64_t state)
 
 /* ---- Running one ---- */
 
-static void require(bool holds, const char *what, const struct line *of)
+static void require(bool holds, const char *what, const struct line *line)
 {
     if (holds)
         return;
-    for (int i = 0; i < of->count; i++)
-        fprintf(stderr, "%s ", of->arguments[i]);
+    for (int i = 0; i < line->count; i++)
+        fprintf(stderr, "%s ", line->arguments[i]);
     fputc('\n', stderr);
     target_require(0, what);
 }
@@ -232,12 +233,12 @@ static int run(const struct command *which, int count, char **arguments)
     return status;
 }
 
-static bool may_end(int status, const struct line *of)
+static bool may_end(int status, const struct line *line)
 {
-    bool may_find = of->which == &command_verify || of->which->shares & COMMAND_KNOWN_FINDINGS;
+    bool may_find = line->which == &command_verify || line->which->shares & COMMAND_KNOWN_FINDINGS;
     return (status >= STATUS_OK && status <= STATUS_INTERNAL &&
             (status != STATUS_FINDINGS || may_find)) ||
-           (status == ERROR_EXITCODE && of->which->shares & COMMAND_KNOWN_FINDINGS);
+           (status == ERROR_EXITCODE && line->which->shares & COMMAND_KNOWN_FINDINGS);
 }
 
 static const char *judge(const char *format, const char *data, size_t size)
@@ -255,49 +256,50 @@ static const char *judge(const char *format, const char *data, size_t size)
                                       : well_formed_folded(data, size);
 }
 
-/* NULL is for any format, perhaps cut short. */
-static void require_format(const char *format, const char *data, size_t size, const struct line *of)
+/* A format of NULL means any, possibly cut short. */
+static void require_format(const char *format, const char *data, size_t size,
+                           const struct line *line)
 {
     const char *wrong = judge(format, data, size);
     if (!wrong)
         return;
     fwrite(data, 1, size < 2000 ? size : 2000, stderr);
-    require(false, wrong, of);
+    require(false, wrong, line);
 }
 
-static void check_output(int descriptor, const char *format, const struct line *of)
+static void check_output(int descriptor, const char *format, const struct line *line)
 {
     size_t size;
     char *data = capture_take(descriptor, &size);
-    require_format(format, data, size, of);
+    require_format(format, data, size, line);
     free(data);
 }
 
-/* A file is there only when it is complete. */
-static void check_file(const struct line *of)
+/* Checks the output file, which exists only if it is complete. */
+static void check_file(const struct line *line)
 {
     struct stat status;
     int file = open(output_path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return;
-    require(fstat(file, &status) == 0, "output", of);
+    require(fstat(file, &status) == 0, "output", line);
     size_t size = (size_t)status.st_size;
     char *data = malloc(size + 1);
-    require(data && read(file, data, size) == (ssize_t)size, "output", of);
+    require(data && read(file, data, size) == (ssize_t)size, "output", line);
     close(file);
-    if (of->which != &command_recover && of->which != &command_index)
-        require_format(of->format, data, size, of);
+    if (line->which != &command_recover && line->which != &command_index)
+        require_format(line->format, data, size, line);
     free(data);
 }
 
-static void check(int status, const struct line *of)
+static void check(int status, const struct line *line)
 {
-    require(may_end(status, of), "a documented status", of);
-    /* What fails half-way has begun to write, and says so. */
+    require(may_end(status, line), "a documented status", line);
+    /* A command that fails half-way may have written part of its output. */
     bool has_failed = status >= STATUS_USAGE && status != ERROR_EXITCODE;
-    check_output(STDOUT_FILENO, has_failed ? NULL : of->format, of);
-    check_output(STDERR_FILENO, "text", of);
-    check_file(of);
+    check_output(STDOUT_FILENO, has_failed ? NULL : line->format, line);
+    check_output(STDERR_FILENO, "text", line);
+    check_file(line);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

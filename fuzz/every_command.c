@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs the target of command lines over traces that are given: so many identifiers, and so command
- * lines, of each that every command meets every format and option.
+ * Runs the target `commands` over the given traces, each with so many identifiers, which choose the
+ * command line, that every command is run with every format and option.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a fuzz target over files that are damaged in every way that comes to mind: cut at every
- * length, and with whole chunks left out, repeated, swapped and forged, with checksums that are
- * right.
+ * Runs a fuzz target over files damaged systematically: cut at every length, and with whole chunks
+ * left out, repeated, swapped and forged under valid checksums.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 struct subject {
     uint8_t *data;
     size_t size;
-    /** Of each chunk, and the size. */
+    /** Offsets of the chunks, then the size of the file. */
     size_t offsets[CHUNKS_MAX];
     size_t count;
 };
@@ -52,7 +51,7 @@ static void try_file(const uint8_t *bytes, size_t size)
     LLVMFuzzerTestOneInput(bytes, size);
 }
 
-/* A file of chunks of the subject's, in the order given. */
+/* Tries a file of some of the subject's chunks, in the given order. */
 static void try_chunks(const struct subject *s, const size_t *chunks, size_t count, bool is_sealed)
 {
     uint8_t *bytes = malloc(2 * s->size);
@@ -77,7 +76,7 @@ static size_t all_but(const struct subject *s, size_t left_out, size_t chunks[CH
     return count;
 }
 
-/* Left out, repeated behind each other and at the end, and swapped with the next. */
+/* Leaves out each chunk, repeats it in place and at the end, and swaps it with the next. */
 static void try_order(const struct subject *s, bool is_sealed)
 {
     size_t chunks[CHUNKS_MAX];
@@ -98,7 +97,7 @@ static void try_order(const struct subject *s, bool is_sealed)
     }
 }
 
-/* Each field of each header with values that mean something else, and a right hash. */
+/* Changes each field of each header, and corrects the hash. */
 static void try_headers(const struct subject *s)
 {
     static const size_t fields[] = {8, 10, 12, 13, 14, 16, 20, 32, 40, 48, 56, 64, 72, 80, 88, 96};
@@ -120,7 +119,7 @@ static void try_headers(const struct subject *s)
     free(bytes);
 }
 
-/* Each byte of each payload changed, and a right hash. */
+/* Changes each byte of each payload, and corrects the hash. */
 static void try_payloads(const struct subject *s)
 {
     uint8_t *bytes = malloc(s->size);

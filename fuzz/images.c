@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of a module may contain anything: reading names from it comes to an end, and what is
- * told of it is what the other end of the pipe takes, each address once at most. An input is a
- * file.
+ * The file of a module may contain anything: looking names up in it ends, and the decoder accepts
+ * the encoded answers, at most one for each address. An input is a file.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +14,7 @@
 #include "names.h"
 #include "target.h"
 
-/* The addresses of the seeds' code, and such as are in none. */
+/* Addresses within the code of the seeds, and outside of any code. */
 static const uint64_t offsets[] = {0x4000b1,   0x4000b3, 0x4000b5, 0x4000b6,  0x4000ba,
                                    0x4000b3,   0,        1,        0x1000,    UINT32_MAX,
                                    UINT64_MAX, 0x4000,   0x4000b0, 0x40000000};
@@ -24,8 +23,8 @@ enum { OFFSETS = sizeof offsets / sizeof *offsets };
 
 static char path[128];
 
-/* Of one question: how often each address was told. */
-static unsigned told;
+/* Number of answers to the present request. */
+static unsigned answers;
 
 static void listen(void *context, size_t module, uint64_t offset,
                    const struct symbolize_frame *frames, size_t count)
@@ -35,10 +34,10 @@ static void listen(void *context, size_t module, uint64_t offset,
     (void)offset;
     (void)frames;
     target_require(count <= SYMBOLIZE_FRAMES_MAX, "as many frames as there may be");
-    target_require(++told <= OFFSETS, "each address once");
+    target_require(++answers <= OFFSETS, "each address once");
 }
 
-/* Descriptor of a file without a name. */
+/* Returns the descriptor of an unlinked file. */
 static int open_answers(void)
 {
     char name[160];
@@ -52,28 +51,28 @@ static int open_answers(void)
 static void check_answers(int file, const struct symbolize_module *module)
 {
     struct wire_decoder decoder;
-    told = 0;
-    target_require(wire_decoder_init(&decoder, module, 1, listen, NULL) == 0, "an inbox");
+    answers = 0;
+    target_require(wire_decoder_init(&decoder, module, 1, listen, NULL) == 0, "a decoder");
     target_require(lseek(file, 0, SEEK_SET) == 0, "answers");
     for (;;) {
         size_t room;
-        uint8_t *to = wire_decoder_room(&decoder, &room);
-        ssize_t size = read(file, to, room);
+        uint8_t *room_begin = wire_decoder_room(&decoder, &room);
+        ssize_t size = read(file, room_begin, room);
         target_require(size >= 0, "answers");
         if (size == 0)
             break;
-        target_require(wire_decoder_take(&decoder, (size_t)size), "what is told is taken");
+        target_require(wire_decoder_take(&decoder, (size_t)size), "answers are accepted");
     }
     target_require(decoder.is_finished, "it comes to an end");
     wire_decoder_free(&decoder);
 }
 
-static void ask(struct image_cache *images, bool reduced)
+static void look_up(struct image_cache *images, bool is_reduced)
 {
     struct symbolize_module module = {.path = path, .offsets = offsets, .offset_count = OFFSETS};
     struct wire_encoder encoder = {.fd = open_answers()};
     wire_encoder_module(&encoder, 0);
-    wire_encoder_end(&encoder, names_look_up(&encoder, images, &module, NULL, reduced));
+    wire_encoder_end(&encoder, names_look_up(&encoder, images, &module, NULL, is_reduced));
     wire_encoder_finished(&encoder);
     check_answers(encoder.fd, &module);
     close(encoder.fd);
@@ -93,8 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     target_require(file >= 0 && write(file, data, size) == (ssize_t)size, "a file");
     close(file);
-    ask(NULL, false);
-    ask(NULL, true);
+    look_up(NULL, false);
+    look_up(NULL, true);
     unlink(path);
     return 0;
 }

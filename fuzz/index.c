@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whatever a sidecar index says, going to positions does not fail; and one that is found to be
- * wrong changes no state. The bytes choose what is changed in the index of a fixed trace.
+ * Whatever a sidecar index contains, going to positions does not fail, and once the index is found
+ * to be wrong it has no influence on the state. The input chooses changes to the index of a fixed
+ * trace.
  */
 #include "target.h"
 
@@ -15,21 +16,21 @@
 #define SLOTS     48
 #define EDITS_MAX 64
 #define EDIT_SIZE 7
-#define PLACES    10
+#define STATES    10
 
 /* The state at a position. */
-struct place {
+struct state {
     struct ttd_position position;
     uint64_t events;
     uint64_t blocks;
     struct heap_sum bytes;
 };
 
-/* The trace, its index as it should be, and what is true. */
+/* A trace, its correct index, and the states that replay without an index gives. */
 struct fixture {
     struct ttd_memory_output trace;
     struct ttd_memory_output sidecar;
-    struct place places[PLACES];
+    struct state states[STATES];
 };
 
 /* ---- The trace and its index ---- */
@@ -40,7 +41,7 @@ static struct ttd_writer *open_writer(struct ttd_memory_output *memory,
     struct ttd_output output;
     struct ttd_writer *writer = NULL;
     struct ttd_writer_options options = ttd_writer_options_default();
-    options.codec = TTD_CODEC_RAW; /* for the changes to reach what is in there */
+    options.codec = TTD_CODEC_RAW; /* so that changes reach the records */
     options.events_per_chunk = events;
     target_require(ttd_output_memory(memory, NULL, &output) == TTD_OK &&
                        ttd_writer_open(&output, trace, &options, NULL, &writer, NULL) == TTD_OK,
@@ -54,7 +55,7 @@ static void close_writer(struct ttd_writer *writer)
     target_require(ttd_writer_close(writer, &end, NULL) == TTD_OK, "close");
 }
 
-/* Releases or acquires the block of a slot; now and then a heap ends. */
+/* Makes an event that releases or acquires the block of a slot, or now and then destroys a heap. */
 static struct ttd_event make_event(unsigned number, bool *held)
 {
     unsigned slot = number * 31 % SLOTS;
@@ -115,13 +116,13 @@ static enum ttd_status pass(void *context, const struct ttd_batch *batch)
     return TTD_OK;
 }
 
-static void write_index(struct fixture *made)
+static void write_index(struct fixture *fixture)
 {
-    struct ttd_reader *reader = open_trace(&made->trace);
+    struct ttd_reader *reader = open_trace(&fixture->trace);
     struct ttd_trace derived = *ttd_reader_trace(reader);
     derived.flags |= TTD_TRACE_DERIVED;
     target_require(ttd_reader_tie(reader, &derived) == TTD_OK, "tie");
-    struct ttd_writer *writer = open_writer(&made->sidecar, &derived, 65536);
+    struct ttd_writer *writer = open_writer(&fixture->sidecar, &derived, 65536);
     struct heap_index_spacing spacing = {.keyframes = 100, .summaries = 60, .summary_blocks = 1};
     struct heap_batch_hook hook = {.batch = pass};
     struct heap_index_facts facts;
@@ -135,10 +136,10 @@ static void write_index(struct fixture *made)
 
 /* ---- Going to positions ---- */
 
-static struct place place_of(const struct heap_cursor *cursor)
+static struct state state_of(const struct heap_cursor *cursor)
 {
     const struct heap_replay *replay = &cursor->replay;
-    return (struct place){replay->position, replay->counts.events, replay->live.count,
+    return (struct state){replay->position, replay->counts.events, replay->live.count,
                           replay->live.bytes};
 }
 
@@ -153,38 +154,38 @@ static struct heap_cursor begin(struct ttd_reader *reader, const struct heap_key
 
 static void go(struct heap_cursor *cursor, unsigned index)
 {
-    struct ttd_position target = {index * EVENTS / PLACES, 2};
+    struct ttd_position target = {index * EVENTS / STATES, 2};
     struct ttd_error error;
     target_require(heap_cursor_seek(cursor, target, &error) == TTD_OK, "a position is found");
 }
 
-/* Goes to all places, forwards and then backwards. */
-static void visit(const struct fixture *made, struct ttd_reader *reader,
+/* Goes to all positions, forwards and then backwards. */
+static void visit(const struct fixture *fixture, struct ttd_reader *reader,
                   const struct heap_keyframes *keyframes, struct heap_tables *sums)
 {
     struct heap_cursor cursor = begin(reader, keyframes);
     cursor.sums = sums;
-    for (unsigned i = 0; i < 2 * PLACES; i++) {
-        unsigned index = i < PLACES ? i : 2 * PLACES - 1 - i;
+    for (unsigned i = 0; i < 2 * STATES; i++) {
+        unsigned index = i < STATES ? i : 2 * STATES - 1 - i;
         go(&cursor, index);
-        struct place found = place_of(&cursor);
-        const struct place *truth = &made->places[index];
+        struct state actual = state_of(&cursor);
+        const struct state *expected = &fixture->states[index];
         if (!cursor.keyframes)
-            target_require(memcmp(&found, truth, sizeof found) == 0,
+            target_require(memcmp(&actual, expected, sizeof actual) == 0,
                            "a state without the index is right");
     }
     heap_cursor_free(&cursor);
 }
 
-static void make(struct fixture *made)
+static void make(struct fixture *fixture)
 {
-    write_trace(&made->trace);
-    write_index(made);
-    struct ttd_reader *reader = open_trace(&made->trace);
+    write_trace(&fixture->trace);
+    write_index(fixture);
+    struct ttd_reader *reader = open_trace(&fixture->trace);
     struct heap_cursor cursor = begin(reader, NULL);
-    for (unsigned i = 0; i < PLACES; i++) {
+    for (unsigned i = 0; i < STATES; i++) {
         go(&cursor, i);
-        made->places[i] = place_of(&cursor);
+        fixture->states[i] = state_of(&cursor);
     }
     heap_cursor_free(&cursor);
     ttd_reader_close(reader);
@@ -192,7 +193,8 @@ static void make(struct fixture *made)
 
 /* ---- Changing ---- */
 
-/* One change: which chunk, where in it, how, and two bytes of what. */
+/* Applies one change: `how` has the chunk, the offset in it, the kind, and two bytes of the value.
+ */
 static void edit(uint8_t *bytes, size_t size, const uint8_t *how)
 {
     static const uint64_t values[] = {0, 1, INT64_MAX, UINT64_MAX, UINT64_MAX - 1, UINT32_MAX};
@@ -213,22 +215,22 @@ static void edit(uint8_t *bytes, size_t size, const uint8_t *how)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct fixture made;
-    if (!made.trace.data)
-        make(&made);
-    uint8_t *index = target_copy(made.sidecar.data, made.sidecar.size);
+    static struct fixture fixture;
+    if (!fixture.trace.data)
+        make(&fixture);
+    uint8_t *index = target_copy(fixture.sidecar.data, fixture.sidecar.size);
     for (size_t i = 0; i < EDITS_MAX && size - i * EDIT_SIZE >= EDIT_SIZE; i++)
-        edit(index, made.sidecar.size, data + i * EDIT_SIZE);
-    struct ttd_reader *reader = open_trace(&made.trace);
-    struct ttd_reader *sidecar = target_open(index, made.sidecar.size, 0);
+        edit(index, fixture.sidecar.size, data + i * EDIT_SIZE);
+    struct ttd_reader *reader = open_trace(&fixture.trace);
+    struct ttd_reader *sidecar = target_open(index, fixture.sidecar.size, 0);
     struct heap_keyframes keyframes;
     bool is_open = sidecar && heap_keyframes_open(sidecar, reader, &keyframes) == TTD_OK;
     target_require(is_open || size >= EDIT_SIZE, "an index that was not changed is taken");
-    visit(&made, reader, is_open ? &keyframes : NULL, NULL);
+    visit(&fixture, reader, is_open ? &keyframes : NULL, NULL);
     if (is_open) {
         struct heap_tables sums;
         heap_tables_init(&sums);
-        visit(&made, reader, &keyframes, &sums);
+        visit(&fixture, reader, &keyframes, &sums);
         heap_tables_free(&sums);
         heap_keyframes_close(&keyframes);
     }

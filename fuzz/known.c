@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of suppressions and of a baseline may contain anything, and so may the names that rules are
- * held against. A file is read or refused with a reason; of a baseline, what was read is read again
- * from what would be written. Names have a canonical form, and stacks a fingerprint. The first
- * bytes choose the names, the rest is the file.
+ * Files of suppressions and baselines may contain anything, and so may the names that rules are
+ * matched with. A file is either read, or refused with a reason; a baseline that was read and
+ * written reads the same. Every name has a canonical form, every stack a fingerprint. The first
+ * bytes of an input are the names, the rest is the file.
  */
 #include "target.h"
 
@@ -19,10 +19,10 @@
 #define FUNCTIONS 3
 #define NAMES     (FUNCTIONS + 2)
 
-/* Of a name at most: the first byte of the input is that of the first one's size, and so on. */
+/* Longest name. A byte with its size precedes each. */
 #define NAME_MAX_SIZE 64
 
-/* Of a number with a space. */
+/* Longest number, with a space. */
 #define COUNT_MAX_SIZE 22
 
 struct input_bytes {
@@ -51,7 +51,7 @@ static void define(struct definitions *names, const struct ttd_batch *batch)
     target_require(definitions_add(names, batch) == TTD_OK, "a definition");
 }
 
-/* Stack 1, of one address with all functions, one inlined into the next. */
+/* Defines stack 1: one address with all functions, each inlined into the next. */
 static void define_stack(struct definitions *names, struct input_bytes *in)
 {
     struct ttd_string_definition strings[NAMES];
@@ -80,39 +80,40 @@ static void check_reason(enum ttd_status status, const struct suppress_error *er
     target_require(error->line > 0 && error->reason[0], "line and reason of a bad file");
 }
 
-static void match(struct suppressions *all, struct definitions *names)
+static void match(struct suppressions *rules, struct definitions *names)
 {
     for (unsigned kind = 0; kind < SUPPRESS_KINDS; kind++) {
         struct suppression *rule;
-        target_require(suppress_find(all, names, kind, TTD_API_MALLOC, 1, &rule) == TTD_OK,
+        target_require(suppress_find(rules, names, kind, TTD_API_MALLOC, 1, &rule) == TTD_OK,
                        "finding a rule");
         if (!rule)
             continue;
-        target_require(rule >= all->rules && rule < all->rules + all->count, "one of the rules");
+        target_require(rule >= rules->rules && rule < rules->rules + rules->count,
+                       "one of the rules");
         target_require(rule->kinds >> kind & 1, "a rule of that kind");
     }
 }
 
 static void try_suppressions(struct ttd_string content, struct definitions *names)
 {
-    struct suppressions all;
+    struct suppressions rules;
     struct suppress_error error = {.line = 0};
-    suppress_init(&all);
-    enum ttd_status status = suppress_read(&all, "file", content, &error);
+    suppress_init(&rules);
+    enum ttd_status status = suppress_read(&rules, "file", content, &error);
     if (status == TTD_OK)
-        match(&all, names);
+        match(&rules, names);
     else
         check_reason(status, &error);
-    suppress_free(&all);
+    suppress_free(&rules);
 }
 
 /* ---- Fingerprints ---- */
 
-/* A name in canonical form fits, and the last part is in it; what a stack is known by does not
- * depend on what was asked before. */
+/* A canonical name fits its buffer and contains its last part; the fingerprint of a stack does not
+ * depend on earlier calls. */
 static void try_names(struct definitions *names)
 {
-    struct fingerprinter work = {.definitions = NULL};
+    struct fingerprinter fingerprinter = {.definitions = NULL};
     struct fingerprint first = {0, 0};
     struct fingerprint again = {0, 0};
     for (ttd_id i = 1; i <= FUNCTIONS; i++) {
@@ -127,13 +128,14 @@ static void try_names(struct definitions *names)
         target_require(bare && canonical_bare(canonical, bare) <= canonical.size, "a bare name");
         free(bare);
     }
-    target_require(fingerprint_stack(&work, names, 1, &first) == TTD_OK, "a fingerprint");
-    target_require(fingerprint_stack(&work, names, 1, &again) == TTD_OK, "it is kept");
+    target_require(fingerprint_stack(&fingerprinter, names, 1, &first) == TTD_OK, "a fingerprint");
+    target_require(fingerprint_stack(&fingerprinter, names, 1, &again) == TTD_OK, "it is kept");
     target_require(fingerprint_equal(first, again), "the same one");
-    fingerprinter_free(&work);
-    target_require(fingerprint_stack(&work, names, 1, &again) == TTD_OK, "it is made again");
+    fingerprinter_free(&fingerprinter);
+    target_require(fingerprint_stack(&fingerprinter, names, 1, &again) == TTD_OK,
+                   "it is made again");
     target_require(fingerprint_equal(first, again), "the same one");
-    fingerprinter_free(&work);
+    fingerprinter_free(&fingerprinter);
 }
 
 /* ---- A baseline ---- */
@@ -145,41 +147,41 @@ static void add_text(char **end, const char *content)
     *end += size;
 }
 
-/* The entries as a file has them, to be freed. */
-static char *write_baseline(const struct baseline *all)
+/* Returns the text of a baseline's file, to be freed. */
+static char *write_baseline(const struct baseline *baseline)
 {
     /* No name of a kind is that long. */
     char *content = malloc(sizeof BASELINE_HEADER +
-                           all->count * (NAME_MAX_SIZE + FINGERPRINT_TEXT + COUNT_MAX_SIZE));
+                           baseline->count * (NAME_MAX_SIZE + FINGERPRINT_TEXT + COUNT_MAX_SIZE));
     char *end = content;
     target_require(content != NULL, "memory");
     add_text(&end, BASELINE_HEADER);
-    for (size_t i = 0; i < all->count; i++) {
+    for (size_t i = 0; i < baseline->count; i++) {
         char print[FINGERPRINT_TEXT];
-        fingerprint_format(all->records[i].fingerprint, print);
+        fingerprint_format(baseline->records[i].fingerprint, print);
         add_text(&end, "\n");
-        add_text(&end, baseline_kind_name(all->records[i].kind));
+        add_text(&end, baseline_kind_name(baseline->records[i].kind));
         add_text(&end, " ");
         add_text(&end, print);
-        end += sprintf(end, " %llu", (unsigned long long)all->records[i].count);
+        end += sprintf(end, " %llu", (unsigned long long)baseline->records[i].count);
     }
     *end = '\0';
     return content;
 }
 
-static void check_written(const struct baseline *all)
+static void check_written(const struct baseline *baseline)
 {
-    char *content = write_baseline(all);
+    char *content = write_baseline(baseline);
     struct baseline again;
     struct suppress_error error;
     baseline_init(&again);
     target_require(baseline_read(&again, (struct ttd_string){content, strlen(content)}, &error) ==
                        TTD_OK,
                    "what is written can be read");
-    target_require(again.count == all->count, "as many entries");
-    for (size_t i = 0; i < all->count; i++) {
-        const struct baseline_record *record = baseline_find(&again, &all->records[i]);
-        target_require(record && record->count == all->records[i].count, "the same entries");
+    target_require(again.count == baseline->count, "as many entries");
+    for (size_t i = 0; i < baseline->count; i++) {
+        const struct baseline_record *record = baseline_find(&again, &baseline->records[i]);
+        target_require(record && record->count == baseline->records[i].count, "the same entries");
     }
     baseline_free(&again);
     free(content);
@@ -187,15 +189,15 @@ static void check_written(const struct baseline *all)
 
 static void try_baseline(struct ttd_string content)
 {
-    struct baseline all;
+    struct baseline baseline;
     struct suppress_error error = {.line = 0};
-    baseline_init(&all);
-    enum ttd_status status = baseline_read(&all, content, &error);
+    baseline_init(&baseline);
+    enum ttd_status status = baseline_read(&baseline, content, &error);
     if (status == TTD_OK)
-        check_written(&all);
+        check_written(&baseline);
     else
         check_reason(status, &error);
-    baseline_free(&all);
+    baseline_free(&baseline);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mutations that know of chunks, for libFuzzer: without them, nearly all that it tries ends at a
- * wrong checksum. Chunks are changed below their compression, and what ties them together is mostly
- * made right again.
+ * Mutations for libFuzzer that understand chunks: without them, nearly every input ends at a wrong
+ * checksum. Payloads are decompressed before they are changed, and checksums are mostly corrected.
  */
 #include <lz4.h>
 #include <stdlib.h>
@@ -22,7 +21,7 @@ static unsigned draw(unsigned *seed)
     return *seed >> 16;
 }
 
-/** Picks a chunk that is there as a whole: its offset, and its size or 0. */
+/** Picks a chunk. Returns its offset; sets its size, or 0 if it is incomplete. */
 static size_t pick(const uint8_t *data, size_t size, unsigned *seed, size_t *chunk_size)
 {
     size_t count = 0;
@@ -34,7 +33,8 @@ static size_t pick(const uint8_t *data, size_t size, unsigned *seed, size_t *chu
     return at;
 }
 
-/** Replaces the chunk at `at` by a raw one with this payload. Returns the size then. */
+/** Replaces the chunk at `at` by an uncompressed one with this payload. Returns the new file size.
+ */
 static size_t replace(uint8_t *data, size_t size, size_t max_size, size_t at, size_t chunk_size,
                       const uint8_t *payload, size_t payload_size)
 {
@@ -42,17 +42,17 @@ static size_t replace(uint8_t *data, size_t size, size_t max_size, size_t at, si
     size_t rest = size - at - chunk_size;
     if (at + TTD_HEADER_SIZE + padded + rest > max_size)
         return size;
-    uint8_t *to = data + at + TTD_HEADER_SIZE;
-    memmove(to + padded, data + at + chunk_size, rest);
-    memset(to, 0, padded);
-    memcpy(to, payload, payload_size);
+    uint8_t *target = data + at + TTD_HEADER_SIZE;
+    memmove(target + padded, data + at + chunk_size, rest);
+    memset(target, 0, padded);
+    memcpy(target, payload, payload_size);
     data[at + TTD_HEADER_CODEC] = 0;
     ttd_put32(data + at + TTD_HEADER_STORED_SIZE, (uint32_t)payload_size);
     ttd_put32(data + at + TTD_HEADER_RAW_SIZE, (uint32_t)payload_size);
     return at + TTD_HEADER_SIZE + padded + rest;
 }
 
-/** Mutates a payload as it is without compression. */
+/** Mutates a decompressed payload. */
 static size_t mutate_payload(uint8_t *data, size_t size, size_t max_size, unsigned *seed)
 {
     static uint8_t raw[RAW_MAX];
@@ -89,14 +89,14 @@ static void mutate_header(uint8_t *data, size_t size, unsigned *seed)
     chunk_edit_seal_header(data + at);
 }
 
-/** Another identifier of the trace, which chooses what some targets do. */
+/** Changes the trace identifier, which chooses what some targets do. */
 static void mutate_identity(uint8_t *data, size_t size, unsigned *seed)
 {
     if (size >= TTD_HEADER_SIZE)
         ttd_put64(data + TTD_HEADER_TRACE_ID, UINT64_C(1) + draw(seed));
 }
 
-/** Drops a chunk, or puts it in a second time. */
+/** Removes or duplicates a chunk. */
 static size_t mutate_order(uint8_t *data, size_t size, size_t max_size, unsigned *seed)
 {
     size_t chunk_size;

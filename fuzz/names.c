@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A symbol may have any name: what it is demangled to has its length and no more than the room for
- * it, the canonical form of either fits, says nothing twice, and is the same again whatever suffix
- * a compiler has given the copy of a function.
+ * A symbol may have any name. Its demangled form fits its buffer and has the length returned; the
+ * canonical form of either fits its buffer and is the same each time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 
 enum { NAME_SIZE_MAX = 9000 };
 
-/* In a block of its size, to be freed. */
+/* Returns a canonical name in a block of exactly its room, to be freed. */
 static struct ttd_string make_canonical(struct ttd_string name)
 {
     char *room = malloc(CANONICAL_ROOM(name.size));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What recover writes has the events that a tolerant reader finds, and is intact. */
+/* A recovered trace is intact and has the events that a tolerant reader finds. */
 #include "target.h"
 
 #include <stdio.h>

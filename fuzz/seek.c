@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Seeking in an intact file leads to what a search from the start leads to; in any other file it
- * ends with a documented status. The last bytes choose where to. */
+/* Seeking in an intact file finds what a search from the start finds; in any other file it ends
+ * with a documented status. The last bytes of an input choose the target. */
 #include "target.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static bool next_events(struct ttd_reader *reader, struct ttd_batch *batch)
     return status == TTD_OK;
 }
 
-/** The number of the first event not before `position`; UINT64_MAX if there is none. */
+/** Returns the number of the first event not before `position`, or UINT64_MAX. */
 static uint64_t first_from(struct ttd_reader *reader, struct ttd_position position)
 {
     struct ttd_batch batch;

@@ -98,7 +98,7 @@ enum ttd_status target_read(struct ttd_reader *reader, struct target_digest *dig
             return status;
         }
         target_require(!batch.synthetic || batch.error.status != TTD_OK,
-                       "reason of a made up loss");
+                       "reason of a synthetic loss");
         lines.size = 0;
         text_of_batch(&lines, &batch);
         digest->hash = mix(digest->hash, lines.data, lines.size);
@@ -112,14 +112,14 @@ enum ttd_status target_read(struct ttd_reader *reader, struct target_digest *dig
     }
 }
 
-/* The stacks that a reader has not decoded yet: those before the next one that differs. */
+/* A reader of stacks one by one, across batches. */
 struct stack_reader {
     struct ttd_reader *reader;
     struct ttd_batch batch;
     size_t next;
 };
 
-/* The next stack of a chunk, as all readers give it; NULL when there is no further one. */
+/* Returns the next stack of a chunk, read sequentially; NULL at the end of the chunk. */
 static const struct ttd_stack *next_stack(struct stack_reader *plain, uint64_t chunk)
 {
     while (plain->next == plain->batch.count) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** What the fuzz targets have in common. Each target is one file, named after its property. */
+/** Helpers of the fuzz targets. Each target is one file, named after the property that it checks.
+ */
 #ifndef FUZZ_TARGET_H
 #define FUZZ_TARGET_H
 
@@ -14,18 +15,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /** Aborts, saying what does not hold, unless `holds`. */
 void target_require(int holds, const char *what);
 
-/** The bytes in a block of exactly their size, so that reading past the end is found out. */
+/** Copies the bytes into a block of exactly their size, so that sanitizers detect a read past the
+ * end. */
 uint8_t *target_copy(const uint8_t *data, size_t size);
 
-/** The C library's memory; a request that no file of the format justifies is a finding. */
+/** The C library's allocator; aborts on a request larger than any trace justifies. */
 extern const struct ttd_allocator target_allocator;
 
 struct ttd_input target_input(const uint8_t *bytes, size_t size);
 
-/** Opens a reader; NULL when the library refuses, for a reason that it documents. */
+/** Opens a reader. Returns NULL if the library refuses; aborts unless the status is documented. */
 struct ttd_reader *target_open(const uint8_t *bytes, size_t size, int tolerant);
 
-/** The records read, by count and by a hash of their texts, in the order of the file. */
+/** Counts of the records read, and hashes of their texts in the order of the file. */
 struct target_digest {
     uint64_t events;
     uint64_t records;
@@ -34,16 +36,16 @@ struct target_digest {
     uint64_t events_hash;
 };
 
-/** Reads all, down to the last byte of the last record. Returns how it ended. */
+/** Reads all records and every byte of them. Returns the last status. */
 enum ttd_status target_read(struct ttd_reader *reader, struct target_digest *digest);
 
 /**
- * Looks up all stacks of all chunks, the last first: there are those that are read one after the
- * other, no matter how the reading ends.
+ * Checks that looking up the stacks of each chunk by id, the last first, gives those that
+ * sequential reading gives, also in a damaged chunk.
  */
 void target_check_stacks(const uint8_t *bytes, size_t size);
 
-/** Whether verify finds nothing wrong. */
+/** Whether verify calls the trace intact. */
 int target_is_intact(const uint8_t *bytes, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A tolerant reader finds at least what a strict one finds, and all of it if nothing is wrong; and
- * the same stacks if they are looked up. */
+/* A tolerant reader finds at least the records that a strict reader finds, and in an intact file
+ * the same. Stacks looked up by id are those of sequential reading. */
 #include "target.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call frame information and stacks may say anything: nothing outside of a module's segment and of
- * readable memory is read, every step comes to an end, and a rule that was compiled leads to the
- * same caller as the full rules. An input is a stack and registers, then the information from its
- * header on; memory that may not be read is around both.
+ * Call frame information and stacks may contain anything: the unwinder reads nothing outside the
+ * module's segment and readable memory, every step ends, and a compiled rule leads to the same
+ * caller as the full rules. An input is registers and a stack, then call frame information from its
+ * header on. Both lie between pages that cannot be read.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -17,10 +17,10 @@
 
 enum { PAGE = 4096, IMAGE_PAGES = 5, STACK_SIZE = 256, INFO_MAX = (IMAGE_PAGES - 1) * PAGE };
 
-/* At the beginning of an input: of each address one byte, then words of the stack. */
-enum { PLACES = 4, STACK_TAKEN = 64, HEAD_SIZE = PLACES + STACK_TAKEN };
+/* The head of an input: a byte for each address, then a byte for each word of the stack. */
+enum { ADDRESSES = 4, STACK_TAKEN = 64, HEAD_SIZE = ADDRESSES + STACK_TAKEN };
 
-/* Between pages that cannot be read, and as far at their end as can be. */
+/* Ends of the image and the stack, each followed by a page that cannot be read. */
 static uint8_t *image_end;
 static uint8_t *stack_end;
 
@@ -32,7 +32,7 @@ static bool is_in_image(uintptr_t address)
     return address >= (uintptr_t)object.dlfo_map_start && address < (uintptr_t)object.dlfo_map_end;
 }
 
-/* The C library's, which knows nothing of this module. */
+/* Replaces the C library's function, which does not know the input's module. */
 int _dl_find_object(void *address, struct dl_find_object *result)
 {
     static int (*next)(void *, struct dl_find_object *);
@@ -45,7 +45,7 @@ int _dl_find_object(void *address, struct dl_find_object *result)
     return next ? next(address, result) : -1;
 }
 
-/* Returns the end. */
+/* Maps pages between two that cannot be read. Returns their end. */
 static uint8_t *map_pages(size_t count)
 {
     size_t size = (count + 2) * PAGE;
@@ -55,7 +55,7 @@ static uint8_t *map_pages(size_t count)
     return pages + (count + 1) * PAGE;
 }
 
-/* ---- Memory, in place of what asks the system: only the image and the stack are there ---- */
+/* ---- Memory: replaces the functions that ask the system; only image and stack exist ---- */
 
 bool unwind_is_confined;
 
@@ -85,7 +85,7 @@ bool unwind_read_elsewhere(struct unwind_mem *m, uintptr_t address, uintptr_t *v
 
 /* ---- An input ---- */
 
-/* A module of one segment, at whose end the information is. */
+/* Builds a module of one segment that ends with the call frame information. */
 static void build_image(const uint8_t *info, size_t size)
 {
     size_t padded = (size + 7) / 8 * 8;
@@ -106,12 +106,12 @@ static void build_image(const uint8_t *info, size_t size)
                                      .dlfo_eh_frame = image_end - size};
 }
 
-/* Words below 256 of the input's are places in the stack. */
+/* Builds the stack: input bytes below 128 become addresses in the stack, others in the image. */
 static void build_stack(const uint8_t *head)
 {
     uint64_t *words = (uint64_t *)(stack_end - STACK_SIZE);
     for (unsigned i = 0; i < STACK_SIZE / 8; i++) {
-        uint8_t value = head[PLACES + i % STACK_TAKEN];
+        uint8_t value = head[ADDRESSES + i % STACK_TAKEN];
         words[i] = value < 128 ? (uintptr_t)(stack_end - STACK_SIZE) + 2u * value
                                : (uintptr_t)image_end - PAGE + 8u * value;
     }
@@ -125,7 +125,7 @@ static struct step_regs registers(const uint8_t *head)
         regs.reg[i] = low + 8 * i;
     regs.reg[CFI_RSP] = low + head[0];
     regs.reg[CFI_RBP] = low + head[1];
-    /* Around the header. */
+    /* Near the header. */
     regs.reg[CFI_RA] = (uintptr_t)object.dlfo_eh_frame + 2 * (uintptr_t)head[2] - head[3];
     return regs;
 }
@@ -136,7 +136,8 @@ static struct unwind_mem memory(void)
                                .own_high = (uintptr_t)stack_end};
 }
 
-/* The caller as the compiled rule has it; false where it does not say, or memory cannot be read. */
+/* Computes the caller by the compiled rule. Returns false if the rule is special or memory
+ * unreadable. */
 static bool step_by_rule(unwind_rule rule, const struct step_regs *from, struct step_regs *to)
 {
     struct unwind_mem mem = memory();
@@ -178,7 +179,7 @@ static void check_rule(unwind_rule rule, const struct step_regs *from, const str
                    "the same frame pointer");
 }
 
-/* A run that goes on from the last one gives the same rules as one from the beginning. */
+/* Continuing the last run of the compiler gives the same rules as starting anew. */
 static void check_going_on(struct cfi_lookup *lookup, uintptr_t address)
 {
     static struct cfi_lookup fresh;

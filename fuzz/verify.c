@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What verify calls intact can be read to the end, and its numbers are those of the file. */
+/* A trace that verify calls intact can be read to its end, and the verdict's counts are correct. */
 #include "target.h"
 
 #include <stdlib.h>

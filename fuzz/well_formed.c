@@ -9,7 +9,7 @@
 
 /* ---- Text ---- */
 
-/* Length of the character at `data`, 0 if it is none or a control character. */
+/* Returns the length of the character at `data`, or 0 if it is malformed or a control character. */
 static size_t character_size(const unsigned char *data, size_t size)
 {
     if (data[0] < 0x80)
@@ -182,7 +182,7 @@ const char *well_formed_json(const char *data, size_t size)
 
 /* ---- CSV ---- */
 
-/* Whether a cell that is not a number begins with what a spreadsheet calculates. */
+/* Whether a spreadsheet would take a cell for a formula. A negative number is none. */
 static bool is_formula(const char *cell, size_t size)
 {
     struct cursor in = {cell, cell + size};
@@ -191,7 +191,7 @@ static bool is_formula(const char *cell, size_t size)
     return !(cell[0] == '-' && skip_number(&in) && in.at == in.end);
 }
 
-/* One cell, up to the comma or the end of the line behind it. */
+/* Skips a cell. Returns NULL, or what is wrong. */
 static const char *skip_cell(struct cursor *in)
 {
     const char *begin = in->at;

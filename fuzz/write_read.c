@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whatever a program writes is what it reads. The bytes choose what is written. */
+/* Records read back equal the records written. The input chooses the records. */
 #include "target.h"
 
 #include <stdlib.h>
@@ -10,14 +10,15 @@
 
 static void check(const struct model *m, const struct ttd_memory_output *memory)
 {
-    struct text_table found = {0};
+    struct text_table actual = {0};
     struct ttd_reader *reader = target_open(memory->data, memory->size, 0);
-    target_require(reader && model_read(reader, &found) == TTD_END, "what was written can be read");
+    target_require(reader && model_read(reader, &actual) == TTD_END,
+                   "what was written can be read");
     ttd_reader_close(reader);
-    target_require(text_table_difference(&m->expected, &found) == SIZE_MAX,
+    target_require(text_table_difference(&m->expected, &actual) == SIZE_MAX,
                    "what was read is what was written");
     target_require(target_is_intact(memory->data, memory->size), "what was written is intact");
-    text_table_free(&found);
+    text_table_free(&actual);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
