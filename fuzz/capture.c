@@ -10,7 +10,7 @@
 
 #include "target.h"
 
-/* Of the sanitizers, if linked: sets where reports go. */
+/* Provided by the sanitizers, if linked: sets the descriptor for reports. */
 __attribute__((weak)) void __sanitizer_set_report_fd(void *descriptor);
 
 static char directory[64];

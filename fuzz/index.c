@@ -193,8 +193,7 @@ static void make(struct fixture *fixture)
 
 /* ---- Changing ---- */
 
-/* Applies one change: `how` has the chunk, the offset in it, the kind, and two bytes of the value.
- */
+/* Applies one change: `how` has the chunk, the offset in it, the kind and the value. */
 static void edit(uint8_t *bytes, size_t size, const uint8_t *how)
 {
     static const uint64_t values[] = {0, 1, INT64_MAX, UINT64_MAX, UINT64_MAX - 1, UINT32_MAX};

@@ -33,8 +33,7 @@ static size_t pick(const uint8_t *data, size_t size, unsigned *seed, size_t *chu
     return at;
 }
 
-/** Replaces the chunk at `at` by an uncompressed one with this payload. Returns the new file size.
- */
+/** Replaces the chunk at `at` by an uncompressed one. Returns the new size of the file. */
 static size_t replace(uint8_t *data, size_t size, size_t max_size, size_t at, size_t chunk_size,
                       const uint8_t *payload, size_t payload_size)
 {

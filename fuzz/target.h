@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Helpers of the fuzz targets. Each target is one file, named after the property that it checks.
- */
+/** Helpers of the fuzz targets. Each target is a file, named after the property that it checks. */
 #ifndef FUZZ_TARGET_H
 #define FUZZ_TARGET_H
 

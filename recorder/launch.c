@@ -23,8 +23,7 @@ static int not_executable(const char *path, const char *reason)
     return EXIT_CANNOT_RUN;
 }
 
-/* Returns 1 if an ELF file has a program interpreter, 0 if it is static, -1 if it cannot be read.
- */
+/* Returns 1 if an ELF file has an interpreter, 0 if it is static, -1 if it cannot be read. */
 static int has_interpreter(int file, const Elf64_Ehdr *header)
 {
     Elf64_Phdr segment;

@@ -37,8 +37,7 @@ static bool ends_recording(int number)
     return number == SIGINT || number == SIGQUIT || number == SIGTERM || number == SIGHUP;
 }
 
-/* Whether a signal comes from the system, which sends it to the whole group or for our own actions.
- */
+/* Whether a signal comes from the system: it is for the whole group, or due to our own actions. */
 static bool is_not_for_the_program(int number)
 {
     static const int numbers[] = {SIGINT,  SIGQUIT,  SIGHUP,  SIGTSTP, SIGTTIN, SIGTTOU,

@@ -69,8 +69,7 @@ static void add_process(struct collector *collector, uint32_t index)
         origin_image(trace, &claim, collector->command);
 }
 
-/* Adds new threads. Returns false if a thread is just attaching: what it publishes is not read yet.
- */
+/* Adds new threads. Returns false if one is just attaching: its records are not read yet. */
 static bool find_threads(struct collector *collector)
 {
     bool complete = true;

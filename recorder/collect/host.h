@@ -28,8 +28,7 @@ void host_stop(struct host *host);
 /* Returns the time since the start, in nanoseconds. */
 uint64_t host_now(const struct host *host);
 
-/* Sets the channel's clock, and returns it. Also tells waiting threads that the collector is alive.
- */
+/* Sets the channel's clock, and returns it. Shows waiting threads that the collector is alive. */
 uint64_t host_tick(struct host *host);
 
 /* Whether another process holds the channel: it records, or may begin to, such as a forked child

@@ -16,8 +16,7 @@ enum message_kind { MESSAGE_NOT_WHOLE, MESSAGE_UNNAMED, MESSAGE_KINDS };
 /* Shares the counts of messages with processes forked later. */
 void messages_share(void);
 
-/* Counts a message. Returns whether it is the first of its kind and reason, and is to be printed.
- */
+/* Counts a message. Returns true if it is the first of its kind and reason: it is then printed. */
 bool message_is_first(enum message_kind kind, int reason);
 
 /* Returns how many messages of a kind were counted. */

@@ -28,8 +28,7 @@ void stacks_free(struct stacks *stacks);
 
 static inline size_t stacks_slot(const struct stacks *stacks, ttd_id parent, uint64_t pc)
 {
-    /* Multiply and fold. Both factors depend on the key, so that a program cannot cause collisions.
-     */
+    /* Multiply and fold. Both factors depend on the key: a program cannot cause collisions. */
     __uint128_t product =
         (__uint128_t)(pc ^ stacks->key) *
         (((uint64_t)parent << 1 | 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (stacks->key << 1));

@@ -42,8 +42,7 @@ struct trace {
  */
 struct trace *trace_open(const char *path, const struct ttd_trace *info, struct ttd_error *error);
 
-/* As trace_open(), for a child's trace. The user did not choose its name, so no link is followed.
- */
+/* As trace_open(), for a child's trace. The user did not choose its name: no link is followed. */
 struct trace *trace_open_child(const char *path, const struct ttd_trace *info,
                                struct ttd_error *error);
 
@@ -118,8 +117,7 @@ static inline void trace_event(struct trace *trace, const struct ttd_event *even
     trace->releases += event->action == TTD_ACTION_FREE;
 }
 
-/* Writes that calls are missing between two positions, of which the first is not after the second.
- */
+/* Writes that calls are missing between two positions, the first not after the second. */
 void trace_loss(struct trace *trace, enum ttd_loss_reason reason, ttd_id thread, uint64_t count,
                 struct ttd_position last_good, struct ttd_position first_good);
 /* Writes the list of the blocks that the runtimes keep, complete or not. Sorts `addresses`. */

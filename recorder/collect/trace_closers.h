@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Closes traces. Looking names up takes time, so other processes do it while the collector goes on.
- */
+/* Closes traces. Other processes look names up meanwhile, so that the collector can go on. */
 #ifndef TTD_COLLECT_TRACE_CLOSERS_H
 #define TTD_COLLECT_TRACE_CLOSERS_H
 
@@ -45,8 +44,7 @@ bool trace_closers_have_room(struct trace_closers *closers);
 void trace_closers_add(struct trace_closers *closers, struct trace *trace,
                        const struct ttd_end *end);
 
-/* Tries to close the oldest waiting trace. Returns false if it must wait longer, or there is none.
- */
+/* Tries to close the oldest waiting trace. Returns false if it must wait, or there is none. */
 bool trace_closers_step(struct trace_closers *closers);
 
 /*

@@ -12,8 +12,7 @@
 
 #include "common/output_path.h"
 
-/* Removes an existing file and makes another, so that a program that has the old one open keeps it.
- */
+/* Replaces an existing file, not its content: a program that has the old one open keeps it. */
 static enum ttd_status open_output(struct trace *trace, struct ttd_output *output,
                                    struct ttd_error *error)
 {

@@ -5,8 +5,7 @@
 #define REAP_NS          UINT64_C(500000000)
 #define PREPARE_NS       UINT64_C(50000000)
 #define PREPARE_AGAIN_NS UINT64_C(1000000000)
-/* Names are written into one trace at a time: it takes milliseconds, in which nothing is collected.
- */
+/* Names are written into one trace at a time: nothing is collected during those milliseconds. */
 #define NAMES_NS      UINT64_C(10000000)
 #define NAMES_EACH_NS UINT64_C(250000000)
 

@@ -37,8 +37,7 @@ static const Dwfl_Callbacks callbacks_without_debug = {
     .section_address = dwfl_offline_section_address,
 };
 
-/* Opens regular files only: opening a FIFO may block, and opening a device may have side effects.
- */
+/* Opens regular files only: opening a FIFO may block, opening a device may have effects. */
 static int open_regular(const char *path)
 {
     if (path == NULL || path[0] != '/')

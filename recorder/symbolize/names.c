@@ -111,8 +111,7 @@ static const char *source_name(struct unit_language *language, Dwarf_Die *die)
     return language->is_qualified ? qualified_name(&language->names, die) : dwarf_diename(die);
 }
 
-/* Prefers the linkage name of the DIE to the symbol, which may be an alias or a clone (f.part.0).
- */
+/* Prefers the linkage name to the symbol, which may be an alias or a clone (f.part.0). */
 static void name_function(struct symbolize_frame *frame, struct scope *scope,
                           const struct symbol *symbol, struct unit_language *language)
 {

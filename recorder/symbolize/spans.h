@@ -28,8 +28,7 @@ void spans_sort(struct span *spans, size_t count);
 void spans_find(const struct span *spans, size_t count, const uint64_t *addresses,
                 size_t address_count, uint32_t *found);
 
-/** Returns the index of the first of ascending `addresses` that is at least `address`, or `count`.
- */
+/** Returns the index of the first of ascending addresses not below `address`, or `count`. */
 size_t addresses_from(const uint64_t *addresses, size_t count, uint64_t address);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parent process: starts children, limits their time, and decides what to try when one fails.
- */
+/* The parent process: starts children, limits their time, and decides what follows a failure. */
 #define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
 #include "symbolize.h"
 

@@ -21,8 +21,7 @@ struct units {
 bool units_load(struct units *units, const struct image *image);
 void units_free(struct units *units);
 
-/** Returns the DIE that holds the scopes: with split DWARF that of the .dwo file, if it is found.
- */
+/** Returns the DIE that holds the scopes: with split DWARF that of the .dwo file, if found. */
 Dwarf_Die units_content(const struct units *units, uint32_t unit);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Encoder of the child's messages (wire.h). A failed write ends the process: the parent is gone.
- */
+/** Encoder of the child's messages (wire.h). Ends the process if the parent is gone. */
 #ifndef TTD_SYMBOLIZE_WIRE_ENCODER_H
 #define TTD_SYMBOLIZE_WIRE_ENCODER_H
 
