@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "codec/payload.h"
-#include "codec/records.h"
+#include "codec/fixed.h"
 
 enum { SMALL_CHUNK = 4096 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Payloads of a fixed size: the first and the last chunk's. */
-#include "codec/records.h"
+#include "codec/fixed.h"
 
 #include <string.h>
 
+#include "codec/positions.h"
 #include "layout.h"
 
 void ttd_encode_trace(struct ttd_buffer *out, const struct ttd_trace *trace)

@@ -5,28 +5,6 @@
 
 #include "layout.h"
 
-void ttd_encode_position(struct ttd_buffer *out, struct ttd_position position)
-{
-    ttd_buffer_put_varint(out, position.sequence);
-    ttd_buffer_put_varint(out, position.steps);
-}
-
-struct ttd_position ttd_decode_position(struct ttd_cursor *in)
-{
-    struct ttd_position position;
-    position.sequence = ttd_cursor_varint(in);
-    position.steps = ttd_cursor_varint(in);
-    return position;
-}
-
-struct ttd_position ttd_decode_valid_position(struct ttd_cursor *in)
-{
-    struct ttd_position position = ttd_decode_position(in);
-    if (!ttd_position_is_valid(position))
-        ttd_cursor_fail(in, "invalid position");
-    return position;
-}
-
 void ttd_encode_string(struct ttd_buffer *out, struct ttd_string string)
 {
     ttd_buffer_put_varint(out, string.size);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Kinds whose payload is one record after the other, and payloads of a fixed size. Encoders append
- * to a buffer, decoders read one record from a cursor; both keep the first failure. Decoded records
- * point into the payload.
+ * Kinds whose payload is one record after the other. Encoders append to a buffer, decoders read one
+ * record from a cursor; both keep the first failure. Decoded records point into the payload.
  */
 #ifndef TTD_CODEC_RECORDS_H
 #define TTD_CODEC_RECORDS_H
@@ -11,27 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/cursor.h"
-
-/* spec, "Positions". */
-void ttd_encode_position(struct ttd_buffer *out, struct ttd_position position);
-struct ttd_position ttd_decode_position(struct ttd_cursor *in);
-/** Decodes a position of what did happen: fails if it is invalid. */
-struct ttd_position ttd_decode_valid_position(struct ttd_cursor *in);
-/** Whether a position is valid, or has the one form of the invalid position. */
-static inline bool ttd_position_is_canonical(struct ttd_position position)
-{
-    return ttd_position_is_valid(position) || position.steps == UINT64_MAX;
-}
-
-/* spec, "Trace"; trace_id is in the chunk's header. */
-void ttd_encode_trace(struct ttd_buffer *out, const struct ttd_trace *trace);
-void ttd_decode_trace(struct ttd_cursor *in, struct ttd_trace *trace);
-/** Validates the properties of a trace. Returns a description of the first violation, or NULL. */
-const char *ttd_check_trace(const struct ttd_trace *trace);
-
-/* spec, "End". */
-void ttd_encode_end(struct ttd_buffer *out, const struct ttd_end *end);
-void ttd_decode_end(struct ttd_cursor *in, struct ttd_end *end);
+#include "codec/positions.h"
 
 /* spec, "Strings". Ids are not in the payload. */
 void ttd_encode_string(struct ttd_buffer *out, struct ttd_string string);

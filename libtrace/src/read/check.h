@@ -7,7 +7,7 @@
 #include <ttdtrace/verify.h>
 
 #include "base/cursor.h"
-#include "codec/columns.h"
+#include "codec/blocks.h"
 #include "codec/header.h"
 #include "codec/index.h"
 

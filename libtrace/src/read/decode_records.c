@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* From payloads to batches: all kinds but events and stacks, one record after the other. */
 #include "base/memory.h"
+#include "codec/fixed.h"
+#include "codec/memory_map.h"
+#include "codec/pages.h"
 #include "codec/records.h"
 #include "codec/states.h"
 #include "read/internal.h"

@@ -8,7 +8,7 @@
 #include "base/buffer.h"
 #include "base/cursor.h"
 #include "base/status.h"
-#include "codec/columns.h"
+#include "codec/blocks.h"
 #include "codec/events.h"
 #include "codec/header.h"
 #include "codec/index.h"

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "codec/emitter.h"
+#include "codec/fixed.h"
 #include "codec/records.h"
 #include "read/walk.h"
 

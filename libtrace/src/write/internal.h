@@ -7,7 +7,7 @@
 #include <ttdtrace/writer.h>
 
 #include "base/buffer.h"
-#include "codec/columns.h"
+#include "codec/blocks.h"
 #include "codec/stacks.h"
 #include "codec/emitter.h"
 #include "codec/events.h"

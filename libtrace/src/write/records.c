@@ -2,6 +2,8 @@
 #include "write/internal.h"
 
 #include "base/checked.h"
+#include "codec/memory_map.h"
+#include "codec/pages.h"
 #include "codec/records.h"
 #include "codec/states.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "codec/records.h"
+#include "codec/fixed.h"
 #include "write/internal.h"
 
 #define LEVEL_MAX 12

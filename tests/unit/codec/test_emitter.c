@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "codec/emitter.h"
-#include "codec/records.h"
+#include "codec/fixed.h"
 #include "support/chaos.h"
 
 #define TRACE_ID 77

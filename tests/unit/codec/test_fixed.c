@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 
 #include "base/memory.h"
-#include "codec/records.h"
+#include "codec/fixed.h"
 #include "layout.h"
 
 static struct ttd_allocator allocator;
