@@ -231,8 +231,8 @@ static int ask(struct symbolize_cache *cache, struct helper *helper, const struc
     int error = hide(cache);
     if (error != 0)
         return error;
-    error = symbolize_with(helper, NULL, request->modules, request->count, answer_log_add, &log,
-                           &summary);
+    error = symbolize_with(&(struct symbolize_options){.helper = helper}, request->modules,
+                           request->count, answer_log_add, &log, &summary);
     show(cache);
     answer_log_end_batch(&log);
     if (error == 0 && is_best(&summary))

@@ -112,25 +112,25 @@ static bool only_empty_left(const struct wire_decoder *decoder)
 }
 
 /* Asks the helper. If it fails, children are asked for the rest. */
-static void ask_helper(struct wire_decoder *decoder, struct helper *helper,
-                       const struct symbolize_limits *limits)
+static void ask_helper(struct wire_decoder *decoder, const struct symbolize_options *options)
 {
+    struct helper *helper = options->helper;
     int64_t now = milliseconds();
-    if (!helper_ask(helper, decoder->modules, decoder->count, now + limits->module_time))
+    if (!helper_ask(helper, decoder->modules, decoder->count, now + options->module_time))
         return;
-    if (listen_to(decoder, helper->fd, limits->module_time, now + limits->total_time))
+    if (listen_to(decoder, helper->fd, options->module_time, now + options->total_time))
         helper_done(helper);
     else
         helper_give_up(helper);
 }
 
-static int run(struct wire_decoder *decoder, struct helper *helper,
-               const struct symbolize_limits *limits, struct symbolize_summary *summary)
+static int run(struct wire_decoder *decoder, const struct symbolize_options *options,
+               struct symbolize_summary *summary)
 {
-    if (helper != NULL && !only_empty_left(decoder) && !stopped)
-        ask_helper(decoder, helper, limits);
+    if (options->helper != NULL && !only_empty_left(decoder) && !stopped)
+        ask_helper(decoder, options);
     /* The whole time limit is for the children: the helper's time does not count. */
-    int64_t end = milliseconds() + limits->total_time;
+    int64_t end = milliseconds() + options->total_time;
     while (!decoder->is_finished && !only_empty_left(decoder)) {
         int64_t left = end - milliseconds();
         if (stopped)
@@ -143,7 +143,7 @@ static int run(struct wire_decoder *decoder, struct helper *helper,
             .first = decoder->module,
             .is_reduced = decoder->is_reduced && decoder->reduced_module == decoder->module,
             .answered = decoder->answered,
-            .memory = limits->memory,
+            .memory = options->memory,
             .seconds = (unsigned)(left / 1000 + 2),
         };
         struct child child = {-1, -1};
@@ -151,7 +151,7 @@ static int run(struct wire_decoder *decoder, struct helper *helper,
         if (error != 0)
             return error;
         wire_decoder_restart(decoder);
-        bool is_done = listen_to(decoder, child.fd, limits->module_time, end);
+        bool is_done = listen_to(decoder, child.fd, options->module_time, end);
         stop(child);
         if (!is_done && !stopped && milliseconds() < end)
             degrade(decoder, summary);
@@ -184,23 +184,23 @@ static bool is_valid(const struct symbolize_module *modules, size_t count)
     return count <= UINT32_MAX;
 }
 
-int symbolize_with(struct helper *helper, const struct symbolize_limits *limits,
-                   const struct symbolize_module *modules, size_t count,
-                   symbolize_function *function, void *context, struct symbolize_summary *summary)
+int symbolize_with(const struct symbolize_options *options, const struct symbolize_module *modules,
+                   size_t count, symbolize_function *function, void *context,
+                   struct symbolize_summary *summary)
 {
     struct symbolize_summary unused;
     summary = summary != NULL ? summary : &unused;
     *summary = (struct symbolize_summary){0};
     if (!is_valid(modules, count))
         return EINVAL;
-    struct symbolize_limits used = limits != NULL ? *limits : (struct symbolize_limits){0};
+    struct symbolize_options used = options != NULL ? *options : (struct symbolize_options){0};
     used.module_time = used.module_time > 0 ? used.module_time : MODULE_TIME;
     used.total_time = used.total_time > 0 ? used.total_time : TOTAL_TIME;
     used.memory = used.memory > 0 ? used.memory : SYMBOLIZE_MEMORY;
     struct wire_decoder decoder;
     int error = wire_decoder_init(&decoder, modules, count, function, context);
     if (error == 0)
-        error = run(&decoder, helper, &used, summary);
+        error = run(&decoder, &used, summary);
     summarize(&decoder, summary);
     wire_decoder_free(&decoder);
     return error;
@@ -209,5 +209,5 @@ int symbolize_with(struct helper *helper, const struct symbolize_limits *limits,
 int symbolize(const struct symbolize_module *modules, size_t count, symbolize_function *function,
               void *context, struct symbolize_summary *summary)
 {
-    return symbolize_with(NULL, NULL, modules, count, function, context, summary);
+    return symbolize_with(NULL, modules, count, function, context, summary);
 }

@@ -79,8 +79,12 @@ struct symbolize_summary {
     size_t addresses_named;
 };
 
-/** Limits of a call. Zero stands for the default. */
-struct symbolize_limits {
+struct helper;
+
+/** Options of a call. Zero stands for the default. */
+struct symbolize_options {
+    /** Asked first, NULL for none: see helper.h. Its time does not count against the limits. */
+    struct helper *helper;
     /** Milliseconds for one module (60 s). */
     unsigned module_time;
     /** Milliseconds for all (120 s). */
@@ -90,8 +94,6 @@ struct symbolize_limits {
 };
 
 #define SYMBOLIZE_MEMORY (UINT64_C(4) << 30)
-
-struct helper;
 
 /**
  * Names the addresses of `count` modules.
@@ -112,13 +114,10 @@ struct helper;
 int symbolize(const struct symbolize_module *modules, size_t count, symbolize_function *function,
               void *context, struct symbolize_summary *summary);
 
-/**
- * Like symbolize(), but within limits (NULL for the defaults), and asks a helper first (NULL for
- * none; see helper.h), whose time does not count against the limits.
- */
-int symbolize_with(struct helper *helper, const struct symbolize_limits *limits,
-                   const struct symbolize_module *modules, size_t count,
-                   symbolize_function *function, void *context, struct symbolize_summary *summary);
+/** Like symbolize(), with options; NULL for the defaults. */
+int symbolize_with(const struct symbolize_options *options, const struct symbolize_module *modules,
+                   size_t count, symbolize_function *function, void *context,
+                   struct symbolize_summary *summary);
 
 /**
  * Makes every running and later symbolize() of this process return EINTR soon; answers passed on

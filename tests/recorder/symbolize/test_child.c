@@ -63,9 +63,10 @@ static void expect_no_child(void)
 static void name_with(struct helper *helper, const struct symbolize_module *modules, size_t count,
                       struct seen *seen, struct symbolize_summary *summary)
 {
-    const struct symbolize_limits limits = {.module_time = 1000, .memory = MEMORY};
+    const struct symbolize_options options = {
+        .helper = helper, .module_time = 1000, .memory = MEMORY};
     *seen = (struct seen){0};
-    cr_assert(symbolize_with(helper, &limits, modules, count, note, seen, summary) == 0);
+    cr_assert(symbolize_with(&options, modules, count, note, seen, summary) == 0);
 }
 
 static void name(const struct symbolize_module *modules, size_t count, struct seen *seen,
@@ -174,7 +175,8 @@ Test(helper, takes_large_questions)
     struct helper helper;
     helper_start(&helper, MEMORY);
     size_t count = 0;
-    cr_assert(symbolize_with(&helper, NULL, &module, 1, count_answers, &count, NULL) == 0);
+    cr_assert(symbolize_with(&(struct symbolize_options){.helper = &helper}, &module, 1,
+                             count_answers, &count, NULL) == 0);
     cr_assert_eq(count, MANY);
     cr_assert_eq(helper.state, HELPER_READY);
     helper_stop(&helper);
@@ -235,14 +237,14 @@ ParameterizedTest(struct behaviour *behaviour, helper, may_fail_where_others_do_
 /* A child still has the time to fail, and another one to do with less. */
 Test(helper, takes_no_time_from_others)
 {
-    const struct symbolize_limits limits = {
-        .module_time = 500, .total_time = 1000, .memory = MEMORY};
+    struct helper helper;
+    const struct symbolize_options options = {
+        .helper = &helper, .module_time = 500, .total_time = 1000, .memory = MEMORY};
     const struct symbolize_module modules[] = {pretend("once hang"), pretend("good")};
     struct symbolize_summary summary;
     struct seen seen = {0};
-    struct helper helper;
     helper_start(&helper, MEMORY);
-    cr_assert(symbolize_with(&helper, &limits, modules, 2, note, &seen, &summary) == 0);
+    cr_assert(symbolize_with(&options, modules, 2, note, &seen, &summary) == 0);
     expect_answered(&seen, 0);
     expect_answered(&seen, 1);
     cr_assert_eq(summary.modules_reduced, 1);
@@ -286,11 +288,11 @@ static double seconds(void)
 Test(child, has_limited_time_for_all)
 {
     const struct symbolize_module modules[] = {pretend("good"), pretend("hang"), pretend("good")};
-    const struct symbolize_limits limits = {.total_time = 200};
+    const struct symbolize_options options = {.total_time = 200};
     struct symbolize_summary summary;
     struct seen seen = {0};
     double begin = seconds();
-    cr_assert(symbolize_with(NULL, &limits, modules, 3, note, &seen, &summary) == 0);
+    cr_assert(symbolize_with(&options, modules, 3, note, &seen, &summary) == 0);
     cr_assert(seconds() - begin < 2);
     expect_answered(&seen, 0);
     cr_assert_eq(summary.modules_read, 1);
@@ -301,10 +303,10 @@ Test(child, has_limited_time_for_all)
 Test(child, has_the_time_of_a_module_for_each)
 {
     const struct symbolize_module modules[] = {pretend("slow"), pretend("slow"), pretend("slow")};
-    const struct symbolize_limits limits = {.module_time = 2000};
+    const struct symbolize_options options = {.module_time = 2000};
     struct symbolize_summary summary;
     struct seen seen = {0};
-    cr_assert(symbolize_with(NULL, &limits, modules, 3, note, &seen, &summary) == 0);
+    cr_assert(symbolize_with(&options, modules, 3, note, &seen, &summary) == 0);
     cr_assert_eq(summary.modules_read, 3);
 }
 
@@ -358,10 +360,10 @@ Test(child, is_the_only_one_waited_for)
     if (other == 0)
         _exit(7);
     const struct symbolize_module modules[] = {pretend("crash"), pretend("good")};
-    const struct symbolize_limits limits = {.module_time = 1000};
+    const struct symbolize_options options = {.module_time = 1000};
     struct symbolize_summary summary;
     struct seen seen = {0};
-    cr_assert(symbolize_with(NULL, &limits, modules, 2, note, &seen, &summary) == 0);
+    cr_assert(symbolize_with(&options, modules, 2, note, &seen, &summary) == 0);
     int status;
     cr_assert(waitpid(other, &status, 0) == other && WEXITSTATUS(status) == 7);
     cr_assert(waitpid(-1, NULL, 0) < 0 && errno == ECHILD);

@@ -56,10 +56,10 @@ static struct symbolize_summary name_variants(const struct program *program, siz
         if (modules[i].offset_count > OFFSETS_MAX)
             modules[i].offset_count = OFFSETS_MAX;
     }
-    const struct symbolize_limits limits = {.module_time = 500, .total_time = 60000};
+    const struct symbolize_options options = {.module_time = 500, .total_time = 60000};
     struct symbolize_summary summary;
     struct answers answers = {0};
-    cr_assert(symbolize_with(NULL, &limits, modules, count, keep_answer, &answers, &summary) == 0);
+    cr_assert(symbolize_with(&options, modules, count, keep_answer, &answers, &summary) == 0);
     cr_assert_eq(summary.modules_read + summary.modules_reduced + summary.modules_absent +
                      summary.modules_failed,
                  count);
