@@ -131,6 +131,7 @@ enum image_result image_open(struct image *image, const struct symbolize_module 
 void image_close(struct image *image)
 {
     dwfl_end(image->dwfl);
+    inflate_free(&image->inflated);
     free(image->code);
     *image = (struct image){0};
 }
@@ -146,7 +147,7 @@ static bool is_unneeded(const char *name)
     return false;
 }
 
-void image_drop_unneeded(struct image *image)
+static void drop_unneeded(struct image *image)
 {
     size_t strings;
     if (image->symbols == NULL || elf_getshdrstrndx(image->symbols, &strings) != 0)
@@ -161,6 +162,12 @@ void image_drop_unneeded(struct image *image)
         header.sh_type = SHT_NOBITS; /* in memory only: the file is read */
         (void)gelf_update_shdr(section, &header);
     }
+}
+
+void image_prepare_debug(struct image *image)
+{
+    drop_unneeded(image);
+    inflate_sections(&image->inflated, image->symbols);
 }
 
 uint64_t image_code_end(const struct image *image, uint64_t address)

@@ -9,6 +9,7 @@
 
 #include <elfutils/libdwfl.h>
 
+#include "inflate.h"
 #include "spans.h"
 #include "symbolize.h"
 
@@ -21,6 +22,7 @@ struct image {
     /** The file that the symbol table is in, mostly that of the debug information; NULL if there is
      * none. Set by symbols_load(). */
     Elf *symbols;
+    struct inflated inflated; /* sections of it */
 };
 
 enum image_result { IMAGE_OPEN, IMAGE_ABSENT, IMAGE_UNREADABLE };
@@ -36,9 +38,9 @@ enum image_result image_open(struct image *image, const struct symbolize_module 
 
 void image_close(struct image *image);
 
-/** Leaves out sections that names do not need: else they would be decompressed with the others. To
- * be called before debug information is read. */
-void image_drop_unneeded(struct image *image);
+/** Decompresses the sections of debug information that names need, and leaves out the others. To be
+ * called before debug information is read. */
+void image_prepare_debug(struct image *image);
 
 /** Returns the end of the range of code that holds the address, or 0 if none does. */
 uint64_t image_code_end(const struct image *image, uint64_t address);

@@ -114,7 +114,8 @@ enum image_result image_cache_open(struct image_cache *images,
     *binary = grow_new(1, sizeof **binary);
     (*binary)->image = image;
     symbols_load(&(*binary)->symbols, &(*binary)->image);
-    image_drop_unneeded(&(*binary)->image);
+    if (with_debug)
+        image_prepare_debug(&(*binary)->image);
     (*binary)->has_units = with_debug && units_load(&(*binary)->units, &(*binary)->image);
     (*binary)->status = status;
     if (is_kept)

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/** Compressed debug sections, decompressed into one mapping. */
+#ifndef TTD_SYMBOLIZE_INFLATE_H
+#define TTD_SYMBOLIZE_INFLATE_H
+
+#include <stddef.h>
+
+#include <libelf.h>
+
+struct inflated {
+    void *memory;
+    size_t size;
+};
+
+/**
+ * Decompresses the debug sections of a file. To be called before libdw reads them, which takes
+ * twice the time for it. Leaves to libdw what cannot be decompressed here.
+ *
+ * @param inflated  the caller calls inflate_free() when it has closed the file.
+ */
+void inflate_sections(struct inflated *inflated, Elf *elf);
+
+void inflate_free(struct inflated *inflated);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* Compressed sections of debug information, beside what another tool makes of them. */
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <criterion/criterion.h>
+
+#include "inflate.h"
+#include "support.h"
+
+static void enter(void)
+{
+    enter_directory();
+    elf_version(EV_CURRENT);
+    run("gcc -O2 -g -gz -o program plain.c");
+    run("objcopy --decompress-debug-sections program plain");
+}
+
+TestSuite(inflate, .init = enter, .fini = leave_directory, .timeout = 60);
+
+struct file {
+    int fd;
+    Elf *elf;
+    size_t strings;
+};
+
+static struct file open_file(const char *path)
+{
+    struct file file = {.fd = open(path, O_RDONLY)};
+    cr_assert(file.fd >= 0);
+    file.elf = elf_begin(file.fd, ELF_C_READ_MMAP_PRIVATE, NULL);
+    cr_assert_eq(elf_getshdrstrndx(file.elf, &file.strings), 0);
+    return file;
+}
+
+static void close_file(struct file *file)
+{
+    elf_end(file->elf);
+    close(file->fd);
+}
+
+static Elf_Scn *find_section(const struct file *file, const char *name, GElf_Shdr *header)
+{
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section)) != NULL;) {
+        cr_assert(gelf_getshdr(section, header) != NULL);
+        if (strcmp(elf_strptr(file->elf, file->strings, header->sh_name), name) == 0)
+            return section;
+    }
+    cr_assert(false, "no %s", name);
+    return NULL;
+}
+
+static void expect_same(const Elf_Data *actual, const Elf_Data *expected)
+{
+    cr_assert_eq(actual->d_size, expected->d_size);
+    cr_assert_eq(memcmp(actual->d_buf, expected->d_buf, expected->d_size), 0);
+}
+
+/* Returns how many debug sections have the content that they should have; fails if one has another
+ * without being marked as compressed. */
+static size_t count_decompressed(const struct file *file)
+{
+    struct file plain = open_file("plain");
+    size_t count = 0;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section)) != NULL;) {
+        GElf_Shdr header, expected;
+        cr_assert(gelf_getshdr(section, &header) != NULL);
+        const char *name = elf_strptr(file->elf, file->strings, header.sh_name);
+        if (strncmp(name, ".debug_", 7) != 0 || (header.sh_flags & SHF_COMPRESSED) != 0)
+            continue;
+        Elf_Scn *other = find_section(&plain, name, &expected);
+        cr_assert_eq(header.sh_size, expected.sh_size);
+        expect_same(elf_rawdata(section, NULL), elf_rawdata(other, NULL));
+        expect_same(elf_getdata(section, NULL), elf_rawdata(other, NULL));
+        count++;
+    }
+    close_file(&plain);
+    return count;
+}
+
+static size_t count_debug(const struct file *file)
+{
+    size_t count = 0;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section)) != NULL;) {
+        GElf_Shdr header;
+        cr_assert(gelf_getshdr(section, &header) != NULL);
+        count += strncmp(elf_strptr(file->elf, file->strings, header.sh_name), ".debug_", 7) == 0;
+    }
+    return count;
+}
+
+Test(inflate, sections_as_another_tool_decompresses_them)
+{
+    struct file file = open_file("program");
+    struct inflated inflated;
+    cr_assert(count_decompressed(&file) + 3 < count_debug(&file), "it is not compressed");
+    inflate_sections(&inflated, file.elf);
+    cr_assert_eq(count_decompressed(&file), count_debug(&file));
+    close_file(&file);
+    inflate_free(&inflated);
+}
+
+/* Of .debug_line, at a byte of the section, and what is left of all then. */
+static void expect_left(size_t at, uint8_t change)
+{
+    struct file file = open_file("program");
+    struct inflated inflated;
+    GElf_Shdr header;
+    Elf_Scn *section = find_section(&file, ".debug_line", &header);
+    ((uint8_t *)elf_rawdata(section, NULL)->d_buf)[at] ^= change;
+    inflate_sections(&inflated, file.elf);
+    cr_assert_eq(count_decompressed(&file), count_debug(&file) - 1, "byte %zu", at);
+    cr_assert(gelf_getshdr(section, &header) != NULL);
+    cr_assert((header.sh_flags & SHF_COMPRESSED) != 0);
+    close_file(&file);
+    inflate_free(&inflated);
+}
+
+Test(inflate, leaves_damaged_sections_as_they_are)
+{
+    expect_left(0, 4);                             /* another method */
+    expect_left(offsetof(Elf64_Chdr, ch_size), 1); /* another size */
+    expect_left(offsetof(Elf64_Chdr, ch_size) + 3, 1);
+    expect_left(offsetof(Elf64_Chdr, ch_size) + 7, 0x80);
+    expect_left(sizeof(Elf64_Chdr), 0xff); /* not zlib's */
+    expect_left(sizeof(Elf64_Chdr) + 40, 0x55);
+}
+
+Test(inflate, nothing_is_compressed)
+{
+    struct file file = open_file("plain");
+    struct inflated inflated;
+    inflate_sections(&inflated, file.elf);
+    cr_assert(inflated.memory == NULL);
+    close_file(&file);
+    inflate_free(&inflated);
+    inflate_sections(&inflated, NULL);
+    cr_assert(inflated.memory == NULL);
+}
