@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze verify */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "cli/exit.h"
 #include "cli/input.h"
 #include "cli/message.h"
 #include "cli/session.h"
+#include "cli/sidecar.h"
 
 static const char help[] =
     "Usage: ttdanalyze verify [OPTIONS] [TRACE]\n"
@@ -11,6 +17,7 @@ static const char help[] =
     "Checks everything: every checksum, that nothing is missing, swapped or left over,\n"
     "that every part can be decoded and refers only to what is defined, and that the\n"
     "recording was closed. A line for each problem, then a line for the whole.\n"
+    "An index TRACE.idx is compared with what the trace gives; so it is if it is named.\n"
     "\n"
     "Exit status 0: intact; 1: problems found. What is intact of a damaged trace can be\n"
     "read by every other command; 'ttdanalyze recover' makes a clean trace of "
@@ -32,12 +39,60 @@ static bool see_problem(void *context, const struct ttd_problem *problem)
     return !checker->output.out.error;
 }
 
-static int finish(struct checker *checker, const struct ttd_verdict *verdict)
+/* Names the trace and the index that belong together, `named` being one of them, in memory that is
+ * freed by the caller. Returns false if there are not both. */
+static bool find_pair(const char *named, char **trace, char **index)
 {
+    static const char suffix[] = ".idx";
+    size_t size = strlen(named);
+    size_t kept = size > strlen(suffix) ? size - strlen(suffix) : 0;
+    bool is_index = kept && strcmp(named + kept, suffix) == 0;
+    *trace = strndup(named, is_index ? kept : size);
+    *index = *trace ? sidecar_path(*trace) : NULL;
+    if (!*index)
+        return false;
+    if (is_index && access(*trace, F_OK) != 0)
+        message("warning: %s: is not compared with its trace: %s: %s", named, *trace,
+                strerror(errno));
+    return access(*index, F_OK) == 0 && access(*trace, F_OK) == 0;
+}
+
+/* Compares the index with the trace, and reports if it differs. */
+static int check_index(struct checker *checker, const char *trace, const char *index,
+                       struct report_verification *result)
+{
+    enum sidecar_verdict verdict;
+    struct ttd_problem problem = {.bytes = 0};
+    const char *named = checker->report.path;
+    int status = sidecar_check(trace, index, &verdict, &problem.error);
+    if (status != STATUS_OK || verdict == SIDECAR_NONE)
+        return status;
+    result->index = index;
+    result->is_index_wrong = verdict == SIDECAR_DIFFERS;
+    checker->report.path = index;
+    if (result->is_index_wrong)
+        see_problem(checker, &problem);
+    checker->report.path = named;
+    return STATUS_OK;
+}
+
+/* Ends the report of what was verified, after the index. */
+static int finish(struct checker *checker, const struct common_options *options,
+                  struct report_verification *result)
+{
+    char *trace = NULL;
+    char *index = NULL;
+    int status = STATUS_OK;
+    if (result->verdict.ok && options->has_index && find_pair(options->trace, &trace, &index))
+        status = check_index(checker, trace, index, result);
     if (!checker->problems)
         checker->format->verify_begin(&checker->report);
-    checker->format->verify_end(&checker->report, verdict);
-    return output_close(&checker->output, verdict->ok ? STATUS_OK : STATUS_FINDINGS, true);
+    checker->format->verify_end(&checker->report, result);
+    free(trace);
+    free(index);
+    if (status == STATUS_OK && (!result->verdict.ok || result->is_index_wrong))
+        status = STATUS_FINDINGS;
+    return output_close(&checker->output, status, true);
 }
 
 static int verify(const struct common_options *options)
@@ -55,14 +110,14 @@ static int verify(const struct common_options *options)
             input.close(input.context);
         return result;
     }
-    struct ttd_verdict verdict;
+    struct report_verification whole = {.index = NULL};
     error.status = TTD_OK;
-    status = ttd_verify(&input, NULL, see_problem, &checker, &verdict, &error);
+    status = ttd_verify(&input, NULL, see_problem, &checker, &whole.verdict, &error);
     if (status == TTD_OK)
-        return finish(&checker, &verdict);
+        return finish(&checker, options, &whole);
     /* Closes a report that was begun, so that it can be parsed. */
     if (status != TTD_END && checker.problems)
-        checker.format->verify_end(&checker.report, &(struct ttd_verdict){.ok = false});
+        checker.format->verify_end(&checker.report, &(struct report_verification){.index = NULL});
     if (status != TTD_END)
         input_fail(options->trace, status, &error);
     return output_close(&checker.output, exit_for(status), false);

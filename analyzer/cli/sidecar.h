@@ -39,4 +39,23 @@ char *sidecar_path(const char *trace);
 int sidecar_make(struct source *source, const char *path, bool silent,
                  struct heap_index_facts *facts);
 
+enum sidecar_verdict {
+    /** There is no index of this trace, or none that could be used. */
+    SIDECAR_NONE,
+    SIDECAR_AGREES,
+    SIDECAR_DIFFERS
+};
+
+/**
+ * Compares the index of an intact trace with the trace, by a replay. Checksums of the index are not
+ * all verified.
+ *
+ * @param path        of the index
+ * @param verdict     set on STATUS_OK
+ * @param difference  set if it differs: the first difference, with its place in the index
+ * @return an exit status; on failure a message was printed.
+ */
+int sidecar_check(const char *trace, const char *path, enum sidecar_verdict *verdict,
+                  struct ttd_error *difference);
+
 #endif

@@ -182,6 +182,15 @@ struct report_event {
     bool is_certain;
 };
 
+/** The outcome of `verify`. */
+struct report_verification {
+    /** Of the trace alone. */
+    struct ttd_verdict verdict;
+    /** The index that was compared with the trace; NULL for none. */
+    const char *index;
+    bool is_index_wrong;
+};
+
 /** The outcome of `recover`. */
 struct report_recovery {
     const struct ttd_verdict *verdict;

@@ -37,7 +37,7 @@ struct report_format {
     /** `index` counts problems from 0. */
     void (*verify_begin)(struct report *report);
     void (*problem)(struct report *report, const struct ttd_problem *problem, uint64_t index);
-    void (*verify_end)(struct report *report, const struct ttd_verdict *verdict);
+    void (*verify_end)(struct report *report, const struct report_verification *data);
     void (*recover)(struct report *report, const struct report_recovery *data);
     void (*index)(struct report *report, const struct report_index *data);
 };

@@ -79,13 +79,13 @@ void csv_event(struct report *report, const struct report_event *data);
 
 void text_verify_begin(struct report *report);
 void text_problem(struct report *report, const struct ttd_problem *problem, uint64_t index);
-void text_verify_end(struct report *report, const struct ttd_verdict *verdict);
+void text_verify_end(struct report *report, const struct report_verification *data);
 void json_verify_begin(struct report *report);
 void json_problem(struct report *report, const struct ttd_problem *problem, uint64_t index);
-void json_verify_end(struct report *report, const struct ttd_verdict *verdict);
+void json_verify_end(struct report *report, const struct report_verification *data);
 void csv_verify_begin(struct report *report);
 void csv_problem(struct report *report, const struct ttd_problem *problem, uint64_t index);
-void csv_verify_end(struct report *report, const struct ttd_verdict *verdict);
+void csv_verify_end(struct report *report, const struct report_verification *data);
 
 void text_recover(struct report *report, const struct report_recovery *data);
 void json_recover(struct report *report, const struct report_recovery *data);

@@ -81,8 +81,9 @@ void text_problem(struct report *report, const struct ttd_problem *problem, uint
     out_char(output, '\n');
 }
 
-void text_verify_end(struct report *report, const struct ttd_verdict *verdict)
+void text_verify_end(struct report *report, const struct report_verification *data)
 {
+    const struct ttd_verdict *verdict = &data->verdict;
     struct out *output = report->output;
     escape_text(output, escape_string(report->path));
     out_text(output, ": ");
@@ -101,6 +102,13 @@ void text_verify_end(struct report *report, const struct ttd_verdict *verdict)
     out_text(output, " of ");
     report_count(output, verdict->file_bytes, "byte");
     out_text(output, verdict->closed ? " intact\n" : " intact, not closed cleanly\n");
+    if (!data->index)
+        return;
+    escape_text(output, escape_string(data->index));
+    out_text(output,
+             data->is_index_wrong
+                 ? ": the index does not agree with the trace: remove it, or make it again\n"
+                 : ": the index agrees with the trace\n");
 }
 
 /* Begins the array of problems, which stays open until json_verify_end(). Its records are objects
@@ -124,6 +132,7 @@ void json_problem(struct report *report, const struct ttd_problem *problem, uint
     struct json json;
     json_init(&json, report->output, false);
     json_begin_object(&json, NULL);
+    json_text(&json, "file", report->path);
     json_nowhere(&json, "offset", problem->error.offset);
     json_nowhere(&json, "chunk", problem->error.chunk);
     json_text(&json, "status", ttd_status_text(problem->error.status));
@@ -150,14 +159,21 @@ static void json_verdict(struct json *json, const struct ttd_verdict *verdict)
     json_unsigned(json, "intact_bytes", verdict->intact_bytes);
 }
 
-void json_verify_end(struct report *report, const struct ttd_verdict *verdict)
+void json_verify_end(struct report *report, const struct report_verification *data)
 {
-    out_text(report->output, verdict->problems ? "\n  ]" : "]");
+    struct ttd_verdict verdict = data->verdict;
+    verdict.ok = verdict.ok && !data->is_index_wrong;
+    verdict.problems += data->is_index_wrong;
+    out_text(report->output, verdict.problems ? "\n  ]" : "]");
     struct json json;
     json_init(&json, report->output, true);
     json.depth = 1;
     json.has_member[1] = true;
-    json_verdict(&json, verdict);
+    if (data->index)
+        json_bool(&json, "index_agrees", !data->is_index_wrong);
+    else
+        json_null(&json, "index_agrees");
+    json_verdict(&json, &verdict);
     json_end_object(&json);
 }
 
@@ -165,7 +181,7 @@ void csv_verify_begin(struct report *report)
 {
     struct csv csv;
     csv_init(&csv, report->output);
-    csv_header(&csv, "offset,chunk,status,what,bytes,missing_chunks,missing_events,"
+    csv_header(&csv, "file,offset,chunk,status,what,bytes,missing_chunks,missing_events,"
                      "last_good,first_good");
 }
 
@@ -174,6 +190,7 @@ void csv_problem(struct report *report, const struct ttd_problem *problem, uint6
     (void)index;
     struct csv csv;
     csv_init(&csv, report->output);
+    csv_text(&csv, report->path);
     csv_count(&csv, problem->error.offset);
     csv_count(&csv, problem->error.chunk);
     csv_text(&csv, ttd_status_text(problem->error.status));
@@ -187,10 +204,10 @@ void csv_problem(struct report *report, const struct ttd_problem *problem, uint6
     csv_end_row(&csv);
 }
 
-void csv_verify_end(struct report *report, const struct ttd_verdict *verdict)
+void csv_verify_end(struct report *report, const struct report_verification *data)
 {
     (void)report;
-    (void)verdict;
+    (void)data;
 }
 
 void text_recover(struct report *report, const struct report_recovery *data)

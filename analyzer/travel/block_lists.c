@@ -41,7 +41,8 @@ static enum ttd_status write_parts(struct heap_block_lister *lister, struct ttd_
         list.last = done + list.count == chosen->count;
         for (size_t i = 0; i < list.count; i++)
             chosen->part[i] = block_of(&chosen->blocks[chosen->keys[done + i].item]);
-        enum ttd_status status = ttd_writer_live_blocks(lister->writer, &list);
+        enum ttd_status status = lister->check ? heap_index_check_blocks(lister->check, &list)
+                                               : ttd_writer_live_blocks(lister->writer, &list);
         if (status != TTD_OK)
             return status;
         done += list.count;
@@ -78,6 +79,12 @@ static void choose(struct selection *chosen, const struct heap_block *block)
 {
     chosen->keys[chosen->count++] =
         (struct sort_key){block->address, (uint32_t)(block - chosen->blocks)};
+}
+
+enum ttd_status heap_list_state(struct heap_block_lister *lister, const struct ttd_state *state)
+{
+    return lister->check ? heap_index_check_state(lister->check, state)
+                         : ttd_writer_state(lister->writer, state);
 }
 
 enum ttd_status heap_list_live(struct heap_block_lister *lister, struct ttd_position position,

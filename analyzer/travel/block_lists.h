@@ -5,14 +5,22 @@
 
 #include <ttdtrace/writer.h>
 
+#include "travel/index_check.h"
 #include "heap/live.h"
 
-/** Room for the list of a keyframe while it is written. */
+/** Writes the records of an index or, where there is a check, compares them with those of one that
+ * exists. */
 struct heap_block_lister {
     struct ttd_writer *writer;
+    /** NULL to write. */
+    struct heap_index_check *check;
     /** How many lists were written. */
     uint32_t count;
 };
+
+/** Writes a state. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO; with a check, of any function
+ * here, what heap_index_check_state() returns. */
+enum ttd_status heap_list_state(struct heap_block_lister *lister, const struct ttd_state *state);
 
 /** Writes a list of all live blocks. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO. */
 enum ttd_status heap_list_live(struct heap_block_lister *lister, struct ttd_position position,

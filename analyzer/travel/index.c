@@ -29,6 +29,11 @@ struct index_maker {
     uint64_t keyframe_blocks;
 };
 
+static uint64_t bytes_written(const struct index_maker *maker)
+{
+    return maker->lister.writer ? ttd_writer_bytes(maker->lister.writer) : 0;
+}
+
 static enum ttd_status write_keyframe(struct index_maker *maker)
 {
     struct heap_keyframe keyframe = {.position = maker->replay.position,
@@ -36,14 +41,14 @@ static enum ttd_status write_keyframe(struct index_maker *maker)
                                      .next = maker->replay.next,
                                      .blocks = maker->replay.live.count};
     struct ttd_state state = heap_state_of_keyframe(&keyframe);
-    uint64_t before = ttd_writer_bytes(maker->lister.writer);
-    enum ttd_status status = ttd_writer_state(maker->lister.writer, &state);
+    uint64_t before = bytes_written(maker);
+    enum ttd_status status = heap_list_state(&maker->lister, &state);
     if (status == TTD_OK)
         status = heap_list_live(&maker->lister, keyframe.position, &maker->replay.live);
     if (status != TTD_OK)
         return status;
     maker->facts.keyframes++;
-    maker->keyframe_bytes = ttd_writer_bytes(maker->lister.writer) - before;
+    maker->keyframe_bytes = bytes_written(maker) - before;
     maker->keyframe_blocks = keyframe.blocks;
     maker->last_event = keyframe.counts.events;
     maker->bytes = 0;
@@ -54,7 +59,7 @@ static enum ttd_status write_peak(struct index_maker *maker)
 {
     struct heap_peak peak = heap_replay_peak(&maker->replay);
     struct ttd_state state = heap_state_of_peak(&peak);
-    return ttd_writer_state(maker->lister.writer, &state);
+    return heap_list_state(&maker->lister, &state);
 }
 
 static uint64_t guess_size(const struct index_maker *maker)
@@ -137,17 +142,59 @@ static enum ttd_status write_due(struct index_maker *maker, bool keyframe, struc
     return status;
 }
 
+/* ---- Where an index that exists has its states ---- */
+
+/* Whether the next state of the index that is compared begins or, of a summary that is being made,
+ * ends before the next event. */
+static bool is_planned(const struct index_maker *maker, const struct ttd_event *next)
+{
+    const struct ttd_state *state = heap_index_check_next(maker->lister.check);
+    if (!state)
+        return false;
+    if (maker->summary.is_open)
+        return ttd_position_compare(state->end, ttd_event_position(next)) <= 0;
+    return state->next_event <= next->number;
+}
+
+static bool begins_here(const struct index_maker *maker, enum ttd_state_form form)
+{
+    const struct ttd_state *state = heap_index_check_next(maker->lister.check);
+    return state && state->form == form && state->next_event == maker->replay.next;
+}
+
+/* As write_due(): what the index has here. A summary is compared when it ends. */
+static enum ttd_status compare_due(struct index_maker *maker, struct ttd_position next)
+{
+    bool is_left = false;
+    enum ttd_status status = end_summary(maker, next, &is_left);
+    if (status == TTD_OK && begins_here(maker, TTD_STATE_KEYFRAME))
+        status = write_keyframe(maker);
+    if (status != TTD_OK)
+        return status;
+    if (begins_here(maker, TTD_STATE_SUMMARY))
+        return heap_summary_begin(&maker->summary, &maker->replay);
+    stop_summaries(maker);
+    const struct ttd_state *state = heap_index_check_next(maker->lister.check);
+    return state && state->next_event <= maker->replay.next
+               ? heap_index_check_misplaced(maker->lister.check)
+               : TTD_OK;
+}
+
+/* ---- Replaying ---- */
+
 /* Between two chunks of events. */
 static enum ttd_status pass_boundary(struct index_maker *maker, const struct ttd_batch *batch)
 {
     struct ttd_position next = ttd_event_position(&batch->u.events[0]);
-    bool keyframe = is_keyframe_due(maker);
-    bool is_due = keyframe || is_summary_due(maker);
+    bool compares = maker->lister.check;
+    bool keyframe = !compares && is_keyframe_due(maker);
+    bool is_due =
+        compares ? is_planned(maker, &batch->u.events[0]) : keyframe || is_summary_due(maker);
     enum ttd_status status = is_due ? heap_replay_settle(&maker->replay, next) : TTD_OK;
     /* After a gap it is not the one after the last. */
     maker->replay.next = batch->u.events[0].number;
     if (status == TTD_OK && is_due && is_clean(&maker->replay, maker->reached))
-        status = write_due(maker, keyframe, next);
+        status = compares ? compare_due(maker, next) : write_due(maker, keyframe, next);
     maker->chunk = batch->chunk.number;
     maker->bytes += batch->chunk.stored_size;
     return status;
@@ -195,7 +242,23 @@ static enum ttd_status replay_all(struct index_maker *maker, struct ttd_reader *
     bool is_left = false;
     if (status == TTD_OK)
         status = end_summary(maker, ttd_position_invalid(), &is_left);
-    return status == TTD_OK ? write_peak(maker) : status;
+    if (status == TTD_OK)
+        status = write_peak(maker);
+    return status == TTD_OK && maker->lister.check ? heap_index_check_end(maker->lister.check)
+                                                   : status;
+}
+
+static enum ttd_status run(struct index_maker *maker, struct ttd_reader *reader,
+                           const struct heap_batch_hook *hook, struct ttd_error *error)
+{
+    enum ttd_status status = heap_replay_init(&maker->replay, NULL);
+    if (status == TTD_OK)
+        status = replay_all(maker, reader, hook, error);
+    maker->facts.events = maker->replay.counts.events;
+    task_wait(&maker->writing);
+    heap_summary_close(&maker->summary);
+    heap_replay_free(&maker->replay);
+    return status;
 }
 
 enum ttd_status heap_index_write(struct ttd_reader *reader,
@@ -204,14 +267,16 @@ enum ttd_status heap_index_write(struct ttd_reader *reader,
                                  struct heap_index_facts *facts, struct ttd_error *error)
 {
     struct index_maker maker = {.lister.writer = writer, .spacing = spacing, .chunk = UINT64_MAX};
-    enum ttd_status status = heap_replay_init(&maker.replay, NULL);
-    if (status == TTD_OK)
-        status = replay_all(&maker, reader, hook, error);
-    maker.facts.events = maker.replay.counts.events;
-    task_wait(&maker.writing);
-    heap_summary_close(&maker.summary);
-    heap_replay_free(&maker.replay);
+    enum ttd_status status = run(&maker, reader, hook, error);
     if (status == TTD_OK)
         *facts = maker.facts;
     return status;
+}
+
+enum ttd_status heap_index_compare(struct ttd_reader *reader, struct heap_index_check *check,
+                                   const struct heap_batch_hook *hook, struct ttd_error *error)
+{
+    struct heap_index_spacing none = {.keyframes = 0};
+    struct index_maker maker = {.lister.check = check, .spacing = &none, .chunk = UINT64_MAX};
+    return run(&maker, reader, hook, error);
 }

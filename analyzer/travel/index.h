@@ -4,6 +4,7 @@
 #define ANALYZER_TRAVEL_INDEX_H
 
 #include "travel/cursor.h"
+#include "travel/index_check.h"
 #include "travel/keyframes.h"
 
 /** How much is between the states in an index. */
@@ -47,5 +48,16 @@ enum ttd_status heap_index_write(struct ttd_reader *reader,
                                  const struct heap_index_spacing *spacing,
                                  const struct heap_batch_hook *hook, struct ttd_writer *writer,
                                  struct heap_index_facts *facts, struct ttd_error *error);
+
+/**
+ * Replays a trace, and compares each state of its index with what the trace gives there. Memory is
+ * as for making the index.
+ *
+ * @param reader  of the trace, as for heap_index_write()
+ * @param check   begun; its `difference` is set if the index differs
+ * @return TTD_OK if all agrees; TTD_ERROR_CORRUPT if it differs; else as heap_index_write().
+ */
+enum ttd_status heap_index_compare(struct ttd_reader *reader, struct heap_index_check *check,
+                                   const struct heap_batch_hook *hook, struct ttd_error *error);
 
 #endif

@@ -131,7 +131,7 @@ static enum ttd_status find_lists(struct heap_keyframes *keyframes)
     return is_complete ? TTD_OK : TTD_ERROR_CORRUPT;
 }
 
-static bool belongs_to(struct ttd_reader *sidecar, struct ttd_reader *trace)
+bool heap_index_belongs_to(struct ttd_reader *sidecar, struct ttd_reader *trace)
 {
     struct ttd_trace wanted;
     struct ttd_end end;
@@ -146,7 +146,7 @@ enum ttd_status heap_keyframes_open(struct ttd_reader *sidecar, struct ttd_reade
                                     struct heap_keyframes *keyframes)
 {
     *keyframes = (struct heap_keyframes){.sidecar = sidecar};
-    enum ttd_status status = belongs_to(sidecar, trace) ? TTD_OK : TTD_ERROR_CORRUPT;
+    enum ttd_status status = heap_index_belongs_to(sidecar, trace) ? TTD_OK : TTD_ERROR_CORRUPT;
     if (status == TTD_OK)
         status = read_records(keyframes);
     if (status == TTD_OK)

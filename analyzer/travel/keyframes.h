@@ -30,6 +30,9 @@ struct heap_keyframes {
     char source[HEAP_SOURCE_SIZE];
 };
 
+/** Whether a derived trace is tied to this very trace. */
+bool heap_index_belongs_to(struct ttd_reader *sidecar, struct ttd_reader *trace);
+
 /**
  * Reads which keyframes a sidecar has.
  *

@@ -172,9 +172,12 @@ static uint64_t count_sums(struct heap_tables *sums)
     return count;
 }
 
-static enum ttd_status write_sums(struct heap_tables *sums, struct ttd_writer *writer)
+static enum ttd_status write_sums(struct heap_tables *sums, struct heap_block_lister *lister)
 {
+    struct ttd_writer *writer = lister->writer;
     enum ttd_status status = TTD_OK;
+    if (lister->check)
+        return heap_index_check_sums(lister->check, sums);
     for (size_t i = 0; i < HEAP_TABLES; i++) {
         const struct heap_groups *groups = &sums->by[i];
         for (size_t j = 0; j < groups->count && status == TTD_OK; j++) {
@@ -194,9 +197,9 @@ static enum ttd_status write(struct heap_summary *summary, struct heap_block_lis
     keyframe->blocks = summary->ended.count;
     keyframe->sums = count_sums(&summary->sums);
     struct ttd_state state = heap_state_of_keyframe(keyframe);
-    enum ttd_status status = ttd_writer_state(lister->writer, &state);
+    enum ttd_status status = heap_list_state(lister, &state);
     if (status == TTD_OK)
-        status = write_sums(&summary->sums, lister->writer);
+        status = write_sums(&summary->sums, lister);
     if (status != TTD_OK || !keyframe->blocks)
         return status;
     return heap_list_blocks(lister, keyframe->position, summary->ended.blocks,

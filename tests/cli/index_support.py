@@ -160,6 +160,43 @@ class HandMade(Index):
         self.assertEqual(DOUBT in result.json["reasons"], is_believed)
         return is_believed
 
+    def visible_lies(self):
+        """Records and lists of indexes that are seen to be wrong without a replay."""
+        good, lists = self.record(), self.lists()
+        return {
+            "next event within a chunk": ([self.record(next=150)], lists),
+            "next event is the second": ([self.record(next=201)], lists),
+            "next event is beyond the end": ([self.record(next=300)], lists),
+            "next event is nowhere": ([self.record(next=10**18)], lists),
+            "next event is the last there can be": ([self.record(next=2**64 - 1)], lists),
+            "later than the next event": ([self.record(sequence=100)],
+                                          self.lists(position="64:3")),
+            "no position": ([self.record(sequence=2**64 - 1)], lists),
+            "more releases of nothing than events": ([self.record(unknown=201)], lists),
+            "more overlaps than events": ([self.record(overlaps=201)], lists),
+            "position differs": ([good], self.lists(position="63:2")),
+            "block from the future": ([good], self.lists(event=200)),
+            "block from nowhere": ([good], self.lists(event=2**64 - 1)),
+            "block from the future of the chunk": ([self.record(next=250)],
+                                                   self.lists(event=210)),
+            "block acquired later": ([good], self.lists(allocated="64:0")),
+            "address twice": ([good], self.lists(address=0x2000)),
+            "more blocks": ([self.record(blocks=3)], lists),
+            "fewer blocks": ([self.record(blocks=5)], lists),
+            "no blocks": ([self.record(blocks=0)], lists),
+            "any number of blocks": ([self.record(blocks=2**63)], lists),
+            "the largest number of blocks": ([self.record(blocks=2**64 - 1)], lists),
+            "a snapshot": ([good], self.lists(list=2)),
+            "kept by a runtime": ([good], self.lists(list=3)),
+            "no list": ([good], []),
+            "two lists": ([good], lists + lists),
+            "one list for two": ([good, self.record(next=201)], lists),
+            "no record": ([], lists),
+            "twice the same": ([good, good], lists + lists),
+            "going back": ([good, self.record(next=100)], lists + lists),
+            "going back in time": ([good, self.record(sequence=9, next=250)], lists + lists),
+        }
+
     def summary(self, end="63:4", sums=5, **changes):
         return self.record(form=SUMMARY, sums=sums, end=end, **{"blocks": 1, **changes})
 
@@ -171,6 +208,35 @@ class HandMade(Index):
             {"table": table, "key": key, "api": 1, "blocks": blocks, "bytes": size}
             for table, key, blocks, size in ((1, 1, 3, 142), (2, 1, 3, 142), (3, 5, 2, 41),
                                              (3, 7, 1, 101))]
+
+    def summary_lies(self, end):
+        """Summaries that are seen to be wrong without a replay: record, list and sums."""
+        good, only, sums = self.summary(end), self.lists(skip=(0, 1, 3)), self.sums()
+
+        def change(number, **fields):
+            return [{**row, **fields} if i == number else row for i, row in enumerate(sums)]
+
+        return {
+            "more sums": (self.summary(end, sums=4), only, sums),
+            "fewer sums": (self.summary(end, sums=6), only, sums),
+            "no sums": (self.summary(end, sums=0), only, []),
+            "any number of sums": (self.summary(end, sums=2**64 - 1), only, sums),
+            "no sums, it says": (self.summary(end, sums=0), only, sums),
+            "more blocks": (self.summary(end, blocks=0), only, sums),
+            "fewer blocks": (self.summary(end, blocks=2), only, sums),
+            "no list": (good, [], sums),
+            "a list of another position": (good, self.lists(skip=(0, 1, 3), position="63:2"), sums),
+            "a block of the future": (good, self.lists(skip=(0, 1, 3), event=200), sums),
+            "next event within a chunk": (self.summary(end, next=150), only, sums),
+            "next event is beyond the end": (self.summary(end, next=300), only, sums),
+            "the last block is of the future": (good, only, self.sums(last="64:0")),
+            "more bytes in one table": (good, only, self.sums(bytes=143)),
+            "more blocks in one table": (good, only, self.sums(blocks=4)),
+            "more blocks than events": (good, only, [{**row, "blocks": 2**40} for row in sums]),
+            "a size that is too small": (good, only, change(3, key=6)),
+            "a size that is too large": (good, only, change(3, key=4)),
+            "one table has no sums": (self.summary(end, sums=4), only, sums[:2] + sums[3:]),
+        }
 
     def make_summary(self, record, lists, sums):
         return self.make([record], lists, sums=sums)

@@ -202,7 +202,7 @@ class Damage(TestCase):
         problem = found["problems"][0]
         self.assertEqual((problem["offset"], problem["status"], problem["missing_events"]),
                          (offset, "corrupt", 4))
-        self.assertEqual(set(problem), {"offset", "chunk", "status", "what", "bytes",
+        self.assertEqual(set(problem), {"file", "offset", "chunk", "status", "what", "bytes",
                                         "missing_chunks", "missing_events", "last_good",
                                         "first_good"})
         result = run("verify", path)

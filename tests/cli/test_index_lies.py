@@ -42,44 +42,10 @@ class Lies(HandMade):
         self.assertFalse(self.is_believed())
 
     def test_that_can_be_seen(self):
-        good, lists = self.record(), self.lists()
         others = {ask: self.truth(self.trace, *ask) for ask in
                   (("leaks",), ("peak",), ("diff", "--from", "#240", "--to", "end"),
                    ("leaks", "-f", "json", "--at", "#250"))}
-        lies = {
-            "next event within a chunk": ([self.record(next=150)], lists),
-            "next event is the second": ([self.record(next=201)], lists),
-            "next event is beyond the end": ([self.record(next=300)], lists),
-            "next event is nowhere": ([self.record(next=10**18)], lists),
-            "next event is the last there can be": ([self.record(next=2**64 - 1)], lists),
-            "later than the next event": ([self.record(sequence=100)],
-                                          self.lists(position="64:3")),
-            "no position": ([self.record(sequence=2**64 - 1)], lists),
-            "more releases of nothing than events": ([self.record(unknown=201)], lists),
-            "more overlaps than events": ([self.record(overlaps=201)], lists),
-            "position differs": ([good], self.lists(position="63:2")),
-            "block from the future": ([good], self.lists(event=200)),
-            "block from nowhere": ([good], self.lists(event=2**64 - 1)),
-            "block from the future of the chunk": ([self.record(next=250)],
-                                                   self.lists(event=210)),
-            "block acquired later": ([good], self.lists(allocated="64:0")),
-            "address twice": ([good], self.lists(address=0x2000)),
-            "more blocks": ([self.record(blocks=3)], lists),
-            "fewer blocks": ([self.record(blocks=5)], lists),
-            "no blocks": ([self.record(blocks=0)], lists),
-            "any number of blocks": ([self.record(blocks=2**63)], lists),
-            "the largest number of blocks": ([self.record(blocks=2**64 - 1)], lists),
-            "a snapshot": ([good], self.lists(list=2)),
-            "kept by a runtime": ([good], self.lists(list=3)),
-            "no list": ([good], []),
-            "two lists": ([good], lists + lists),
-            "one list for two": ([good, self.record(next=201)], lists),
-            "no record": ([], lists),
-            "twice the same": ([good, good], lists + lists),
-            "going back": ([good, self.record(next=100)], lists + lists),
-            "going back in time": ([good, self.record(sequence=9, next=250)], lists + lists),
-        }
-        for what, (records, blocks) in lies.items():
+        for what, (records, blocks) in self.visible_lies().items():
             with self.subTest(what):
                 if not self.make(records, blocks):
                     continue

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+#include "travel/index_check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "travel/states.h"
+
+#define LIST_KINDS (TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS) | TTD_KIND_BIT(TTD_KIND_SUMS))
+
+/* ---- Reading the index ---- */
+
+static enum ttd_status differ(struct heap_index_check *check,
+                              const struct heap_index_records *records, const char *what)
+{
+    const struct ttd_chunk *place = records->is_over ? NULL : &records->batch.chunk;
+    check->difference = (struct ttd_error){.status = TTD_ERROR_CORRUPT,
+                                           .offset = place ? place->offset : TTD_NOWHERE,
+                                           .chunk = place ? place->number : TTD_NOWHERE,
+                                           .what = what};
+    return TTD_ERROR_CORRUPT;
+}
+
+/* Reads the next batch. After the last one `is_over` is set. */
+static enum ttd_status read_batch(struct heap_index_check *check,
+                                  struct heap_index_records *records)
+{
+    struct ttd_error error = {.what = "", .offset = TTD_NOWHERE, .chunk = TTD_NOWHERE};
+    enum ttd_status status = ttd_reader_next(records->reader, &records->batch, &error);
+    records->taken = 0;
+    records->is_over = status != TTD_OK;
+    if (records->is_over && status != TTD_END) {
+        error.status = status;
+        check->difference = error;
+        return status;
+    }
+    return TTD_OK;
+}
+
+static size_t count_records(const struct ttd_batch *batch)
+{
+    return batch->kind == TTD_KIND_LIVE_BLOCKS ? batch->u.live_blocks->count : batch->count;
+}
+
+/* Goes on to a batch that has a record left. */
+static enum ttd_status fill(struct heap_index_check *check, struct heap_index_records *records)
+{
+    enum ttd_status status = TTD_OK;
+    while (status == TTD_OK && !records->is_over &&
+           records->taken >= count_records(&records->batch))
+        status = read_batch(check, records);
+    return status;
+}
+
+/* Goes on to the next state that is, or is not, of the peak. */
+static enum ttd_status find_state(struct heap_index_check *check,
+                                  struct heap_index_records *records, bool is_peak)
+{
+    enum ttd_status status = fill(check, records);
+    while (status == TTD_OK && !records->is_over &&
+           (records->batch.u.states[records->taken].form == TTD_STATE_PEAK) != is_peak) {
+        records->taken++;
+        status = fill(check, records);
+    }
+    return status;
+}
+
+static enum ttd_status begin(struct heap_index_check *check, struct heap_index_records *records,
+                             struct ttd_reader *reader, uint32_t kinds)
+{
+    enum ttd_status status = ttd_reader_rewind(reader, kinds);
+    records->reader = reader;
+    return status == TTD_OK ? read_batch(check, records) : status;
+}
+
+enum ttd_status heap_index_check_init(struct heap_index_check *check,
+                                      struct ttd_reader *const readers[3])
+{
+    *check = (struct heap_index_check){.compared = 0};
+    uint32_t states = TTD_KIND_BIT(TTD_KIND_STATES);
+    enum ttd_status status = begin(check, &check->states, readers[0], states);
+    if (status == TTD_OK)
+        status = find_state(check, &check->states, false);
+    if (status == TTD_OK)
+        status = begin(check, &check->lists, readers[1], LIST_KINDS);
+    if (status == TTD_OK)
+        status = begin(check, &check->peaks, readers[2], states);
+    return status;
+}
+
+const struct ttd_state *heap_index_check_next(const struct heap_index_check *check)
+{
+    return check->states.is_over ? NULL : &check->states.batch.u.states[check->states.taken];
+}
+
+/* ---- States ---- */
+
+static bool is_same(struct ttd_position a, struct ttd_position b)
+{
+    return ttd_position_compare(a, b) == 0;
+}
+
+static bool have_same_counts(const struct ttd_state *a, const struct ttd_state *b)
+{
+    return a->next_event == b->next_event && a->events == b->events && a->failed == b->failed &&
+           a->unfinished == b->unfinished && a->unknown_releases == b->unknown_releases &&
+           a->overlaps == b->overlaps && memcmp(a->actions, b->actions, sizeof a->actions) == 0;
+}
+
+/* Returns what differs, or NULL. */
+static const char *compare_states(const struct ttd_state *said, const struct ttd_state *state)
+{
+    if (!is_same(said->position, state->position))
+        return "a state of the heap is at another position than in the trace";
+    if (!have_same_counts(said, state))
+        return "a state of the heap has other counts of events than the trace";
+    if (said->blocks != state->blocks)
+        return "a state of the heap has another number of blocks than in the trace";
+    if (said->form == TTD_STATE_SUMMARY &&
+        (said->sums != state->sums || !is_same(said->end, state->end)))
+        return "a summary has another number of sums, or another end, than in the trace";
+    return NULL;
+}
+
+/* The peak may be left out. */
+static enum ttd_status check_peaks(struct heap_index_check *check, const struct ttd_state *state)
+{
+    struct heap_index_records *records = &check->peaks;
+    enum ttd_status status = find_state(check, records, true);
+    while (status == TTD_OK && !records->is_over) {
+        const struct ttd_state *said = &records->batch.u.states[records->taken];
+        if (!is_same(said->position, state->position) || said->blocks != state->blocks ||
+            said->bytes != state->bytes || said->bytes_high != state->bytes_high)
+            return differ(check, records, "the peak is not that of the trace");
+        check->compared++;
+        records->taken++;
+        status = find_state(check, records, true);
+    }
+    return status;
+}
+
+enum ttd_status heap_index_check_state(struct heap_index_check *check,
+                                       const struct ttd_state *state)
+{
+    if (state->form == TTD_STATE_PEAK)
+        return check_peaks(check, state);
+    const struct ttd_state *said = heap_index_check_next(check);
+    if (!said || said->form != state->form)
+        return heap_index_check_misplaced(check);
+    const char *difference = compare_states(said, state);
+    if (difference)
+        return differ(check, &check->states, difference);
+    check->compared++;
+    check->states.taken++;
+    return find_state(check, &check->states, false);
+}
+
+enum ttd_status heap_index_check_misplaced(struct heap_index_check *check)
+{
+    return differ(check, &check->states,
+                  "a state of the heap is where the trace has no such state");
+}
+
+/* ---- Lists of blocks ---- */
+
+static bool are_same_blocks(const struct ttd_block *a, const struct ttd_block *b)
+{
+    return a->address == b->address && a->size == b->size && a->event == b->event &&
+           is_same(a->allocated, b->allocated) && a->thread == b->thread && a->heap == b->heap &&
+           a->stack == b->stack && a->api == b->api;
+}
+
+static bool is_of_list(const struct heap_index_records *records, const struct ttd_live_blocks *list)
+{
+    const struct ttd_live_blocks *said = records->batch.u.live_blocks;
+    return !records->is_over && records->batch.kind == TTD_KIND_LIVE_BLOCKS &&
+           said->list == list->list && is_same(said->position, list->position);
+}
+
+enum ttd_status heap_index_check_blocks(struct heap_index_check *check,
+                                        const struct ttd_live_blocks *list)
+{
+    const char *what = "a list of live blocks is not that of the trace";
+    struct heap_index_records *records = &check->lists;
+    /* An empty list is a chunk without blocks. */
+    if (!list->count && is_of_list(records, list) && !records->batch.u.live_blocks->count)
+        return read_batch(check, records);
+    enum ttd_status status = list->count ? TTD_OK : differ(check, records, what);
+    for (size_t i = 0; i < list->count && status == TTD_OK; i++) {
+        if (!is_of_list(records, list) || records->taken >= records->batch.u.live_blocks->count)
+            return differ(check, records, what);
+        const struct ttd_block *said = &records->batch.u.live_blocks->blocks[records->taken++];
+        if (!are_same_blocks(said, &list->blocks[i]))
+            return differ(check, records, "a live block is not that of the trace");
+        if (records->taken == records->batch.u.live_blocks->count)
+            status = read_batch(check, records);
+    }
+    return status;
+}
+
+/* ---- Sums ---- */
+
+struct sum_list {
+    struct ttd_sum *sums;
+    size_t count;
+    size_t capacity;
+};
+
+static enum ttd_status add_sum(struct sum_list *list, const struct ttd_sum *sum)
+{
+    enum ttd_status status =
+        grow_array((void **)&list->sums, &list->capacity, list->count + 1, sizeof *list->sums);
+    if (status == TTD_OK)
+        list->sums[list->count++] = *sum;
+    return status;
+}
+
+static int compare_sums(const void *a, const void *b)
+{
+    const struct ttd_sum *x = a;
+    const struct ttd_sum *y = b;
+    if (x->table != y->table)
+        return (x->table > y->table) - (x->table < y->table);
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+static bool are_same_sums(const struct ttd_sum *a, const struct ttd_sum *b)
+{
+    bool has_positions = a->table == TTD_SUMS_BY_STACK;
+    return compare_sums(a, b) == 0 && a->api == b->api && a->blocks == b->blocks &&
+           a->bytes == b->bytes &&
+           (!has_positions || (is_same(a->first, b->first) && is_same(a->last, b->last)));
+}
+
+static enum ttd_status collect_sums(struct sum_list *list, const struct heap_tables *tables)
+{
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < HEAP_TABLES; i++) {
+        const struct heap_groups *groups = &tables->by[i];
+        for (size_t j = 0; j < groups->count && status == TTD_OK; j++) {
+            struct ttd_sum sum = heap_sum_of_group(i, &groups->items[j]);
+            status = groups->items[j].blocks ? add_sum(list, &sum) : TTD_OK;
+        }
+    }
+    return status;
+}
+
+/* Takes as many sums as there should be. */
+static enum ttd_status take_sums(struct heap_index_check *check, size_t count,
+                                 struct sum_list *list)
+{
+    struct heap_index_records *records = &check->lists;
+    enum ttd_status status = TTD_OK;
+    while (status == TTD_OK && list->count < count) {
+        if (records->is_over || records->batch.kind != TTD_KIND_SUMS ||
+            records->taken >= records->batch.count)
+            return differ(check, records, "sums of a summary are missing");
+        status = add_sum(list, &records->batch.u.sums[records->taken++]);
+        if (status == TTD_OK && records->taken == records->batch.count)
+            status = read_batch(check, records);
+    }
+    return status;
+}
+
+static enum ttd_status compare_lists(struct heap_index_check *check, struct sum_list *said,
+                                     struct sum_list *given, const struct heap_index_records *place)
+{
+    qsort(said->sums, said->count, sizeof *said->sums, compare_sums);
+    qsort(given->sums, given->count, sizeof *given->sums, compare_sums);
+    for (size_t i = 0; i < given->count; i++)
+        if (!are_same_sums(&said->sums[i], &given->sums[i]))
+            return differ(check, place, "a sum of a summary is not that of the trace");
+    return TTD_OK;
+}
+
+enum ttd_status heap_index_check_sums(struct heap_index_check *check,
+                                      const struct heap_tables *sums)
+{
+    struct heap_index_records place = check->lists;
+    struct sum_list said = {.count = 0}, given = {.count = 0};
+    enum ttd_status status = collect_sums(&given, sums);
+    if (status == TTD_OK)
+        status = take_sums(check, given.count, &said);
+    if (status == TTD_OK && given.count)
+        status = compare_lists(check, &said, &given, &place);
+    free(said.sums);
+    free(given.sums);
+    return status;
+}
+
+enum ttd_status heap_index_check_end(struct heap_index_check *check)
+{
+    if (!check->states.is_over)
+        return heap_index_check_misplaced(check);
+    if (!check->lists.is_over)
+        return differ(check, &check->lists, "blocks or sums that belong to no state of the heap");
+    return TTD_OK;
+}
