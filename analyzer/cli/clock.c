@@ -11,11 +11,30 @@
  * them than this. */
 #define COARSE_PART 10
 
+#define SECOND 1000000000u
+
 /* Precision of a time, as a fraction of the duration: more digits say nothing to people. */
 #define FINE_PARTS 10000
 
+/* Limit on the times that passes note. A trace whose times never go back needs at most half. */
+#define NOTES_MAX (2 * FINE_PARTS)
+
 /* Limit on look-ups, each of which reads a chunk. */
 #define LOOKUPS_MAX 64
+
+/* Returns the smallest power of ten that is `least` nanoseconds or more, but at most a second. */
+static uint64_t unit_of(uint64_t least)
+{
+    uint64_t unit = 1;
+    while (unit < least && unit < SECOND)
+        unit *= 10;
+    return unit;
+}
+
+void clock_begin(struct trace_clock *clock, uint64_t duration)
+{
+    clock->unit = unit_of(duration / FINE_PARTS);
+}
 
 void clock_free(struct trace_clock *clock)
 {
@@ -36,6 +55,7 @@ static struct clock_chunk chunk_of(const struct ttd_batch *batch)
                                 .last = batch->chunk.last_position,
                                 .first_event = batch->chunk.first_record,
                                 .next_event = batch->chunk.first_record + batch->chunk.record_count,
+                                .noted = batch->chunk.first_record,
                                 .next_time = TTD_UNKNOWN};
 }
 
@@ -60,13 +80,62 @@ static struct clock_chunk *insert(struct trace_clock *clock, size_t index,
     return added;
 }
 
-void clock_see(struct trace_clock *clock, const struct ttd_batch *batch)
+/* Whether eight events are within a unit of time. Their distances or-ed are no smaller than any of
+ * them: most of the time, one comparison does. */
+static bool are_within(const struct ttd_event *events, uint64_t begin, uint64_t unit)
 {
-    if (batch->kind == TTD_KIND_EVENTS && batch->count &&
-        batch->u.events[batch->count - 1].wall_time > clock->newest)
-        clock->newest = batch->u.events[batch->count - 1].wall_time;
-    if (!begins_chunk(batch) || clock->has_failed)
+    uint64_t distances = 0;
+    for (size_t i = 0; i < 8; i++)
+        distances |= events[i].wall_time - begin;
+    return distances < unit;
+}
+
+/* Notes the events of a batch with which another time begins, as times are written: a multiple of
+ * the unit. They tell the time of every event of the batch exactly, and in a trace whose times do
+ * not go back there are at most FINE_PARTS. False without memory or after too many. */
+static bool note_batch(struct clock_chunk *chunk, const struct ttd_batch *batch, uint64_t unit,
+                       size_t max)
+{
+    const struct ttd_event *event = batch->u.events;
+    const struct ttd_event *end = event + batch->count;
+    uint64_t time = chunk->count ? chunk->events[chunk->count - 1].time : chunk->first.time;
+    uint64_t begin = time - time % unit;
+    while (event < end) {
+        if (end - event >= 8 && are_within(event, begin, unit)) {
+            event += 8;
+            continue;
+        }
+        if (event->wall_time - begin >= unit) {
+            if (chunk->count >= max ||
+                grow_array((void **)&chunk->events, &chunk->capacity, chunk->count + 1,
+                           sizeof *chunk->events) != TTD_OK)
+                return false;
+            chunk->events[chunk->count++] = event_of(event);
+            begin = event->wall_time - event->wall_time % unit;
+        }
+        event++;
+    }
+    chunk->noted = end[-1].number + 1;
+    return true;
+}
+
+/* Notes the times of a batch that continues the newest chunk. */
+static void note_newest(struct trace_clock *clock, const struct ttd_batch *batch)
+{
+    if (!clock->count || !clock->unit || batch->kind != TTD_KIND_EVENTS || !batch->count)
         return;
+    struct clock_chunk *chunk = &clock->chunks[clock->count - 1];
+    if (batch->u.events[0].number != chunk->noted ||
+        batch->chunk.first_record != chunk->first_event)
+        return;
+    size_t count = chunk->count;
+    if (!note_batch(chunk, batch, clock->unit, count + NOTES_MAX - clock->note_count))
+        clock->unit = 0;
+    clock->note_count += chunk->count - count;
+}
+
+static void see_chunk(struct trace_clock *clock, const struct ttd_batch *batch)
+{
     struct clock_chunk chunk = chunk_of(batch);
     struct clock_chunk *newest = clock->count ? &clock->chunks[clock->count - 1] : NULL;
     if (newest && ttd_position_compare(chunk.first.position, newest->first.position) <= 0)
@@ -74,6 +143,16 @@ void clock_see(struct trace_clock *clock, const struct ttd_batch *batch)
     if (newest && newest->next_event == chunk.first_event)
         newest->next_time = chunk.first.time;
     insert(clock, clock->count, &chunk);
+}
+
+void clock_see(struct trace_clock *clock, const struct ttd_batch *batch)
+{
+    if (batch->kind == TTD_KIND_EVENTS && batch->count &&
+        batch->u.events[batch->count - 1].wall_time > clock->newest)
+        clock->newest = batch->u.events[batch->count - 1].wall_time;
+    if (begins_chunk(batch) && !clock->has_failed)
+        see_chunk(clock, batch);
+    note_newest(clock, batch);
 }
 
 /* Finds the last chunk that begins at or before a position; SIZE_MAX if there is none. */
@@ -90,29 +169,22 @@ static size_t find_chunk(const struct trace_clock *clock, struct ttd_position at
     return low - 1;
 }
 
-/* Reads the events of a chunk. On failure the chunk has none, and the time of its beginning is
- * used. */
-static void read_events(struct clock_chunk *chunk, struct ttd_reader *reader)
+/* Notes the times of a chunk that no pass has seen to its end. */
+static void read_events(struct clock_chunk *chunk, struct ttd_reader *reader, uint64_t unit)
 {
     struct ttd_error error;
     struct ttd_batch batch;
-    size_t capacity = 0;
-    uint64_t offset = TTD_NOWHERE;
-    enum ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
-    if (status == TTD_OK)
-        status = ttd_reader_seek(reader, chunk->first.position, &error);
-    while (status == TTD_OK && ttd_reader_next(reader, &batch, &error) == TTD_OK) {
+    chunk->count = 0;
+    chunk->noted = chunk->first_event;
+    if (ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS)) != TTD_OK ||
+        ttd_reader_seek(reader, chunk->first.position, &error) != TTD_OK)
+        return;
+    /* To begin with the next chunk costs as much as all the rest of this one. */
+    while (chunk->noted != chunk->next_event && ttd_reader_next(reader, &batch, &error) == TTD_OK) {
         if (batch.kind != TTD_KIND_EVENTS)
             continue;
-        if (offset != TTD_NOWHERE && batch.chunk.offset != offset)
-            return;
-        offset = batch.chunk.offset;
-        status = grow_array((void **)&chunk->events, &capacity, chunk->count + batch.count,
-                            sizeof *chunk->events);
-        for (size_t i = 0; status == TTD_OK && i < batch.count; i++)
-            chunk->events[chunk->count++] = event_of(&batch.u.events[i]);
-        /* To begin with the next chunk costs as much as all the rest of this one. */
-        if (batch.u.events[batch.count - 1].number + 1 == chunk->next_event)
+        if (batch.chunk.first_record != chunk->first_event ||
+            !note_batch(chunk, &batch, unit, SIZE_MAX))
             return;
     }
 }
@@ -191,12 +263,10 @@ static struct clock_chunk *chunk_at(struct trace_clock *clock, struct ttd_reader
 /* Writes seconds, with as many digits as stand for `least` nanoseconds or more each. */
 static void write_time(char text[CLOCK_TEXT], uint64_t time, uint64_t least)
 {
-    int digits = 0;
-    for (uint64_t unit = 100000000; unit >= least && digits < 9; unit /= 10)
-        digits++;
-    uint64_t unit = 1;
-    for (int i = digits; i < 9; i++)
-        unit *= 10;
+    int digits = 9;
+    uint64_t unit = unit_of(least);
+    for (uint64_t rest = unit; rest > 1; rest /= 10)
+        digits--;
     /* Cut off, not rounded, so that the event did not happen before the time written. */
     snprintf(text, CLOCK_TEXT, "+%.*fs", digits, (double)(time - time % unit) / 1e9);
 }
@@ -212,9 +282,12 @@ bool clock_text(struct trace_clock *clock, struct ttd_reader *reader, uint64_t d
     uint64_t begin = chunk->first.time;
     uint64_t lasts = chunk->next_time > begin ? chunk->next_time - begin : 0;
     uint64_t finest = duration / FINE_PARTS;
-    if (lasts > duration / COARSE_PART && !chunk->events)
-        read_events(chunk, reader);
-    if (chunk->events)
+    bool is_coarse = lasts > duration / COARSE_PART;
+    if (is_coarse && chunk->noted != chunk->next_event && !chunk->is_read) {
+        chunk->is_read = true;
+        read_events(chunk, reader, unit_of(finest));
+    }
+    if (is_coarse && chunk->noted == chunk->next_event)
         write_time(text, exact_time(chunk, at), finest);
     else
         write_time(text, begin, lasts > finest ? lasts : finest);

@@ -2,10 +2,11 @@
 /**
  * A clock: the wall times of positions, for people who read a report.
  *
- * Each pass notes one time a chunk, which costs nothing. In a long trace of many chunks that gives
- * the time of any position closely enough; a chunk that takes a large part of the whole time is
- * read again. Positions that a pass skipped, with the help of an index, are looked up one by one as
- * long as they are few.
+ * Each pass notes when chunks begin, and the events with which the time changes as far as it is
+ * written. In a long trace of many chunks their beginnings give the time of any position closely
+ * enough; in a chunk that takes a large part of the whole time, the changes do. Such a chunk is
+ * read again if no pass saw its end. Positions that a pass skipped, with the help of an index, are
+ * looked up one by one as long as they are few.
  */
 #ifndef ANALYZER_CLI_CLOCK_H
 #define ANALYZER_CLI_CLOCK_H
@@ -31,9 +32,13 @@ struct clock_chunk {
     uint64_t next_event;
     /** Time at which the next chunk begins; TTD_UNKNOWN if that was not seen. */
     uint64_t next_time;
-    /** All events, once they were needed; else NULL. */
+    /** Events after `first` with which the time changes, of all those before number `noted`. */
     struct clock_event *events;
     size_t count;
+    size_t capacity;
+    uint64_t noted;
+    /** It was read for its times, which is not tried again. */
+    bool is_read;
 };
 
 struct trace_clock {
@@ -41,6 +46,10 @@ struct trace_clock {
     struct clock_chunk *chunks;
     size_t count;
     size_t capacity;
+    /** In which times are noted, in nanoseconds; 0 if none are. */
+    uint64_t unit;
+    /** Number of changes that passes have noted. */
+    size_t note_count;
     /** Time of the newest event that was seen. */
     uint64_t newest;
     /** Number of chunks that were looked up. */
@@ -49,8 +58,11 @@ struct trace_clock {
     bool has_failed;
 };
 
-/** A clock of zeros has seen nothing. */
+/** A clock of zeros has seen nothing, and notes only when chunks begin. */
 void clock_free(struct trace_clock *clock);
+
+/** Notes all times from now on that clock_text() needs for this duration; see there. */
+void clock_begin(struct trace_clock *clock, uint64_t duration);
 
 /** Notes the time of a batch. Batches of later passes over the same trace change nothing. */
 void clock_see(struct trace_clock *clock, const struct ttd_batch *batch);

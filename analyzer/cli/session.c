@@ -47,6 +47,8 @@ int session_open(struct session *session, const struct common_options *options)
     map_init(&session->judged);
     view_init(&session->view, &session->options.view, &session->definitions);
     session->report.view = &session->view;
+    if (options->format->has_times && session->source.is_closed)
+        clock_begin(&session->source.clock, session->source.end.wall_time);
     session->report.clock = (struct report_clock){&session->source, tell_time};
     return STATUS_OK;
 }

@@ -9,6 +9,7 @@
 static const struct report_format formats[] = {
     {
         .name = "text",
+        .has_times = true,
         .has_reasons = true,
         .tree = text_tree,
         .info = text_info,

@@ -11,6 +11,8 @@ struct report_format {
     const char *name;
     /** Has reports of trees of calls only; the other functions are NULL. */
     bool needs_tree;
+    /** Positions are told with their time. */
+    bool has_times;
     /** The report gives the reasons for uncertainty; otherwise they are warnings. */
     bool has_reasons;
     void (*tree)(struct report *report, const struct report_tree *data);

@@ -25,7 +25,7 @@ class Times(TestCase):
 
     def check(self, path, found):
         """Each time is that of the event at the position, as far as it has digits."""
-        rows = {row["time_end"]: row["wall_time_ns"]
+        rows = {row["time_start" if row["action"] == "Free" else "time_end"]: row["wall_time_ns"]
                 for row in self.run_ok("events", "-f", "json", path).json_lines}
         self.assertTrue(found)
         for position, text in found:
@@ -49,6 +49,19 @@ class Times(TestCase):
         for command in ("leaks", "peak"):
             found, _ = self.times(command, path)
             self.check(path, found)
+
+    def test_times_that_go_back(self):
+        """A thread that was held up after it took the time is behind the others."""
+        script = Script().basics()
+        walls = [i * SECOND // 100 - (i % 7 == 3) * SECOND // 20 for i in range(600)]
+        for i, wall in enumerate(walls):
+            script.alloc(0x1000 + 32 * i, 16, stack=1 + i % 2, wall=max(wall, 0))
+            if i % 2 == 0:
+                script.free(0x1000 + 32 * i, wall=max(wall, 0))
+                script.free(0x1000 + 32 * i, wall=max(wall, 0))
+        path = self.write(script.close(wall=6 * SECOND))
+        found, _ = self.times("errors", path)
+        self.check(path, found)
 
     def test_with_an_index(self):
         path = self.trace(1000, 1000, chunk=25)
