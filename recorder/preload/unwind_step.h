@@ -55,6 +55,15 @@ struct unwind_scratch;
 enum step_result unwind_step(struct step_regs *regs, struct unwind_mem *mem,
                              struct unwind_scratch *scratch);
 
+/* Completes the state of a walk after a step: an rbp that was not found is 0, by which no rule leads
+   to a caller. The compiled rules know of no register that is not known. */
+static inline void step_settle_state(struct step_regs *regs)
+{
+    if ((regs->known >> CFI_RBP & 1) == 0)
+        regs->reg[CFI_RBP] = 0;
+    regs->known |= STEP_STATE_REGS;
+}
+
 #pragma GCC visibility pop
 
 #endif

@@ -69,10 +69,10 @@ static enum walk_end step_general(struct unwinder *unwinder, struct walk *walk,
             return WALK_ENDED;
         walk->mem.is_foreign = true; /* from a signal stack: frames are not in the order of rsp */
     }
+    step_settle_state(regs);
     walk->state.pc = regs->reg[CFI_RA];
     walk->state.sp = regs->reg[CFI_RSP];
-    walk->state.bp = (regs->known >> CFI_RBP & 1) != 0 ? regs->reg[CFI_RBP] : 0;
-    regs->known |= STEP_STATE_REGS;
+    walk->state.bp = regs->reg[CFI_RBP];
     return WALK_GOES_ON;
 }
 
