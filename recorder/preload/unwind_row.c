@@ -270,7 +270,8 @@ bool cfi_row(struct cfi_lookup *lookup, uintptr_t address)
         lookup->row = (struct cfi_row){.cfa_reg = CFI_RSP, .cfa_offset = 8};
         machine.location = function->start;
         last->specific = NULL;
-        if (!run(&machine, &common))
+        /* They hold for the whole function: an advance among them is corrupt. */
+        if (!run(&machine, &common) || machine.location != function->start)
             return false;
         lookup->initial = lookup->row;
         last->next = function->specific;

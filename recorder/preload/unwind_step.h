@@ -55,8 +55,8 @@ struct unwind_scratch;
 enum step_result unwind_step(struct step_regs *regs, struct unwind_mem *mem,
                              struct unwind_scratch *scratch);
 
-/* Completes the state of a walk after a step: an rbp that was not found is 0, by which no rule leads
-   to a caller. The compiled rules know of no register that is not known. */
+/* Completes the state of a walk after a step: an rbp that was not found is 0, by which no frame is
+   found. Compiled rules take every register of the state for known. */
 static inline void step_settle_state(struct step_regs *regs)
 {
     if ((regs->known >> CFI_RBP & 1) == 0)
