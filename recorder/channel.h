@@ -38,7 +38,7 @@
 #include <stdint.h>
 
 #define CHANNEL_MAGIC   UINT64_C(0x314c4e4843445454) /* "TTDCHNL1" */
-#define CHANNEL_VERSION 3u
+#define CHANNEL_VERSION 4u
 
 /* Names the channel to processes that start: a path that opens the memfd. */
 #define CHANNEL_ENV "TTDRECORD_CHANNEL"
@@ -48,6 +48,7 @@ enum {
     /* Slots of the processes, then one for the copy of each: see channel_copy(). */
     CHANNEL_SLOTS = 2 * CHANNEL_PROCESSES,
     CHANNEL_THREADS = 32768,
+    CHANNEL_CLAIMS = 256,
     CHANNEL_CHUNK_SIZE = 64 * 1024,
     /* The first chunk of a chain is a small one: many threads never fill it. */
     CHANNEL_SMALL_SIZE = 4 * 1024,
@@ -90,6 +91,7 @@ enum slot_state {
 
 enum process_flags {
     PROCESS_FORKED = 1, /* began as a copy of its parent, with the parent's live blocks */
+    PROCESS_GUEST = 2,  /* runs in an emulator, which is recorded under the same process id */
 };
 
 enum process_notes {
@@ -190,6 +192,10 @@ struct channel {
     _Atomic uint32_t
         stopped; /* the collector takes no more records: no process records any longer */
     _Atomic uint32_t refused; /* processes that could not be recorded */
+
+    /* The newest claim of a process slot, by the process id modulo CHANNEL_CLAIMS: the process id
+       in the upper half, the slot in the lower. It tells a new image of the slot before it. */
+    _Atomic uint64_t claims[CHANNEL_CLAIMS];
 };
 
 /* All wall times are multiples of this: the clock moves less often anyway. */

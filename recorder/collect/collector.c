@@ -125,8 +125,8 @@ static void find_processes(struct collector *collector)
     for (int i = 0; i < CHANNEL_PROCESSES; i++) {
         if ((index = oldest_unknown(collector)) == CHANNEL_NONE)
             return;
-        uint32_t pid = channel_process(&collector->host.view, index)->pid;
-        struct process *known = processes_replaced(&collector->processes, pid);
+        const struct process_slot *slot = channel_process(&collector->host.view, index);
+        struct process *known = processes_replaced(&collector->processes, slot);
         if (known != NULL)
             exec_process(collector, known, index);
         else

@@ -61,8 +61,9 @@ static inline uint64_t process_time(const struct process *process, uint64_t cloc
 
 /*
  * Whether the program image that claimed the slot still runs. It does not once the process has
- * executed another program. An emulator, however, runs a second image beside its own, and that
- * attaches, too. Returns false also if the process's memory cannot be read.
+ * executed another program, or has ended. An emulator, however, runs a second image beside its own,
+ * and that attaches, too, as a PROCESS_GUEST. Returns false also if the process's memory cannot be
+ * read.
  */
 bool process_has_image(const struct process *process);
 

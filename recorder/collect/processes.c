@@ -24,8 +24,12 @@ struct process *processes_by_pid(const struct processes *processes, uint32_t pid
     return NULL;
 }
 
-struct process *processes_replaced(const struct processes *processes, uint32_t pid)
+struct process *processes_replaced(const struct processes *processes,
+                                   const struct process_slot *slot)
 {
+    uint32_t pid = slot->pid;
+    if (slot->flags & (PROCESS_FORKED | PROCESS_GUEST))
+        return NULL;
     for (size_t i = 0; i < processes->count; i++)
         if (processes->items[i]->pid == pid && !process_has_image(processes->items[i]))
             return processes->items[i];

@@ -21,8 +21,11 @@ void processes_free(struct processes *processes);
 /* Return the process, or NULL. `slot` may be any number. */
 struct process *processes_by_slot(const struct processes *processes, uint32_t slot);
 struct process *processes_by_pid(const struct processes *processes, uint32_t pid);
-/* Returns a process with this id whose image was replaced: see process_has_image(). */
-struct process *processes_replaced(const struct processes *processes, uint32_t pid);
+/* Returns the process whose image was replaced, by execution, by that of `slot`: see
+   process_has_image(). NULL if there is none: a forked process and the guest of an emulator replace
+   no image. */
+struct process *processes_replaced(const struct processes *processes,
+                                   const struct process_slot *slot);
 
 /* Returns the process that forked or started that of `slot`; NULL if it is not recorded. */
 const struct process *processes_parent(const struct processes *processes,

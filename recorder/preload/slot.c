@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Claims the slot of the process in the channel. */
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <time.h>
@@ -93,6 +94,46 @@ static uint32_t parent_pid(uint32_t parent)
     return parent != CHANNEL_NONE ? channel_process(&target_view, parent)->pid : 0;
 }
 
+/* Returns the slot that a process with this id has claimed before, if that is still known; else
+   CHANNEL_NONE. */
+static uint32_t note_claim(uint32_t pid, uint32_t index)
+{
+    uint64_t claim = (uint64_t)pid << 32 | index;
+    uint64_t before = atomic_exchange(&target_channel->claims[pid % CHANNEL_CLAIMS], claim);
+    return before >> 32 == pid && before != claim ? (uint32_t)before : CHANNEL_NONE;
+}
+
+/*
+ * Whether the image that has claimed the slot is in this process still. If so, it is an emulator
+ * and runs this one; else this one was executed in its place. The collector may look only when the
+ * process is gone, which has neither image then. The memory is read as the system has it: an
+ * emulator may give the program other addresses.
+ */
+static bool is_beside(uint32_t index)
+{
+    uint64_t word = 0;
+    if (index == CHANNEL_NONE || index > CHANNEL_SLOTS) /* another process may write anything */
+        return false;
+    const struct process_slot *slot = channel_process(&target_view, index);
+    if (slot == NULL)
+        return false;
+    long file =
+        sys_call6(SYS_openat, AT_FDCWD, (long)"/proc/self/mem", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (file < 0)
+        return false;
+    long size = sys_call6(SYS_pread64, file, (long)&word, sizeof word, (long)slot->mark, 0, 0);
+    sys_call3(SYS_close, file, 0, 0);
+    return size == sizeof word && word == slot->sequence;
+}
+
+/* What the slot says of the process's origin. A confined process is a fork. */
+static uint32_t origin_flags(uint32_t parent, uint32_t before)
+{
+    if (parent != CHANNEL_NONE)
+        return PROCESS_FORKED;
+    return is_beside(before) ? PROCESS_GUEST : 0;
+}
+
 uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
 {
     uint32_t index = process_is_copy ? slot_for_copy(parent) : wait_for_slot();
@@ -102,7 +143,7 @@ uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uin
     slot->pid = pid;
     slot->parent_pid = parent_pid(parent);
     slot->parent = parent;
-    slot->flags = parent != CHANNEL_NONE ? PROCESS_FORKED : 0;
+    slot->flags = origin_flags(parent, note_claim(pid, index));
     slot->parent_sequence = parent_sequence;
     slot->parent_steps = parent_steps;
     slot->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;

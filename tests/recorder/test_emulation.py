@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """An emulator and the program that it runs are in one process: each has a trace of its own."""
 
+import os
 import shutil
 import time
 import unittest
@@ -34,6 +35,23 @@ class Emulation(Recording):
         for trace in (self.trace, guests[0]):
             self.assertEqual(analyze('verify', trace)['problems'], [])
         self.assertLess(taken, 30)  # what cannot be mapped is not waited for, a minute each time
+
+    def test_both_are_gone_before_the_collector_looks(self):
+        """The collector is stopped while they run."""
+        script = 'kill -STOP $PPID; "$0" "$1"; kill -CONT $PPID'
+        self.record('sh', '-c', script, EMULATOR, program('leaks_c'))
+        own = self.directory / 'native.bin'
+        self.record(program('leaks_c'), options=['-o', str(own)])
+        guests = self.guests('leaks_c')
+        self.assertEqual(len(guests), 1, list(self.directory.iterdir()))
+        guest, native = analyze('info', guests[0]), analyze('info', own)
+        emulators = self.guests(os.path.basename(EMULATOR))
+        self.assertEqual([analyze('info', trace)['trace']['process_id'] for trace in emulators],
+                         [guest['trace']['process_id']])
+        for key in ('allocs', 'frees', 'reallocs', 'bytes_requested'):
+            self.assertEqual(guest[key], native[key], key)
+        for trace in emulators + guests:
+            self.assert_sound(trace)
 
     def test_execute(self):
         """What is executed replaces the emulator as well as its program."""
