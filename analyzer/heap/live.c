@@ -95,11 +95,6 @@ static inline struct heap_slot *probe(const struct heap_live *live, uint64_t add
     }
 }
 
-static inline bool is_stale(const struct heap_live *live, const struct heap_block *block)
-{
-    return live->lives[block->life].ended;
-}
-
 enum ttd_status heap_live_reserve(struct heap_live *live, uint64_t count)
 {
     size_t capacity = live->slot_capacity;
@@ -133,26 +128,18 @@ static enum ttd_status new_life(struct heap_live *live, ttd_id heap, uint32_t *l
     return map_set(&live->life_of_heap, heap, 0, *life);
 }
 
-static enum ttd_status find_life(struct heap_live *live, ttd_id heap, uint32_t *life)
+/* Makes the life that a new block of the heap belongs to the last one. */
+static enum ttd_status find_life(struct heap_live *live, ttd_id heap)
 {
-    *life = map_get(&live->life_of_heap, heap, 0);
-    if (*life == MAP_NONE || live->lives[*life].ended || live->lives[*life].heap != heap) {
-        enum ttd_status status = new_life(live, heap, life);
+    uint32_t life = map_get(&live->life_of_heap, heap, 0);
+    if (life == MAP_NONE || live->lives[life].ended || live->lives[life].heap != heap) {
+        enum ttd_status status = new_life(live, heap, &life);
         if (status != TTD_OK)
             return status;
     }
     live->last_heap = heap;
-    live->last_life = *life;
+    live->last_life = life;
     return TTD_OK;
-}
-
-/* The life that a new block of the heap belongs to. */
-static inline enum ttd_status life_of(struct heap_live *live, ttd_id heap, uint32_t *life)
-{
-    *life = live->last_life;
-    if (live->last_heap == heap)
-        return TTD_OK;
-    return find_life(live, heap, life);
 }
 
 static void discard(struct heap_live *live, struct heap_block *block)
@@ -162,27 +149,16 @@ static void discard(struct heap_live *live, struct heap_block *block)
         live->discard(live->discard_context, block, live->lives[block->life].end);
 }
 
-enum ttd_status heap_live_acquire(struct heap_live *live, uint32_t entry, ttd_id heap,
-                                  uint64_t size, struct heap_acquisition *acquisition)
+enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t entry, ttd_id heap,
+                                    bool *has_replaced)
 {
-    uint32_t life = 0;
-    enum ttd_status status = life_of(live, heap, &life);
+    enum ttd_status status = live->last_heap == heap ? TTD_OK : find_life(live, heap);
     if (status != TTD_OK)
         return status;
     struct heap_block *block = &live->blocks[entry];
-    acquisition->block = block;
-    acquisition->replaced = false;
-    if (block->is_held) {
-        if (is_stale(live, block)) {
-            discard(live, block);
-        } else {
-            acquisition->replaced = true;
-            heap_live_subtract(live, &live->lives[block->life], block->size);
-        }
-    }
-    block->is_held = true;
-    block->life = life;
-    heap_live_add(live, &live->lives[life], size);
+    *has_replaced = heap_live_release(live, entry);
+    if (block->is_held)
+        discard(live, block);
     return TTD_OK;
 }
 

@@ -207,35 +207,62 @@ static inline void heap_live_subtract(struct heap_live *live, struct heap_genera
     heap_sum_take(&live->bytes, size);
 }
 
-/** What heap_live_acquire() found and did. */
-struct heap_acquisition {
-    /** The record, valid until the next entry is added. All its members that are not the table's
-     * own are to be set, its size to what was given. */
-    struct heap_block *block;
-    /** Whether a live block at the address is replaced; the record still holds it. */
-    bool replaced;
-};
+/** Whether an entry can become a live block of `heap` at once: it holds none, and the heap is the
+ * one used last. */
+static inline bool heap_live_is_free(const struct heap_live *live, const struct heap_block *record,
+                                     ttd_id heap)
+{
+    return !record->is_held && heap == live->last_heap;
+}
+
+/** Makes a free entry live; heap_live_add() is the caller's. Of the block all but the members that
+ * are the table's own is copied. */
+static inline void heap_live_put(const struct heap_live *live, struct heap_block *record,
+                                 const struct heap_block *block)
+{
+    /* Member by member: a block that the caller has just put together needs no memory then. */
+    record->size = block->size;
+    record->event = block->event;
+    record->allocated = block->allocated;
+    record->thread = block->thread;
+    record->stack = block->stack;
+    record->heap = block->heap;
+    record->user = block->user;
+    record->life = live->last_life;
+    record->action = block->action;
+    record->api = block->api;
+    record->is_held = true;
+}
 
 /**
- * Makes an entry live, as a block of `size` bytes of `heap`.
+ * Makes an entry free, and `heap` the one used last.
  *
- * @param acquisition  set on TTD_OK
+ * @param has_replaced  set to whether a live block at the address was ended by that, on TTD_OK
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-enum ttd_status heap_live_acquire(struct heap_live *live, uint32_t entry, ttd_id heap,
-                                  uint64_t size, struct heap_acquisition *acquisition);
+enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t entry, ttd_id heap,
+                                    bool *has_replaced);
 
-/** The same for the usual case: returns NULL, and does nothing, where that is not enough. */
-static inline struct heap_block *heap_live_acquire_quickly(struct heap_live *live, uint32_t entry,
-                                                           ttd_id heap, uint64_t size)
+/**
+ * Makes an entry live.
+ *
+ * @param block         copied, as by heap_live_put()
+ * @param has_replaced  set to whether a live block at the address was ended by that, on TTD_OK
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+static inline enum ttd_status heap_live_acquire(struct heap_live *live, uint32_t entry,
+                                                const struct heap_block *block, bool *has_replaced)
 {
-    struct heap_block *block = &live->blocks[entry];
-    if (block->is_held || heap != live->last_heap)
-        return NULL;
-    block->is_held = true;
-    block->life = live->last_life;
-    heap_live_add(live, &live->lives[live->last_life], size);
-    return block;
+    struct heap_block *record = &live->blocks[entry];
+    *has_replaced = false;
+    if (!heap_live_is_free(live, record, block->heap)) {
+        enum ttd_status status = heap_live_make_free(live, entry, block->heap, has_replaced);
+        if (status != TTD_OK)
+            return status;
+    }
+    heap_live_put(live, record, block);
+    heap_live_add(live, &live->lives[live->last_life], block->size);
+    return TTD_OK;
 }
 
 /** Ends the block of an entry; false if it is not live. The record still holds the block. */

@@ -17,7 +17,7 @@ static inline bool heap_is_wanted(const struct heap_replay *replay, enum heap_ef
 enum ttd_status heap_tell_call(struct heap_replay *replay, const struct ttd_event *event);
 
 /** Tells of a block that was acquired, and before that of the one it replaced, or NULL: what is
- * wanted of it. `item`: the call was in flight; or NULL. */
+ * wanted of it. `pending`: the call, if it was in flight; or NULL. */
 enum ttd_status heap_tell_acquired(struct heap_replay *replay, struct heap_block *block,
                                    struct heap_block *replaced, const struct heap_pending *pending);
 
@@ -53,18 +53,18 @@ static inline bool heap_was_at_peak(const struct heap_replay *replay,
 
 /* ---- Events ---- */
 
-/** What a successful Alloc or ReAlloc acquires: all of a record but what is the table's own. */
-static inline void heap_set_block(struct heap_block *block, const struct ttd_event *event)
+/** The block that a successful Alloc or ReAlloc acquires. */
+static inline struct heap_block heap_block_of_event(const struct ttd_event *event)
 {
-    block->size = event->size;
-    block->event = event->number;
-    block->allocated = event->time_end;
-    block->thread = event->thread;
-    block->stack = event->stack;
-    block->heap = event->heap;
-    block->user = 0;
-    block->action = event->action;
-    block->api = event->api;
+    return (struct heap_block){.address = event->address,
+                               .size = event->size,
+                               .event = event->number,
+                               .allocated = event->time_end,
+                               .thread = event->thread,
+                               .stack = event->stack,
+                               .heap = event->heap,
+                               .action = event->action,
+                               .api = event->api};
 }
 
 /** Events that are fetched before they are needed. */
@@ -79,16 +79,16 @@ static inline __attribute__((always_inline)) void heap_prefetch(const struct ttd
     __builtin_prefetch((const void *)(place + sizeof *event / 2));
 }
 
-/** Whether there may be runs: nothing is to be told or kept. */
-static inline bool heap_has_runs(const struct heap_replay *replay)
+/** Whether anything is to be told or kept of what happens. */
+static inline bool heap_is_watched(const struct heap_replay *replay)
 {
-    return !replay->wanted && !replay->observer.call && !replay->changes.since &&
-           !replay->keeps_peak;
+    return replay->wanted || replay->observer.call || replay->changes.since || replay->keeps_peak;
 }
 
 /**
- * Applies events as long as they are usual ones: calls that succeeded, of the heap that was used
- * last, each of which does what it should. Returns the first that is not, or `end`.
+ * Applies events as long as they take the fast path: calls that succeeded, of the heap that was
+ * used last, each of which does what it should. Returns the first that does not, or `end`. The
+ * replay must not be watched.
  */
 const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct ttd_event *event,
                                         const struct ttd_event *end);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs of usual events, for nobody who observes: most of all events, in most replays. What they
- * change is in local variables meanwhile.
+ * The fast path of a replay that nobody watches: it takes most events of most traces. The sums of
+ * live blocks are local variables meanwhile, which the compiler keeps in registers.
  */
 #include "heap/replay_parts.h"
 
-/* Sums are below 2^64 in a run: what exceeds that is not usual. */
+/* Sums are below 2^64 in a run: larger ones take the general path. */
 struct run {
     struct heap_replay *replay;
-    /** Of what is live, and of the peak. */
+    /** Bytes and number of the live blocks, and bytes of the peak. */
     uint64_t bytes;
     uint64_t peak;
     uint64_t count;
@@ -32,7 +32,7 @@ static inline void end_run(const struct run *state, struct heap_generation *gene
     state->replay->position = state->position;
 }
 
-/* See heap_replay_peak(): the state at the position before is complete. */
+/* As in the general path: the state at the position before is complete, and may be the peak. */
 static inline void move_to(struct run *state, struct ttd_position position)
 {
     if (state->peak < state->bytes && ttd_position_compare(state->position, position) != 0) {
@@ -42,25 +42,25 @@ static inline void move_to(struct run *state, struct ttd_position position)
     state->position = position;
 }
 
-/* Whether the event is usual, and what it does then. */
+/* Applies an Alloc. False if it takes the general path, which acquires a block alike. */
 static inline bool acquire(struct run *state, const struct ttd_event *event,
                            struct heap_block *blocks, const uint32_t *entries)
 {
     const struct heap_live *live = &state->replay->live;
-    if (!event->address || event->heap != live->last_heap)
+    if (!event->address)
         return false;
-    struct heap_block *block = &blocks[entries[event->address_ordinal]];
-    if (block->is_held || event->size > UINT64_MAX - state->bytes)
+    struct heap_block *record = &blocks[entries[event->address_ordinal]];
+    if (!heap_live_is_free(live, record, event->heap) || event->size > UINT64_MAX - state->bytes)
         return false;
+    struct heap_block block = heap_block_of_event(event);
     move_to(state, event->time_end);
-    block->is_held = true;
-    block->life = live->last_life;
-    heap_set_block(block, event);
+    heap_live_put(live, record, &block);
     state->bytes += event->size;
     state->count++;
     return true;
 }
 
+/* Applies a Free. False if it takes the general path. */
 static inline bool release(struct run *state, const struct ttd_event *event,
                            struct heap_block *blocks, const uint32_t *entries)
 {

@@ -208,28 +208,24 @@ static enum ttd_status restore_block(struct heap_live *live, const struct heap_k
                                      const struct ttd_block *block)
 {
     uint32_t entry;
-    struct heap_acquisition acquisition;
+    bool has_replaced = false;
     if (block->event >= keyframe->next ||
         ttd_position_compare(block->allocated, keyframe->position) > 0)
         return TTD_ERROR_CORRUPT;
+    struct heap_block restored = {.address = block->address,
+                                  .size = block->size,
+                                  .event = block->event,
+                                  .allocated = block->allocated,
+                                  .thread = block->thread,
+                                  .stack = block->stack,
+                                  .heap = block->heap,
+                                  .action = TTD_ACTION_ALLOC,
+                                  .api = block->api};
     enum ttd_status status =
         heap_live_entry(live, block->address, heap_live_hash(live, block->address), &entry);
     if (status == TTD_OK)
-        status = heap_live_acquire(live, entry, block->heap, block->size, &acquisition);
-    if (status != TTD_OK)
-        return status;
-    if (acquisition.replaced)
-        return TTD_ERROR_CORRUPT;
-    acquisition.block->size = block->size;
-    acquisition.block->event = block->event;
-    acquisition.block->allocated = block->allocated;
-    acquisition.block->stack = block->stack;
-    acquisition.block->heap = block->heap;
-    acquisition.block->thread = block->thread;
-    acquisition.block->user = 0;
-    acquisition.block->api = block->api;
-    acquisition.block->action = TTD_ACTION_ALLOC;
-    return TTD_OK;
+        status = heap_live_acquire(live, entry, &restored, &has_replaced);
+    return status == TTD_OK && has_replaced ? TTD_ERROR_CORRUPT : status;
 }
 
 static enum ttd_status restore_blocks(struct heap_live *live, const struct heap_keyframe *keyframe,

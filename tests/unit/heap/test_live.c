@@ -15,12 +15,10 @@ static uint32_t entry_of(struct heap_live *live, uint64_t address)
 /* Acquires a block as the replay does; returns whether a live one was replaced. */
 static bool acquire(struct heap_live *live, uint64_t address, ttd_id heap, uint64_t size)
 {
-    struct heap_acquisition acquisition;
-    cr_assert_eq(heap_live_acquire(live, entry_of(live, address), heap, size, &acquisition),
-                 TTD_OK);
-    acquisition.block->size = size;
-    acquisition.block->heap = heap;
-    return acquisition.replaced;
+    bool has_replaced;
+    struct heap_block block = {.address = address, .size = size, .heap = heap};
+    cr_assert_eq(heap_live_acquire(live, entry_of(live, address), &block, &has_replaced), TTD_OK);
+    return has_replaced;
 }
 
 static bool release(struct heap_live *live, uint64_t address)
@@ -89,14 +87,45 @@ Test(live, refuses_to_release_a_block_twice)
 Test(live, tells_of_a_live_block_that_is_replaced)
 {
     acquire(&live, 0x10, 1, 24);
-    struct heap_acquisition acquisition;
 
-    heap_live_acquire(&live, entry_of(&live, 0x10), 1, 100, &acquisition);
+    cr_assert(acquire(&live, 0x10, 1, 100));
 
-    cr_assert(acquisition.replaced);
-    cr_assert_eq(acquisition.block->size, 24, "the record still holds it");
     cr_assert_eq(live.count, 1);
     cr_assert_eq(live.bytes.low, 100);
+}
+
+Test(live, copies_all_of_a_block_but_what_is_the_tables_own)
+{
+    bool has_replaced;
+    acquire(&live, 0x8, 7, 1);
+    acquire(&live, 0x20, 3, 1);
+    struct heap_block block = {.address = 0x10,
+                               .size = 1,
+                               .event = 2,
+                               .allocated = {3, 4},
+                               .thread = 5,
+                               .stack = 6,
+                               .heap = 7,
+                               .user = 8,
+                               .life = 99,
+                               .action = TTD_ACTION_REALLOC,
+                               .api = 9};
+
+    heap_live_acquire(&live, entry_of(&live, 0x10), &block, &has_replaced);
+
+    const struct heap_block *copy = heap_live_find(&live, 0x10);
+    cr_assert_eq(copy->size, 1);
+    cr_assert_eq(copy->event, 2);
+    cr_assert_eq(copy->allocated.sequence, 3);
+    cr_assert_eq(copy->allocated.steps, 4);
+    cr_assert_eq(copy->thread, 5);
+    cr_assert_eq(copy->stack, 6);
+    cr_assert_eq(copy->heap, 7);
+    cr_assert_eq(copy->user, 8);
+    cr_assert_eq(copy->action, TTD_ACTION_REALLOC);
+    cr_assert_eq(copy->api, 9);
+    cr_assert_eq(copy->life, heap_live_find(&live, 0x8)->life);
+    cr_assert(copy->is_held);
 }
 
 Test(live, destroys_the_blocks_of_one_heap)

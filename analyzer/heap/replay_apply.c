@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* Applying events to the state. */
+#include "base/grow.h"
+#include "heap/replay_parts.h"
+
+/* Moves to the position of an effect. The state at the position before is complete then, so that it
+ * may be the peak. */
+static inline void move_to(struct heap_replay *replay, struct ttd_position position)
+{
+    if (heap_is_peak(replay) && ttd_position_compare(replay->position, position) != 0)
+        heap_set_peak(replay);
+    replay->position = position;
+}
+
+/* Keeps a copy, where one is asked for, of a block that ends at the replay's position. */
+static inline enum ttd_status keep_ended(struct heap_replay *replay, const struct heap_block *block,
+                                         uint32_t record)
+{
+    enum ttd_status status = TTD_OK;
+    if (block->event < replay->changes.since)
+        status = heap_block_copies_add(&replay->changes.ended, block, record);
+    if (status == TTD_OK && heap_was_at_peak(replay, block, replay->position))
+        status = heap_block_copies_add(&replay->ended_since_peak, block, record);
+    return status;
+}
+
+static inline enum ttd_status keep_born(struct heap_changes *changes, uint64_t event,
+                                        uint32_t record)
+{
+    enum ttd_status status = TTD_OK;
+    if (!changes->since)
+        return TTD_OK;
+    if (changes->born_count == changes->born_capacity)
+        status = grow_array((void **)&changes->born, &changes->born_capacity,
+                            changes->born_count + 1, sizeof *changes->born);
+    if (status == TTD_OK)
+        changes->born[changes->born_count++] = (struct heap_born){event, record};
+    return status;
+}
+
+/* Makes a block live. `pending`: the call in flight that acquires it; NULL for a call that has just
+ * been read. */
+static inline enum ttd_status acquire(struct heap_replay *replay, uint32_t entry,
+                                      const struct heap_block *block,
+                                      const struct heap_pending *pending)
+{
+    bool has_replaced;
+    struct heap_block *record = &replay->live.blocks[entry];
+    struct heap_block old = {.address = 0};
+    if (record->is_held)
+        old = *record;
+    move_to(replay, block->allocated);
+    enum ttd_status status = heap_live_acquire(&replay->live, entry, block, &has_replaced);
+    if (status != TTD_OK)
+        return status;
+    replay->counts.overlaps += has_replaced;
+    if (has_replaced)
+        status = keep_ended(replay, &old, entry);
+    if (status == TTD_OK)
+        status = keep_born(&replay->changes, block->event, entry);
+    if (!replay->wanted || status != TTD_OK)
+        return status;
+    return heap_tell_acquired(replay, record, has_replaced ? &old : NULL, pending);
+}
+
+/* Releases the block at the event's base address. */
+static inline enum ttd_status release(struct heap_replay *replay, const struct ttd_event *event,
+                                      uint32_t entry, bool continues, bool *known)
+{
+    move_to(replay, event->time_start);
+    *known = heap_live_release(&replay->live, entry);
+    replay->counts.unknown_releases += !*known;
+    struct heap_block *block = *known ? &replay->live.blocks[entry] : NULL;
+    enum ttd_status status = block ? keep_ended(replay, block, entry) : TTD_OK;
+    enum heap_effect_kind kind = block ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE;
+    if (!heap_is_wanted(replay, kind) || status != TTD_OK)
+        return status;
+    return heap_tell_released(replay, event, block, continues);
+}
+
+struct range {
+    /** Behind the last event of the batch. */
+    const struct ttd_event *end;
+    /** Events up to and including this position are applied. */
+    struct ttd_position until;
+};
+
+/* The entries of the addresses that a call was given and returned. */
+static inline uint32_t base_entry(const struct heap_replay *replay, const struct ttd_event *event)
+{
+    return heap_ordinal_map_get(&replay->entries, event->base_ordinal);
+}
+
+static inline uint32_t address_entry(const struct heap_replay *replay,
+                                     const struct ttd_event *event)
+{
+    return heap_ordinal_map_get(&replay->entries, event->address_ordinal);
+}
+
+static inline enum ttd_status apply_alloc(struct heap_replay *replay, const struct ttd_event *event)
+{
+    if (!event->result || !event->address)
+        return TTD_OK;
+    struct heap_block block = heap_block_of_event(event);
+    return acquire(replay, address_entry(replay, event), &block, NULL);
+}
+
+static inline enum ttd_status apply_free(struct heap_replay *replay, const struct ttd_event *event)
+{
+    if (!event->base_address || (!event->result && ttd_event_returned(event)))
+        return TTD_OK;
+    bool known;
+    return release(replay, event, base_entry(replay, event), false, &known);
+}
+
+/* Whether the acquisition of a ReAlloc comes before anything else can happen. */
+static inline bool is_alone(const struct heap_replay *replay, const struct ttd_event *event,
+                            struct range in)
+{
+    return event + 1 < in.end && !replay->queue.count &&
+           ttd_position_compare(event->time_end, in.until) <= 0 &&
+           ttd_position_compare(event->time_end, ttd_event_position(event + 1)) <= 0;
+}
+
+static enum ttd_status apply_realloc(struct heap_replay *replay, const struct ttd_event *event,
+                                     struct range in)
+{
+    if (!event->result)
+        return TTD_OK;
+    struct heap_pending pending;
+    pending.previous_address = event->base_address;
+    pending.has_previous = false;
+    if (event->base_address) {
+        enum ttd_status status = release(replay, event, base_entry(replay, event), event->address,
+                                         &pending.has_previous);
+        if (status != TTD_OK)
+            return status;
+        pending.has_previous = pending.has_previous && heap_is_wanted(replay, HEAP_ACQUIRED);
+    }
+    if (!event->address)
+        return TTD_OK;
+    pending.block = heap_block_of_event(event);
+    if (pending.has_previous) {
+        pending.previous = replay->live.blocks[base_entry(replay, event)];
+        pending.block.user = pending.previous.user;
+    }
+    if (is_alone(replay, event, in))
+        return acquire(replay, address_entry(replay, event), &pending.block, &pending);
+    return heap_queue_push(&replay->queue, &pending);
+}
+
+static enum ttd_status apply_destroy(struct heap_replay *replay, const struct ttd_event *event)
+{
+    if (!event->result && ttd_event_returned(event))
+        return TTD_OK;
+    move_to(replay, event->time_start);
+    uint64_t count = heap_live_destroy(&replay->live, event->heap, event->time_start);
+    return heap_is_wanted(replay, HEAP_DESTROYED) ? heap_tell_destroyed(replay, event, count)
+                                                  : TTD_OK;
+}
+
+static inline void count_event(struct heap_counts *counts, const struct ttd_event *event)
+{
+    counts->events++;
+    counts->actions[event->action]++;
+    if (event->result)
+        return;
+    if (ttd_event_returned(event))
+        counts->failed++;
+    else
+        counts->unfinished++;
+}
+
+static inline enum ttd_status apply_event(struct heap_replay *replay, const struct ttd_event *event,
+                                          struct range in)
+{
+    if (replay->observer.call) {
+        enum ttd_status status = heap_tell_call(replay, event);
+        if (status != TTD_OK)
+            return status;
+    }
+    count_event(&replay->counts, event);
+    switch (event->action) {
+    case TTD_ACTION_ALLOC:
+        return apply_alloc(replay, event);
+    case TTD_ACTION_FREE:
+        return apply_free(replay, event);
+    case TTD_ACTION_REALLOC:
+        return apply_realloc(replay, event, in);
+    case TTD_ACTION_DESTROY:
+        return apply_destroy(replay, event);
+    default:
+        return TTD_OK;
+    }
+}
+
+enum ttd_status heap_replay_settle(struct heap_replay *replay, struct ttd_position until)
+{
+    enum ttd_status status = TTD_OK;
+    while (status == TTD_OK && heap_queue_due(&replay->queue, until)) {
+        struct heap_pending pending;
+        heap_queue_pop(&replay->queue, &pending);
+        uint32_t entry;
+        uint32_t hash = heap_live_hash(&replay->live, pending.block.address);
+        status = heap_live_entry(&replay->live, pending.block.address, hash, &entry);
+        if (status == TTD_OK)
+            status = acquire(replay, entry, &pending.block, &pending);
+    }
+    return status;
+}
+
+/* ---- Applying ---- */
+
+/* Counts the events that are not after `until`. */
+static size_t count_until(const struct ttd_event *events, size_t count, struct ttd_position until)
+{
+    while (count && ttd_position_compare(ttd_event_position(&events[count - 1]), until) > 0)
+        count--;
+    return count;
+}
+
+static enum ttd_status apply_events(struct heap_replay *replay, const struct ttd_event *events,
+                                    size_t count, struct range in)
+{
+    bool has_runs = !heap_is_watched(replay);
+    enum ttd_status status = TTD_OK;
+    for (const struct ttd_event *event = events; status == TTD_OK; event++) {
+        if (has_runs)
+            event = heap_replay_run(replay, event, events + count);
+        if (event == events + count)
+            break;
+        heap_prefetch(event);
+        if (replay->queue.count)
+            status = heap_replay_settle(replay, ttd_event_position(event));
+        if (status == TTD_OK)
+            status = apply_event(replay, event, in);
+    }
+    return status;
+}
+
+enum ttd_status heap_replay_apply(struct heap_replay *replay, const struct ttd_batch *batch,
+                                  struct ttd_position until, size_t *applied)
+{
+    const struct ttd_event *events = batch->u.events;
+    size_t count = count_until(events, batch->count, until);
+    struct range in = {events + batch->count, until};
+    heap_ordinal_map_begin(&replay->entries, &replay->live, batch->chunk.offset);
+    enum ttd_status status = heap_ordinal_map_add(&replay->entries, &replay->live, batch);
+    if (status == TTD_OK)
+        status = apply_events(replay, events, count, in);
+    if (status != TTD_OK)
+        return status;
+    if (count)
+        replay->next = events[count - 1].number + 1;
+    *applied = count;
+    return TTD_OK;
+}
