@@ -256,7 +256,7 @@ static void try_line(char *typed)
     unsigned option_count = 0;
     /* getopt() would otherwise remember letters of the previous command line. */
     optind = 0;
-    getopt(1, arguments, "");
+    (void)getopt(1, arguments, "");
     capture_begin();
     int status = command_options(&result, &command, count, arguments, &option_count);
     capture_end();

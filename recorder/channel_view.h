@@ -42,7 +42,7 @@ struct channel_view {
 };
 
 /* Maps a window, as each side does it; NULL if that cannot be done. */
-char *channel_map(struct channel_view *view, uint32_t window);
+char *channel_map(struct channel_view *view, uint32_t index);
 
 /* Returns the address of an offset in the file, and maps its window if needed. NULL if that cannot
    be done. */

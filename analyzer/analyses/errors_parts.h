@@ -31,6 +31,6 @@ enum ttd_status heap_error_finder_add(struct error_finder *finder,
                                       const struct heap_finding *finding);
 
 /** Judges a call by the state just before it; for an observer. */
-enum ttd_status heap_error_finder_see_call(void *finder, const struct ttd_event *event);
+enum ttd_status heap_error_finder_see_call(void *context, const struct ttd_event *event);
 
 #endif

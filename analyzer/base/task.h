@@ -21,7 +21,7 @@ struct task {
 
 /** Starts a task. The previous one must have been waited for. Without a free thread the task runs
  * here. `task` must not move until the task has ended. */
-void task_start(struct task *task, task_function run, void *context);
+void task_start(struct task *task, task_function function, void *context);
 
 /** Waits for the end of the task, if one was started. @return what the task returned, or TTD_OK. */
 enum ttd_status task_wait(struct task *task);

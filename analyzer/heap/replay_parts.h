@@ -29,7 +29,7 @@ enum ttd_status heap_tell_destroyed(struct heap_replay *replay, const struct ttd
                                     uint64_t count);
 
 /** A heap_discard_function, for a replay: keeps and tells what is wanted. */
-void heap_discard(void *replay, const struct heap_block *block, struct ttd_position end);
+void heap_discard(void *context, const struct heap_block *block, struct ttd_position end);
 
 /* ---- The peak ---- */
 

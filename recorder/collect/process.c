@@ -26,7 +26,7 @@ bool process_has_image(const struct process *process)
 {
     uint64_t word;
     struct iovec here = {&word, sizeof word};
-    struct iovec there = {(void *)(uintptr_t)process->mark, sizeof word}; /* NOLINT: its memory */
+    struct iovec there = {(void *)(uintptr_t)process->mark, sizeof word};
     return process_vm_readv((pid_t)process->pid, &here, 1, &there, 1, 0) == sizeof word &&
            word == process->sequence;
 }

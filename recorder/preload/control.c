@@ -121,7 +121,7 @@ static bool find_stack(uintptr_t stack_pointer, struct stack_bounds *bounds)
 }
 
 /* The start of the first thread's stack, at the number of arguments; set by the loader. */
-extern const uintptr_t *const __libc_stack_end; /* NOLINT: its name */
+extern const uintptr_t *const __libc_stack_end;
 
 /* The first thread's stack is larger than this, and nothing else is mapped within it. */
 enum { FIRST_STACK = 64 * 1024 };

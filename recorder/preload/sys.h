@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+/* The number and six arguments. NOLINTNEXTLINE(readability-function-size) */
 static inline long sys_call6(long number, long a, long b, long c, long d, long e, long f)
 {
     long result;

@@ -49,7 +49,7 @@ static inline bool unwind_read(struct unwind_mem *mem, uintptr_t address, uintpt
 {
     if (__builtin_expect(address < mem->own_low || address > mem->own_high - sizeof *value, 0))
         return unwind_read_elsewhere(mem, address, value);
-    *value = *(const uintptr_t *)address; /* NOLINT: x86 reads unaligned words */
+    *value = *(const uintptr_t *)address; /* x86 reads unaligned words */
     return true;
 }
 

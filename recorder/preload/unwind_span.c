@@ -15,7 +15,7 @@ static size_t main_phnum;
 
 void span_setup(void)
 {
-    main_phdr = (const void *)getauxval(AT_PHDR); /* NOLINT: an address as a number */
+    main_phdr = (const void *)getauxval(AT_PHDR);
     main_phnum = getauxval(AT_PHNUM);
 }
 

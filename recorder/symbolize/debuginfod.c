@@ -10,13 +10,13 @@
 
 typedef void *dlopen_function(const char *, int);
 
-void *dlopen(const char *name, int mode)
+void *dlopen(const char *file, int mode)
 {
     const char *servers = getenv("DEBUGINFOD_URLS");
     dlopen_function *next;
-    if (name != NULL && strncmp(name, "libdebuginfod", strlen("libdebuginfod")) == 0 &&
+    if (file != NULL && strncmp(file, "libdebuginfod", strlen("libdebuginfod")) == 0 &&
         (servers == NULL || *servers == '\0'))
         return NULL;
     *(void **)&next = dlsym(RTLD_NEXT, "dlopen");
-    return next(name, mode);
+    return next(file, mode);
 }

@@ -17,6 +17,7 @@ static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf
     return -1;
 }
 
+/* libdwfl calls it with these eight. NOLINTNEXTLINE(readability-function-size) */
 static int find_no_debug(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
                          const char *path, const char *link, GElf_Word crc, char **found)
 {

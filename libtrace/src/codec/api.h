@@ -13,7 +13,7 @@
  * C commit_size, P make_read_only, Q size divided by the argument before it, X anything else.
  * NULL for an API that has no template.
  */
-const char *ttd_api_template(unsigned api);
+const char *ttd_api_template(unsigned value);
 
 /** How many X a template has. */
 size_t ttd_template_stored(const char *items);

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs clang-tidy with the repository's .clang-tidy over every C file that a build compiles, except
+tests. Exits 1 if it finds anything, or if a suppression does not say which check it is for."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+# clang-tidy parses with clang, which does not know every option of another compiler.
+PARSED = re.compile(r'-[IDU].|-std=|-isystem')
+BARE_SUPPRESSION = re.compile(r'NOLINT(NEXTLINE|BEGIN|END)?(?!\w|\([\w.,-]+\))')
+
+
+def compiled_files(root, build):
+    """The path of each file, with the options of the first target that compiles it."""
+    options = {}
+    for entry in json.loads((build / 'compile_commands.json').read_text()):
+        path = pathlib.Path(os.path.normpath(build / entry['file']))
+        if path.suffix == '.c' and path.is_relative_to(root) and \
+                path.relative_to(root).parts[0] != 'tests':
+            arguments = [a for a in shlex.split(entry['command']) if PARSED.match(a)]
+            options.setdefault(path, arguments)
+    return options
+
+
+def findings(clang_tidy, root, build, path, arguments):
+    """What clang-tidy says of one file. Empty if it is clean."""
+    result = subprocess.run([clang_tidy, '--quiet', str(path), '--', *arguments], cwd=build,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if result.returncode == 0:
+        return ''
+    return (result.stdout or result.stderr).replace(f'{root}/', '')
+
+
+def bare_suppressions(root):
+    for path in sorted(root.rglob('*.[ch]')):
+        source = path.relative_to(root)
+        if source.parts[0].startswith('build'):
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if BARE_SUPPRESSION.search(line):
+                yield f'{source}:{number}: NOLINT does not name its check'
+
+
+def main():
+    root, build = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+    files = compiled_files(root, build)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(lambda file: findings(sys.argv[3], root, build, *file),
+                                files.items()))
+    problems = [text for text in results if text] + list(bare_suppressions(root))
+    print(*problems, sep='\n')
+    print(f'{len(files)} files checked, {len(problems)} with findings')
+    return 1 if problems or not files else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
