@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <linux/membarrier.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -254,6 +255,19 @@ static void note_foreign_malloc(void)
         process_note(NOTE_FOREIGN_MALLOC);
 }
 
+static void wipe_on_page(void)
+{
+    memset(target_on, 0, sizeof *target_on);
+}
+
+/* Makes a fork wipe the page where the system that the program sees does not: qemu says that it
+   will, and does not. */
+static void wipe_in_forks_of_guest(void)
+{
+    if (channel_process(&target_view, slot_index)->flags & PROCESS_GUEST)
+        pthread_atfork(NULL, NULL, wipe_on_page);
+}
+
 /* Attaches at the start, so that a program that never allocates is recorded as well. */
 __attribute__((constructor)) static void start(void)
 {
@@ -265,6 +279,7 @@ __attribute__((constructor)) static void start(void)
         return;
     real_redirect();
     note_foreign_malloc();
+    wipe_in_forks_of_guest();
     redirect_note_extensions((uintptr_t)real.malloc);
     target_leave(thread);
 }

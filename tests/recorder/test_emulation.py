@@ -53,6 +53,13 @@ class Emulation(Recording):
         for trace in emulators + guests:
             self.assert_sound(trace)
 
+    def test_fork(self):
+        """The fork of a guest does not write into the trace of its parent."""
+        self.assertEqual(self.record(EMULATOR, program('children')).returncode, 0)
+        counts = [(info['end_code'], info['allocs'], info['frees'])
+                  for info in (analyze('info', trace) for trace in self.guests('children'))]
+        self.assertEqual(sorted(counts), [(0, 1, 0), (7, 1, 1)])
+
     def test_execute(self):
         """What is executed replaces the emulator as well as its program."""
         self.assertEqual(self.record(EMULATOR, program('exec_chain'), '2').returncode, 0)
