@@ -142,7 +142,8 @@ static int compare(const struct common_options *common, const struct diff_option
                                   .shows_runtime = options->shows_runtime};
     bool is_by_id = common->view.by == VIEW_BY_THREAD || common->view.by == VIEW_BY_HEAP;
     if (options->has_quadrant)
-        return message_usage("diff", "--quadrant is of a range, not of two heaps");
+        return message_usage(
+            "diff", "--quadrant applies to a range of one trace, not to a comparison of two heaps");
     if (common->other && is_by_id)
         return message_usage("diff", "no thread or heap of one trace is one of another");
     if (common->other && !options->has_from)
@@ -162,7 +163,7 @@ static int run(const struct command *command, int count, char **arguments)
     if (common_options.other || options.has_changes)
         return compare(&common_options, &options);
     if (options.has_quadrant && common_options.view.shape == VIEW_FLAT)
-        return message_usage("diff", "--quadrant is of trees: --tree is missing");
+        return message_usage("diff", "--quadrant needs --tree");
     struct session session;
     status = session_open(&session, &common_options);
     if (status != STATUS_OK)

@@ -152,11 +152,7 @@ static int execute(struct session *session, const void *context)
     return status;
 }
 
-static int run(const struct command *command, int count, char **arguments)
-{
-    struct errors_options options = {.limit = 20, .remembered = HEAP_FREED_DEFAULT};
-    return session_run(command, count, arguments, &options);
-}
+static const struct errors_options defaults = {.limit = 20, .remembered = HEAP_FREED_DEFAULT};
 
 const struct command command_errors = {
     .name = "errors",
@@ -165,6 +161,7 @@ const struct command command_errors = {
     .shares = COMMAND_KNOWN_FINDINGS | COMMAND_FILTERS,
     .own_options = own_options,
     .parse_option = parse_option,
-    .run = run,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
     .execute = execute,
 };

@@ -5,6 +5,8 @@
 #include "cli/message.h"
 #include "cli/session.h"
 
+#define READ_KINDS (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES))
+
 enum {
     OPTION_FROM = OPTION_FIRST,
     OPTION_TO,
@@ -133,11 +135,6 @@ static bool is_beyond(const struct lister *lister, const struct ttd_event *event
     return lister->has_end && !is_before(event, &lister->to);
 }
 
-static bool is_full(const struct lister *lister)
-{
-    return lister->options->limit && lister->count >= lister->options->limit;
-}
-
 static bool is_certain(const struct lister *lister, const struct ttd_event *event)
 {
     return !lister->outcome.losses.records ||
@@ -170,11 +167,12 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
         heap_losses_add(&lister->outcome.losses, batch);
     if (batch->kind != TTD_KIND_EVENTS)
         return TTD_OK;
+    uint64_t limit = lister->options->limit;
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_event *event = &batch->u.events[i];
         if (is_before(event, &lister->from))
             continue;
-        lister->is_cut = is_beyond(lister, event) || is_full(lister);
+        lister->is_cut = is_beyond(lister, event) || (limit && lister->count >= limit);
         if (lister->is_cut)
             return TTD_END;
         lister->outcome.position = ttd_event_position(event);
@@ -201,17 +199,13 @@ static int seek(struct session *session, const struct bound *from)
 {
     struct ttd_error error = {.what = NULL};
     struct ttd_reader *reader = session->source.reader;
-    enum ttd_status status =
-        ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES));
-    bool is_start = !(from->is_number ? from->number : 0) &&
-                    (from->is_number || !ttd_position_compare(from->position, ttd_position_min()));
-    if (status == TTD_OK && is_start)
-        status = ttd_reader_rewind_checked(reader, TTD_KIND_BIT(TTD_KIND_EVENTS) |
-                                                       TTD_KIND_BIT(TTD_KIND_LOSSES));
-    else if (status == TTD_OK && from->is_number)
-        status = ttd_reader_seek_event(reader, from->number, &error);
-    else if (status == TTD_OK)
-        status = ttd_reader_seek(reader, from->position, &error);
+    bool is_start =
+        from->is_number ? !from->number : !ttd_position_compare(from->position, ttd_position_min());
+    enum ttd_status status = is_start ? ttd_reader_rewind_checked(reader, READ_KINDS)
+                                      : ttd_reader_rewind(reader, READ_KINDS);
+    if (status == TTD_OK && !is_start)
+        status = from->is_number ? ttd_reader_seek_event(reader, from->number, &error)
+                                 : ttd_reader_seek(reader, from->position, &error);
     return status == TTD_OK ? STATUS_OK : source_fail(&session->source, status, &error);
 }
 
@@ -253,8 +247,10 @@ static int list_all(struct lister *lister)
     return status == STATUS_OK ? check_filter(lister) : status;
 }
 
-static int list_events(struct session *session, struct events_options *options)
+static int execute(struct session *session, const void *context)
 {
+    struct events_options copy = *(const struct events_options *)context;
+    struct events_options *options = &copy;
     struct lister lister = {
         .session = session, .options = options, .has_end = options->to.kind != POSITION_SPEC_END};
     struct heap_batch_hook losses = {.context = &lister, .batch = see_losses};
@@ -273,10 +269,10 @@ static int list_events(struct session *session, struct events_options *options)
         status = seek(session, &lister.from);
     if (status == STATUS_OK)
         status = session_output(session, true);
-    /* Calls are many, and each is written when it is read. */
-    session->output.out.room = UINT64_MAX;
     if (status != STATUS_OK)
         return status;
+    /* Calls are many, and each is written when it is read. */
+    session->output.out.room = UINT64_MAX;
     options->shown.has_times = source_has_times(&session->source);
     return list_all(&lister);
 }
@@ -286,15 +282,7 @@ static int run(const struct command *command, int count, char **arguments)
     struct events_options options = {.from = {.kind = POSITION_SPEC_START},
                                      .to = {.kind = POSITION_SPEC_END}};
     filter_init(&options.filter);
-    struct common_options common_options;
-    int status = command_options(&common_options, command, count, arguments, &options);
-    common_options.reads_whole_chunks = true;
-    if (status < 0) {
-        struct session session;
-        status = session_open(&session, &common_options);
-        if (status == STATUS_OK)
-            status = session_close(&session, list_events(&session, &options), false);
-    }
+    int status = session_run(command, count, arguments, &options);
     filter_free(&options.filter);
     return status;
 }
@@ -305,5 +293,7 @@ const struct command command_events = {
     .help = help,
     .own_options = own_options,
     .parse_option = parse_option,
+    .reads_whole_chunks = true,
     .run = run,
+    .execute = execute,
 };

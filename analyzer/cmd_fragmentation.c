@@ -78,12 +78,8 @@ static int execute(struct session *session, const void *context)
     return status;
 }
 
-static int run(const struct command *command, int count, char **arguments)
-{
-    struct fragmentation_options options = {
-        .at = {.kind = POSITION_SPEC_END}, .gap = UINT64_C(1) << 20, .limit = 50};
-    return session_run(command, count, arguments, &options);
-}
+static const struct fragmentation_options defaults = {
+    .at = {.kind = POSITION_SPEC_END}, .gap = UINT64_C(1) << 20, .limit = 50};
 
 const struct command command_fragmentation = {
     .name = "fragmentation",
@@ -91,6 +87,7 @@ const struct command command_fragmentation = {
     .help = help,
     .own_options = own_options,
     .parse_option = parse_option,
-    .run = run,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
     .execute = execute,
 };

@@ -61,8 +61,11 @@ static int print(struct session *session, const struct heap_history *history)
     return status;
 }
 
-static int execute(struct session *session, const struct history_options *options)
+static int execute(struct session *session, const void *context)
 {
+    const struct history_options *options = context;
+    if (!options->has_address)
+        return message_usage("history", "no address is given: use --address");
     bool is_beyond = options->size - 1 > UINT64_MAX - options->address;
     struct heap_history_options query = {.first = options->address,
                                          .last = is_beyond ? UINT64_MAX
@@ -72,7 +75,7 @@ static int execute(struct session *session, const struct history_options *option
     struct heap_history history;
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
-    trace.keyframes = sidecar_use_old(session);
+    trace.keyframes = sidecar_use_existing(session);
     enum ttd_status result = heap_history_find(&trace, &query, &history, &error);
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
@@ -81,21 +84,7 @@ static int execute(struct session *session, const struct history_options *option
     return status;
 }
 
-static int run(const struct command *command, int count, char **arguments)
-{
-    struct history_options options = {.size = 1, .limit = 1000};
-    struct common_options common_options;
-    int status = command_options(&common_options, command, count, arguments, &options);
-    if (status >= 0)
-        return status;
-    if (!options.has_address)
-        return message_usage(command->name, "which address? --address is missing");
-    struct session session;
-    status = session_open(&session, &common_options);
-    if (status != STATUS_OK)
-        return status;
-    return session_close(&session, execute(&session, &options), false);
-}
+static const struct history_options defaults = {.size = 1, .limit = 1000};
 
 const struct command command_history = {
     .name = "history",
@@ -103,5 +92,7 @@ const struct command command_history = {
     .help = help,
     .own_options = own_options,
     .parse_option = parse_option,
-    .run = run,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
+    .execute = execute,
 };

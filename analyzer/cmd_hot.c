@@ -68,11 +68,7 @@ static int execute(struct session *session, const void *context)
     return status;
 }
 
-static int run(const struct command *command, int count, char **arguments)
-{
-    struct hot_options options = {.order = HEAP_RANK_BY_BYTES};
-    return session_run(command, count, arguments, &options);
-}
+static const struct hot_options defaults = {.order = HEAP_RANK_BY_BYTES};
 
 const struct command command_hot = {
     .name = "hot",
@@ -81,6 +77,7 @@ const struct command command_hot = {
     .shares = COMMAND_VIEWS,
     .own_options = own_options,
     .parse_option = parse_option,
-    .run = run,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
     .execute = execute,
 };

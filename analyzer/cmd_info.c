@@ -174,7 +174,6 @@ static int run(const struct command *command, int count, char **arguments)
         return status;
     if (is_group)
         return list_group(&options);
-    options.reads_whole_chunks = true;
     struct session session;
     status = session_open(&session, &options);
     if (status != STATUS_OK)
@@ -189,5 +188,6 @@ const struct command command_info = {
     .help = help,
     .own_options = own_options,
     .parse_option = parse_option,
+    .reads_whole_chunks = true,
     .run = run,
 };

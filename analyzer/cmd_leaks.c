@@ -134,11 +134,7 @@ static int execute(struct session *session, const void *context)
     return status;
 }
 
-static int run(const struct command *command, int count, char **arguments)
-{
-    struct leaks_options options = {.at = {.kind = POSITION_SPEC_END}};
-    return session_run(command, count, arguments, &options);
-}
+static const struct leaks_options defaults = {.at = {.kind = POSITION_SPEC_END}};
 
 const struct command command_leaks = {
     .name = "leaks",
@@ -147,6 +143,7 @@ const struct command command_leaks = {
     .shares = COMMAND_VIEWS | COMMAND_KNOWN_FINDINGS,
     .own_options = own_options,
     .parse_option = parse_option,
-    .run = run,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
     .execute = execute,
 };

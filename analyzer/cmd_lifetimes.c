@@ -44,16 +44,10 @@ static int execute(struct session *session, const void *options)
     return status;
 }
 
-static int run(const struct command *command, int count, char **arguments)
-{
-    return session_run(command, count, arguments, NULL);
-}
-
 const struct command command_lifetimes = {
     .name = "lifetimes",
     .summary = "how long blocks live",
     .help = help,
     .shares = COMMAND_FILTERS,
-    .run = run,
     .execute = execute,
 };

@@ -84,11 +84,8 @@ static int execute(struct session *session, const void *context)
     return status;
 }
 
-static int run(const struct command *command, int count, char **arguments)
-{
-    uint64_t chains = 10;
-    return session_run(command, count, arguments, &chains);
-}
+/* The chains to show. */
+static const uint64_t defaults = 10;
 
 const struct command command_moves = {
     .name = "moves",
@@ -97,6 +94,7 @@ const struct command command_moves = {
     .shares = COMMAND_VIEWS,
     .own_options = own_options,
     .parse_option = parse_option,
-    .run = run,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
     .execute = execute,
 };

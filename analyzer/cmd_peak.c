@@ -54,7 +54,7 @@ static int execute(struct session *session, const void *options)
     int status = session_trace(session, &trace);
     if (status != STATUS_OK)
         return status;
-    trace.keyframes = sidecar_use_old(session);
+    trace.keyframes = sidecar_use_existing(session);
     struct heap_peak_state_options query = {.split = view_split(&session->options.view)};
     enum ttd_status result = heap_peak_state_find(&trace, &query, &peak, &error);
     if (result != TTD_OK)
@@ -65,11 +65,7 @@ static int execute(struct session *session, const void *options)
     return status;
 }
 
-static int run(const struct command *command, int count, char **arguments)
-{
-    struct peak_options options = {.shows_runtime = false};
-    return session_run(command, count, arguments, &options);
-}
+static const struct peak_options defaults = {.shows_runtime = false};
 
 const struct command command_peak = {
     .name = "peak",
@@ -78,6 +74,7 @@ const struct command command_peak = {
     .shares = COMMAND_VIEWS,
     .own_options = own_options,
     .parse_option = parse_option,
-    .run = run,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
     .execute = execute,
 };

@@ -182,7 +182,7 @@ static int run(const struct command *command, int count, char **arguments)
     if (status >= 0)
         return status;
     if (!options.output)
-        return message_usage(command->name, "where to? Give a file name with -o");
+        return message_usage(command->name, "no output file is given: use -o");
     return recover(&options);
 }
 

@@ -159,11 +159,7 @@ static int execute(struct session *session, const void *context)
     return status;
 }
 
-static int run(const struct command *command, int count, char **arguments)
-{
-    struct state_options options = {.at = {.kind = POSITION_SPEC_END}};
-    return session_run(command, count, arguments, &options);
-}
+static const struct state_options defaults = {.at = {.kind = POSITION_SPEC_END}};
 
 const struct command command_state = {
     .name = "state",
@@ -172,6 +168,7 @@ const struct command command_state = {
     .shares = COMMAND_VIEWS,
     .own_options = own_options,
     .parse_option = parse_option,
-    .run = run,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
     .execute = execute,
 };

@@ -48,11 +48,8 @@ static int execute(struct session *session, const void *context)
     return status;
 }
 
-static int run(const struct command *command, int count, char **arguments)
-{
-    uint64_t steps = 0;
-    return session_run(command, count, arguments, &steps);
-}
+/* Calls between the two of a temporary block. */
+static const uint64_t defaults = 0;
 
 const struct command command_temporary = {
     .name = "temporary",
@@ -61,6 +58,7 @@ const struct command command_temporary = {
     .shares = COMMAND_VIEWS,
     .own_options = own_options,
     .parse_option = parse_option,
-    .run = run,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
     .execute = execute,
 };

@@ -69,8 +69,9 @@ static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
     return view_wants(&session->view, stack, is_wanted);
 }
 
-static int execute(struct session *session, const struct timeline_options *options)
+static int execute(struct session *session, const void *context)
 {
+    const struct timeline_options *options = context;
     /* Names come at the end of a trace, but tell which blocks count. */
     bool has_filter = view_has_filter(&session->options.view);
     int status = session_names(session, has_filter);
@@ -101,19 +102,7 @@ static int execute(struct session *session, const struct timeline_options *optio
     return status;
 }
 
-static int run(const struct command *command, int count, char **arguments)
-{
-    struct timeline_options options = {.axis = HEAP_AXIS_TIME, .points = 50};
-    struct common_options common_options;
-    int status = command_options(&common_options, command, count, arguments, &options);
-    if (status >= 0)
-        return status;
-    struct session session;
-    status = session_open(&session, &common_options);
-    if (status != STATUS_OK)
-        return status;
-    return session_close(&session, execute(&session, &options), false);
-}
+static const struct timeline_options defaults = {.axis = HEAP_AXIS_TIME, .points = 50};
 
 const struct command command_timeline = {
     .name = "timeline",
@@ -122,5 +111,7 @@ const struct command command_timeline = {
     .shares = COMMAND_FILTERS,
     .own_options = own_options,
     .parse_option = parse_option,
-    .run = run,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
+    .execute = execute,
 };

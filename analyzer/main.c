@@ -11,6 +11,7 @@
 #include "cli/exit.h"
 #include "cli/message.h"
 #include "cli/output.h"
+#include "cli/session.h"
 #include "cli/suggest.h"
 #include "common/standard_descriptors.h"
 
@@ -94,5 +95,6 @@ int main(int count, char **arguments)
     if (!command)
         return refuse(name);
     pages_prepare();
-    return command->run(command, count - 1, arguments + 1);
+    return command->run ? command->run(command, count - 1, arguments + 1)
+                        : session_run_defaults(command, count - 1, arguments + 1);
 }

@@ -291,14 +291,3 @@ void heap_usage_free(struct heap_usage *usage)
     heap_groups_free(&usage->by_calls);
     usage->sites = NULL;
 }
-
-void heap_lifetimes_sum(const struct heap_groups *groups,
-                        struct heap_lifetime lifetimes[HEAP_LIFETIMES])
-{
-    memset(lifetimes, 0, HEAP_LIFETIMES * sizeof *lifetimes);
-    for (size_t i = 0; i < groups->count; i++) {
-        struct heap_lifetime *lifetime = &lifetimes[groups->items[i].key.other];
-        lifetime->blocks += groups->items[i].blocks;
-        heap_sum_add(&lifetime->bytes, groups->items[i].bytes);
-    }
-}

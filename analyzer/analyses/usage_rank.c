@@ -2,6 +2,8 @@
 /* Sites of usage as rows: their order and their sums. */
 #include "analyses/usage.h"
 
+#include <string.h>
+
 /* Less than, equal to or greater than 0, the larger first. */
 static int descending(double a, double b)
 {
@@ -123,4 +125,15 @@ struct heap_rows heap_usage_rows(struct heap_usage *usage)
                               .compare = orders[usage->options.order].compare,
                               .amount = orders[usage->options.order].amount,
                               .recount = recount};
+}
+
+void heap_lifetimes_sum(const struct heap_groups *groups,
+                        struct heap_lifetime lifetimes[HEAP_LIFETIMES])
+{
+    memset(lifetimes, 0, HEAP_LIFETIMES * sizeof *lifetimes);
+    for (size_t i = 0; i < groups->count; i++) {
+        struct heap_lifetime *lifetime = &lifetimes[groups->items[i].key.other];
+        lifetime->blocks += groups->items[i].blocks;
+        heap_sum_add(&lifetime->bytes, groups->items[i].bytes);
+    }
 }

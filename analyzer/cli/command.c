@@ -141,7 +141,7 @@ static int take_operands(struct common_options *result, int count, char **argume
     int most = result->command->takes_two_traces ? 2 : 1;
     const char *name = result->command->name;
     if (optind == count && access(INPUT_DEFAULT, F_OK) != 0)
-        return message_usage(name, "which trace? A file name is missing, and there is no "
+        return message_usage(name, "no trace is named, and there is no "
                                    "'" INPUT_DEFAULT "' here");
     if (optind + most < count)
         return message_usage(name, "%s at a time: '%s' is too much",
@@ -172,7 +172,7 @@ static int check(struct common_options *result)
         return message_usage(name, "%s", problem);
     if (!(result->command->shares & COMMAND_GROUPS))
         return result->format->needs_tree
-                   ? message_usage(name, "format '%s' is of commands that group by stack",
+                   ? message_usage(name, "format '%s' works only with commands that group by stack",
                                    result->format->name)
                    : -1;
     problem = view_options_check(&result->view, result->format);

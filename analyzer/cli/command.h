@@ -5,6 +5,7 @@
 
 #include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "cli/known_findings.h"
 #include "cli/view_options.h"
@@ -44,7 +45,14 @@ struct command {
     option_function parse_option;
     /** Whether a second trace may be named. */
     bool takes_two_traces;
-    /** Runs the command; `arguments[0]` is the name. Returns the exit status. */
+    /** The values of its own options where none are given, and their size; NULL for none. */
+    const void *own_defaults;
+    size_t own_size;
+    /** The reader delivers a chunk only when all of it was checked: of a command that prints each
+     * event. */
+    bool reads_whole_chunks;
+    /** Runs the command; `arguments[0]` is the name. Returns the exit status. NULL for
+     * session_run_defaults(). */
     int (*run)(const struct command *command, int count, char **arguments);
     /** For a command that runs by session_run(). */
     session_function execute;
@@ -79,9 +87,6 @@ struct common_options {
     bool has_index;
     /** Whether text shows stacks with all frames and whole names. */
     bool has_full_stacks;
-    /** The reader delivers a chunk only when all of it was checked: set by a command that prints
-     * each event. */
-    bool reads_whole_chunks;
     /** Memory limit in bytes; 0 for the default of limits.h. */
     uint64_t max_memory;
     struct view_options view;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/session.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "cli/exit.h"
 #include "cli/limits.h"
 #include "cli/message.h"
@@ -30,7 +33,7 @@ int session_open(struct session *session, const struct common_options *options)
     int status = known_findings_open(&session->known_findings, &session->options.known_findings);
     if (status != STATUS_OK)
         return status;
-    status = source_open(&session->source, options->trace, options->reads_whole_chunks);
+    status = source_open(&session->source, options->trace, options->command->reads_whole_chunks);
     if (status != STATUS_OK) {
         known_findings_close(&session->known_findings);
         return status;
@@ -110,6 +113,18 @@ int session_run(const struct command *command, int count, char **arguments, void
         return status;
     status = command->execute(&session, own);
     return session_close(&session, status, session.has_output);
+}
+
+int session_run_defaults(const struct command *command, int count, char **arguments)
+{
+    void *own = malloc(command->own_size + 1);
+    if (!own)
+        return message_status(command->name, TTD_ERROR_NO_MEMORY);
+    if (command->own_size)
+        memcpy(own, command->own_defaults, command->own_size);
+    int status = session_run(command, count, arguments, own);
+    free(own);
+    return status;
 }
 
 int session_output(struct session *session, bool is_long)

@@ -119,7 +119,7 @@ const struct heap_keyframes *sidecar_use(struct session *session, struct ttd_pos
     return is_start || is_end ? NULL : use(session, true);
 }
 
-const struct heap_keyframes *sidecar_use_old(struct session *session)
+const struct heap_keyframes *sidecar_use_existing(struct session *session)
 {
     return use(session, false);
 }

@@ -20,7 +20,7 @@ const struct heap_keyframes *sidecar_use(struct session *session, struct ttd_pos
 
 /** Returns the keyframes of an index that is there already, or NULL: for what only a whole replay,
  * or the index, can tell. */
-const struct heap_keyframes *sidecar_use_old(struct session *session);
+const struct heap_keyframes *sidecar_use_existing(struct session *session);
 
 /** Warns that a block in the index is not as the trace says, and closes the index. */
 void sidecar_refute(struct source *source);

@@ -228,6 +228,6 @@ int sidecar_make(struct source *source, const char *path, bool silent,
     }
     if (is_replaceable(path))
         return make(source, path, silent, facts);
-    message("%s%s: is no index, and will not be overwritten", silent ? "warning: " : "", path);
+    message("%s%s: is not an index, and is not overwritten", silent ? "warning: " : "", path);
     return STATUS_INTERNAL;
 }

@@ -82,6 +82,6 @@ const char *view_options_check(struct view_options *options, const struct report
     if (format->needs_tree && options->shape == VIEW_FLAT)
         options->shape = VIEW_TOP_DOWN;
     if (options->depth && options->shape == VIEW_FLAT)
-        return "--depth is of trees: --tree is missing";
+        return "--depth needs --tree";
     return NULL;
 }

@@ -86,7 +86,7 @@ static void text_finding(struct report *report, const struct heap_finding *findi
         out_alarm(output);
         out_text(output, "  uncertain");
         out_plain(output);
-        out_text(output, ": something before it is not known\n");
+        out_text(output, ": not everything before it is known\n");
     }
 }
 

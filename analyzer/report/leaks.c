@@ -10,9 +10,9 @@ static void text_notes(struct report *report, const struct report_leaks *data)
         report_count(report->output, leaks->outcome.counts.unknown_releases, "release");
         out_text(report->output,
                  data->has_early_blocks
-                     ? " of what was no live block, as blocks from before the "
+                     ? " of an address without a live block, as blocks from before the "
                        "recording: 'ttdanalyze errors' tells them apart\n"
-                     : " of what was no live block: 'ttdanalyze errors' says more\n");
+                     : " of an address without a live block: 'ttdanalyze errors' says more\n");
     }
     if (leaks->outcome.in_flight) {
         report_count(report->output, leaks->outcome.in_flight, "reallocation");

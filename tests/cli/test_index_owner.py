@@ -30,7 +30,7 @@ class Owner(HandMade):
                 self.assertEqual(self.said(self.trace, *self.ask), self.expected)
                 status, _, errors = self.said(self.trace, "index")
                 self.assertEqual(status, support.INTERNAL)
-                self.assertIn("is no index, and will not be overwritten", errors)
+                self.assertIn("is not an index, and is not overwritten", errors)
                 self.assertEqual(self.files(), ["trace.ttd", "trace.ttd.idx"])
             forget()
         os.symlink(self.path("nowhere"), index)

@@ -136,8 +136,8 @@ class Automatic(Index):
     def test_file_of_another_kind(self):
         """What is no index is never overwritten, and who waits for want of one is told."""
         truth = self.truth(self.trace, *self.at)
-        expected = (*truth[:2], f"ttdanalyze: warning: {self.index_of(self.trace)}: is no index, "
-                                "and will not be overwritten\n")
+        expected = (*truth[:2], f"ttdanalyze: warning: {self.index_of(self.trace)}: is not an index, "
+                                "and is not overwritten\n")
         other = self.write(churn(1000), "other")
         with open(other, "rb") as file:
             trace = file.read()
@@ -147,7 +147,7 @@ class Automatic(Index):
             self.assertEqual(self.said(self.trace, *self.at), expected)
             status, _, errors = self.said(self.trace, "index")
             self.assertEqual(status, support.INTERNAL)
-            self.assertIn("trace.ttd.idx: is no index, and will not be overwritten", errors)
+            self.assertIn("trace.ttd.idx: is not an index, and is not overwritten", errors)
             with open(self.index_of(self.trace), "rb") as file:
                 self.assertEqual(file.read(), content)
 

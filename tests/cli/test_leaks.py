@@ -174,8 +174,8 @@ class Rules(TestCase):
 
     def test_releases_of_early_blocks(self):
         """A child releases blocks of its parent: what 'errors' finds right is no alarm here."""
-        said = {0: "1 release of what was no live block: 'ttdanalyze errors' says more\n",
-                2: "1 release of what was no live block, as blocks from before the recording: "
+        said = {0: "1 release of an address without a live block: 'ttdanalyze errors' says more\n",
+                2: "1 release of an address without a live block, as blocks from before the recording: "
                    "'ttdanalyze errors' tells them apart\n"}
         for flags, line in said.items():
             script = Script(flags=flags).basics()

@@ -45,7 +45,7 @@ class Named(OneTrace):
         os.mkdir(empty)
         status, output, errors = run_in(empty, "leaks")
         self.assertEqual((status, output), (support.USAGE, ""))
-        self.assertIn("which trace? A file name is missing, and there is no 'trace.bin' here", errors)
+        self.assertIn("no trace is named, and there is no 'trace.bin' here", errors)
 
     def test_a_trace_in_place_of_a_command(self):
         result = run(self.path)
