@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Small, since many processes end after a few calls. */
-enum { FIRST_CAPACITY = 1 << 9 };
+/* Many processes live only for a moment. Of the others, a small table is soon full. */
+enum { FIRST_CAPACITY = 1 << 9, SMALL_CAPACITY = 1 << 14 };
 
 bool stacks_init(struct stacks *stacks)
 {
@@ -51,7 +51,8 @@ struct stack_entry *stacks_find(struct stacks *stacks, ttd_id parent, uint64_t p
     if (entry->id != TTD_NONE)
         return entry;
     if (stacks->count + stacks->count / 2 >= stacks->capacity) {
-        if (!rebuild(stacks, stacks->capacity * 2, 0, 0))
+        size_t factor = stacks->capacity < SMALL_CAPACITY ? 4 : 2;
+        if (!rebuild(stacks, stacks->capacity * factor, 0, 0))
             return NULL;
         entry = stacks_probe(stacks, parent, pc);
     }

@@ -18,12 +18,17 @@ void ttd_buffer_free(struct ttd_buffer *buffer)
     *buffer = (struct ttd_buffer){.allocator = buffer->allocator};
 }
 
+static bool has_room(const struct ttd_buffer *buffer, size_t more)
+{
+    return !buffer->failed && more <= buffer->capacity - buffer->size;
+}
+
 bool ttd_buffer_reserve(struct ttd_buffer *buffer, size_t more)
 {
+    if (has_room(buffer, more))
+        return true;
     if (buffer->failed)
         return false;
-    if (more <= buffer->capacity - buffer->size)
-        return true;
     void *data = buffer->data;
     if (more > SIZE_MAX - buffer->size ||
         ttd_grow_array(buffer->allocator, &data, &buffer->capacity, buffer->size + more, 1)) {
@@ -44,8 +49,12 @@ void ttd_buffer_put(struct ttd_buffer *buffer, const void *data, size_t size)
 
 void ttd_buffer_put_varint(struct ttd_buffer *buffer, uint64_t value)
 {
-    if (!ttd_buffer_reserve(buffer, TTD_VARINT_MAX))
+    if (!has_room(buffer, TTD_VARINT_MAX) && !ttd_buffer_reserve(buffer, TTD_VARINT_MAX))
         return;
+    if (value < 0x80) {
+        buffer->data[buffer->size++] = (uint8_t)value;
+        return;
+    }
     buffer->size = (size_t)(ttd_put_varint(buffer->data + buffer->size, value) - buffer->data);
 }
 

@@ -5,6 +5,9 @@
 
 #include "base/memory.h"
 
+/* Below SMALL_CAPACITY a map grows faster: to move its entries costs more than the memory. */
+enum { FIRST_CAPACITY = 64, SMALL_CAPACITY = 4096 };
+
 void ttd_map_init(struct ttd_map *map, const struct ttd_allocator *allocator)
 {
     *map = (struct ttd_map){.allocator = allocator};
@@ -36,7 +39,8 @@ static void insert(struct ttd_map *map, uint64_t key, uint64_t value)
 
 static bool grow(struct ttd_map *map)
 {
-    struct ttd_map larger = {.capacity = map->capacity ? map->capacity * 2 : 64,
+    size_t factor = map->capacity < SMALL_CAPACITY ? 4 : 2;
+    struct ttd_map larger = {.capacity = map->capacity ? map->capacity * factor : FIRST_CAPACITY,
                              .allocator = map->allocator};
     larger.slots = ttd_allocate_zeroed(map->allocator, larger.capacity * sizeof *larger.slots);
     if (!larger.slots)

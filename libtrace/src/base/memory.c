@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SMALL_CAPACITY = 1024 };
+
 static void *default_resize(void *context, void *block, size_t size)
 {
     (void)context;
@@ -46,7 +48,9 @@ int ttd_grow_array(const struct ttd_allocator *allocator, void **array, size_t *
 {
     if (count <= *capacity)
         return 0;
-    size_t wanted = *capacity + *capacity / 2;
+    /* A small array grows faster: to move it costs more than the memory. How it grows does not
+     * depend on the size of an element: arrays of one capacity grow alike. */
+    size_t wanted = *capacity + (*capacity <= SMALL_CAPACITY ? *capacity : *capacity / 2);
     if (wanted < count)
         wanted = count;
     if (wanted < 16)

@@ -65,6 +65,8 @@ bool ttd_event_state_reserve_addresses(struct ttd_event_state *state, size_t cou
 
 bool ttd_event_state_reserve_shapes(struct ttd_event_state *state, size_t count)
 {
+    if (count < state->shape_capacity)
+        return true;
     void *arrays[] = {state->shapes, state->next_shapes, state->stored_at};
     const size_t sizes[] = {sizeof *state->shapes, sizeof *state->next_shapes,
                             sizeof *state->stored_at};
