@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Stacks, and the names of their frames. */
+#include "write/names.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "layout.h"
+
+/** Finds a stack or a frame; sets the key to add it under if it is not there. */
+static const struct known_stack *find(const struct names_table *in,
+                                      const struct known_stack *wanted, uint64_t *key)
+{
+    uint64_t ids = (uint64_t)wanted->module << 32 | wanted->parent;
+    uint32_t place;
+    *key = ttd_map_hash(wanted->offset) ^ ttd_map_hash(ttd_map_hash(ids));
+    for (; ttd_map_find(&in->map, *key, &place); (*key)++) {
+        const struct known_stack *known = (const struct known_stack *)in->records + place;
+        if (known->offset == wanted->offset && known->module == wanted->module &&
+            known->parent == wanted->parent)
+            return known;
+    }
+    return NULL;
+}
+
+static bool add(struct names_table *to, uint64_t key, const struct known_stack *added)
+{
+    if (!ttd_map_add(&to->map, key, (uint32_t)to->count))
+        return false;
+    ((struct known_stack *)to->records)[to->count++] = *added;
+    return true;
+}
+
+enum ttd_status ttd_names_symbol(struct ttd_names *names, ttd_id module, uint64_t offset,
+                                 const struct ttd_name *frames, size_t count)
+{
+    if (count > TTD_SYMBOL_FRAME_MAX)
+        return TTD_ERROR_LIMIT;
+    if (!frames && count != 0)
+        return TTD_ERROR_ARGUMENT;
+    struct ttd_symbol symbol = {.module = module, .offset = offset, .frame_count = (uint32_t)count};
+    struct ttd_symbol_frame *named = NULL;
+    if (count != 0) {
+        named = ttd_allocate_zeroed(&names->allocator, count * sizeof *named);
+        if (!named)
+            return TTD_ERROR_NO_MEMORY;
+    }
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < count && status == TTD_OK; i++) {
+        named[i].line = frames[i].line;
+        status = ttd_names_string(names, frames[i].function, &named[i].function);
+        if (status == TTD_OK)
+            status = ttd_names_string(names, frames[i].file, &named[i].file);
+    }
+    symbol.frames = named;
+    if (status == TTD_OK)
+        status = ttd_writer_symbol(names->writer, &symbol);
+    ttd_release(&names->allocator, named);
+    return status;
+}
+
+/** Asks for the names of a frame and writes them, if it is new. */
+static enum ttd_status name_frame(struct ttd_names *names, const struct known_stack *frame,
+                                  uint64_t address)
+{
+    uint64_t key;
+    if (!names->lookup || find(&names->frames, frame, &key))
+        return TTD_OK;
+    if (!ttd_names_reserve(names, &names->frames, sizeof *frame))
+        return TTD_ERROR_NO_MEMORY;
+    memset(names->found, 0, sizeof names->found);
+    size_t count = names->lookup(names->context, address, names->found);
+    if (count > TTD_NAMES_MAX)
+        return TTD_ERROR_ARGUMENT;
+    if (count != 0) {
+        enum ttd_status status =
+            ttd_names_symbol(names, frame->module, frame->offset, names->found, count);
+        if (status != TTD_OK)
+            return status;
+    }
+    return add(&names->frames, key, frame) ? TTD_OK : TTD_ERROR_NO_MEMORY;
+}
+
+/** Finds or defines the stack of one more frame. */
+static enum ttd_status push(struct ttd_names *names, ttd_id parent, uint64_t address, ttd_id *stack)
+{
+    /* The call is before the return address, which may be another function's or module's. */
+    const struct known_module *module = ttd_names_module_at(names, address - 1);
+    struct known_stack wanted = {.offset = module ? address - module->bias : address,
+                                 .module = module ? module->id : TTD_NONE,
+                                 .parent = parent};
+    uint64_t key;
+    const struct known_stack *known = find(&names->stacks, &wanted, &key);
+    if (known) {
+        *stack = known->id;
+        return TTD_OK;
+    }
+    struct known_stack frame = {.offset = wanted.offset, .module = wanted.module};
+    enum ttd_status status = name_frame(names, &frame, address - 1);
+    if (status != TTD_OK)
+        return status;
+    if (!ttd_names_reserve(names, &names->stacks, sizeof wanted))
+        return TTD_ERROR_NO_MEMORY;
+    status = ttd_writer_stack(names->writer, parent, wanted.module, wanted.offset, &wanted.id);
+    if (status != TTD_OK)
+        return status;
+    *stack = wanted.id;
+    return add(&names->stacks, key, &wanted) ? TTD_OK : TTD_ERROR_NO_MEMORY;
+}
+
+enum ttd_status ttd_names_stack(struct ttd_names *names, const uint64_t *addresses, size_t count,
+                                ttd_id *stack)
+{
+    if (!stack || (!addresses && count != 0))
+        return TTD_ERROR_ARGUMENT;
+    if (count > TTD_STACK_DEPTH_MAX)
+        return TTD_ERROR_LIMIT;
+    ttd_id id = TTD_NONE;
+    for (size_t i = count; i-- > 0;) {
+        enum ttd_status status = push(names, id, addresses[i], &id);
+        if (status != TTD_OK)
+            return status;
+    }
+    *stack = id;
+    return TTD_OK;
+}
