@@ -151,7 +151,14 @@ def header_page(path):
     return 'ttdtrace_' + path.stem if path.stem != 'ttdtrace' else 'ttdtrace'
 
 
-def function_page(function, path, siblings, version):
+def threads_of(about):
+    """What a header says of threads, which holds for all its functions."""
+    told = [part for part in re.split(r'\n\n', about) if part.startswith('Threads: ')]
+    text = ' '.join(' '.join(told).removeprefix('Threads: ').split())
+    return escape(text[:1].upper() + text[1:]) if text else ''
+
+
+def function_page(function, path, about, siblings, version):
     arguments = '\n'.join(f'.Fa "{argument.strip()}"' for argument in function.arguments)
     synopsis = (f'.In ttdtrace/{path.name}\n.Ft "{function.type}"\n'
                 f'.Fo {function.name}\n{arguments}\n.Fc')
@@ -166,6 +173,7 @@ def function_page(function, path, siblings, version):
     returns = paragraphs(function.returns) if function.type != 'void' else ''
     return page(function.name, version, function.name, short(function.text), [
         ('SYNOPSIS', synopsis), ('DESCRIPTION', description), ('RETURN VALUE', returns),
+        ('THREADS', threads_of(about)),
         ('SEE ALSO', see_also(around))])
 
 
@@ -194,7 +202,7 @@ def make(headers, version):
         about, types, functions = parse(path)
         pages[header_page(path)] = page_of_header(path, about, types, functions, headers, version)
         for function in functions:
-            pages[function.name] = function_page(function, path, functions, version)
+            pages[function.name] = function_page(function, path, about, functions, version)
     return pages
 
 

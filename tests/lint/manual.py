@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every public function has a manual page that says what it does, with what, and what it returns;
-groff reads all pages without a warning.
+"""Every public function has a manual page that says what it does, with what, what it returns and
+which threads may call it; each status that its source names is on the page; groff reads all pages
+without a warning.
 
 manual.py ROOT DIRECTORY [GROFF]: the pages are in DIRECTORY
 """
@@ -12,6 +13,11 @@ import subprocess
 import sys
 
 problems = []
+
+# Statuses that a function returns, which are not also names of something else.
+ALL = {'TTD_END'} | {'TTD_ERROR_' + name for name in (
+    'NOT_A_TRACE', 'CORRUPT', 'TRUNCATED', 'UNSUPPORTED', 'LIMIT', 'NO_MEMORY', 'IO', 'ARGUMENT',
+    'MISUSE')}
 
 
 def public_functions(root):
@@ -25,6 +31,25 @@ def public_functions(root):
     return found
 
 
+def statuses(root):
+    """By name of a function in the sources: the statuses that its body names."""
+    found = {}
+    for path in (root / 'libtrace/src').rglob('*.c'):
+        for name, body in re.findall(r'(?ms)^enum ttd_status (ttd_\w+)\([^;{]*?\)\n\{(.*?)^\}',
+                                     path.read_text()):
+            found[name] = set(re.findall(r'(?<![=!]= )\bTTD_(?:END|ERROR_[A-Z_]+)\b', body)) & ALL
+    return found
+
+
+def check_statuses(name, named, pages):
+    """Each status is on the page, or on the one that the page refers to."""
+    text = sections(pages[name]).get('RETURN VALUE', '')
+    for other in re.findall(r'as (?:\\fB)?(ttd_\w+)\(\)', text):
+        text += sections(pages[other]).get('RETURN VALUE', '')
+    for status in sorted(named - set(re.findall(r'TTD_[A-Z_]+', text))):
+        problems.append(f'{name}: may return {status}, which its page does not say')
+
+
 def sections(text):
     """By heading: the text below it."""
     parts = re.split(r'(?m)^\.Sh (.*)\n', text)
@@ -33,7 +58,7 @@ def sections(text):
 
 def check(name, kind, header, page):
     found = sections(page)
-    wanted = ['NAME', 'SYNOPSIS', 'DESCRIPTION', 'SEE ALSO']
+    wanted = ['NAME', 'SYNOPSIS', 'DESCRIPTION', 'THREADS', 'SEE ALSO']
     if kind != 'void':
         wanted.append('RETURN VALUE')
     for heading in wanted:
@@ -59,9 +84,11 @@ def main():
     root, directory, *groff = sys.argv[1:]
     pages = {path.stem: path.read_text() for path in pathlib.Path(directory).glob('*.3')}
     functions = public_functions(pathlib.Path(root))
+    named = statuses(pathlib.Path(root))
     for name, (kind, header) in functions.items():
         if name in pages:
             check(name, kind, header, pages[name])
+            check_statuses(name, named.get(name, set()), pages)
         else:
             problems.append(f'{name}: no manual page')
     check_links(pages)

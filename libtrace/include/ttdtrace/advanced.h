@@ -13,7 +13,10 @@
  * Lazy stacks: with ttd_reader_options.lazy_stacks, chunks of stacks are returned as they are
  * stored (spec, "Stacks") and decoded as far as they are asked for: a trace has many stacks, of
  * which a report shows few. Objects that keep such chunks are independent of the reader and of each
- * other; each is used by one thread at a time.
+ * other.
+ *
+ * Threads: one thread at a time may use an object. ttd_reader_event_batches() may be called by any
+ * thread while another reads.
  */
 #ifndef TTDTRACE_ADVANCED_H
 #define TTDTRACE_ADVANCED_H
@@ -27,7 +30,7 @@ TTD_BEGIN_DECLS
 /** The largest value of ttd_reader_options.event_batches. Each batch takes about 16 kB. */
 #define TTD_EVENT_BATCHES_MAX 1024u
 
-/** Returns ttd_reader_options.event_batches, which the reader was opened with. Thread-safe. */
+/** Returns ttd_reader_options.event_batches, which the reader was opened with. */
 TTD_EXPORT uint32_t ttd_reader_event_batches(const struct ttd_reader *reader);
 
 struct ttd_stacks;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/** The memory that the library uses. */
+/**
+ * The memory that the library uses.
+ *
+ * Threads: any thread may call these functions at any time; they have no state. A table is called
+ * by the threads that use the objects it was given to, at the same time if several do.
+ */
 #ifndef TTDTRACE_ALLOCATOR_H
 #define TTDTRACE_ALLOCATOR_H
 
@@ -24,7 +29,7 @@ struct ttd_allocator {
     void (*release)(void *context, void *block);
 };
 
-/** The C library's realloc and free; used wherever an allocator argument is NULL. */
+/** Returns the C library's realloc and free; used wherever an allocator argument is NULL. */
 TTD_EXPORT struct ttd_allocator ttd_allocator_default(void);
 
 TTD_END_DECLS

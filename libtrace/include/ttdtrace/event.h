@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/** Heap events: one call of an allocation function each (spec, "Model", "Events"). */
+/**
+ * Heap events: one call of an allocation function each (spec, "Model", "Events").
+ *
+ * Threads: any thread may call these functions at any time; they have no state.
+ */
 #ifndef TTDTRACE_EVENT_H
 #define TTDTRACE_EVENT_H
 
@@ -74,10 +78,12 @@ enum ttd_api {
     TTD_API_COUNT = 56
 };
 
-/** Name of an action as the reference spells it, such as "ReAlloc"; "?" if unknown. Static. */
+/** Returns the name of an action as the reference spells it, such as "ReAlloc"; "?" if unknown.
+ * Static. */
 TTD_EXPORT const char *ttd_action_name(enum ttd_action action);
 
-/** Name of a function as C or C++ spells it, such as "operator new[]"; "?" if unknown. Static. */
+/** Returns the name of a function as C or C++ spells it, such as "operator new[]"; "?" if unknown.
+ * Static. */
 TTD_EXPORT const char *ttd_api_name(unsigned api);
 
 /** Raw arguments that an event can have at most. */
@@ -140,13 +146,13 @@ struct ttd_event {
     uint8_t api;
 };
 
-/** Whether the call returned. */
+/** Returns whether the call returned: whether `time_end` is valid. */
 static inline bool ttd_event_returned(const struct ttd_event *event)
 {
     return ttd_position_is_valid(event->time_end);
 }
 
-/** Where the event stands in the order of the trace; see ttd_event. */
+/** Returns where the event takes effect: its place in the order of the trace; see ttd_event. */
 static inline struct ttd_position ttd_event_position(const struct ttd_event *event)
 {
     bool acquires = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_CREATE;
@@ -156,7 +162,7 @@ static inline struct ttd_position ttd_event_position(const struct ttd_event *eve
 /**
  * The raw arguments of an event, recorded or by its API's template, in order.
  *
- * @return how many there are, at most TTD_PARAMETERS_MAX; 0 if they are not known. Thread-safe.
+ * @return how many there are, at most TTD_PARAMETERS_MAX; 0 if they are not known.
  */
 TTD_EXPORT size_t ttd_event_parameters(const struct ttd_event *event,
                                        uint64_t parameters[TTD_PARAMETERS_MAX]);

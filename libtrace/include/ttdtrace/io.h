@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/** Where a trace comes from and where it goes to. */
+/**
+ * Where a trace comes from and where it goes to.
+ *
+ * Threads: one thread at a time may use an input or an output; different ones are independent.
+ */
 #ifndef TTDTRACE_IO_H
 #define TTDTRACE_IO_H
 

@@ -4,6 +4,9 @@
  * converter. Tell which modules the process has loaded, give stacks as return addresses, and names
  * as they are asked for; this writes the definitions that belong to them (spec, "Definitions"),
  * each once.
+ *
+ * Threads: one thread at a time may use a ttd_names and its writer; it calls the lookup. Different
+ * ones are independent.
  */
 #ifndef TTDTRACE_NAMES_H
 #define TTDTRACE_NAMES_H

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/** Positions: where in a trace something is (spec, "Positions"). */
+/**
+ * Positions: where in a trace something is (spec, "Positions").
+ *
+ * Threads: any thread may call these functions at any time; they have no state.
+ */
 #ifndef TTDTRACE_POSITION_H
 #define TTDTRACE_POSITION_H
 
@@ -24,34 +28,34 @@ struct ttd_position {
 /** Bytes that ttd_position_format() needs at most, with the final NUL. */
 #define TTD_POSITION_TEXT 34
 
-/** 0:0, before everything. */
+/** Returns 0:0, before everything. */
 static inline struct ttd_position ttd_position_min(void)
 {
     struct ttd_position position = {0, 0};
     return position;
 }
 
-/** The largest valid position, after everything. */
+/** Returns the largest valid position, after everything. */
 static inline struct ttd_position ttd_position_max(void)
 {
     struct ttd_position position = {TTD_SEQUENCE_MAX, UINT64_MAX};
     return position;
 }
 
-/** The position of what never happened, such as the end of a call that did not return. */
+/** Returns the position of what never happened, such as the end of a call that did not return. */
 static inline struct ttd_position ttd_position_invalid(void)
 {
     struct ttd_position position = {TTD_SEQUENCE_INVALID, UINT64_MAX};
     return position;
 }
 
-/** Whether a position is of something that happened. */
+/** Returns whether a position is of something that happened. */
 static inline bool ttd_position_is_valid(struct ttd_position position)
 {
     return position.sequence != TTD_SEQUENCE_INVALID;
 }
 
-/** Less than, equal to or greater than 0, as `a` is before, at or after `b`. */
+/** Returns less than, equal to or greater than 0, as `a` is before, at or after `b`. */
 static inline int ttd_position_compare(struct ttd_position a, struct ttd_position b)
 {
     if (a.sequence != b.sequence)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/** Reading a trace. */
+/**
+ * Reading a trace (spec, "Reading").
+ *
+ * Threads: one thread at a time may use a reader; different readers are independent. What has no
+ * reader may be called by any thread at any time.
+ */
 #ifndef TTDTRACE_READER_H
 #define TTDTRACE_READER_H
 
@@ -48,7 +53,7 @@ enum ttd_kind {
 /** Kinds from here on are private: skipped unless critical. */
 #define TTD_KIND_PRIVATE 0x8000
 
-/** Name of a kind, such as "events"; "?" if unknown. Static. */
+/** Returns the name of a kind, such as "events"; "?" if unknown. Static. */
 TTD_EXPORT const char *ttd_kind_name(unsigned kind);
 
 /** A set of kinds, for ttd_reader_options. */
@@ -271,8 +276,9 @@ TTD_EXPORT enum ttd_status ttd_reader_seek_event(struct ttd_reader *reader, uint
                                                  struct ttd_error *error);
 
 /**
- * Goes back to the first chunk, and sets which kinds are returned from there on.
+ * Goes back to the first chunk, and sets which kinds are returned from there on. Reads nothing.
  *
+ * @param kinds  TTD_KIND_BITs, as in ttd_reader_options
  * @return TTD_OK.
  */
 TTD_EXPORT enum ttd_status ttd_reader_rewind(struct ttd_reader *reader, uint32_t kinds);
@@ -281,6 +287,8 @@ TTD_EXPORT enum ttd_status ttd_reader_rewind(struct ttd_reader *reader, uint32_t
  * The same, and from there on everything is checked, as ttd_verify() does: the payloads of all
  * chunks are read and decoded, also of kinds that are not returned, and synthetic losses are
  * returned for damage in them. The next rewind or seek ends that.
+ *
+ * @return TTD_OK.
  */
 TTD_EXPORT enum ttd_status ttd_reader_rewind_checked(struct ttd_reader *reader, uint32_t kinds);
 
@@ -300,10 +308,10 @@ TTD_EXPORT bool ttd_reader_rest(const struct ttd_reader *reader, struct ttd_loss
  */
 TTD_EXPORT bool ttd_reader_is_intact(const struct ttd_reader *reader);
 
-/** Bytes from the start of the file to where the reader is; for progress. */
+/** Returns the bytes from the start of the file to where the reader is; for progress. */
 TTD_EXPORT uint64_t ttd_reader_offset(const struct ttd_reader *reader);
 
-/** The input's size in bytes as last seen. */
+/** Returns the input's size in bytes as last seen. */
 TTD_EXPORT uint64_t ttd_reader_size(const struct ttd_reader *reader);
 
 TTD_END_DECLS

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/** Statuses of functions, and details of a failure. */
+/**
+ * Statuses of functions, and details of a failure.
+ *
+ * Threads: any thread may call these functions at any time; they have no state.
+ */
 #ifndef TTDTRACE_STATUS_H
 #define TTDTRACE_STATUS_H
 
@@ -52,8 +56,8 @@ struct ttd_error {
 };
 
 /**
- * Short English text for a status, such as "corrupt"; static storage. An unknown value gives
- * "unknown status". Thread-safe.
+ * Returns a short English text for a status, such as "corrupt"; static storage. An unknown value
+ * gives "unknown status".
  */
 TTD_EXPORT const char *ttd_status_text(enum ttd_status status);
 

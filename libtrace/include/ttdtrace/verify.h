@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/** Checking a trace completely, and saving what is intact of a damaged one. */
+/**
+ * Checking a trace completely, and saving what is intact of a damaged one (spec, "Damage").
+ *
+ * Threads: any number of calls may run at a time, with different inputs and outputs. The problem
+ * function is called by the thread that made the call.
+ */
 #ifndef TTDTRACE_VERIFY_H
 #define TTDTRACE_VERIFY_H
 
@@ -56,12 +61,15 @@ struct ttd_verdict {
  * chunks. A trace that was not closed cleanly is a problem (TTD_ERROR_TRUNCATED), but not damage.
  *
  * @param input     copied; closed by this call in any case
+ * @param allocator NULL for the default
  * @param function  may be NULL
  * @param verdict   set on TTD_OK
+ * @param error     detail on failure; may be NULL
  * @return TTD_OK when the check was done, whatever it found; TTD_ERROR_NOT_A_TRACE when there is no
  *         intact chunk at all; TTD_ERROR_TRUNCATED when the first is cut short, and there is no
  *         other; TTD_ERROR_UNSUPPORTED when the first is of another major version;
- *         TTD_ERROR_NO_MEMORY; TTD_ERROR_IO; TTD_END when the function stopped it.
+ *         TTD_ERROR_ARGUMENT; TTD_ERROR_NO_MEMORY; TTD_ERROR_IO; TTD_END when the function stopped
+ *         it.
  */
 TTD_EXPORT enum ttd_status ttd_verify(const struct ttd_input *input,
                                       const struct ttd_allocator *allocator,
@@ -72,7 +80,8 @@ TTD_EXPORT enum ttd_status ttd_verify(const struct ttd_input *input,
  * Copies every intact chunk of a damaged or unfinished trace into a new one, with a loss record
  * for each gap, an index and an End. Chunks are renumbered; event numbers, positions and ids stay.
  *
- * Parameters and statuses as ttd_verify(); `output` is closed in any case.
+ * Parameters and statuses as ttd_verify(); `output` is closed in any case, and one
+ * that fails gives TTD_ERROR_IO.
  */
 TTD_EXPORT enum ttd_status ttd_recover(const struct ttd_input *input,
                                        const struct ttd_output *output,

@@ -16,6 +16,8 @@
  * not know.
  * - What becomes possible with a new version of the format comes in kinds of batches of their own:
  *   a reader returns only the kinds that it is asked for.
+ *
+ * Threads: any thread may call these functions at any time; they have no state.
  */
 #ifndef TTDTRACE_VERSION_H
 #define TTDTRACE_VERSION_H
@@ -55,7 +57,7 @@
 TTD_BEGIN_DECLS
 
 /**
- * The version of the library that is linked, as "MAJOR.MINOR.PATCH"; compare with
+ * Returns the version of the library that is linked, as "MAJOR.MINOR.PATCH"; compare with
  * TTD_VERSION_STRING to find a header and a library that do not match. Static storage.
  */
 TTD_EXPORT const char *ttd_version(void);

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/** Writing a trace. */
+/**
+ * Writing a trace (spec, "Chunks").
+ *
+ * Threads: one thread at a time may use a writer; different writers are independent. What has no
+ * writer may be called by any thread at any time.
+ */
 #ifndef TTDTRACE_WRITER_H
 #define TTDTRACE_WRITER_H
 
@@ -57,10 +62,10 @@ TTD_EXPORT enum ttd_status ttd_writer_open(const struct ttd_output *output,
                                            struct ttd_writer **writer, struct ttd_error *error);
 
 /*
- * Definitions. Each must come before what refers to it. They are copied; the writer does not look
- * for duplicates. All return TTD_OK, TTD_ERROR_ARGUMENT (such as an id not yet defined),
- * TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_MISUSE. On TTD_OK `*id` is the new
- * identifier.
+ * Definitions (spec, "Definitions"). Each must come before what refers to it. They are copied; the
+ * writer does not look for duplicates. All return TTD_OK, TTD_ERROR_ARGUMENT (such as an id not yet
+ * defined), TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_MISUSE. On TTD_OK `*id`
+ * is the new identifier.
  */
 
 /** Defines a string of at most 65536 bytes. */
@@ -91,8 +96,8 @@ TTD_EXPORT enum ttd_status ttd_writer_symbol(struct ttd_writer *writer,
                                              const struct ttd_symbol *symbol);
 
 /*
- * Records. All return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY,
- * TTD_ERROR_IO, TTD_ERROR_MISUSE.
+ * Records (spec, "Records"). They are copied before the call returns. All return TTD_OK,
+ * TTD_ERROR_ARGUMENT, TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_MISUSE.
  */
 
 /**
@@ -159,10 +164,10 @@ TTD_EXPORT enum ttd_status ttd_writer_flush(struct ttd_writer *writer);
 TTD_EXPORT enum ttd_status ttd_writer_close(struct ttd_writer *writer, const struct ttd_end *end,
                                             struct ttd_error *error);
 
-/** Detail of the last failure of this writer; all zero when there was none. */
+/** Returns the detail of the last failure of this writer; all zero when there was none. */
 TTD_EXPORT struct ttd_error ttd_writer_error(const struct ttd_writer *writer);
 
-/** Bytes that were handed to the output so far. */
+/** Returns the bytes that were handed to the output so far. */
 TTD_EXPORT uint64_t ttd_writer_bytes(const struct ttd_writer *writer);
 
 TTD_END_DECLS
