@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Before each block: its size, and as much again for alignment. */
+/** Bytes in front of each block: its size, padded so that the block stays aligned. */
 #define BLOCK_HEADER 16
 
 static int fails(struct chaos_counter *counter)
@@ -36,7 +36,7 @@ static void release(void *context, void *block)
     free((uint8_t *)block - BLOCK_HEADER);
 }
 
-/* Always moves, so that a pointer kept to the old place is found out. */
+/* Always moves the block, so that sanitizers detect the use of a pointer to the old one. */
 static void *resize(void *context, void *block, size_t size)
 {
     struct chaos_memory *memory = context;
@@ -47,13 +47,13 @@ static void *resize(void *context, void *block, size_t size)
     uint8_t *result = malloc(size + BLOCK_HEADER);
     if (!result)
         return NULL;
-    uint64_t count = size;
-    memcpy(result, &count, sizeof count);
+    uint64_t stored_size = size;
+    memcpy(result, &stored_size, sizeof stored_size);
     result += BLOCK_HEADER;
     memset(result, 0xA5, size);
     if (block) {
-        uint64_t before = size_of(block);
-        memcpy(result, block, before < size ? (size_t)before : size);
+        uint64_t old_size = size_of(block);
+        memcpy(result, block, old_size < size ? (size_t)old_size : size);
         release(memory, block);
     }
     memory->blocks++;
@@ -65,7 +65,7 @@ static void *resize(void *context, void *block, size_t size)
 
 struct ttd_allocator chaos_allocator(struct chaos_memory *memory)
 {
-    return (struct ttd_allocator){memory, resize, release};
+    return (struct ttd_allocator){.context = memory, .resize = resize, .release = release};
 }
 
 static int read_at(void *context, uint64_t offset, void *data, size_t size, size_t *got)
