@@ -13,6 +13,8 @@
 
 #include <ttdtrace/writer.h>
 
+#include "support/churn.h"
+
 #define FIELDS_MAX 32
 #define LINE_MAX_  (1 << 20)
 
@@ -224,87 +226,20 @@ static void write_event(const struct line *from)
     check(ttd_writer_event(writer, &event));
 }
 
-/* A state of the generator of calls: how many there are, and where blocks can be. */
-struct churn {
-    uint64_t random;
-    struct ttd_position now;
-    size_t slots;
-    /** Sequences from which on the block of a slot can be released; 0 in an unused one. */
-    uint64_t *busy;
-};
-
-#define CHURN_BASE 0x10000000
-#define CHURN_STEP 0x40
-
-static size_t churn_pick(struct churn *state, size_t count)
-{
-    state->random = state->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (size_t)(state->random >> 33) % count;
-}
-
-static uint64_t churn_address(size_t slot)
-{
-    return CHURN_BASE + (uint64_t)slot * CHURN_STEP;
-}
-
-/* A slot for a new block that is acquired at `end`; the address is 0 where the call fails. */
-static void churn_acquire(struct churn *state, size_t slot, struct ttd_event *event)
-{
-    event->size = churn_pick(state, 300);
-    if (state->busy[slot] || !churn_pick(state, 50)) {
-        event->result = 0;
-        return;
-    }
-    event->address = churn_address(slot);
-    state->busy[slot] = event->time_end.sequence + 1;
-}
-
-static struct ttd_event churn_event(struct churn *state)
-{
-    size_t slot = churn_pick(state, state->slots);
-    state->now.sequence++;
-    struct ttd_event event = {.action = TTD_ACTION_ALLOC,
-                              .api = TTD_API_MALLOC,
-                              .time_start = state->now,
-                              .time_end = state->now,
-                              .result = 1,
-                              .thread = 1 + (ttd_id)churn_pick(state, 2),
-                              .heap = 1 + (ttd_id)churn_pick(state, 2),
-                              .stack = (ttd_id)churn_pick(state, 5)};
-    event.time_end.steps = 1;
-    if (!state->busy[slot] || state->busy[slot] > state->now.sequence) {
-        churn_acquire(state, slot, &event);
-        return event;
-    }
-    event.base_address = churn_address(slot);
-    event.action = TTD_ACTION_FREE;
-    event.api = TTD_API_FREE;
-    if (!churn_pick(state, 4)) {
-        event.action = TTD_ACTION_REALLOC;
-        event.api = TTD_API_REALLOC;
-        event.previous_address = event.base_address;
-        event.time_end.sequence += churn_pick(state, 5);
-        churn_acquire(state, churn_pick(state, state->slots), &event);
-    }
-    if (event.result)
-        state->busy[slot] = 0;
-    return event;
-}
-
 /* count=N calls, all after the position, that use slots=N addresses; two threads and heaps. */
 static void write_churn(const struct line *from)
 {
-    struct churn state = {.random = number_of(from, "seed", 1),
+    struct churn churn = {.random = number_of(from, "seed", 1),
                           .now = position_of(from, "position"),
                           .slots = (size_t)number_of(from, "slots", 1000)};
-    state.busy = calloc(state.slots, sizeof *state.busy);
-    if (!state.busy)
+    churn.release_from = calloc(churn.slots, sizeof *churn.release_from);
+    if (!churn.release_from)
         fail("no memory");
     for (uint64_t left = number_of(from, "count", 0); left > 0; left--) {
-        struct ttd_event event = churn_event(&state);
+        struct ttd_event event = churn_next(&churn);
         check(ttd_writer_event(writer, &event));
     }
-    free(state.busy);
+    free(churn.release_from);
 }
 
 static void write_loss(const struct line *from)
