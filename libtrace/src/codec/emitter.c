@@ -13,12 +13,12 @@
 enum { SMALL_CHUNK = 4096 };
 
 void ttd_emitter_init(struct ttd_emitter *emitter, const struct ttd_allocator *allocator,
-                      uint64_t trace_id, enum ttd_codec codec, int level, ttd_emit_function emit,
-                      void *context)
+                      uint64_t trace_id, enum ttd_codec codec, int level,
+                      struct ttd_emitter_sink sink)
 {
     *emitter = (struct ttd_emitter){.allocator = allocator,
-                                    .emit = emit,
-                                    .context = context,
+                                    .emit = sink.emit,
+                                    .context = sink.context,
                                     .codec = codec,
                                     .level = level,
                                     .trace_id = trace_id};

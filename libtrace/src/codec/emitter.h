@@ -43,9 +43,15 @@ struct ttd_emitter {
     struct ttd_error error;
 };
 
+/** Where the emitted bytes go. */
+struct ttd_emitter_sink {
+    ttd_emit_function emit;
+    void *context;
+};
+
 void ttd_emitter_init(struct ttd_emitter *emitter, const struct ttd_allocator *allocator,
-                      uint64_t trace_id, enum ttd_codec codec, int level, ttd_emit_function emit,
-                      void *context);
+                      uint64_t trace_id, enum ttd_codec codec, int level,
+                      struct ttd_emitter_sink sink);
 void ttd_emitter_free(struct ttd_emitter *emitter);
 
 /** Fields of a chunk that the caller sets; the emitter sets all others. */

@@ -10,6 +10,7 @@
 #include "base/cursor.h"
 #include "base/map.h"
 #include "codec/address_list.h"
+#include "codec/header.h"
 #include "layout.h"
 
 /** Properties that many shapes share: action, API, heap, flags, and which values are stored. */
@@ -266,14 +267,13 @@ void ttd_events_decoder_init(struct ttd_events_decoder *decoder,
 void ttd_events_decoder_free(struct ttd_events_decoder *decoder);
 
 /**
- * Begins a chunk of `count` > 0 events, the first of which has `number`. `payload` must stay valid.
+ * Begins the chunk of `header`, which has at least one event. `payload` must stay valid.
  *
  * @return TTD_OK, TTD_ERROR_CORRUPT (decoder->error says why), TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status ttd_events_decoder_begin(struct ttd_events_decoder *decoder,
-                                         struct ttd_cursor payload, uint64_t time_unit,
-                                         uint64_t number, uint32_t count, struct ttd_position first,
-                                         struct ttd_position last);
+                                         const struct ttd_header *header, struct ttd_cursor payload,
+                                         uint64_t time_unit);
 
 /**
  * Decodes the next up to TTD_EVENT_BATCH events into decoder->batch.

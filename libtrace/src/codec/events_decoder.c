@@ -106,20 +106,19 @@ static enum ttd_status read_tables(struct ttd_events_decoder *decoder, uint32_t 
 }
 
 enum ttd_status ttd_events_decoder_begin(struct ttd_events_decoder *decoder,
-                                         struct ttd_cursor payload, uint64_t time_unit,
-                                         uint64_t number, uint32_t count, struct ttd_position first,
-                                         struct ttd_position last)
+                                         const struct ttd_header *header, struct ttd_cursor payload,
+                                         uint64_t time_unit)
 {
     struct ttd_event_state *state = &decoder->state;
     ttd_event_state_clear(state);
     ttd_map_clear(&decoder->threads);
     state->time_unit = time_unit;
-    decoder->number = number;
-    decoder->left = count;
+    decoder->number = header->first_record;
+    decoder->left = header->record_count;
     decoder->first_batch = true;
     decoder->no_memory = false;
-    decoder->first = first;
-    decoder->last = last;
+    decoder->first = header->first_position;
+    decoder->last = header->last_position;
     uint32_t classes = ttd_cursor_get32(&payload);
     uint32_t shapes = ttd_cursor_get32(&payload);
     ttd_split_columns(&payload, decoder->columns, TTD_COLUMN_COUNT);
@@ -129,10 +128,10 @@ enum ttd_status ttd_events_decoder_begin(struct ttd_events_decoder *decoder,
     enum ttd_status status = read_tables(decoder, classes, shapes);
     if (status != TTD_OK)
         return status;
-    if (!reserve_addresses(decoder, count) || !reserve_buffers(decoder))
+    if (!reserve_addresses(decoder, header->record_count) || !reserve_buffers(decoder))
         return TTD_ERROR_NO_MEMORY;
-    decoder->exception = ttd_events_next_gap(decoder, TTD_COLUMN_TIME_GAPS, number);
-    decoder->clock_change = ttd_events_next_gap(decoder, TTD_COLUMN_CLOCK, number);
+    decoder->exception = ttd_events_next_gap(decoder, TTD_COLUMN_TIME_GAPS, decoder->number);
+    decoder->clock_change = ttd_events_next_gap(decoder, TTD_COLUMN_CLOCK, decoder->number);
     return TTD_OK;
 }
 

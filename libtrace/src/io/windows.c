@@ -106,8 +106,13 @@ static void file_close_input(void *context)
     (void)file_close(context);
 }
 
+/** Arguments of CreateFileW(). */
+struct open_mode {
+    DWORD access, share, disposition;
+};
+
 /** Opens a file whose name is in UTF-8. */
-static enum ttd_status open_path(const char *path, DWORD access, DWORD share, DWORD disposition,
+static enum ttd_status open_path(const char *path, struct open_mode mode,
                                  const struct ttd_allocator *allocator, struct file **result,
                                  struct ttd_error *error)
 {
@@ -122,8 +127,8 @@ static enum ttd_status open_path(const char *path, DWORD access, DWORD share, DW
         return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
     }
     MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, wide, length);
-    HANDLE handle =
-        CreateFileW(wide, access, share, NULL, disposition, FILE_ATTRIBUTE_NORMAL, NULL);
+    HANDLE handle = CreateFileW(wide, mode.access, mode.share, NULL, mode.disposition,
+                                FILE_ATTRIBUTE_NORMAL, NULL);
     int reason = handle == INVALID_HANDLE_VALUE ? last_error() : 0;
     ttd_release(allocator, wide);
     if (reason) {
@@ -142,8 +147,9 @@ enum ttd_status ttd_input_file(const char *path, const struct ttd_allocator *all
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
     struct ttd_allocator table = ttd_allocator_or_default(allocator);
     struct file *f;
-    enum ttd_status status = open_path(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE,
-                                       OPEN_EXISTING, &table, &f, error);
+    enum ttd_status status = open_path(
+        path, (struct open_mode){GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE, OPEN_EXISTING},
+        &table, &f, error);
     if (status == TTD_OK)
         *input = (struct ttd_input){f, file_read_at, file_size, file_close_input};
     return status;
@@ -156,8 +162,8 @@ enum ttd_status ttd_output_file(const char *path, const struct ttd_allocator *al
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
     struct ttd_allocator table = ttd_allocator_or_default(allocator);
     struct file *f;
-    enum ttd_status status =
-        open_path(path, GENERIC_WRITE, FILE_SHARE_READ, CREATE_NEW, &table, &f, error);
+    enum ttd_status status = open_path(
+        path, (struct open_mode){GENERIC_WRITE, FILE_SHARE_READ, CREATE_NEW}, &table, &f, error);
     if (status == TTD_OK)
         *output = (struct ttd_output){f, file_write, file_close};
     return status;

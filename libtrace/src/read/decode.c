@@ -65,9 +65,8 @@ enum ttd_status ttd_reader_begin(struct ttd_reader *reader, const struct ttd_hea
     if (status != TTD_OK)
         return status;
     if (header->kind == TTD_KIND_EVENTS) {
-        status = ttd_events_decoder_begin(&reader->events, reader->payload, reader->trace.time_unit,
-                                          header->first_record, header->record_count,
-                                          header->first_position, header->last_position);
+        status = ttd_events_decoder_begin(&reader->events, header, reader->payload,
+                                          reader->trace.time_unit);
         if (status != TTD_OK)
             return ttd_fail(error, status, reader->events.error ? reader->events.error : "memory",
                             header->offset, header->number);

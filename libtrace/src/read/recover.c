@@ -104,7 +104,8 @@ static enum ttd_status copy_chunk(void *context, struct ttd_reader *reader,
 static enum ttd_status run(struct ttd_check *check, struct recovery *r,
                            const struct ttd_input *input, struct ttd_verdict *verdict)
 {
-    ttd_emitter_init(&r->emitter, &r->allocator, 0, TTD_CODEC_LZ4, 0, emit, r);
+    ttd_emitter_init(&r->emitter, &r->allocator, 0, TTD_CODEC_LZ4, 0,
+                     (struct ttd_emitter_sink){emit, r});
     ttd_buffer_init(&r->payload, &r->allocator);
     enum ttd_status status = ttd_walk_run(check, input, &r->allocator, verdict, r->error);
     if (status == TTD_OK && r->begun)

@@ -50,7 +50,7 @@ static void init(struct ttd_writer *writer, const struct ttd_trace *trace)
     writer->time_unit = trace->time_unit;
     writer->derived = (trace->flags & TTD_TRACE_DERIVED) != 0;
     ttd_emitter_init(&writer->emitter, allocator, trace->trace_id, writer->options.codec,
-                     writer->options.level, emit, writer);
+                     writer->options.level, (struct ttd_emitter_sink){emit, writer});
     for (size_t i = 0; i < TTD_RECORD_KINDS; i++)
         ttd_buffer_init(&writer->records[i].payload, allocator);
     writer->records[TTD_KIND_STRINGS].next_record = 1;

@@ -33,7 +33,8 @@ static void begin(void)
     allocator = chaos_allocator(&memory);
     output_error = 0;
     ttd_buffer_init(&file, &allocator);
-    ttd_emitter_init(&emitter, &allocator, TRACE_ID, TTD_CODEC_LZ4, 0, append, NULL);
+    ttd_emitter_init(&emitter, &allocator, TRACE_ID, TTD_CODEC_LZ4, 0,
+                     (struct ttd_emitter_sink){append, NULL});
 }
 
 static void finish(void)

@@ -184,9 +184,13 @@ static void encode(const struct chunk *chunk)
 
 static enum ttd_status begin_decoding(const struct chunk *chunk, const uint8_t *bytes, size_t size)
 {
-    return ttd_events_decoder_begin(&decoder, ttd_cursor_of(bytes, size), TIME_UNIT, FIRST_NUMBER,
-                                    (uint32_t)chunk->count, ttd_event_position(&chunk->events[0]),
-                                    ttd_event_position(&chunk->events[chunk->count - 1]));
+    struct ttd_header header = {
+        .first_record = FIRST_NUMBER,
+        .record_count = (uint32_t)chunk->count,
+        .first_position = ttd_event_position(&chunk->events[0]),
+        .last_position = ttd_event_position(&chunk->events[chunk->count - 1]),
+    };
+    return ttd_events_decoder_begin(&decoder, &header, ttd_cursor_of(bytes, size), TIME_UNIT);
 }
 
 /* Decodes all batches of those bytes; TTD_END if there was nothing wrong with them. */
