@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "travel/cursor.h"
 #include "travel/index.h"
 #include "support/chunk_edit.h"
 
@@ -124,11 +125,10 @@ static void write_index(struct fixture *fixture)
     target_require(ttd_reader_tie(reader, &derived) == TTD_OK, "tie");
     struct ttd_writer *writer = open_writer(&fixture->sidecar, &derived, 65536);
     struct heap_index_spacing spacing = {.keyframes = 100, .summaries = 60, .summary_blocks = 1};
-    struct heap_batch_hook hook = {.batch = pass};
+    struct heap_trace trace = {.reader = reader, .hook.batch = pass};
     struct heap_index_facts facts;
     struct ttd_error error;
-    target_require(heap_index_write(reader, &spacing, &hook, writer, &facts, &error) == TTD_OK,
-                   "index");
+    target_require(heap_index_write(&trace, &spacing, writer, &facts, &error) == TTD_OK, "index");
     target_require(facts.keyframes > 2 && facts.summaries > 2, "keyframes and summaries");
     close_writer(writer);
     ttd_reader_close(reader);
@@ -146,9 +146,8 @@ static struct state state_of(const struct heap_cursor *cursor)
 static struct heap_cursor begin(struct ttd_reader *reader, const struct heap_keyframes *keyframes)
 {
     struct heap_cursor cursor;
-    target_require(heap_cursor_init(&cursor, reader, HEAP_CURSOR_KINDS, keyframes, NULL, NULL) ==
-                       TTD_OK,
-                   "cursor");
+    struct heap_trace trace = {.reader = reader, .keyframes = keyframes};
+    target_require(heap_cursor_init(&cursor, &trace, HEAP_CURSOR_KINDS, NULL) == TTD_OK, "cursor");
     return cursor;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/map.h"
 #include "heap/groups.h"
-#include "travel/trace.h"
+#include "travel/cursor.h"
 
 /** How completely a trace tells which blocks the runtimes keep. */
 enum heap_runtime_told {

@@ -32,11 +32,11 @@ static int compare(struct source *source, struct ttd_reader *const readers[READE
                    enum sidecar_verdict *verdict, struct ttd_error *difference)
 {
     struct heap_index_check check;
-    struct heap_batch_hook hook = source_trace(source).hook;
+    struct heap_trace trace = source_trace(source);
     struct ttd_error error = {.what = NULL};
     enum ttd_status status = heap_index_check_init(&check, readers);
     if (status == TTD_OK)
-        status = heap_index_compare(source->reader, &check, &hook, &error);
+        status = heap_index_compare(&trace, &check, &error);
     bool differs = check.difference.status != TTD_OK;
     if (status == TTD_ERROR_IO || status == TTD_ERROR_NO_MEMORY || (status != TTD_OK && !differs))
         return source_fail(source, status, &error);

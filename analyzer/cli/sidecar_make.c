@@ -108,10 +108,9 @@ static enum ttd_status write_stamp(const struct source *source, struct ttd_write
 static enum ttd_status fill_index(struct source *source, struct ttd_writer *writer,
                                   struct heap_index_facts *facts, struct failure *reason)
 {
-    struct heap_batch_hook hook = source_trace(source).hook;
+    struct heap_trace trace = source_trace(source);
     struct heap_index_spacing spacing = HEAP_INDEX_SPACING;
-    enum ttd_status status =
-        heap_index_write(source->reader, &spacing, &hook, writer, facts, &reason->error);
+    enum ttd_status status = heap_index_write(&trace, &spacing, writer, facts, &reason->error);
     if (status == TTD_OK)
         status = write_stamp(source, writer);
     struct ttd_end end = {.reason = TTD_END_REASON_NOT_RECORDED};

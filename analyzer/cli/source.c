@@ -6,6 +6,7 @@
 #include "cli/exit.h"
 #include "cli/input.h"
 #include "cli/message.h"
+#include "travel/cursor.h"
 
 int source_open(struct source *source, const char *path, bool reads_whole_chunks)
 {

@@ -7,6 +7,11 @@
  * one at time_end; a Destroy releases all blocks of its heap. A call that failed has no effect. A
  * ReAlloc that never returned keeps its old block, since nothing tells what became of it. The state
  * *at* a position includes all effects at it.
+ *
+ * Two fast paths, and how many times the instructions of `leaks` grow without them (release build,
+ * `tools/compare-builds --instructions`, traces python and generated-summaries): runs of events in
+ * a replay that nobody watches (replay_run.c) 1.09 and 1.12; a reallocation that is applied without
+ * the queue when nothing can come between (is_alone() in replay_apply.c) 1.02 and 1.00.
  */
 #ifndef ANALYZER_HEAP_REPLAY_H
 #define ANALYZER_HEAP_REPLAY_H

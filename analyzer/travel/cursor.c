@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "travel/cursor.h"
 
-enum ttd_status heap_cursor_init(struct heap_cursor *cursor, struct ttd_reader *reader,
-                                 uint32_t kinds, const struct heap_keyframes *keyframes,
-                                 const struct heap_observer *observer,
-                                 const struct heap_batch_hook *hook)
+enum ttd_status heap_cursor_init(struct heap_cursor *cursor, const struct heap_trace *trace,
+                                 uint32_t kinds, const struct heap_observer *observer)
 {
-    *cursor = (struct heap_cursor){.reader = reader, .kinds = kinds, .keyframes = keyframes};
-    if (hook)
-        cursor->hook = *hook;
-    heap_prefetcher_init(&cursor->ahead, reader);
+    *cursor = (struct heap_cursor){.reader = trace->reader,
+                                   .kinds = kinds,
+                                   .keyframes = trace->keyframes,
+                                   .hook = trace->hook};
+    heap_prefetcher_init(&cursor->ahead, trace->reader);
     enum ttd_status status = heap_replay_init(&cursor->replay, observer);
-    return status == TTD_OK ? ttd_reader_rewind_checked(reader, kinds) : status;
+    return status == TTD_OK ? ttd_reader_rewind_checked(trace->reader, kinds) : status;
 }
 
 void heap_cursor_free(struct heap_cursor *cursor)

@@ -3,11 +3,8 @@
 #ifndef ANALYZER_TRAVEL_CURSOR_H
 #define ANALYZER_TRAVEL_CURSOR_H
 
-#include <ttdtrace/reader.h>
-
 #include "travel/prefetcher.h"
-#include "travel/keyframes.h"
-#include "heap/replay.h"
+#include "travel/trace.h"
 
 /** The cursor needs these kinds of the reader. */
 #define HEAP_CURSOR_KINDS (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES))
@@ -27,22 +24,6 @@ static inline struct ttd_position heap_position_before(struct ttd_position posit
         return (struct ttd_position){position.sequence - 1, UINT64_MAX};
     return position;
 }
-
-/** Tells by the names of a stack what a trace itself does not list. */
-struct heap_stack_judge {
-    void *context;
-    /** Whether the runtimes keep all blocks of a stack; NULL if nobody can tell, or they keep none.
-     * May be asked for the same stack again and again. */
-    bool (*keeps)(void *context, ttd_id stack);
-};
-
-/** Sees every batch that the cursor reads, events before they are applied. */
-struct heap_batch_hook {
-    void *context;
-    /** Anything but TTD_OK ends the replay with that status. */
-    enum ttd_status (*batch)(void *context, const struct ttd_batch *batch);
-    struct heap_stack_judge judge;
-};
 
 struct heap_cursor {
     struct ttd_reader *reader;
@@ -73,18 +54,14 @@ struct heap_cursor {
  * Starts at the beginning of the trace. As long as no keyframe is gone to, everything is checked on
  * the way: see ttd_reader_is_intact().
  *
- * @param reader    tolerant; used, but not owned; nobody else may use it meanwhile
+ * @param trace     copied. Its keyframes make it faster to go to positions: an observer is told of
+ *                  nothing that happened before the keyframe
  * @param kinds     what the reader returns: HEAP_CURSOR_KINDS and others that the hook wants
- * @param keyframes of the trace, to go to positions faster; must outlive the cursor; NULL for none.
- *                  An observer is told of nothing that happened before the keyframe
  * @param observer  as for heap_replay_init()
- * @param hook      copied; NULL for none
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
  */
-enum ttd_status heap_cursor_init(struct heap_cursor *cursor, struct ttd_reader *reader,
-                                 uint32_t kinds, const struct heap_keyframes *keyframes,
-                                 const struct heap_observer *observer,
-                                 const struct heap_batch_hook *hook);
+enum ttd_status heap_cursor_init(struct heap_cursor *cursor, const struct heap_trace *trace,
+                                 uint32_t kinds, const struct heap_observer *observer);
 void heap_cursor_free(struct heap_cursor *cursor);
 
 /**

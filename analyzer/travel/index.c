@@ -2,6 +2,7 @@
 #include "travel/index.h"
 
 #include "base/task.h"
+#include "travel/cursor.h"
 #include "travel/summary.h"
 
 /* Bytes of a block in a keyframe, before any was written. */
@@ -211,17 +212,17 @@ static enum ttd_status add_batch(struct index_maker *maker, const struct ttd_bat
                             : status;
 }
 
-static enum ttd_status replay_all(struct index_maker *maker, struct ttd_reader *reader,
-                                  const struct heap_batch_hook *hook, struct ttd_error *error)
+static enum ttd_status replay_all(struct index_maker *maker, const struct heap_trace *trace,
+                                  struct ttd_error *error)
 {
     struct heap_prefetcher prefetcher;
-    heap_prefetcher_init(&prefetcher, reader);
-    enum ttd_status status = ttd_reader_rewind_checked(reader, HEAP_CURSOR_KINDS);
+    heap_prefetcher_init(&prefetcher, trace->reader);
+    enum ttd_status status = ttd_reader_rewind_checked(trace->reader, HEAP_CURSOR_KINDS);
     while (status == TTD_OK) {
         struct ttd_batch batch;
         status = heap_prefetcher_next(&prefetcher, &batch, error);
-        if (status == TTD_OK)
-            status = hook->batch(hook->context, &batch);
+        if (status == TTD_OK && trace->hook.batch)
+            status = trace->hook.batch(trace->hook.context, &batch);
         if (status == TTD_OK && batch.kind == TTD_KIND_LOSSES && batch.synthetic) {
             *error = batch.error;
             status = TTD_ERROR_CORRUPT;
@@ -230,7 +231,7 @@ static enum ttd_status replay_all(struct index_maker *maker, struct ttd_reader *
             status = add_batch(maker, &batch);
     }
     heap_prefetcher_free(&prefetcher);
-    if (status == TTD_END && !ttd_reader_is_intact(reader)) {
+    if (status == TTD_END && !ttd_reader_is_intact(trace->reader)) {
         *error = (struct ttd_error){.status = TTD_ERROR_CORRUPT,
                                     .offset = TTD_NOWHERE,
                                     .chunk = TTD_NOWHERE,
@@ -248,12 +249,12 @@ static enum ttd_status replay_all(struct index_maker *maker, struct ttd_reader *
                                                    : status;
 }
 
-static enum ttd_status run(struct index_maker *maker, struct ttd_reader *reader,
-                           const struct heap_batch_hook *hook, struct ttd_error *error)
+static enum ttd_status run(struct index_maker *maker, const struct heap_trace *trace,
+                           struct ttd_error *error)
 {
     enum ttd_status status = heap_replay_init(&maker->replay, NULL);
     if (status == TTD_OK)
-        status = replay_all(maker, reader, hook, error);
+        status = replay_all(maker, trace, error);
     maker->facts.events = maker->replay.counts.events;
     task_wait(&maker->writing);
     heap_summary_close(&maker->summary);
@@ -261,22 +262,22 @@ static enum ttd_status run(struct index_maker *maker, struct ttd_reader *reader,
     return status;
 }
 
-enum ttd_status heap_index_write(struct ttd_reader *reader,
+enum ttd_status heap_index_write(const struct heap_trace *trace,
                                  const struct heap_index_spacing *spacing,
-                                 const struct heap_batch_hook *hook, struct ttd_writer *writer,
-                                 struct heap_index_facts *facts, struct ttd_error *error)
+                                 struct ttd_writer *writer, struct heap_index_facts *facts,
+                                 struct ttd_error *error)
 {
     struct index_maker maker = {.lister.writer = writer, .spacing = spacing, .chunk = UINT64_MAX};
-    enum ttd_status status = run(&maker, reader, hook, error);
+    enum ttd_status status = run(&maker, trace, error);
     if (status == TTD_OK)
         *facts = maker.facts;
     return status;
 }
 
-enum ttd_status heap_index_compare(struct ttd_reader *reader, struct heap_index_check *check,
-                                   const struct heap_batch_hook *hook, struct ttd_error *error)
+enum ttd_status heap_index_compare(const struct heap_trace *trace, struct heap_index_check *check,
+                                   struct ttd_error *error)
 {
     struct heap_index_spacing none = {.keyframes = 0};
     struct index_maker maker = {.lister.check = check, .spacing = &none, .chunk = UINT64_MAX};
-    return run(&maker, reader, hook, error);
+    return run(&maker, trace, error);
 }

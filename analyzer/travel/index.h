@@ -3,9 +3,10 @@
 #ifndef ANALYZER_TRAVEL_INDEX_H
 #define ANALYZER_TRAVEL_INDEX_H
 
-#include "travel/cursor.h"
+#include <ttdtrace/writer.h>
+
+#include "travel/trace.h"
 #include "travel/index_check.h"
-#include "travel/keyframes.h"
 
 /** How much is between the states in an index. */
 struct heap_index_spacing {
@@ -34,9 +35,8 @@ struct heap_index_facts {
 /**
  * Replays a trace and writes keyframes and summaries.
  *
- * @param reader   tolerant; used, but not owned
+ * @param trace    its keyframes are not used
  * @param spacing  such as HEAP_INDEX_SPACING
- * @param hook     sees every batch read
  * @param writer   of a derived trace; not closed
  * @param facts    set on TTD_OK
  * @param error    detail on failure
@@ -44,20 +44,20 @@ struct heap_index_facts {
  *         missing would not be seen any more), TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and what the
  *         hook returns.
  */
-enum ttd_status heap_index_write(struct ttd_reader *reader,
+enum ttd_status heap_index_write(const struct heap_trace *trace,
                                  const struct heap_index_spacing *spacing,
-                                 const struct heap_batch_hook *hook, struct ttd_writer *writer,
-                                 struct heap_index_facts *facts, struct ttd_error *error);
+                                 struct ttd_writer *writer, struct heap_index_facts *facts,
+                                 struct ttd_error *error);
 
 /**
  * Replays a trace, and compares each state of its index with what the trace gives there. Memory is
  * as for making the index.
  *
- * @param reader  of the trace, as for heap_index_write()
+ * @param trace   as for heap_index_write()
  * @param check   begun; its `difference` is set if the index differs
  * @return TTD_OK if all agrees; TTD_ERROR_CORRUPT if it differs; else as heap_index_write().
  */
-enum ttd_status heap_index_compare(struct ttd_reader *reader, struct heap_index_check *check,
-                                   const struct heap_batch_hook *hook, struct ttd_error *error);
+enum ttd_status heap_index_compare(const struct heap_trace *trace, struct heap_index_check *check,
+                                   struct ttd_error *error);
 
 #endif

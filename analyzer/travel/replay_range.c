@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "travel/cursor.h"
 
 struct range_replay {
     struct heap_address_range range;

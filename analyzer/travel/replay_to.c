@@ -39,15 +39,15 @@ static enum ttd_status begin(struct heap_arrival *arrival, const struct heap_tra
 {
     memset(arrival, 0, sizeof *arrival);
     arrival->hook = trace->hook;
-    struct heap_batch_hook own = {.context = arrival, .batch = see_batch};
-    const struct heap_keyframes *keyframes = takes_keyframes(route) ? trace->keyframes : NULL;
+    struct heap_trace seen = {.reader = trace->reader,
+                              .keyframes = takes_keyframes(route) ? trace->keyframes : NULL,
+                              .hook = {.context = arrival, .batch = see_batch}};
     enum ttd_status status = TTD_OK;
-    if (keyframes || ttd_position_compare(route->to, ttd_position_max()) < 0)
+    if (seen.keyframes || ttd_position_compare(route->to, ttd_position_max()) < 0)
         status = read_losses(arrival, trace->reader, error);
     if (status != TTD_OK)
         return status;
-    status = heap_cursor_init(&arrival->cursor, trace->reader, HEAP_CURSOR_KINDS, keyframes,
-                              route->observer, &own);
+    status = heap_cursor_init(&arrival->cursor, &seen, HEAP_CURSOR_KINDS, route->observer);
     arrival->cursor.sums = route->sums;
     if (route->keeps_peak)
         heap_replay_keep_peak(&arrival->cursor.replay);

@@ -3,8 +3,8 @@
 #ifndef ANALYZER_TRAVEL_REPLAY_TO_H
 #define ANALYZER_TRAVEL_REPLAY_TO_H
 
+#include "travel/cursor.h"
 #include "travel/losses.h"
-#include "travel/trace.h"
 
 /** Where a replay goes, and what it does on the way. */
 struct heap_route {

@@ -3,7 +3,23 @@
 #ifndef ANALYZER_TRAVEL_TRACE_H
 #define ANALYZER_TRAVEL_TRACE_H
 
-#include "travel/cursor.h"
+#include "travel/keyframes.h"
+
+/** Tells by the names of a stack what a trace itself does not list. */
+struct heap_stack_judge {
+    void *context;
+    /** Whether the runtimes keep all blocks of a stack; NULL if nobody can tell, or they keep none.
+     * May be asked for the same stack again and again. */
+    bool (*keeps)(void *context, ttd_id stack);
+};
+
+/** Sees every batch that a query reads, events before they are applied. */
+struct heap_batch_hook {
+    void *context;
+    /** Anything but TTD_OK ends the replay with that status. */
+    enum ttd_status (*batch)(void *context, const struct ttd_batch *batch);
+    struct heap_stack_judge judge;
+};
 
 /** Owns nothing: all of it must outlive the query. */
 struct heap_trace {

@@ -121,14 +121,15 @@ struct heap_index_facts indexed_trace_write_index(struct indexed_trace *indexed,
     derived.flags |= TTD_TRACE_DERIVED;
     cr_assert_eq(ttd_reader_tie(indexed->reader, &derived), TTD_OK);
     struct ttd_writer *writer = open_writer(&indexed->sidecar, &derived, NULL);
-    struct heap_batch_hook hook = {.context = &indexed->batches,
-                                   .batch = indexed_trace_count_batch};
+    struct heap_trace trace = {
+        .reader = indexed->reader,
+        .hook = {.context = &indexed->batches, .batch = indexed_trace_count_batch}};
     struct heap_index_facts facts;
     struct ttd_error error;
     bool has_unknown = !entropy_pick(&indexed->entropy, 3);
     if (has_unknown)
         write_foreign(writer);
-    cr_assert_eq(heap_index_write(indexed->reader, spacing, &hook, writer, &facts, &error), TTD_OK);
+    cr_assert_eq(heap_index_write(&trace, spacing, writer, &facts, &error), TTD_OK);
     cr_assert_eq(facts.events, indexed->count);
     close_writer(writer);
     if (has_unknown)

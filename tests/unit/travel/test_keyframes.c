@@ -36,12 +36,12 @@ static void visit_all(struct indexed_trace *indexed, struct heap_cursor *cursor)
 static size_t check_cursor(struct indexed_trace *indexed, const struct heap_keyframes *keyframes)
 {
     struct heap_cursor cursor;
-    struct heap_batch_hook hook = {.context = &indexed->batches,
-                                   .batch = indexed_trace_count_batch};
+    struct heap_trace trace = {
+        .reader = indexed->reader,
+        .keyframes = keyframes,
+        .hook = {.context = &indexed->batches, .batch = indexed_trace_count_batch}};
     indexed->batches = 0;
-    cr_assert_eq(
-        heap_cursor_init(&cursor, indexed->reader, HEAP_CURSOR_KINDS, keyframes, NULL, &hook),
-        TTD_OK);
+    cr_assert_eq(heap_cursor_init(&cursor, &trace, HEAP_CURSOR_KINDS, NULL), TTD_OK);
     visit_all(indexed, &cursor);
     cr_assert_eq(cursor.keyframes, keyframes, "a keyframe was found to be wrong");
     heap_cursor_free(&cursor);

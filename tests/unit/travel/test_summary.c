@@ -90,11 +90,10 @@ static void check_sums(struct indexed_trace *indexed, struct summaries_used *use
 {
     struct heap_tables sums;
     struct heap_cursor cursor;
+    struct heap_trace trace = {.reader = indexed->reader, .keyframes = &indexed->keyframes};
     struct ttd_error error;
     heap_tables_init(&sums);
-    cr_assert_eq(heap_cursor_init(&cursor, indexed->reader, HEAP_CURSOR_KINDS, &indexed->keyframes,
-                                  NULL, NULL),
-                 TTD_OK);
+    cr_assert_eq(heap_cursor_init(&cursor, &trace, HEAP_CURSOR_KINDS, NULL), TTD_OK);
     cursor.sums = &sums;
     for (unsigned i = 0; i < VISITS; i++) {
         unsigned tick = entropy_pick(&indexed->entropy, HEAP_MODEL_TICKS);
