@@ -106,7 +106,8 @@ static int copy(const struct common_options *options, int descriptor, struct ttd
     }
     struct rescue rescue = {.path = options->trace};
     struct ttd_output counted = {&target, write_target, close_target};
-    status = ttd_recover(&input, &counted, NULL, see_problem, &rescue, verdict, &error);
+    status = ttd_recover(&input, &counted, NULL,
+                         &(struct ttd_problem_observer){see_problem, &rescue}, verdict, &error);
     return status == TTD_OK ? STATUS_OK : fail(options, &target, status, &error);
 }
 

@@ -112,7 +112,8 @@ static int verify(const struct common_options *options)
     }
     struct report_verification whole = {.index = NULL};
     error.status = TTD_OK;
-    status = ttd_verify(&input, NULL, see_problem, &checker, &whole.verdict, &error);
+    status = ttd_verify(&input, NULL, &(struct ttd_problem_observer){see_problem, &checker},
+                        &whole.verdict, &error);
     if (status == TTD_OK)
         return finish(&checker, options, &whole);
     /* Closes a report that was begun, so that it can be parsed. */

@@ -189,7 +189,7 @@ static uint64_t check_file(const char *path)
     struct ttd_input input;
     struct ttd_verdict verdict;
     target_require(ttd_input_file(path, NULL, &input, NULL) == TTD_OK, "a file");
-    enum ttd_status status = ttd_verify(&input, NULL, NULL, NULL, &verdict, NULL);
+    enum ttd_status status = ttd_verify(&input, NULL, NULL, &verdict, NULL);
     target_require(status == TTD_OK && verdict.ok, "a trace is intact");
     return verdict.events;
 }

@@ -39,10 +39,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ttd_output output;
     struct ttd_verdict verdict;
     target_require(ttd_output_memory(&recovered, NULL, &output) == TTD_OK, "output of memory");
-    if (ttd_recover(&input, &output, &target_allocator, NULL, NULL, &verdict, NULL) == TTD_OK) {
+    if (ttd_recover(&input, &output, &target_allocator, NULL, &verdict, NULL) == TTD_OK) {
         uint64_t events = verdict.events;
         input = target_input(recovered.data, recovered.size);
-        enum ttd_status status = ttd_verify(&input, NULL, report, NULL, &verdict, NULL);
+        enum ttd_status status =
+            ttd_verify(&input, NULL, &(struct ttd_problem_observer){report, NULL}, &verdict, NULL);
         target_require(status == TTD_OK && verdict.ok, "recovered is intact");
         check(bytes, size, &recovered, events);
     }

@@ -190,6 +190,6 @@ int target_is_intact(const uint8_t *bytes, size_t size)
 {
     struct ttd_input input = target_input(bytes, size);
     struct ttd_verdict verdict;
-    enum ttd_status status = ttd_verify(&input, &target_allocator, NULL, NULL, &verdict, NULL);
+    enum ttd_status status = ttd_verify(&input, &target_allocator, NULL, &verdict, NULL);
     return status == TTD_OK && verdict.ok;
 }

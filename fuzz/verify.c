@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ttd_verdict verdict;
     uint64_t problems = 0;
     enum ttd_status status =
-        ttd_verify(&input, &target_allocator, count, &problems, &verdict, NULL);
+        ttd_verify(&input, &target_allocator, &(struct ttd_problem_observer){count, &problems},
+                   &verdict, NULL);
     if (status == TTD_OK) {
         target_require(verdict.problems == problems, "number of problems");
         target_require(verdict.ok == (problems == 0 && verdict.closed), "verdict");

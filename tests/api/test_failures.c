@@ -76,7 +76,7 @@ static void check_written(const struct chaos_output *output)
     struct ttd_input input;
     struct ttd_verdict verdict;
     cr_assert_eq(ttd_input_memory(output->data, output->size, NULL, &input), TTD_OK);
-    enum ttd_status status = ttd_verify(&input, NULL, NULL, NULL, &verdict, NULL);
+    enum ttd_status status = ttd_verify(&input, NULL, NULL, &verdict, NULL);
     if (status == TTD_OK)
         cr_assert(verdict.problems <= 1, "%d problems", (int)verdict.problems);
     else
@@ -203,9 +203,8 @@ static struct outcome run_walk(const struct faults *f, const struct ttd_memory_o
     struct ttd_output to = chaos_output_table(&output);
     struct ttd_verdict verdict = {0};
     struct outcome result = {.status = TTD_OK};
-    result.status = recover
-                        ? ttd_recover(&from, &to, &allocator, NULL, NULL, &verdict, &result.error)
-                        : ttd_verify(&from, &allocator, NULL, NULL, &verdict, &result.error);
+    result.status = recover ? ttd_recover(&from, &to, &allocator, NULL, &verdict, &result.error)
+                            : ttd_verify(&from, &allocator, NULL, &verdict, &result.error);
     result.sum = verdict.events;
     check_memory(&memory);
     cr_assert_eq(input.closed, 1);

@@ -42,7 +42,7 @@ static bool is_intact_for_verify(void)
     struct ttd_input input;
     struct ttd_verdict verdict;
     cr_assert_eq(ttd_input_memory(trace_file.data, trace_file.size, NULL, &input), TTD_OK);
-    cr_assert_eq(ttd_verify(&input, NULL, NULL, NULL, &verdict, NULL), TTD_OK);
+    cr_assert_eq(ttd_verify(&input, NULL, NULL, &verdict, NULL), TTD_OK);
     return verdict.ok;
 }
 

@@ -54,5 +54,6 @@ SIZE(ttd_metadata, 32);
 SIZE(ttd_loss, 48);
 SIZE(ttd_user_event, 64);
 SIZE(ttd_problem, 88);
+SIZE(ttd_problem_observer, 16);
 SIZE(ttd_verdict, 56);
 SIZE(ttd_writer_options, 24);

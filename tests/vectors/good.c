@@ -247,7 +247,7 @@ static void lose_first(struct vector_file *file)
     file->data[TTD_HEADER_NUMBER] ^= 1;
     vector_check(ttd_input_memory(file->data, file->size, NULL, &input));
     vector_check(ttd_output_memory(&memory, NULL, &output));
-    vector_check(ttd_recover(&input, &output, NULL, NULL, NULL, &verdict, NULL));
+    vector_check(ttd_recover(&input, &output, NULL, NULL, &verdict, NULL));
     vector_resize(file, memory.size);
     memcpy(file->data, memory.data, memory.size);
     ttd_memory_output_free(&memory);

@@ -39,6 +39,14 @@ struct ttd_problem {
  */
 typedef bool (*ttd_problem_function)(void *context, const struct ttd_problem *problem);
 
+/** The receiver of problems. */
+struct ttd_problem_observer {
+    /** May be NULL. */
+    ttd_problem_function function;
+    /** Passed to the function. */
+    void *context;
+};
+
 /** Result of a check. */
 struct ttd_verdict {
     /** No problem at all, and closed cleanly. */
@@ -62,7 +70,7 @@ struct ttd_verdict {
  *
  * @param input     copied; closed by this call in any case
  * @param allocator NULL for the default
- * @param function  may be NULL
+ * @param observer  may be NULL
  * @param verdict   set on TTD_OK
  * @param error     detail on failure; may be NULL
  * @return TTD_OK when the check was done, whatever it found; TTD_ERROR_NOT_A_TRACE when there is no
@@ -73,7 +81,7 @@ struct ttd_verdict {
  */
 TTD_EXPORT enum ttd_status ttd_verify(const struct ttd_input *input,
                                       const struct ttd_allocator *allocator,
-                                      ttd_problem_function function, void *context,
+                                      const struct ttd_problem_observer *observer,
                                       struct ttd_verdict *verdict, struct ttd_error *error);
 
 /**
@@ -86,7 +94,7 @@ TTD_EXPORT enum ttd_status ttd_verify(const struct ttd_input *input,
 TTD_EXPORT enum ttd_status ttd_recover(const struct ttd_input *input,
                                        const struct ttd_output *output,
                                        const struct ttd_allocator *allocator,
-                                       ttd_problem_function function, void *context,
+                                       const struct ttd_problem_observer *observer,
                                        struct ttd_verdict *verdict, struct ttd_error *error);
 
 TTD_END_DECLS

@@ -22,8 +22,7 @@ void ttd_check_begin(struct ttd_reader *reader)
 {
     struct ttd_check *check = &reader->check;
     ttd_check_free(reader);
-    *check = (struct ttd_check){.function = check->function,
-                                .function_context = check->function_context,
+    *check = (struct ttd_check){.observer = check->observer,
                                 .chunk = check->chunk,
                                 .loss = check->loss,
                                 .context = check->context};
@@ -35,8 +34,8 @@ void ttd_check_begin(struct ttd_reader *reader)
 
 static void report(struct ttd_check *check, const struct ttd_problem *problem)
 {
-    if (check->function && check->status == TTD_OK &&
-        !check->function(check->function_context, problem))
+    if (check->observer.function && check->status == TTD_OK &&
+        !check->observer.function(check->observer.context, problem))
         check->status = TTD_END;
 }
 

@@ -71,11 +71,18 @@ typedef enum ttd_status (*ttd_check_chunk_function)(void *context, struct ttd_re
 typedef enum ttd_status (*ttd_check_loss_function)(void *context, struct ttd_reader *reader,
                                                    const struct ttd_loss *loss);
 
+/** Returns the observer of an argument that may be NULL. */
+static inline struct ttd_problem_observer
+ttd_observer_or_none(const struct ttd_problem_observer *observer)
+{
+    return observer ? *observer : (struct ttd_problem_observer){0};
+}
+
 /** The state of a check; see ttd_check_begin(). */
 struct ttd_check {
-    /** All may be NULL. The first status of a function that is not TTD_OK ends the reading. */
-    ttd_problem_function function;
-    void *function_context;
+    /** Every function may be NULL. The first status of a function that is not TTD_OK ends the
+     * reading. */
+    struct ttd_problem_observer observer;
     ttd_check_chunk_function chunk;
     ttd_check_loss_function loss;
     void *context;

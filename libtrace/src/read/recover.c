@@ -125,8 +125,9 @@ static const char *check(const struct ttd_input *input, const struct ttd_output 
 }
 
 enum ttd_status ttd_recover(const struct ttd_input *input, const struct ttd_output *output,
-                            const struct ttd_allocator *allocator, ttd_problem_function function,
-                            void *context, struct ttd_verdict *verdict, struct ttd_error *error)
+                            const struct ttd_allocator *allocator,
+                            const struct ttd_problem_observer *observer,
+                            struct ttd_verdict *verdict, struct ttd_error *error)
 {
     const char *wrong = check(input, output, allocator, verdict);
     enum ttd_status status;
@@ -140,8 +141,7 @@ enum ttd_status ttd_recover(const struct ttd_input *input, const struct ttd_outp
                              .output = output,
                              .error = error,
                              .end = {.reason = TTD_END_REASON_NOT_RECORDED}};
-        struct ttd_check check = {.function = function,
-                                  .function_context = context,
+        struct ttd_check check = {.observer = ttd_observer_or_none(observer),
                                   .chunk = copy_chunk,
                                   .loss = record_loss,
                                   .context = &r};
