@@ -62,23 +62,24 @@ static enum ttd_status add_groups(struct compared_heaps *heaps, enum heap_side s
 }
 
 static enum ttd_status add_to_tree(struct compared_heaps *heaps, enum heap_side side,
-                                   const struct heap_groups *groups, const struct heap_rows *rows)
+                                   const struct heap_groups *groups,
+                                   const struct heap_site_table *sites)
 {
     heaps->comparison.blocks[side] += groups->blocks;
     heaps->comparison.bytes[side] = heap_add(heaps->comparison.bytes[side], groups->bytes);
-    return view_tree_add(&heaps->tree, &heaps->sessions[side].view, rows, side);
+    return view_tree_add(&heaps->tree, &heaps->sessions[side].view, sites, side);
 }
 
 /* Adds what is live on one side. */
 static int add(struct compared_heaps *heaps, enum heap_side side, struct heap_groups *groups)
 {
     struct session *session = &heaps->sessions[side];
-    struct heap_rows rows = heap_groups_rows(groups);
-    int status = session_filter(session, &rows);
+    struct heap_site_table sites = heap_groups_site_table(groups);
+    int status = session_filter(session, &sites);
     if (status == STATUS_OK && session_has_tree(session))
-        return session_check_tree(session, add_to_tree(heaps, side, groups, &rows));
+        return session_check_tree(session, add_to_tree(heaps, side, groups, &sites));
     if (status == STATUS_OK)
-        status = session_group(session, &rows);
+        status = session_group(session, &sites);
     return status == STATUS_OK ? session_check(session, add_groups(heaps, side, groups)) : status;
 }
 

@@ -93,9 +93,9 @@ static int print(struct session *session, const struct diff_options *options,
     session_outcome(session, &diff->outcome, last);
     int status = session_runtime(session, &diff->runtime, options->shows_runtime);
     for (int i = 0; i < HEAP_QUADRANTS && status == STATUS_OK; i++) {
-        struct heap_rows rows = heap_groups_rows(&diff->quadrants[i]);
+        struct heap_site_table sites = heap_groups_site_table(&diff->quadrants[i]);
         if (!session_has_tree(session) || options->quadrant == (enum heap_quadrant)i)
-            status = session_view(session, &rows);
+            status = session_view(session, &sites);
     }
     if (status == STATUS_OK)
         status = session_output(session, true);

@@ -57,8 +57,8 @@ static int execute(struct session *session, const void *context)
         return source_fail(&session->source, result, &error);
     session->uses_times = true;
     session_outcome(session, &usage.outcome, ttd_position_max());
-    struct heap_rows rows = heap_usage_rows(&usage);
-    int status = session_view(session, &rows);
+    struct heap_site_table sites = heap_usage_site_table(&usage);
+    int status = session_view(session, &sites);
     if (status == STATUS_OK)
         status = session_output(session, true);
     struct report_usage data = {.usage = &usage, .limit = session->options.view.limit};

@@ -72,8 +72,8 @@ static int judge_groups(struct session *session, struct heap_groups *groups)
             groups->items[kept++] = *group;
     }
     groups->count = kept;
-    struct heap_rows rows = heap_groups_rows(groups);
-    rows.recount(groups);
+    struct heap_site_table sites = heap_groups_site_table(groups);
+    sites.recount(groups);
     return status == STATUS_OK ? session_end_known_findings(session) : status;
 }
 
@@ -81,7 +81,7 @@ static int judge_groups(struct session *session, struct heap_groups *groups)
 static int view_groups(struct session *session, const struct leaks_options *options,
                        struct heap_leaks *leaks)
 {
-    struct heap_rows groups = heap_groups_rows(&leaks->groups);
+    struct heap_site_table groups = heap_groups_site_table(&leaks->groups);
     int status = session_runtime(session, &leaks->runtime, options->shows_runtime);
     if (status == STATUS_OK)
         status = session_filter(session, &groups);

@@ -14,8 +14,9 @@ static const char help[] =
 /* Leaves out what the filters say. */
 static int filter(struct session *session, struct heap_usage *usage)
 {
-    struct heap_rows all[] = {heap_usage_rows(usage), heap_groups_rows(&usage->by_time),
-                              heap_groups_rows(&usage->by_calls)};
+    struct heap_site_table all[] = {heap_usage_site_table(usage),
+                                    heap_groups_site_table(&usage->by_time),
+                                    heap_groups_site_table(&usage->by_calls)};
     int status = STATUS_OK;
     for (size_t i = 0; i < sizeof all / sizeof all[0] && status == STATUS_OK; i++)
         status = session_filter(session, &all[i]);

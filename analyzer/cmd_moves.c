@@ -33,12 +33,12 @@ static bool parse_option(void *context, int option, const char *argument)
 }
 
 /* Writes what is inferred as folded stacks of their own. */
-static int print_folded(struct session *session, const struct heap_rows *rows)
+static int print_folded(struct session *session, const struct heap_site_table *sites)
 {
-    if (!session->options.format->needs_tree || !*rows->count)
+    if (!session->options.format->needs_tree || !*sites->count)
         return STATUS_OK;
     view_tree_free(&session->tree);
-    int status = session_view(session, rows);
+    int status = session_view(session, sites);
     if (status != STATUS_OK)
         return status;
     struct report_tree data = {
@@ -50,13 +50,13 @@ static int print_folded(struct session *session, const struct heap_rows *rows)
 static int print(struct session *session, struct heap_moves *moves)
 {
     session_outcome(session, &moves->outcome, ttd_position_max());
-    struct heap_rows rows = heap_move_table_rows(&moves->reallocs);
-    struct heap_rows regrown = heap_move_table_rows(&moves->regrown);
+    struct heap_site_table sites = heap_move_site_table(&moves->reallocs);
+    struct heap_site_table regrown = heap_move_site_table(&moves->regrown);
     int status = STATUS_OK;
     if (!session_has_tree(session))
         status = session_view(session, &regrown);
     if (status == STATUS_OK)
-        status = session_view(session, &rows);
+        status = session_view(session, &sites);
     if (status == STATUS_OK)
         status = session_output(session, true);
     if (status != STATUS_OK)

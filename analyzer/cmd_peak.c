@@ -34,11 +34,11 @@ static bool parse_option(void *context, int option, const char *argument)
 static int print(struct session *session, const struct peak_options *options,
                  struct heap_peak_state *state)
 {
-    struct heap_rows rows = heap_groups_rows(&state->groups);
+    struct heap_site_table sites = heap_groups_site_table(&state->groups);
     struct report_peak data = {.peak = state, .limit = session->options.view.limit};
     int status = session_runtime(session, &state->runtime, options->shows_runtime);
     if (status == STATUS_OK)
-        status = session_view(session, &rows);
+        status = session_view(session, &sites);
     if (status == STATUS_OK)
         status = session_output(session, true);
     if (status == STATUS_OK && !session_print_tree(session, "block", "bytes"))

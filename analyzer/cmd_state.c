@@ -66,16 +66,16 @@ static int view_tables(struct session *session, struct heap_state *state)
 {
     for (size_t i = HEAP_BY_STACK + 1; i < HEAP_TABLES; i++) {
         struct heap_groups *table = &state->tables.by[i];
-        struct heap_rows rows = heap_groups_rows(table);
-        int status = session_filter(session, &rows);
+        struct heap_site_table sites = heap_groups_site_table(table);
+        int status = session_filter(session, &sites);
         enum ttd_status joined = status == STATUS_OK ? heap_groups_join(table) : TTD_OK;
         if (joined != TTD_OK)
             status = source_fail(&session->source, joined, &(struct ttd_error){.what = NULL});
         if (status != STATUS_OK)
             return status;
     }
-    struct heap_rows rows = heap_groups_rows(&state->tables.by[HEAP_BY_STACK]);
-    return session_view(session, &rows);
+    struct heap_site_table sites = heap_groups_site_table(&state->tables.by[HEAP_BY_STACK]);
+    return session_view(session, &sites);
 }
 
 static int print(struct session *session, const struct state_options *options,

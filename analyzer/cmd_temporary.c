@@ -37,8 +37,8 @@ static int execute(struct session *session, const void *context)
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
     session_outcome(session, &usage.outcome, ttd_position_max());
-    struct heap_rows rows = heap_usage_rows(&usage);
-    int status = session_view(session, &rows);
+    struct heap_site_table sites = heap_usage_site_table(&usage);
+    int status = session_view(session, &sites);
     if (status == STATUS_OK)
         status = session_output(session, true);
     struct report_usage data = {.usage = &usage, .limit = session->options.view.limit};

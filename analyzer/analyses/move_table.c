@@ -92,14 +92,14 @@ static void recount(void *owner)
         add_counts(&table->total, &table->groups[i].counts);
 }
 
-struct heap_rows heap_move_table_rows(struct heap_move_table *table)
+struct heap_site_table heap_move_site_table(struct heap_move_table *table)
 {
-    return (struct heap_rows){.owner = table,
-                              .items = table->groups,
-                              .count = &table->count,
-                              .size = sizeof *table->groups,
-                              .merge = merge,
-                              .compare = compare,
-                              .amount = amount,
-                              .recount = recount};
+    return (struct heap_site_table){.owner = table,
+                                    .records = table->groups,
+                                    .count = &table->count,
+                                    .size = sizeof *table->groups,
+                                    .merge = merge,
+                                    .compare = compare,
+                                    .amount = amount,
+                                    .recount = recount};
 }

@@ -3,7 +3,7 @@
 #ifndef ANALYZER_ANALYSES_MOVES_H
 #define ANALYZER_ANALYSES_MOVES_H
 
-#include "heap/rows.h"
+#include "heap/site_table.h"
 #include "travel/replay_to.h"
 
 /** How the sizes of a call site grow. */
@@ -121,8 +121,8 @@ enum ttd_status heap_move_table_find(struct heap_move_table *table, struct heap_
 /** Puts the groups in order. */
 void heap_move_table_sort(struct heap_move_table *table);
 
-/** The groups as rows; their weight is the bytes copied. */
-struct heap_rows heap_move_table_rows(struct heap_move_table *table);
+/** The groups as a table by call site; their weight is the bytes copied. */
+struct heap_site_table heap_move_site_table(struct heap_move_table *table);
 
 /**
  * The growth of a group, and its measure: for linear the mean number of bytes, for geometric the

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "heap/rows.h"
+#include "heap/site_table.h"
 
 #define COUNTED_KINDS                                                                              \
     (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_USER_EVENTS) |                          \

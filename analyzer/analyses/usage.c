@@ -273,7 +273,8 @@ enum ttd_status heap_usage_find(const struct heap_trace *trace,
         status = arrival.cursor.replay.observer_status;
     heap_arrival_end(&arrival, &usage->outcome);
     if (usage->count)
-        qsort(usage->sites, usage->count, sizeof *usage->sites, heap_usage_rows(usage).compare);
+        qsort(usage->sites, usage->count, sizeof *usage->sites,
+              heap_usage_site_table(usage).compare);
     free(finder.thread_calls);
     map_free(&finder.by_thread);
     free(finder.births);

@@ -78,10 +78,10 @@ enum ttd_status heap_usage_find(const struct heap_trace *trace,
 void heap_usage_free(struct heap_usage *usage);
 
 /**
- * The sites as rows. Their weight is what they are ordered by, for HEAP_RANK_BY_LIFETIME bytes
+ * The sites as a table. Their weight is what they are ordered by, for HEAP_RANK_BY_LIFETIME bytes
  * times microseconds; bytes and count are those of temporary blocks for HEAP_RANK_BY_TEMPORARY.
  */
-struct heap_rows heap_usage_rows(struct heap_usage *usage);
+struct heap_site_table heap_usage_site_table(struct heap_usage *usage);
 
 /** Sums up usage->by_time or usage->by_calls: of all stacks by class. */
 void heap_lifetimes_sum(const struct heap_groups *groups,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sites of usage as rows: their order and their sums. */
+/* Sites of usage as a table: their order and their sums. */
 #include "analyses/usage.h"
 
 #include <string.h>
@@ -108,7 +108,7 @@ static void recount(void *owner)
         merge(&usage->total, &usage->sites[i]);
 }
 
-struct heap_rows heap_usage_rows(struct heap_usage *usage)
+struct heap_site_table heap_usage_site_table(struct heap_usage *usage)
 {
     static const struct {
         int (*compare)(const void *a, const void *b);
@@ -117,14 +117,14 @@ struct heap_rows heap_usage_rows(struct heap_usage *usage)
                   [HEAP_RANK_BY_BYTES] = {compare_bytes, amount_of_bytes},
                   [HEAP_RANK_BY_LIFETIME] = {compare_lifetime, amount_of_lifetime},
                   [HEAP_RANK_BY_TEMPORARY] = {compare_temporary, amount_of_temporary}};
-    return (struct heap_rows){.owner = usage,
-                              .items = usage->sites,
-                              .count = &usage->count,
-                              .size = sizeof *usage->sites,
-                              .merge = merge,
-                              .compare = orders[usage->options.order].compare,
-                              .amount = orders[usage->options.order].amount,
-                              .recount = recount};
+    return (struct heap_site_table){.owner = usage,
+                                    .records = usage->sites,
+                                    .count = &usage->count,
+                                    .size = sizeof *usage->sites,
+                                    .merge = merge,
+                                    .compare = orders[usage->options.order].compare,
+                                    .amount = orders[usage->options.order].amount,
+                                    .recount = recount};
 }
 
 void heap_lifetimes_sum(const struct heap_groups *groups,

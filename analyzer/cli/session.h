@@ -69,7 +69,7 @@ int session_check(struct session *session, enum ttd_status status);
 int session_check_tree(struct session *session, enum ttd_status status);
 
 /** Removes records whose stacks the options exclude. Returns an exit status. */
-int session_filter(struct session *session, const struct heap_rows *rows);
+int session_filter(struct session *session, const struct heap_site_table *sites);
 
 /** Sets `is_wanted` to whether the options let a stack through. Answers are kept by stack. Returns
  * an exit status. */
@@ -77,10 +77,10 @@ int session_wants(struct session *session, ttd_id stack, bool *is_wanted);
 
 /** Groups records as the options say, or builds the tree that they ask for. Returns an exit status.
  */
-int session_group(struct session *session, const struct heap_rows *rows);
+int session_group(struct session *session, const struct heap_site_table *sites);
 
 /** Filters records by stack and groups them. Returns an exit status. */
-int session_view(struct session *session, const struct heap_rows *rows);
+int session_view(struct session *session, const struct heap_site_table *sites);
 
 /** Hands the blocks that the runtimes keep to the report, filtered and grouped by the options. They
  * must outlive the report. Returns an exit status. */

@@ -53,9 +53,9 @@ int session_runtime(struct session *session, struct heap_runtime *runtime, bool 
                                 .is_shown = is_shown,
                                 .is_counted = counts_runtime(session, runtime->told),
                                 .was_killed = was_killed(session)};
-    struct heap_rows rows = heap_groups_rows(&runtime->groups);
-    return session_has_tree(session) ? session_filter(session, &rows)
-                                     : session_view(session, &rows);
+    struct heap_site_table sites = heap_groups_site_table(&runtime->groups);
+    return session_has_tree(session) ? session_filter(session, &sites)
+                                     : session_view(session, &sites);
 }
 
 int session_judge(struct session *session, const struct finding *finding, bool *is_new)

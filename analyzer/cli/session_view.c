@@ -5,15 +5,16 @@
 #include "cli/session.h"
 
 /* Definitions are needed even without records, to check the patterns. */
-static bool needs_names(const struct session *session, const struct heap_rows *rows)
+static bool needs_names(const struct session *session, const struct heap_site_table *sites)
 {
-    return *rows->count || view_has_filter(&session->options.view);
+    return *sites->count || view_has_filter(&session->options.view);
 }
 
-int session_filter(struct session *session, const struct heap_rows *rows)
+int session_filter(struct session *session, const struct heap_site_table *sites)
 {
-    int status = session_names(session, needs_names(session, rows));
-    return status == STATUS_OK ? session_check(session, view_filter(&session->view, rows)) : status;
+    int status = session_names(session, needs_names(session, sites));
+    return status == STATUS_OK ? session_check(session, view_filter(&session->view, sites))
+                               : status;
 }
 
 int session_wants(struct session *session, ttd_id stack, bool *is_wanted)
@@ -32,19 +33,19 @@ bool session_has_tree(const struct session *session)
     return session->options.view.shape != VIEW_FLAT;
 }
 
-int session_view(struct session *session, const struct heap_rows *rows)
+int session_view(struct session *session, const struct heap_site_table *sites)
 {
-    int status = session_filter(session, rows);
-    return status == STATUS_OK ? session_group(session, rows) : status;
+    int status = session_filter(session, sites);
+    return status == STATUS_OK ? session_group(session, sites) : status;
 }
 
-int session_group(struct session *session, const struct heap_rows *rows)
+int session_group(struct session *session, const struct heap_site_table *sites)
 {
     if (!session_has_tree(session))
-        return session_check(session, view_group(&session->view, rows));
+        return session_check(session, view_group(&session->view, sites));
     return session_check_tree(
         session,
-        view_tree_build(&session->view, rows, session_tree_limit(session), &session->tree));
+        view_tree_build(&session->view, sites, session_tree_limit(session), &session->tree));
 }
 
 size_t session_tree_limit(const struct session *session)

@@ -161,7 +161,8 @@ static int compare(const void *a, const void *b)
     return heap_key_compare(x->key, y->key);
 }
 
-/* What compare() goes by, the least important first; the smallest is to be the first. */
+/* Criteria of compare(), the least important first. order() sorts by each in turn, the smallest
+ * value first. */
 enum criterion { BY_KEY, BY_BLOCKS, BY_BYTES, CRITERIA };
 
 static inline uint64_t value_of(const struct heap_group *group, enum criterion by)
@@ -187,7 +188,7 @@ static void move_groups(struct heap_group *groups, struct sort_key *keys, size_t
     }
 }
 
-/* As qsort() with compare(), in time that grows with the groups and not faster. */
+/* Sorts as qsort() with compare() would, in time linear in the number of groups. */
 static void order(struct heap_groups *groups, struct sort_key *keys, struct sort_key *spare)
 {
     for (size_t i = 0; i < groups->count; i++)
@@ -252,14 +253,14 @@ static void recount(void *owner)
     }
 }
 
-struct heap_rows heap_groups_rows(struct heap_groups *groups)
+struct heap_site_table heap_groups_site_table(struct heap_groups *groups)
 {
-    return (struct heap_rows){.owner = groups,
-                              .items = groups->items,
-                              .count = &groups->count,
-                              .size = sizeof *groups->items,
-                              .merge = merge,
-                              .compare = compare,
-                              .amount = amount,
-                              .recount = recount};
+    return (struct heap_site_table){.owner = groups,
+                                    .records = groups->items,
+                                    .count = &groups->count,
+                                    .size = sizeof *groups->items,
+                                    .merge = merge,
+                                    .compare = compare,
+                                    .amount = amount,
+                                    .recount = recount};
 }

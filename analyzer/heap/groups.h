@@ -3,7 +3,7 @@
 #ifndef ANALYZER_HEAP_GROUPS_H
 #define ANALYZER_HEAP_GROUPS_H
 
-#include "heap/rows.h"
+#include "heap/site_table.h"
 
 struct heap_group {
     struct heap_key key;
@@ -74,7 +74,7 @@ enum ttd_status heap_groups_sort(struct heap_groups *groups);
 /** Merges groups that differ in their stacks only. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status heap_groups_join(struct heap_groups *groups);
 
-/** The groups as rows; valid while nothing is added. Their weight is bytes. */
-struct heap_rows heap_groups_rows(struct heap_groups *groups);
+/** The groups as a table by call site, valid while nothing is added. Their weight is bytes. */
+struct heap_site_table heap_groups_site_table(struct heap_groups *groups);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define FIRST_CAPACITY 1024
 
-/* 32 bits of hash say where an entry belongs. */
+/* A slot holds 32 bits of hash, which bounds the number of slots. */
 #define CAPACITY_MAX ((size_t)1 << 31)
 
 /* A record is one line of the cache: a large table begins with a page. */
@@ -106,10 +106,10 @@ enum ttd_status heap_live_reserve(struct heap_live *live, uint64_t count)
     return capacity > live->slot_capacity ? grow(live, capacity) : TTD_OK;
 }
 
-uint32_t heap_live_entry_slow(struct heap_live *live, uint64_t address, uint32_t hash)
+uint32_t heap_live_record_slow(struct heap_live *live, uint64_t address, uint32_t hash)
 {
     struct heap_slot *slot = probe(live, address, hash);
-    return slot->record ? slot->record - 1 : heap_live_add_entry(live, slot, address, hash);
+    return slot->record ? slot->record - 1 : heap_live_add_record(live, slot, address, hash);
 }
 
 static enum ttd_status new_life(struct heap_live *live, ttd_id heap, uint32_t *life)
@@ -149,14 +149,14 @@ static void discard(struct heap_live *live, struct heap_block *block)
         live->discard(live->discard_context, block, live->lives[block->life].end);
 }
 
-enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t entry, ttd_id heap,
+enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t record, ttd_id heap,
                                     bool *has_replaced)
 {
     enum ttd_status status = live->last_heap == heap ? TTD_OK : find_life(live, heap);
     if (status != TTD_OK)
         return status;
-    struct heap_block *block = &live->blocks[entry];
-    *has_replaced = heap_live_release(live, entry);
+    struct heap_block *block = &live->blocks[record];
+    *has_replaced = heap_live_release(live, record);
     if (block->is_held)
         discard(live, block);
     return TTD_OK;
@@ -181,13 +181,13 @@ static void empty_slot(struct heap_live *live, size_t hole)
     live->filled--;
 }
 
-static void forget(struct heap_live *live, uint32_t entry)
+static void forget(struct heap_live *live, uint32_t record)
 {
-    struct heap_block *block = &live->blocks[entry];
+    struct heap_block *block = &live->blocks[record];
     struct heap_slot *slot = probe(live, block->address, heap_live_hash(live, block->address));
     empty_slot(live, (size_t)(slot - live->slots));
     block->address = 0;
-    live->unused[live->unused_count++] = entry;
+    live->unused[live->unused_count++] = record;
 }
 
 struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address)

@@ -3,9 +3,10 @@
  * The table of live blocks, by address. No allocation per block; 64 bytes of record and some 20 of
  * index for each.
  *
- * An *entry* is the record of an address, live or not. Whoever releases and acquires at one address
- * again and again keeps the entry, and looks it up only once. Entries that are not live are swept
- * up now and then: allocators use most addresses again, and then the entry is there already.
+ * A *record* describes the block of an address, live or not. A caller that releases and acquires at
+ * one address again and again keeps the number of the record, and looks it up only once. Records
+ * that are not live are swept up now and then, not at once: allocators use most addresses again,
+ * and then the record exists already.
  *
  * A heap is destroyed in constant time: its blocks become stale and are swept up later, so that a
  * trace of many small destructions costs no more than its length.
@@ -60,8 +61,8 @@ struct heap_slot {
 /** No ttd_id. */
 #define HEAP_NO_HEAP UINT64_MAX
 
-/** What is tolerated of entries that are not live, and of heaps that were destroyed, however few
- * blocks there are. */
+/** Limit below which records that are not live, and destroyed heaps, are not swept up, however few
+ * blocks are live. */
 #define HEAP_LITTER_MAX 4096
 
 /** A heap from its first block to its destruction. */
@@ -82,14 +83,14 @@ typedef void (*heap_discard_function)(void *context, const struct heap_block *bl
 struct heap_live {
     struct heap_slot *slots;
     size_t slot_capacity;
-    /** Entries: live, stale or neither. */
+    /** Records in use: live, stale or neither. */
     size_t filled;
     /** Live blocks, and their bytes. */
     uint64_t count;
     struct heap_sum bytes;
     struct hash_key key;
 
-    /** As many as there may be entries: half of the slots. */
+    /** The records; there is room for half as many as slots. */
     struct heap_block *blocks;
     uint32_t block_count;
     /** Records below block_count that are not in use, last freed first. */
@@ -115,7 +116,7 @@ struct heap_live {
 enum ttd_status heap_live_init(struct heap_live *live);
 void heap_live_free(struct heap_live *live);
 
-/** What places an address in the table. */
+/** The hash of an address, which determines its slot. */
 static inline uint32_t heap_live_hash(const struct heap_live *live, uint64_t address)
 {
     return (uint32_t)hash_value(live->key, address);
@@ -129,13 +130,13 @@ static inline __attribute__((always_inline)) void heap_live_prefetch(const struc
     __builtin_prefetch(&live->slots[hash & (live->slot_capacity - 1)], 1);
 }
 
-/** Makes room for `count` entries. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Makes room for `count` records. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status heap_live_reserve(struct heap_live *live, uint64_t count);
 
-/** Adds the entry of an address that has none, in the slot where it belongs, and for which there is
- * room. */
-static inline uint32_t heap_live_add_entry(struct heap_live *live, struct heap_slot *slot,
-                                           uint64_t address, uint32_t hash)
+/** Adds the record of an address that has none, in the slot where it belongs. The caller has made
+ * room for it. */
+static inline uint32_t heap_live_add_record(struct heap_live *live, struct heap_slot *slot,
+                                            uint64_t address, uint32_t hash)
 {
     uint32_t record = live->unused_count ? live->unused[--live->unused_count] : live->block_count++;
     live->blocks[record].address = address;
@@ -145,8 +146,9 @@ static inline uint32_t heap_live_add_entry(struct heap_live *live, struct heap_s
     return record;
 }
 
-/** Where in the index an address of this hash most probably is, or belongs. */
-static inline size_t heap_live_place(const struct heap_live *live, uint32_t hash)
+/** Returns the first slot that holds this hash, or the empty one where it belongs. The slot may be
+ * that of another address of the same hash. */
+static inline size_t heap_live_find_slot(const struct heap_live *live, uint32_t hash)
 {
     size_t mask = live->slot_capacity - 1;
     size_t at = hash & mask;
@@ -155,36 +157,36 @@ static inline size_t heap_live_place(const struct heap_live *live, uint32_t hash
     return at;
 }
 
-/** The general case of heap_live_entry_at(). */
-uint32_t heap_live_entry_slow(struct heap_live *live, uint64_t address, uint32_t hash);
+/** The general case of heap_live_record_at(). */
+uint32_t heap_live_record_slow(struct heap_live *live, uint64_t address, uint32_t hash);
 
-/** heap_live_entry(), given what heap_live_place() was, now or when there were fewer entries. There
- * must have been room already: see heap_live_reserve(). */
-static inline uint32_t heap_live_entry_at(struct heap_live *live, uint64_t address, uint32_t hash,
-                                          size_t place)
+/** heap_live_record(), given what heap_live_find_slot() returned, now or when there were fewer
+ * records. There must have been room already: see heap_live_reserve(). */
+static inline uint32_t heap_live_record_at(struct heap_live *live, uint64_t address, uint32_t hash,
+                                           size_t slot_index)
 {
-    struct heap_slot *slot = &live->slots[place];
+    struct heap_slot *slot = &live->slots[slot_index];
     if (!slot->record)
-        return heap_live_add_entry(live, slot, address, hash);
+        return heap_live_add_record(live, slot, address, hash);
     if (slot->hash != hash || live->blocks[slot->record - 1].address != address)
-        return heap_live_entry_slow(live, address, hash);
+        return heap_live_record_slow(live, address, hash);
     return slot->record - 1;
 }
 
 /**
- * The entry of an address, which is not 0; it is added if there is none.
+ * Returns the record of an address, which is not 0. Adds one if there is none.
  *
- * @param hash   heap_live_hash() of it
- * @param entry  index in live->blocks, the same until heap_live_sweep(); set on TTD_OK
+ * @param hash    heap_live_hash() of it
+ * @param record  index in live->blocks, the same until heap_live_sweep(); set on TTD_OK
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-static inline enum ttd_status heap_live_entry(struct heap_live *live, uint64_t address,
-                                              uint32_t hash, uint32_t *entry)
+static inline enum ttd_status heap_live_record(struct heap_live *live, uint64_t address,
+                                               uint32_t hash, uint32_t *record)
 {
     enum ttd_status status = heap_live_reserve(live, live->filled + 1);
-    *entry = 0;
+    *record = 0;
     if (status == TTD_OK)
-        *entry = heap_live_entry_at(live, address, hash, heap_live_place(live, hash));
+        *record = heap_live_record_at(live, address, hash, heap_live_find_slot(live, hash));
     return status;
 }
 
@@ -207,68 +209,68 @@ static inline void heap_live_subtract(struct heap_live *live, struct heap_genera
     heap_sum_take(&live->bytes, size);
 }
 
-/** Whether an entry can become a live block of `heap` at once: it holds none, and the heap is the
+/** Whether a record can become a live block of `heap` at once: it holds none, and the heap is the
  * one used last. */
-static inline bool heap_live_is_free(const struct heap_live *live, const struct heap_block *record,
+static inline bool heap_live_is_free(const struct heap_live *live, const struct heap_block *stored,
                                      ttd_id heap)
 {
-    return !record->is_held && heap == live->last_heap;
+    return !stored->is_held && heap == live->last_heap;
 }
 
-/** Makes a free entry live; heap_live_add() is the caller's. Of the block all but the members that
+/** Makes a free record live; heap_live_add() is the caller's. Of the block all but the members that
  * are the table's own is copied. */
-static inline void heap_live_put(const struct heap_live *live, struct heap_block *record,
+static inline void heap_live_put(const struct heap_live *live, struct heap_block *stored,
                                  const struct heap_block *block)
 {
     /* Member by member: a block that the caller has just put together needs no memory then. */
-    record->size = block->size;
-    record->event = block->event;
-    record->allocated = block->allocated;
-    record->thread = block->thread;
-    record->stack = block->stack;
-    record->heap = block->heap;
-    record->user = block->user;
-    record->life = live->last_life;
-    record->action = block->action;
-    record->api = block->api;
-    record->is_held = true;
+    stored->size = block->size;
+    stored->event = block->event;
+    stored->allocated = block->allocated;
+    stored->thread = block->thread;
+    stored->stack = block->stack;
+    stored->heap = block->heap;
+    stored->user = block->user;
+    stored->life = live->last_life;
+    stored->action = block->action;
+    stored->api = block->api;
+    stored->is_held = true;
 }
 
 /**
- * Makes an entry free, and `heap` the one used last.
+ * Makes a record free, and `heap` the one used last.
  *
  * @param has_replaced  set to whether a live block at the address was ended by that, on TTD_OK
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t entry, ttd_id heap,
+enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t record, ttd_id heap,
                                     bool *has_replaced);
 
 /**
- * Makes an entry live.
+ * Makes a record live.
  *
  * @param block         copied, as by heap_live_put()
  * @param has_replaced  set to whether a live block at the address was ended by that, on TTD_OK
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-static inline enum ttd_status heap_live_acquire(struct heap_live *live, uint32_t entry,
+static inline enum ttd_status heap_live_acquire(struct heap_live *live, uint32_t record,
                                                 const struct heap_block *block, bool *has_replaced)
 {
-    struct heap_block *record = &live->blocks[entry];
+    struct heap_block *stored = &live->blocks[record];
     *has_replaced = false;
-    if (!heap_live_is_free(live, record, block->heap)) {
-        enum ttd_status status = heap_live_make_free(live, entry, block->heap, has_replaced);
+    if (!heap_live_is_free(live, stored, block->heap)) {
+        enum ttd_status status = heap_live_make_free(live, record, block->heap, has_replaced);
         if (status != TTD_OK)
             return status;
     }
-    heap_live_put(live, record, block);
+    heap_live_put(live, stored, block);
     heap_live_add(live, &live->lives[live->last_life], block->size);
     return TTD_OK;
 }
 
-/** Ends the block of an entry; false if it is not live. The record still holds the block. */
-static inline bool heap_live_release(struct heap_live *live, uint32_t entry)
+/** Ends the block of a record, which still holds it afterwards. Returns false if it is not live. */
+static inline bool heap_live_release(struct heap_live *live, uint32_t record)
 {
-    struct heap_block *block = &live->blocks[entry];
+    struct heap_block *block = &live->blocks[record];
     if (!block->is_held || live->lives[block->life].ended)
         return false;
     block->is_held = false;
@@ -290,7 +292,7 @@ uint64_t heap_live_destroy(struct heap_live *live, ttd_id heap, struct ttd_posit
 
 /**
  * Whether so much is not live that it should be swept up. A sweep goes through all records, of
- * which there are as many as there ever were entries: it must be worth that, also long after a
+ * which there are as many as there ever were records: it must be worth that, also long after a
  * peak.
  */
 static inline bool heap_live_is_littered(const struct heap_live *live)
@@ -299,7 +301,7 @@ static inline bool heap_live_is_littered(const struct heap_live *live)
            live->life_ended > (uint64_t)live->block_count + HEAP_LITTER_MAX;
 }
 
-/** Forgets entries that are not live; the discard function has then seen all that were stale. */
+/** Forgets records that are not live; the discard function has then seen all that were stale. */
 void heap_live_sweep(struct heap_live *live);
 
 /**

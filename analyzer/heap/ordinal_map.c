@@ -18,11 +18,11 @@ void heap_ordinal_map_init(struct heap_ordinal_map *ordinals)
 
 void heap_ordinal_map_free(struct heap_ordinal_map *ordinals)
 {
-    free(ordinals->items);
+    free(ordinals->records);
     heap_ordinal_map_init(ordinals);
 }
 
-/* Ordinals and entries are good until the next chunk, or the next sweep. */
+/* Ordinals are valid in one chunk, and records until the next sweep. */
 void heap_ordinal_map_begin(struct heap_ordinal_map *ordinals, struct heap_live *live,
                             uint64_t chunk)
 {
@@ -34,12 +34,12 @@ void heap_ordinal_map_begin(struct heap_ordinal_map *ordinals, struct heap_live 
     ordinals->chunk = chunk;
 }
 
-/* From far memory come first the slots of those to be looked up, then the records. */
-static enum ttd_status find_entries(struct heap_live *live, const uint64_t *addresses, size_t count,
-                                    uint32_t *entries)
+/* Fetches all slots, then all records, then looks up: the cache misses of a group overlap. */
+static enum ttd_status find_records(struct heap_live *live, const uint64_t *addresses, size_t count,
+                                    uint32_t *records)
 {
     uint32_t hashes[TOGETHER];
-    size_t places[TOGETHER];
+    size_t slots[TOGETHER];
     enum ttd_status status = heap_live_reserve(live, live->filled + count);
     if (status != TTD_OK)
         return status;
@@ -48,29 +48,30 @@ static enum ttd_status find_entries(struct heap_live *live, const uint64_t *addr
         heap_live_prefetch(live, hashes[i]);
     }
     for (size_t i = 0; i < count; i++) {
-        places[i] = heap_live_place(live, hashes[i]);
-        uint32_t record = live->slots[places[i]].record;
+        slots[i] = heap_live_find_slot(live, hashes[i]);
+        uint32_t record = live->slots[slots[i]].record;
         __builtin_prefetch(&live->blocks[record - (record != 0)], 1);
     }
     for (size_t i = 0; i < count; i++)
-        entries[i] = heap_live_entry_at(live, addresses[i], hashes[i], places[i]);
+        records[i] = heap_live_record_at(live, addresses[i], hashes[i], slots[i]);
     return TTD_OK;
 }
 
-/* Which entries they are does not depend on what happens to them. */
+/* Records can be looked up ahead of the events, because no event changes the record of an
+ * address. */
 enum ttd_status heap_ordinal_map_add(struct heap_ordinal_map *ordinals, struct heap_live *live,
                                      const struct ttd_batch *batch)
 {
     size_t end = batch->first_ordinal + batch->address_count;
     if (ordinals->count < batch->first_ordinal)
         return TTD_ERROR_ARGUMENT;
-    enum ttd_status status =
-        grow_array((void **)&ordinals->items, &ordinals->capacity, end, sizeof *ordinals->items);
+    enum ttd_status status = grow_array((void **)&ordinals->records, &ordinals->capacity, end,
+                                        sizeof *ordinals->records);
     while (status == TTD_OK && ordinals->count < end) {
         size_t left = end - ordinals->count;
         size_t count = left < TOGETHER ? left : TOGETHER;
-        status = find_entries(live, batch->addresses + (ordinals->count - batch->first_ordinal),
-                              count, ordinals->items + ordinals->count);
+        status = find_records(live, batch->addresses + (ordinals->count - batch->first_ordinal),
+                              count, ordinals->records + ordinals->count);
         ordinals->count += status == TTD_OK ? count : 0;
     }
     return status;

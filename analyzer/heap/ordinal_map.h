@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * From the ordinals of a chunk's addresses (see ttd_event) to entries of the table of live blocks:
+ * From the ordinals of a chunk's addresses (see ttd_event) to records of the table of live blocks:
  * each is looked up once a chunk.
  */
 #ifndef ANALYZER_HEAP_ORDINAL_MAP_H
@@ -13,7 +13,7 @@
 /** All zero but for `chunk` when empty: see heap_ordinal_map_init(). */
 struct heap_ordinal_map {
     /** By ordinal. */
-    uint32_t *items;
+    uint32_t *records;
     size_t count;
     size_t capacity;
     /** Where the chunk is: in a damaged trace two may have the same number. */
@@ -33,7 +33,7 @@ void heap_ordinal_map_begin(struct heap_ordinal_map *ordinals, struct heap_live 
                             uint64_t chunk);
 
 /**
- * Finds the entries of all addresses that a batch of events adds to those of its chunk; the batches
+ * Finds the records of all addresses that a batch of events adds to those of its chunk; the batches
  * before were added already. A batch may be added twice.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (batches before are missing).
@@ -41,11 +41,11 @@ void heap_ordinal_map_begin(struct heap_ordinal_map *ordinals, struct heap_live 
 enum ttd_status heap_ordinal_map_add(struct heap_ordinal_map *ordinals, struct heap_live *live,
                                      const struct ttd_batch *batch);
 
-/** The entry of an ordinal that was added. */
+/** The record of an ordinal that was added. */
 static inline uint32_t heap_ordinal_map_get(const struct heap_ordinal_map *ordinals,
                                             uint32_t ordinal)
 {
-    return ordinals->items[ordinal];
+    return ordinals->records[ordinal];
 }
 
 #endif

@@ -14,7 +14,7 @@ static enum ttd_status start(struct heap_replay *replay)
 enum ttd_status heap_replay_init(struct heap_replay *replay, const struct heap_observer *observer)
 {
     *replay = (struct heap_replay){0};
-    heap_ordinal_map_init(&replay->entries);
+    heap_ordinal_map_init(&replay->records);
     if (observer)
         replay->observer = *observer;
     if (replay->observer.effect)
@@ -26,7 +26,7 @@ void heap_replay_free(struct heap_replay *replay)
 {
     heap_live_free(&replay->live);
     heap_queue_free(&replay->queue);
-    heap_ordinal_map_free(&replay->entries);
+    heap_ordinal_map_free(&replay->records);
     heap_replay_drop_changes(replay);
     heap_block_copies_free(&replay->ended_since_peak);
 }

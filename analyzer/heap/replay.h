@@ -39,7 +39,7 @@ enum heap_effect_kind {
 struct heap_effect {
     enum heap_effect_kind kind;
     struct ttd_position position;
-    /** The event that had the effect, and the action, function, heap and place of that call. */
+    /** The event that had the effect, and the action, function, heap and call site of that call. */
     uint64_t event;
     uint8_t action;
     uint8_t api;
@@ -110,7 +110,7 @@ struct heap_changes {
 
 struct heap_replay {
     struct heap_live live;
-    struct heap_ordinal_map entries;
+    struct heap_ordinal_map records;
     struct heap_queue queue;
     struct heap_counts counts;
     /** The number of the event that comes next, or a smaller one if some are missing. */

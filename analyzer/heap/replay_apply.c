@@ -40,38 +40,38 @@ static inline enum ttd_status keep_born(struct heap_changes *changes, uint64_t e
 
 /* Makes a block live. `pending`: the call in flight that acquires it; NULL for a call that has just
  * been read. */
-static inline enum ttd_status acquire(struct heap_replay *replay, uint32_t entry,
+static inline enum ttd_status acquire(struct heap_replay *replay, uint32_t record,
                                       const struct heap_block *block,
                                       const struct heap_pending *pending)
 {
     bool has_replaced;
-    struct heap_block *record = &replay->live.blocks[entry];
+    struct heap_block *stored = &replay->live.blocks[record];
     struct heap_block old = {.address = 0};
-    if (record->is_held)
-        old = *record;
+    if (stored->is_held)
+        old = *stored;
     move_to(replay, block->allocated);
-    enum ttd_status status = heap_live_acquire(&replay->live, entry, block, &has_replaced);
+    enum ttd_status status = heap_live_acquire(&replay->live, record, block, &has_replaced);
     if (status != TTD_OK)
         return status;
     replay->counts.overlaps += has_replaced;
     if (has_replaced)
-        status = keep_ended(replay, &old, entry);
+        status = keep_ended(replay, &old, record);
     if (status == TTD_OK)
-        status = keep_born(&replay->changes, block->event, entry);
+        status = keep_born(&replay->changes, block->event, record);
     if (!replay->wanted || status != TTD_OK)
         return status;
-    return heap_tell_acquired(replay, record, has_replaced ? &old : NULL, pending);
+    return heap_tell_acquired(replay, stored, has_replaced ? &old : NULL, pending);
 }
 
 /* Releases the block at the event's base address. */
 static inline enum ttd_status release(struct heap_replay *replay, const struct ttd_event *event,
-                                      uint32_t entry, bool continues, bool *known)
+                                      uint32_t record, bool continues, bool *known)
 {
     move_to(replay, event->time_start);
-    *known = heap_live_release(&replay->live, entry);
+    *known = heap_live_release(&replay->live, record);
     replay->counts.unknown_releases += !*known;
-    struct heap_block *block = *known ? &replay->live.blocks[entry] : NULL;
-    enum ttd_status status = block ? keep_ended(replay, block, entry) : TTD_OK;
+    struct heap_block *block = *known ? &replay->live.blocks[record] : NULL;
+    enum ttd_status status = block ? keep_ended(replay, block, record) : TTD_OK;
     enum heap_effect_kind kind = block ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE;
     if (!heap_is_wanted(replay, kind) || status != TTD_OK)
         return status;
@@ -85,16 +85,16 @@ struct range {
     struct ttd_position until;
 };
 
-/* The entries of the addresses that a call was given and returned. */
+/* The records of the addresses that a call was given and returned. */
 static inline uint32_t base_entry(const struct heap_replay *replay, const struct ttd_event *event)
 {
-    return heap_ordinal_map_get(&replay->entries, event->base_ordinal);
+    return heap_ordinal_map_get(&replay->records, event->base_ordinal);
 }
 
 static inline uint32_t address_entry(const struct heap_replay *replay,
                                      const struct ttd_event *event)
 {
-    return heap_ordinal_map_get(&replay->entries, event->address_ordinal);
+    return heap_ordinal_map_get(&replay->records, event->address_ordinal);
 }
 
 static inline enum ttd_status apply_alloc(struct heap_replay *replay, const struct ttd_event *event)
@@ -200,11 +200,11 @@ enum ttd_status heap_replay_settle(struct heap_replay *replay, struct ttd_positi
     while (status == TTD_OK && heap_queue_due(&replay->queue, until)) {
         struct heap_pending pending;
         heap_queue_pop(&replay->queue, &pending);
-        uint32_t entry;
+        uint32_t record;
         uint32_t hash = heap_live_hash(&replay->live, pending.block.address);
-        status = heap_live_entry(&replay->live, pending.block.address, hash, &entry);
+        status = heap_live_record(&replay->live, pending.block.address, hash, &record);
         if (status == TTD_OK)
-            status = acquire(replay, entry, &pending.block, &pending);
+            status = acquire(replay, record, &pending.block, &pending);
     }
     return status;
 }
@@ -244,8 +244,8 @@ enum ttd_status heap_replay_apply(struct heap_replay *replay, const struct ttd_b
     const struct ttd_event *events = batch->u.events;
     size_t count = count_until(events, batch->count, until);
     struct range in = {events + batch->count, until};
-    heap_ordinal_map_begin(&replay->entries, &replay->live, batch->chunk.offset);
-    enum ttd_status status = heap_ordinal_map_add(&replay->entries, &replay->live, batch);
+    heap_ordinal_map_begin(&replay->records, &replay->live, batch->chunk.offset);
+    enum ttd_status status = heap_ordinal_map_add(&replay->records, &replay->live, batch);
     if (status == TTD_OK)
         status = apply_events(replay, events, count, in);
     if (status != TTD_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a replay keeps beside the state: what has changed since some event, and the peak. */
+/* Records that a replay keeps beside the state: the blocks changed since an event, and the peak. */
 #include <stdlib.h>
 
 #include "heap/replay_parts.h"

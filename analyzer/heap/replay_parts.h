@@ -67,16 +67,16 @@ static inline struct heap_block heap_block_of_event(const struct ttd_event *even
                                .api = event->api};
 }
 
-/** Events that are fetched before they are needed. */
+/** Distance of the prefetch, in events. */
 #define HEAP_EVENTS_AHEAD 6
 
 /** Fetches the event that is so many behind this one, if there is one: most often it is in another
  * thread's cache. */
 static inline __attribute__((always_inline)) void heap_prefetch(const struct ttd_event *event)
 {
-    uintptr_t place = (uintptr_t)event + HEAP_EVENTS_AHEAD * sizeof *event;
-    __builtin_prefetch((const void *)place);
-    __builtin_prefetch((const void *)(place + sizeof *event / 2));
+    uintptr_t address = (uintptr_t)event + HEAP_EVENTS_AHEAD * sizeof *event;
+    __builtin_prefetch((const void *)address);
+    __builtin_prefetch((const void *)(address + sizeof *event / 2));
 }
 
 /** Whether anything is to be told or kept of what happens. */

@@ -44,17 +44,17 @@ static inline void move_to(struct run *state, struct ttd_position position)
 
 /* Applies an Alloc. False if it takes the general path, which acquires a block alike. */
 static inline bool acquire(struct run *state, const struct ttd_event *event,
-                           struct heap_block *blocks, const uint32_t *entries)
+                           struct heap_block *blocks, const uint32_t *records)
 {
     const struct heap_live *live = &state->replay->live;
     if (!event->address)
         return false;
-    struct heap_block *record = &blocks[entries[event->address_ordinal]];
-    if (!heap_live_is_free(live, record, event->heap) || event->size > UINT64_MAX - state->bytes)
+    struct heap_block *stored = &blocks[records[event->address_ordinal]];
+    if (!heap_live_is_free(live, stored, event->heap) || event->size > UINT64_MAX - state->bytes)
         return false;
     struct heap_block block = heap_block_of_event(event);
     move_to(state, event->time_end);
-    heap_live_put(live, record, &block);
+    heap_live_put(live, stored, &block);
     state->bytes += event->size;
     state->count++;
     return true;
@@ -62,11 +62,11 @@ static inline bool acquire(struct run *state, const struct ttd_event *event,
 
 /* Applies a Free. False if it takes the general path. */
 static inline bool release(struct run *state, const struct ttd_event *event,
-                           struct heap_block *blocks, const uint32_t *entries)
+                           struct heap_block *blocks, const uint32_t *records)
 {
     if (!event->base_address)
         return false;
-    struct heap_block *block = &blocks[entries[event->base_ordinal]];
+    struct heap_block *block = &blocks[records[event->base_ordinal]];
     if (!block->is_held || block->life != state->replay->live.last_life)
         return false;
     move_to(state, event->time_start);
@@ -84,17 +84,17 @@ const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct
         replay->peak.bytes.high)
         return event;
     struct heap_block *blocks = live->blocks;
-    const uint32_t *entries = replay->entries.items;
+    const uint32_t *records = replay->records.records;
     struct run state = begin(replay);
     const struct ttd_event *first = event;
     uint64_t acquired = 0;
     for (; event < end && event->result; event++) {
         heap_prefetch(event);
         if (event->action == TTD_ACTION_ALLOC) {
-            if (!acquire(&state, event, blocks, entries))
+            if (!acquire(&state, event, blocks, records))
                 break;
             acquired++;
-        } else if (event->action != TTD_ACTION_FREE || !release(&state, event, blocks, entries)) {
+        } else if (event->action != TTD_ACTION_FREE || !release(&state, event, blocks, records)) {
             break;
         }
     }

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "heap/rows.h"
+#include "heap/site_table.h"
 
 __attribute__((format(printf, 2, 3))) static void add(struct certainty *certainty,
                                                       const char *format, ...)

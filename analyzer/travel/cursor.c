@@ -19,7 +19,7 @@ void heap_cursor_free(struct heap_cursor *cursor)
     heap_replay_free(&cursor->replay);
 }
 
-/* What came from a keyframe is of no use any more. */
+/* Drops all that belongs to the present position, before the replay begins somewhere else. */
 static void forget_state(struct heap_cursor *cursor)
 {
     cursor->start = NULL;
@@ -91,7 +91,7 @@ static const struct heap_keyframe *find_keyframe(const struct heap_cursor *curso
     const struct heap_keyframe *keyframe =
         heap_keyframes_before(cursor->keyframes, target, cursor->sums != NULL);
     uint64_t replayed = goes_back ? 0 : cursor->replay.counts.events;
-    /* To read a block takes about as long as to replay an event. */
+    /* Reading a block costs about as much as replaying an event. */
     return keyframe && keyframe->counts.events > replayed + keyframe->blocks ? keyframe : NULL;
 }
 
@@ -116,7 +116,7 @@ static bool is_in_summary(const struct heap_cursor *cursor)
     return cursor->start && cursor->start->is_summary;
 }
 
-/* Brings the cursor to a place from which `target` is reached by going on. */
+/* Moves the cursor to a position at or before `target`, from which replaying reaches it. */
 static enum ttd_status approach(struct heap_cursor *cursor, struct ttd_position target,
                                 struct ttd_error *error)
 {
@@ -129,7 +129,7 @@ static enum ttd_status approach(struct heap_cursor *cursor, struct ttd_position 
     enum ttd_status status = jump(cursor, keyframe, error);
     if (status == TTD_OK || cursor->hook_status != TTD_OK)
         return status;
-    /* The index is no good, or asks for more memory than there is: it is not needed either. */
+    /* The index is damaged, or needs more memory than there is. The replay works without it. */
     cursor->keyframes = NULL;
     return start_over(cursor);
 }

@@ -9,22 +9,6 @@
 /** The cursor needs these kinds of the reader. */
 #define HEAP_CURSOR_KINDS (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES))
 
-/** Whether a reading with this status came to the end of what can be read, if not of the trace. */
-static inline bool heap_is_over(enum ttd_status status)
-{
-    return status == TTD_END || status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_LIMIT;
-}
-
-/** The last position before another; 0:0 has none before it. */
-static inline struct ttd_position heap_position_before(struct ttd_position position)
-{
-    if (position.steps)
-        return (struct ttd_position){position.sequence, position.steps - 1};
-    if (position.sequence)
-        return (struct ttd_position){position.sequence - 1, UINT64_MAX};
-    return position;
-}
-
 struct heap_cursor {
     struct ttd_reader *reader;
     struct heap_prefetcher ahead;

@@ -117,7 +117,7 @@ static enum ttd_status end_summary(struct index_maker *maker, struct ttd_positio
     return status == TTD_OK && has_ended && !*is_left ? write_summary(maker) : status;
 }
 
-/* What changes would take more and more memory, and nobody asks for it. */
+/* Stops recording changes, which would take ever more memory and are not used any more. */
 static void stop_summaries(struct index_maker *maker)
 {
     heap_summary_close(&maker->summary);
@@ -143,7 +143,7 @@ static enum ttd_status write_due(struct index_maker *maker, bool keyframe, struc
     return status;
 }
 
-/* ---- Where an index that exists has its states ---- */
+/* ---- Comparing with an existing index ---- */
 
 /* Whether the next state of the index that is compared begins or, of a summary that is being made,
  * ends before the next event. */

@@ -14,10 +14,10 @@
 static enum ttd_status differ(struct heap_index_check *check,
                               const struct heap_index_records *records, const char *what)
 {
-    const struct ttd_chunk *place = records->is_over ? NULL : &records->batch.chunk;
+    const struct ttd_chunk *chunk = records->is_over ? NULL : &records->batch.chunk;
     check->difference = (struct ttd_error){.status = TTD_ERROR_CORRUPT,
-                                           .offset = place ? place->offset : TTD_NOWHERE,
-                                           .chunk = place ? place->number : TTD_NOWHERE,
+                                           .offset = chunk ? chunk->offset : TTD_NOWHERE,
+                                           .chunk = chunk ? chunk->number : TTD_NOWHERE,
                                            .what = what};
     return TTD_ERROR_CORRUPT;
 }
@@ -264,26 +264,27 @@ static enum ttd_status take_sums(struct heap_index_check *check, size_t count,
 }
 
 static enum ttd_status compare_lists(struct heap_index_check *check, struct sum_list *said,
-                                     struct sum_list *given, const struct heap_index_records *place)
+                                     struct sum_list *given,
+                                     const struct heap_index_records *location)
 {
     qsort(said->sums, said->count, sizeof *said->sums, compare_sums);
     qsort(given->sums, given->count, sizeof *given->sums, compare_sums);
     for (size_t i = 0; i < given->count; i++)
         if (!are_same_sums(&said->sums[i], &given->sums[i]))
-            return differ(check, place, "a sum of a summary is not that of the trace");
+            return differ(check, location, "a sum of a summary is not that of the trace");
     return TTD_OK;
 }
 
 enum ttd_status heap_index_check_sums(struct heap_index_check *check,
                                       const struct heap_tables *sums)
 {
-    struct heap_index_records place = check->lists;
+    struct heap_index_records location = check->lists;
     struct sum_list said = {.count = 0}, given = {.count = 0};
     enum ttd_status status = collect_sums(&given, sums);
     if (status == TTD_OK)
         status = take_sums(check, given.count, &said);
     if (status == TTD_OK && given.count)
-        status = compare_lists(check, &said, &given, &place);
+        status = compare_lists(check, &said, &given, &location);
     free(said.sums);
     free(given.sums);
     return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Comparing an index with what its trace gives. The code that makes an index replays the trace, and
- * hands over each state, sum and list of blocks at the places where the index has one. Each is
+ * hands over each state, sum and list of blocks at the positions where the index has one. Each is
  * compared with the record of the index that is next, and kept no longer than that.
  */
 #ifndef ANALYZER_TRAVEL_INDEX_CHECK_H
@@ -58,7 +58,7 @@ enum ttd_status heap_index_check_blocks(struct heap_index_check *check,
 enum ttd_status heap_index_check_sums(struct heap_index_check *check,
                                       const struct heap_tables *sums);
 
-/** Reports that the next state of the index is at no place where the trace has one. Returns
+/** Reports that the next state of the index is at no position where the trace has one. Returns
  * TTD_ERROR_CORRUPT. */
 enum ttd_status heap_index_check_misplaced(struct heap_index_check *check);
 

@@ -6,14 +6,6 @@
 
 #include "base/grow.h"
 
-/* Blocks whose entries are fetched before they are needed. */
-#define AHEAD 12
-
-/* The chunks of lists, and of the sums before them. */
-#define LIST_KINDS (TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS) | TTD_KIND_BIT(TTD_KIND_SUMS))
-
-/* ---- Opening ---- */
-
 static enum ttd_status add_keyframe(struct heap_keyframes *keyframes, const struct ttd_state *state)
 {
     enum ttd_status status = grow_array((void **)&keyframes->items, &keyframes->capacity,
@@ -81,11 +73,12 @@ static enum ttd_status read_records(struct heap_keyframes *keyframes)
     return status == TTD_END ? TTD_OK : status;
 }
 
-/* What has been found of the lists and the sums before them. */
+/* Progress of find_lists(). */
 struct list_finder {
     struct heap_keyframes *keyframes;
-    /** How many lists were found. */
+    /** Keyframes whose first chunk was found. */
     size_t count;
+    /** Records of the latest one that are still to come. */
     uint64_t blocks_left;
     uint64_t sums_left;
 };
@@ -108,13 +101,13 @@ static enum ttd_status find_in_chunk(struct list_finder *finder, const struct tt
     return TTD_OK;
 }
 
-/* Whether a chunk is of LIST_KINDS. There may be others of any kind. */
+/* Whether a chunk holds blocks or sums of a keyframe. A sidecar may also hold any other kind. */
 static bool is_list(const struct ttd_chunk *chunk)
 {
     return chunk->kind == TTD_KIND_LIVE_BLOCKS || chunk->kind == TTD_KIND_SUMS;
 }
 
-/* Finds the first chunk of each list, or of its sums: they come in the order of their records. */
+/* Finds the first chunk of each keyframe: lists and sums come in the order of the keyframes. */
 static enum ttd_status find_lists(struct heap_keyframes *keyframes)
 {
     struct list_finder finder = {.keyframes = keyframes};
@@ -163,7 +156,7 @@ void heap_keyframes_close(struct heap_keyframes *keyframes)
     *keyframes = (struct heap_keyframes){.sidecar = NULL};
 }
 
-/* How many keyframes are at `position` or before. */
+/* Counts the keyframes at `position` or before. */
 static size_t count_before(const struct heap_keyframes *keyframes, struct ttd_position position)
 {
     size_t low = 0;
@@ -178,8 +171,8 @@ static size_t count_before(const struct heap_keyframes *keyframes, struct ttd_po
     return low;
 }
 
-/* Whether it takes longer to start from `a`: to read a block takes about as long as to replay an
- * event. */
+/* Whether a start from `a` takes longer: reading a block costs about as much as replaying an event.
+ */
 static bool is_farther(const struct heap_keyframe *a, const struct heap_keyframe *b)
 {
     return a->counts.events + b->blocks < b->counts.events + a->blocks;
@@ -200,126 +193,4 @@ const struct heap_keyframe *heap_keyframes_before(const struct heap_keyframes *k
             break;
     }
     return best;
-}
-
-/* ---- Restoring ---- */
-
-static enum ttd_status restore_block(struct heap_live *live, const struct heap_keyframe *keyframe,
-                                     const struct ttd_block *block)
-{
-    uint32_t entry;
-    bool has_replaced = false;
-    if (block->event >= keyframe->next ||
-        ttd_position_compare(block->allocated, keyframe->position) > 0)
-        return TTD_ERROR_CORRUPT;
-    struct heap_block restored = {.address = block->address,
-                                  .size = block->size,
-                                  .event = block->event,
-                                  .allocated = block->allocated,
-                                  .thread = block->thread,
-                                  .stack = block->stack,
-                                  .heap = block->heap,
-                                  .action = TTD_ACTION_ALLOC,
-                                  .api = block->api};
-    enum ttd_status status =
-        heap_live_entry(live, block->address, heap_live_hash(live, block->address), &entry);
-    if (status == TTD_OK)
-        status = heap_live_acquire(live, entry, &restored, &has_replaced);
-    return status == TTD_OK && has_replaced ? TTD_ERROR_CORRUPT : status;
-}
-
-static enum ttd_status restore_blocks(struct heap_live *live, const struct heap_keyframe *keyframe,
-                                      const struct ttd_live_blocks *list)
-{
-    enum ttd_status status = TTD_OK;
-    if (list->list != TTD_BLOCKS_KEYFRAME ||
-        ttd_position_compare(list->position, keyframe->position) != 0 ||
-        list->count > keyframe->blocks - live->count)
-        return TTD_ERROR_CORRUPT;
-    for (size_t i = 0; i < list->count && status == TTD_OK; i++) {
-        if (i + AHEAD < list->count)
-            heap_live_prefetch(live, heap_live_hash(live, list->blocks[i + AHEAD].address));
-        status = restore_block(live, keyframe, &list->blocks[i]);
-    }
-    return status;
-}
-
-static enum ttd_status restore_sums(struct heap_tables *tables,
-                                    const struct heap_keyframe *keyframe,
-                                    const struct ttd_batch *batch)
-{
-    enum ttd_status status = TTD_OK;
-    for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
-        const struct ttd_sum *record = &batch->u.sums[i];
-        struct heap_groups *groups = &tables->by[record->table];
-        struct heap_group group;
-        if (!heap_group_of_sum(record, &group) ||
-            group.blocks > keyframe->counts.events - groups->blocks ||
-            ttd_position_compare(group.last, keyframe->position) > 0)
-            return TTD_ERROR_CORRUPT;
-        status = heap_groups_add_sum(groups, &group);
-    }
-    return status;
-}
-
-/* Goes to a chunk of the sidecar, from header to header. */
-static enum ttd_status go_to(struct ttd_reader *sidecar, uint64_t number)
-{
-    struct ttd_chunk chunk = {.number = 0};
-    enum ttd_status status = ttd_reader_rewind(sidecar, LIST_KINDS);
-    while (status == TTD_OK && chunk.number + 1 < number)
-        status = ttd_reader_next_chunk(sidecar, &chunk, NULL);
-    return status;
-}
-
-/* Reads the sums and the list. That they are as long as they should be is known. */
-static enum ttd_status read_list(const struct heap_keyframes *keyframes,
-                                 const struct heap_keyframe *keyframe, struct heap_live *live,
-                                 struct heap_tables *sums)
-{
-    uint64_t sums_read = 0;
-    enum ttd_status status = go_to(keyframes->sidecar, keyframe->chunk);
-    while (status == TTD_OK && (sums_read < keyframe->sums || live->count < keyframe->blocks)) {
-        struct ttd_batch batch;
-        status = ttd_reader_next(keyframes->sidecar, &batch, NULL);
-        if (status != TTD_OK)
-            break;
-        if (batch.kind == TTD_KIND_SUMS) {
-            sums_read += batch.count;
-            status = restore_sums(sums, keyframe, &batch);
-        } else {
-            status = restore_blocks(live, keyframe, batch.u.live_blocks);
-        }
-    }
-    return status == TTD_END ? TTD_ERROR_CORRUPT : status;
-}
-
-/* Whether all tables are of as many blocks and bytes. */
-static bool agree(const struct heap_tables *tables)
-{
-    const struct heap_groups *first = &tables->by[0];
-    for (size_t i = 1; i < HEAP_TABLES; i++)
-        if (tables->by[i].blocks != first->blocks || tables->by[i].bytes != first->bytes)
-            return false;
-    return true;
-}
-
-enum ttd_status heap_keyframes_restore(const struct heap_keyframes *keyframes,
-                                       const struct heap_keyframe *keyframe,
-                                       struct heap_replay *replay, struct heap_tables *sums)
-{
-    enum ttd_status status = heap_replay_reset(replay);
-    /* What the file cannot hold is not made room for. */
-    uint64_t room = ttd_reader_size(keyframes->sidecar);
-    if (status == TTD_OK)
-        status =
-            heap_live_reserve(&replay->live, keyframe->blocks < room ? keyframe->blocks : room);
-    if (status == TTD_OK)
-        status = read_list(keyframes, keyframe, &replay->live, sums);
-    if (status == TTD_OK && keyframe->is_summary && !agree(sums))
-        status = TTD_ERROR_CORRUPT;
-    replay->counts = keyframe->counts;
-    replay->next = keyframe->next;
-    replay->position = keyframe->position;
-    return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "travel/losses.h"
 
-#include "heap/rows.h"
+#include "heap/site_table.h"
 
 void heap_losses_add(struct heap_losses *losses, const struct ttd_batch *batch)
 {

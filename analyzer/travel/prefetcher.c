@@ -48,7 +48,7 @@ static struct ttd_batch *slot_of(const struct heap_prefetcher *prefetcher, uint6
     return &prefetcher->slots[number % SLOTS];
 }
 
-/* How many slots are filled. The other side's count may have moved on since. */
+/* Counts the filled slots. The other side's count may have moved on since. */
 static uint64_t count_filled(const struct heap_prefetcher *prefetcher)
 {
     uint64_t tail = atomic_load(&prefetcher->tail);

@@ -42,7 +42,7 @@ struct heap_prefetcher {
     _Atomic bool caller_waits;
     _Atomic bool thread_waits;
     _Atomic bool stop;
-    /* What follows is under the mutex while the thread runs. */
+    /* The members below are guarded by the mutex while the thread runs. */
     /** Why the thread ended by itself: what the reader returned after the last slot. */
     bool has_ended;
     enum ttd_status status;

@@ -5,7 +5,7 @@
 
 #include "base/grow.h"
 
-/* Blocks whose records are fetched before they are needed. */
+/* Distance of the prefetch of records, in blocks. */
 #define AHEAD 12
 
 void heap_summary_close(struct heap_summary *summary)
@@ -48,9 +48,9 @@ static enum ttd_status add(struct heap_summary *summary, const struct heap_block
         status = reserve(summary, record);
     if (status != TTD_OK)
         return status;
-    uint32_t place = summary->sums.by[HEAP_BY_STACK].latest;
-    struct heap_ends *ends = &summary->ends[place];
-    summary->blocks[record] = (struct heap_summed){block->allocated, place, .earlier = ends->last,
+    uint32_t group = summary->sums.by[HEAP_BY_STACK].latest;
+    struct heap_ends *ends = &summary->ends[group];
+    summary->blocks[record] = (struct heap_summed){block->allocated, group, .earlier = ends->last,
                                                    .later = HEAP_NO_RECORD};
     if (ends->last == HEAP_NO_RECORD)
         ends->first = record;
@@ -63,7 +63,7 @@ static enum ttd_status add(struct heap_summary *summary, const struct heap_block
 static void unlink_block(struct heap_summary *summary, uint32_t record)
 {
     const struct heap_summed *block = &summary->blocks[record];
-    struct heap_ends *ends = &summary->ends[block->place];
+    struct heap_ends *ends = &summary->ends[block->group];
     if (block->earlier == HEAP_NO_RECORD)
         ends->first = block->later;
     else
@@ -232,7 +232,8 @@ enum ttd_status heap_summary_begin(struct heap_summary *summary, struct heap_rep
     return status;
 }
 
-/* Whether what is known of the beginning and of changes is all there is to know. */
+/* Whether sums and changes are complete: no sum saturated, and no heap was destroyed, whose blocks
+ * end without a change of their own. */
 static bool is_complete(const struct heap_summary *summary, const struct heap_replay *replay)
 {
     uint64_t before = summary->begin.counts.actions[TTD_ACTION_DESTROY];
@@ -240,7 +241,7 @@ static bool is_complete(const struct heap_summary *summary, const struct heap_re
            replay->counts.actions[TTD_ACTION_DESTROY] == before;
 }
 
-/* Those blocks acquired since that are still live. */
+/* Copies the blocks acquired since the beginning that are still live. */
 static enum ttd_status copy_born(struct heap_summary *summary, const struct heap_replay *replay)
 {
     const struct heap_changes *changes = &replay->changes;

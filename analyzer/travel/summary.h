@@ -13,11 +13,11 @@
 /** No record of a block. */
 #define HEAP_NO_RECORD UINT32_MAX
 
-/** What is known of the live block of a record, without the table of live blocks. */
+/** A live block as a summary needs it, so that it does without the table of live blocks. */
 struct heap_summed {
     struct ttd_position allocated;
     /** The index of its group in sums.by[HEAP_BY_STACK]. */
-    uint32_t place;
+    uint32_t group;
     /** The records of the blocks of its group that were allocated before and after it. */
     uint32_t earlier;
     uint32_t later;
@@ -33,7 +33,8 @@ struct heap_summary {
     /** Whether one is being made, and its beginning. */
     bool is_open;
     struct heap_keyframe begin;
-    /* What follows is of the last one that has ended, and heap_summary_write()'s meanwhile. */
+    /* The members below describe the last summary that has ended. heap_summary_write() owns them
+     * while it runs. */
     struct heap_keyframe done;
     /** Blocks that ended while it was made, and those acquired that did not. */
     struct heap_block_copies ended;
@@ -69,7 +70,7 @@ enum ttd_status heap_summary_end(struct heap_summary *summary, struct heap_repla
 /** Writes the one that has ended. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO. */
 enum ttd_status heap_summary_write(struct heap_summary *summary, struct heap_block_lister *lister);
 
-/** Nobody writes it any more. */
+/** Releases everything. No heap_summary_write() may be running. */
 void heap_summary_close(struct heap_summary *summary);
 
 #endif

@@ -32,4 +32,20 @@ struct heap_trace {
     struct heap_batch_hook hook;
 };
 
+/** Whether a status ends the readable part of a trace, which may be shorter than the trace. */
+static inline bool heap_is_over(enum ttd_status status)
+{
+    return status == TTD_END || status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_LIMIT;
+}
+
+/** The position right before another. 0:0 is the first one, and is returned itself. */
+static inline struct ttd_position heap_position_before(struct ttd_position position)
+{
+    if (position.steps)
+        return (struct ttd_position){position.sequence, position.steps - 1};
+    if (position.sequence)
+        return (struct ttd_position){position.sequence - 1, UINT64_MAX};
+    return position;
+}
+
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "heap/rows.h"
+#include "heap/site_table.h"
 
 void baseline_init(struct baseline *baseline)
 {

@@ -200,15 +200,15 @@ enum ttd_status view_tree_end(struct view_tree *tree, const struct view_tree_sco
     return status;
 }
 
-enum ttd_status view_tree_build(struct view *view, const struct heap_rows *rows, size_t limit,
-                                struct view_tree *tree)
+enum ttd_status view_tree_build(struct view *view, const struct heap_site_table *sites,
+                                size_t limit, struct view_tree *tree)
 {
     struct view_tree_scope scope = {
         .levels = view_tree_levels(&view->options), .limit = limit, .has_same = true};
     *tree = (struct view_tree){.is_of_two = false};
     enum ttd_status status = begin(tree, &view->labels, scope.levels);
     if (status == TTD_OK)
-        status = view_tree_add(tree, view, rows, HEAP_NEW);
+        status = view_tree_add(tree, view, sites, HEAP_NEW);
     if (status == TTD_OK)
         status = view_tree_end(tree, &scope);
     if (status != TTD_OK)

@@ -87,8 +87,8 @@ struct view_tree {
  * @param tree   set on TTD_OK; release with view_tree_free()
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT (no steps through stacks are left).
  */
-enum ttd_status view_tree_build(struct view *view, const struct heap_rows *rows, size_t limit,
-                                struct view_tree *tree);
+enum ttd_status view_tree_build(struct view *view, const struct heap_site_table *sites,
+                                size_t limit, struct view_tree *tree);
 void view_tree_free(struct view_tree *tree);
 
 /**
@@ -102,7 +102,7 @@ void view_tree_free(struct view_tree *tree);
  */
 enum ttd_status view_tree_begin(struct view_tree *tree, struct label_table *labels, bool is_across);
 enum ttd_status view_tree_add(struct view_tree *tree, struct view *view,
-                              const struct heap_rows *rows, enum heap_side side);
+                              const struct heap_site_table *sites, enum heap_side side);
 
 /** The part of a tree that is shown. */
 struct view_tree_scope {

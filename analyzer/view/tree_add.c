@@ -156,8 +156,8 @@ static enum ttd_status add_inward(struct view_addition *addition, const struct t
     return status == TTD_OK ? enter(addition, site, &last, node) : status;
 }
 
-static enum ttd_status add_row(struct view_addition *addition, struct heap_key key,
-                               struct heap_amount amount)
+static enum ttd_status add_record(struct view_addition *addition, struct heap_key key,
+                                  struct heap_amount amount)
 {
     struct view_tree *tree = addition->tree;
     uint32_t node = 0;
@@ -181,16 +181,16 @@ static enum ttd_status add_row(struct view_addition *addition, struct heap_key k
 }
 
 enum ttd_status view_tree_add(struct view_tree *tree, struct view *view,
-                              const struct heap_rows *rows, enum heap_side side)
+                              const struct heap_site_table *sites, enum heap_side side)
 {
     struct view_addition addition = {.tree = tree, .view = view, .side = side};
     enum ttd_status status = TTD_OK;
     tree->views[side] = view;
     map_init(&addition.stacks);
-    for (size_t i = 0; i < *rows->count && status == TTD_OK; i++) {
-        struct heap_amount amount = rows->amount(heap_row(rows, i));
+    for (size_t i = 0; i < *sites->count && status == TTD_OK; i++) {
+        struct heap_amount amount = sites->amount(heap_site_record(sites, i));
         if (amount.weight || amount.count)
-            status = add_row(&addition, *heap_row(rows, i), amount);
+            status = add_record(&addition, *heap_site_record(sites, i), amount);
     }
     map_free(&addition.stacks);
     free(addition.path);

@@ -4,7 +4,7 @@
 #ifndef ANALYZER_VIEW_VIEW_H
 #define ANALYZER_VIEW_VIEW_H
 
-#include "heap/rows.h"
+#include "heap/site_table.h"
 #include "symbols/memo.h"
 #include "view/labels.h"
 
@@ -129,7 +129,7 @@ enum ttd_status view_go_through(struct view *view, const struct ttd_stack *stack
 
 /** Removes the records that the filters exclude. @return TTD_OK, TTD_ERROR_NO_MEMORY,
  * TTD_ERROR_LIMIT. */
-enum ttd_status view_filter(struct view *view, const struct heap_rows *rows);
+enum ttd_status view_filter(struct view *view, const struct heap_site_table *sites);
 
 /** Whether the options filter stacks. */
 static inline bool view_has_filter(const struct view_options *options)
@@ -156,7 +156,7 @@ struct view_label view_row_label(const struct view *view, struct heap_key key);
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */
-enum ttd_status view_group(struct view *view, const struct heap_rows *rows);
+enum ttd_status view_group(struct view *view, const struct heap_site_table *sites);
 
 /** Returns the label of a key after view_group(), unless grouped by stack. */
 const struct view_label *view_find_label(const struct view *view, struct heap_key key);

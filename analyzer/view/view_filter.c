@@ -51,20 +51,20 @@ enum ttd_status view_wants(struct view *view, ttd_id stack, bool *is_wanted)
     return status;
 }
 
-enum ttd_status view_filter(struct view *view, const struct heap_rows *rows)
+enum ttd_status view_filter(struct view *view, const struct heap_site_table *sites)
 {
     if (!view_has_filter(&view->options))
         return TTD_OK;
     size_t kept_count = 0;
-    for (size_t i = 0; i < *rows->count; i++) {
+    for (size_t i = 0; i < *sites->count; i++) {
         bool is_wanted;
-        enum ttd_status status = view_wants(view, heap_row(rows, i)->stack, &is_wanted);
+        enum ttd_status status = view_wants(view, heap_site_record(sites, i)->stack, &is_wanted);
         if (status != TTD_OK)
             return status;
         if (is_wanted)
-            memmove(heap_row(rows, kept_count++), heap_row(rows, i), rows->size);
+            memmove(heap_site_record(sites, kept_count++), heap_site_record(sites, i), sites->size);
     }
-    *rows->count = kept_count;
-    rows->recount(rows->owner);
+    *sites->count = kept_count;
+    sites->recount(sites->owner);
     return TTD_OK;
 }

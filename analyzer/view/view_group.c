@@ -45,40 +45,40 @@ static enum ttd_status find_key(struct view *view, struct heap_key *key)
     return status == TTD_END ? TTD_OK : status;
 }
 
-static enum ttd_status merge_rows(struct view *view, const struct heap_rows *rows,
-                                  struct hash_map *groups)
+static enum ttd_status merge_records(struct view *view, const struct heap_site_table *sites,
+                                     struct hash_map *groups)
 {
     size_t count = 0;
-    for (size_t i = 0; i < *rows->count; i++) {
-        struct heap_key key = *heap_row(rows, i);
+    for (size_t i = 0; i < *sites->count; i++) {
+        struct heap_key key = *heap_site_record(sites, i);
         enum ttd_status status = find_key(view, &key);
         if (status != TTD_OK)
             return status;
         uint32_t group = map_get(groups, key.stack, key.other);
         if (group != MAP_NONE) {
-            rows->merge(heap_row(rows, group), heap_row(rows, i));
+            sites->merge(heap_site_record(sites, group), heap_site_record(sites, i));
             continue;
         }
         status = map_set(groups, key.stack, key.other, (uint32_t)count);
         if (status != TTD_OK)
             return status;
-        memmove(heap_row(rows, count), heap_row(rows, i), rows->size);
-        *heap_row(rows, count++) = key;
+        memmove(heap_site_record(sites, count), heap_site_record(sites, i), sites->size);
+        *heap_site_record(sites, count++) = key;
     }
-    *rows->count = count;
+    *sites->count = count;
     return TTD_OK;
 }
 
-enum ttd_status view_group(struct view *view, const struct heap_rows *rows)
+enum ttd_status view_group(struct view *view, const struct heap_site_table *sites)
 {
     if (view->options.by == VIEW_BY_STACK && !view->options.skip.count)
         return TTD_OK;
     struct hash_map groups;
     map_init(&groups);
-    enum ttd_status status = merge_rows(view, rows, &groups);
+    enum ttd_status status = merge_records(view, sites, &groups);
     map_free(&groups);
-    if (status == TTD_OK && *rows->count)
-        qsort(rows->items, *rows->count, rows->size, rows->compare);
+    if (status == TTD_OK && *sites->count)
+        qsort(sites->records, *sites->count, sites->size, sites->compare);
     return status;
 }
 

@@ -220,7 +220,7 @@ static void check_random_sums(struct entropy *entropy, unsigned additions)
         count = add_to_sums(sums, count, &added);
     }
     cr_assert_eq(groups.count, count);
-    qsort(sums, count, sizeof *sums, heap_groups_rows(&groups).compare);
+    qsort(sums, count, sizeof *sums, heap_groups_site_table(&groups).compare);
     cr_assert_eq(heap_groups_sort(&groups), TTD_OK);
     for (size_t i = 0; i < count; i++)
         expect_same(&groups.items[i], &sums[i]);

@@ -8,7 +8,7 @@
 static uint32_t entry_of(struct heap_live *live, uint64_t address)
 {
     uint32_t entry;
-    cr_assert_eq(heap_live_entry(live, address, heap_live_hash(live, address), &entry), TTD_OK);
+    cr_assert_eq(heap_live_record(live, address, heap_live_hash(live, address), &entry), TTD_OK);
     return entry;
 }
 

@@ -23,7 +23,7 @@ static void acquire(uint64_t address, uint64_t size)
     uint32_t entry;
     bool has_replaced;
     struct heap_block block = {.address = address, .size = size, .heap = 1};
-    cr_assert_eq(heap_live_entry(&live, address, heap_live_hash(&live, address), &entry), TTD_OK);
+    cr_assert_eq(heap_live_record(&live, address, heap_live_hash(&live, address), &entry), TTD_OK);
     cr_assert_eq(heap_live_acquire(&live, entry, &block, &has_replaced), TTD_OK);
 }
 

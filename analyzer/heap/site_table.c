@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "heap/rows.h"
+#include "heap/site_table.h"
 
 int heap_key_compare(struct heap_key a, struct heap_key b)
 {

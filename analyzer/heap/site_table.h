@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Rows of sums by call site, whatever it is that they count: what views need to know of them to
- * filter, merge and order them.
+ * Tables of sums by call site. Views filter, merge and order the records of such a table without
+ * knowing what they count.
  */
-#ifndef ANALYZER_HEAP_ROWS_H
-#define ANALYZER_HEAP_ROWS_H
+#ifndef ANALYZER_HEAP_SITE_TABLE_H
+#define ANALYZER_HEAP_SITE_TABLE_H
 
 #include "heap/live.h"
 
-/** What sums are told apart by, beside the stack. */
+/** The property that splits the sums of one stack. */
 enum heap_split {
     HEAP_SPLIT_NONE,
     HEAP_SPLIT_THREAD,
@@ -17,39 +17,40 @@ enum heap_split {
     HEAP_SPLIT_SIZE
 };
 
-/** What a row is about: a stack, and what it is split by. Every row begins with it. */
+/** Identifies a record: a stack, and the property that it is split by. Every record begins with
+ * its key. */
 struct heap_key {
     ttd_id stack;
     ttd_id other;
 };
 
-/** What a row weighs in a tree; `weight` is what trees are ordered by. Sums stop at the top. */
+/** The share of a record in a tree. Trees are ordered by `weight`. Sums saturate. */
 struct heap_amount {
     uint64_t weight;
     uint64_t bytes;
     uint64_t count;
 };
 
-/** An array of rows that belongs to `owner`. */
-struct heap_rows {
+/** The records of sums that `owner` holds, as an array of unknown type. */
+struct heap_site_table {
     void *owner;
-    void *items;
+    void *records;
     size_t *count;
     size_t size;
     void (*merge)(void *into, const void *from);
     /** For qsort(), the largest first. */
     int (*compare)(const void *a, const void *b);
     struct heap_amount (*amount)(const void *item);
-    /** Makes the owner's totals those of the rows that are left. */
+    /** Computes the owner's totals again, from the records that are left. */
     void (*recount)(void *owner);
 };
 
-static inline struct heap_key *heap_row(const struct heap_rows *rows, size_t index)
+static inline struct heap_key *heap_site_record(const struct heap_site_table *sites, size_t index)
 {
-    return (struct heap_key *)(void *)((char *)rows->items + index * rows->size);
+    return (struct heap_key *)(void *)((char *)sites->records + index * sites->size);
 }
 
-/** Sizes are what the program asked for, which may be nonsense: sums stop at the top. */
+/** Adds, and saturates: sizes are those that the program asked for, which may be nonsense. */
 static inline uint64_t heap_add(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
@@ -62,10 +63,10 @@ static inline struct heap_key heap_key_of(enum heap_split split, ttd_id stack, t
     return (struct heap_key){stack, other};
 }
 
-/** The largest class: no number has more digits. */
+/** The largest class: a number has at most 64 binary digits. */
 #define HEAP_CLASS_MAX 64
 
-/** The class of a number: how many binary digits it has. */
+/** The class of a number is the count of its binary digits. */
 static inline ttd_id heap_class_of(uint64_t number)
 {
     return number ? (ttd_id)(64 - __builtin_clzll(number)) : 0;
@@ -87,7 +88,7 @@ static inline struct heap_key heap_key_of_block(enum heap_split split,
     return heap_key_of(split, block->stack, block->thread, block->heap);
 }
 
-/** Orders keys, for rows that are equal otherwise. */
+/** Orders keys, for records that are equal otherwise. */
 int heap_key_compare(struct heap_key a, struct heap_key b);
 
 #endif
