@@ -7,7 +7,7 @@
 
 #include "cli/exit.h"
 #include "cli/numbers.h"
-#include "travel/cursor.h"
+#include "travel/trace.h"
 
 /* Range of events that is scanned instead of bisected further. */
 #define SCAN_MAX 65536

@@ -8,7 +8,7 @@
 /** All zero when empty. */
 struct heap_block_copies {
     struct heap_block *blocks;
-    /** Of each, the index of its record in heap_live.blocks. */
+    /** The index in heap_live.blocks of each copy's record. */
     uint32_t *records;
     size_t count;
     size_t capacity;

@@ -9,7 +9,7 @@ struct heap_group {
     struct heap_key key;
     uint64_t blocks;
     uint64_t bytes;
-    /** Of the allocations; see heap_group_is_unknown(). */
+    /** Positions of the first and the last allocation; see heap_group_is_unknown(). */
     struct ttd_position first;
     struct ttd_position last;
     /** An enum ttd_api: what allocated one of them. */

@@ -71,7 +71,7 @@ struct heap_observer {
     unsigned unwanted;
 };
 
-/** What was replayed. */
+/** Counts of the events replayed. */
 struct heap_counts {
     uint64_t events;
     /** By ttd_action; [0] is not used. */
@@ -96,7 +96,7 @@ struct heap_born {
     uint32_t record;
 };
 
-/** What has changed since some event, for whoever keeps sums of live blocks. */
+/** The blocks that changed since an event, for a caller that keeps sums of live blocks. */
 struct heap_changes {
     /** Number of that event; 0 for nothing to be kept. */
     uint64_t since;
@@ -115,7 +115,7 @@ struct heap_replay {
     struct heap_counts counts;
     /** The number of the event that comes next, or a smaller one if some are missing. */
     uint64_t next;
-    /** Of the last effect; 0:0 at first. */
+    /** Position of the last effect; 0:0 at first. */
     struct ttd_position position;
     /** Before that position: see heap_replay_peak(). */
     struct heap_peak peak;

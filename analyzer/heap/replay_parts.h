@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What the parts of the replay share: telling the observer, and keeping what is asked for. */
+/** Internals of the replay: telling the observer, and keeping the records asked for. */
 #ifndef ANALYZER_HEAP_REPLAY_PARTS_H
 #define ANALYZER_HEAP_REPLAY_PARTS_H
 

@@ -18,7 +18,7 @@ static inline void heap_sum_add(struct heap_sum *sum, uint64_t value)
         sum->high++;
 }
 
-/** What was added before. */
+/** Subtracts a number that was added before. */
 static inline void heap_sum_take(struct heap_sum *sum, uint64_t value)
 {
     if (__builtin_sub_overflow(sum->low, value, &sum->low))

@@ -6,7 +6,7 @@
 #include "heap/replay.h"
 #include "heap/sum.h"
 
-/** What is live in one heap, or in all. */
+/** Live blocks and bytes of one heap, or of all. */
 struct heap_total {
     struct heap_sum bytes;
     uint64_t blocks;

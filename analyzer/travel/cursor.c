@@ -54,8 +54,8 @@ static enum ttd_status call_hook(struct heap_cursor *cursor, const struct ttd_ba
     return cursor->hook_status;
 }
 
-/* Reads until there are events, or the end. `from`: the keyframe that they must fit, or NULL; a
- * batch that does not is seen by nobody. */
+/* Reads until there are events, or the end. They must fit the keyframe `from`, unless it is NULL;
+ * the hook does not see a batch that does not fit. */
 static enum ttd_status refill(struct heap_cursor *cursor, const struct heap_keyframe *from,
                               struct ttd_error *error)
 {
@@ -82,7 +82,8 @@ static enum ttd_status refill(struct heap_cursor *cursor, const struct heap_keyf
     return TTD_OK;
 }
 
-/* The keyframe from which `target` is nearer than from where the cursor is; NULL if none is. */
+/* Returns the keyframe from which `target` is reached sooner than from the cursor's position; NULL
+ * if there is none. */
 static const struct heap_keyframe *find_keyframe(const struct heap_cursor *cursor,
                                                  struct ttd_position target, bool goes_back)
 {
@@ -134,7 +135,8 @@ static enum ttd_status approach(struct heap_cursor *cursor, struct ttd_position 
     return start_over(cursor);
 }
 
-/* Whether what was replayed since the summary is what cannot come in its time. */
+/* Whether the replay met the destruction of a heap within a summary: then the index is wrong,
+ * because a summary spans none. */
 static bool is_refuted(const struct heap_cursor *cursor)
 {
     return is_in_summary(cursor) && cursor->replay.counts.actions[TTD_ACTION_DESTROY] !=

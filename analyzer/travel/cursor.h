@@ -22,11 +22,11 @@ struct heap_cursor {
     /** The keyframe or summary that the replay began with; NULL for the beginning of the trace. */
     const struct heap_keyframe *start;
     struct heap_batch_hook hook;
-    /** What the hook returned last. */
+    /** The last status returned by the hook. */
     enum ttd_status hook_status;
-    /** The events of a batch that are still to be applied. */
+    /** The rest of a batch: the events that are still to be applied. */
     struct ttd_batch batch;
-    /** Where the cursor was sent to last. */
+    /** Target of the last heap_cursor_seek(). */
     struct ttd_position target;
     bool at_end;
     /** The trace ends within a chunk, or was not read to its end, as `error` says. */

@@ -8,7 +8,7 @@
 /* Bytes of a block in a keyframe, before any was written. */
 #define BLOCK_SIZE_GUESS 8
 
-/* While summaries are made keyframes are seldom read: they are so many times rarer. */
+/* While summaries are made, keyframes are seldom read, and are this many times rarer. */
 #define SPARSER 6
 
 struct index_maker {
@@ -25,7 +25,7 @@ struct index_maker {
     uint64_t last_event;
     /** Effect position of the last event, whether it had an effect or not. */
     struct ttd_position reached;
-    /** What the last keyframe took. */
+    /** Size of the last keyframe. */
     uint64_t keyframe_bytes;
     uint64_t keyframe_blocks;
 };
@@ -124,9 +124,9 @@ static void stop_summaries(struct index_maker *maker)
     heap_replay_drop_changes(&maker->replay);
 }
 
-/* Between two events: what is due. Records come in the order of events, so that no keyframe comes
- * between a summary's begin and its end. The first of some summaries begins at a keyframe: where
- * heaps are destroyed again and again there are only keyframes. */
+/* Writes the states that are due between two events. Records come in the order of events, so that
+ * no keyframe comes between a summary's begin and its end. The first of some summaries begins at a
+ * keyframe: where heaps are destroyed again and again there are only keyframes. */
 static enum ttd_status write_due(struct index_maker *maker, bool keyframe, struct ttd_position next)
 {
     bool are_many = maker->replay.live.count >= maker->spacing->summary_blocks;

@@ -25,7 +25,7 @@ struct heap_index_spacing {
     ((struct heap_index_spacing){                                                                  \
         .keyframes = 131072, .summaries = UINT64_C(1) << 18, .summary_blocks = 131072})
 
-/** What an index was made of. */
+/** Counts of an index that was made. */
 struct heap_index_facts {
     uint64_t events;
     uint64_t keyframes;

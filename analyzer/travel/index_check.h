@@ -28,7 +28,7 @@ struct heap_index_check {
     /** The first difference, its status TTD_ERROR_CORRUPT; or why the index cannot be read. Else
      * its status is TTD_OK. */
     struct ttd_error difference;
-    /** What was compared. */
+    /** Counts of the states compared. */
     uint64_t compared;
 };
 

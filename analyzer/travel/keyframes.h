@@ -22,7 +22,7 @@ struct heap_keyframes {
     struct heap_keyframe *items;
     size_t count;
     size_t capacity;
-    /** Of the whole trace, if the sidecar says it. */
+    /** The peak of the whole trace, if the sidecar records it. */
     bool has_peak;
     struct heap_peak peak;
     /** Identity of the trace's file as the sidecar records it (key HEAP_SOURCE_KEY); empty if it is

@@ -7,12 +7,12 @@
 
 #include <ttdtrace/advanced.h>
 
-/* Batches of a way that is long enough for a thread to be worth it. */
+/* Batches that the caller reads itself before a thread is worth its start. */
 #define LONG_WAY 64
 
 #define SLOTS HEAP_PREFETCH_BATCHES
 
-/* Whoever waits goes on when this many slots are filled, or empty. */
+/* Slots that must be filled, or empty, before a waiting side is woken. */
 #define ENOUGH (SLOTS / 2)
 
 uint32_t heap_prefetch_batches(void)
@@ -55,7 +55,8 @@ static uint64_t count_filled(const struct heap_prefetcher *prefetcher)
     return atomic_load(&prefetcher->head) - tail;
 }
 
-/* Wakes the other side, if it waits; it looks at the counts after it has said so. */
+/* Wakes the other side if it waits. No wake-up is lost: a side announces that it waits before it
+ * looks at the counts. */
 static void wake(struct heap_prefetcher *prefetcher, const _Atomic bool *waits,
                  pthread_cond_t *condition)
 {

@@ -13,7 +13,7 @@
  */
 struct heap_keyframe {
     struct ttd_position position;
-    /** What was replayed, and the number of the event that comes next. */
+    /** Counts of the events replayed up to here, and the number of the next event. */
     struct heap_counts counts;
     uint64_t next;
     /** How many blocks are listed. */

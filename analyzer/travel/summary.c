@@ -187,7 +187,7 @@ static enum ttd_status write_sums(struct heap_tables *sums, struct heap_block_li
             status = ttd_writer_sum(writer, &record);
         }
     }
-    /* Those of the next summary begin a chunk. */
+    /* The records of the next summary begin a chunk. */
     return status == TTD_OK ? ttd_writer_flush(writer) : status;
 }
 

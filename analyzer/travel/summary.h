@@ -39,7 +39,8 @@ struct heap_summary {
     /** Blocks that ended while it was made, and those acquired that did not. */
     struct heap_block_copies ended;
     struct heap_block_copies born;
-    /** Of all blocks that were live when it began; afterwards when it ended. */
+    /** Sums of all blocks that were live when the summary began; once it was written, when it
+     * ended. */
     struct heap_tables sums;
     /** By record; and by index of the group. */
     struct heap_summed *blocks;
