@@ -10,7 +10,8 @@
  *
  * How many times the instructions grow without each thing that is there for speed, on the traces
  * python and generated-summaries of tools/compare-builds (release build; `valgrind
- * --tool=callgrind ttdanalyze leaks --no-index TRACE`, or the command that is named):
+ * --tool=callgrind ttdanalyze leaks --no-index TRACE`, or the command that is named; the first two
+ * by `tools/compare-builds --instructions`):
  *
  *     runs of events that nobody watches (replay_run.c)            1.09  1.12
  *     ReAlloc without the queue (is_alone() in replay_apply.c)     1.02  1.00
@@ -22,8 +23,8 @@
  *
  * `index` takes 1.74 times the instructions with summaries; they do nothing for a position that
  * none of them covers. Instructions do not show what prefetching memory saves. Nor do they show
- * the thread that reads ahead (prefetcher.h), which takes 1.3 times the processor time and pays
- * only where another processor is idle.
+ * the thread that reads ahead (prefetcher.h): it takes 1.3 times the processor time, and can save
+ * wall time only where another processor is idle; on two busy ones none was saved.
  *
  * Summaries are fed by heap_replay_keep_changes() and not by an observer, which makes `index` of
  * generated-summaries take 1.04 times the instructions: a call and a filled-in effect for each.
