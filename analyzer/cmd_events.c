@@ -63,7 +63,7 @@ static const char help[] =
 struct events_options {
     struct position_spec from;
     struct position_spec to;
-    struct filter filter;
+    struct filter *filter; /* it remembers facts about stacks */
     struct report_events shown;
     uint64_t limit;
 };
@@ -77,17 +77,17 @@ static bool parse_option(void *context, int option, const char *argument)
     case OPTION_TO:
         return position_spec_parse(argument, &options->to);
     case OPTION_ACTION:
-        return filter_add_actions(&options->filter, argument);
+        return filter_add_actions(options->filter, argument);
     case OPTION_THREAD:
-        return filter_set_thread(&options->filter, argument);
+        return filter_set_thread(options->filter, argument);
     case OPTION_HEAP:
-        return filter_set_heap(&options->filter, argument);
+        return filter_set_heap(options->filter, argument);
     case OPTION_ADDRESS:
-        return filter_add_address(&options->filter, argument);
+        return filter_add_address(options->filter, argument);
     case OPTION_SIZE:
-        return filter_set_size(&options->filter, argument);
+        return filter_set_size(options->filter, argument);
     case OPTION_STACK:
-        return filter_set_stack(&options->filter, argument);
+        return filter_set_stack(options->filter, argument);
     case OPTION_STACKS:
         options->shown.shows_stacks = true;
         return true;
@@ -176,13 +176,13 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
         if (lister->is_cut)
             return TTD_END;
         lister->outcome.position = ttd_event_position(event);
-        if (!filter_passes(&lister->options->filter, &session->definitions, event))
+        if (!filter_passes(lister->options->filter, &session->definitions, event))
             continue;
         print(lister, event);
         if (session->output.out.error)
             return TTD_END;
     }
-    return lister->options->filter.status;
+    return lister->options->filter->status;
 }
 
 static int find_bound(struct session *session, const struct position_spec *spec,
@@ -213,7 +213,7 @@ static int seek(struct session *session, const struct bound *from)
 static int check_filter(struct lister *lister)
 {
     struct session *session = lister->session;
-    const struct filter *filter = &lister->options->filter;
+    const struct filter *filter = lister->options->filter;
     uint32_t kinds = filter_known_kinds(filter);
     int status = STATUS_OK;
     if (lister->count || !kinds)
@@ -254,7 +254,7 @@ static int execute(struct session *session, const void *context)
     struct lister lister = {
         .session = session, .options = options, .has_end = options->to.kind != POSITION_SPEC_END};
     struct heap_batch_hook losses = {.context = &lister, .batch = see_losses};
-    uint32_t kinds = TTD_KIND_BIT(TTD_KIND_HEAPS) | filter_kinds(&options->filter);
+    uint32_t kinds = TTD_KIND_BIT(TTD_KIND_HEAPS) | filter_kinds(options->filter);
     if (options->shown.shows_stacks)
         kinds |= TTD_KINDS_DEFINITIONS;
     lister.defined = kinds;
@@ -279,11 +279,13 @@ static int execute(struct session *session, const void *context)
 
 static int run(const struct command *command, int count, char **arguments)
 {
+    struct filter filter;
+    filter_init(&filter);
     struct events_options options = {.from = {.kind = POSITION_SPEC_START},
-                                     .to = {.kind = POSITION_SPEC_END}};
-    filter_init(&options.filter);
+                                     .to = {.kind = POSITION_SPEC_END},
+                                     .filter = &filter};
     int status = session_run(command, count, arguments, &options);
-    filter_free(&options.filter);
+    filter_free(&filter);
     return status;
 }
 

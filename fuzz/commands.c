@@ -15,6 +15,7 @@
 #include "capture.h"
 #include "cli/exit.h"
 #include "cli/limits.h"
+#include "cli/session.h"
 #include "command_line.h"
 #include "layout.h"
 #include "target.h"
@@ -69,7 +70,8 @@ static int run(const struct command *command, int count, char **arguments)
 {
     capture_begin();
     int before = next_descriptor();
-    int status = command->run(command, count, arguments);
+    int status = command->run ? command->run(command, count, arguments)
+                              : session_run_defaults(command, count, arguments);
     capture_end();
     limits_lift();
     target_require(next_descriptor() == before, "nothing is left open");
