@@ -95,7 +95,7 @@ static enum ttd_status add_batch(struct heap_trace_stats *stats, const struct tt
 }
 
 /* From header to header, without payloads: chunks whose payload is damaged are counted as well.
- * What is wrong with them the reading that follows finds. */
+ * The reading that follows reports any damage in them. */
 static enum ttd_status read_headers(struct heap_trace_stats *stats, struct ttd_reader *reader,
                                     struct ttd_error *error)
 {
@@ -109,7 +109,7 @@ static enum ttd_status read_headers(struct heap_trace_stats *stats, struct ttd_r
     return heap_is_over(status) || status == TTD_ERROR_UNSUPPORTED ? TTD_OK : status;
 }
 
-/* What may have come after the last chunk is lost, too: the reader tells it once it was there. */
+/* Adds the loss behind the last chunk, which the reader knows only when it has been there. */
 static void end_reading(struct heap_trace_stats *stats, const struct ttd_reader *reader)
 {
     struct ttd_loss rest;

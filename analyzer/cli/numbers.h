@@ -9,7 +9,7 @@
 /** Parses a decimal number, or a hexadecimal one with 0x; false unless it is the whole text. */
 bool number_parse(const char *text, uint64_t *number);
 
-/** As number_parse(), with an optional suffix: K, M, G or T for powers of 1024. */
+/** Parses a number of bytes; a suffix K, M, G or T stands for a power of 1024. */
 bool number_parse_size(const char *text, uint64_t *number);
 
 /** A range of numbers from `first` to `last`, both included. */

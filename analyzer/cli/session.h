@@ -46,7 +46,7 @@ struct session {
  */
 int session_run(const struct command *command, int count, char **arguments, void *own);
 
-/** As session_run(), with a copy of the command's own_defaults. */
+/** Runs a command like session_run(); its own options start as a copy of own_defaults. */
 int session_run_defaults(const struct command *command, int count, char **arguments);
 
 /** Opens the trace that `options` name. Returns an exit status; on failure nothing is open. */

@@ -90,7 +90,7 @@ void source_truncated(struct source *source, const struct ttd_error *error);
  * an exit status; on failure a message was printed. */
 int source_read(struct source *source, uint32_t kinds, const struct heap_batch_hook *hook);
 
-/** As source_read(), from the reader's position. The hook ends the reading with TTD_END. */
+/** Reads like source_read(), but from the reader's position. The hook stops it with TTD_END. */
 int source_read_on(struct source *source, const struct heap_batch_hook *hook);
 
 /** Reads definitions of the kinds. Returns an exit status. */

@@ -32,7 +32,7 @@ static inline void end_run(const struct run *state, struct heap_generation *gene
     state->replay->position = state->position;
 }
 
-/* As in the general path: the state at the position before is complete, and may be the peak. */
+/* The state at the previous position is complete here and may be the peak. */
 static inline void move_to(struct run *state, struct ttd_position position)
 {
     if (state->peak < state->bytes && ttd_position_compare(state->position, position) != 0) {

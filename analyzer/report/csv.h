@@ -29,7 +29,7 @@ void csv_list_end(struct csv *csv);
 void csv_unsigned(struct csv *csv, uint64_t value);
 /** Writes `to` - `from`, with a sign if it is negative. */
 void csv_difference(struct csv *csv, uint64_t from, uint64_t to);
-/** As csv_unsigned(), but an empty field for TTD_UNKNOWN. */
+/** Writes an unsigned field, or an empty one for TTD_UNKNOWN. */
 void csv_count(struct csv *csv, uint64_t value);
 void csv_double(struct csv *csv, double value);
 void csv_hex(struct csv *csv, uint64_t value);

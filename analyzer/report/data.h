@@ -184,7 +184,7 @@ struct report_event {
 
 /** The outcome of `verify`. */
 struct report_verification {
-    /** Of the trace alone. */
+    /** Result of checking the trace, without its index. */
     struct ttd_verdict verdict;
     /** The index that was compared with the trace; NULL for none. */
     const char *index;

@@ -11,7 +11,7 @@
  * \xNN each, and a backslash as two, so that different texts stay different. */
 void escape_text(struct out *output, struct ttd_string text);
 
-/** As escape_text(), with ';', which separates the frames of a folded stack, as \x3b. */
+/** Escapes a frame of a folded stack: like escape_text(), and its separator ';' as \x3b. */
 void escape_folded(struct out *output, struct ttd_string text);
 
 /** Writes the inside of a quoted field of CSV, or of a record of a list there: as escape_folded(),

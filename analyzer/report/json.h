@@ -43,7 +43,7 @@ void json_null(struct json *json, const char *key);
 /** Writes a string such as "0xb0cfd0". */
 void json_hex(struct json *json, const char *key, uint64_t value);
 
-/** As json_hex(), but null unless `has`. */
+/** Writes a hexadecimal member, or null unless `has`. */
 void json_hex_if(struct json *json, const char *key, bool has, uint64_t value);
 /** Writes a string such as "FAB:17B1"; null for an invalid position. */
 void json_position(struct json *json, const char *key, struct ttd_position position);

@@ -46,7 +46,7 @@ void frame_list_free(struct frame_list *list);
 enum ttd_status frame_list_expand(struct frame_list *list, struct definitions *definitions,
                                   ttd_id stack);
 
-/** As frame_list_expand(), but stops after about `most` frames. */
+/** Expands a stack like frame_list_expand(), but stops after about `most` frames. */
 enum ttd_status frame_list_begin(struct frame_list *list, struct definitions *definitions,
                                  ttd_id stack, size_t most);
 

@@ -163,7 +163,7 @@ static bool begins_here(const struct index_maker *maker, enum ttd_state_form for
     return state && state->form == form && state->next_event == maker->replay.next;
 }
 
-/* As write_due(): what the index has here. A summary is compared when it ends. */
+/* Compares the states that the index has at this event. A summary is compared when it ends. */
 static enum ttd_status compare_due(struct index_maker *maker, struct ttd_position next)
 {
     bool is_left = false;
