@@ -208,4 +208,32 @@ enum ttd_stack_column {
 #define TTD_MAP_LAST      1u
 #define TTD_MEMORY_MASK   0x0Fu
 
+/* "Snapshots". */
+#define TTD_SNAPSHOT_CONTENTS_MASK 0x07u
+#define TTD_SNAPSHOT_FLAGS_MASK    0x03u
+
+/* "Regions". */
+#define TTD_REGIONS_SNAPSHOT 0
+#define TTD_REGIONS_FIRST    4
+#define TTD_REGIONS_RECORDS  8
+
+/* "References". */
+#define TTD_REFERENCES_SNAPSHOT 0
+#define TTD_REFERENCES_RESERVED 4
+#define TTD_REFERENCES_LENGTHS  8
+enum ttd_reference_column {
+    TTD_REFERENCE_REGIONS = 0,
+    TTD_REFERENCE_OFFSETS,
+    TTD_REFERENCE_VALUES,
+    TTD_REFERENCE_COLUMN_COUNT
+};
+#define TTD_REFERENCES_COLUMNS (TTD_REFERENCES_LENGTHS + 4 * TTD_REFERENCE_COLUMN_COUNT)
+/** Words lie at multiples of 8, and hold such: values are rotated right by this. */
+#define TTD_REFERENCE_ROTATION 3
+
+/* "Classes". */
+#define TTD_CLASSES_SNAPSHOT 0
+#define TTD_CLASSES_RESERVED 4
+#define TTD_CLASSES_RECORDS  8
+
 #endif

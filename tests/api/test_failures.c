@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <ttdtrace/redact.h>
+
 #define STEPS 400
 
 /** What one run of something under test came to. */
@@ -187,8 +189,27 @@ static struct outcome run_seek(const struct faults *f, const struct ttd_memory_o
     return run_reader(f, trace, false, true);
 }
 
+enum walk { WALK_VERIFY, WALK_RECOVER, WALK_REDACT };
+
+static enum ttd_status walk_input(enum walk walk, const struct ttd_input *from,
+                                  const struct ttd_output *to,
+                                  const struct ttd_allocator *allocator, struct outcome *result)
+{
+    struct ttd_verdict verdict = {0};
+    struct ttd_redaction removed = {0};
+    enum ttd_status status;
+    if (walk == WALK_REDACT)
+        status = ttd_redact(from, to, allocator, TTD_REDACT_STRINGS, &removed, &result->error);
+    else if (walk == WALK_RECOVER)
+        status = ttd_recover(from, to, allocator, NULL, &verdict, &result->error);
+    else
+        status = ttd_verify(from, allocator, NULL, &verdict, &result->error);
+    result->sum = verdict.events + removed.strings;
+    return status;
+}
+
 static struct outcome run_walk(const struct faults *f, const struct ttd_memory_output *trace,
-                               bool recover)
+                               enum walk walk)
 {
     struct chaos_memory memory;
     chaos_memory_init(&memory, f->memory);
@@ -201,14 +222,11 @@ static struct outcome run_walk(const struct faults *f, const struct ttd_memory_o
     struct ttd_allocator allocator = chaos_allocator(&memory);
     struct ttd_input from = chaos_input_table(&input);
     struct ttd_output to = chaos_output_table(&output);
-    struct ttd_verdict verdict = {0};
     struct outcome result = {.status = TTD_OK};
-    result.status = recover ? ttd_recover(&from, &to, &allocator, NULL, &verdict, &result.error)
-                            : ttd_verify(&from, &allocator, NULL, &verdict, &result.error);
-    result.sum = verdict.events;
+    result.status = walk_input(walk, &from, &to, &allocator, &result);
     check_memory(&memory);
     cr_assert_eq(input.closed, 1);
-    cr_assert_eq(output.closed, recover);
+    cr_assert_eq(output.closed, walk != WALK_VERIFY);
     result.memory_calls = memory.counter.calls;
     result.io_calls = input.counter.calls;
     for (size_t i = 0; i < output.size; i++)
@@ -219,12 +237,17 @@ static struct outcome run_walk(const struct faults *f, const struct ttd_memory_o
 
 static struct outcome run_verify(const struct faults *f, const struct ttd_memory_output *trace)
 {
-    return run_walk(f, trace, false);
+    return run_walk(f, trace, WALK_VERIFY);
 }
 
 static struct outcome run_recover(const struct faults *f, const struct ttd_memory_output *trace)
 {
-    return run_walk(f, trace, true);
+    return run_walk(f, trace, WALK_RECOVER);
+}
+
+static struct outcome run_redact(const struct faults *f, const struct ttd_memory_output *trace)
+{
+    return run_walk(f, trace, WALK_REDACT);
 }
 
 static void make_trace(struct ttd_memory_output *trace, bool damaged)
@@ -301,6 +324,11 @@ Test(failures, recover)
 {
     check_subject(run_recover, false);
     check_subject(run_recover, true);
+}
+
+Test(failures, redact)
+{
+    check_subject(run_redact, false);
 }
 
 /* Without the index, seeking still works: only where the index is read may a failure be passed

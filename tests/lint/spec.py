@@ -23,11 +23,14 @@ WITHOUT_BAD_VECTOR = {
     61: 'minor versions that a reader does not know',
     70: 'values that a reader does not know',
     71: 'which of two names counts',
+    80: 'a snapshot that was cut short is intact',
 }
 
 # Records whose fields have a table with types and ranges.
 RECORDS = ('Stacks', 'Modules', 'Symbols', 'Threads', 'Heaps', 'User events', 'Losses',
-           'Live blocks', 'Memory map', 'Metadata', 'States', 'Sums', 'Shapes', 'Trace', 'Index', 'End')
+           'Live blocks', 'Memory map', 'Snapshots', 'Regions', 'References', 'Variables', 'Frames',
+           'Classes', 'Fatal signals', 'Metadata', 'States', 'Sums', 'Shapes', 'Trace', 'Index',
+           'End')
 
 problems = []
 
@@ -149,7 +152,8 @@ def layouts(root, spec):
     layout = Layout(constants(root / 'libtrace/src/layout.h',
                               root / 'libtrace/include/ttdtrace/reader.h',
                               *(root / f'libtrace/include/ttdtrace/{name}.h'
-                                for name in ('definitions', 'event', 'heap_state', 'trace'))))
+                                for name in ('definitions', 'event', 'heap_state', 'snapshot',
+                                             'trace'))))
 
     def of(prefix, names):
         return [prefix + name for name in names.split()]
@@ -176,6 +180,9 @@ def layouts(root, spec):
     fields(layout, spec, 'Pages', of('TTD_PAGES_', 'PAGE_SIZE RESERVED DATA'))
     fields(layout, spec, 'Memory map', of(
         'TTD_MAP_', 'SNAPSHOT FLAGS POSITION PAGE_SIZE RESERVED RUNS'))
+    fields(layout, spec, 'Regions', of('TTD_REGIONS_', 'SNAPSHOT FIRST RECORDS'))
+    fields(layout, spec, 'References', of('TTD_REFERENCES_', 'SNAPSHOT RESERVED LENGTHS COLUMNS'))
+    fields(layout, spec, 'Classes', of('TTD_CLASSES_', 'SNAPSHOT RESERVED RECORDS'))
     return layout
 
 
@@ -205,6 +212,8 @@ def limits(layout, spec):
         'string, data of a user event': f'{layout("TTD_STRING_MAX")} bytes',
         'depth of a stack': f'{layout("TTD_STACK_DEPTH_MAX")} frames',
         'frames of a symbol': str(layout('TTD_SYMBOL_FRAME_MAX')),
+        'addresses of frames': str(layout('TTD_FRAMES_MAX')),
+        'registers of a fatal signal': str(layout('TTD_REGISTERS_MAX')),
         'parameters of an event': str(layout('TTD_PARAMETERS_MAX')),
         'build-id': f'{layout("TTD_BUILD_ID_MAX")} bytes',
     }
@@ -245,8 +254,20 @@ def values(layout, spec):
                          'RUNTIME': 'kept by the runtimes'}, '{value} {name}')
     each('TTD_MEMORY_', {'READ': 'read', 'WRITE': 'write', 'EXECUTE': 'execute',
                          'SHARED': 'shared'}, '{value} {name}')
+    each('TTD_SNAPSHOT_', {'BLOCKS': 'blocks', 'REFERENCES': 'references', 'MEMORY': 'memory',
+                           'STOPPED': 'all threads were stopped', 'INCOMPLETE': 'incomplete',
+                           'UNKNOWN': 'unknown', 'REQUESTED': 'asked for from outside',
+                           'INTERVAL': 'interval', 'PROGRAM': 'the program asked',
+                           'EXIT': 'end of the program', 'SIGNAL': 'a fatal signal'},
+         '{value} {name}')
+    each('TTD_REGION_', {'HEAP': 'heap (memory', 'MODULE': 'data of a module', 'STACK': 'stack',
+                         'REGISTERS': 'registers', 'TLS': 'thread-local storage',
+                         'ANONYMOUS': 'anonymous mapping', 'FILE': 'shared mapping'},
+         '{value} {name}')
     each('TTD_CODEC_', {'RAW': 'raw', 'LZ4': 'LZ4 block', 'ZSTD': 'zstd frame'}, '{value} {name}')
     masks = {'TTD_TRACE_FLAGS_MASK': 15, 'TTD_CHUNK_FLAGS_MASK': 1, 'TTD_CHUNK_CRITICAL': 1,
+             'TTD_SNAPSHOT_CONTENTS_MASK': 7, 'TTD_SNAPSHOT_FLAGS_MASK': 3,
+             'TTD_REFERENCE_ROTATION': 3, 'TTD_REFERENCE_COLUMN_COUNT': 3,
              'TTD_MEMORY_MASK': 15, 'TTD_BLOCKS_LAST': 1, 'TTD_MAP_LAST': 1,
              'TTD_USER_EVENT_KEYFRAME': 1, 'TTD_FORM_OUTCOME': 3, 'TTD_FORM_ADDRESS': 1 << 2,
              'TTD_FORM_BASE': 1 << 3, 'TTD_FORM_SIZE': 1 << 4, 'TTD_FORM_PARAMETERS': 3 << 5,

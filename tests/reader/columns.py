@@ -29,6 +29,10 @@ def rotl4(value):
     return (value << 4 | value >> 60) & MASK
 
 
+def rotl3(value):
+    return (value << 3 | value >> 61) & MASK
+
+
 def check_maybe_invalid(position):
     """The invalid position has one form."""
     require(position[0] != INVALID or position[1] == INVALID, 'invalid position')
@@ -103,3 +107,17 @@ class Cursor:
 
     def finish(self):
         require(self.left() == 0, 'bytes left over')
+
+
+def at(position):
+    return f'{position[0]:x}:{position[1]:x}'
+
+
+def rows(function):
+    """A reader of records that stand one after the other."""
+    def read(header, payload):
+        cursor = Cursor(payload)
+        lines = [function(cursor) for _ in range(header.record_count)]
+        cursor.finish()
+        return lines
+    return read

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Payloads of all kinds but events, as lines: spec, "Definitions", "Records", "Trace, Index, End"."""
 
-from columns import MASK, Cursor, check_maybe_invalid, require, rotl4, unzigzag
+import snapshots
+from columns import MASK, Cursor, at, check_maybe_invalid, require, rotl4, rows, unzigzag
 
 ID_MAX = 0xFFFFFFFF
-
-
-def at(position):
-    return f'{position[0]:x}:{position[1]:x}'
 
 
 def text(data):
@@ -17,16 +14,6 @@ def text(data):
 def ids(header):
     require(header.first_record >= 1 and header.first_record + header.record_count - 1 <= ID_MAX, 'ids')
     return range(header.first_record, header.first_record + header.record_count)
-
-
-def rows(function):
-    """A reader of records that stand one after the other."""
-    def read(header, payload):
-        cursor = Cursor(payload)
-        lines = [function(cursor) for _ in range(header.record_count)]
-        cursor.finish()
-        return lines
-    return read
 
 
 def strings(header, payload):
@@ -256,6 +243,6 @@ def end(header, payload):
             f'chunks={chunks:x} index={index:x}']
 
 
-READERS = {1: trace, 2: strings, 3: stacks, 4: modules, 5: symbols, 6: threads, 7: heaps,
+READERS = {**snapshots.READERS, 1: trace, 2: strings, 3: stacks, 4: modules, 5: symbols, 6: threads, 7: heaps,
            9: user_events, 10: losses, 11: live_blocks, 12: pages, 13: memory_map, 14: metadata,
            16: end, 17: states, 18: sums}

@@ -4,6 +4,7 @@
  * with `COUNT` of what its shape is about.
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,8 @@ static void check(enum ttd_status status)
 {
     if (status == TTD_OK)
         return;
-    fprintf(stderr, "hostile: %s: %s\n", ttd_status_text(status), ttd_writer_error(writer).what);
+    fprintf(stderr, "hostile: %s: %s\n", ttd_status_text(status),
+            writer ? ttd_writer_error(writer).what : "");
     exit(1);
 }
 
@@ -325,6 +327,91 @@ static void user_events(uint64_t count)
     allocate(stack(0, 1));
 }
 
+/* ---- Snapshots: words of a heap of blocks side by side ---- */
+
+#define HEAP_BEGIN UINT64_C(0x20000)
+#define PART       65536
+
+static uint64_t node_address(uint64_t node)
+{
+    return HEAP_BEGIN + node * STEP;
+}
+
+static void write_words(struct ttd_reference *words, size_t count)
+{
+    struct ttd_references references = {.snapshot = 1, .references = words, .count = count};
+    check(ttd_writer_references(writer, &references));
+}
+
+/* A snapshot of `count` blocks, each of which points at the one that `target` tells, if any. A root
+ * points at the first one if `is_held`. */
+static void graph(uint64_t count, uint64_t (*target)(uint64_t node, uint64_t count), bool is_held)
+{
+    static struct ttd_reference words[PART];
+    ttd_id id = stack(0, 1);
+    next_address = HEAP_BEGIN;
+    for (uint64_t i = 0; i < count; i++)
+        allocate(id);
+    struct ttd_region all[] = {
+        {.kind = TTD_REGION_MODULE, .begin = 0x1000, .size = 0x1000, .module = MODULE},
+        {.kind = TTD_REGION_HEAP, .begin = HEAP_BEGIN, .size = count * STEP}};
+    struct ttd_regions regions = {.snapshot = 1, .first = 1, .regions = all, .count = 2};
+    check(ttd_writer_regions(writer, &regions));
+    size_t used = 0;
+    if (is_held)
+        words[used++] = (struct ttd_reference){1, 0, node_address(0)};
+    for (uint64_t i = 0; i < count; i++) {
+        words[used++] = (struct ttd_reference){2, i * STEP, node_address(target(i, count))};
+        if (used == PART || i + 1 == count)
+            write_words(words, used);
+        used = used == PART ? 0 : used;
+    }
+    struct ttd_snapshot snapshot = {.number = 1,
+                                    .position = tick(),
+                                    .contents = TTD_SNAPSHOT_REFERENCES,
+                                    .reason = TTD_SNAPSHOT_EXIT,
+                                    .flags = TTD_SNAPSHOT_STOPPED};
+    check(ttd_writer_snapshot(writer, &snapshot));
+}
+
+static uint64_t first_node(uint64_t node, uint64_t count)
+{
+    (void)node, (void)count;
+    return 0;
+}
+
+static uint64_t next_node(uint64_t node, uint64_t count)
+{
+    return (node + 1) % count;
+}
+
+static uint64_t node_before(uint64_t node, uint64_t count)
+{
+    (void)count;
+    return node ? node - 1 : 0;
+}
+
+static void star(uint64_t count)
+{
+    graph(count, first_node, true);
+}
+
+static void ring(uint64_t count)
+{
+    graph(count, next_node, true);
+}
+
+static void lost_ring(uint64_t count)
+{
+    graph(count, next_node, false);
+}
+
+/* From the last block to the first. */
+static void lost_chain(uint64_t count)
+{
+    graph(count, node_before, false);
+}
+
 static const struct {
     const char *name;
     void (*write)(uint64_t count);
@@ -337,7 +424,9 @@ static const struct {
               {"errors", errors},       {"moves", moves},
               {"losses", losses},       {"threads", threads},
               {"heaps", heaps},         {"modules", modules},
-              {"metadata", metadata},   {"user-events", user_events}};
+              {"metadata", metadata},   {"user-events", user_events},
+              {"star", star},           {"ring", ring},
+              {"lost-ring", lost_ring}, {"lost-chain", lost_chain}};
 
 static void begin(const char *path)
 {

@@ -34,7 +34,13 @@ struct model {
     ttd_id threads;
     ttd_id heaps;
     uint64_t pages;
+    /** Number of the last list of blocks, memory map or snapshot; whether it is of a snapshot that
+     * has no end yet, and of that its regions and last reference. */
     uint32_t lists;
+    bool snapshot_is_open;
+    uint32_t regions;
+    uint64_t references;
+    struct ttd_reference reference;
     /** Effect position and wall time of the last event. */
     struct ttd_position position;
     uint64_t wall_time;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The records of a model that are no events. */
-#include "support/model.h"
+#include "support/model_any.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,28 +9,6 @@
 #define FRAMES_MAX     4
 #define LIST_MAX       5
 #define PAGE_SIZE_USED 512
-
-static ttd_id any(struct model *model, ttd_id count)
-{
-    return (ttd_id)entropy_below(&model->entropy, (uint64_t)count + 1);
-}
-
-static struct ttd_position any_position(struct model *model)
-{
-    struct ttd_position position = {entropy_value(&model->entropy), entropy_value(&model->entropy)};
-    if (position.sequence == TTD_SEQUENCE_INVALID)
-        position.sequence--;
-    return position;
-}
-
-/** Notes what was written. A wrong id, or a status other than TTD_OK, is no record. */
-static enum ttd_status note(struct model *model, enum ttd_status status,
-                            const struct ttd_batch *batch)
-{
-    if (status == TTD_OK)
-        text_of_batch(text_table_at(&model->expected, batch->kind), batch);
-    return status;
-}
 
 /** Takes the id that the writer gave. */
 static void take(ttd_id id, ttd_id *count)
@@ -59,31 +37,33 @@ static enum ttd_status write_string(struct model *model, struct ttd_writer *writ
         return status;
     take(id, &model->strings);
     struct ttd_string_definition record = {.id = id, .text = {data, size}};
-    return note(model, status,
-                &(struct ttd_batch){.kind = TTD_KIND_STRINGS, .count = 1, .u.strings = &record});
+    return model_note(
+        model, status,
+        &(struct ttd_batch){.kind = TTD_KIND_STRINGS, .count = 1, .u.strings = &record});
 }
 
 static enum ttd_status write_stack(struct model *model, struct ttd_writer *writer)
 {
-    struct ttd_stack record = {.parent = any(model, model->stacks)};
-    record.module = any(model, model->modules);
+    struct ttd_stack record = {.parent = model_any(model, model->stacks)};
+    record.module = model_any(model, model->modules);
     record.offset = entropy_value(&model->entropy);
     enum ttd_status status =
         ttd_writer_stack(writer, record.parent, record.module, record.offset, &record.id);
     if (status != TTD_OK)
         return status;
     take(record.id, &model->stacks);
-    return note(model, status,
-                &(struct ttd_batch){.kind = TTD_KIND_STACKS, .count = 1, .u.stacks = &record});
+    return model_note(
+        model, status,
+        &(struct ttd_batch){.kind = TTD_KIND_STACKS, .count = 1, .u.stacks = &record});
 }
 
 static enum ttd_status write_module(struct model *model, struct ttd_writer *writer)
 {
-    struct ttd_module record = {.action = TTD_MODULE_UNLOAD, .position = any_position(model)};
-    record.id = any(model, model->modules);
+    struct ttd_module record = {.action = TTD_MODULE_UNLOAD, .position = model_any_position(model)};
+    record.id = model_any(model, model->modules);
     if (record.id == TTD_NONE || entropy_below(&model->entropy, 2)) {
         record.action = TTD_MODULE_LOAD;
-        record.path = any(model, model->strings);
+        record.path = model_any(model, model->strings);
         record.bias = entropy_value(&model->entropy);
         record.begin = entropy_value(&model->entropy);
         record.end = entropy_value(&model->entropy);
@@ -97,15 +77,16 @@ static enum ttd_status write_module(struct model *model, struct ttd_writer *writ
     if (status == TTD_OK && record.action == TTD_MODULE_LOAD)
         take(id, &model->modules);
     record.id = id;
-    return note(model, status,
-                &(struct ttd_batch){.kind = TTD_KIND_MODULES, .count = 1, .u.modules = &record});
+    return model_note(
+        model, status,
+        &(struct ttd_batch){.kind = TTD_KIND_MODULES, .count = 1, .u.modules = &record});
 }
 
 static enum ttd_status write_thread(struct model *model, struct ttd_writer *writer)
 {
-    struct ttd_thread record = {.action = TTD_THREAD_END, .position = any_position(model)};
-    record.id = any(model, model->threads);
-    record.name = any(model, model->strings);
+    struct ttd_thread record = {.action = TTD_THREAD_END, .position = model_any_position(model)};
+    record.id = model_any(model, model->threads);
+    record.name = model_any(model, model->strings);
     if (record.id == TTD_NONE || entropy_below(&model->entropy, 2)) {
         record.action = TTD_THREAD_BEGIN;
         record.os_id = entropy_value(&model->entropy);
@@ -115,62 +96,65 @@ static enum ttd_status write_thread(struct model *model, struct ttd_writer *writ
     if (status == TTD_OK && record.action == TTD_THREAD_BEGIN)
         take(id, &model->threads);
     record.id = id;
-    return note(model, status,
-                &(struct ttd_batch){.kind = TTD_KIND_THREADS, .count = 1, .u.threads = &record});
+    return model_note(
+        model, status,
+        &(struct ttd_batch){.kind = TTD_KIND_THREADS, .count = 1, .u.threads = &record});
 }
 
 static enum ttd_status write_heap(struct model *model, struct ttd_writer *writer)
 {
     struct ttd_heap record = {.handle = entropy_value(&model->entropy)};
-    record.name = any(model, model->strings);
+    record.name = model_any(model, model->strings);
     enum ttd_status status = ttd_writer_heap(writer, &record, &record.id);
     if (status == TTD_OK)
         take(record.id, &model->heaps);
-    return note(model, status,
-                &(struct ttd_batch){.kind = TTD_KIND_HEAPS, .count = 1, .u.heaps = &record});
+    return model_note(model, status,
+                      &(struct ttd_batch){.kind = TTD_KIND_HEAPS, .count = 1, .u.heaps = &record});
 }
 
 static enum ttd_status write_symbol(struct model *model, struct ttd_writer *writer)
 {
     struct ttd_symbol_frame frames[FRAMES_MAX];
-    struct ttd_symbol record = {.module = any(model, model->modules), .frames = frames};
+    struct ttd_symbol record = {.module = model_any(model, model->modules), .frames = frames};
     record.offset = entropy_value(&model->entropy);
     record.frame_count = (uint32_t)entropy_below(&model->entropy, FRAMES_MAX + 1);
     for (uint32_t i = 0; i < record.frame_count; i++) {
-        frames[i].function = any(model, model->strings);
-        frames[i].file = any(model, model->strings);
+        frames[i].function = model_any(model, model->strings);
+        frames[i].file = model_any(model, model->strings);
         frames[i].line = (uint32_t)entropy_value(&model->entropy);
     }
-    return note(model, ttd_writer_symbol(writer, &record),
-                &(struct ttd_batch){.kind = TTD_KIND_SYMBOLS, .count = 1, .u.symbols = &record});
+    return model_note(
+        model, ttd_writer_symbol(writer, &record),
+        &(struct ttd_batch){.kind = TTD_KIND_SYMBOLS, .count = 1, .u.symbols = &record});
 }
 
 static enum ttd_status write_loss(struct model *model, struct ttd_writer *writer)
 {
     struct ttd_loss record = {.reason = (enum ttd_loss_reason)entropy_below(&model->entropy, 6)};
-    record.thread = any(model, model->threads);
+    record.thread = model_any(model, model->threads);
     record.count = entropy_value(&model->entropy);
-    record.last_good = any_position(model);
-    record.first_good = any_position(model);
+    record.last_good = model_any_position(model);
+    record.first_good = model_any_position(model);
     if (entropy_below(&model->entropy, 4) == 0)
         record.first_good = ttd_position_invalid();
     else if (ttd_position_compare(record.first_good, record.last_good) < 0)
         record.first_good = record.last_good;
-    return note(model, ttd_writer_loss(writer, &record),
-                &(struct ttd_batch){.kind = TTD_KIND_LOSSES, .count = 1, .u.losses = &record});
+    return model_note(
+        model, ttd_writer_loss(writer, &record),
+        &(struct ttd_batch){.kind = TTD_KIND_LOSSES, .count = 1, .u.losses = &record});
 }
 
 static enum ttd_status write_user_event(struct model *model, struct ttd_writer *writer)
 {
     char data[TEXT_MAX];
-    struct ttd_user_event record = {.position = any_position(model),
+    struct ttd_user_event record = {.position = model_any_position(model),
                                     .wall_time = entropy_value(&model->entropy),
-                                    .thread = any(model, model->threads),
+                                    .thread = model_any(model, model->threads),
                                     .flags = (uint32_t)entropy_below(&model->entropy, 2),
                                     .data = (const uint8_t *)data,
                                     .size = fill(model, data)};
     record.client[7] = (uint8_t)entropy_below(&model->entropy, 256);
-    return note(
+    return model_note(
         model, ttd_writer_user_event(writer, &record),
         &(struct ttd_batch){.kind = TTD_KIND_USER_EVENTS, .count = 1, .u.user_events = &record});
 }
@@ -178,7 +162,7 @@ static enum ttd_status write_user_event(struct model *model, struct ttd_writer *
 static enum ttd_status write_state(struct model *model, struct ttd_writer *writer)
 {
     struct ttd_state record = {.form = (enum ttd_state_form)(1 + entropy_below(&model->entropy, 3)),
-                               .position = any_position(model),
+                               .position = model_any_position(model),
                                .blocks = entropy_value(&model->entropy)};
     if (record.form == TTD_STATE_PEAK) {
         record.bytes = entropy_value(&model->entropy);
@@ -194,8 +178,9 @@ static enum ttd_status write_state(struct model *model, struct ttd_writer *write
         record.sums = entropy_value(&model->entropy);
         record.end = ttd_position_invalid();
     }
-    return note(model, ttd_writer_state(writer, &record),
-                &(struct ttd_batch){.kind = TTD_KIND_STATES, .count = 1, .u.states = &record});
+    return model_note(
+        model, ttd_writer_state(writer, &record),
+        &(struct ttd_batch){.kind = TTD_KIND_STATES, .count = 1, .u.states = &record});
 }
 
 static enum ttd_status write_sum(struct model *model, struct ttd_writer *writer)
@@ -206,11 +191,11 @@ static enum ttd_status write_sum(struct model *model, struct ttd_writer *writer)
                              .blocks = 1 + entropy_below(&model->entropy, 1000),
                              .bytes = entropy_value(&model->entropy)};
     if (record.table == TTD_SUMS_BY_STACK) {
-        record.first = any_position(model);
+        record.first = model_any_position(model);
         record.last = record.first;
     }
-    return note(model, ttd_writer_sum(writer, &record),
-                &(struct ttd_batch){.kind = TTD_KIND_SUMS, .count = 1, .u.sums = &record});
+    return model_note(model, ttd_writer_sum(writer, &record),
+                      &(struct ttd_batch){.kind = TTD_KIND_SUMS, .count = 1, .u.sums = &record});
 }
 
 static enum ttd_status write_metadata(struct model *model, struct ttd_writer *writer)
@@ -220,8 +205,9 @@ static enum ttd_status write_metadata(struct model *model, struct ttd_writer *wr
     struct ttd_metadata record = {.key.data = key, .value.data = value};
     record.key.size = fill(model, key);
     record.value.size = fill(model, value);
-    return note(model, ttd_writer_metadata(writer, &record),
-                &(struct ttd_batch){.kind = TTD_KIND_METADATA, .count = 1, .u.metadata = &record});
+    return model_note(
+        model, ttd_writer_metadata(writer, &record),
+        &(struct ttd_batch){.kind = TTD_KIND_METADATA, .count = 1, .u.metadata = &record});
 }
 
 static enum ttd_status write_blocks(struct model *model, struct ttd_writer *writer)
@@ -234,20 +220,21 @@ static enum ttd_status write_blocks(struct model *model, struct ttd_writer *writ
         blocks[i] = (struct ttd_block){.address = address,
                                        .size = entropy_value(&model->entropy),
                                        .event = entropy_value(&model->entropy),
-                                       .allocated = any_position(model),
-                                       .thread = any(model, model->threads),
-                                       .heap = any(model, model->heaps),
-                                       .stack = any(model, model->stacks),
+                                       .allocated = model_any_position(model),
+                                       .thread = model_any(model, model->threads),
+                                       .heap = model_any(model, model->heaps),
+                                       .stack = model_any(model, model->stacks),
                                        .api = (uint8_t)entropy_below(&model->entropy, 256)};
     }
+    model->snapshot_is_open = false;
     struct ttd_live_blocks record = {.list = entropy_below(&model->entropy, 2) ? TTD_BLOCKS_SNAPSHOT
                                                                                : TTD_BLOCKS_RUNTIME,
                                      .list_id = ++model->lists,
                                      .last = true,
-                                     .position = any_position(model),
+                                     .position = model_any_position(model),
                                      .blocks = blocks,
                                      .count = count};
-    return note(
+    return model_note(
         model, ttd_writer_live_blocks(writer, &record),
         &(struct ttd_batch){.kind = TTD_KIND_LIVE_BLOCKS, .count = 1, .u.live_blocks = &record});
 }
@@ -266,8 +253,8 @@ static enum ttd_status write_pages(struct model *model, struct ttd_writer *write
     if (record.first_page != model->pages)
         abort();
     model->pages += record.count;
-    return note(model, status,
-                &(struct ttd_batch){.kind = TTD_KIND_PAGES, .count = 1, .u.pages = &record});
+    return model_note(model, status,
+                      &(struct ttd_batch){.kind = TTD_KIND_PAGES, .count = 1, .u.pages = &record});
 }
 
 static enum ttd_status write_map(struct model *model, struct ttd_writer *writer)
@@ -283,13 +270,14 @@ static enum ttd_status write_map(struct model *model, struct ttd_writer *writer)
         runs[i].protection = (uint32_t)entropy_below(&model->entropy, 16);
         next += runs[i].page_count + entropy_below(&model->entropy, 2);
     }
+    model->snapshot_is_open = false;
     struct ttd_memory_map record = {.snapshot = ++model->lists,
                                     .last = true,
-                                    .position = any_position(model),
+                                    .position = model_any_position(model),
                                     .page_size = PAGE_SIZE_USED,
                                     .runs = runs,
                                     .count = count};
-    return note(
+    return model_note(
         model, ttd_writer_memory_map(writer, &record),
         &(struct ttd_batch){.kind = TTD_KIND_MEMORY_MAP, .count = 1, .u.memory_map = &record});
 }
@@ -300,14 +288,37 @@ static enum ttd_status write_flush(struct model *model, struct ttd_writer *write
     return ttd_writer_flush(writer);
 }
 
+typedef enum ttd_status (*step_function)(struct model *, struct ttd_writer *);
+
+/** Records that only a model of anything has. */
+#define RARE 9
+
 enum ttd_status model_step(struct model *model, struct ttd_writer *writer)
 {
-    /* Those at the end are for derived files: no recorder writes them. */
-    static enum ttd_status (*const others[])(struct model *, struct ttd_writer *) = {
-        write_string,   write_stack, write_stack,  write_module, write_thread, write_heap,
-        write_symbol,   write_loss,  write_blocks, write_pages,  write_map,    write_user_event,
-        write_metadata, write_flush, write_state,  write_sum};
-    size_t count = sizeof others / sizeof *others - (model->style == MODEL_ANYTHING ? 0 : 2);
+    static const step_function others[] = {write_string,
+                                           write_stack,
+                                           write_stack,
+                                           write_module,
+                                           write_thread,
+                                           write_heap,
+                                           write_symbol,
+                                           write_loss,
+                                           write_blocks,
+                                           write_pages,
+                                           write_map,
+                                           write_user_event,
+                                           write_metadata,
+                                           write_flush,
+                                           model_write_snapshot,
+                                           model_write_regions,
+                                           model_write_references,
+                                           model_write_variable,
+                                           model_write_frames,
+                                           model_write_classes,
+                                           model_write_fatal_signal,
+                                           write_state,
+                                           write_sum};
+    size_t count = sizeof others / sizeof *others - (model->style == MODEL_ANYTHING ? 0 : RARE);
     if (model->events + model->strings > 3 && entropy_below(&model->entropy, 16) != 0)
         return model_event(model, writer);
     return others[entropy_below(&model->entropy, count)](model, writer);

@@ -301,6 +301,15 @@ void text_of_batch(struct text *to, const struct ttd_batch *batch)
     case TTD_KIND_SUMS:
         EACH(sum, sums);
         break;
+    case TTD_KIND_SNAPSHOTS:
+    case TTD_KIND_REGIONS:
+    case TTD_KIND_REFERENCES:
+    case TTD_KIND_VARIABLES:
+    case TTD_KIND_FRAMES:
+    case TTD_KIND_CLASSES:
+    case TTD_KIND_FATAL_SIGNALS:
+        text_of_snapshots(to, batch);
+        break;
     case TTD_KIND_END:
         end(to, batch->u.end);
         break;

@@ -24,6 +24,9 @@ void text_free(struct text *of);
 /** Appends the records of a batch, but for what a reader made up. */
 void text_of_batch(struct text *to, const struct ttd_batch *batch);
 
+/** The part of it for snapshots and their parts. */
+void text_of_snapshots(struct text *to, const struct ttd_batch *batch);
+
 /** Texts by kind, or by chunk number. */
 struct text_table {
     struct text *texts;

@@ -11,39 +11,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <ttdtrace/writer.h>
-
 #include "support/churn.h"
+#include "support/tracegen.h"
 
-#define FIELDS_MAX 32
-#define LINE_MAX_  (1 << 20)
+#define LINE_MAX_ (1 << 20)
 
-struct line {
-    const char *word;
-    const char *names[FIELDS_MAX];
-    char *values[FIELDS_MAX];
-    size_t count;
-};
-
-static struct ttd_writer *writer;
+struct ttd_writer *writer;
 static unsigned line_number;
 static char *known_strings[65536];
 static ttd_id known_count;
 
-static void fail(const char *what)
+void fail(const char *what)
 {
     struct ttd_error error = writer ? ttd_writer_error(writer) : (struct ttd_error){.what = ""};
     fprintf(stderr, "tracegen: line %u: %s %s\n", line_number, what, error.what ? error.what : "");
     exit(1);
 }
 
-static void check(enum ttd_status status)
+void check(enum ttd_status status)
 {
     if (status != TTD_OK)
         fail(ttd_status_text(status));
 }
 
-static char *text_of(const struct line *from, const char *name)
+char *text_of(const struct line *from, const char *name)
 {
     for (size_t i = 0; i < from->count; i++) {
         if (strcmp(from->names[i], name) == 0)
@@ -52,18 +43,18 @@ static char *text_of(const struct line *from, const char *name)
     return NULL;
 }
 
-static uint64_t number_of(const struct line *from, const char *name, uint64_t otherwise)
+uint64_t number_of(const struct line *from, const char *name, uint64_t otherwise)
 {
     const char *text = text_of(from, name);
     return text ? strcmp(text, "unknown") == 0 ? TTD_UNKNOWN : strtoull(text, NULL, 0) : otherwise;
 }
 
-static ttd_id id_of(const struct line *from, const char *name, ttd_id otherwise)
+ttd_id id_of(const struct line *from, const char *name, ttd_id otherwise)
 {
     return (ttd_id)number_of(from, name, otherwise);
 }
 
-static struct ttd_position position_of(const struct line *from, const char *name)
+struct ttd_position position_of(const struct line *from, const char *name)
 {
     const char *text = text_of(from, name);
     struct ttd_position position = ttd_position_min();
@@ -91,8 +82,7 @@ static size_t decode(char *text)
     return (size_t)(to - text);
 }
 
-/* The identifier of a text, defining it if it is new. Texts with NUL are always new. */
-static ttd_id string_id(const char *text)
+ttd_id string_id(const char *text)
 {
     if (!text || !*text)
         return TTD_NONE;
@@ -282,6 +272,49 @@ static void write_blocks(const struct line *from)
     check(ttd_writer_live_blocks(writer, &list));
 }
 
+/* size=N bytes each, texts=TEXT,... the beginnings of pages */
+static void write_pages(const struct line *from)
+{
+    struct ttd_pages pages = {.page_size = (uint32_t)number_of(from, "size", 4096)};
+    char *rest = text_of(from, "texts");
+    char *text;
+    uint8_t *data = calloc(256, pages.page_size);
+    if (!data)
+        fail("no memory");
+    while (rest && pages.count < 256 && (text = strsep(&rest, ","))) {
+        size_t size = decode(text);
+        memcpy(data + (size_t)pages.count++ * pages.page_size, text,
+               size < pages.page_size ? size : pages.page_size);
+    }
+    uint64_t first;
+    pages.data = data;
+    check(ttd_writer_pages(writer, &pages, &first));
+    free(data);
+}
+
+/* snapshot=N runs=ADDRESS:PAGES:FIRST,... all of them readable and writable */
+static void write_map(const struct line *from)
+{
+    static struct ttd_memory_run runs[4096];
+    struct ttd_memory_map map = {.snapshot = (uint32_t)number_of(from, "snapshot", 1),
+                                 .last = number_of(from, "last", 1) != 0,
+                                 .position = position_of(from, "position"),
+                                 .page_size = (uint32_t)number_of(from, "size", 4096),
+                                 .runs = runs};
+    char *rest = text_of(from, "runs");
+    char *run;
+    while (rest && map.count < 4096 && (run = strsep(&rest, ","))) {
+        char *end;
+        struct ttd_memory_run *to = &runs[map.count++];
+        *to = (struct ttd_memory_run){.address = strtoull(run, &end, 0), .protection = 3};
+        if (*end == ':')
+            to->page_count = strtoull(end + 1, &end, 0);
+        if (*end == ':')
+            to->page = strtoull(end + 1, &end, 0);
+    }
+    check(ttd_writer_memory_map(writer, &map));
+}
+
 static void write_metadata(const struct line *from)
 {
     char *key = text_of(from, "key");
@@ -393,11 +426,30 @@ static void obey(const struct line *order, const char *path)
     static const struct {
         const char *word;
         void (*write)(const struct line *from);
-    } words[] = {{"module", write_module}, {"unload", write_unload},     {"thread", write_thread},
-                 {"heap", write_heap},     {"stack", write_stack},       {"symbol", write_symbol},
-                 {"event", write_event},   {"loss", write_loss},         {"blocks", write_blocks},
-                 {"user", write_user},     {"metadata", write_metadata}, {"flush", write_flush},
-                 {"churn", write_churn},   {"state", write_state},       {"sum", write_sum},
+    } words[] = {{"module", write_module},
+                 {"unload", write_unload},
+                 {"thread", write_thread},
+                 {"heap", write_heap},
+                 {"stack", write_stack},
+                 {"symbol", write_symbol},
+                 {"event", write_event},
+                 {"loss", write_loss},
+                 {"blocks", write_blocks},
+                 {"user", write_user},
+                 {"metadata", write_metadata},
+                 {"flush", write_flush},
+                 {"churn", write_churn},
+                 {"state", write_state},
+                 {"sum", write_sum},
+                 {"pages", write_pages},
+                 {"map", write_map},
+                 {"regions", write_regions},
+                 {"references", write_references},
+                 {"classes", write_classes},
+                 {"variable", write_variable},
+                 {"frames", write_frames},
+                 {"snapshot", write_snapshot},
+                 {"fatal", write_fatal_signal},
                  {"close", close_writer}};
     if (strcmp(order->word, "trace") == 0) {
         open_writer(order, path);

@@ -1,36 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Files with one record that is not as it must be: in place of the base file's heaps there is a
  * chunk of another kind, written byte by byte. */
-#include "vectors/edit.h"
+#include "vectors/items.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "support/chunk_edit.h"
-
-/** The invalid sequence as a varint, and as a u64. */
-#define INVALID    0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1
-#define INVALID_64 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF
-#define ZERO_64    0, 0, 0, 0, 0, 0, 0, 0
-#define U32(value) (value) & 0xFF, (value) >> 8 & 0xFF, (value) >> 16 & 0xFF, (value) >> 24 & 0xFF
-
-/** Replaces the heaps by one item of a kind. */
-static void replace(struct vector_file *file, unsigned kind, uint64_t first_record,
-                    const uint8_t *payload, size_t size)
-{
-    uint8_t *chunk = vector_chunk(file, HEAPS);
-    ttd_put16(chunk + TTD_HEADER_KIND, (uint16_t)kind);
-    ttd_put64(chunk + TTD_HEADER_FIRST_RECORD, first_record);
-    vector_set_payload(file, HEAPS, payload, size);
-}
-
-/** Defines a function that replaces the heaps by one item with the bytes given. */
-#define ITEM(name_, kind_, first_item_, ...)                                                       \
-    static void name_(struct vector_file *file)                                                    \
-    {                                                                                              \
-        static const uint8_t payload[] = {__VA_ARGS__};                                            \
-        replace(file, kind_, first_item_, payload, sizeof payload);                                \
-    }
 
 /* Modules: action, id, position, path, bias, begin, end, build-id. */
 ITEM(module_action, TTD_KIND_MODULES, 0, 3, 1, 1, 0)
@@ -94,7 +69,7 @@ static void blocks_order(struct vector_file *file)
         0,      0,      0,      1,      1,       1,       1,      0,      0,      1,      1};
     uint8_t *chunk = vector_chunk(file, HEAPS);
     ttd_put32(chunk + TTD_HEADER_RECORD_COUNT, 2);
-    replace(file, TTD_KIND_LIVE_BLOCKS, 0, payload, sizeof payload);
+    vector_replace(file, TTD_KIND_LIVE_BLOCKS, 0, payload, sizeof payload);
 }
 
 /* Two lists of a block at 0x20, the first one open: the second becomes its continuation. */
@@ -125,7 +100,7 @@ static void page(struct vector_file *file, uint64_t first, uint32_t page_size, u
     uint8_t payload[TTD_PAGES_DATA + TTD_PAGE_SIZE_MIN] = {0};
     ttd_put32(payload + TTD_PAGES_PAGE_SIZE, page_size);
     ttd_put32(payload + TTD_PAGES_RESERVED, reserved);
-    replace(file, TTD_KIND_PAGES, first, payload, TTD_PAGES_DATA + page_size);
+    vector_replace(file, TTD_KIND_PAGES, first, payload, TTD_PAGES_DATA + page_size);
 }
 
 static void pages_first(struct vector_file *file)
@@ -168,7 +143,7 @@ static void trace_again(struct vector_file *file)
     uint8_t payload[TTD_TRACE_SIZE];
     memcpy(payload, vector_chunk(file, TRACE) + TTD_HEADER_SIZE, sizeof payload);
     vector_chunk(file, HEAPS)[TTD_HEADER_FLAGS] = TTD_CHUNK_CRITICAL;
-    replace(file, TTD_KIND_TRACE, 0, payload, sizeof payload);
+    vector_replace(file, TTD_KIND_TRACE, 0, payload, sizeof payload);
 }
 
 static void trace_parent(struct vector_file *file)
@@ -227,12 +202,6 @@ static void end_item(struct vector_file *file)
     ttd_put64(vector_chunk(file, END) + TTD_HEADER_FIRST_RECORD, 1);
     chunk_edit_seal_header(vector_chunk(file, END));
 }
-
-#define BAD(name_, purpose_, requirements_, damage_, chunk_, what_)                                \
-    {                                                                                              \
-        .name = "bad-" name_, .purpose = purpose_, .requirements = requirements_,                  \
-        .damage = damage_, .status = TTD_ERROR_CORRUPT, .chunk = chunk_, .what = what_             \
-    }
 
 const struct vector vectors_bad_kinds[] = {
     BAD("module-action", "a module record that is neither load nor unload", "R-36", module_action,

@@ -73,3 +73,12 @@ void vector_set_column(struct vector_file *file, size_t number, unsigned column,
     vector_set_payload(file, number, changed, whole - old + size);
     free(changed);
 }
+
+void vector_replace(struct vector_file *file, unsigned kind, uint64_t first_record,
+                    const uint8_t *payload, size_t size)
+{
+    uint8_t *chunk = vector_chunk(file, HEAPS);
+    ttd_put16(chunk + TTD_HEADER_KIND, (uint16_t)kind);
+    ttd_put64(chunk + TTD_HEADER_FIRST_RECORD, first_record);
+    vector_set_payload(file, HEAPS, payload, size);
+}

@@ -17,6 +17,10 @@ void vector_insert(struct vector_file *file, size_t number, const uint8_t *bytes
 /** Replaces the payload, which is not compressed, and makes the rest right, but for the index. */
 void vector_set_payload(struct vector_file *file, size_t number, const uint8_t *bytes, size_t size);
 
+/** Replaces the heaps by one item of a kind. */
+void vector_replace(struct vector_file *file, unsigned kind, uint64_t first_record,
+                    const uint8_t *payload, size_t size);
+
 /** Replaces a column of a chunk of events in the same way. */
 void vector_set_column(struct vector_file *file, size_t number, unsigned column,
                        const uint8_t *bytes, size_t size);

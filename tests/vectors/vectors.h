@@ -42,6 +42,7 @@ extern const struct vector vectors_bad_payload[];
 extern const struct vector vectors_bad_events[];
 extern const struct vector vectors_bad_records[];
 extern const struct vector vectors_bad_kinds[];
+extern const struct vector vectors_bad_snapshots[];
 extern const struct vector vectors_bad_damage[];
 
 /** The tables, ended by NULL; each ends with a vector without a name. */
@@ -67,5 +68,11 @@ void vector_write_example(struct ttd_memory_output *memory);
 /** The file that most bad ones are made of: chunks trace, strings, threads, heaps, stacks, events,
  * events, index, end, all raw. */
 void vector_write_base(struct ttd_memory_output *memory);
+
+/** Two snapshots with parts of all kinds, and a fatal signal. */
+void vector_write_snapshots(struct ttd_memory_output *memory);
+
+/** A snapshot that was cut short, and one after it. */
+void vector_write_snapshot_cut(struct ttd_memory_output *memory);
 
 #endif

@@ -15,6 +15,9 @@
  * which a report shows few. Objects that keep such chunks are independent of the reader and of each
  * other.
  *
+ * Single chunks of pages: ttd_reader_pages() reads one where ttd_reader_next_chunk() has found it,
+ * so that a page is looked up without reading all others.
+ *
  * Threads: one thread at a time may use an object. ttd_reader_event_batches() may be called by any
  * thread while another reads.
  */
@@ -32,6 +35,19 @@ TTD_BEGIN_DECLS
 
 /** Returns ttd_reader_options.event_batches, which the reader was opened with. */
 TTD_EXPORT uint32_t ttd_reader_event_batches(const struct ttd_reader *reader);
+
+/**
+ * Reads a chunk of pages by itself. The reader is before the first chunk then, as by
+ * ttd_reader_rewind().
+ *
+ * @param chunk  of kind TTD_KIND_PAGES, from ttd_reader_next_chunk() of a reader of this trace
+ * @param pages  set on TTD_OK; valid until the next call on the reader
+ * @return TTD_OK; TTD_ERROR_ARGUMENT (another kind); TTD_ERROR_CORRUPT, TTD_ERROR_TRUNCATED or
+ *         TTD_ERROR_UNSUPPORTED, also of a tolerant reader; TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
+ */
+TTD_EXPORT enum ttd_status ttd_reader_pages(struct ttd_reader *reader,
+                                            const struct ttd_chunk *chunk, struct ttd_pages *pages,
+                                            struct ttd_error *error);
 
 struct ttd_stacks;
 

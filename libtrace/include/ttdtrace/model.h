@@ -7,6 +7,7 @@
 #include <ttdtrace/event.h>
 #include <ttdtrace/heap_state.h>
 #include <ttdtrace/ids.h>
+#include <ttdtrace/snapshot.h>
 #include <ttdtrace/trace.h>
 
 #endif

@@ -44,11 +44,18 @@ enum ttd_kind {
     TTD_KIND_INDEX = 15,
     TTD_KIND_END = 16,
     TTD_KIND_STATES = 17,
-    TTD_KIND_SUMS = 18
+    TTD_KIND_SUMS = 18,
+    TTD_KIND_SNAPSHOTS = 19,
+    TTD_KIND_REGIONS = 20,
+    TTD_KIND_REFERENCES = 21,
+    TTD_KIND_VARIABLES = 22,
+    TTD_KIND_FRAMES = 23,
+    TTD_KIND_CLASSES = 24,
+    TTD_KIND_FATAL_SIGNALS = 25
 };
 
 /** The largest of them. */
-#define TTD_KIND_LAST TTD_KIND_SUMS
+#define TTD_KIND_LAST TTD_KIND_FATAL_SIGNALS
 
 /** Kinds from here on are private: skipped unless critical. */
 #define TTD_KIND_PRIVATE 0x8000
@@ -115,6 +122,13 @@ struct ttd_batch {
         const struct ttd_metadata *metadata;
         const struct ttd_state *states;
         const struct ttd_sum *sums;
+        const struct ttd_snapshot *snapshots;
+        const struct ttd_regions *regions;
+        const struct ttd_references *references;
+        const struct ttd_variable *variables;
+        const struct ttd_frames *frames;
+        const struct ttd_classes *classes;
+        const struct ttd_fatal_signal *fatal_signals;
         const struct ttd_end *end;
     } u;
     struct ttd_error error;

@@ -9,6 +9,7 @@
 #include <ttdtrace/names.h>
 #include <ttdtrace/position.h>
 #include <ttdtrace/reader.h>
+#include <ttdtrace/redact.h>
 #include <ttdtrace/status.h>
 #include <ttdtrace/verify.h>
 #include <ttdtrace/version.h>

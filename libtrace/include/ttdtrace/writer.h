@@ -143,6 +143,56 @@ TTD_EXPORT enum ttd_status ttd_writer_state(struct ttd_writer *writer,
 /** Writes a sum of the summary that was written last, into a derived file (spec, "Sums"). */
 TTD_EXPORT enum ttd_status ttd_writer_sum(struct ttd_writer *writer, const struct ttd_sum *sum);
 
+/*
+ * Snapshots (spec, "Snapshots"). First the parts of one, in any order but that regions come before
+ * references to them, then ttd_writer_snapshot(); then those of the next one, whose number is
+ * larger. A memory map is such a part, too. All are copied before the call returns. All return
+ * TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_MISUSE.
+ */
+
+/**
+ * Writes regions of a snapshot: `regions->first` is 1 more than the number of regions that were
+ * written of it. There may be any number of regions; none is allowed and writes nothing. Each call
+ * writes chunks of its own, of at most 65536 regions: many at a time are best.
+ */
+TTD_EXPORT enum ttd_status ttd_writer_regions(struct ttd_writer *writer,
+                                              const struct ttd_regions *regions);
+
+/**
+ * Writes references of a snapshot, behind those that were written of it in the order of region and
+ * offset. There may be any number of references; none is allowed and writes nothing. Each call
+ * writes chunks of its own, of at most 65536 references: many at a time are best.
+ */
+TTD_EXPORT enum ttd_status ttd_writer_references(struct ttd_writer *writer,
+                                                 const struct ttd_references *references);
+
+/** Writes the name of data of a module; it belongs to no snapshot, and holds for all. */
+TTD_EXPORT enum ttd_status ttd_writer_variable(struct ttd_writer *writer,
+                                               const struct ttd_variable *variable);
+
+/** Writes where the frames of a thread's stack lie, as a part of a snapshot. */
+TTD_EXPORT enum ttd_status ttd_writer_frames(struct ttd_writer *writer,
+                                             const struct ttd_frames *frames);
+
+/**
+ * Writes classes of a snapshot. There may be any number of classes; none is allowed and writes
+ * nothing. Each call writes chunks of its own, of at most 65536 classes: many at a time are best.
+ */
+TTD_EXPORT enum ttd_status ttd_writer_classes(struct ttd_writer *writer,
+                                              const struct ttd_classes *classes);
+
+/**
+ * Writes a snapshot, all parts of which were written, and writes out all that is buffered: a reader
+ * of the growing file, or of what a crash leaves, has all of the snapshot. Its numbers of regions
+ * and references are ignored.
+ */
+TTD_EXPORT enum ttd_status ttd_writer_snapshot(struct ttd_writer *writer,
+                                               const struct ttd_snapshot *snapshot);
+
+/** Writes that the program dies of a signal; the number of its snapshot is not checked. */
+TTD_EXPORT enum ttd_status ttd_writer_fatal_signal(struct ttd_writer *writer,
+                                                   const struct ttd_fatal_signal *signal);
+
 /**
  * Writes out all that is buffered as complete chunks, so that a reader of the growing file, or
  * of what a crash leaves, sees it.

@@ -53,15 +53,14 @@ bool ttd_stacks_encoder_add(struct ttd_stacks_encoder *encoder, const struct ttd
 {
     uint64_t key = ttd_map_hash(stack->offset) + stack->module;
     uint32_t frame;
-    while (ttd_map_find(&encoder->frame_map, key, &frame) &&
+    bool is_known;
+    while ((is_known = ttd_map_find(&encoder->frame_map, key, &frame)) &&
            (encoder->frames[frame].module != stack->module ||
             encoder->frames[frame].offset != stack->offset))
         key++;
-    uint64_t reference = 0;
-    if (ttd_map_find(&encoder->frame_map, key, &frame))
-        reference = (uint64_t)frame + 1;
-    else if (!add_frame(encoder, key, stack))
+    if (!is_known && !add_frame(encoder, key, stack))
         return false;
+    uint64_t reference = is_known ? (uint64_t)frame + 1 : 0;
     ttd_buffer_put_varint(&encoder->columns[TTD_STACK_PARENTS],
                           stack->parent ? stack->id - stack->parent : 0);
     ttd_buffer_put_varint(&encoder->columns[TTD_STACK_FRAMES], reference);

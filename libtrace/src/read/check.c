@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "read/check.h"
 
-#include <string.h>
-
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -11,10 +9,10 @@
 void ttd_check_free(struct ttd_reader *reader)
 {
     struct ttd_check *check = &reader->check;
-    ttd_release(&reader->allocator, check->references.depths);
+    ttd_release(&reader->allocator, check->ids.depths);
     ttd_release(&reader->allocator, check->index.seen);
     ttd_release(&reader->allocator, check->index.hashes);
-    check->references = (struct ttd_references){.depths = NULL};
+    check->ids = (struct ttd_id_check){.depths = NULL};
     check->index = (struct ttd_index_check){.seen = NULL};
 }
 
@@ -27,7 +25,7 @@ void ttd_check_begin(struct ttd_reader *reader)
                                 .loss = check->loss,
                                 .context = check->context};
     uint32_t foreign = TTD_TRACE_DERIVED | TTD_TRACE_RECOVERED;
-    check->references.unknown = (reader->trace.flags & foreign) != 0;
+    check->ids.unknown = (reader->trace.flags & foreign) != 0;
     reader->checks = true;
     reader->is_intact = false;
 }
@@ -56,7 +54,7 @@ void ttd_check_damage(struct ttd_reader *reader, const struct ttd_error *error, 
     check->held = (struct ttd_problem){.error = *error, .bytes = bytes, .missing_chunks = chunks};
     check->is_held = true;
     check->damaged = true;
-    check->references.unknown = true;
+    check->ids.unknown = true;
 }
 
 void ttd_check_lost(struct ttd_reader *reader, const struct ttd_loss *loss)
@@ -96,24 +94,22 @@ static void begin_chunk(struct ttd_check *check)
 }
 
 /** Whether stacks and heaps of all events that the chunk can have are defined. */
-static bool has_known_tables(const struct ttd_references *references,
-                             const struct ttd_event_state *events)
+static bool has_known_tables(const struct ttd_id_check *ids, const struct ttd_event_state *events)
 {
     for (size_t i = 1; i <= events->shape_count; i++)
-        if (events->shapes[i].stack > references->stacks)
+        if (events->shapes[i].stack > ids->stacks)
             return false;
     for (size_t i = 0; i < events->class_count; i++)
-        if (events->classes[i].heap > references->heaps)
+        if (events->classes[i].heap > ids->heaps)
             return false;
     return true;
 }
 
 /** Whether all threads that the chunk has mentioned so far are defined. */
-static bool has_known_threads(const struct ttd_references *references,
-                              const struct ttd_event_state *events)
+static bool has_known_threads(const struct ttd_id_check *ids, const struct ttd_event_state *events)
 {
     for (size_t i = 0; i < events->thread_count; i++)
-        if (events->threads[i].id > references->threads)
+        if (events->threads[i].id > ids->threads)
             return false;
     return true;
 }
@@ -125,11 +121,11 @@ static bool is_known(struct ttd_reader *reader, const struct ttd_batch *batch)
     const struct ttd_event_state *events = &reader->events.state;
     if (batch->kind != TTD_KIND_EVENTS)
         return false;
-    if (check->references.unknown)
+    if (check->ids.unknown)
         return true;
     if (reader->is_first_batch)
-        check->has_known_tables = has_known_tables(&check->references, events);
-    return check->has_known_tables && has_known_threads(&check->references, events);
+        check->has_known_tables = has_known_tables(&check->ids, events);
+    return check->has_known_tables && has_known_threads(&check->ids, events);
 }
 
 enum ttd_status ttd_check_batch(struct ttd_reader *reader, const struct ttd_batch *batch,
@@ -141,9 +137,9 @@ enum ttd_status ttd_check_batch(struct ttd_reader *reader, const struct ttd_batc
     if (is_known(reader, batch))
         return TTD_OK;
     const char *wrong;
-    if (!ttd_references_check(&check->references, &reader->allocator, batch, &wrong))
+    if (!ttd_id_check_batch(&check->ids, &reader->allocator, batch, &wrong))
         return no_memory(reader, error);
-    check->redefines |= check->references.redefines;
+    check->redefines |= check->ids.redefines;
     if (!check->wrong)
         check->wrong = wrong;
     if (batch->kind == TTD_KIND_LOSSES)
@@ -157,20 +153,20 @@ enum ttd_status ttd_check_batch(struct ttd_reader *reader, const struct ttd_batc
 enum ttd_status ttd_check_stacks(struct ttd_reader *reader, bool *is_right, struct ttd_error *error)
 {
     struct ttd_check *check = &reader->check;
-    struct ttd_references *references = &check->references;
+    struct ttd_id_check *ids = &check->ids;
     const struct ttd_header *header = &reader->header;
     *is_right = false;
-    if (references->unknown || header->first_record != (uint64_t)references->stacks + 1)
+    if (ids->unknown || header->first_record != (uint64_t)ids->stacks + 1)
         return TTD_OK;
     /* Memory is taken for stacks that can be there, not for as many as the header says. */
     if (header->record_count > ttd_cursor_left(&reader->stacks.columns[TTD_STACK_PARENTS]))
         return TTD_OK;
-    if (!ttd_references_grow(references, &reader->allocator, header->record_count))
+    if (!ttd_id_check_grow(ids, &reader->allocator, header->record_count))
         return no_memory(reader, error);
-    if (!ttd_stacks_decoder_accepts(&reader->stacks, header->record_count, references->modules,
-                                    references->depths))
+    if (!ttd_stacks_decoder_accepts(&reader->stacks, header->record_count, ids->modules,
+                                    ids->depths))
         return TTD_OK;
-    references->stacks += header->record_count;
+    ids->stacks += header->record_count;
     begin_chunk(check);
     *is_right = true;
     return ttd_check_chunk(reader, error);

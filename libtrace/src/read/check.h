@@ -10,9 +10,10 @@
 #include "codec/blocks.h"
 #include "codec/header.h"
 #include "codec/index.h"
+#include "codec/snapshot_order.h"
 
 /** The ids that are defined, to check references. */
-struct ttd_references {
+struct ttd_id_check {
     /** Identifiers cannot be checked: they are another trace's, or definitions were lost. */
     bool unknown;
     /** The last batch defines an id that was defined before. */
@@ -24,6 +25,7 @@ struct ttd_references {
     ttd_id heaps;
     uint64_t pages;
     struct ttd_list_state list;
+    struct ttd_snapshot_order snapshots;
     /** Depth of each stack, from id 1 on. */
     uint16_t *depths;
     size_t depths_capacity;
@@ -35,12 +37,21 @@ struct ttd_references {
  * @param what  set to what is wrong, or NULL
  * @return false without memory
  */
-bool ttd_references_check(struct ttd_references *references, const struct ttd_allocator *allocator,
-                          const struct ttd_batch *batch, const char **what);
+bool ttd_id_check_batch(struct ttd_id_check *ids, const struct ttd_allocator *allocator,
+                        const struct ttd_batch *batch, const char **what);
+
+/** The part of it for snapshots and their parts but memory maps. Returns what is wrong, or NULL. */
+const char *ttd_id_check_snapshots(struct ttd_id_check *ids, const struct ttd_batch *batch);
+
+/** Whether the id is defined, or 0, or that cannot be known. */
+static inline bool ttd_id_check_knows(const struct ttd_id_check *ids, ttd_id id, ttd_id count)
+{
+    return id <= count || ids->unknown;
+}
 
 /** Makes room for the depths of `count` more stacks. False without memory. */
-bool ttd_references_grow(struct ttd_references *references, const struct ttd_allocator *allocator,
-                         size_t count);
+bool ttd_id_check_grow(struct ttd_id_check *ids, const struct ttd_allocator *allocator,
+                       size_t count);
 
 /** The index chunks seen so far, and the chunks that the next one must list. */
 struct ttd_index_check {
@@ -89,7 +100,7 @@ struct ttd_check {
     enum ttd_status status;
 
     struct ttd_verdict verdict;
-    struct ttd_references references;
+    struct ttd_id_check ids;
     struct ttd_index_check index;
     /** Something is missing, so that totals cannot be checked. */
     bool damaged;

@@ -50,6 +50,7 @@ enum ttd_status ttd_reader_begin(struct ttd_reader *reader, const struct ttd_hea
     reader->header = *header;
     reader->next_record = header->first_record;
     reader->symbol_offset = 0;
+    reader->variable_offset = 0;
     reader->is_first_batch = true;
     const char *wrong = check_records(header);
     if (wrong)

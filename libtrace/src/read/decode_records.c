@@ -5,6 +5,7 @@
 #include "codec/memory_map.h"
 #include "codec/pages.h"
 #include "codec/records.h"
+#include "codec/snapshots.h"
 #include "codec/states.h"
 #include "read/internal.h"
 
@@ -77,6 +78,12 @@ static void decode_plain(struct ttd_reader *reader, size_t count)
         case TTD_KIND_SUMS:
             ttd_decode_sum(in, &reader->records.sums[i]);
             break;
+        case TTD_KIND_SNAPSHOTS:
+            ttd_decode_snapshot(in, &reader->records.snapshots[i]);
+            break;
+        case TTD_KIND_VARIABLES:
+            ttd_decode_variable(in, &reader->records.variables[i], &reader->variable_offset);
+            break;
         default:
             ttd_decode_metadata(in, &reader->records.metadata[i]);
             break;
@@ -84,13 +91,35 @@ static void decode_plain(struct ttd_reader *reader, size_t count)
     }
 }
 
-/** Points the batch at the records of its kind. */
-static void point(struct ttd_reader *reader, struct ttd_batch *batch)
+/** Points the batch at the record of its kind, of which a chunk has one, or at snapshots. */
+static void point_single(struct ttd_reader *reader, struct ttd_batch *batch)
 {
     switch (reader->header.kind) {
     case TTD_KIND_TRACE:
         batch->u.trace = &reader->records.trace;
         break;
+    case TTD_KIND_LIVE_BLOCKS:
+        batch->u.live_blocks = &reader->records.live_blocks;
+        break;
+    case TTD_KIND_PAGES:
+        batch->u.pages = &reader->records.pages;
+        break;
+    case TTD_KIND_MEMORY_MAP:
+        batch->u.memory_map = &reader->records.memory_map;
+        break;
+    case TTD_KIND_END:
+        batch->u.end = &reader->records.end;
+        break;
+    default:
+        ttd_reader_point_snapshots(reader, batch);
+        break;
+    }
+}
+
+/** Points the batch at the records of its kind. */
+static void point(struct ttd_reader *reader, struct ttd_batch *batch)
+{
+    switch (reader->header.kind) {
     case TTD_KIND_STRINGS:
         batch->u.strings = reader->records.strings;
         break;
@@ -121,17 +150,8 @@ static void point(struct ttd_reader *reader, struct ttd_batch *batch)
     case TTD_KIND_SUMS:
         batch->u.sums = reader->records.sums;
         break;
-    case TTD_KIND_LIVE_BLOCKS:
-        batch->u.live_blocks = &reader->records.live_blocks;
-        break;
-    case TTD_KIND_PAGES:
-        batch->u.pages = &reader->records.pages;
-        break;
-    case TTD_KIND_MEMORY_MAP:
-        batch->u.memory_map = &reader->records.memory_map;
-        break;
     default:
-        batch->u.end = &reader->records.end;
+        point_single(reader, batch);
         break;
     }
 }
@@ -180,9 +200,11 @@ static enum ttd_status decode_single(struct ttd_reader *reader, struct ttd_error
         reader->records.memory_map = (struct ttd_memory_map){.count = header->record_count};
         ttd_decode_memory_map(in, &reader->records.memory_map, reader->runs);
         break;
-    default:
+    case TTD_KIND_END:
         ttd_decode_end(in, &reader->records.end);
         break;
+    default:
+        return ttd_reader_decode_part(reader, error);
     }
     return TTD_OK;
 }
@@ -190,7 +212,8 @@ static enum ttd_status decode_single(struct ttd_reader *reader, struct ttd_error
 static bool is_single(unsigned kind)
 {
     return kind == TTD_KIND_TRACE || kind == TTD_KIND_LIVE_BLOCKS || kind == TTD_KIND_PAGES ||
-           kind == TTD_KIND_MEMORY_MAP || kind == TTD_KIND_END;
+           kind == TTD_KIND_MEMORY_MAP || kind == TTD_KIND_END || kind == TTD_KIND_REGIONS ||
+           kind == TTD_KIND_REFERENCES || kind == TTD_KIND_CLASSES;
 }
 
 enum ttd_status ttd_reader_decode_records(struct ttd_reader *reader, struct ttd_batch *batch,
@@ -203,6 +226,10 @@ enum ttd_status ttd_reader_decode_records(struct ttd_reader *reader, struct ttd_
         status = decode_single(reader, error);
     } else if (reader->header.kind == TTD_KIND_SYMBOLS) {
         status = decode_symbols(reader, count, error);
+    } else if (reader->header.kind == TTD_KIND_FRAMES) {
+        status = ttd_reader_decode_frames(reader, count, error);
+    } else if (reader->header.kind == TTD_KIND_FATAL_SIGNALS) {
+        status = ttd_reader_decode_signals(reader, count, error);
     } else {
         decode_plain(reader, *count);
     }

@@ -162,6 +162,11 @@ struct ttd_reader {
     size_t blocks_capacity;
     struct ttd_memory_run *runs;
     size_t runs_capacity;
+    uint64_t variable_offset;
+    /** Regions, references or classes; or what the frames or fatal signals of a batch point to. Its
+     * capacity is in bytes. */
+    void *items;
+    size_t items_capacity;
     struct ttd_loss synthetic;
     union {
         struct ttd_string_definition strings[TTD_RECORD_BATCH];
@@ -175,6 +180,13 @@ struct ttd_reader {
         struct ttd_metadata metadata[TTD_RECORD_BATCH];
         struct ttd_state states[TTD_RECORD_BATCH];
         struct ttd_sum sums[TTD_RECORD_BATCH];
+        struct ttd_snapshot snapshots[TTD_RECORD_BATCH];
+        struct ttd_variable variables[TTD_RECORD_BATCH];
+        struct ttd_frames frames[TTD_RECORD_BATCH];
+        struct ttd_fatal_signal fatal_signals[TTD_RECORD_BATCH];
+        struct ttd_regions regions;
+        struct ttd_references references;
+        struct ttd_classes classes;
         struct ttd_live_blocks live_blocks;
         struct ttd_pages pages;
         struct ttd_memory_map memory_map;
@@ -256,6 +268,22 @@ static inline enum ttd_status ttd_reader_fail(const struct ttd_reader *reader,
  * records, and sets it to how many they are. */
 enum ttd_status ttd_reader_decode_records(struct ttd_reader *reader, struct ttd_batch *batch,
                                           size_t *count, struct ttd_error *error);
+
+/* Parts of the same for kinds of snapshots. They fail without memory; what is wrong with the
+ * payload is in reader->payload. */
+
+/** Decodes the chunk at hand, of regions, references or classes. */
+enum ttd_status ttd_reader_decode_part(struct ttd_reader *reader, struct ttd_error *error);
+
+/** Decodes up to `*count` records of frames, or of fatal signals; fewer when they have large
+ * arrays. */
+enum ttd_status ttd_reader_decode_frames(struct ttd_reader *reader, size_t *count,
+                                         struct ttd_error *error);
+enum ttd_status ttd_reader_decode_signals(struct ttd_reader *reader, size_t *count,
+                                          struct ttd_error *error);
+
+/** Points the batch at the records of its kind, which is one of snapshots. */
+void ttd_reader_point_snapshots(const struct ttd_reader *reader, struct ttd_batch *batch);
 
 /** Decodes the next records of the chunk; there are some left. */
 enum ttd_status ttd_reader_decode(struct ttd_reader *reader, struct ttd_batch *batch,

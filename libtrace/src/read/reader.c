@@ -42,6 +42,7 @@ void ttd_reader_close(struct ttd_reader *reader)
     ttd_release(&allocator, reader->frames);
     ttd_release(&allocator, reader->blocks);
     ttd_release(&allocator, reader->runs);
+    ttd_release(&allocator, reader->items);
     ttd_release(&allocator, reader);
 }
 

@@ -11,6 +11,7 @@
 #include "codec/stacks.h"
 #include "codec/emitter.h"
 #include "codec/events.h"
+#include "codec/snapshot_order.h"
 
 /** A chunk of records of one kind in the making. */
 struct ttd_record_buffer {
@@ -40,7 +41,8 @@ struct ttd_writer {
     struct ttd_stacks_encoder stacks;
     struct ttd_events_encoder events;
     struct ttd_buffer payload;
-    struct ttd_buffer block_columns[TTD_BLOCK_COLUMN_COUNT];
+    /** Of the chunk of live blocks or references in the making. */
+    struct ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT];
     /** Ids defined so far. */
     ttd_id strings;
     ttd_id stack_count;
@@ -48,6 +50,7 @@ struct ttd_writer {
     ttd_id threads;
     ttd_id heaps;
     struct ttd_list_state list;
+    struct ttd_snapshot_order snapshots;
     uint64_t event_count;
     /** Effect position of the last event. */
     struct ttd_position position;
@@ -56,6 +59,8 @@ struct ttd_writer {
     uint64_t lost_events;
     /** Offset of the last symbol of the chunk in the making. */
     uint64_t symbol_offset;
+    /** Offset of the last variable of the chunk in the making. */
+    uint64_t variable_offset;
 };
 
 /** Refuses an argument: nothing has changed. */

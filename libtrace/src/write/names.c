@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "codec/header.h"
 #include "layout.h"
 
 enum ttd_status ttd_names_open(struct ttd_writer *writer, ttd_names_lookup lookup, void *context,
@@ -42,6 +43,7 @@ void ttd_names_close(struct ttd_names *names)
     free_table(names, &names->frames);
     ttd_buffer_free(&names->text);
     ttd_release(&names->allocator, names->modules);
+    ttd_release(&names->allocator, names->symbol_frames);
     struct ttd_allocator allocator = names->allocator;
     ttd_release(&allocator, names);
 }
@@ -53,14 +55,6 @@ bool ttd_names_reserve(struct ttd_names *names, struct names_table *in, size_t s
 
 /* ---- Strings ---- */
 
-static uint64_t hash_of_text(struct ttd_string text)
-{
-    uint64_t hash = text.size;
-    for (size_t i = 0; i < text.size; i++)
-        hash = (hash ^ (uint8_t)text.data[i]) * UINT64_C(0x100000001B3);
-    return ttd_map_hash(hash);
-}
-
 enum ttd_status ttd_names_string(struct ttd_names *names, struct ttd_string text, ttd_id *id)
 {
     if (!id || (!text.data && text.size != 0))
@@ -70,7 +64,7 @@ enum ttd_status ttd_names_string(struct ttd_names *names, struct ttd_string text
         return TTD_OK;
     }
     struct names_table *strings = &names->strings;
-    uint64_t key = hash_of_text(text);
+    uint64_t key = ttd_hash(text.data, text.size);
     uint32_t place;
     for (; ttd_map_find(&strings->map, key, &place); key++) {
         const struct known_string *known = (const struct known_string *)strings->records + place;

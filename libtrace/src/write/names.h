@@ -56,6 +56,9 @@ struct ttd_names {
     struct names_table stacks;
     struct names_table frames;
     struct ttd_name found[TTD_NAMES_MAX];
+    /** The frames of the symbol that is being written: kept, because names come in thousands. */
+    struct ttd_symbol_frame *symbol_frames;
+    size_t symbol_capacity;
 };
 
 /** Makes room for one more record of `size` bytes. False without memory. */

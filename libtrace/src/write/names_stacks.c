@@ -38,25 +38,25 @@ enum ttd_status ttd_names_symbol(struct ttd_names *names, ttd_id module, uint64_
         return TTD_ERROR_LIMIT;
     if (!frames && count != 0)
         return TTD_ERROR_ARGUMENT;
-    struct ttd_symbol symbol = {.module = module, .offset = offset, .frame_count = (uint32_t)count};
-    struct ttd_symbol_frame *named = NULL;
-    if (count != 0) {
-        named = ttd_allocate_zeroed(&names->allocator, count * sizeof *named);
-        if (!named)
-            return TTD_ERROR_NO_MEMORY;
-    }
-    enum ttd_status status = TTD_OK;
-    for (size_t i = 0; i < count && status == TTD_OK; i++) {
-        named[i].line = frames[i].line;
-        status = ttd_names_string(names, frames[i].function, &named[i].function);
+    void *array = names->symbol_frames;
+    if (ttd_grow_array(&names->allocator, &array, &names->symbol_capacity, count,
+                       sizeof *names->symbol_frames))
+        return TTD_ERROR_NO_MEMORY;
+    names->symbol_frames = array;
+    for (size_t i = 0; i < count; i++) {
+        struct ttd_symbol_frame *named = &names->symbol_frames[i];
+        named->line = frames[i].line;
+        enum ttd_status status = ttd_names_string(names, frames[i].function, &named->function);
         if (status == TTD_OK)
-            status = ttd_names_string(names, frames[i].file, &named[i].file);
+            status = ttd_names_string(names, frames[i].file, &named->file);
+        if (status != TTD_OK)
+            return status;
     }
-    symbol.frames = named;
-    if (status == TTD_OK)
-        status = ttd_writer_symbol(names->writer, &symbol);
-    ttd_release(&names->allocator, named);
-    return status;
+    struct ttd_symbol symbol = {.module = module,
+                                .offset = offset,
+                                .frames = names->symbol_frames,
+                                .frame_count = (uint32_t)count};
+    return ttd_writer_symbol(names->writer, &symbol);
 }
 
 /** Asks for the names of a frame and writes them, if it is new. */

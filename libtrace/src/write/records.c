@@ -142,7 +142,7 @@ enum ttd_status ttd_writer_live_blocks(struct ttd_writer *writer,
     if (status != TTD_OK)
         return status;
     writer->list = list;
-    ttd_encode_live_blocks(&writer->payload, blocks, writer->block_columns);
+    ttd_encode_live_blocks(&writer->payload, blocks, writer->columns);
     return put_records(writer, TTD_KIND_LIVE_BLOCKS, blocks->count, blocks->position);
 }
 
@@ -205,12 +205,16 @@ enum ttd_status ttd_writer_memory_map(struct ttd_writer *writer, const struct tt
 {
     if (writer->failed)
         return TTD_ERROR_MISUSE;
+    struct ttd_snapshot_order order = writer->snapshots;
     const char *wrong = check_map(writer, map);
+    if (!wrong)
+        wrong = ttd_snapshot_order_part(&order, map->snapshot);
     if (wrong)
         return ttd_writer_refuse(writer, wrong);
     enum ttd_status status = ttd_writer_flush(writer);
     if (status != TTD_OK)
         return status;
+    writer->snapshots = order;
     ttd_encode_memory_map(&writer->payload, map);
     return put_records(writer, TTD_KIND_MEMORY_MAP, map->count, map->position);
 }

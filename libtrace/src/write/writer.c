@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <ttdtrace/writer.h>
 
-#include <string.h>
-
 #include "base/memory.h"
 #include "base/status.h"
 #include "codec/fixed.h"
@@ -61,7 +59,7 @@ static void init(struct ttd_writer *writer, const struct ttd_trace *trace)
     ttd_events_encoder_init(&writer->events, allocator, trace->time_unit);
     ttd_buffer_init(&writer->payload, allocator);
     for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++)
-        ttd_buffer_init(&writer->block_columns[i], allocator);
+        ttd_buffer_init(&writer->columns[i], allocator);
 }
 
 static void release(struct ttd_writer *writer)
@@ -73,7 +71,7 @@ static void release(struct ttd_writer *writer)
     ttd_events_encoder_free(&writer->events);
     ttd_buffer_free(&writer->payload);
     for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++)
-        ttd_buffer_free(&writer->block_columns[i]);
+        ttd_buffer_free(&writer->columns[i]);
     struct ttd_allocator allocator = writer->allocator;
     ttd_release(&allocator, writer);
 }

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include "read/copy.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "codec/fixed.h"
+
+static int emit(void *context, const void *data, size_t size)
+{
+    struct ttd_copy *copy = context;
+    return copy->output->write(copy->output->context, data, size);
+}
+
+/** Passes the emitter's status on, with its detail. */
+static enum ttd_status finish(struct ttd_copy *copy, enum ttd_status status)
+{
+    ttd_buffer_clear(&copy->payload);
+    if (status != TTD_OK && copy->error)
+        *copy->error = copy->emitter.error;
+    return status;
+}
+
+enum ttd_status ttd_copy_put(struct ttd_copy *copy, const struct ttd_emission *emission)
+{
+    if (copy->payload.failed)
+        return ttd_fail(copy->error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
+    return finish(
+        copy, ttd_emitter_put(&copy->emitter, emission, copy->payload.data, copy->payload.size));
+}
+
+enum ttd_status ttd_copy_stored(struct ttd_copy *copy, const struct ttd_header *header,
+                                const uint8_t *stored)
+{
+    return finish(copy, ttd_emitter_copy(&copy->emitter, header, stored));
+}
+
+enum ttd_status ttd_copy_begin(struct ttd_copy *copy, const struct ttd_reader *reader)
+{
+    if (copy->begun)
+        return TTD_OK;
+    copy->begun = true;
+    struct ttd_trace trace = reader->trace;
+    trace.flags |= copy->trace_flags;
+    if (trace.pointer_size == 0)
+        trace.pointer_size = 8;
+    copy->emitter.trace_id = trace.trace_id;
+    ttd_encode_trace(&copy->payload, &trace);
+    struct ttd_emission emission = {.kind = TTD_KIND_TRACE, .record_count = 1};
+    return ttd_copy_put(copy, &emission);
+}
+
+bool ttd_copy_is_made(struct ttd_copy *copy, const struct ttd_reader *reader,
+                      const struct ttd_header *header)
+{
+    if (header->kind == TTD_KIND_END)
+        copy->end = reader->check.end;
+    return header->kind == TTD_KIND_TRACE || header->kind == TTD_KIND_INDEX ||
+           header->kind == TTD_KIND_END;
+}
+
+static enum ttd_status run(struct ttd_copy *copy, const struct ttd_check *check,
+                           const struct ttd_input *input, struct ttd_verdict *verdict)
+{
+    copy->end = (struct ttd_end){.reason = TTD_END_REASON_NOT_RECORDED};
+    ttd_emitter_init(&copy->emitter, &copy->allocator, 0, TTD_CODEC_LZ4, 0,
+                     (struct ttd_emitter_sink){emit, copy});
+    ttd_buffer_init(&copy->payload, &copy->allocator);
+    enum ttd_status status = ttd_walk_run(check, input, &copy->allocator, verdict, copy->error);
+    if (status == TTD_OK && copy->before_end)
+        status = copy->before_end(check->context);
+    if (status == TTD_OK && copy->begun)
+        status = finish(copy, ttd_emitter_end(&copy->emitter, &copy->end, verdict->lost_events));
+    ttd_buffer_free(&copy->payload);
+    ttd_emitter_free(&copy->emitter);
+    return status;
+}
+
+/** Validates the arguments. Returns a description of the first violation, or NULL. */
+static const char *check_arguments(const struct ttd_input *input, const struct ttd_output *output,
+                                   const struct ttd_allocator *allocator,
+                                   const struct ttd_verdict *verdict)
+{
+    if (!input || !output || !output->write || !verdict)
+        return "argument";
+    return ttd_allocator_is_valid(allocator) ? NULL : "allocator";
+}
+
+enum ttd_status ttd_copy_run(struct ttd_copy *copy, const struct ttd_check *check,
+                             const struct ttd_input *input, const struct ttd_output *output,
+                             const struct ttd_allocator *allocator, struct ttd_verdict *verdict)
+{
+    const char *wrong = check_arguments(input, output, allocator, verdict);
+    enum ttd_status status;
+    struct ttd_verdict result;
+    if (wrong) {
+        status = ttd_fail(copy->error, TTD_ERROR_ARGUMENT, wrong, TTD_NOWHERE, TTD_NOWHERE);
+        if (input && input->close)
+            input->close(input->context);
+    } else {
+        copy->allocator = ttd_allocator_or_default(allocator);
+        copy->output = output;
+        status = run(copy, check, input, &result);
+    }
+    int reason = output && output->close ? output->close(output->context) : 0;
+    if (reason != 0 && status == TTD_OK)
+        status = ttd_fail_system(copy->error, reason, "close", TTD_NOWHERE);
+    if (status == TTD_OK)
+        *verdict = result;
+    return status;
+}

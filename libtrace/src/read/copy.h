@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * Copying a trace chunk by chunk into a new one; recover and redact share it. Whoever copies sets
+ * the functions of `check`, which see each chunk and each loss on the way, and put into the new
+ * file what is to be there. Chunks are numbered anew; the index and End are made anew.
+ */
+#ifndef TTD_READ_COPY_H
+#define TTD_READ_COPY_H
+
+#include "base/buffer.h"
+#include "codec/emitter.h"
+#include "read/walk.h"
+
+/** The new file in the making. */
+struct ttd_copy {
+    struct ttd_allocator allocator;
+    const struct ttd_output *output;
+    struct ttd_emitter emitter;
+    /** The payload of the chunk that is put next. */
+    struct ttd_buffer payload;
+    struct ttd_error *error;
+    /** Flags of the trace that are set in the new one. */
+    uint32_t trace_flags;
+    /** The first chunk was written. */
+    bool begun;
+    /** Called before the End is written, if it is not NULL. */
+    enum ttd_status (*before_end)(void *context);
+    /** The old End. */
+    struct ttd_end end;
+};
+
+/** Compresses and writes a chunk: copy->payload, which is then empty. TTD_OK, TTD_ERROR_LIMIT,
+ * TTD_ERROR_NO_MEMORY, TTD_ERROR_IO. */
+enum ttd_status ttd_copy_put(struct ttd_copy *copy, const struct ttd_emission *emission);
+
+/** Writes a chunk as it is stored. Statuses as above. */
+enum ttd_status ttd_copy_stored(struct ttd_copy *copy, const struct ttd_header *header,
+                                const uint8_t *stored);
+
+/** Writes the first chunk, unless it was written: the old one, or what is known of it. Statuses as
+ * above. */
+enum ttd_status ttd_copy_begin(struct ttd_copy *copy, const struct ttd_reader *reader);
+
+/**
+ * Takes in a chunk that is made anew: the trace, an index, the End.
+ *
+ * @return whether the chunk is one of these, and is not to be copied
+ */
+bool ttd_copy_is_made(struct ttd_copy *copy, const struct ttd_reader *reader,
+                      const struct ttd_header *header);
+
+/**
+ * Copies `input` to `output`. Both are closed in any case, also if an argument is NULL or invalid.
+ *
+ * @param copy     its output and allocator are set here
+ * @param check    its context is passed to before_end as well
+ * @param verdict  set on TTD_OK
+ * @return as ttd_recover(), and what the functions return
+ */
+enum ttd_status ttd_copy_run(struct ttd_copy *copy, const struct ttd_check *check,
+                             const struct ttd_input *input, const struct ttd_output *output,
+                             const struct ttd_allocator *allocator, struct ttd_verdict *verdict);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+#include "read/check.h"
+
+#include "base/memory.h"
+
+/** Takes in a new id, which must be the next one. */
+static bool define(struct ttd_id_check *ids, ttd_id id, ttd_id *count)
+{
+    bool right = id == *count + 1 || (ids->unknown && id > *count);
+    ids->redefines |= id <= *count;
+    if (id > *count)
+        *count = id;
+    return right;
+}
+
+/**
+ * Returns the first violation of a batch: `wrong` if there is one already, else `what` unless
+ * `is_right`. Records behind a wrong one are checked as well, so that their ids count as defined.
+ */
+static const char *first_wrong(const char *wrong, bool is_right, const char *what)
+{
+    return wrong || is_right ? wrong : what;
+}
+
+static const char *check_strings(struct ttd_id_check *ids, const struct ttd_batch *batch)
+{
+    const char *wrong = NULL;
+    for (size_t i = 0; i < batch->count; i++) {
+        bool is_next = define(ids, batch->u.strings[i].id, &ids->strings);
+        wrong = first_wrong(wrong, is_next, "order of strings");
+    }
+    return wrong;
+}
+
+static const char *check_modules(struct ttd_id_check *ids, const struct ttd_batch *batch)
+{
+    const char *wrong = NULL;
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct ttd_module *module = &batch->u.modules[i];
+        if (module->action == TTD_MODULE_UNLOAD) {
+            wrong = first_wrong(wrong, ttd_id_check_knows(ids, module->id, ids->modules),
+                                "unload of an undefined module");
+            continue;
+        }
+        bool is_next = define(ids, module->id, &ids->modules);
+        wrong = first_wrong(wrong, is_next, "order of modules");
+        wrong = first_wrong(wrong, ttd_id_check_knows(ids, module->path, ids->strings),
+                            "undefined path of a module");
+    }
+    return wrong;
+}
+
+static const char *check_threads(struct ttd_id_check *ids, const struct ttd_batch *batch)
+{
+    const char *wrong = NULL;
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct ttd_thread *thread = &batch->u.threads[i];
+        wrong = first_wrong(wrong, ttd_id_check_knows(ids, thread->name, ids->strings),
+                            "undefined name of a thread");
+        bool is_right = thread->action == TTD_THREAD_END
+                            ? ttd_id_check_knows(ids, thread->id, ids->threads)
+                            : define(ids, thread->id, &ids->threads);
+        wrong = first_wrong(wrong, is_right, "order of threads");
+    }
+    return wrong;
+}
+
+static const char *check_heaps(struct ttd_id_check *ids, const struct ttd_batch *batch)
+{
+    const char *wrong = NULL;
+    for (size_t i = 0; i < batch->count; i++) {
+        bool is_next = define(ids, batch->u.heaps[i].id, &ids->heaps);
+        wrong = first_wrong(wrong, is_next, "order of heaps");
+        wrong = first_wrong(wrong, ttd_id_check_knows(ids, batch->u.heaps[i].name, ids->strings),
+                            "undefined name of a heap");
+    }
+    return wrong;
+}
+
+/** Checks a stack, for whose depth there is room. Returns the first violation, or NULL. */
+static const char *check_stack(struct ttd_id_check *ids, const struct ttd_stack *stack)
+{
+    if (!define(ids, stack->id, &ids->stacks)) {
+        /* Nor could depths be kept: the array would grow as ids do, not as bytes. */
+        ids->unknown = true;
+        return "order of stacks";
+    }
+    const char *wrong = first_wrong(NULL, ttd_id_check_knows(ids, stack->module, ids->modules),
+                                    "undefined module of a stack");
+    if (ids->unknown)
+        return wrong;
+    unsigned depth = stack->parent ? ids->depths[stack->parent] + 1u : 1;
+    bool is_right = depth <= TTD_STACK_DEPTH_MAX;
+    ids->depths[stack->id] = (uint16_t)(is_right ? depth : TTD_STACK_DEPTH_MAX + 1u);
+    return first_wrong(wrong, is_right, "depth of a stack");
+}
+
+bool ttd_id_check_grow(struct ttd_id_check *ids, const struct ttd_allocator *allocator,
+                       size_t count)
+{
+    void *depths = ids->depths;
+    if (ttd_grow_array(allocator, &depths, &ids->depths_capacity, (size_t)ids->stacks + count + 1,
+                       sizeof *ids->depths))
+        return false;
+    ids->depths = depths;
+    return true;
+}
+
+/** False without memory. */
+static bool check_stacks(struct ttd_id_check *ids, const struct ttd_allocator *allocator,
+                         const struct ttd_batch *batch, const char **what)
+{
+    if (!ids->unknown && !ttd_id_check_grow(ids, allocator, batch->count))
+        return false;
+    for (size_t i = 0; i < batch->count; i++) {
+        const char *wrong = check_stack(ids, &batch->u.stacks[i]);
+        *what = first_wrong(*what, !wrong, wrong);
+    }
+    return true;
+}
+
+static const char *check_symbols(const struct ttd_id_check *ids, const struct ttd_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct ttd_symbol *symbol = &batch->u.symbols[i];
+        if (!ttd_id_check_knows(ids, symbol->module, ids->modules))
+            return "undefined module of a symbol";
+        for (uint32_t k = 0; k < symbol->frame_count; k++)
+            if (!ttd_id_check_knows(ids, symbol->frames[k].function, ids->strings) ||
+                !ttd_id_check_knows(ids, symbol->frames[k].file, ids->strings))
+                return "undefined name in a symbol";
+    }
+    return NULL;
+}
+
+static inline ttd_id larger(ttd_id a, ttd_id b)
+{
+    return a > b ? a : b;
+}
+
+/** The largest ids tell of all. */
+static const char *check_events(const struct ttd_id_check *ids, const struct ttd_batch *batch)
+{
+    ttd_id thread = 0;
+    ttd_id heap = 0;
+    ttd_id stack = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct ttd_event *event = &batch->u.events[i];
+        thread = larger(thread, event->thread);
+        heap = larger(heap, event->heap);
+        stack = larger(stack, event->stack);
+    }
+    if (!ttd_id_check_knows(ids, thread, ids->threads))
+        return "undefined thread of an event";
+    if (!ttd_id_check_knows(ids, heap, ids->heaps))
+        return "undefined heap of an event";
+    return ttd_id_check_knows(ids, stack, ids->stacks) ? NULL : "undefined stack of an event";
+}
+
+static const char *check_blocks(struct ttd_id_check *ids, const struct ttd_live_blocks *list)
+{
+    const char *wrong = ttd_list_take(&ids->list, list);
+    if (wrong && !ids->unknown)
+        return wrong;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct ttd_block *block = &list->blocks[i];
+        if (!ttd_id_check_knows(ids, block->thread, ids->threads) ||
+            !ttd_id_check_knows(ids, block->heap, ids->heaps) ||
+            !ttd_id_check_knows(ids, block->stack, ids->stacks))
+            return "undefined identifier of a block";
+    }
+    return NULL;
+}
+
+static const char *check_pages(struct ttd_id_check *ids, const struct ttd_pages *pages)
+{
+    uint64_t expected = ids->pages ? ids->pages : TTD_PAGE_FIRST;
+    bool right = pages->first_page == expected || (ids->unknown && pages->first_page > expected);
+    ids->redefines = pages->first_page < expected;
+    if (pages->first_page + pages->count > ids->pages)
+        ids->pages = pages->first_page + pages->count;
+    return right ? NULL : "order of pages";
+}
+
+static const char *check_map(struct ttd_id_check *ids, const struct ttd_memory_map *map)
+{
+    const char *wrong = ttd_snapshot_order_part(&ids->snapshots, map->snapshot);
+    if (ids->unknown || wrong)
+        return ids->unknown ? NULL : wrong;
+    for (size_t i = 0; i < map->count; i++) {
+        const struct ttd_memory_run *run = &map->runs[i];
+        if (run->page >= TTD_PAGE_FIRST &&
+            (run->page >= ids->pages || run->page_count > ids->pages - run->page))
+            return "undefined page of a memory map";
+    }
+    return NULL;
+}
+
+static const char *check_others(const struct ttd_id_check *ids, const struct ttd_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        ttd_id thread = batch->kind == TTD_KIND_LOSSES ? batch->u.losses[i].thread
+                                                       : batch->u.user_events[i].thread;
+        if (!ttd_id_check_knows(ids, thread, ids->threads))
+            return "undefined thread";
+    }
+    return NULL;
+}
+
+bool ttd_id_check_batch(struct ttd_id_check *ids, const struct ttd_allocator *allocator,
+                        const struct ttd_batch *batch, const char **what)
+{
+    *what = NULL;
+    ids->redefines = false;
+    switch (batch->kind) {
+    case TTD_KIND_STRINGS:
+        *what = check_strings(ids, batch);
+        break;
+    case TTD_KIND_STACKS:
+        return check_stacks(ids, allocator, batch, what);
+    case TTD_KIND_MODULES:
+        *what = check_modules(ids, batch);
+        break;
+    case TTD_KIND_SYMBOLS:
+        *what = check_symbols(ids, batch);
+        break;
+    case TTD_KIND_THREADS:
+        *what = check_threads(ids, batch);
+        break;
+    case TTD_KIND_HEAPS:
+        *what = check_heaps(ids, batch);
+        break;
+    case TTD_KIND_EVENTS:
+        *what = check_events(ids, batch);
+        break;
+    case TTD_KIND_USER_EVENTS:
+    case TTD_KIND_LOSSES:
+        *what = check_others(ids, batch);
+        break;
+    case TTD_KIND_LIVE_BLOCKS:
+        *what = check_blocks(ids, batch->u.live_blocks);
+        break;
+    case TTD_KIND_PAGES:
+        *what = check_pages(ids, batch->u.pages);
+        break;
+    case TTD_KIND_MEMORY_MAP:
+        *what = check_map(ids, batch->u.memory_map);
+        break;
+    case TTD_KIND_SNAPSHOTS:
+    case TTD_KIND_REGIONS:
+    case TTD_KIND_REFERENCES:
+    case TTD_KIND_VARIABLES:
+    case TTD_KIND_FRAMES:
+    case TTD_KIND_CLASSES:
+    case TTD_KIND_FATAL_SIGNALS:
+        *what = ttd_id_check_snapshots(ids, batch);
+        break;
+    default:
+        break;
+    }
+    return true;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* Snapshots: what a writer refuses, how it splits, and what a reader finds when. */
+#include "api/fixture.h"
+
+#include <stdlib.h>
+
+/** Records of a chunk at most. */
+#define CHUNK_MAX 65536
+
+static struct ttd_memory_output memory;
+static struct ttd_writer *writer;
+
+static void begin(void)
+{
+    struct ttd_trace trace = fixture_trace();
+    writer = fixture_writer(&memory, &trace, NULL);
+}
+
+/* Whatever was refused, the trace is intact. */
+static void end(void)
+{
+    fixture_close(writer);
+    fixture_check_intact(memory.data, memory.size);
+    ttd_memory_output_free(&memory);
+}
+
+TestSuite(snapshots, .init = begin, .fini = end);
+
+static void check_refused(enum ttd_status status, const char *what)
+{
+    cr_expect_eq(status, TTD_ERROR_ARGUMENT, "%s: %s", what, ttd_status_text(status));
+    cr_expect_str_eq(ttd_writer_error(writer).what, what);
+}
+
+static enum ttd_status write_regions(uint32_t snapshot, uint32_t first, size_t count)
+{
+    struct ttd_region *regions = calloc(count, sizeof *regions);
+    for (size_t i = 0; i < count; i++)
+        regions[i] =
+            (struct ttd_region){.kind = TTD_REGION_HEAP, .begin = 0x1000 * i, .size = 0x1000};
+    enum ttd_status status =
+        ttd_writer_regions(writer, &(struct ttd_regions){snapshot, first, regions, count});
+    free(regions);
+    return status;
+}
+
+static enum ttd_status write_reference(uint32_t snapshot, uint32_t region, uint64_t offset)
+{
+    struct ttd_reference reference = {region, offset, 0x1010};
+    return ttd_writer_references(writer, &(struct ttd_references){snapshot, &reference, 1});
+}
+
+static enum ttd_status write_snapshot(uint32_t number)
+{
+    struct ttd_snapshot snapshot = {.number = number,
+                                    .position = {1, 0},
+                                    .contents = TTD_SNAPSHOT_REFERENCES,
+                                    .flags = TTD_SNAPSHOT_STOPPED};
+    return ttd_writer_snapshot(writer, &snapshot);
+}
+
+/* ---- What is refused ---- */
+
+Test(snapshots, values_must_be_legal)
+{
+    struct ttd_snapshot snapshot = {.number = 1, .position = {1, 0}};
+    check_refused(ttd_writer_snapshot(writer, &snapshot), "contents of a snapshot");
+    snapshot.contents = TTD_SNAPSHOT_BLOCKS;
+    snapshot.thread = 1;
+    check_refused(ttd_writer_snapshot(writer, &snapshot), "thread of a snapshot");
+    struct ttd_region region = {.kind = TTD_REGION_HEAP, .size = 1, .name = 1};
+    struct ttd_regions regions = {1, 1, &region, 1};
+    check_refused(ttd_writer_regions(writer, &regions), "identifier in a region");
+    region = (struct ttd_region){.kind = TTD_REGION_HEAP};
+    check_refused(ttd_writer_regions(writer, &regions), "size of a region");
+    regions.regions = NULL;
+    check_refused(ttd_writer_regions(writer, &regions), "regions");
+    struct ttd_references references = {1, NULL, 1};
+    check_refused(ttd_writer_references(writer, &references), "references");
+    struct ttd_reference reference = {1, 0, 0};
+    references.references = &reference;
+    check_refused(ttd_writer_references(writer, &references), "value of a reference");
+    struct ttd_class class = {8, 1};
+    struct ttd_classes classes = {1, &class, 1};
+    check_refused(ttd_writer_classes(writer, &classes), "name of a class");
+    classes.classes = NULL;
+    check_refused(ttd_writer_classes(writer, &classes), "classes");
+    struct ttd_variable variable = {.size = 1};
+    check_refused(ttd_writer_variable(writer, &variable), "variable");
+    variable.module = 1;
+    check_refused(ttd_writer_variable(writer, &variable), "variable");
+    cr_expect_eq(write_snapshot(1), TTD_OK, "nothing has begun");
+}
+
+Test(snapshots, frames_and_signals_must_be_legal)
+{
+    struct ttd_frames frames = {.snapshot = 1, .count = 1};
+    check_refused(ttd_writer_frames(writer, &frames), "number of frames");
+    uint64_t address = 8;
+    frames.addresses = &address;
+    frames.count = TTD_FRAMES_MAX + 1;
+    check_refused(ttd_writer_frames(writer, &frames), "number of frames");
+    frames.count = 1;
+    frames.stack = 1;
+    check_refused(ttd_writer_frames(writer, &frames), "identifier in frames");
+    struct ttd_fatal_signal signal = {.position = {1, 0}, .stack = 1};
+    check_refused(ttd_writer_fatal_signal(writer, &signal), "identifier in a fatal signal");
+    signal.stack = TTD_NONE;
+    check_refused(ttd_writer_fatal_signal(writer, &signal), "number of a signal");
+    signal.signal = 11;
+    signal.count = 1;
+    check_refused(ttd_writer_fatal_signal(writer, &signal), "number of registers");
+    signal.count = 0;
+    signal.position = ttd_position_invalid();
+    check_refused(ttd_writer_fatal_signal(writer, &signal), "position of a fatal signal");
+}
+
+Test(snapshots, parts_come_before_their_snapshot)
+{
+    cr_expect_eq(write_regions(1, 1, 2), TTD_OK);
+    cr_expect_eq(write_snapshot(1), TTD_OK);
+    check_refused(write_snapshot(1), "number of a snapshot");
+    check_refused(write_regions(1, 3, 1), "part of a snapshot behind its end");
+    check_refused(write_reference(1, 1, 0), "part of a snapshot behind its end");
+    struct ttd_frames frames = {.snapshot = 1};
+    check_refused(ttd_writer_frames(writer, &frames), "part of a snapshot behind its end");
+    struct ttd_class class = {8, TTD_NONE};
+    struct ttd_classes classes = {1, &class, 1};
+    check_refused(ttd_writer_classes(writer, &classes), "part of a snapshot behind its end");
+    struct ttd_memory_map map = {.snapshot = 1, .last = true, .page_size = 4096};
+    check_refused(ttd_writer_memory_map(writer, &map), "part of a snapshot behind its end");
+    cr_expect_eq(write_regions(5, 1, 1), TTD_OK);
+    check_refused(write_snapshot(4), "order of snapshots");
+}
+
+Test(snapshots, references_need_regions_and_order)
+{
+    check_refused(write_reference(1, 1, 0), "undefined region of a reference");
+    check_refused(write_regions(1, 2, 1), "order of regions");
+    cr_expect_eq(write_regions(1, 1, 2), TTD_OK);
+    cr_expect_eq(write_reference(1, 1, 8), TTD_OK);
+    check_refused(write_reference(1, 1, 8), "order of references");
+    check_refused(write_reference(1, 3, 0), "undefined region of a reference");
+    cr_expect_eq(write_reference(1, 2, 0), TTD_OK);
+}
+
+Test(snapshots, none_are_written)
+{
+    uint64_t bytes = ttd_writer_bytes(writer);
+    cr_expect_eq(ttd_writer_regions(writer, &(struct ttd_regions){1, 1, NULL, 0}), TTD_OK);
+    cr_expect_eq(ttd_writer_references(writer, &(struct ttd_references){1, NULL, 0}), TTD_OK);
+    cr_expect_eq(ttd_writer_classes(writer, &(struct ttd_classes){1, NULL, 0}), TTD_OK);
+    cr_expect_eq(ttd_writer_bytes(writer), bytes);
+}
+
+/* ---- What a reader finds ---- */
+
+/** Reads the batches of a kind. */
+static void for_each(enum ttd_kind kind, void (*check)(const struct ttd_batch *batch))
+{
+    struct ttd_reader *reader = fixture_reader(&memory, false);
+    struct ttd_batch batch;
+    ttd_reader_rewind(reader, TTD_KIND_BIT(kind));
+    while (ttd_reader_next(reader, &batch, NULL) == TTD_OK)
+        if (batch.kind == kind)
+            check(&batch);
+    ttd_reader_close(reader);
+}
+
+static size_t seen;
+static size_t batches;
+
+static void check_region_batch(const struct ttd_batch *batch)
+{
+    cr_assert_eq(batch->count, 1);
+    cr_assert_eq(batch->u.regions->snapshot, 1);
+    cr_assert_eq(batch->u.regions->first, seen + 1);
+    cr_assert_leq(batch->u.regions->count, CHUNK_MAX);
+    for (size_t i = 0; i < batch->u.regions->count; i++)
+        cr_assert_eq(batch->u.regions->regions[i].begin, 0x1000 * (seen + i));
+    seen += batch->u.regions->count;
+    batches++;
+}
+
+static void check_reference_batch(const struct ttd_batch *batch)
+{
+    cr_assert_eq(batch->count, 1);
+    for (size_t i = 0; i < batch->u.references->count; i++, seen++) {
+        const struct ttd_reference *reference = &batch->u.references->references[i];
+        cr_assert_eq(reference->region, 1 + seen);
+        cr_assert_eq(reference->offset, 8 * (seen % 3));
+        cr_assert_eq(reference->value, 0x1000 + 16 * seen);
+    }
+    batches++;
+}
+
+static void check_class_batch(const struct ttd_batch *batch)
+{
+    for (size_t i = 0; i < batch->u.classes->count; i++, seen++)
+        cr_assert_eq(batch->u.classes->classes[i].address, 24 * seen);
+    batches++;
+}
+
+Test(snapshots, more_than_a_chunk_has_are_split)
+{
+    enum { COUNT = 2 * CHUNK_MAX + 1 };
+    struct ttd_reference *references = calloc(COUNT, sizeof *references);
+    struct ttd_class *classes = calloc(COUNT, sizeof *classes);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        references[i] = (struct ttd_reference){1 + i, 8 * (i % 3), 0x1000 + 16 * i};
+        classes[i].address = 24 * i;
+    }
+    cr_assert_eq(write_regions(1, 1, COUNT), TTD_OK);
+    struct ttd_references list = {1, references, COUNT};
+    cr_assert_eq(ttd_writer_references(writer, &list), TTD_OK);
+    cr_assert_eq(ttd_writer_classes(writer, &(struct ttd_classes){1, classes, COUNT}), TTD_OK);
+    cr_assert_eq(write_snapshot(1), TTD_OK);
+    free(references);
+    free(classes);
+    for_each(TTD_KIND_REGIONS, check_region_batch);
+    cr_assert_eq(seen, COUNT);
+    cr_assert_eq(batches, 3);
+    seen = batches = 0;
+    for_each(TTD_KIND_REFERENCES, check_reference_batch);
+    cr_assert_eq(seen, COUNT);
+    cr_assert_eq(batches, 3);
+    seen = batches = 0;
+    for_each(TTD_KIND_CLASSES, check_class_batch);
+    cr_assert_eq(seen, COUNT);
+    cr_assert_eq(batches, 3);
+}
+
+static void count_batch(const struct ttd_batch *batch)
+{
+    seen += batch->count;
+}
+
+/* All of it: what was buffered before comes first, and nothing waits for the next flush. */
+Test(snapshots, a_growing_file_has_all_of_a_snapshot)
+{
+    struct ttd_event event = {.action = TTD_ACTION_ALLOC,
+                              .api = TTD_API_MALLOC,
+                              .time_start = {1, 0},
+                              .time_end = {1, 1},
+                              .result = 1,
+                              .address = 0x1000,
+                              .size = 8};
+    cr_assert_eq(ttd_writer_event(writer, &event), TTD_OK);
+    cr_assert_eq(ttd_writer_frames(writer, &(struct ttd_frames){.snapshot = 1}), TTD_OK);
+    uint64_t before = ttd_writer_bytes(writer);
+    cr_assert_eq(write_snapshot(1), TTD_OK);
+    cr_assert_gt(ttd_writer_bytes(writer), before);
+    static const enum ttd_kind kinds[] = {TTD_KIND_EVENTS, TTD_KIND_FRAMES, TTD_KIND_SNAPSHOTS};
+    for (size_t i = 0; i < 3; i++) {
+        seen = 0;
+        for_each(kinds[i], count_batch);
+        cr_expect_eq(seen, 1, "%s", ttd_kind_name(kinds[i]));
+    }
+}
+
+static void check_frames_batch(const struct ttd_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++, seen++) {
+        const struct ttd_frames *frames = &batch->u.frames[i];
+        cr_assert_eq(frames->count, seen % 7 == 0 ? TTD_FRAMES_MAX : seen % 7 - 1);
+        for (size_t k = 0; k < frames->count; k++)
+            cr_assert_eq(frames->addresses[k], 1000 * seen + k);
+    }
+    batches++;
+}
+
+/* Addresses of a batch are of one array, which grows. */
+Test(snapshots, frames_of_any_size_come_back)
+{
+    static uint64_t addresses[TTD_FRAMES_MAX];
+    for (size_t n = 0; n < 300; n++) {
+        for (size_t k = 0; k < TTD_FRAMES_MAX; k++)
+            addresses[k] = 1000 * n + k;
+        struct ttd_frames frames = {.snapshot = 1,
+                                    .addresses = addresses,
+                                    .count = n % 7 == 0 ? TTD_FRAMES_MAX : n % 7 - 1};
+        cr_assert_eq(ttd_writer_frames(writer, &frames), TTD_OK);
+    }
+    cr_assert_eq(write_snapshot(1), TTD_OK);
+    for_each(TTD_KIND_FRAMES, check_frames_batch);
+    cr_assert_eq(seen, 300);
+    cr_assert_gt(batches, 300 / 128, "large ones come in smaller batches");
+}
+
+/* ---- Damage ---- */
+
+static void check_counts(const struct ttd_batch *batch)
+{
+    static const uint64_t regions[] = {3, 0, 1};
+    static const uint64_t references[] = {2, 0, 0};
+    for (size_t i = 0; i < batch->count; i++, seen++) {
+        cr_expect_eq(batch->u.snapshots[i].regions, regions[seen], "%zu", seen);
+        cr_expect_eq(batch->u.snapshots[i].references, references[seen], "%zu", seen);
+    }
+}
+
+/* Of that snapshot alone, whatever was begun before; what the caller says does not count. */
+Test(snapshots, a_snapshot_says_how_many_parts_it_has)
+{
+    cr_assert_eq(write_regions(1, 1, 2), TTD_OK);
+    cr_assert_eq(write_regions(2, 1, 2), TTD_OK);
+    cr_assert_eq(write_regions(2, 3, 1), TTD_OK);
+    cr_assert_eq(write_reference(2, 1, 0), TTD_OK);
+    cr_assert_eq(write_reference(2, 3, 0), TTD_OK);
+    cr_assert_eq(write_snapshot(2), TTD_OK);
+    struct ttd_snapshot none = {.number = 3,
+                                .position = {1, 0},
+                                .contents = TTD_SNAPSHOT_BLOCKS,
+                                .regions = 7,
+                                .references = 7};
+    cr_assert_eq(ttd_writer_snapshot(writer, &none), TTD_OK);
+    cr_assert_eq(write_regions(4, 1, 1), TTD_OK);
+    cr_assert_eq(write_snapshot(4), TTD_OK);
+    for_each(TTD_KIND_SNAPSHOTS, check_counts);
+    cr_assert_eq(seen, 3);
+}
+
+/** What is left of the snapshots of a trace: parts by kind, and their numbers. */
+struct found {
+    size_t regions;
+    size_t references;
+    size_t snapshots;
+};
+
+static struct found find(const struct ttd_memory_output *in)
+{
+    struct found found = {.regions = 0};
+    struct ttd_reader *reader = fixture_reader(in, false);
+    struct ttd_batch batch;
+    while (ttd_reader_next(reader, &batch, NULL) == TTD_OK) {
+        found.regions += batch.kind == TTD_KIND_REGIONS ? batch.u.regions->count : 0;
+        found.references += batch.kind == TTD_KIND_REFERENCES ? batch.u.references->count : 0;
+        found.snapshots += batch.kind == TTD_KIND_SNAPSHOTS ? batch.count : 0;
+    }
+    ttd_reader_close(reader);
+    return found;
+}
+
+Test(snapshots, recover_keeps_them)
+{
+    cr_assert_eq(write_regions(1, 1, 3), TTD_OK);
+    cr_assert_eq(write_reference(1, 1, 0), TTD_OK);
+    cr_assert_eq(write_snapshot(1), TTD_OK);
+    size_t size = memory.size; /* as a recorder leaves it that was killed now */
+    struct ttd_input input;
+    struct ttd_memory_output recovered;
+    struct ttd_output output;
+    struct ttd_verdict verdict;
+    cr_assert_eq(ttd_input_memory(memory.data, size, NULL, &input), TTD_OK);
+    cr_assert_eq(ttd_output_memory(&recovered, NULL, &output), TTD_OK);
+    cr_assert_eq(ttd_recover(&input, &output, NULL, NULL, &verdict, NULL), TTD_OK);
+    fixture_check_intact(recovered.data, recovered.size);
+    struct found found = find(&recovered);
+    cr_expect_eq(found.regions, 3);
+    cr_expect_eq(found.references, 1);
+    cr_expect_eq(found.snapshots, 1);
+    ttd_memory_output_free(&recovered);
+}

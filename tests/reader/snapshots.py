@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""Payloads of snapshots and their parts, as lines: spec, "Snapshots"."""
+
+from columns import MASK, Cursor, at, require, rotl3, rows, unzigzag
+
+SIGNED_MAX = 0x7FFFFFFF
+
+
+def signed(value):
+    return value - (1 << 64) if value >> 63 else value
+
+
+@rows
+def snapshots(cursor):
+    number, position = cursor.id(), cursor.valid_position()
+    wall, held = cursor.varint(), cursor.varint()
+    contents, reason, flags = cursor.varint(7), cursor.varint(SIGNED_MAX), cursor.varint(3)
+    require(number and contents, 'snapshot')
+    return (f'snapshot number={number:x} at={at(position)} wall={wall:x} held={held:x} '
+            f'contents={contents:x} reason={reason:x} flags={flags:x} '
+            f'missing={cursor.varint():x} thread={cursor.id():x} '
+            f'regions={cursor.varint():x} references={cursor.varint():x}')
+
+
+def regions(header, payload):
+    cursor = Cursor(payload)
+    snapshot, first = cursor.u32(), cursor.u32()
+    require(snapshot and first and first + header.record_count <= 1 << 32, 'regions')
+    lines = [f'regions snapshot={snapshot:x} first={first:x}']
+    end = 0
+    for _ in range(header.record_count):
+        kind = cursor.varint(7)
+        begin = (end + unzigzag(cursor.varint())) & MASK
+        size = cursor.varint()
+        require(kind and size and begin + size <= MASK + 1, 'region')
+        require(kind != 4 or begin == 0, 'registers')
+        lines.append(f'region kind={kind:x} begin={begin:x} size={size:x} '
+                     f'thread={cursor.id():x} module={cursor.id():x} name={cursor.id():x}')
+        end = begin + size
+    cursor.finish()
+    return lines
+
+
+def references(header, payload):
+    cursor = Cursor(payload)
+    snapshot = cursor.u32()
+    require(snapshot and cursor.u32() == 0, 'references')
+    columns = cursor.columns(3)
+    lines = [f'references snapshot={snapshot:x}']
+    region = offset = value = 0
+    for _ in range(header.record_count):
+        further = columns[0].varint()
+        distance = rotl3(columns[1].varint())
+        value = (value + unzigzag(columns[2].varint())) & MASK
+        if further or region == 0:
+            region += further
+            offset = distance
+        else:
+            last, offset = offset, (offset + 8 + distance) & MASK
+            require(offset > last, 'order')
+        require(1 <= region < 1 << 32 and value, 'reference')
+        lines.append(f'reference region={region:x} offset={offset:x} value={rotl3(value):x}')
+    for column in columns:
+        column.finish()
+    return lines
+
+
+def variables(header, payload):
+    cursor = Cursor(payload)
+    offset = 0
+    lines = []
+    for _ in range(header.record_count):
+        module = cursor.id()
+        require(module, 'module')
+        offset = (offset + unzigzag(cursor.varint())) & MASK
+        lines.append(f'variable module={module:x} offset={offset:x} size={cursor.varint():x} '
+                     f'name={cursor.id():x}')
+    cursor.finish()
+    return lines
+
+
+@rows
+def frames(cursor):
+    snapshot = cursor.id()
+    require(snapshot, 'snapshot')
+    line = f'frames snapshot={snapshot:x} thread={cursor.id():x} stack={cursor.id():x}'
+    address = 0
+    for _ in range(cursor.varint(4096)):
+        address = (address + unzigzag(cursor.varint())) & MASK
+        line += f' {address:x}'
+    return line
+
+
+def classes(header, payload):
+    cursor = Cursor(payload)
+    snapshot = cursor.u32()
+    require(snapshot and cursor.u32() == 0, 'classes')
+    lines = [f'classes snapshot={snapshot:x}']
+    address = 0
+    for _ in range(header.record_count):
+        address = (address + unzigzag(cursor.varint())) & MASK
+        lines.append(f'class address={address:x} name={cursor.id():x}')
+    cursor.finish()
+    return lines
+
+
+@rows
+def fatal_signals(cursor):
+    position, wall = cursor.valid_position(), cursor.varint()
+    thread, stack, signal = cursor.id(), cursor.id(), cursor.varint(SIGNED_MAX)
+    require(signal, 'signal')
+    line = (f'signal at={at(position)} wall={wall:x} thread={thread:x} stack={stack:x} '
+            f'signal={signal:x} code={signed(unzigzag(cursor.varint()))} '
+            f'address={cursor.varint():x} snapshot={cursor.id():x}')
+    for _ in range(cursor.varint(64)):
+        line += f' {cursor.id():x}:{cursor.varint():x}'
+    return line
+
+
+READERS = {19: snapshots, 20: regions, 21: references, 22: variables, 23: frames, 24: classes,
+           25: fatal_signals}

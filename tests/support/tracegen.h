@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/** Lines of a script for tracegen, and the trace that they are written to. */
+#ifndef SUPPORT_TRACEGEN_H
+#define SUPPORT_TRACEGEN_H
+
+#include <ttdtrace/writer.h>
+
+#define FIELDS_MAX 32
+
+struct line {
+    const char *word;
+    const char *names[FIELDS_MAX];
+    char *values[FIELDS_MAX];
+    size_t count;
+};
+
+extern struct ttd_writer *writer;
+
+/** End the program with a message. */
+__attribute__((noreturn)) void fail(const char *what);
+void check(enum ttd_status status);
+
+/** The value of a field, or what it is without one. */
+char *text_of(const struct line *from, const char *name);
+uint64_t number_of(const struct line *from, const char *name, uint64_t otherwise);
+ttd_id id_of(const struct line *from, const char *name, ttd_id otherwise);
+struct ttd_position position_of(const struct line *from, const char *name);
+
+/** The identifier of a text, defining it if it is new. Texts with NUL are always new. */
+ttd_id string_id(const char *text);
+
+/* Parts of snapshots. */
+void write_regions(const struct line *from);
+void write_references(const struct line *from);
+void write_classes(const struct line *from);
+void write_variable(const struct line *from);
+void write_frames(const struct line *from);
+void write_snapshot(const struct line *from);
+void write_fatal_signal(const struct line *from);
+
+#endif

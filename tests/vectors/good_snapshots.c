@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "vectors/vectors.h"
+
+static struct ttd_writer *begin(struct ttd_memory_output *memory)
+{
+    struct ttd_writer_options options = ttd_writer_options_default();
+    options.codec = TTD_CODEC_RAW;
+    struct ttd_writer *writer = vector_writer(memory, &options);
+    ttd_id id;
+    struct ttd_module module = {.action = TTD_MODULE_LOAD,
+                                .position = {1, 0},
+                                .path = vector_string(writer, "/usr/bin/server"),
+                                .bias = 0x555555554000,
+                                .begin = 0x555555554000,
+                                .end = 0x555555559000};
+    vector_check(ttd_writer_module(writer, &module, &id));
+    struct ttd_thread thread = {.action = TTD_THREAD_BEGIN, .position = {1, 0}, .os_id = 77};
+    vector_check(ttd_writer_thread(writer, &thread, &id));
+    vector_check(ttd_writer_stack(writer, TTD_NONE, 1, 0x1180, &id));
+    vector_check(ttd_writer_stack(writer, id, 1, 0x1136, &id));
+    return writer;
+}
+
+/** A block at 0x602010 begins with a pointer to a table of virtual functions. It is held by .bss,
+ * by itself, by the stack and by a register, rbx. */
+static void write_references(struct ttd_writer *writer, uint32_t snapshot)
+{
+    struct ttd_region first[] = {
+        {TTD_REGION_HEAP, 0x602000, 0x21000, TTD_NONE, TTD_NONE, vector_string(writer, "[heap]")},
+        {TTD_REGION_MODULE, 0x555555558040, 0x200, TTD_NONE, 1, vector_string(writer, ".bss")}};
+    vector_check(ttd_writer_regions(writer, &(struct ttd_regions){snapshot, 1, first, 2}));
+    struct ttd_region more[] = {
+        {TTD_REGION_REGISTERS, 0, 17 * sizeof(uint64_t), 1, TTD_NONE, TTD_NONE},
+        {TTD_REGION_STACK, 0x7FFFFFFDE000, 0x1000, 1, TTD_NONE, TTD_NONE},
+        {TTD_REGION_TLS, 0x7FFFF7D8A740, 0x80, 1, 1, TTD_NONE},
+        {TTD_REGION_ANONYMOUS, 0x7FFFF7000000, 0x200000, TTD_NONE, TTD_NONE, TTD_NONE},
+        {TTD_REGION_FILE, UINT64_MAX - 0xFFF, 0x1000, TTD_NONE, TTD_NONE, TTD_NONE}};
+    vector_check(ttd_writer_regions(writer, &(struct ttd_regions){snapshot, 3, more, 5}));
+    struct ttd_reference heap[] = {{1, 0x10, 0x555555557D48}, {1, 0x18, 0x602010}};
+    vector_check(ttd_writer_references(writer, &(struct ttd_references){snapshot, heap, 2}));
+    struct ttd_reference roots[] = {{2, 0x1F8, 0x602010},
+                                    {3, 3 * sizeof(uint64_t), 0x602010},
+                                    {4, 0x48, 0x602011},
+                                    {4, 0x51, 0x602010},
+                                    {4, 0x58, 0x601FF8}};
+    vector_check(ttd_writer_references(writer, &(struct ttd_references){snapshot, roots, 5}));
+}
+
+static void write_names(struct ttd_writer *writer, uint32_t snapshot)
+{
+    struct ttd_variable server = {1, 0x4100, 0x180, vector_string(writer, "server")};
+    vector_check(ttd_writer_variable(writer, &server));
+    struct ttd_variable earlier = {1, 0x4040, 8, vector_string(writer, "_ZN6Server4selfE")};
+    vector_check(ttd_writer_variable(writer, &earlier));
+    uint64_t addresses[] = {0x7FFFFFFDE080, 0x7FFFFFFDE0C0};
+    vector_check(ttd_writer_frames(writer, &(struct ttd_frames){snapshot, 1, 2, addresses, 2}));
+    vector_check(ttd_writer_frames(writer, &(struct ttd_frames){.snapshot = snapshot}));
+    struct ttd_class classes[] = {{0x555555557D48, vector_string(writer, "6Server")},
+                                  {0x555555557D20, TTD_NONE}};
+    vector_check(ttd_writer_classes(writer, &(struct ttd_classes){snapshot, classes, 2}));
+}
+
+static void write_end(struct ttd_writer *writer, uint32_t number, uint64_t sequence)
+{
+    struct ttd_snapshot snapshot = {.number = number,
+                                    .position = {sequence, 0},
+                                    .wall_time = 1000 * sequence,
+                                    .duration = 300000,
+                                    .contents = TTD_SNAPSHOT_REFERENCES,
+                                    .reason = TTD_SNAPSHOT_REQUESTED,
+                                    .flags = TTD_SNAPSHOT_STOPPED,
+                                    .thread = 1};
+    vector_check(ttd_writer_snapshot(writer, &snapshot));
+}
+
+static void write_memory(struct ttd_writer *writer)
+{
+    uint8_t page[512] = {1, 2, 3};
+    uint64_t first;
+    vector_check(ttd_writer_pages(writer, &(struct ttd_pages){0, sizeof page, 1, page}, &first));
+    struct ttd_memory_run run = {0x602000, 1, TTD_MEMORY_READ | TTD_MEMORY_WRITE, first};
+    struct ttd_memory_map map = {7, true, {0x2A, 0}, sizeof page, &run, 1};
+    vector_check(ttd_writer_memory_map(writer, &map));
+    /* With a reason that nobody knows. */
+    struct ttd_snapshot snapshot = {.number = 7,
+                                    .position = {0x2A, 0},
+                                    .contents = TTD_SNAPSHOT_BLOCKS | TTD_SNAPSHOT_MEMORY,
+                                    .reason = INT32_MAX,
+                                    .flags = TTD_SNAPSHOT_INCOMPLETE,
+                                    .missing = 0x3000};
+    vector_check(ttd_writer_snapshot(writer, &snapshot));
+}
+
+void vector_write_snapshots(struct ttd_memory_output *memory)
+{
+    struct ttd_writer *writer = begin(memory);
+    write_references(writer, 1);
+    write_names(writer, 1);
+    write_end(writer, 1, 0x1A);
+    write_memory(writer);
+    struct ttd_register registers[] = {{0, 0}, {7, 0x7FFFFFFDE040}, {16, 0x555555555136}};
+    struct ttd_fatal_signal signal = {.position = {0x2A, 1},
+                                      .wall_time = 42000,
+                                      .thread = 1,
+                                      .stack = 2,
+                                      .signal = 11,
+                                      .code = -6,
+                                      .address = 0x602038,
+                                      .snapshot = 7,
+                                      .registers = registers,
+                                      .count = 3};
+    vector_check(ttd_writer_fatal_signal(writer, &signal));
+    vector_close(writer);
+}
+
+void vector_write_snapshot_cut(struct ttd_memory_output *memory)
+{
+    struct ttd_writer *writer = begin(memory);
+    write_references(writer, 1);
+    write_references(writer, 2);
+    write_end(writer, 2, 0x1A);
+    vector_close(writer);
+}
