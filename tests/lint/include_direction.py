@@ -25,21 +25,29 @@ ALLOWED = {
     'common': ['common'],
     **{'analyzer/' + part: ['analyzer/' + other for other in (part, *below)] for part, *below in (
         ('base',),
+        ('graph', 'base'),
         ('heap', 'base'),
         ('travel', 'heap', 'base'),
-        ('analyses', 'travel', 'heap', 'base'),
+        ('reach', 'graph', 'travel', 'heap', 'base'),
+        ('contents', 'reach', 'graph', 'travel', 'heap', 'base'),
+        ('analyses', 'contents', 'reach', 'graph', 'travel', 'heap', 'base'),
         ('symbols', 'base'),
-        ('view', 'symbols', 'analyses', 'travel', 'heap', 'base'),
-        ('report', 'view', 'symbols', 'analyses', 'travel', 'heap', 'base'),
+        ('view', 'symbols', 'analyses', 'contents', 'reach', 'graph', 'travel', 'heap',
+         'base'),
+        ('report', 'view', 'symbols', 'analyses', 'contents', 'reach', 'graph', 'travel', 'heap',
+         'base'),
     )},
     'analyzer/cli': ['analyzer/' + part for part in (
-        'cli', 'report', 'view', 'symbols', 'analyses', 'travel', 'heap', 'base')] + ['common'],
+        'cli', 'report', 'view', 'symbols', 'analyses', 'contents', 'reach', 'graph', 'travel',
+        'heap', 'base')] + ['common'],
     'analyzer': ['analyzer', 'common'],
     'recorder/preload': ['recorder/preload', *CHANNEL, 'recorder/sanitizer.h'],
     'recorder/symbolize': ['recorder/symbolize'],
-    'recorder/collect': ['recorder/collect', 'recorder/symbolize', *CHANNEL, 'common'],
+    'recorder/snapshot': ['recorder/snapshot', *CHANNEL],
+    'recorder/collect': ['recorder/collect', 'recorder/snapshot', 'recorder/symbolize', *CHANNEL,
+                         'recorder/control.h', 'common'],
     'recorder': ['recorder', 'common'],
-    'bench': ['bench'],
+    'bench': ['bench', 'analyzer/graph'],
     'tests': ['tests', 'libtrace/src', 'analyzer', 'recorder'],
     # One target a property, whatever the part that has it: each may look inside.
     'fuzz': ['fuzz', 'tests/support', 'libtrace/src', 'analyzer', 'recorder'],
@@ -57,8 +65,8 @@ def resolve(root, source, name):
         candidate = (root / base / name).resolve()
         if candidate.is_file() and candidate.is_relative_to(root):
             return candidate.relative_to(root)
-    for base in ('libtrace/src', 'analyzer', 'recorder', 'recorder/preload', 'recorder/symbolize',
-                 'tests'):
+    for base in ('libtrace/src', 'analyzer', 'recorder', 'recorder/preload', 'recorder/snapshot',
+                 'recorder/symbolize', 'tests'):
         candidate = (root / base / name).resolve()
         if candidate.is_file():
             return candidate.relative_to(root)

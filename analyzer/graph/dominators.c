@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "graph/dominators.h"
+
+#include "graph/arrays.h"
+#include "graph/semidominators.h"
+
+/* Sums up extents and bytes from the bottom up: a dominator has a lower number. */
+static void sum_up(struct graph_dominators *dominators, const struct spanning_tree *tree,
+                   const uint64_t *sizes)
+{
+    for (uint32_t number = 0; number < tree->reached; number++) {
+        uint32_t node = tree->nodes[number];
+        dominators->extents[node] = 1;
+        dominators->bytes[node] = node < dominators->node_count ? sizes[node] : 0;
+    }
+    for (uint32_t number = tree->reached - 1; number > 0; number--) {
+        uint32_t node = tree->nodes[number];
+        uint32_t parent = tree->nodes[tree->parents[number]];
+        dominators->parents[node] = parent;
+        dominators->extents[parent] += dominators->extents[node];
+        dominators->bytes[parent] =
+            add_saturated(dominators->bytes[parent], dominators->bytes[node]);
+    }
+}
+
+/* Gives each node its place, from the top down: behind its parent, and behind what the siblings
+ * with lower numbers dominate. `spare` has by number the next place for a child. */
+static void give_places(struct graph_dominators *dominators, const struct spanning_tree *tree,
+                        uint32_t *spare)
+{
+    for (uint32_t number = 0; number < tree->reached; number++) {
+        uint32_t node = tree->nodes[number];
+        uint32_t place = 0;
+        if (number > 0) {
+            uint32_t *next = &spare[tree->parents[number]];
+            place = *next;
+            *next += dominators->extents[node];
+        }
+        dominators->places[node] = place;
+        dominators->order[place] = node;
+        spare[number] = place + 1;
+    }
+}
+
+static enum ttd_status allocate(struct graph_dominators *dominators)
+{
+    uint32_t count = dominators->count;
+    dominators->parents = array_new(count, sizeof *dominators->parents);
+    dominators->order = array_new(count, sizeof *dominators->order);
+    dominators->places = array_new(count, sizeof *dominators->places);
+    dominators->extents = array_new(count, sizeof *dominators->extents);
+    dominators->bytes = array_new(count, sizeof *dominators->bytes);
+    bool has_memory = dominators->parents && dominators->order && dominators->places &&
+                      dominators->extents && dominators->bytes;
+    for (uint32_t node = 0; has_memory && node < count; node++) {
+        dominators->parents[node] = GRAPH_NONE;
+        dominators->places[node] = GRAPH_NONE;
+    }
+    return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
+}
+
+static enum ttd_status make_tree(struct graph_dominators *dominators,
+                                 const struct spanning_tree *tree, const uint64_t *sizes)
+{
+    dominators->count = tree->node_count;
+    dominators->reached = tree->reached;
+    enum ttd_status status = allocate(dominators);
+    uint32_t *spare = NULL;
+    if (status == TTD_OK && !(spare = array_new(tree->reached, sizeof *spare)))
+        status = TTD_ERROR_NO_MEMORY;
+    if (status == TTD_OK) {
+        sum_up(dominators, tree, sizes);
+        give_places(dominators, tree, spare);
+    }
+    array_free(spare, tree->reached, sizeof *spare);
+    return status;
+}
+
+enum ttd_status graph_dominate(const struct graph *graph,
+                               const struct graph_dominators_query *query, const uint64_t *sizes,
+                               struct graph_dominators *dominators)
+{
+    *dominators = (struct graph_dominators){.node_count = graph->node_count};
+    if (graph->edge_count > UINT32_MAX)
+        return TTD_ERROR_NO_MEMORY;
+    struct graph_upper upper;
+    struct spanning_tree tree = {0};
+    enum ttd_status status = graph_upper_init(&upper, graph, query);
+    if (status == TTD_OK)
+        status = spanning_tree_init(&tree, graph, &upper);
+    if (status == TTD_OK)
+        status = graph_find_dominators(&tree, graph, &upper);
+    graph_upper_free(&upper);
+    if (status == TTD_OK)
+        status = make_tree(dominators, &tree, sizes);
+    spanning_tree_free(&tree);
+    return status;
+}
+
+void graph_dominators_free(struct graph_dominators *dominators)
+{
+    uint32_t count = dominators->count;
+    array_free(dominators->parents, count, sizeof *dominators->parents);
+    array_free(dominators->order, count, sizeof *dominators->order);
+    array_free(dominators->places, count, sizeof *dominators->places);
+    array_free(dominators->extents, count, sizeof *dominators->extents);
+    array_free(dominators->bytes, count, sizeof *dominators->bytes);
+    *dominators = (struct graph_dominators){0};
+}

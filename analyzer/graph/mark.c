@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "graph/mark.h"
+
+#include "graph/arrays.h"
+
+#define BIT(pass) (1u << (pass))
+
+/* A pass that uses more pointers than another reaches all that the other reaches. It begins with
+ * the marks of all such passes. */
+static const struct pass {
+    unsigned begins_with;
+    unsigned unused_flags;
+} passes[MARK_PASSES] = {
+    [MARK_BY_STARTS] = {0, GRAPH_INTERIOR | GRAPH_WEAK | GRAPH_STALE},
+    [MARK_BY_STARTS_WEAK] = {BIT(MARK_BY_STARTS), GRAPH_INTERIOR | GRAPH_STALE},
+    [MARK_BY_STARTS_STALE] = {BIT(MARK_BY_STARTS) | BIT(MARK_BY_STARTS_WEAK), GRAPH_INTERIOR},
+    [MARK_BY_ANY] = {BIT(MARK_BY_STARTS), GRAPH_WEAK | GRAPH_STALE},
+    [MARK_BY_ANY_WEAK] = {BIT(MARK_BY_STARTS) | BIT(MARK_BY_STARTS_WEAK) | BIT(MARK_BY_ANY),
+                          GRAPH_STALE},
+    [MARK_BY_ANY_STALE] = {BIT(MARK_BY_ANY_STALE) - 1, 0},
+};
+
+struct marker {
+    const struct graph *graph;
+    uint8_t *marks;
+    /* Nodes that are marked, and whose edges are still to be followed. */
+    uint32_t *stack;
+    uint32_t depth;
+    /* Of the pass: its mark, the marks of all that it reaches, the flags that it does not use. */
+    unsigned mark;
+    unsigned reached;
+    unsigned unused_flags;
+};
+
+static inline void reach(struct marker *marker, uint32_t node, unsigned flags)
+{
+    if (flags & marker->unused_flags || marker->marks[node] & marker->reached)
+        return;
+    marker->marks[node] |= (uint8_t)marker->mark;
+    marker->stack[marker->depth++] = node;
+}
+
+static void follow(struct marker *marker)
+{
+    const struct graph *graph = marker->graph;
+    while (marker->depth) {
+        uint32_t node = marker->stack[--marker->depth];
+        for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++)
+            reach(marker, graph->targets[i], graph->flags[i]);
+    }
+}
+
+/* Reaches what the roots point at, and what nodes of the passes before point at: they have not used
+ * all pointers of this one. A pointer without flags is used by every pass. */
+static void begin(struct marker *marker)
+{
+    const struct graph *graph = marker->graph;
+    for (uint64_t i = 0; i < graph->root_count; i++)
+        reach(marker, graph->root_targets[i], graph->root_flags[i]);
+    unsigned before = marker->reached & ~marker->mark;
+    for (uint32_t node = 0; before && node < graph->node_count; node++) {
+        if (!(marker->marks[node] & before))
+            continue;
+        for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
+            if (graph->flags[i])
+                reach(marker, graph->targets[i], graph->flags[i]);
+        }
+    }
+}
+
+enum ttd_status graph_mark(const struct graph *graph, uint8_t *marks)
+{
+    struct marker marker = {.graph = graph, .marks = marks};
+    marker.stack = array_new(graph->node_count, sizeof *marker.stack);
+    if (!marker.stack)
+        return TTD_ERROR_NO_MEMORY;
+    for (unsigned pass = 0; pass < MARK_PASSES; pass++) {
+        marker.mark = BIT(pass);
+        marker.reached = BIT(pass) | passes[pass].begins_with;
+        marker.unused_flags = passes[pass].unused_flags;
+        begin(&marker);
+        follow(&marker);
+    }
+    array_free(marker.stack, graph->node_count, sizeof *marker.stack);
+    return TTD_OK;
+}
