@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze errors */
+#include "analyses/fatal.h"
 #include "cli/exit.h"
 #include "cli/numbers.h"
 #include "cli/session.h"
@@ -21,14 +22,16 @@ static const char help[] =
     "allocated; heaps used after their end; locks that do not match; calls that failed.\n"
     "The call in which the process died of a fault, such as an abort() in free(), comes\n"
     "first, with the blocks that lie beside the one it was given.\n"
+    "Before them comes the signal that the program died of, with the blocks that its fault\n"
+    "address and the registers point at: live ones, released ones, or those beside it.\n"
     "Calls with the same stacks are one finding.\n"
     "\n"
     "      --limit N           show at most N findings (20; 0 for all). Totals count all\n"
     "      --remember N        keep N released blocks in mind (262144), of which a second\n"
     "                          release is known; beyond that, the oldest are forgotten\n"
     "      --error-exitcode N  exit with status N if there are findings, other than\n"
-    "                          inconsistencies of the trace\n" KNOWN_FINDINGS_HELP VIEW_FILTERS_HELP
-        COMMAND_COMMON_HELP "\n"
+    "                          inconsistencies of the trace, or a fatal "
+    "signal\n" KNOWN_FINDINGS_HELP VIEW_FILTERS_HELP COMMAND_COMMON_HELP "\n"
     "A trace-inconsistency is a block that was allocated where another was still live:\n"
     "the trace lacks something, the program is not to blame.\n";
 
@@ -113,25 +116,42 @@ static int judge_all(struct session *session, struct heap_errors *errors)
     return status == STATUS_OK ? session_end_known_findings(session) : status;
 }
 
-static int print(struct session *session, const struct errors_options *options,
-                 struct heap_errors *errors)
+/* Whether the signal that the program died of is to be reported: by the stack of the thread. */
+static int judge_fatal(struct session *session, struct heap_fatal *fatal, bool *is_wanted)
 {
+    bool is_intact = source_is_intact(&session->source);
+    fatal->is_certain = is_intact;
+    for (size_t i = 0; i < fatal->place_count; i++) {
+        fatal->places[i].is_certain &= is_intact;
+        fatal->is_certain &= fatal->places[i].is_register || fatal->places[i].is_certain;
+    }
+    *is_wanted = false;
+    return fatal->count ? session_wants(session, fatal->signal.stack, is_wanted) : STATUS_OK;
+}
+
+static int print(struct session *session, const struct errors_options *options,
+                 struct heap_errors *errors, struct heap_fatal *fatal)
+{
+    bool has_fatal = false;
     session_outcome(session, &errors->outcome, ttd_position_max());
     for (size_t i = 0; i < errors->count; i++)
         errors->findings[i].is_certain &= source_is_intact(&session->source);
     session->needs_known_patterns = options->error_status;
-    bool needs_names = errors->count || view_has_filter(&session->options.view);
+    bool needs_names = errors->count || fatal->count || view_has_filter(&session->options.view);
     int status = session_names(session, needs_names);
     if (status == STATUS_OK)
         status = judge_all(session, errors);
+    if (status == STATUS_OK)
+        status = judge_fatal(session, fatal, &has_fatal);
     if (status == STATUS_OK)
         status = session_output(session, true);
     if (status != STATUS_OK)
         return status;
     struct report_errors data = {.errors = errors,
+                                 .fatal = has_fatal ? fatal : NULL,
                                  .limit = options->limit ? (size_t)options->limit : SIZE_MAX};
     session->options.format->errors(&session->report, &data);
-    bool has_errors = false;
+    bool has_errors = has_fatal;
     for (size_t i = 0; i < errors->count; i++)
         has_errors |= errors->findings[i].kind != HEAP_ERROR_TRACE_INCONSISTENCY;
     return known_findings_exit(&session->known_findings, has_errors, options->error_status);
@@ -144,10 +164,13 @@ static int execute(struct session *session, const void *context)
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
     struct heap_errors_options query = {.remembered = (uint32_t)options->remembered};
-    enum ttd_status result = heap_errors_find(&trace, &query, &errors, &error);
+    struct heap_fatal fatal;
+    enum ttd_status result = heap_fatal_find(&trace, &fatal, &error);
+    if (result == TTD_OK)
+        result = heap_errors_find(&trace, &query, &errors, &error);
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
-    int status = print(session, options, &errors);
+    int status = print(session, options, &errors, &fatal);
     heap_errors_free(&errors);
     return status;
 }

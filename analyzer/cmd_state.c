@@ -11,6 +11,8 @@
 
 /* Owners of one address that matter: the one at the position, and those before and after. */
 #define OWNERS_KEPT 8
+/* Pointers to its block that are shown. */
+#define POINTERS_SHOWN 8
 
 enum { OPTION_AT = OPTION_FIRST, OPTION_ADDRESS, OPTION_BLOCKS, OPTION_RUNTIME };
 
@@ -32,7 +34,8 @@ static const char help[] =
     "                          before, and whose it will be next\n"
     "      --blocks            list all live blocks, by address (text and json)\n"
     "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
-    "                          themselves until the end\n" VIEW_HELP COMMAND_COMMON_HELP "\n"
+    "                          themselves until the end\n" VIEW_HELP_WITH_CLASS COMMAND_COMMON_HELP
+    "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 
 struct state_options {
@@ -84,8 +87,14 @@ static int print(struct session *session, const struct state_options *options,
     /* The fate of an address after the position depends on the whole trace. */
     if (data->history)
         session_outcome(session, &data->history->outcome, ttd_position_max());
-    else
+    if (data->referrers)
+        certainty_add_snapshot(&session->report.certainty, &data->referrers->reach.snapshot,
+                               data->referrers->reach.misplaced);
+    if (!data->history)
         session_outcome(session, &data->state->outcome, data->at);
+    if (!data->referrers)
+        certainty_add_snapshot(&session->report.certainty, &session->classes.snapshot,
+                               session->classes.misplaced);
     int status = session_names(session, options->has_address);
     if (status == STATUS_OK)
         status = session_runtime(session, &data->state->runtime, options->shows_runtime);
@@ -95,6 +104,31 @@ static int print(struct session *session, const struct state_options *options,
         status = session_output(session, true);
     if (status == STATUS_OK && !session_print_tree(session, "block", "bytes"))
         session->options.format->state(&session->report, data);
+    return status;
+}
+
+/* Finds who points at the block that the address lies in, if a snapshot tells it: the block was
+ * there when the newest one was taken. */
+static int find_pointers(struct session *session, const struct state_options *options,
+                         struct report_state *data)
+{
+    const struct heap_owner *live = heap_history_live(data->history, data->at);
+    struct heap_referrers_options query = {
+        .at = data->at, .address = options->address, .depth = 1, .width = POINTERS_SHOWN};
+    struct heap_referrers referrers;
+    struct ttd_error error = {.what = NULL};
+    struct heap_trace trace = source_trace(&session->source);
+    if (!live)
+        return print(session, options, data);
+    trace.keyframes = sidecar_use(session, data->at);
+    enum ttd_status result = heap_referrers_find(&trace, &query, &referrers, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    bool is_there = referrers.target != GRAPH_NONE &&
+                    referrers.reach.nodes.blocks[referrers.target].event == live->block.event;
+    data->referrers = is_there ? &referrers : NULL;
+    int status = print(session, options, data);
+    heap_referrers_free(&referrers);
     return status;
 }
 
@@ -115,7 +149,7 @@ static int find_address(struct session *session, const struct state_options *opt
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
     data->history = &history;
-    int status = print(session, options, data);
+    int status = find_pointers(session, options, data);
     heap_history_free(&history);
     return status;
 }
@@ -148,6 +182,9 @@ static int execute(struct session *session, const void *context)
     if (status != STATUS_OK)
         return status;
     trace.keyframes = sidecar_use(session, data.at);
+    status = session_classes(session, &trace, data.at, &query.classes);
+    if (status != STATUS_OK)
+        return status;
     enum ttd_status result = heap_state_find(&trace, &query, &state, &error);
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
@@ -165,7 +202,7 @@ const struct command command_state = {
     .name = "state",
     .summary = "the heap as it was at a position",
     .help = help,
-    .shares = COMMAND_VIEWS,
+    .shares = COMMAND_VIEWS | COMMAND_CLASSES,
     .own_options = own_options,
     .parse_option = parse_option,
     .own_defaults = &defaults,

@@ -78,6 +78,7 @@ enum ttd_status heap_diff_find(const struct heap_trace *trace,
     for (size_t i = 0; i < HEAP_QUADRANTS; i++) {
         heap_groups_init(&diff->quadrants[i]);
         diff->quadrants[i].split = options->split;
+        diff->quadrants[i].classes = options->classes;
     }
     struct diff_finder finder = {.diff = diff, .from = options->from};
     struct heap_observer observer = {.context = &finder,
@@ -89,6 +90,7 @@ enum ttd_status heap_diff_find(const struct heap_trace *trace,
     struct heap_route route = {.to = options->last, .from = options->from, .observer = &observer};
     struct heap_arrival arrival = {.has_losses = false};
     enum ttd_status status = heap_kept_read(&kept, trace, options->split, &diff->runtime, error);
+    diff->runtime.groups.classes = options->classes;
     if (status == TTD_OK)
         status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)

@@ -17,6 +17,8 @@ struct heap_diff_options {
     struct ttd_position last;
     /** Splits the quadrants, beside the stack. */
     enum heap_split split;
+    /** For HEAP_SPLIT_CLASS; else NULL. */
+    const struct heap_block_classes *classes;
 };
 
 struct heap_diff {

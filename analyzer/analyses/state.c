@@ -56,9 +56,12 @@ static enum ttd_status begin(struct heap_state *state, struct heap_kept *kept,
     state->tables.by[HEAP_BY_STACK].split = options->split;
     for (size_t i = 0; i < HEAP_TABLES; i++)
         state->tables.by[i].has_stacks |= options->has_stacks_in_tables;
-    return options->tells_runtime
-               ? heap_kept_read(kept, trace, options->split, &state->runtime, error)
-               : TTD_OK;
+    state->tables.by[HEAP_BY_STACK].classes = options->classes;
+    if (!options->tells_runtime)
+        return TTD_OK;
+    enum ttd_status status = heap_kept_read(kept, trace, options->split, &state->runtime, error);
+    state->runtime.groups.classes = options->classes;
+    return status;
 }
 
 /* Whether sums are enough, which a summary of the index has without the blocks. They cannot tell

@@ -25,6 +25,8 @@ struct heap_state_options {
     struct ttd_position at;
     /** Splits state->tables.by[HEAP_BY_STACK], beside the stack. */
     enum heap_split split;
+    /** For HEAP_SPLIT_CLASS; else NULL. */
+    const struct heap_block_classes *classes;
     /** The other tables are by stack as well, so that stacks can be left out of them before they
      * are joined; it takes its time. */
     bool has_stacks_in_tables;

@@ -9,7 +9,8 @@
 
 #define COUNTED_KINDS                                                                              \
     (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_USER_EVENTS) |                          \
-     TTD_KIND_BIT(TTD_KIND_LOSSES) | TTD_KIND_BIT(TTD_KIND_END))
+     TTD_KIND_BIT(TTD_KIND_LOSSES) | TTD_KIND_BIT(TTD_KIND_FATAL_SIGNALS) |                        \
+     TTD_KIND_BIT(TTD_KIND_END))
 
 static void add_sizes(struct heap_trace_stats_chunks *sizes, const struct ttd_chunk *chunk)
 {
@@ -77,6 +78,12 @@ static enum ttd_status add_batch(struct heap_trace_stats *stats, const struct tt
     stats->has_end = batch->kind == TTD_KIND_END;
     if (batch->kind == TTD_KIND_LOSSES)
         heap_losses_add(&stats->outcome.losses, batch);
+    if (batch->kind == TTD_KIND_FATAL_SIGNALS && batch->count) {
+        stats->has_fatal_signal = true;
+        stats->fatal_signal = batch->u.fatal_signals[batch->count - 1];
+        stats->fatal_signal.registers = NULL;
+        stats->fatal_signal.count = 0;
+    }
     if (batch->kind == TTD_KIND_USER_EVENTS)
         stats->user_events += batch->count;
     if (batch->kind != TTD_KIND_EVENTS)

@@ -4,6 +4,7 @@
 #define ANALYZER_ANALYSES_TRACE_STATS_H
 
 #include <ttdtrace/reader.h>
+#include <ttdtrace/snapshot.h>
 
 #include "base/map.h"
 #include "travel/replay_to.h"
@@ -46,6 +47,9 @@ struct heap_trace_stats {
     size_t thread_count;
     size_t thread_capacity;
     struct hash_map thread_index;
+    /** The last fatal signal, without its registers, if there is any. */
+    bool has_fatal_signal;
+    struct ttd_fatal_signal fatal_signal;
     /** An End was used, and nothing is behind it. */
     bool has_end;
     /** A chunk that is not supported has ended the reading, as outcome.error says: only what comes

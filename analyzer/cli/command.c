@@ -175,6 +175,8 @@ static int check(struct common_options *result)
                    ? message_usage(name, "format '%s' works only with commands that group by stack",
                                    result->format->name)
                    : -1;
+    if (result->view.by == VIEW_BY_CLASS && !(result->command->shares & COMMAND_CLASSES))
+        return message_usage(name, "--by class works only with leaks, state, diff and retained");
     problem = view_options_check(&result->view, result->format);
     return problem ? message_usage(name, "%s", problem) : -1;
 }

@@ -18,7 +18,9 @@ enum {
     COMMAND_GROUPS = 2,
     COMMAND_VIEWS = COMMAND_FILTERS | COMMAND_GROUPS,
     /** Options of known_findings.h. */
-    COMMAND_KNOWN_FINDINGS = 4
+    COMMAND_KNOWN_FINDINGS = 4,
+    /** Groups by class: the command calls session_classes(). */
+    COMMAND_CLASSES = 8
 };
 
 struct session;
@@ -61,6 +63,7 @@ struct command {
 extern const struct command command_diff;
 extern const struct command command_errors;
 extern const struct command command_events;
+extern const struct command command_find;
 extern const struct command command_fragmentation;
 extern const struct command command_history;
 extern const struct command command_hot;
@@ -68,9 +71,15 @@ extern const struct command command_index;
 extern const struct command command_info;
 extern const struct command command_leaks;
 extern const struct command command_lifetimes;
+extern const struct command command_memory;
 extern const struct command command_moves;
 extern const struct command command_peak;
 extern const struct command command_recover;
+extern const struct command command_redact;
+extern const struct command command_referrers;
+extern const struct command command_retained;
+extern const struct command command_roots;
+extern const struct command command_snapshots;
 extern const struct command command_state;
 extern const struct command command_temporary;
 extern const struct command command_timeline;

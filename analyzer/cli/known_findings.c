@@ -142,6 +142,7 @@ enum ttd_status known_findings_judge(struct known_findings *known, struct defini
     struct report_known_findings *report = &known->summary;
     struct suppression *rule;
     struct baseline_record record;
+    bool is_leak = finding->kind >= SUPPRESS_LEAK;
     *is_new = false;
     enum ttd_status status = suppress_find(&known->suppressions, definitions, finding->kind,
                                            finding->api, finding->stacks[0], &rule);
@@ -157,9 +158,9 @@ enum ttd_status known_findings_judge(struct known_findings *known, struct defini
     *is_new = true;
     if (!known->options->baseline && !known->options->written_baseline)
         return TTD_OK;
-    status = baseline_record_of(&known->fingerprinter, definitions, finding->kind, finding->stacks,
-                                &record);
-    record.count = finding->kind == SUPPRESS_LEAK ? finding->count : finding->amount;
+    status = baseline_record_of(&known->fingerprinter, definitions,
+                                is_leak ? SUPPRESS_LEAK : finding->kind, finding->stacks, &record);
+    record.count = is_leak ? finding->count : finding->amount;
     if (status == TTD_OK)
         status = baseline_add(&known->current, &record);
     if (status == TTD_OK && baseline_find(&known->baseline, &record)) {

@@ -52,7 +52,7 @@ const char *known_findings_check(const struct known_findings_options *options);
 
 /** A finding: calls with the first stack, and the stacks that they conflict with. */
 struct finding {
-    /** A heap_error_kind, or SUPPRESS_LEAK. */
+    /** A heap_error_kind, SUPPRESS_LEAK, or a leak of a kind such as SUPPRESS_DEFINITE. */
     unsigned kind;
     /** The enum ttd_api that the finding is about. */
     uint8_t api;

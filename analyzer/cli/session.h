@@ -33,6 +33,8 @@ struct session {
     /** The view that the options ask for, and its tree if they ask for one. */
     struct view view;
     struct view_tree tree;
+    /** The classes of blocks, if the view is by class: see session_classes(). */
+    struct heap_block_classes classes;
     /** Known findings, for commands with COMMAND_KNOWN_FINDINGS. */
     struct known_findings known_findings;
 };
@@ -62,6 +64,17 @@ int session_names(struct session *session, bool are_needed);
 /** Sets the trace for a query that tells apart the blocks that the runtimes keep; without an index.
  * Reads the definitions. Returns an exit status. */
 int session_trace(struct session *session, struct heap_trace *trace);
+
+/**
+ * Finds the classes of blocks as the newest snapshot at a position or before tells, if the options
+ * group by them, and hands them to the view. Without such a snapshot says so.
+ *
+ * @param trace    for the query
+ * @param classes  set to the classes, which the session owns, or to NULL if they are not needed
+ * @return an exit status
+ */
+int session_classes(struct session *session, const struct heap_trace *trace, struct ttd_position at,
+                    const struct heap_block_classes **classes);
 
 /** Report a failure of the analyzer itself, if there is one: of memory, or a tree that is too
  * large. Return an exit status. */

@@ -3,6 +3,28 @@
 #include "cli/exit.h"
 #include "cli/message.h"
 #include "cli/session.h"
+#include "reach/find_classes.h"
+
+int session_classes(struct session *session, const struct heap_trace *trace, struct ttd_position at,
+                    const struct heap_block_classes **classes)
+{
+    struct ttd_error error = {.what = NULL};
+    *classes = NULL;
+    if (session->options.view.by != VIEW_BY_CLASS)
+        return STATUS_OK;
+    enum ttd_status result = heap_find_classes(trace, at, &session->classes, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    if (!session->classes.snapshot.number) {
+        progress_end(&session->source.progress);
+        return message_usage(session->options.command->name,
+                             "--by class needs a snapshot of references at the position or before: "
+                             "ttdrecord takes one when the program ends, with --snapshot-every, "
+                             "and with 'ttdrecord snapshot PID'");
+    }
+    session->view.classes = *classes = &session->classes;
+    return STATUS_OK;
+}
 
 /* Definitions are needed even without records, to check the patterns. */
 static bool needs_names(const struct session *session, const struct heap_site_table *sites)

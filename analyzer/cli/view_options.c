@@ -25,7 +25,7 @@ void view_options_init(struct view_options *options)
 
 static bool take_key(const char *name, enum view_key *key)
 {
-    for (enum view_key i = VIEW_BY_STACK; i <= VIEW_BY_HEAP; i++) {
+    for (enum view_key i = VIEW_BY_STACK; i <= VIEW_BY_CLASS; i++) {
         if (strcmp(view_key_name(i), name) == 0) {
             *key = i;
             return true;

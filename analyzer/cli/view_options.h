@@ -36,11 +36,21 @@ bool view_options_parse(struct view_options *options, int option, const char *ar
 const char *view_options_check(struct view_options *options, const struct report_format *format);
 
 /** Help texts of groups, trees and filters; and of all. */
-#define VIEW_GROUPS_HELP                                                                           \
+#define VIEW_LIMIT_HELP                                                                            \
     "      --limit N           show at most N groups, or N branches of each in a tree (20;\n"      \
-    "                          0 for all). Totals count all\n"                                     \
+    "                          0 for all). Totals count all\n"
+
+#define VIEW_KEYS_HELP                                                                             \
     "      --by KEY            group by stack (the default), function, file, module, thread\n"     \
-    "                          or heap. Function, file and module are those of the last\n"         \
+    "                          or heap. Function, file and module are those of the last\n"
+
+/** For commands with COMMAND_CLASSES. */
+#define VIEW_KEYS_AND_CLASS_HELP                                                                   \
+    "      --by KEY            group by stack (the default), function, file, module, thread,\n"    \
+    "                          heap or class: that of objects with virtual functions, as a\n"      \
+    "                          snapshot tells. Function, file and module are of the last\n"
+
+#define VIEW_SKIP_HELP                                                                             \
     "                          call that is of the program: of no C or C++ library and\n"          \
     "                          no common wrapper of malloc()\n"                                    \
     "      --skip FUNCTION     take FUNCTION for one that allocates, and begin stacks with\n"      \
@@ -58,6 +68,8 @@ const char *view_options_check(struct view_options *options, const struct report
     "                          may be repeated\n"                                                  \
     "      --exclude PATTERN   no stacks with such a one; may be repeated\n"
 
-#define VIEW_HELP VIEW_GROUPS_HELP VIEW_TREES_HELP VIEW_FILTERS_HELP
+#define VIEW_HELP VIEW_LIMIT_HELP VIEW_KEYS_HELP VIEW_SKIP_HELP VIEW_TREES_HELP VIEW_FILTERS_HELP
+#define VIEW_HELP_WITH_CLASS                                                                       \
+    VIEW_LIMIT_HELP VIEW_KEYS_AND_CLASS_HELP VIEW_SKIP_HELP VIEW_TREES_HELP VIEW_FILTERS_HELP
 
 #endif

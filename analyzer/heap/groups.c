@@ -78,8 +78,11 @@ static enum ttd_status add_group(struct heap_groups *groups, const struct heap_g
     if (status != TTD_OK)
         return status;
     *group = &groups->items[groups->count];
-    **group = (struct heap_group){
-        .key = first->key, .first = first->first, .last = first->last, .api = first->api};
+    **group = (struct heap_group){.key = first->key,
+                                  .first = first->first,
+                                  .last = first->last,
+                                  .api = first->api,
+                                  .kind = groups->kind};
     *find_number(groups, first->key) = (uint32_t)++groups->count;
     return TTD_OK;
 }
@@ -87,6 +90,8 @@ static enum ttd_status add_group(struct heap_groups *groups, const struct heap_g
 static struct heap_key key_in(const struct heap_groups *groups, const struct heap_block *block)
 {
     struct heap_key key = heap_key_of_block(groups->split, block);
+    if (groups->split == HEAP_SPLIT_CLASS)
+        key.other = heap_block_classes_get(groups->classes, block);
     if (!groups->has_stacks)
         key.stack = TTD_NONE;
     return key;
@@ -112,6 +117,23 @@ enum ttd_status heap_groups_add(struct heap_groups *groups, const struct heap_bl
     return TTD_OK;
 }
 
+struct heap_group *heap_groups_find(const struct heap_groups *groups,
+                                    const struct heap_block *block)
+{
+    return find_group(groups, key_in(groups, block));
+}
+
+void heap_groups_add_total(struct heap_groups *groups, const struct heap_block *owner,
+                           uint64_t size)
+{
+    struct heap_group *group = heap_groups_find(groups, owner);
+    groups->has_totals = true;
+    if (!group)
+        return;
+    group->total_blocks++;
+    group->total_bytes = heap_add(group->total_bytes, size);
+}
+
 void heap_groups_subtract(struct heap_groups *groups, const struct heap_block *block)
 {
     struct ttd_position at = block->allocated;
@@ -128,12 +150,29 @@ void heap_groups_subtract(struct heap_groups *groups, const struct heap_block *b
     groups->bytes -= block->size;
 }
 
+static void merge_lost(struct heap_lost_range *sum, const struct heap_lost_range *range)
+{
+    if (ttd_position_compare(range->after, sum->after) < 0)
+        sum->after = range->after;
+    if (ttd_position_compare(range->before, sum->before) > 0)
+        sum->before = range->before;
+    if (range->released && ttd_position_compare(range->first_release, sum->first_release) < 0)
+        sum->first_release = range->first_release;
+    if (range->released && ttd_position_compare(range->last_release, sum->last_release) > 0)
+        sum->last_release = range->last_release;
+    sum->released += range->released;
+}
+
 static void merge(void *into, const void *from)
 {
     struct heap_group *sum = into;
     const struct heap_group *group = from;
     sum->blocks += group->blocks;
     sum->bytes = heap_add(sum->bytes, group->bytes);
+    sum->total_blocks += group->total_blocks;
+    sum->total_bytes = heap_add(sum->total_bytes, group->total_bytes);
+    if (sum->lost && group->lost)
+        merge_lost(sum->lost, group->lost);
     heap_group_widen(sum, group->first);
     heap_group_widen(sum, group->last);
 }
@@ -154,6 +193,8 @@ static int compare(const void *a, const void *b)
 {
     const struct heap_group *x = a;
     const struct heap_group *y = b;
+    if (x->total_bytes != y->total_bytes)
+        return x->total_bytes > y->total_bytes ? -1 : 1;
     if (x->bytes != y->bytes)
         return x->bytes > y->bytes ? -1 : 1;
     if (x->blocks != y->blocks)
@@ -163,12 +204,14 @@ static int compare(const void *a, const void *b)
 
 /* Criteria of compare(), the least important first. order() sorts by each in turn, the smallest
  * value first. */
-enum criterion { BY_KEY, BY_BLOCKS, BY_BYTES, CRITERIA };
+enum criterion { BY_KEY, BY_BLOCKS, BY_BYTES, BY_TOTAL, CRITERIA };
 
 static inline uint64_t value_of(const struct heap_group *group, enum criterion by)
 {
     if (by == BY_KEY)
         return (uint64_t)group->key.stack << 32 | group->key.other;
+    if (by == BY_TOTAL)
+        return ~group->total_bytes;
     return by == BY_BLOCKS ? ~group->blocks : ~group->bytes;
 }
 
@@ -193,7 +236,7 @@ static void order(struct heap_groups *groups, struct sort_key *keys, struct sort
 {
     for (size_t i = 0; i < groups->count; i++)
         keys[i].item = (uint32_t)i;
-    for (enum criterion by = BY_KEY; by < CRITERIA; by++) {
+    for (enum criterion by = BY_KEY; by < (groups->has_totals ? CRITERIA : BY_TOTAL); by++) {
         for (size_t i = 0; i < groups->count; i++)
             keys[i].value = value_of(&groups->items[keys[i].item], by);
         sort_keys(keys, spare, groups->count);

@@ -3,7 +3,19 @@
 #ifndef ANALYZER_HEAP_GROUPS_H
 #define ANALYZER_HEAP_GROUPS_H
 
+#include "heap/block_classes.h"
 #include "heap/site_table.h"
+
+/** When the blocks of a group were lost: after the first position, at the second at the latest. */
+struct heap_lost_range {
+    struct ttd_position after;
+    struct ttd_position before;
+    /** Blocks whose only holder was released meanwhile; and the first and the last of these
+     * releases. */
+    uint64_t released;
+    struct ttd_position first_release;
+    struct ttd_position last_release;
+};
 
 struct heap_group {
     struct heap_key key;
@@ -12,8 +24,16 @@ struct heap_group {
     /** Positions of the first and the last allocation; see heap_group_is_unknown(). */
     struct ttd_position first;
     struct ttd_position last;
+    /** These blocks and what hangs below them, for groups to which heap_groups_add_total() adds;
+     * else 0. */
+    uint64_t total_blocks;
+    uint64_t total_bytes;
+    /** The caller's; NULL if not known. Merged like the sums. */
+    struct heap_lost_range *lost;
     /** An enum ttd_api: what allocated one of them. */
     uint8_t api;
+    /** heap_groups.kind. */
+    uint8_t kind;
 };
 
 /** See heap_groups_init(). */
@@ -27,6 +47,12 @@ struct heap_groups {
      * the stack does. */
     enum heap_split split;
     bool has_stacks;
+    /** The caller's, for HEAP_SPLIT_CLASS; may be set before anything is added. */
+    const struct heap_block_classes *classes;
+    /** May be set before anything is added: what these blocks are, for the caller. */
+    uint8_t kind;
+    /** heap_groups_add_total() was called. */
+    bool has_totals;
     /** Index of the group that a block was added to last. */
     uint32_t latest;
     /** By hash of the key: numbers of groups, from 1, and 0 where there is none. A power of two of
@@ -45,6 +71,14 @@ enum ttd_status heap_groups_add(struct heap_groups *groups, const struct heap_bl
 /** Takes back a block that was added. The first and the last position are then unknown if they were
  * this block's: see heap_group_is_unknown(). */
 void heap_groups_subtract(struct heap_groups *groups, const struct heap_block *block);
+
+/** The group that a block was added to; NULL if there is none. */
+struct heap_group *heap_groups_find(const struct heap_groups *groups,
+                                    const struct heap_block *block);
+
+/** Adds a block to the total of the group that `owner` belongs to, and has been added to. */
+void heap_groups_add_total(struct heap_groups *groups, const struct heap_block *owner,
+                           uint64_t size);
 
 /** Whether the first and the last position of a group are unknown. */
 static inline bool heap_group_is_unknown(const struct heap_group *group)
@@ -65,7 +99,8 @@ static inline void heap_group_widen(struct heap_group *group, struct ttd_positio
 enum ttd_status heap_groups_add_sum(struct heap_groups *groups, const struct heap_group *sum);
 
 /**
- * Orders by bytes, then blocks, largest first. Nothing can be added or subtracted afterwards.
+ * Orders by bytes in total, then bytes, then blocks, largest first. Nothing can be added or
+ * subtracted afterwards.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */

@@ -14,7 +14,9 @@ enum heap_split {
     HEAP_SPLIT_THREAD,
     HEAP_SPLIT_HEAP,
     /** By the class of the size: 0, 1, 2 to 3, 4 to 7, … */
-    HEAP_SPLIT_SIZE
+    HEAP_SPLIT_SIZE,
+    /** By what heap_block_classes_get() gives: of groups only. */
+    HEAP_SPLIT_CLASS
 };
 
 /** Identifies a record: a stack, and the property that it is split by. Every record begins with

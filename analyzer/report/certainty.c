@@ -88,3 +88,24 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
                                "'ttdanalyze verify'"
                              : "the trace was not closed cleanly: events may be missing");
 }
+
+void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapshot *snapshot,
+                            uint64_t misplaced)
+{
+    if (!snapshot->number)
+        return;
+    if (!(snapshot->flags & TTD_SNAPSHOT_STOPPED))
+        add(certainty,
+            "threads ran on while snapshot %lu was taken: a pointer that moved may be missing",
+            (unsigned long)snapshot->number);
+    if (snapshot->flags & TTD_SNAPSHOT_INCOMPLETE && !snapshot->missing)
+        add(certainty, "snapshot %lu is not complete: parts of it are missing",
+            (unsigned long)snapshot->number);
+    if (snapshot->missing)
+        add(certainty,
+            "snapshot %lu is not complete: %llu bytes of memory were not searched for pointers",
+            (unsigned long)snapshot->number, (unsigned long long)snapshot->missing);
+    if (misplaced)
+        add(certainty, "%llu references of snapshot %lu lie in no memory that it has searched",
+            (unsigned long long)misplaced, (unsigned long)snapshot->number);
+}

@@ -4,6 +4,7 @@
 #define ANALYZER_REPORT_CERTAINTY_H
 
 #include <ttdtrace/reader.h>
+#include <ttdtrace/snapshot.h>
 
 #include "travel/losses.h"
 #include "heap/replay.h"
@@ -41,5 +42,10 @@ struct certainty_facts {
 };
 
 void certainty_judge(struct certainty *certainty, const struct certainty_facts *facts);
+
+/** Adds the reasons why a snapshot may tell less than there was: `misplaced` counts the references
+ * that lie in none of its regions. A snapshot of number 0 is none, and adds nothing. */
+void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapshot *snapshot,
+                            uint64_t misplaced);
 
 #endif

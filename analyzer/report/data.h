@@ -4,16 +4,23 @@
 #ifndef ANALYZER_REPORT_DATA_H
 #define ANALYZER_REPORT_DATA_H
 
+#include <ttdtrace/redact.h>
 #include <ttdtrace/verify.h>
 
 #include "analyses/compare.h"
 #include "analyses/diff.h"
 #include "analyses/errors.h"
+#include "analyses/fatal.h"
 #include "analyses/fragmentation.h"
 #include "analyses/history.h"
 #include "analyses/leaks.h"
+#include "analyses/memory.h"
 #include "analyses/moves.h"
 #include "analyses/peak.h"
+#include "analyses/referrers.h"
+#include "analyses/retained.h"
+#include "analyses/search.h"
+#include "analyses/snapshot_list.h"
 #include "analyses/state.h"
 #include "analyses/timeline.h"
 #include "analyses/trace_stats.h"
@@ -69,6 +76,8 @@ struct report_tree {
 /** The findings of `leaks`. */
 struct report_leaks {
     const struct heap_leaks *leaks;
+    /** The groups of the kinds to list, one kind after the other. */
+    const struct heap_groups *groups;
     /** Groups to show. */
     size_t limit;
     bool is_at_end;
@@ -89,6 +98,8 @@ struct report_state {
     size_t limit;
     /** The owners of the address that was asked for; NULL if none was. */
     const struct heap_history *history;
+    /** Who points at the live block that the address lies in; NULL if no snapshot tells. */
+    const struct heap_referrers *referrers;
     struct ttd_position at;
 };
 
@@ -102,6 +113,8 @@ struct report_peak {
 /** The findings of `diff` over a range of positions. */
 struct report_diff {
     const struct heap_diff *diff;
+    /** The blocks that the range has added, as a snapshot tells of them. */
+    const struct heap_leaks *lost;
     /** Groups to show of each quadrant. */
     size_t limit;
 };
@@ -159,9 +172,38 @@ struct report_fragmentation {
     size_t limit;
 };
 
+/** The memory that `memory` shows. */
+struct report_memory {
+    struct heap_memory *memory;
+    /** The report reads pages: set to its first failure. */
+    enum ttd_status status;
+    struct ttd_error error;
+};
+
+/** The findings of `referrers`. */
+struct report_referrers {
+    const struct heap_referrers *referrers;
+    /** The address that was asked about. */
+    uint64_t address;
+};
+
+/** The findings of `retained` and `roots`. */
+struct report_retained {
+    const struct heap_retained *retained;
+    const struct heap_retained_options *options;
+};
+
+/** The findings of `find`. */
+struct report_search {
+    const struct heap_search *search;
+    const struct heap_search_options *options;
+};
+
 /** The findings of `errors`. */
 struct report_errors {
     const struct heap_errors *errors;
+    /** The signal that the program died of, or NULL. */
+    const struct heap_fatal *fatal;
     /** Findings to show. */
     size_t limit;
 };
@@ -194,6 +236,15 @@ struct report_verification {
 /** The outcome of `recover`. */
 struct report_recovery {
     const struct ttd_verdict *verdict;
+    /** Name of the file that was written. */
+    const char *result;
+};
+
+/** The outcome of `redact`. */
+struct report_redaction {
+    const struct ttd_redaction *removed;
+    /** Strings were kept. */
+    bool has_strings;
     /** Name of the file that was written. */
     const char *result;
 };

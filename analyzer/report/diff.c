@@ -39,11 +39,31 @@ static void text_quadrant(struct report *report, const struct report_diff *data,
     report_count(output, groups->bytes, "byte");
 }
 
+/* Writes what is lost of the blocks that the range has added. */
+static void text_lost(struct report *report, const struct heap_leaks *lost)
+{
+    struct out *output = report->output;
+    if (!lost->snapshot.number)
+        return;
+    out_text(output, "    Of these, by ");
+    report_snapshot_why_text(report, &lost->snapshot);
+    out_text(output, ":\n");
+    for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++) {
+        if (!lost->kinds[kind].blocks)
+            continue;
+        out_text(output, "    ");
+        report_sums_text(output, &lost->kinds[kind]);
+        out_format(output, " %s\n", report_leak_kinds[kind].text);
+    }
+}
+
 void text_diff(struct report *report, const struct report_diff *data)
 {
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
         text_quadrant(report, data, (enum heap_quadrant)i);
         out_char(report->output, '\n');
+        if (i == HEAP_AIFO)
+            text_lost(report, data->lost);
     }
     report_runtime_text(report);
     report_certainty_text(report);
@@ -66,6 +86,9 @@ void json_diff(struct report *report, const struct report_diff *data)
     json_position(&json, "position", data->diff->outcome.position);
     report_certainty_json(report, &json);
     report_runtime_json(&report->runtime, &json);
+    report_snapshot_json(&json, "snapshot",
+                         data->lost->snapshot.number ? &data->lost->snapshot : NULL);
+    report_classes_json(&json, data->lost);
     json_text(&json, "by", view_key_name(report->view->options.by));
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
         const struct heap_groups *groups = &data->diff->quadrants[i];

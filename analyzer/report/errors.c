@@ -116,13 +116,14 @@ void text_errors(struct report *report, const struct report_errors *data)
 {
     const struct heap_errors *errors = data->errors;
     struct out *output = report->output;
+    report_fatal_text(report, data->fatal);
     out_bold(output);
     if (errors->count) {
         report_count(output, errors->count, "finding");
         out_text(output, " in ");
         report_count(output, errors->calls, "call");
     } else {
-        out_text(output, "No errors");
+        out_text(output, data->fatal ? "No other errors" : "No errors");
     }
     out_plain(output);
     out_char(output, '\n');
@@ -194,6 +195,7 @@ void json_errors(struct report *report, const struct report_errors *data)
     json_unsigned(&json, "forgotten_releases", errors->forgotten);
     json_unsigned(&json, "unexamined_addresses", errors->unexamined);
     report_known_findings_json(report, &json, REPORT_FINDINGS);
+    report_fatal_json(report, &json, data->fatal);
     json_begin_array(&json, "findings");
     for (size_t i = 0; i < shown(data); i++)
         json_finding(report, &json, &errors->findings[i]);
@@ -210,6 +212,27 @@ static void csv_call(struct report *report, struct csv *csv, const struct heap_c
         csv_empty(csv);
 }
 
+static void csv_fatal(struct report *report, struct csv *csv, const struct heap_fatal *fatal)
+{
+    const struct heap_fatal_place *place = fatal->has_address ? &fatal->places[0] : NULL;
+    struct heap_call died = {.position = fatal->signal.position, .stack = fatal->signal.stack};
+    struct heap_call none = heap_call_none();
+    csv_text(csv, "fatal-signal");
+    csv_bool(csv, fatal->is_certain);
+    csv_unsigned(csv, 1);
+    csv_hex_if(csv, place, fatal->signal.address);
+    csv_empty(csv);
+    csv_empty(csv);
+    csv_empty(csv);
+    csv_unsigned(csv, fatal->signal.thread);
+    csv_call(report, csv, &died);
+    csv_call(report, csv, place ? &place->allocated : &none);
+    csv_call(report, csv, place ? &place->released : &none);
+    csv_call(report, csv, &none);
+    csv_unsigned(csv, fatal->signal.signal);
+    csv_end_row(csv);
+}
+
 void csv_errors(struct report *report, const struct report_errors *data)
 {
     struct csv csv;
@@ -217,6 +240,8 @@ void csv_errors(struct report *report, const struct report_errors *data)
     csv_header(&csv, "kind,certain,count,address,size,action,api,thread,position,stack,"
                      "allocated_position,allocated_stack,released_position,released_stack,"
                      "conflict_position,conflict_stack,signal");
+    if (data->fatal)
+        csv_fatal(report, &csv, data->fatal);
     for (size_t i = 0; i < shown(data); i++) {
         const struct heap_finding *finding = &data->errors->findings[i];
         csv_text(&csv, heap_error_name(finding->kind));

@@ -30,6 +30,11 @@ struct report_format {
     void (*lifetimes)(struct report *report, const struct report_usage *data);
     void (*timeline)(struct report *report, const struct report_timeline *data);
     void (*fragmentation)(struct report *report, const struct report_fragmentation *data);
+    void (*memory)(struct report *report, struct report_memory *data);
+    void (*snapshots)(struct report *report, const struct heap_snapshot_list *list);
+    void (*find)(struct report *report, const struct report_search *data);
+    void (*referrers)(struct report *report, const struct report_referrers *data);
+    void (*retained)(struct report *report, const struct report_retained *data);
     void (*errors)(struct report *report, const struct report_errors *data);
     /** Called before all events, for each event, and after them. */
     void (*events_begin)(struct report *report, const struct report_events *options);
@@ -41,6 +46,7 @@ struct report_format {
     void (*problem)(struct report *report, const struct ttd_problem *problem, uint64_t index);
     void (*verify_end)(struct report *report, const struct report_verification *data);
     void (*recover)(struct report *report, const struct report_recovery *data);
+    void (*redact)(struct report *report, const struct report_redaction *data);
     void (*index)(struct report *report, const struct report_index *data);
 };
 

@@ -65,6 +65,26 @@ void text_fragmentation(struct report *report, const struct report_fragmentation
 void json_fragmentation(struct report *report, const struct report_fragmentation *data);
 void csv_fragmentation(struct report *report, const struct report_fragmentation *data);
 
+void text_memory(struct report *report, struct report_memory *data);
+void json_memory(struct report *report, struct report_memory *data);
+void csv_memory(struct report *report, struct report_memory *data);
+
+void text_snapshots(struct report *report, const struct heap_snapshot_list *list);
+void json_snapshots(struct report *report, const struct heap_snapshot_list *list);
+void csv_snapshots(struct report *report, const struct heap_snapshot_list *list);
+
+void text_find(struct report *report, const struct report_search *data);
+void json_find(struct report *report, const struct report_search *data);
+void csv_find(struct report *report, const struct report_search *data);
+
+void text_referrers(struct report *report, const struct report_referrers *data);
+void json_referrers(struct report *report, const struct report_referrers *data);
+void csv_referrers(struct report *report, const struct report_referrers *data);
+
+void text_retained(struct report *report, const struct report_retained *data);
+void json_retained(struct report *report, const struct report_retained *data);
+void csv_retained(struct report *report, const struct report_retained *data);
+
 void text_errors(struct report *report, const struct report_errors *data);
 void json_errors(struct report *report, const struct report_errors *data);
 void csv_errors(struct report *report, const struct report_errors *data);
@@ -90,6 +110,10 @@ void csv_verify_end(struct report *report, const struct report_verification *dat
 void text_recover(struct report *report, const struct report_recovery *data);
 void json_recover(struct report *report, const struct report_recovery *data);
 void csv_recover(struct report *report, const struct report_recovery *data);
+
+void text_redact(struct report *report, const struct report_redaction *data);
+void json_redact(struct report *report, const struct report_redaction *data);
+void csv_redact(struct report *report, const struct report_redaction *data);
 
 void text_index(struct report *report, const struct report_index *data);
 void json_index(struct report *report, const struct report_index *data);

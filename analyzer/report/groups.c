@@ -2,7 +2,7 @@
 /* Groups of blocks, as several commands write them. */
 #include "report/sections.h"
 
-static void text_positions(struct report *report, const struct heap_group *group)
+void report_group_positions_text(struct report *report, const struct heap_group *group)
 {
     struct out *output = report->output;
     out_text(output, group->blocks == 1 ? ", allocated at " : ", allocated from ");
@@ -27,11 +27,20 @@ void report_groups_text(struct report *report, const struct heap_groups *groups,
         report_count(output, group->blocks, "block");
         out_plain(output);
         if (shows_positions)
-            text_positions(report, group);
+            report_group_positions_text(report, group);
         out_char(output, '\n');
         report_site_text(report, group->key);
     }
     report_site_more(report, groups->count - count);
+}
+
+void report_group_json(struct report *report, struct json *json, const struct heap_group *group)
+{
+    json_unsigned(json, "blocks", group->blocks);
+    json_unsigned(json, "bytes", group->bytes);
+    json_position(json, "first_position", group->first);
+    json_position(json, "last_position", group->last);
+    report_site_json(report, json, group->key);
 }
 
 void report_groups_json(struct report *report, struct json *json, const char *key,
@@ -39,13 +48,8 @@ void report_groups_json(struct report *report, struct json *json, const char *ke
 {
     json_begin_array(json, key);
     for (size_t i = 0; i < groups->count && i < limit; i++) {
-        const struct heap_group *group = &groups->items[i];
         json_begin_object(json, NULL);
-        json_unsigned(json, "blocks", group->blocks);
-        json_unsigned(json, "bytes", group->bytes);
-        json_position(json, "first_position", group->first);
-        json_position(json, "last_position", group->last);
-        report_site_json(report, json, group->key);
+        report_group_json(report, json, &groups->items[i]);
         json_end_object(json);
     }
     json_end_array(json);

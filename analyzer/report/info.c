@@ -35,6 +35,13 @@ void info_start_time(const struct report_info *data, char text[INFO_TIME_SIZE])
         text[0] = '\0';
 }
 
+uint64_t info_memory_bytes(const struct heap_trace_stats *stats)
+{
+    const struct heap_trace_stats_chunks *pages = &stats->kinds[TTD_KIND_PAGES];
+    uint64_t headers = pages->chunks * INFO_PAGES_HEADER;
+    return pages->raw_bytes > headers ? pages->raw_bytes - headers : 0;
+}
+
 double info_bytes_per_event(const struct heap_trace_stats *stats)
 {
     /* Stacks, names and indexes are not counted: they depend on the program, not on its number of
@@ -80,6 +87,20 @@ static void text_end(struct report *report, const struct report_info *data)
         break;
     }
     out_format(output, " after %.6g s\n", (double)data->end->wall_time / 1e9);
+}
+
+static void text_fatal_signal(struct report *report, const struct heap_trace_stats *stats)
+{
+    struct out *output = report->output;
+    if (!stats->has_fatal_signal)
+        return;
+    label(report, "Fatal signal");
+    report_signal_text(report, &stats->fatal_signal);
+    if (heap_fatal_has_address(&stats->fatal_signal)) {
+        out_text(output, ", fault address ");
+        out_hex(output, stats->fatal_signal.address);
+    }
+    out_text(output, " ('ttdanalyze errors' tells more)\n");
 }
 
 static void text_origin(struct report *report, const struct report_info *data)
@@ -160,6 +181,25 @@ static void text_counts(struct report *report, const struct report_info *data)
     out_char(output, '\n');
 }
 
+static void text_contents(struct report *report, const struct heap_trace_stats *stats)
+{
+    struct out *output = report->output;
+    label(report, "Snapshots");
+    out_grouped(output, stats->kinds[TTD_KIND_SNAPSHOTS].records);
+    if (stats->kinds[TTD_KIND_REFERENCES].records) {
+        out_text(output, ", with ");
+        report_count(output, stats->kinds[TTD_KIND_REFERENCES].records, "reference");
+    }
+    out_char(output, '\n');
+    label(report, "Contents");
+    if (stats->kinds[TTD_KIND_PAGES].chunks) {
+        report_count(output, info_memory_bytes(stats), "byte");
+        out_text(output, " of the program's memory ('ttdanalyze redact' removes them)\n");
+    } else {
+        out_text(output, "none: the trace has nothing of what the program's memory held\n");
+    }
+}
+
 static void text_losses(struct report *report, const struct heap_losses *losses)
 {
     struct out *output = report->output;
@@ -215,7 +255,8 @@ static void text_chunks(struct report *report, const struct heap_trace_stats *st
 {
     struct out *output = report->output;
     out_bold(output);
-    out_text(output, "\nChunks       Number    Items         Stored        Raw           Ratio\n");
+    out_text(output,
+             "\nChunks         Number    Items         Stored        Raw           Ratio\n");
     out_plain(output);
     for (unsigned kind = 0; kind <= HEAP_TRACE_STATS_KINDS; kind++) {
         const struct heap_trace_stats_chunks *chunks =
@@ -225,15 +266,15 @@ static void text_chunks(struct report *report, const struct heap_trace_stats *st
         out_text(output, kind == HEAP_TRACE_STATS_KINDS ? "all"
                          : kind                         ? ttd_kind_name(kind)
                                                         : "other");
-        out_tab(output, 13);
+        out_tab(output, 15);
         out_grouped(output, chunks->chunks);
-        out_tab(output, 23);
+        out_tab(output, 25);
         out_grouped(output, chunks->records);
-        out_tab(output, 37);
+        out_tab(output, 39);
         out_grouped(output, chunks->stored_bytes);
-        out_tab(output, 51);
+        out_tab(output, 53);
         out_grouped(output, chunks->raw_bytes);
-        out_tab(output, 65);
+        out_tab(output, 67);
         if (chunks->stored_bytes)
             out_format(output, "%.2f", (double)chunks->raw_bytes / (double)chunks->stored_bytes);
         out_char(output, '\n');
@@ -275,6 +316,7 @@ void text_info(struct report *report, const struct report_info *data)
 {
     text_origin(report, data);
     text_end(report, data);
+    text_fatal_signal(report, data->stats);
     for (size_t i = 0; i < data->metadata_count; i++) {
         out_text(report->output, "  ");
         escape_text(report->output, data->metadata[i].key);
@@ -284,6 +326,7 @@ void text_info(struct report *report, const struct report_info *data)
     }
     text_counts(report, data);
     text_losses(report, &data->stats->outcome.losses);
+    text_contents(report, data->stats);
     text_threads(report, data->stats);
     text_chunks(report, data->stats);
     text_modules(report);

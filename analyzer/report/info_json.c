@@ -22,6 +22,9 @@ static void summary(struct json *json, const struct report_info *data)
     json_unsigned(json, "unfinished", stats->unfinished);
     json_unsigned(json, "bytes_requested", stats->bytes_requested);
     json_unsigned(json, "user_events", stats->user_events);
+    json_unsigned(json, "snapshots", stats->kinds[TTD_KIND_SNAPSHOTS].records);
+    json_unsigned(json, "references", stats->kinds[TTD_KIND_REFERENCES].records);
+    json_unsigned(json, "memory_bytes", info_memory_bytes(stats));
     json_unsigned(json, "threads", stats->thread_count);
     json_unsigned(json, "lost_events", stats->outcome.losses.events);
     json_bool(json, "lost_events_exact", !stats->outcome.losses.unknown);
@@ -36,6 +39,13 @@ static void summary(struct json *json, const struct report_info *data)
         json_unsigned(json, "end_code", data->end->code);
     else
         json_null(json, "end_code");
+    if (stats->has_fatal_signal) {
+        json_begin_object(json, "fatal_signal");
+        report_signal_json(json, &stats->fatal_signal);
+        json_end_object(json);
+    } else {
+        json_null(json, "fatal_signal");
+    }
 }
 
 static void trace_object(struct json *json, const struct report_info *data)

@@ -7,7 +7,12 @@
 #ifndef ANALYZER_REPORT_SECTIONS_H
 #define ANALYZER_REPORT_SECTIONS_H
 
+#include <ttdtrace/snapshot.h>
+
+#include "analyses/fatal.h"
 #include "analyses/history.h"
+#include "analyses/referrers.h"
+#include "analyses/leaks.h"
 #include "report/csv.h"
 #include "report/json.h"
 #include "report/report.h"
@@ -23,6 +28,9 @@ void report_expand(struct report *report, ttd_id stack);
 
 /** Writes a function's name in text, without long template arguments unless report->shows_all. */
 void report_function_text(struct report *report, struct ttd_string name);
+
+/** Writes `function (file:line) in module`, or `module+0xoffset` for a frame without names. */
+void report_frame_text(struct report *report, const struct frame *frame);
 
 /** Writes the frames of a stack, each in a line of its own, indented. Frames below main() are
  * counted, and written only if report->shows_all. */
@@ -74,6 +82,81 @@ void report_neighbours_text(struct report *report, const struct heap_neighbours 
 /** Writes those blocks as the members `before` and `after`. */
 void report_neighbours_json(struct report *report, struct json *json,
                             const struct heap_neighbours *neighbours);
+
+/** Returns the name of a register of x86-64, by its DWARF number; NULL if it has none. Static. */
+const char *report_register_name(uint64_t number);
+
+/** Writes a signal in one line without its end: "SIGSEGV (address not mapped) at 1:2 (+0.5s) in
+ * thread 1". */
+void report_signal_text(struct report *report, const struct ttd_fatal_signal *signal);
+/** Writes the same, and the fault address, as members of an object. */
+void report_signal_json(struct json *json, const struct ttd_fatal_signal *signal);
+
+/** Writes the signal that the program died of, and what it points at; nothing for NULL. */
+void report_fatal_text(struct report *report, const struct heap_fatal *fatal);
+/** Writes the same as the member `fatal_signal`; null for NULL. */
+void report_fatal_json(struct report *report, struct json *json, const struct heap_fatal *fatal);
+
+/** Names of a kind of blocks: for people; and in files, where what still holds a reachable block is
+ * told apart, or NULL. */
+struct report_leak_kind {
+    const char *text;
+    const char *name;
+    const char *held_by;
+};
+
+/** By heap_leak_kind. */
+extern const struct report_leak_kind report_leak_kinds[HEAP_LEAK_KINDS];
+
+/** Writes the sums of groups: "2 blocks, 80 bytes". */
+void report_sums_text(struct out *output, const struct heap_groups *groups);
+
+/** Writes a snapshot as report_snapshot_text(), and why it was taken. */
+void report_snapshot_why_text(struct report *report, const struct ttd_snapshot *snapshot);
+
+/** Writes the member `classes`; null without a snapshot. */
+void report_classes_json(struct json *json, const struct heap_leaks *leaks);
+
+/** Writes the positions of the first and last allocation of a group: ", allocated at 0:2". */
+void report_group_positions_text(struct report *report, const struct heap_group *group);
+
+/** Writes the sums, positions and site of a group as members of an object. */
+void report_group_json(struct report *report, struct json *json, const struct heap_group *group);
+
+/** Writes a block and its allocation in one line, without its end: "0x1000, 24 bytes, allocated by
+ * malloc() at 1:2 in thread 1, main (main.c:7) in demo". */
+void report_block_text(struct report *report, const struct heap_block *block);
+
+/** Writes a block of a snapshot in the same way, with its class if that is known: "0x1000, 24
+ * bytes, app::Server, allocated by …". */
+void report_node_text(struct report *report, const struct heap_reach *reach, uint32_t node);
+
+/** The name of the class of a block of a snapshot; size 0 if it is not known, or no block. */
+struct ttd_string report_node_class(struct report *report, const struct heap_reach *reach,
+                                    uint32_t node);
+
+/** Writes a block and its allocation as an object; null for NULL. */
+void report_block_json(struct report *report, struct json *json, const char *key,
+                       const struct heap_block *block);
+
+/** Returns one word for why a snapshot was taken. Static. */
+const char *report_snapshot_reason(const struct ttd_snapshot *snapshot);
+
+/** Writes that there is no snapshot of references, and how to get one. */
+void report_no_snapshot_text(struct report *report);
+
+/** Writes a snapshot as an object: its number, position, and how consistent it is; null for NULL.
+ */
+void report_snapshot_json(struct json *json, const char *key, const struct ttd_snapshot *snapshot);
+
+/** Writes a snapshot and how consistent it is, such as "snapshot 1 at 1:2". */
+void report_snapshot_text(struct report *report, const struct ttd_snapshot *snapshot);
+
+/** Writes who points at a block, in lines of their own. */
+void report_pointers_text(struct report *report, const struct heap_referrers *referrers);
+/** Writes the same as an object; null for NULL. */
+void report_pointers_json(struct report *report, struct json *json, const char *key,
+                          const struct heap_referrers *referrers);
 
 /** Writes groups as an array of objects. */
 void report_groups_json(struct report *report, struct json *json, const char *key,

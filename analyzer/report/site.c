@@ -57,6 +57,18 @@ static void text_owner(struct report *report, const char *kind, const struct vie
                 definitions_heap_handle(report->definitions, (ttd_id)label->number));
 }
 
+static void text_class(struct report *report, const struct view_label *label)
+{
+    if (label->name.size) {
+        report_function_text(report, label->name);
+    } else if (label->number) {
+        out_text(report->output, "table of virtual functions at ");
+        out_hex(report->output, label->number);
+    } else {
+        out_text(report->output, "(no class is known)");
+    }
+}
+
 void report_label_text(struct report *report, const struct view_label *label)
 {
     struct out *output = report->output;
@@ -87,6 +99,9 @@ void report_label_text(struct report *report, const struct view_label *label)
     case LABEL_HEAP:
         text_owner(report, "heap", label);
         break;
+    case LABEL_CLASS:
+        text_class(report, label);
+        break;
     }
 }
 
@@ -115,6 +130,10 @@ void report_label_json(struct report *report, struct json *json, const struct vi
         json_hex(json, "heap", definitions_heap_handle(report->definitions, (ttd_id)label->number));
         json_name(json, "name", report_label_name(report, label));
         break;
+    case LABEL_CLASS:
+        json_name(json, "class_name", label->name);
+        json_hex_if(json, "class_address", label->number, label->number);
+        break;
     }
 }
 
@@ -133,8 +152,8 @@ void report_site_text(struct report *report, struct heap_key key)
  * groups have, so that it has the same members. */
 static struct view_label label_of(const struct report *report, struct heap_key key)
 {
-    static const enum label_kind kinds[] = {LABEL_NONE,   LABEL_FUNCTION, LABEL_FILE,
-                                            LABEL_MODULE, LABEL_THREAD,   LABEL_HEAP};
+    static const enum label_kind kinds[] = {LABEL_NONE,   LABEL_FUNCTION, LABEL_FILE, LABEL_MODULE,
+                                            LABEL_THREAD, LABEL_HEAP,     LABEL_CLASS};
     struct view_label label = *view_find_label(report->view, key);
     if (label.kind == LABEL_NONE)
         label = (struct view_label){.kind = kinds[report->view->options.by]};
@@ -154,9 +173,9 @@ void report_site_json(struct report *report, struct json *json, struct heap_key 
 
 void report_site_header(struct report *report, struct csv *csv, const char *names)
 {
-    static const char *const fields[] = {",stack_id,stack", ",function,module,offset",
-                                         ",file,module",    ",module",
-                                         ",thread,name",    ",heap_id,heap,name"};
+    static const char *const fields[] = {
+        ",stack_id,stack",    ",function,module,offset",  ",file,module", ",module", ",thread,name",
+        ",heap_id,heap,name", ",class_name,class_address"};
     out_text(report->output, names);
     csv_header(csv, fields[report->view->options.by]);
 }
@@ -186,6 +205,10 @@ static void csv_label(struct report *report, struct csv *csv, const struct view_
         csv_unsigned(csv, label->number);
         csv_hex(csv, definitions_heap_handle(report->definitions, (ttd_id)label->number));
         csv_string(csv, report_label_name(report, label));
+        break;
+    case LABEL_CLASS:
+        csv_string(csv, label->name);
+        csv_hex_if(csv, label->number, label->number);
         break;
     }
 }

@@ -34,8 +34,7 @@ void report_expand(struct report *report, ttd_id stack)
     report->status = status;
 }
 
-/* Writes `function (file:line) in module`, or `module+0xoffset` for a frame without names. */
-static void frame_text(struct report *report, const struct frame *frame)
+void report_frame_text(struct report *report, const struct frame *frame)
 {
     struct out *output = report->output;
     struct ttd_string module = glob_base_name(frame->module);
@@ -72,7 +71,7 @@ void report_stack_text(struct report *report, ttd_id stack)
     size_t shown_count = report->shows_all ? count : runtime_main_of(&report->frames) + 1;
     for (size_t i = 0; i < count && i < shown_count; i++) {
         out_format(report->output, "    #%-2zu ", i);
-        frame_text(report, &report->frames.frames[i]);
+        report_frame_text(report, &report->frames.frames[i]);
         out_char(report->output, '\n');
     }
     if (shown_count < count) {

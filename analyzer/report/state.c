@@ -87,6 +87,7 @@ static void json_address(struct report *report, struct json *json, const struct 
     report_owner_json(report, json, "block", owner);
     report_owner_json(report, json, "next", heap_history_after(history, data->at));
     report_neighbours_json(report, json, &data->state->neighbours);
+    report_pointers_json(report, json, "pointers", data->referrers);
     json_end_object(json);
 }
 
@@ -106,6 +107,8 @@ void json_state(struct report *report, const struct report_state *data)
     json_threads(report, &json, &state->tables.by[HEAP_BY_THREAD]);
     json_sizes(&json, &state->tables.by[HEAP_BY_SIZE]);
     json_text(&json, "by", view_key_name(report->view->options.by));
+    if (report->view->classes)
+        report_snapshot_json(&json, "snapshot", &report->view->classes->snapshot);
     json_unsigned(&json, "total_groups", state->tables.by[HEAP_BY_STACK].count);
     report_groups_json(report, &json, "groups", &state->tables.by[HEAP_BY_STACK], data->limit);
     report_runtime_groups_json(report, &json, data->limit);

@@ -86,6 +86,8 @@ static void text_address(struct report *report, const struct report_state *data)
         out_text(output, "next in ");
         report_owner_text(report, after);
     }
+    if (data->referrers)
+        report_pointers_text(report, data->referrers);
     report_neighbours_text(report, &data->state->neighbours, history->options.first);
 }
 
@@ -112,6 +114,11 @@ static void text_totals(struct report *report, const struct heap_state *state)
     report_site_count(report, state->tables.by[HEAP_BY_STACK].count);
     out_plain(output);
     out_char(output, '\n');
+    if (report->view->classes) {
+        out_text(output, "Classes as ");
+        report_snapshot_text(report, &report->view->classes->snapshot);
+        out_text(output, " tells\n");
+    }
     if (state->outcome.in_flight) {
         report_count(output, state->outcome.in_flight, "reallocation");
         out_text(output, " in flight at this position, not counted\n");

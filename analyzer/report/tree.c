@@ -169,7 +169,8 @@ void json_tree(struct report *report, const struct report_tree *data)
 
 static const char *kind_name(enum label_kind kind)
 {
-    static const char *const names[] = {"none", "function", "file", "module", "thread", "heap"};
+    static const char *const names[] = {"none",   "function", "file", "module",
+                                        "thread", "heap",     "class"};
     return names[kind];
 }
 
@@ -178,7 +179,7 @@ void report_tree_csv(struct report *report, struct csv *csv, const struct view_l
     csv_text(csv, kind_name(label->kind));
     csv_string(csv, report_label_name(report, label));
     csv_string(csv, label->module);
-    if (label->kind == LABEL_FUNCTION && label->number)
+    if ((label->kind == LABEL_FUNCTION || label->kind == LABEL_CLASS) && label->number)
         csv_hex(csv, label->number);
     else if (label->kind == LABEL_THREAD || label->kind == LABEL_HEAP)
         csv_unsigned(csv, label->number);
@@ -207,6 +208,14 @@ void csv_tree(struct report *report, const struct report_tree *data)
     }
 }
 
+static void folded_nameless_class(struct out *output, const struct view_label *label)
+{
+    if (label->number)
+        out_format(output, "[class 0x%llx]", (unsigned long long)label->number);
+    else
+        out_text(output, "[no class]");
+}
+
 /* Writes a label in a folded stack. A frame needs a text, even without a name. */
 static void folded_name(struct report *report, const struct view_label *label)
 {
@@ -223,6 +232,12 @@ static void folded_name(struct report *report, const struct view_label *label)
     case LABEL_THREAD:
     case LABEL_HEAP:
         out_format(output, "%s %u ", kind_name(label->kind), (unsigned)label->number);
+        break;
+    case LABEL_CLASS:
+        if (!text.size) {
+            folded_nameless_class(output, label);
+            return;
+        }
         break;
     case LABEL_FUNCTION:
     case LABEL_FILE:

@@ -197,6 +197,18 @@ struct ttd_string definitions_text(const struct definitions *definitions, ttd_id
     return string ? (struct ttd_string){string->text, string->size} : (struct ttd_string){"", 0};
 }
 
+/* Sets the name that is shown: `text`, or the string itself if its size is 0. */
+static void set_display(struct definitions *definitions, struct definition_string *string,
+                        const char *text, size_t size)
+{
+    string->display = size ? arena_copy(&definitions->text, text, size) : NULL;
+    string->display_size = (uint32_t)size;
+    if (string->display)
+        return;
+    string->display = string->text;
+    string->display_size = string->size;
+}
+
 struct ttd_string definitions_function(struct definitions *definitions, ttd_id id)
 {
     struct definition_string *string = definitions_string(definitions, id);
@@ -205,12 +217,37 @@ struct ttd_string definitions_function(struct definitions *definitions, ttd_id i
     if (!string->display) {
         char text[DEMANGLE_MAX + 1];
         size_t size = memchr(string->text, 0, string->size) ? 0 : demangle(string->text, text);
-        string->display = size ? arena_copy(&definitions->text, text, size) : NULL;
-        string->display_size = (uint32_t)size;
-        if (!string->display) {
-            string->display = string->text;
-            string->display_size = string->size;
-        }
+        set_display(definitions, string, text, size);
+    }
+    return (struct ttd_string){string->display, string->display_size};
+}
+
+/* Demangles the name of a class, which is that of its type_info without what comes before. */
+static size_t demangle_class(const struct definition_string *string, char text[DEMANGLE_MAX + 1])
+{
+    static const char before[] = "typeinfo name for ";
+    char mangled[DEMANGLE_MAX + 1];
+    if (string->size + sizeof "_ZTS" > sizeof mangled || memchr(string->text, 0, string->size))
+        return 0;
+    memcpy(mangled, "_ZTS", 4);
+    memcpy(mangled + 4, string->text, string->size);
+    mangled[4 + string->size] = '\0';
+    size_t size = demangle(mangled, text);
+    size_t skipped = sizeof before - 1;
+    if (size <= skipped || memcmp(text, before, skipped) != 0)
+        return 0;
+    memmove(text, text + skipped, size - skipped + 1);
+    return size - skipped;
+}
+
+struct ttd_string definitions_class(struct definitions *definitions, ttd_id id)
+{
+    struct definition_string *string = definitions_string(definitions, id);
+    if (!string)
+        return (struct ttd_string){"", 0};
+    if (!string->display) {
+        char text[DEMANGLE_MAX + 1];
+        set_display(definitions, string, text, demangle_class(string, text));
     }
     return (struct ttd_string){string->display, string->display_size};
 }

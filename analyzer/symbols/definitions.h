@@ -100,6 +100,10 @@ struct ttd_string definitions_text(const struct definitions *definitions, ttd_id
 /** Returns the demangled name of a function. */
 struct ttd_string definitions_function(struct definitions *definitions, ttd_id id);
 
+/** Returns the demangled name of a class, of which the string is the name in its type_info, such as
+ * "6Server". */
+struct ttd_string definitions_class(struct definitions *definitions, ttd_id id);
+
 /** Returns the canonical name of a function (canonical.h); its demangled name when memory is short.
  */
 struct ttd_string definitions_canonical(struct definitions *definitions, ttd_id id);

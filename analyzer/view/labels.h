@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Labels: the functions, files, modules, threads and heaps that groups and nodes of trees stand
- * for, each with a small number. */
+/** Labels: the functions, files, modules, threads, heaps and classes that groups and nodes of trees
+ * stand for, each with a small number. */
 #ifndef ANALYZER_VIEW_LABELS_H
 #define ANALYZER_VIEW_LABELS_H
 
@@ -18,7 +18,10 @@ enum label_kind {
     LABEL_MODULE,
     /** The identifier of a thread. */
     LABEL_THREAD,
-    LABEL_HEAP
+    LABEL_HEAP,
+    /** A name, or else in `number` the address of a table of virtual functions; neither if the
+     * class is not known. */
+    LABEL_CLASS
 };
 
 /** A label. Texts are untrusted, and belong to the definitions. */

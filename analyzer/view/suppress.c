@@ -236,7 +236,7 @@ enum ttd_status suppress_find(struct suppressions *suppressions, struct definiti
     size_t best = suppressions->count;
     enum ttd_status status = TTD_OK;
     *rule = NULL;
-    if (kind == SUPPRESS_LEAK && suppressions->count)
+    if (kind >= SUPPRESS_LEAK && suppressions->count)
         status = find_sanitizer(suppressions, definitions, stack, &best);
     if (status == TTD_OK && suppressions->count)
         status = expand(suppressions, definitions, api, stack);

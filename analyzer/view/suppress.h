@@ -15,8 +15,8 @@
  *
  * Of the kinds of memcheck, Memcheck:Leak is for leaks, Memcheck:Free for releases, and
  * Memcheck:FishyValue for calls that failed; ttdanalyze:NAME is for findings of that name. Rules of
- * other kinds are accepted and match nothing. A trace does not tell which leaks can still be
- * reached: a rule with match-leak-kinds applies unless these are "none".
+ * other kinds are accepted and match nothing. A rule with match-leak-kinds is for leaks of these
+ * kinds; if no snapshot tells the kind of a leak, for any, unless they are "none".
  */
 #ifndef ANALYZER_VIEW_SUPPRESS_H
 #define ANALYZER_VIEW_SUPPRESS_H
@@ -28,6 +28,14 @@
 /** Kinds of findings: the kinds of errors, and leaks. */
 #define SUPPRESS_LEAK  HEAP_ERROR_KINDS
 #define SUPPRESS_KINDS (HEAP_ERROR_KINDS + 1)
+
+/** Kinds for suppress_find(): leaks of a kind that is known. SUPPRESS_LEAK is one of any. */
+enum {
+    SUPPRESS_DEFINITE = SUPPRESS_KINDS,
+    SUPPRESS_INDIRECT,
+    SUPPRESS_POSSIBLE,
+    SUPPRESS_REACHABLE
+};
 
 /** Limits on the frames of a rule, and on the rules of all files. */
 #define SUPPRESS_FRAMES_MAX 256
@@ -67,7 +75,7 @@ struct suppression {
     size_t line;
     /** Name of a valgrind rule, or "leak:pattern". Untrusted. */
     struct ttd_string name;
-    /** Kinds of findings that the rule is for, as bits. */
+    /** Kinds of findings that the rule is for, as bits; leaks of each kind apart. */
     uint32_t kinds;
     bool is_sanitizer;
     size_t first;

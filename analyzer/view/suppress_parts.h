@@ -8,6 +8,12 @@
 /** The bit of a kind of finding in suppression.kinds. */
 #define SUPPRESS_BIT(kind) (UINT32_C(1) << (kind))
 
+/** Leaks of every kind. */
+#define SUPPRESS_LEAKS                                                                             \
+    (SUPPRESS_BIT(SUPPRESS_LEAK) | SUPPRESS_BIT(SUPPRESS_DEFINITE) |                               \
+     SUPPRESS_BIT(SUPPRESS_INDIRECT) | SUPPRESS_BIT(SUPPRESS_POSSIBLE) |                           \
+     SUPPRESS_BIT(SUPPRESS_REACHABLE))
+
 /** A file that is being read, up to the line `line`. */
 struct rule_reader {
     struct suppressions *suppressions;

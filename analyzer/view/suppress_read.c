@@ -185,7 +185,7 @@ static enum ttd_status read_sanitizer(struct rule_reader *reader, struct ttd_str
     size += pattern.size;
     if (!is_end)
         text[size++] = '*';
-    rule->kinds = SUPPRESS_BIT(SUPPRESS_LEAK);
+    rule->kinds = SUPPRESS_LEAKS;
     rule->is_sanitizer = true;
     return suppress_add_line(
         reader->suppressions, rule,

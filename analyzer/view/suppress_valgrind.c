@@ -31,7 +31,7 @@ static uint32_t own_kinds(struct ttd_string name)
         if (suppress_equals(name, heap_error_name((enum heap_error_kind)i)))
             return SUPPRESS_BIT(i);
     }
-    return suppress_equals(name, "leak") ? SUPPRESS_BIT(SUPPRESS_LEAK) : 0;
+    return suppress_equals(name, "leak") ? SUPPRESS_LEAKS : 0;
 }
 
 /* Reads a line such as "Memcheck:Leak", the tools and the kind. A kind of another tool has no bits,
@@ -55,7 +55,7 @@ static enum ttd_status read_kinds(struct rule_reader *reader, struct ttd_string 
     if (!has_tool(tools, "Memcheck"))
         return TTD_OK;
     if (suppress_equals(kind, "Leak"))
-        *kinds |= SUPPRESS_BIT(SUPPRESS_LEAK);
+        *kinds |= SUPPRESS_LEAKS;
     else if (suppress_equals(kind, "Free"))
         *kinds |= free_kinds;
     else if (suppress_equals(kind, "FishyValue"))
@@ -66,18 +66,29 @@ static enum ttd_status read_kinds(struct rule_reader *reader, struct ttd_string 
 static enum ttd_status read_leak_kinds(struct rule_reader *reader, struct ttd_string list,
                                        struct suppression *rule)
 {
-    static const char *const names[] = {"definite", "indirect", "possible", "reachable", "all"};
+    static const struct {
+        const char *name;
+        uint32_t kinds;
+    } leaks[] = {{"definite", SUPPRESS_BIT(SUPPRESS_DEFINITE)},
+                 {"indirect", SUPPRESS_BIT(SUPPRESS_INDIRECT)},
+                 {"possible", SUPPRESS_BIT(SUPPRESS_POSSIBLE)},
+                 {"reachable", SUPPRESS_BIT(SUPPRESS_REACHABLE)},
+                 {"all", SUPPRESS_LEAKS}};
     list = suppress_trim(list);
-    if (suppress_equals(list, "none")) {
-        rule->kinds = 0;
+    rule->kinds = 0;
+    if (suppress_equals(list, "none"))
         return TTD_OK;
-    }
+    rule->kinds = SUPPRESS_BIT(SUPPRESS_LEAK);
     do {
         const char *comma = list.size ? memchr(list.data, ',', list.size) : NULL;
         struct ttd_string name = {list.data, comma ? (size_t)(comma - list.data) : list.size};
         bool is_known = false;
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-            is_known |= suppress_equals(suppress_trim(name), names[i]);
+        for (size_t i = 0; i < sizeof leaks / sizeof leaks[0]; i++) {
+            if (!suppress_equals(suppress_trim(name), leaks[i].name))
+                continue;
+            rule->kinds |= leaks[i].kinds;
+            is_known = true;
+        }
         if (!is_known)
             return suppress_fail(reader, reader->line, "unknown kind of leak '%.*s'",
                                  (int)(name.size < 60 ? name.size : 60), name.data);

@@ -68,8 +68,8 @@ bool view_tree_is_last(const struct view_tree *tree, uint32_t node)
     return node && tree->nodes[node].depth + UINT64_C(1) >= tree->levels;
 }
 
-/* Adds the outermost node for a thread, a heap, or a stack without frames; no other record needs
- * one. */
+/* Adds the outermost node for a thread, a heap, a class, or a stack without frames; no other record
+ * needs one. */
 static enum ttd_status add_first(const struct view_addition *addition, struct heap_key key,
                                  bool has_stack, uint32_t *node)
 {
@@ -77,7 +77,7 @@ static enum ttd_status add_first(const struct view_addition *addition, struct he
     struct view_label label = view_row_label(view, key);
     uint32_t index;
     bool is_new;
-    if (has_stack && label.kind != LABEL_THREAD && label.kind != LABEL_HEAP)
+    if (has_stack && !view_is_by_property(&view->options))
         return TTD_OK;
     enum ttd_status status = labels_add(&view->labels, &label, &index);
     return status == TTD_OK ? view_tree_descend(addition, index, node, &is_new) : status;
@@ -85,7 +85,7 @@ static enum ttd_status add_first(const struct view_addition *addition, struct he
 
 uint64_t view_tree_levels(const struct view_options *options)
 {
-    bool has_first = options->by == VIEW_BY_THREAD || options->by == VIEW_BY_HEAP;
+    bool has_first = view_is_by_property(options);
     return options->depth && options->depth < UINT64_MAX ? options->depth + has_first : UINT64_MAX;
 }
 

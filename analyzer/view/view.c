@@ -34,14 +34,16 @@ void view_free(struct view *view)
 
 enum heap_split view_split(const struct view_options *options)
 {
-    if (options->by == VIEW_BY_THREAD)
-        return HEAP_SPLIT_THREAD;
-    return options->by == VIEW_BY_HEAP ? HEAP_SPLIT_HEAP : HEAP_SPLIT_NONE;
+    static const enum heap_split splits[] = {[VIEW_BY_THREAD] = HEAP_SPLIT_THREAD,
+                                             [VIEW_BY_HEAP] = HEAP_SPLIT_HEAP,
+                                             [VIEW_BY_CLASS] = HEAP_SPLIT_CLASS};
+    return splits[options->by];
 }
 
 const char *view_key_name(enum view_key key)
 {
-    static const char *const names[] = {"stack", "function", "file", "module", "thread", "heap"};
+    static const char *const names[] = {"stack",  "function", "file", "module",
+                                        "thread", "heap",     "class"};
     return names[key];
 }
 

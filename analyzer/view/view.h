@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /** Views: records by stack, filtered by the names in their stacks, and merged by function, file,
- * module, thread or heap. */
+ * module, thread, heap or class. */
 #ifndef ANALYZER_VIEW_VIEW_H
 #define ANALYZER_VIEW_VIEW_H
 
+#include "heap/block_classes.h"
 #include "heap/site_table.h"
 #include "symbols/memo.h"
 #include "view/labels.h"
@@ -16,7 +17,8 @@ enum view_key {
     VIEW_BY_FILE,
     VIEW_BY_MODULE,
     VIEW_BY_THREAD,
-    VIEW_BY_HEAP
+    VIEW_BY_HEAP,
+    VIEW_BY_CLASS
 };
 
 enum view_shape { VIEW_FLAT, VIEW_TOP_DOWN, VIEW_BOTTOM_UP };
@@ -61,6 +63,8 @@ struct view_site {
 struct view {
     struct view_options options;
     struct definitions *definitions;
+    /** The caller's, if the view is by class; set before the first use. */
+    const struct heap_block_classes *classes;
     struct label_table labels;
     /** Index in `sites` by (module, offset). */
     struct hash_map site_index;
@@ -112,6 +116,12 @@ size_t view_skipped(const struct view *view, const struct frame_list *list);
 /** Counts the labels of a stack, see view.label_counts. Statuses as view_find_caller(). */
 enum ttd_status view_count_labels(struct view *view, ttd_id stack, uint64_t *count);
 
+/** Whether a property of the blocks, and not their stack, tells the groups apart. */
+static inline bool view_is_by_property(const struct view_options *options)
+{
+    return options->by >= VIEW_BY_THREAD;
+}
+
 /** Whether adjacent equal labels are merged. */
 static inline bool view_merges(const struct view *view)
 {
@@ -146,8 +156,8 @@ enum ttd_status view_knows(const struct view *view, const struct ttd_string *pat
  * TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
 enum ttd_status view_wants(struct view *view, ttd_id stack, bool *is_wanted);
 
-/** Makes the label of a record that does not depend on frames: of a thread or heap, or of a stack
- * without frames. */
+/** Makes the label of a record that does not depend on frames: of a thread, heap or class, or of a
+ * stack without frames. */
 struct view_label view_row_label(const struct view *view, struct heap_key key);
 
 /**

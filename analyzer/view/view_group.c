@@ -5,10 +5,25 @@
 
 #include "view/view_parts.h"
 
+/* Classes of one name are one: a class has several tables of virtual functions if its bases have.
+ */
+static struct view_label class_label(const struct view *view, ttd_id number)
+{
+    struct view_label label = {.kind = LABEL_CLASS};
+    if (!number)
+        return label;
+    const struct ttd_class *class = &view->classes->classes[number - 1];
+    label.name = definitions_class(view->definitions, class->name);
+    label.number = label.name.size ? 0 : class->address;
+    return label;
+}
+
 struct view_label view_row_label(const struct view *view, struct heap_key key)
 {
     static const enum label_kind kinds[] = {LABEL_NONE,   LABEL_NONE,   LABEL_FILE,
                                             LABEL_MODULE, LABEL_THREAD, LABEL_HEAP};
+    if (view->options.by == VIEW_BY_CLASS)
+        return class_label(view, key.other);
     return (struct view_label){.kind = kinds[view->options.by], .number = key.other};
 }
 
@@ -16,7 +31,7 @@ struct view_label view_row_label(const struct view *view, struct heap_key key)
 static enum ttd_status find_label(struct view *view, struct heap_key key, uint32_t *index)
 {
     struct view_label label = view_row_label(view, key);
-    if (label.kind == LABEL_THREAD || label.kind == LABEL_HEAP)
+    if (view_is_by_property(&view->options))
         return labels_add(&view->labels, &label, index);
     struct ttd_stack caller;
     struct view_site site;

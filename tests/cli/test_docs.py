@@ -6,6 +6,7 @@ import re
 
 import support
 from support import Script, TestCase, run
+from snapshot_support import SnapshotScript
 
 SOURCE = os.environ["TTD_SOURCE"]
 
@@ -96,6 +97,22 @@ class Json(TestCase):
         found = self.json_of("leaks", self.trace, "--tree", "top-down", *self.known())
         self.agree("Tree", found)
 
+    def test_classes(self):
+        script = SnapshotScript().basics()
+        script.alloc(0x20000, 8)
+        script.snapshot((0x20000, 0x401000), classes=((0x401000, "5Class"),))
+        trace = self.write(script.close(), "classes.ttd")
+        site = self.tables["Call site.class"]
+        for command in ("leaks", "state"):
+            found = self.json_of(command, trace, "--by", "class")
+            self.assertEqual(list(found["groups"][0])[-len(site):], site)
+        found = self.json_of("state", trace, "--by", "class", "--blocks", "--show-runtime",
+                             "--address", "0x20000")
+        self.agree("state", found)
+        self.agree("leaks.snapshot", found["snapshot"])
+        found = self.json_of("leaks", trace, "--by", "class", "--tree", "top-down")
+        self.assertEqual(list(found["nodes"][0]), self.tables["Tree.nodes"] + site)
+
     def test_events(self):
         rows = self.run_ok("events", "-f", "json", "--parameters", "--stacks",
                            self.trace).json_lines
@@ -127,6 +144,7 @@ class Json(TestCase):
 
     def test_state(self):
         found = self.json_of("state", self.trace, "--blocks", "--address", "0x1000", "--show-runtime")
+        self.tables["state"].remove("snapshot")
         self.agree("state", found)
         self.agree("leaks.groups", found["groups"][0])
         self.agree("state.blocks", found["blocks"][0])
@@ -201,6 +219,18 @@ class Json(TestCase):
         self.agree("errors.block", found["findings"][0]["block"])
         self.agree("Call", found["findings"][0]["allocated"])
 
+    def test_fatal_signal(self):
+        script = Script().basics()
+        script.alloc(0x1000, 10)
+        script.add("fatal", position="9:0", code=1, address=0x1001, registers="0:0x1002")
+        path = self.write(script.close(reason=2, code=11), "fatal")
+        fatal = self.json_of("errors", path)["fatal_signal"]
+        self.agree("errors.fatal_signal", fatal)
+        self.agree("errors.registers", fatal["registers"][0])
+        self.assertEqual(list(fatal["fault"]), self.tables["errors.registers"][2:])
+        self.assertEqual(list(self.json_of("info", path)["fatal_signal"]),
+                         self.tables["errors.fatal_signal"][:8])
+
     def test_index(self):
         self.agree("index", self.json_of("index", self.trace))
 
@@ -214,13 +244,57 @@ class Json(TestCase):
         verify = self.tables["verify"]
         self.assertEqual(list(found), self.tables["recover"] + verify[verify.index("ok"):])
 
+    def test_memory(self):
+        script = Script().basics()
+        script.alloc(0x1000, 10)
+        script.add("pages", size=512, texts="abcdef")
+        script.add("map", snapshot=1, size=512, position="9:0", runs="0x1000:1:3")
+        script.add("snapshot", number=1, position="9:0", contents=4)
+        path = self.write(script.close(), "memory.ttd")
+        found = self.json_of("memory", path, "--address", "0x1000")
+        self.agree("memory", found)
+        self.agree("memory.parts", found["parts"][0])
+        self.agree("Block", found["blocks"][0])
+        self.agree("Call", found["blocks"][0]["allocated"])
+        self.agree("Snapshot", found["parts"][0]["snapshot"])
+        found = self.json_of("find", path, "--string", "abc")
+        self.agree("find", found)
+        self.agree("find.places", found["places"][0])
+        found = self.json_of("snapshots", path)
+        self.agree("snapshots", found)
+        self.agree("snapshots.snapshots", found["snapshots"][0])
+
+    def test_referrers(self):
+        script = Script().basics()
+        script.alloc(0x1000, 10)
+        script.alloc(0x2000, 10)
+        script.add("regions", snapshot=1, regions="1:0x1000:0x2000,2:0x400000:0x100:0:1:.bss")
+        script.add("references", snapshot=1, words="1:0:0x2000,2:8:0x1000")
+        script.add("snapshot", number=1, position="9:0")
+        path = self.write(script.close(), "references.ttd")
+        found = self.json_of("referrers", path, "--address", "0x2000")
+        self.agree("referrers", found)
+        self.agree("referrers.referrers", found["referrers"][0])
+        self.agree("Block", found["referrers"][0]["block"])
+        self.agree("Root", found["referrers"][1]["root"])
+        for command in ("retained", "roots"):
+            found = self.json_of(command, path)
+            self.agree("retained", found)
+            self.agree("retained.retainers", found["retainers"][0])
+
+    def test_redact(self):
+        self.agree("redact", self.json_of("redact", self.trace, "-o", self.path("redacted")))
+
 
 class Manual(TestCase):
     def test_options(self):
         with open(os.path.join(SOURCE, "analyzer", "ttdanalyze.1"), encoding="utf-8") as file:
             manual = file.read().replace("\\-", "-")
         for command in ("info", "events", "leaks", "moves", "state", "history", "peak", "diff",
-                        "hot", "temporary", "lifetimes", "timeline", "fragmentation", "errors", "verify", "recover", "index"):
+                        "hot", "temporary", "lifetimes", "timeline", "fragmentation", "errors", "verify", "recover",
+                        "redact", "memory", "find",
+                        "snapshots", "referrers", "roots",
+                        "retained", "index"):
             self.assertRegex(manual, rf"(?m)^\.Ss .*\b{command}\b")
             for option in re.findall(r"(?m)^ +(?:-\w, )?--([\w-]+)", run(command, "--help").text):
                 self.assertIn(f"Fl -{option}", manual, command)

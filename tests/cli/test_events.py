@@ -184,7 +184,7 @@ class Events(TestCase):
         for arguments, valid in (
                 (["leaks", "--by", "colour"],
                  "      --by KEY            group by stack (the default), function, file, module, "
-                 "thread\n                          or heap."),
+                 "thread,\n                          heap or class"),
                 (["leaks", "--limit", "x"], "      --limit N           show at most N groups"),
                 (["hot", "--sort", "size"],
                  "      --sort ORDER        what comes first: calls, bytes (the default) or "

@@ -41,6 +41,13 @@ CASES = {
     ("twins", 30000): ["leaks --tree bottom-up --by file"],
     ("strings", 30000000): ["5 diff --changes"],
     ("names", 400): ["leaks --by file", "events --stack *a*a*a*b*a --limit 9"],
+    # Words of a snapshot: all to one block, a ring, and the same without a root.
+    ("star", 700000): ["! leaks", "! retained --tree", "! referrers --address 0x20000",
+                       "! state --address 0x20000"],
+    ("ring", 700000): ["! leaks --show all", "! retained --tree", "! roots",
+                       "! referrers --address 0x20010"],
+    ("lost-ring", 700000): ["! leaks", "! retained", "! referrers --address 0x20000"],
+    ("lost-chain", 700000): ["! leaks", "! retained", "! referrers --address 0x20000"],
     ("blocks", 12000000): ["5 fragmentation --gap 1", "5 leaks"],
 }
 

@@ -2,6 +2,8 @@
 """ttdanalyze info"""
 
 import os
+import pathlib
+import re
 
 import support
 from support import Script, TestCase
@@ -117,6 +119,20 @@ class Info(TestCase):
         self.assertIn("  Alloc         3\n", text)
         self.assertIn("worker", text)
         self.assertIn("/opt/app/bin/demo build-id 00ff12 loaded 0:0\n", text)
+
+    def test_every_kind(self):
+        """Columns stand below their heads, however long the name of a kind is."""
+        vectors = pathlib.Path(os.environ["TTD_SOURCE"]) / "tests" / "vectors"
+        lines = self.run_ok("info", vectors / "good-snapshots.trace").text.splitlines()
+        first = next(i for i, line in enumerate(lines) if line.startswith("Chunks "))
+        last = lines.index("", first)
+        starts = [m.start() for m in re.finditer(r"\S+", lines[first])]
+        names = []
+        for line in lines[first + 1:last]:
+            self.assertTrue(all(line[at] != " " and line[at - 1] == " " for at in starts[1:]), line)
+            names.append(line[:starts[1]].strip())
+        self.assertEqual(names[-8:], ["snapshots", "regions", "references", "variables", "frames",
+                                      "classes", "fatal signals", "all"])
 
     def test_csv(self):
         rows = self.run_ok("info", "-f", "csv", self.write(self.script().close())).csv

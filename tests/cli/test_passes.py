@@ -7,6 +7,7 @@ import struct
 import unittest
 
 import support
+from snapshot_support import SnapshotScript
 from support import Script, TestCase, run
 
 HEADER_SIZE = 112
@@ -36,19 +37,35 @@ class Passes(TestCase):
         script.free(0x3000)
         script.alloc(0x1000, 40)
         self.trace = self.write(script.close())
+        script = SnapshotScript().basics()
+        script.alloc(0x20000, 10)
+        script.snapshot((0x20000, 0x401000), classes=((0x401000, "5Class"),))
+        self.trace_with_classes = self.write(script.close(), "classes.ttd")
 
     def count_passes(self, command):
         """How often the header of the second chunk is read. Only a pass does: no search gets there."""
-        with open(self.trace, "rb") as file:
+        trace = self.trace_with_classes if "--by class" in command else self.trace
+        with open(trace, "rb") as file:
             file.seek(SECOND_CHUNK + 32)
             self.assertEqual(struct.unpack("<QQ", file.read(16)), (1, SECOND_CHUNK))
-        name, *options = command.replace("OUT", self.path("out")).split()
+        name, *options = command.replace("OUT", self.path(command.split()[0])).split()
         environment = {"LD_PRELOAD": os.environ["COUNT_READS"], "COUNT_AT": str(SECOND_CHUNK),
                        "COUNT_SIZE": str(HEADER_SIZE), "COUNT_TO": self.path("reads")}
-        result = run(name, *options, self.trace, env=environment)
+        result = run(name, *options, trace, env=environment)
         self.assertEqual(result.status, 0, f"{command}: {result.errors}")
         with open(self.path("reads"), encoding="ascii") as file:
             return int(file.read())
+
+    def test_fatal_signal(self):
+        """As the text below the table says: more passes to the position of the signal."""
+        usual = self.count_passes("errors")
+        script = Script().basics()
+        script.alloc(0x1000, 10)
+        script.add("snapshot", number=1, position="9:0")
+        script.add("fatal", position="9:0", code=1, snapshot=1)
+        script.alloc(0x2000, 10, start="9:1", end="9:2")
+        self.trace = self.write(script.close(), "fatal.ttd")
+        self.assertEqual(self.count_passes("errors"), usual + 3)
 
     def test_table(self):
         commands = set()

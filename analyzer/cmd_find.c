@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze find */
+#include <ctype.h>
+#include <string.h>
+
+#include "cli/exit.h"
+#include "cli/message.h"
+#include "cli/numbers.h"
+#include "cli/position_spec.h"
+#include "cli/session.h"
+#include "cli/sidecar.h"
+
+enum {
+    OPTION_AT = OPTION_FIRST,
+    OPTION_BYTES,
+    OPTION_STRING,
+    OPTION_ADDRESS,
+    OPTION_POINTER,
+    OPTION_LIMIT
+};
+
+static const struct option own_options[] = {{"at", required_argument, NULL, OPTION_AT},
+                                            {"bytes", required_argument, NULL, OPTION_BYTES},
+                                            {"string", required_argument, NULL, OPTION_STRING},
+                                            {"address", required_argument, NULL, OPTION_ADDRESS},
+                                            {"pointer-to", required_argument, NULL, OPTION_POINTER},
+                                            {"limit", required_argument, NULL, OPTION_LIMIT},
+                                            {NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze find (--bytes|--string|--address|--pointer-to) X [OPTIONS] [TRACE]\n"
+    "\n"
+    "Finds what stood in memory at a position, as far as snapshots of memory tell: of each\n"
+    "page the newest snapshot at the position or before.\n"
+    "\n"
+    "      --bytes HEX     these bytes, such as 'de ad be ef'\n"
+    "      --string TEXT   this text\n"
+    "      --address A     words that hold the address A\n"
+    "      --pointer-to A  words that hold an address in the block that A lies in\n"
+    "      --at POSITION   at that position; the end if not given\n"
+    "      --limit N       show at most N places (50; 0 for all); all are "
+    "counted\n" COMMAND_COMMON_HELP "\n"
+    "A POSITION is one of:\n" POSITION_SPEC_FORMS;
+
+struct find_options {
+    struct position_spec at;
+    enum heap_search_kind kind;
+    /** What is looked for was given; more than once. */
+    bool has_target;
+    bool has_more;
+    uint8_t pattern[HEAP_PATTERN_MAX];
+    size_t size;
+    uint64_t address;
+    uint64_t limit;
+};
+
+static int digit_of(char c)
+{
+    const char *digits = "0123456789abcdef";
+    const char *found = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
+    return found ? (int)(found - digits) : -1;
+}
+
+/* Parses bytes as pairs of hexadecimal digits, with or without blanks between them. */
+static bool parse_bytes(const char *text, struct find_options *options)
+{
+    for (options->size = 0; options->size < sizeof options->pattern;) {
+        while (*text == ' ')
+            text++;
+        if (!*text)
+            return true;
+        int high = digit_of(text[0]);
+        int low = high < 0 ? -1 : digit_of(text[1]);
+        if (low < 0)
+            return false;
+        options->pattern[options->size++] = (uint8_t)(high << 4 | low);
+        text += 2;
+    }
+    return !*text;
+}
+
+static bool parse_text(const char *text, struct find_options *options)
+{
+    options->size = strlen(text);
+    if (options->size > sizeof options->pattern)
+        return false;
+    memcpy(options->pattern, text, options->size);
+    return true;
+}
+
+/* Zeros alone would be found nearly everywhere. */
+static bool has_pattern(const struct find_options *options)
+{
+    for (size_t i = 0; i < options->size; i++)
+        if (options->pattern[i])
+            return true;
+    return false;
+}
+
+static bool parse_target(struct find_options *options, int option, const char *argument)
+{
+    options->has_more |= options->has_target;
+    options->has_target = true;
+    options->kind = HEAP_SEARCH_PATTERN;
+    if (option == OPTION_BYTES)
+        return parse_bytes(argument, options) && has_pattern(options);
+    if (option == OPTION_STRING)
+        return parse_text(argument, options) && has_pattern(options);
+    options->kind = option == OPTION_ADDRESS ? HEAP_SEARCH_ADDRESS : HEAP_SEARCH_POINTER;
+    return number_parse(argument, &options->address) && options->address;
+}
+
+static bool parse_option(void *context, int option, const char *argument)
+{
+    struct find_options *options = context;
+    switch (option) {
+    case OPTION_AT:
+        return position_spec_parse(argument, &options->at);
+    case OPTION_LIMIT:
+        return number_parse(argument, &options->limit);
+    default:
+        return parse_target(options, option, argument);
+    }
+}
+
+static int print(struct session *session, const struct heap_search_options *options,
+                 const struct heap_search *search)
+{
+    struct report_search data = {.search = search, .options = options};
+    int status = session_names(session, true);
+    if (status == STATUS_OK)
+        status = session_output(session, true);
+    if (status == STATUS_OK)
+        session->options.format->find(&session->report, &data);
+    return status;
+}
+
+static int execute(struct session *session, const void *context)
+{
+    const struct find_options *options = context;
+    struct ttd_position at;
+    if (!options->has_target || options->has_more)
+        return message_usage("find", "give one of --bytes, --string, --address and --pointer-to");
+    int status = position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &at);
+    if (status != STATUS_OK)
+        return status;
+    struct heap_trace trace = source_trace(&session->source);
+    struct heap_search_options query = {.at = at,
+                                        .kind = options->kind,
+                                        .pattern = options->pattern,
+                                        .pattern_size = options->size,
+                                        .address = options->address,
+                                        .limit =
+                                            options->limit ? (size_t)options->limit : SIZE_MAX};
+    struct heap_search search;
+    struct ttd_error error = {.what = NULL};
+    trace.keyframes = sidecar_use(session, at);
+    enum ttd_status result = heap_search_find(&trace, &query, &search, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    if (search.outcome.has_refuted_index)
+        sidecar_refute(&session->source);
+    session_outcome(session, &search.outcome, at);
+    status = print(session, &query, &search);
+    heap_search_free(&search);
+    return status;
+}
+
+static const struct find_options defaults = {.at = {.kind = POSITION_SPEC_END}, .limit = 50};
+
+const struct command command_find = {
+    .name = "find",
+    .summary = "where in memory something stood, as snapshots tell",
+    .help = help,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
+    .execute = execute,
+};

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze memory */
+
+#include "cli/exit.h"
+#include "cli/message.h"
+#include "cli/numbers.h"
+#include "cli/position_spec.h"
+#include "cli/session.h"
+#include "cli/sidecar.h"
+
+enum { OPTION_AT = OPTION_FIRST, OPTION_ADDRESS, OPTION_LENGTH, OPTION_RAW };
+
+static const struct option own_options[] = {{"at", required_argument, NULL, OPTION_AT},
+                                            {"address", required_argument, NULL, OPTION_ADDRESS},
+                                            {"length", required_argument, NULL, OPTION_LENGTH},
+                                            {"raw", no_argument, NULL, OPTION_RAW},
+                                            {NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze memory --address A [OPTIONS] [TRACE]\n"
+    "\n"
+    "Shows what memory held at a position, as far as snapshots of memory tell: of each page\n"
+    "the newest snapshot at the position or before. Between that snapshot and the position\n"
+    "the program may have written to it. [ and ] are the edges of the blocks that are live\n"
+    "at the position.\n"
+    "\n"
+    "      --at POSITION  that position; the end if not given\n"
+    "      --address A    from the address A on\n"
+    "      --length N     N bytes (256), with a suffix K, M, G or T\n"
+    "      --raw          write the bytes themselves, to the file named by --output; those\n"
+    "                     that are not known are zeros\n" COMMAND_COMMON_HELP "\n"
+    "A POSITION is one of:\n" POSITION_SPEC_FORMS;
+
+struct memory_options {
+    struct position_spec at;
+    uint64_t address;
+    bool has_address;
+    uint64_t length;
+    bool is_raw;
+};
+
+static bool parse_option(void *context, int option, const char *argument)
+{
+    struct memory_options *options = context;
+    switch (option) {
+    case OPTION_AT:
+        return position_spec_parse(argument, &options->at);
+    case OPTION_ADDRESS:
+        options->has_address = true;
+        return number_parse(argument, &options->address);
+    case OPTION_LENGTH:
+        return number_parse_size(argument, &options->length) && options->length;
+    default:
+        options->is_raw = true;
+        return true;
+    }
+}
+
+static void write_zeros(struct out *output, uint64_t count)
+{
+    static const char zeros[4096];
+    while (count && !output->error) {
+        size_t size = count < sizeof zeros ? (size_t)count : sizeof zeros;
+        out_write(output, zeros, size);
+        count -= size;
+    }
+}
+
+/* Writes the bytes of the whole range. */
+static void write_raw(struct session *session, struct report_memory *data)
+{
+    const struct heap_memory_options *options = &data->memory->options;
+    struct contents_cursor cursor = contents_cursor_begin(
+        &data->memory->extents, &data->memory->pages, options->first, options->last);
+    struct contents_part part;
+    uint64_t unknown = 0;
+    while (!session->output.out.error && data->status == TTD_OK) {
+        data->status = contents_cursor_next(&cursor, &part, &data->error);
+        if (data->status != TTD_OK)
+            break;
+        uint64_t size = part.last - part.first + 1;
+        if (part.data)
+            out_write(&session->output.out, (const char *)part.data, (size_t)size);
+        else
+            write_zeros(&session->output.out, size);
+        if (part.state != CONTENTS_ZERO && !part.data)
+            unknown += size;
+    }
+    if (data->status == TTD_END)
+        data->status = TTD_OK;
+    uint64_t all = options->last - options->first + 1;
+    if (unknown)
+        message("warning: %s: %llu of %llu bytes are not known, and are written as zeros",
+                session->source.path, (unsigned long long)unknown, (unsigned long long)all);
+}
+
+static int print(struct session *session, const struct memory_options *options,
+                 struct heap_memory *memory)
+{
+    struct report_memory data = {.memory = memory};
+    int status = options->is_raw ? STATUS_OK : session_names(session, true);
+    if (status == STATUS_OK)
+        status = session_output(session, true);
+    if (status != STATUS_OK)
+        return status;
+    /* As much as was asked for. */
+    session->output.out.room = UINT64_MAX;
+    if (options->is_raw) {
+        write_raw(session, &data);
+        session->has_reasons = false;
+    } else {
+        session->options.format->memory(&session->report, &data);
+    }
+    return data.status == TTD_OK ? STATUS_OK
+                                 : source_fail(&session->source, data.status, &data.error);
+}
+
+static int check_options(const struct session *session, const struct memory_options *options)
+{
+    if (!options->has_address)
+        return message_usage("memory", "no address is given: use --address");
+    if (options->length - 1 > UINT64_MAX - options->address)
+        return message_usage("memory", "the range ends beyond the last address");
+    if (options->is_raw && !session->options.output)
+        return message_usage("memory", "--raw needs a file to write to: use -o");
+    return STATUS_OK;
+}
+
+static int execute(struct session *session, const void *context)
+{
+    const struct memory_options *options = context;
+    struct ttd_position at;
+    int status = check_options(session, options);
+    if (status == STATUS_OK)
+        status = position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &at);
+    if (status != STATUS_OK)
+        return status;
+    struct heap_trace trace = source_trace(&session->source);
+    struct heap_memory_options query = {
+        .at = at, .first = options->address, .last = options->address + (options->length - 1)};
+    struct heap_memory memory;
+    struct ttd_error error = {.what = NULL};
+    trace.keyframes = sidecar_use(session, at);
+    enum ttd_status result = heap_memory_find(&trace, &query, &memory, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    if (memory.outcome.has_refuted_index)
+        sidecar_refute(&session->source);
+    session_outcome(session, &memory.outcome, at);
+    status = print(session, options, &memory);
+    heap_memory_free(&memory);
+    return status;
+}
+
+static const struct memory_options defaults = {.at = {.kind = POSITION_SPEC_END}, .length = 256};
+
+const struct command command_memory = {
+    .name = "memory",
+    .summary = "what memory held, as snapshots tell",
+    .help = help,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
+    .execute = execute,
+};

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze redact */
+#include <ttdtrace/redact.h>
+
+#include "cli/exit.h"
+#include "cli/message.h"
+#include "cli/new_trace.h"
+
+static const char help[] =
+    "Usage: ttdanalyze redact [OPTIONS] -o OUT IN\n"
+    "\n"
+    "Makes a copy OUT of the trace IN without the contents of memory, so that it can be\n"
+    "given to others. Events, positions and every answer that needs no contents stay the\n"
+    "same. IN must be intact and stays as it is; OUT must not exist, unless it is no file,\n"
+    "such as a pipe.\n"
+    "\n"
+    "      --strings        also remove the command line, directory, host and system, the\n"
+    "                       names of functions, files, modules and threads, build-ids, and\n"
+    "                       what the program itself wrote into the trace\n"
+    "  -o, --output OUT     the trace to be made, readable by you only\n"
+    "  -f, --format FORMAT  of the summary: text (the default), json or csv\n"
+    "  -h, --help           this text\n"
+    "  -V, --version        the version\n";
+
+enum { OPTION_STRINGS = OPTION_FIRST };
+
+static const struct option own_options[] = {{"strings", no_argument, NULL, OPTION_STRINGS},
+                                            {NULL, 0, NULL, 0}};
+
+struct request {
+    unsigned parts;
+    struct ttd_redaction removed;
+    bool is_refused;
+};
+
+static bool parse_option(void *context, int option, const char *argument)
+{
+    struct request *request = context;
+    (void)argument;
+    request->parts = option == OPTION_STRINGS ? TTD_REDACT_STRINGS : 0;
+    return option == OPTION_STRINGS;
+}
+
+static enum ttd_status fill(void *context, const struct ttd_input *input,
+                            const struct ttd_output *output, struct ttd_error *error)
+{
+    struct request *request = context;
+    enum ttd_status status =
+        ttd_redact(input, output, NULL, request->parts, &request->removed, error);
+    request->is_refused = exit_for(status) == STATUS_DAMAGED;
+    return status;
+}
+
+static int print(const struct common_options *options, const struct request *request)
+{
+    struct output summary;
+    struct report report;
+    int status = new_trace_summary(options, &summary, &report);
+    if (status != STATUS_OK)
+        return status;
+    struct report_redaction data = {.removed = &request->removed,
+                                    .has_strings = !(request->parts & TTD_REDACT_STRINGS),
+                                    .result = options->output};
+    options->format->redact(&report, &data);
+    return output_close(&summary, STATUS_OK, true);
+}
+
+static int run(const struct command *command, int count, char **arguments)
+{
+    struct common_options options;
+    struct request request = {.parts = 0};
+    bool has_summary = false;
+    int status = command_options(&options, command, count, arguments, &request);
+    if (status >= 0)
+        return status;
+    status = new_trace_make(&options, fill, &request, &has_summary);
+    if (status == STATUS_DAMAGED && request.is_refused)
+        message("'ttdanalyze recover' makes an intact trace of it, which can be redacted");
+    return status == STATUS_OK && has_summary ? print(&options, &request) : status;
+}
+
+const struct command command_redact = {
+    .name = "redact",
+    .summary = "copy a trace without the contents of memory",
+    .help = help,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .run = run,
+};

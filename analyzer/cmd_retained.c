@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze retained and roots */
+#include <string.h>
+
+#include "cli/exit.h"
+#include "cli/message.h"
+#include "cli/numbers.h"
+#include "cli/position_spec.h"
+#include "cli/session.h"
+#include "cli/sidecar.h"
+
+enum { OPTION_AT = OPTION_FIRST, OPTION_KEY, OPTION_SHAPE, OPTION_LEVELS, OPTION_WIDTH };
+
+static const struct option retained_own_options[] = {
+    {"at", required_argument, NULL, OPTION_AT},
+    {"by", required_argument, NULL, OPTION_KEY},
+    {"tree", no_argument, NULL, OPTION_SHAPE},
+    {"depth", required_argument, NULL, OPTION_LEVELS},
+    {"limit", required_argument, NULL, OPTION_WIDTH},
+    {NULL, 0, NULL, 0}};
+
+static const struct option roots_own_options[] = {{"at", required_argument, NULL, OPTION_AT},
+                                                  {"limit", required_argument, NULL, OPTION_WIDTH},
+                                                  {NULL, 0, NULL, 0}};
+
+static const char retained_help[] =
+    "Usage: ttdanalyze retained [OPTIONS] [TRACE]\n"
+    "\n"
+    "Shows what would become free if something went away: all blocks to which every path\n"
+    "leads through it, from variables, stacks, registers and mappings on. It takes a\n"
+    "snapshot of references: the newest at the position or before.\n"
+    "\n"
+    "      --at POSITION  as of that position; the end if not given\n"
+    "      --by KEY       what goes away: block (the default); all blocks of a site (a stack)\n"
+    "                     or class; or root, a variable, stack or mapping\n"
+    "      --tree         the dominator tree: below each root what only it holds, and so on\n"
+    "      --depth N      at most N levels of the tree (16)\n"
+    "      --limit N      at most N of them (50; 0 for all); in a tree at the top (8), and\n"
+    "                     on each level below half as many, but one at "
+    "least\n" COMMAND_COMMON_HELP "\n"
+    "A POSITION is one of:\n" POSITION_SPEC_FORMS;
+
+static const char roots_help[] =
+    "Usage: ttdanalyze roots [OPTIONS] [TRACE]\n"
+    "\n"
+    "Shows what each variable, stack, register and mapping holds: the blocks that it leads\n"
+    "to, and those that nothing else leads to. It takes a snapshot of references: the newest\n"
+    "at the position or before.\n"
+    "\n"
+    "      --at POSITION  as of that position; the end if not given\n"
+    "      --limit N      at most N of them (20; 0 for all)\n" COMMAND_COMMON_HELP "\n"
+    "A POSITION is one of:\n" POSITION_SPEC_FORMS;
+
+struct retained_options {
+    struct position_spec at;
+    enum heap_retained_by by;
+    bool has_key;
+    bool is_tree;
+    uint64_t depth;
+    uint64_t limit;
+    bool has_limit;
+};
+
+static bool parse_key(struct retained_options *options, const char *argument)
+{
+    static const char *const names[] = {"block", "site", "class", "root"};
+    options->has_key = true;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(argument, names[i]) != 0)
+            continue;
+        options->by = (enum heap_retained_by)i;
+        return true;
+    }
+    return false;
+}
+
+static bool parse_option(void *context, int option, const char *argument)
+{
+    struct retained_options *options = context;
+    switch (option) {
+    case OPTION_AT:
+        return position_spec_parse(argument, &options->at);
+    case OPTION_KEY:
+        return parse_key(options, argument);
+    case OPTION_SHAPE:
+        options->is_tree = true;
+        return true;
+    case OPTION_LEVELS:
+        return number_parse(argument, &options->depth) && options->depth &&
+               options->depth <= HEAP_RETAINED_DEPTH_MAX;
+    default:
+        options->has_limit = true;
+        return number_parse(argument, &options->limit);
+    }
+}
+
+static int print(struct session *session, const struct heap_retained_options *query,
+                 const struct heap_retained *retained)
+{
+    const struct heap_reach *reach = &retained->held.reach;
+    struct report_retained data = {.retained = retained, .options = query};
+    certainty_add_snapshot(&session->report.certainty, &reach->snapshot, reach->misplaced);
+    int status = session_names(session, reach->snapshot.number);
+    if (status == STATUS_OK)
+        status = session_output(session, true);
+    if (status == STATUS_OK)
+        session->options.format->retained(&session->report, &data);
+    return status;
+}
+
+static int execute(struct session *session, const void *context)
+{
+    const struct retained_options *options = context;
+    struct heap_retained_options query = {.by = options->by};
+    if (options->is_tree && options->has_key)
+        return message_usage(session->options.command->name, "--tree and --by exclude each other");
+    query.depth = options->is_tree ? (size_t)options->depth : 0;
+    query.limit = options->limit ? (size_t)options->limit : SIZE_MAX;
+    if (options->is_tree && !options->has_limit)
+        query.limit = 8;
+    int status =
+        position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &query.at);
+    if (status != STATUS_OK)
+        return status;
+    struct heap_trace trace = source_trace(&session->source);
+    struct heap_retained retained;
+    struct ttd_error error = {.what = NULL};
+    trace.keyframes = sidecar_use(session, query.at);
+    enum ttd_status result = heap_retained_find(&trace, &query, &retained, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    session_outcome(session, &retained.outcome, query.at);
+    status = print(session, &query, &retained);
+    heap_retained_free(&retained);
+    return status;
+}
+
+static const struct retained_options retained_defaults = {
+    .at = {.kind = POSITION_SPEC_END}, .depth = 16, .limit = 50};
+static const struct retained_options roots_defaults = {
+    .at = {.kind = POSITION_SPEC_END}, .by = HEAP_RETAINED_BY_ROOT, .limit = 20};
+
+const struct command command_retained = {
+    .name = "retained",
+    .summary = "what would become free if something went away",
+    .help = retained_help,
+    .own_options = retained_own_options,
+    .parse_option = parse_option,
+    .own_defaults = &retained_defaults,
+    .own_size = sizeof retained_defaults,
+    .execute = execute,
+};
+
+const struct command command_roots = {
+    .name = "roots",
+    .summary = "what each variable, stack and mapping holds",
+    .help = roots_help,
+    .own_options = roots_own_options,
+    .parse_option = parse_option,
+    .own_defaults = &roots_defaults,
+    .own_size = sizeof roots_defaults,
+    .execute = execute,
+};

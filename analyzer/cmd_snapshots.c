@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze snapshots */
+#include "cli/exit.h"
+#include "cli/session.h"
+
+static const char help[] =
+    "Usage: ttdanalyze snapshots [OPTIONS] [TRACE]\n"
+    "\n"
+    "Lists the snapshots of a trace: when and why each was taken, what it stores, for how\n"
+    "long the program was held, and whether it is consistent and complete.\n" COMMAND_COMMON_HELP;
+
+static int execute(struct session *session, const void *context)
+{
+    (void)context;
+    struct heap_trace trace = source_trace(&session->source);
+    struct heap_snapshot_list list;
+    struct ttd_error error = {.what = NULL};
+    enum ttd_status result = heap_snapshot_list_find(&trace, &list, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    session_outcome(session, &list.outcome, ttd_position_max());
+    int status = session_output(session, true);
+    if (status == STATUS_OK)
+        session->options.format->snapshots(&session->report, &list);
+    heap_snapshot_list_free(&list);
+    return status;
+}
+
+const struct command command_snapshots = {
+    .name = "snapshots",
+    .summary = "the snapshots that a trace has",
+    .help = help,
+    .execute = execute,
+};

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+#include "reach/builder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/sort.h"
+
+#define WORD 8
+
+static enum ttd_status index_classes(struct reach_builder *builder)
+{
+    struct heap_reach *reach = builder->reach;
+    enum ttd_status status = TTD_OK;
+    builder->class_min = UINT64_MAX;
+    if (!reach->class_count)
+        return TTD_OK;
+    reach->node_classes = calloc((size_t)reach->nodes.count + 1, sizeof *reach->node_classes);
+    if (!reach->node_classes)
+        return TTD_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < reach->class_count && status == TTD_OK; i++) {
+        uint64_t address = reach->classes[i].address;
+        status = map_set(&builder->class_index, address, 0, (uint32_t)i);
+        builder->class_min = address < builder->class_min ? address : builder->class_min;
+        builder->class_max = address > builder->class_max ? address : builder->class_max;
+    }
+    return status;
+}
+
+/* Whether a block may have the number of the elements of an array, and no element: the pointer to
+ * the first one then points behind the block. */
+static bool is_empty_array(const struct heap_block *block)
+{
+    bool is_aligned = block->api >= TTD_API_NEW_ARRAY_ALIGNED;
+    return reach_is_from_new_array(block) && block->size == (is_aligned ? 2 * WORD : WORD);
+}
+
+static bool has_empty_arrays(const struct heap_nodes *nodes)
+{
+    for (uint32_t node = 0; node < nodes->count; node++) {
+        if (is_empty_array(&nodes->blocks[node]))
+            return true;
+    }
+    return false;
+}
+
+/* The node that a word points at. */
+static uint32_t find_target(struct reach_builder *builder, uint64_t value)
+{
+    struct heap_nodes *nodes = &builder->reach->nodes;
+    uint32_t node = heap_nodes_at(nodes, value);
+    if (node != HEAP_NO_NODE || !builder->has_empty_arrays || !value)
+        return node;
+    node = heap_nodes_at(nodes, value - 1);
+    return node != HEAP_NO_NODE && is_empty_array(&nodes->blocks[node]) ? node : HEAP_NO_NODE;
+}
+
+enum ttd_status reach_builder_init(struct reach_builder *builder, struct heap_reach *reach)
+{
+    *builder =
+        (struct reach_builder){.reach = reach, .has_empty_arrays = has_empty_arrays(&reach->nodes)};
+    map_init(&builder->class_index);
+    enum ttd_status status = graph_init(&reach->graph, reach->nodes.count);
+    return status == TTD_OK ? index_classes(builder) : status;
+}
+
+void reach_builder_free(struct reach_builder *builder)
+{
+    map_free(&builder->class_index);
+    free(builder->late);
+    free(builder->class_words);
+    free(builder->between);
+    memset(builder, 0, sizeof *builder);
+}
+
+/* The node that a word lies in with all its bytes. Most lie in that of the word before, or in the
+ * one after that. */
+static uint32_t find_source(struct reach_builder *builder, uint64_t word)
+{
+    struct heap_nodes *nodes = &builder->reach->nodes;
+    uint32_t near = builder->near;
+    uint32_t node;
+    if (near < nodes->count && heap_range_has(&nodes->ranges[near], word))
+        node = near;
+    else if (near + 1 < nodes->count && heap_range_has(&nodes->ranges[near + 1], word))
+        node = near + 1;
+    else
+        node = heap_nodes_at(nodes, word);
+    if (node == HEAP_NO_NODE)
+        return node;
+    builder->near = node;
+    return nodes->ranges[node].last - word >= WORD - 1 ? node : HEAP_NO_NODE;
+}
+
+/* Whether a root is held by what ends with the program alone: a register, or a frame of the thread
+ * that ends it. */
+static bool is_weak(const struct heap_reach *reach, const struct ttd_region *region)
+{
+    if (region->kind == TTD_REGION_REGISTERS)
+        return true;
+    return region->kind == TTD_REGION_STACK && reach->snapshot.reason == TTD_SNAPSHOT_EXIT &&
+           region->thread == reach->snapshot.thread;
+}
+
+static enum ttd_status add_root(struct reach_builder *builder,
+                                const struct ttd_reference *reference,
+                                const struct ttd_region *region, uint32_t target)
+{
+    struct heap_reach *reach = builder->reach;
+    uint64_t count = reach->graph.root_count;
+    if (count == UINT32_MAX)
+        return TTD_ERROR_NO_MEMORY;
+    enum ttd_status status = grow_array((void **)&reach->roots, &reach->root_capacity,
+                                        (size_t)count + 1, sizeof *reach->roots);
+    if (status != TTD_OK)
+        return status;
+    reach->roots[count] = (struct heap_root_word){
+        .region = reference->region,
+        .offset = reference->offset,
+        .target_offset = reference->value - reach->nodes.ranges[target].first};
+    return graph_add_root(&reach->graph, target, is_weak(reach, region) ? GRAPH_WEAK : 0,
+                          (uint32_t)count);
+}
+
+static enum ttd_status grow_offsets(struct reach_builder *builder, size_t count)
+{
+    struct heap_reach *reach = builder->reach;
+    enum ttd_status status =
+        grow_array((void **)&reach->target_offsets, &builder->target_offset_capacity, count,
+                   sizeof *reach->target_offsets);
+    return status == TTD_OK ? grow_array((void **)&reach->edge_offsets, &builder->offset_capacity,
+                                         count, sizeof *reach->edge_offsets)
+                            : status;
+}
+
+/* Appends an edge behind the others. */
+static enum ttd_status append(struct reach_builder *builder, const struct reach_late_edge *edge)
+{
+    struct heap_reach *reach = builder->reach;
+    size_t count = (size_t)reach->graph.edge_count;
+    if (count >= builder->offset_capacity) {
+        enum ttd_status status = grow_offsets(builder, count + 1);
+        if (status != TTD_OK)
+            return status;
+    }
+    reach->target_offsets[count] = edge->target_offset;
+    reach->edge_offsets[count] = edge->offset;
+    builder->source = edge->source;
+    return graph_add_edge(&reach->graph, edge->source, edge->target, 0);
+}
+
+/* Keeps an edge for later, which comes only of regions that are not in the order of addresses. */
+static enum ttd_status put_off(struct reach_builder *builder, const struct reach_late_edge *edge)
+{
+    enum ttd_status status = grow_array((void **)&builder->late, &builder->late_capacity,
+                                        builder->late_count + 1, sizeof *builder->late);
+    if (status == TTD_OK)
+        builder->late[builder->late_count++] = *edge;
+    return status;
+}
+
+static enum ttd_status add_edge(struct reach_builder *builder, uint64_t word, uint64_t value,
+                                uint32_t source, uint32_t target)
+{
+    const struct heap_range *ranges = builder->reach->nodes.ranges;
+    uint64_t distance = value - ranges[target].first;
+    struct reach_late_edge edge = {.source = source,
+                                   .target = target,
+                                   .target_offset =
+                                       distance < UINT32_MAX ? (uint32_t)distance : UINT32_MAX,
+                                   .offset = word - ranges[source].first};
+    return source >= builder->source ? append(builder, &edge) : put_off(builder, &edge);
+}
+
+/* Takes a word that points at no block, if it points at a table of virtual functions. */
+static enum ttd_status add_class_word(struct reach_builder *builder, uint32_t source,
+                                      uint64_t offset, uint64_t value)
+{
+    if (source == HEAP_NO_NODE || value < builder->class_min || value > builder->class_max)
+        return TTD_OK;
+    uint32_t class = map_get(&builder->class_index, value, 0);
+    if (class == MAP_NONE || offset > UINT32_MAX)
+        return TTD_OK;
+    if (!offset) {
+        builder->reach->node_classes[source] = class + 1;
+        return TTD_OK;
+    }
+    enum ttd_status status =
+        grow_array((void **)&builder->class_words, &builder->class_word_capacity,
+                   builder->class_word_count + 1, sizeof *builder->class_words);
+    if (status == TTD_OK)
+        builder->class_words[builder->class_word_count++] =
+            (struct reach_class_word){source, (uint32_t)offset};
+    return status;
+}
+
+static enum ttd_status keep_between(struct reach_builder *builder,
+                                    const struct ttd_reference *reference)
+{
+    if (!builder->keeps_between)
+        return TTD_OK;
+    enum ttd_status status = grow_array((void **)&builder->between, &builder->between_capacity,
+                                        builder->between_count + 1, sizeof *builder->between);
+    if (status == TTD_OK)
+        builder->between[builder->between_count++] = *reference;
+    return status;
+}
+
+enum ttd_status reach_builder_add(struct reach_builder *builder,
+                                  const struct ttd_reference *reference)
+{
+    struct heap_reach *reach = builder->reach;
+    const struct ttd_region *region = heap_reach_region(reach, reference->region);
+    if (!region || region->size < WORD || reference->offset > region->size - WORD) {
+        reach->misplaced++;
+        return TTD_OK;
+    }
+    uint64_t word = region->begin + reference->offset;
+    bool has_address = region->kind != TTD_REGION_REGISTERS;
+    uint32_t source = has_address ? find_source(builder, word) : HEAP_NO_NODE;
+    uint32_t target = find_target(builder, reference->value);
+    if (target == HEAP_NO_NODE)
+        return add_class_word(builder, source,
+                              source == HEAP_NO_NODE ? 0 : word - reach->nodes.ranges[source].first,
+                              reference->value);
+    if (source != HEAP_NO_NODE)
+        return add_edge(builder, word, reference->value, source, target);
+    return region->kind == TTD_REGION_HEAP ? keep_between(builder, reference)
+                                           : add_root(builder, reference, region, target);
+}
+
+enum ttd_status reach_builder_add_root(struct reach_builder *builder,
+                                       const struct ttd_reference *reference)
+{
+    return add_root(builder, reference, heap_reach_region(builder->reach, reference->region),
+                    find_target(builder, reference->value));
+}
+
+static int compare_late(const void *left, const void *right)
+{
+    const struct reach_late_edge *a = left;
+    const struct reach_late_edge *b = right;
+    if (a->source != b->source)
+        return a->source < b->source ? -1 : 1;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+/* Appends the edges of a source from the graph before, and those that were put off. */
+static enum ttd_status append_all_of(struct reach_builder *builder, const struct heap_reach *before,
+                                     uint32_t source, size_t *late)
+{
+    enum ttd_status status = TTD_OK;
+    const struct graph *graph = &before->graph;
+    for (uint64_t i = graph->first[source]; i < graph->first[source + 1] && status == TTD_OK; i++) {
+        struct reach_late_edge edge = {.source = source,
+                                       .target = graph->targets[i],
+                                       .target_offset = before->target_offsets[i],
+                                       .offset = before->edge_offsets[i]};
+        status = append(builder, &edge);
+    }
+    for (; *late < builder->late_count && builder->late[*late].source == source && status == TTD_OK;
+         ++*late)
+        status = append(builder, &builder->late[*late]);
+    return status;
+}
+
+static enum ttd_status merge_late(struct reach_builder *builder)
+{
+    struct heap_reach *reach = builder->reach;
+    struct heap_reach before = {.graph = reach->graph,
+                                .target_offsets = reach->target_offsets,
+                                .edge_offsets = reach->edge_offsets};
+    size_t late = 0;
+    qsort(builder->late, builder->late_count, sizeof *builder->late, compare_late);
+    graph_finish(&before.graph);
+    reach->target_offsets = NULL;
+    reach->edge_offsets = NULL;
+    builder->target_offset_capacity = builder->offset_capacity = 0;
+    enum ttd_status status = graph_init(&reach->graph, reach->nodes.count);
+    for (uint64_t i = 0; i < before.graph.root_count && status == TTD_OK; i++)
+        status = graph_add_root(&reach->graph, before.graph.root_targets[i],
+                                before.graph.root_flags[i], before.graph.root_ids[i]);
+    for (uint32_t node = 0; node < reach->nodes.count && status == TTD_OK; node++)
+        status = append_all_of(builder, &before, node, &late);
+    graph_free(&before.graph);
+    free(before.target_offsets);
+    free(before.edge_offsets);
+    return status;
+}
+
+static int compare_class_words(const void *left, const void *right)
+{
+    const struct reach_class_word *a = left;
+    const struct reach_class_word *b = right;
+    if (a->node != b->node)
+        return a->node < b->node ? -1 : 1;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+enum ttd_status reach_builder_finish(struct reach_builder *builder)
+{
+    if (builder->class_word_count)
+        qsort(builder->class_words, builder->class_word_count, sizeof *builder->class_words,
+              compare_class_words);
+    enum ttd_status status = builder->late_count ? merge_late(builder) : TTD_OK;
+    if (status == TTD_OK)
+        graph_finish(&builder->reach->graph);
+    return status;
+}
+
+void reach_free_offsets(struct heap_reach *reach)
+{
+    free(reach->edge_offsets);
+    free(reach->target_offsets);
+    reach->edge_offsets = NULL;
+    reach->target_offsets = NULL;
+}

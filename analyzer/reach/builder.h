@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/** Collecting edges and roots from the references of a snapshot. Private to reach/. */
+#ifndef ANALYZER_REACH_BUILDER_H
+#define ANALYZER_REACH_BUILDER_H
+
+#include "base/map.h"
+#include "reach/reach.h"
+
+/** An edge whose source comes before that of an edge which was added already. */
+struct reach_late_edge {
+    uint32_t source;
+    uint32_t target;
+    uint32_t target_offset;
+    uint64_t offset;
+};
+
+/** A word of a block, not its first one, that points at a table of virtual functions. */
+struct reach_class_word {
+    uint32_t node;
+    uint32_t offset;
+};
+
+static inline bool reach_is_from_new_array(const struct heap_block *block)
+{
+    return block->api >= TTD_API_NEW_ARRAY && block->api <= TTD_API_NEW_ARRAY_ALIGNED_NOTHROW;
+}
+
+struct reach_builder {
+    struct heap_reach *reach;
+    /** References of the snapshot that were read. */
+    uint64_t seen;
+    /** The node that the last word lay in: words come in the order of addresses. */
+    uint32_t near;
+    /** The source of the edge that was added last. */
+    uint32_t source;
+    size_t offset_capacity;
+    size_t target_offset_capacity;
+    struct reach_late_edge *late;
+    size_t late_count;
+    size_t late_capacity;
+    /** Index in reach->classes by address. */
+    struct hash_map class_index;
+    uint64_t class_min;
+    uint64_t class_max;
+    struct reach_class_word *class_words;
+    size_t class_word_count;
+    size_t class_word_capacity;
+    /** Some block may be an array of no elements, to which pointers point behind the block. */
+    bool has_empty_arrays;
+    /** Words of heaps that lie in no live block and point at one: see inherited.h. Only if
+     * `keeps_between`. */
+    struct ttd_reference *between;
+    size_t between_count;
+    size_t between_capacity;
+    bool keeps_between;
+};
+
+/** Takes a reach with nodes, regions and classes. @return TTD_OK, TTD_ERROR_NO_MEMORY; release with
+ * reach_builder_free() also on failure. */
+enum ttd_status reach_builder_init(struct reach_builder *builder, struct heap_reach *reach);
+void reach_builder_free(struct reach_builder *builder);
+
+/** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status reach_builder_add(struct reach_builder *builder,
+                                  const struct ttd_reference *reference);
+
+/** Adds a root: a reference that points at a block, and lies in a region but in no block.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status reach_builder_add_root(struct reach_builder *builder,
+                                       const struct ttd_reference *reference);
+
+/** Finishes the graph, all flags of which are 0 but GRAPH_WEAK. @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
+enum ttd_status reach_builder_finish(struct reach_builder *builder);
+
+/** Frees the offsets of edges, which only the rules need and those that show them. */
+void reach_free_offsets(struct heap_reach *reach);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#include "reach/find_classes.h"
+
+#include "reach/reach.h"
+
+static enum ttd_status number_blocks(const struct heap_reach *reach,
+                                     struct heap_block_classes *classes)
+{
+    enum ttd_status status = TTD_OK;
+    map_init(&classes->numbers);
+    for (uint32_t node = 0; reach->node_classes && node < reach->nodes.count && status == TTD_OK;
+         node++) {
+        const struct heap_block *block = &reach->nodes.blocks[node];
+        if (reach->node_classes[node])
+            status =
+                map_set(&classes->numbers, block->address, block->event, reach->node_classes[node]);
+    }
+    return status;
+}
+
+enum ttd_status heap_find_classes(const struct heap_trace *trace, struct ttd_position at,
+                                  struct heap_block_classes *classes, struct ttd_error *error)
+{
+    struct heap_reach_options options = {.at = at, .takes_all_words = true};
+    struct heap_reach reach;
+    enum ttd_status status = heap_reach_find(trace, &options, &reach, error);
+    if (status != TTD_OK)
+        return status;
+    *classes = (struct heap_block_classes){.snapshot = reach.snapshot,
+                                           .misplaced = reach.misplaced,
+                                           .classes = reach.classes,
+                                           .count = reach.class_count};
+    reach.classes = NULL;
+    status = number_blocks(&reach, classes);
+    heap_reach_free(&reach);
+    if (status != TTD_OK)
+        heap_block_classes_free(classes);
+    return status;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+#include "reach/reach.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "reach/builder.h"
+#include "reach/inherited.h"
+#include "reach/rules.h"
+#include "reach/stale.h"
+
+/* References between two steps of prefetching. */
+#define AHEAD 8
+
+static enum ttd_status add_regions(struct heap_reach *reach, const struct ttd_regions *regions)
+{
+    size_t count = (size_t)regions->first - 1 + regions->count;
+    if (regions->snapshot != reach->snapshot.number)
+        return TTD_OK;
+    /* Regions behind a gap in a damaged file are left out, and words in them count as misplaced. */
+    if (regions->first - 1 > reach->region_count)
+        return TTD_OK;
+    enum ttd_status status = grow_array((void **)&reach->regions, &reach->region_capacity, count,
+                                        sizeof *reach->regions);
+    if (status != TTD_OK)
+        return status;
+    memcpy(&reach->regions[regions->first - 1], regions->regions,
+           regions->count * sizeof *reach->regions);
+    reach->region_count = count;
+    return TTD_OK;
+}
+
+static enum ttd_status add_classes(struct heap_reach *reach, const struct ttd_classes *classes)
+{
+    if (classes->snapshot != reach->snapshot.number || !classes->count)
+        return TTD_OK;
+    enum ttd_status status =
+        grow_array((void **)&reach->classes, &reach->class_capacity,
+                   reach->class_count + classes->count, sizeof *reach->classes);
+    if (status != TTD_OK)
+        return status;
+    memcpy(&reach->classes[reach->class_count], classes->classes,
+           classes->count * sizeof *reach->classes);
+    reach->class_count += classes->count;
+    return TTD_OK;
+}
+
+static enum ttd_status see_places(struct heap_reach *reach, const struct ttd_batch *batch)
+{
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
+        if (batch->kind == TTD_KIND_REGIONS)
+            status = add_regions(reach, &batch->u.regions[i]);
+        else if (batch->kind == TTD_KIND_CLASSES)
+            status = add_classes(reach, &batch->u.classes[i]);
+    }
+    return status;
+}
+
+/* Regions and classes have to be known before the words that lie in them. */
+static enum ttd_status read_places(struct heap_reach *reach, struct ttd_reader *reader,
+                                   struct ttd_error *error)
+{
+    enum ttd_status status =
+        ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_REGIONS) | TTD_KIND_BIT(TTD_KIND_CLASSES));
+    while (status == TTD_OK) {
+        struct ttd_batch batch;
+        status = ttd_reader_next(reader, &batch, error);
+        if (status == TTD_OK)
+            status = see_places(reach, &batch);
+    }
+    return heap_is_over(status) ? TTD_OK : status;
+}
+
+/* Brings nearer what the targets of the next references need: memory is slower than all else. */
+static void prefetch(struct reach_builder *builder, const struct ttd_references *references,
+                     size_t next)
+{
+    struct heap_nodes *nodes = &builder->reach->nodes;
+    if (next + 2 * AHEAD < references->count)
+        heap_nodes_prefetch_entry(nodes, references->references[next + 2 * AHEAD].value);
+    if (next + AHEAD < references->count)
+        heap_nodes_prefetch_range(nodes, references->references[next + AHEAD].value);
+}
+
+static enum ttd_status see_references(struct reach_builder *builder,
+                                      const struct ttd_references *references)
+{
+    enum ttd_status status = TTD_OK;
+    if (references->snapshot != builder->reach->snapshot.number)
+        return TTD_OK;
+    builder->seen += references->count;
+    for (size_t i = 0; i < references->count && status == TTD_OK; i++) {
+        prefetch(builder, references, i);
+        status = reach_builder_add(builder, &references->references[i]);
+    }
+    return status;
+}
+
+static enum ttd_status read_references(struct reach_builder *builder, struct ttd_reader *reader,
+                                       struct ttd_error *error)
+{
+    enum ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_REFERENCES));
+    while (status == TTD_OK) {
+        struct ttd_batch batch;
+        status = ttd_reader_next(reader, &batch, error);
+        if (status != TTD_OK || batch.kind != TTD_KIND_REFERENCES)
+            continue;
+        for (size_t i = 0; i < batch.count && status == TTD_OK; i++)
+            status = see_references(builder, &batch.u.references[i]);
+    }
+    return heap_is_over(status) ? TTD_OK : status;
+}
+
+enum ttd_status heap_reach_begin(struct heap_reach *reach, const struct ttd_snapshot *snapshot,
+                                 const struct heap_live *live)
+{
+    reach->snapshot = *snapshot;
+    return heap_nodes_copy(&reach->nodes, live);
+}
+
+enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trace *trace,
+                                const struct heap_reach_options *options, struct ttd_error *error)
+{
+    struct ttd_snapshot *snapshot = &reach->snapshot;
+    struct reach_builder builder;
+    enum ttd_status status = read_places(reach, trace->reader, error);
+    if (status != TTD_OK)
+        return status;
+    status = reach_builder_init(&builder, reach);
+    builder.keeps_between = reach_is_inheriting(trace->reader);
+    if (status == TTD_OK)
+        status = read_references(&builder, trace->reader, error);
+    if (builder.seen != snapshot->references || reach->region_count != snapshot->regions)
+        snapshot->flags |= TTD_SNAPSHOT_INCOMPLETE;
+    if (status == TTD_OK)
+        status = reach_inherited_apply(&builder, trace, error);
+    if (status == TTD_OK)
+        status = reach_builder_finish(&builder);
+    if (status == TTD_OK)
+        status = reach_rules_apply(&builder);
+    reach_builder_free(&builder);
+    if (status != TTD_OK)
+        return status;
+    if (!options->takes_all_words)
+        return reach_stale_apply(reach, trace, options->keeps_offsets, error);
+    if (!options->keeps_offsets)
+        reach_free_offsets(reach);
+    return graph_classify(&reach->graph, &reach->verdicts);
+}
+
+static enum ttd_status choose(const struct heap_trace *trace,
+                              const struct heap_reach_options *options, struct ttd_snapshot *chosen,
+                              struct ttd_error *error)
+{
+    struct heap_snapshots snapshots;
+    enum ttd_status status = heap_snapshots_find(trace, &snapshots, error);
+    if (status != TTD_OK)
+        return status;
+    const struct ttd_snapshot *snapshot =
+        options->snapshot ? heap_snapshots_get(&snapshots, options->snapshot)
+                          : heap_snapshots_before(&snapshots, options->at, TTD_SNAPSHOT_REFERENCES);
+    bool has_references = snapshot && snapshot->contents & TTD_SNAPSHOT_REFERENCES;
+    *chosen = has_references ? *snapshot : (struct ttd_snapshot){.number = 0};
+    heap_snapshots_free(&snapshots);
+    return TTD_OK;
+}
+
+static enum ttd_status build(const struct heap_trace *trace,
+                             const struct heap_reach_options *options,
+                             const struct ttd_snapshot *snapshot, struct heap_reach *reach,
+                             struct ttd_error *error)
+{
+    struct heap_arrival arrival;
+    struct heap_route route = {.to = snapshot->position};
+    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
+    if (status == TTD_OK)
+        status = heap_reach_begin(reach, snapshot, &arrival.cursor.replay.live);
+    heap_arrival_end(&arrival, &reach->outcome);
+    return status == TTD_OK ? heap_reach_read(reach, trace, options, error) : status;
+}
+
+enum ttd_status heap_reach_build(const struct heap_trace *trace,
+                                 const struct heap_reach_options *options,
+                                 const struct ttd_snapshot *snapshot, struct heap_reach *reach,
+                                 struct ttd_error *error)
+{
+    memset(reach, 0, sizeof *reach);
+    enum ttd_status status = build(trace, options, snapshot, reach, error);
+    if (status != TTD_OK)
+        heap_reach_free(reach);
+    return status;
+}
+
+enum ttd_status heap_reach_find(const struct heap_trace *trace,
+                                const struct heap_reach_options *options, struct heap_reach *reach,
+                                struct ttd_error *error)
+{
+    struct ttd_snapshot snapshot;
+    memset(reach, 0, sizeof *reach);
+    enum ttd_status status = choose(trace, options, &snapshot, error);
+    return status == TTD_OK && snapshot.number
+               ? heap_reach_build(trace, options, &snapshot, reach, error)
+               : status;
+}
+
+void heap_reach_free(struct heap_reach *reach)
+{
+    heap_nodes_free(&reach->nodes);
+    graph_free(&reach->graph);
+    graph_classes_free(&reach->verdicts);
+    free(reach->regions);
+    free(reach->roots);
+    reach_free_offsets(reach);
+    free(reach->node_classes);
+    free(reach->classes);
+    memset(reach, 0, sizeof *reach);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * The graph of a snapshot: the blocks that are live at its position, which of them points at which,
+ * and which words outside of blocks (the roots) point at blocks.
+ *
+ * A word of a live block is an edge to the block that its value lies in; a word of any other region
+ * that is no heap is a root. Bytes of a heap outside of live blocks are neither, unless the process
+ * began with them.
+ */
+#ifndef ANALYZER_REACH_REACH_H
+#define ANALYZER_REACH_REACH_H
+
+#include <ttdtrace/snapshot.h>
+
+#include "graph/classes.h"
+#include "reach/nodes.h"
+#include "reach/snapshots.h"
+#include "travel/replay_to.h"
+
+struct heap_reach_options {
+    /** Takes the newest snapshot with references at this position or before. */
+    struct ttd_position at;
+    /** The number of the snapshot to take instead; 0 for none. */
+    uint32_t snapshot;
+    /** Keeps where in its block the word of each edge is, and where in its target it points:
+     * heap_reach.edge_offsets and target_offsets. */
+    bool keeps_offsets;
+    /** No word is judged by when its block was allocated: no edge is stale, and nothing replayed
+     * once more. */
+    bool takes_all_words;
+};
+
+/** The word that is a root. */
+struct heap_root_word {
+    /** Number of its region, and its offset there. */
+    uint32_t region;
+    uint64_t offset;
+    /** Where in its target it points. */
+    uint64_t target_offset;
+};
+
+/** All zero when empty. */
+struct heap_reach {
+    /** Of the replay to the snapshot. */
+    struct heap_outcome outcome;
+    /** Number 0 if there is no such snapshot; then all else is empty, but for the outcome, which is
+     * then zero. Its flag TTD_SNAPSHOT_INCOMPLETE is also set if regions or references of it are
+     * not in the trace any more. */
+    struct ttd_snapshot snapshot;
+    /** The blocks: node n of the graph is nodes.blocks[n]. */
+    struct heap_nodes nodes;
+    /** By number - 1. */
+    struct ttd_region *regions;
+    size_t region_count;
+    size_t region_capacity;
+    /** Flags of edges and roots are as the rules say: see rules.h and stale.h. The id of a root is
+     * its index in `roots`. */
+    struct graph graph;
+    struct heap_root_word *roots;
+    size_t root_capacity;
+    /** What is lost, and what is reachable. */
+    struct graph_classes verdicts;
+    /** By edge: the offset of the word in its block, and where in its target it points, UINT32_MAX
+     * for that and more. For options.keeps_offsets; else they may be NULL. */
+    uint64_t *edge_offsets;
+    uint32_t *target_offsets;
+    /** By node, 1 more than the index in `classes` of what its first word points at; 0 if it points
+     * at no table of virtual functions. NULL if the snapshot has no classes. */
+    uint32_t *node_classes;
+    struct ttd_class *classes;
+    size_t class_count;
+    size_t class_capacity;
+    /** References that were not used because they lie in no region of the snapshot. */
+    uint64_t misplaced;
+};
+
+/**
+ * Builds the graph of a snapshot.
+ *
+ * @param reach  set on TTD_OK; release with heap_reach_free()
+ * @return as heap_replay_to().
+ */
+enum ttd_status heap_reach_find(const struct heap_trace *trace,
+                                const struct heap_reach_options *options, struct heap_reach *reach,
+                                struct ttd_error *error);
+void heap_reach_free(struct heap_reach *reach);
+
+/** The same for a snapshot that is known; `options` have no say in which. */
+enum ttd_status heap_reach_build(const struct heap_trace *trace,
+                                 const struct heap_reach_options *options,
+                                 const struct ttd_snapshot *snapshot, struct heap_reach *reach,
+                                 struct ttd_error *error);
+
+/**
+ * The same in two steps, for a query that replays the trace itself: heap_reach_begin() when its
+ * replay has come to the position of the snapshot, then heap_reach_read() when it needs the reader
+ * no longer. The outcome is not set.
+ *
+ * @param reach  all zero; release with heap_reach_free(), also on failure
+ */
+enum ttd_status heap_reach_begin(struct heap_reach *reach, const struct ttd_snapshot *snapshot,
+                                 const struct heap_live *live);
+enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trace *trace,
+                                const struct heap_reach_options *options, struct ttd_error *error);
+
+/** The region of a number; NULL if the snapshot has none. */
+static inline const struct ttd_region *heap_reach_region(const struct heap_reach *reach,
+                                                         uint32_t number)
+{
+    return number && number <= reach->region_count ? &reach->regions[number - 1] : NULL;
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * Words that may be older than the blocks that they point at. Memory from malloc() holds what was
+ * there before. So a word of block A that points at block B may be a relic, and A never had a
+ * pointer to B, if the block that had this memory before A was released after B was allocated: it
+ * may have pointed at B. Otherwise A itself has written the word, or it is older than B.
+ *
+ * Not so in memory from calloc(), and in what realloc() has copied: of that it is not known what
+ * was written when, and it counts as written.
+ *
+ * Private to reach/.
+ */
+#ifndef ANALYZER_REACH_STALE_H
+#define ANALYZER_REACH_STALE_H
+
+#include "reach/reach.h"
+
+/**
+ * Flags edges as GRAPH_STALE: those that may be, and that something hangs by, since its target is
+ * held by no others. Then classifies the nodes. For that the trace is replayed once more, unless
+ * there are none.
+ *
+ * Memory is bounded by the edges: 24 bytes for each of those, and 32 for when its word was last
+ * released. Time is logarithmic in their number for each release.
+ *
+ * @param reach          has offsets of edges
+ * @param keeps_offsets  leaves them; else they are freed before the replay
+ * @return as heap_replay_to().
+ */
+enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_trace *trace,
+                                  bool keeps_offsets, struct ttd_error *error);
+
+#endif

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: MIT
+"""ttdanalyze memory, find and snapshots: what snapshots of memory tell, and what they do not."""
+
+import os
+import struct
+import unittest
+
+import support
+from support import Script, TestCase, run
+
+PAGE = 512
+MEMORY, REFERENCES = 4, 2
+
+
+def text_of(data):
+    """Bytes as tracegen takes them."""
+    return "".join(f"%{byte:02x}" for byte in data)
+
+
+class Snapshots(Script):
+    """Pages are numbered from 3; each snapshot of memory is taken at the end of a tick."""
+
+    taken = 0
+
+    def pages(self, *pages):
+        return self.add("pages", size=PAGE, texts=",".join(text_of(page) for page in pages))
+
+    def memory(self, *runs, is_complete=True, **fields):
+        """Runs are (address, pages, id)."""
+        self.taken += 1
+        self.clock += 4 - self.clock % 4
+        position = f"{self.clock // 4:X}:0"
+        self.add("map", snapshot=self.taken, size=PAGE, position=position,
+                 runs=",".join(":".join(map(str, run)) for run in runs))
+        if is_complete:
+            self.add("snapshot", number=self.taken, position=position, contents=MEMORY, **fields)
+        return position
+
+
+def bytes_of(found):
+    """The known bytes of a report by address, and the states of all parts."""
+    known = {}
+    for part in found["parts"]:
+        if part["bytes"] is not None:
+            known[int(part["address"], 16)] = bytes.fromhex(part["bytes"])
+    return known, [(part["address"], part["size"], part["state"],
+                    part["snapshot"] and part["snapshot"]["number"]) for part in found["parts"]]
+
+
+class Memory(TestCase):
+    def script(self):
+        script = Snapshots().basics()
+        script.alloc(0x1010, 40)
+        script.alloc(0x1038, 24, stack=3)
+        script.pages(b"A" * PAGE, b"B" * 16 + b"\0" * 480 + b"C" * 16)
+        script.memory((0x1000, 2, 3), (0x2000, 4, 0), (0x4000, 1, 1), duration=1500)
+        script.alloc(0x1100, 8)
+        script.pages(b"D" * PAGE)
+        script.memory((0x1000, 1, 5), (0x1200, 1, 2), flags=0, reason=1)
+        return script
+
+    def test_newest(self):
+        """Each page is as the newest snapshot before has it, and no later one."""
+        path = self.write(self.script().close())
+        known, parts = bytes_of(self.json_of("memory", path, "--address", "0x1000", "--length",
+                                             "1K"))
+        self.assertEqual(parts, [("0x1000", 512, "bytes", 2), ("0x1200", 512, "bytes", 1)])
+        self.assertEqual(known[0x1000], b"D" * PAGE)
+        self.assertEqual(known[0x1200], b"B" * 16 + b"\0" * 480 + b"C" * 16)
+        found = self.json_of("memory", path, "--address", "0x1000", "--length", "1K", "--at",
+                             "2:0")
+        self.assertEqual(bytes_of(found)[1],
+                         [("0x1000", 512, "bytes", 1), ("0x1200", 512, "bytes", 1)])
+        found = self.json_of("memory", path, "--address", "0x1000", "--at", "1:3")
+        self.assertEqual(bytes_of(found), ({}, [("0x1000", 256, "unknown", None)]))
+
+    def test_states(self):
+        path = self.write(self.script().close())
+        found = self.json_of("memory", path, "--address", "0x1fff", "--length", "0x2202")
+        self.assertEqual(bytes_of(found)[1],
+                         [("0x1fff", 1, "unknown", None), ("0x2000", 2048, "zero", 1),
+                          ("0x2800", 0x1800, "unknown", None), ("0x4000", 512, "unreadable", 1),
+                          ("0x4200", 1, "unknown", None)])
+
+    def test_parts_of_pages(self):
+        path = self.write(self.script().close())
+        known, _ = bytes_of(self.json_of("memory", path, "--address", "0x13ee", "--length", "4"))
+        self.assertEqual(known, {0x13ee: b"\0\0CC"})
+
+    def test_cut_short(self):
+        """A map without its snapshot is not used."""
+        script = self.script()
+        script.pages(b"E" * PAGE)
+        script.memory((0x1000, 1, 6), is_complete=False)
+        path = self.write(script.close())
+        _, parts = bytes_of(self.json_of("memory", path, "--address", "0x1000"))
+        self.assertEqual(parts, [("0x1000", 256, "bytes", 2)])
+        found = self.json_of("snapshots", path)
+        self.assertEqual((len(found["snapshots"]), found["cut_short"]), (2, 1))
+
+    def test_blocks(self):
+        path = self.write(self.script().close())
+        found = self.json_of("memory", path, "--address", "0x1037", "--length", "8")
+        self.assertEqual([(b["address"], b["size"]) for b in found["blocks"]],
+                         [("0x1010", 40), ("0x1038", 24)])
+        self.assertEqual(found["blocks"][0]["allocated"]["api"], "malloc")
+
+    def test_text(self):
+        path = self.write(self.script().close())
+        lines = self.run_ok("memory", "--address", "0x1000", "--length", "0x130", path,
+                            "--at", "2:1").text.splitlines()
+        self.assertIn("as of snapshot 1 at 2:0", lines[1])
+        self.assertRegex(lines[2], r"^0x1000 +41 41 41 41 41 41 41 41  41 .* 41   A{16}$")
+        self.assertRegex(lines[3], r"^block 0x1010, 40 bytes, allocated by malloc\(\) at 0:2 in "
+                                   r"thread 1, g\(int\) \(g.h:5\) in demo \(inlined\)$")
+        self.assertRegex(lines[4], r"^0x1010 +\[41 41")
+        self.assertEqual(lines[5], "*")
+        self.assertIn("block 0x1038, 24 bytes", lines[6])
+        self.assertRegex(lines[7], r"^0x1030 +41 41 41 41 41 41 41 41 \|41 41.* 41   A{16}$")
+        self.assertRegex(lines[8], r"^0x1040 .*41\]  A{16}$")
+        self.assertEqual(lines[9], "*")
+        self.assertIn("304 bytes, of which 304 are known", lines[-1])
+
+    def test_older_than_block(self):
+        """The block was allocated after the snapshot that has its place."""
+        script = Snapshots().basics()
+        script.pages(b"A" * PAGE)
+        script.memory((0x1000, 1, 3))
+        script.alloc(0x1010, 40)
+        path = self.write(script.close())
+        text = self.run_ok("memory", "--address", "0x1000", path).text
+        self.assertIn("the snapshot is older, and has what was there before", text)
+        self.assertNotIn("is older", self.run_ok("memory", "--address", "0x1000", self.write(
+            self.script().close(), "other.ttd")).text)
+
+    def test_torn(self):
+        text = self.run_ok("memory", "--address", "0x1000", self.write(self.script().close())).text
+        self.assertIn("snapshot 2 at 3:0, taken while the program ran: parts may be of different",
+                      text)
+
+    def test_raw(self):
+        path = self.write(self.script().close())
+        target = self.path("raw")
+        result = self.run_ok("memory", "--address", "0x11f0", "--length", "0x220", "--raw", "-o",
+                             target, path)
+        with open(target, "rb") as file:
+            self.assertEqual(file.read(), b"D" * 16 + b"B" * 16 + b"\0" * 480 + b"C" * 16 +
+                             b"\0" * 16)
+        self.assertEqual(os.stat(target).st_mode & 0o777, 0o600)
+        self.assertIn("16 of 544 bytes are not known, and are written as zeros", result.errors)
+        self.assertEqual(run("memory", "--address", "1", "--raw", path).status, support.USAGE)
+
+    def test_csv(self):
+        path = self.write(self.script().close())
+        rows = self.run_ok("memory", "--address", "0x1fff", "--length", "2", "-f", "csv", path).csv
+        self.assertEqual([(r["address"], r["size"], r["state"], r["snapshot"], r["bytes"])
+                          for r in rows],
+                         [("0x1fff", "1", "unknown", "", ""), ("0x2000", "1", "zero", "1", "")])
+        rows = self.run_ok("memory", "--address", "0x11fe", "--length", "4", "-f", "csv", path).csv
+        self.assertEqual([r["bytes"] for r in rows], ["4444", "4242"])
+
+    def test_damaged(self):
+        """Pages that are damaged are unknown, and the answer is not certain."""
+        path = self.write(self.script().close())
+        with open(path, "r+b") as file:
+            data = file.read()
+            at = data.index(struct.pack("<II", PAGE, 0) + b"D") if b"D" * 8 in data else None
+            if at is None:      # compressed: its chunk is the last one of pages
+                at = [i for i in range(0, len(data), 8)
+                      if data[i:i + 12] == b"\x89TTDH\r\n\x1a\x01\0\x0c\0"][-1] + 112
+            file.seek(at + 4)
+            file.write(b"X")
+        found = self.json_of("memory", path, "--address", "0x1000")
+        self.assertEqual(bytes_of(found)[1], [("0x1000", 256, "damaged", 2)])
+        self.assertFalse(found["certain"])
+
+    def test_extremes(self):
+        path = self.write(self.script().close())
+        found = self.json_of("memory", path, "--address", "0xffffffffffffffff", "--length", "1")
+        self.assertEqual(bytes_of(found)[1], [("0xffffffffffffffff", 1, "unknown", None)])
+        result = run("memory", "--address", "0xffffffffffffffff", "--length", "2", path)
+        self.assertEqual(result.status, support.USAGE)
+        self.assertEqual(run("memory", path).status, support.USAGE)
+
+
+class Find(TestCase):
+    def script(self):
+        script = Snapshots().basics()
+        script.alloc(0x1010, 40)
+        script.alloc(0x1400, 64, stack=3)
+        first = bytearray(PAGE)
+        first[0x18:0x20] = struct.pack("<Q", 0x1410)
+        first[0x40:0x48] = struct.pack("<Q", 0x1400)
+        first[0x48:0x50] = struct.pack("<Q", 0x1440)
+        first[0x61:0x69] = struct.pack("<Q", 0x1410)
+        first[-3:] = b"hel"
+        script.pages(bytes(first), b"lo hello" + b"." * 500 + b"end\x01")
+        script.memory((0x1000, 2, 3), (0x1400, 1, 0), (0x4000, 1, 1))
+        return script
+
+    def places(self, path, *arguments):
+        found = self.json_of("find", path, *arguments)
+        return [(p["address"], p["block"] and p["block"]["address"]) for p in found["places"]]
+
+    def test_string(self):
+        path = self.write(self.script().close())
+        self.assertEqual(self.places(path, "--string", "hello"),
+                         [("0x11fd", None), ("0x1203", None)])
+        self.assertEqual(self.places(path, "--string", "lo", "--limit", "1"), [("0x1200", None)])
+        found = self.json_of("find", path, "--string", "hello", "--limit", "1")
+        self.assertEqual((found["total_places"], len(found["places"]), found["searched_bytes"],
+                          found["unreadable_bytes"]), (2, 1, 1536, 512))
+
+    def test_bytes(self):
+        path = self.write(self.script().close())
+        self.assertEqual(self.places(path, "--bytes", "6c6F 20"), [("0x1200", None)])
+        # Beyond a page of bytes into one of zeros.
+        self.assertEqual(self.places(path, "--bytes", "01 00 00"), [("0x13ff", None)])
+        self.assertEqual(self.places(path, "--bytes", "65 6e 64 01" + "00" * 512),
+                         [("0x13fc", None)])
+        self.assertEqual(self.places(path, "--bytes", "65 6e 64 01" + "00" * 513), [])
+        for wrong in ("6", "xy", "", "00 00", "0" * 9000):
+            self.assertEqual(run("find", "--bytes", wrong, path).status, support.USAGE, wrong)
+
+    def test_words(self):
+        path = self.write(self.script().close())
+        self.assertEqual(self.places(path, "--address", "0x1410"), [("0x1018", "0x1010")])
+        self.assertEqual(self.places(path, "--pointer-to", "0x1404"),
+                         [("0x1018", "0x1010"), ("0x1040", None)])
+        found = self.json_of("find", path, "--pointer-to", "0x143f")
+        self.assertEqual(found["target"]["address"], "0x1400")
+        self.assertEqual([p["value"] for p in found["places"]], ["0x1410", "0x1400"])
+
+    def test_across_snapshots(self):
+        """What two snapshots have beside each other was never there at one time."""
+        script = self.script()
+        script.pages(b"l." + b"-" * 510)
+        script.memory((0x1200, 1, 5))
+        path = self.write(script.close())
+        self.assertEqual(self.places(path, "--string", "hell"), [])
+        self.assertEqual(self.places(path, "--string", "hell", "--at", "2:0"),
+                         [("0x11fd", None), ("0x1203", None)])
+
+    def test_text(self):
+        path = self.write(self.script().close())
+        text = self.run_ok("find", "--pointer-to", "0x1400", path).text
+        self.assertIn("2 places at 1:0", text)
+        self.assertIn("1,536 bytes searched; 512 bytes could not be read", text)
+        self.assertRegex(text, r"  0x1018 has 0x1410, 8 bytes into block 0x1010, 40 bytes, alloc")
+        text = self.run_ok("find", "--string", "x", "--at", "0:1", path).text
+        self.assertIn("No snapshot of memory was taken at this position or before", text)
+
+    def test_usage(self):
+        path = self.write(self.script().close())
+        self.assertEqual(run("find", path).status, support.USAGE)
+        self.assertEqual(run("find", "--string", "a", "--address", "1", path).status,
+                         support.USAGE)
+
+
+class SnapshotList(TestCase):
+    def script(self):
+        script = Memory.script(self)
+        script.add("regions", snapshot=3, regions="1:0x1000:0x1000,2:0x500000:0x100:0:1:.bss")
+        script.add("references", snapshot=3, words="1:16:0x1038,2:8:0x1010")
+        script.add("snapshot", number=3, position="4:0", contents=REFERENCES, flags=3, missing=99,
+                   reason=4, duration=2500000, thread=1, wall=1250000000)
+        return script
+
+    def test_list(self):
+        found = self.json_of("snapshots", self.write(self.script().close()))
+        keys = ("number", "position", "reason", "stopped", "complete", "missing_bytes", "held_ns",
+                "contents", "regions", "references", "mapped_bytes", "page_bytes")
+        self.assertEqual([tuple(s[key] for key in keys) for s in found["snapshots"]], [
+            (1, "2:0", "exit", True, True, 0, 1500, ["memory"], 0, 0, 3072, 1024),
+            (2, "3:0", "requested", False, True, 0, 0, ["memory"], 0, 0, 512, 512),
+            (3, "4:0", "exit", True, False, 99, 2500000, ["references"], 2, 2, 0, 0)])
+        self.assertTrue(all(s["stored_bytes"] > 0 for s in found["snapshots"]))
+        self.assertTrue(found["certain"])
+
+    def test_text(self):
+        text = self.run_ok("snapshots", self.write(self.script().close())).text
+        self.assertIn("3 snapshots\n", text)
+        self.assertIn("snapshot 3 at 4:0, incomplete: 99 bytes left out, at the end of the "
+                      "program (thread 1)\n  references (2 in 2 regions)\n", text)
+        self.assertIn("taken after 1.25 s; the program was held for 2.5 ms, all threads stopped\n",
+                      text)
+        self.assertIn("memory (3,072 bytes, 1,024 of them stored)", text)
+
+    def test_csv(self):
+        rows = self.run_ok("snapshots", "-f", "csv", self.write(self.script().close())).csv
+        self.assertEqual([(r["number"], r["wall_time_ns"], r["references"], r["memory"])
+                          for r in rows],
+                         [("1", "0", "", "true"), ("2", "0", "", "true"),
+                          ("3", "1250000000", "2", "false")])
+
+    def test_none(self):
+        path = self.write(Script().basics().close())
+        self.assertEqual(self.json_of("snapshots", path)["snapshots"], [])
+        self.assertIn("0 snapshots", self.run_ok("snapshots", path).text)
+
+
+if __name__ == "__main__":
+    support.main()
