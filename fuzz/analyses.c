@@ -65,12 +65,13 @@ static void check_leaks(struct ttd_reader *reader, const struct heap_state *stat
     struct heap_leaks leaks;
     struct ttd_error error;
     struct heap_trace trace = {.reader = reader};
-    struct heap_leaks_options options = {.at = ttd_position_max()};
+    struct heap_leaks_options options = {.at = ttd_position_max(), .tells_when = true};
     if (!is_complete(heap_leaks_find(&trace, &options, &leaks, &error)))
         return;
-    check_groups(&leaks.groups);
+    for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
+        check_groups(&leaks.kinds[kind]);
     check_groups(&leaks.runtime.groups);
-    target_require(leaks.groups.blocks + leaks.runtime.groups.blocks == state->block_count,
+    target_require(heap_leaks_blocks(&leaks) + leaks.runtime.groups.blocks == state->block_count,
                    "leaks and what the runtimes keep are all that is live");
     heap_leaks_free(&leaks);
 }

@@ -4,7 +4,6 @@
  * well-formed, each address is answered at most once, and malformed messages are refused. The first
  * byte of an input is the size of the pieces.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "wire_decoder.h"
@@ -15,10 +14,10 @@ enum { OFFSETS = 4, MODULES = 4 };
 static const uint64_t offsets[OFFSETS] = {0, 20, 30, UINT64_MAX};
 
 static const struct symbolize_module modules[MODULES] = {
-    {"/a", NULL, 0, offsets, OFFSETS},
-    {"/empty", NULL, 0, NULL, 0},
-    {"/b", NULL, 0, offsets, 1},
-    {"/c", NULL, 0, offsets, 2},
+    {"/a", NULL, 0, offsets, OFFSETS, false},
+    {"/empty", NULL, 0, NULL, 0, false},
+    {"/b", NULL, 0, offsets, 1, false},
+    {"/c", NULL, 0, offsets, 2, true},
 };
 
 struct listener {
@@ -55,12 +54,17 @@ static void listen(void *context, size_t module, uint64_t offset,
     target_require(count <= SYMBOLIZE_FRAMES_MAX, "as many frames as there may be");
     listener->is_answered[module][index] = true;
     listener->last_module = module;
-    listener->named += count > 0;
+    listener->named += modules[module].is_data ? frames->function_size > 0 : count > 0;
+    target_require(!modules[module].is_data || (count == 1 && frames->begin <= offset &&
+                                                offset - frames->begin < frames->size),
+                   "a variable holds its address");
     mix(listener, &offset, sizeof offset);
     for (size_t i = 0; i < count; i++) {
         check_text(listener, frames[i].function, frames[i].function_size);
         check_text(listener, frames[i].file, frames[i].file_size);
         mix(listener, &frames[i].line, sizeof frames[i].line);
+        mix(listener, &frames[i].begin, sizeof frames[i].begin);
+        mix(listener, &frames[i].size, sizeof frames[i].size);
     }
 }
 

@@ -9,7 +9,8 @@ static const struct command *const commands[] = {
     &command_history,   &command_peak,      &command_diff,     &command_hot,
     &command_temporary, &command_lifetimes, &command_timeline, &command_fragmentation,
     &command_moves,     &command_errors,    &command_verify,   &command_recover,
-    &command_index};
+    &command_redact,    &command_index,     &command_memory,   &command_snapshots,
+    &command_find,      &command_referrers, &command_retained, &command_roots};
 
 static const char *const moments[] = {"start", "end",  "50%", "#3",    "+1us",
                                       "+0.5s", "FF:1", "1:0", "FF:4+", NULL};
@@ -22,6 +23,7 @@ static const char *const threads[] = {"1", "2", "os:100", "os:0x7d1", NULL};
 static const char *const heaps[] = {"1", "0x20", "main", NULL};
 static const char *const stacks[] = {"1", "9", "main", "*", NULL};
 static const char *const keys[] = {"stack", "function", "file", "module", "thread", "heap", NULL};
+static const char *const retainers[] = {"block", "site", "class", "root", NULL};
 static const char *const shapes[] = {"top-down", "bottom-up", NULL};
 static const char *const quadrants[] = {"aifi", "aifo", "aofi", "aofo", NULL};
 static const char *const orders[] = {"calls", "bytes", "lifetime", NULL};
@@ -29,6 +31,8 @@ static const char *const plots[] = {"live", "allocations", "allocated", NULL};
 static const char *const axes[] = {"time", "position", NULL};
 static const char *const memories[] = {"1M", "64M", "1G", NULL};
 static const char *const exitcodes[] = {"77", NULL};
+static const char *const texts[] = {"a", "lib", "", NULL};
+static const char *const bytes[] = {"01", "00 01", "xx", NULL};
 static const char *const gaps[] = {"1", "16", "4K", NULL};
 static const char *const flag[] = {NULL};
 
@@ -45,18 +49,24 @@ struct choice {
 #define ALL ~0u
 
 static const struct choice choices[] = {
-    {"--at", moments, " leaks state fragmentation ", 0},
+    {"--at", moments, " leaks state fragmentation memory find referrers retained roots ", 0},
     {"--from", moments, " events diff ", 0},
     {"--to", moments, " events diff ", 0},
     {"--action", actions, " events ", 0},
     {"--thread", threads, " events ", 0},
     {"--heap", heaps, " events ", 0},
-    {"--address", addresses, " events state history ", 0},
+    {"--address", addresses, " events state history memory find referrers ", 0},
     {"--size", sizes, " events history ", 0},
     {"--stack", stacks, " events ", 0},
     {"--stacks", flag, " events ", 0},
     {"--parameters", flag, " events ", 0},
-    {"--limit", numbers, " events history fragmentation errors ", COMMAND_GROUPS},
+    {"--limit", numbers, " events history fragmentation errors find referrers retained roots ",
+     COMMAND_GROUPS},
+    {"--length", sizes, " memory ", 0},
+    {"--raw", flag, " memory ", 0},
+    {"--string", texts, " find ", 0},
+    {"--bytes", bytes, " find ", 0},
+    {"--pointer-to", numbers, " find ", 0},
     {"--gap", gaps, " fragmentation ", 0},
     {"--over", axes, " timeline ", 0},
     {"--points", numbers, " timeline ", 0},
@@ -70,11 +80,14 @@ static const struct choice choices[] = {
     {"--sort", orders, " hot ", 0},
     {"--steps", numbers, " temporary ", 0},
     {"--group", flag, " info ", 0},
+    {"--strings", flag, " redact ", 0},
     {"--blocks", flag, " state ", 0},
     {"--show-runtime", flag, " leaks state peak diff ", 0},
     {"--by", keys, NULL, COMMAND_GROUPS},
+    {"--by", retainers, " retained ", 0},
     {"--tree", shapes, NULL, COMMAND_GROUPS},
-    {"--depth", numbers, NULL, COMMAND_GROUPS},
+    {"--tree", flag, " retained ", 0},
+    {"--depth", numbers, " referrers retained ", COMMAND_GROUPS},
     {"--skip", patterns, NULL, COMMAND_GROUPS},
     {"--include", patterns, " events ", COMMAND_FILTERS},
     {"--exclude", patterns, " events ", COMMAND_FILTERS},
@@ -137,7 +150,7 @@ struct command_line command_line_draw(uint64_t state, const char *trace_path,
     line.format = formats[draw(&state) % (line.command->shares & COMMAND_GROUPS ? 4 : 3)];
     add(&line, "--format");
     add(&line, line.format);
-    bool makes_file = line.command == &command_recover;
+    bool makes_file = line.command == &command_recover || line.command == &command_redact;
     if (makes_file || draw(&state) % 16 == 0) {
         add(&line, "--output");
         add(&line, output_path);

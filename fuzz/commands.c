@@ -134,7 +134,8 @@ static void check_file(const struct command_line *line)
     char *data = malloc(size + 1);
     require(data && read(file, data, size) == (ssize_t)size, "output", line);
     close(file);
-    if (line->command != &command_recover && line->command != &command_index)
+    if (line->command != &command_recover && line->command != &command_redact &&
+        line->command != &command_index)
         require_format(line->format, data, size, line);
     free(data);
 }

@@ -9,7 +9,7 @@
 #include "support/chunk_edit.h"
 #include "target.h"
 
-#define LINES 250
+#define LINES 400
 
 static uint8_t *read_trace(const char *path, size_t *size)
 {

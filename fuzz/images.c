@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "capture.h"
@@ -20,6 +19,22 @@ static const uint64_t offsets[] = {0x4000b1,   0x4000b3, 0x4000b5, 0x4000b6,  0x
                                    UINT64_MAX, 0x4000,   0x4000b0, 0x40000000};
 
 enum { OFFSETS = sizeof offsets / sizeof *offsets };
+
+/* Addresses of data, ascending. */
+static const uint64_t data_offsets[OFFSETS] = {0,
+                                               8,
+                                               0x1000,
+                                               0x4000,
+                                               0x4000b0,
+                                               0x4000b1,
+                                               0x4000ba,
+                                               0x600000,
+                                               UINT32_MAX,
+                                               0x40000000000,
+                                               SYMBOLIZE_TLS,
+                                               SYMBOLIZE_TLS + 8,
+                                               UINT64_MAX - 7,
+                                               UINT64_MAX};
 
 static char path[128];
 
@@ -67,12 +82,17 @@ static void check_answers(int file, const struct symbolize_module *module)
     wire_decoder_free(&decoder);
 }
 
-static void look_up(struct image_cache *images, bool is_reduced)
+static void look_up(bool is_data, bool is_reduced)
 {
-    struct symbolize_module module = {.path = path, .offsets = offsets, .offset_count = OFFSETS};
+    struct symbolize_module module = {
+        .path = path,
+        .offsets = is_data ? data_offsets : offsets,
+        .offset_count = OFFSETS,
+        .is_data = is_data,
+    };
     struct wire_encoder encoder = {.fd = open_answers()};
     wire_encoder_module(&encoder, 0);
-    wire_encoder_end(&encoder, names_look_up(&encoder, images, &module, NULL, is_reduced));
+    wire_encoder_end(&encoder, names_look_up(&encoder, NULL, &module, NULL, is_reduced));
     wire_encoder_finished(&encoder);
     check_answers(encoder.fd, &module);
     close(encoder.fd);
@@ -92,8 +112,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     target_require(file >= 0 && write(file, data, size) == (ssize_t)size, "a file");
     close(file);
-    look_up(NULL, false);
-    look_up(NULL, true);
+    look_up(false, false);
+    look_up(false, true);
+    look_up(true, false);
+    look_up(true, true);
     unlink(path);
     return 0;
 }

@@ -37,8 +37,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The name of the channel's memory file, and as the system shows it in lists of mappings. */
+#define CHANNEL_FILE "ttdrecord"
+#define CHANNEL_NAME "/memfd:" CHANNEL_FILE
+
 #define CHANNEL_MAGIC   UINT64_C(0x314c4e4843445454) /* "TTDCHNL1" */
-#define CHANNEL_VERSION 4u
+#define CHANNEL_VERSION 5u
 
 /* Names the channel to processes that start: a path that opens the memfd. */
 #define CHANNEL_ENV "TTDRECORD_CHANNEL"
@@ -65,7 +69,7 @@ enum {
     /* Entries in the first window, of processes, threads and small chunks. */
     CHANNEL_NEAR_PROCESSES = 12,
     CHANNEL_NEAR_THREADS = 64,
-    CHANNEL_NEAR_CHUNKS = 48,
+    CHANNEL_NEAR_CHUNKS = 36,
     CHANNEL_NONE = 0, /* indexes of chunks and processes in fields count from 1 */
 };
 
@@ -100,6 +104,7 @@ enum process_notes {
     NOTE_NAMESPACE = 4,  /* modules have been loaded with a C library, and a heap, of their own */
     NOTE_EXTENSIONS = 8, /* modules may call mallocx() and its like */
     NOTE_EXECUTES = 16,  /* another program is being executed; it attaches anew, if it can */
+    NOTE_SNAPSHOT_LATE = 32, /* it has ended without the snapshot that it waited for */
     /* Those that tell of calls which are not recorded. */
     NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_EXTENSIONS,
 };
@@ -128,6 +133,69 @@ struct process_slot {
     uint32_t directory_size;
     char command[COMMAND_SIZE];
     char directory[DIRECTORY_SIZE];
+};
+
+/*
+ * A request for a snapshot, one for each process: see channel_request(). A thread that ends the
+ * process goes from NONE to ASKED, once it has written the rest, and waits on `state` as a futex,
+ * until the collector answers something else, or for a limited time: it then withdraws the
+ * request, ASKED to NONE, and the process goes on. So the collector answers by a compare-exchange
+ * and expects the memory of the process to vanish at any time. A process asks at most once in its
+ * life, not counting what SNAPSHOT_DENIED says.
+ */
+enum snapshot_state {
+    SNAPSHOT_NONE,
+    SNAPSHOT_ASKED,
+    SNAPSHOT_TAKEN,
+    SNAPSHOT_REFUSED,
+    /* The system does not let the collector look into the process. The thread permits it, if it
+       can, and asks once more, now with `has_permitted` set: then this is no answer. */
+    SNAPSHOT_DENIED
+};
+
+enum {
+    SNAPSHOT_REGISTERS = 17, /* DWARF numbers 0 to 16 of x86-64; 16 is the program counter */
+    SNAPSHOT_FRAMES = 256
+};
+
+struct snapshot_request {
+    alignas(64) _Atomic uint32_t state; /* enum snapshot_state */
+    uint32_t tid;                       /* the thread that asks, and waits */
+    uint32_t reason;                    /* enum ttd_snapshot_reason */
+    uint32_t contents;                  /* sum of enum ttd_snapshot_contents */
+    uint32_t has_permitted;             /* see SNAPSHOT_DENIED */
+    /* The first word of the thread's stack that counts: what lies below belongs to frames of the C
+       library and of the recorder. */
+    uint64_t stack_pointer;
+    uint64_t thread_pointer; /* the base of fs */
+    /* Registers as they were at `stack_pointer`: bit n of `registers_valid` for DWARF number n. */
+    uint64_t registers_valid;
+    uint64_t registers[SNAPSHOT_REGISTERS];
+    /* The address of the first struct own_memory of the process: set from its begin on. */
+    uint64_t own_memory;
+    /* Of a fatal signal: its number (0 for none), si_code and si_addr. */
+    uint32_t signal;
+    int32_t code;
+    uint64_t fault_address;
+    /* The frames from `stack_pointer` on, innermost first: where each goes on, as in stacks of
+       calls; and its canonical frame address, 0 if that is not known (the outermost frame). Frame i
+       occupies [CFA of i - 1, CFA of i), and frame 0 begins at `stack_pointer`. */
+    uint32_t frame_count;
+    uint64_t frame_pcs[SNAPSHOT_FRAMES];
+    uint64_t frame_cfas[SNAPSHOT_FRAMES];
+};
+
+/* Memory that the recorder has mapped for itself, in the recorded process: no pointer within it is
+ * the program's. A list; entries of size 0 are unused. */
+enum { OWN_RANGES = 255 };
+
+struct own_memory {
+    _Atomic uint64_t next; /* address of the next part of the list, or 0 */
+    uint64_t reserved;
+    struct own_range {
+        _Atomic uint64_t begin;
+        _Atomic uint64_t size;
+    } ranges[OWN_RANGES];
 };
 
 enum loss_counter { LOSS_OVERFLOW, LOSS_REENTRANT, LOSS_COUNTERS };
@@ -166,10 +234,13 @@ struct channel {
     uint32_t version;
     uint32_t flags;
     uint64_t size;
+    uint32_t exit_contents; /* of the snapshot at the end of a process; 0 for no snapshot */
     uint32_t collector_pid;
     uint32_t launched_pid;
     uint64_t pid_namespace; /* inode of the namespace that process ids belong to */
     uint64_t start;         /* CLOCK_MONOTONIC at clock 0, nanoseconds */
+    uint32_t control_size;  /* of the name of the control socket; 0 if there is none */
+    char control_name[16];  /* as in sockaddr_un, from sun_path on: see control.h */
 
     alignas(64) _Atomic uint64_t sequence; /* number of the newest fragment */
     _Atomic uint64_t clock;                /* nanoseconds since the start: see channel_tick() */

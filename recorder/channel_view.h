@@ -9,16 +9,18 @@
 #include "channel.h"
 
 /* The layout of the file. No entry lies across the border of two windows. */
-#define CHANNEL_PAGE              4096
-#define CHANNEL_WINDOW            (256 * 1024)
+#define CHANNEL_PAGE   4096
+#define CHANNEL_WINDOW (256 * 1024)
+/* A process, its copy and its request. */
+#define CHANNEL_PROCESS_SIZE      UINT64_C(8192)
 #define CHANNEL_NEAR_PROCESSES_AT UINT64_C(4096)
 #define CHANNEL_NEAR_THREADS_AT                                                                    \
-    (CHANNEL_NEAR_PROCESSES_AT + CHANNEL_NEAR_PROCESSES * UINT64_C(4096))
+    (CHANNEL_NEAR_PROCESSES_AT + CHANNEL_NEAR_PROCESSES * CHANNEL_PROCESS_SIZE)
 #define CHANNEL_NEAR_CHUNKS_AT (CHANNEL_WINDOW - CHANNEL_NEAR_CHUNKS * (uint64_t)CHANNEL_SMALL_SIZE)
 /* These have room for all entries; the room of the near ones is left unused. */
-#define CHANNEL_PROCESSES_AT (uint64_t) CHANNEL_WINDOW /* a page for each, with its copy */
+#define CHANNEL_PROCESSES_AT (uint64_t) CHANNEL_WINDOW
 #define CHANNEL_THREADS_AT                                                                         \
-    CHANNEL_WINDOWS_UP(CHANNEL_PROCESSES_AT + CHANNEL_PROCESSES * UINT64_C(4096))
+    CHANNEL_WINDOWS_UP(CHANNEL_PROCESSES_AT + CHANNEL_PROCESSES * CHANNEL_PROCESS_SIZE)
 #define CHANNEL_SMALL_AT                                                                           \
     CHANNEL_WINDOWS_UP(CHANNEL_THREADS_AT + CHANNEL_THREADS * sizeof(struct thread_slot))
 #define CHANNEL_LARGE_AT                                                                           \
@@ -33,7 +35,13 @@ _Static_assert(sizeof(struct channel) <= CHANNEL_NEAR_PROCESSES_AT,
 _Static_assert(CHANNEL_NEAR_THREADS_AT + CHANNEL_NEAR_THREADS * sizeof(struct thread_slot) <=
                    CHANNEL_NEAR_CHUNKS_AT,
                "all that is near has room in a window");
-_Static_assert(2 * sizeof(struct process_slot) <= CHANNEL_PAGE, "a process and its copy");
+#define CHANNEL_REQUEST_WITHIN (2 * sizeof(struct process_slot))
+
+_Static_assert(CHANNEL_REQUEST_WITHIN + sizeof(struct snapshot_request) <= CHANNEL_PROCESS_SIZE,
+               "a process, its copy and its request");
+_Static_assert(CHANNEL_REQUEST_WITHIN < CHANNEL_PAGE, "looking for a request touches no more");
+_Static_assert(CHANNEL_WINDOW % CHANNEL_PROCESS_SIZE == 0, "processes tile the windows");
+_Static_assert(sizeof(struct own_memory) == CHANNEL_PAGE, "parts of the list are pages");
 _Static_assert(CHANNEL_WINDOW % sizeof(struct thread_slot) == 0, "slots tile the windows");
 
 /* The file as one process sees it: its windows, NULL where they are not mapped yet. */
@@ -62,16 +70,28 @@ static inline uint32_t channel_copy(uint32_t process)
     return CHANNEL_PROCESSES + process;
 }
 
+/* Returns where the entry of a process begins. `number` counts from 0. */
+static inline uint64_t channel_process_at(uint32_t number)
+{
+    uint64_t table =
+        number < CHANNEL_NEAR_PROCESSES ? CHANNEL_NEAR_PROCESSES_AT : CHANNEL_PROCESSES_AT;
+    return table + number * CHANNEL_PROCESS_SIZE;
+}
+
 /* Return an entry by its index, which counts from 1 and was checked by the caller. NULL if its
    window cannot be mapped. */
 static inline struct process_slot *channel_process(struct channel_view *view, uint32_t index)
 {
     bool is_copy = index > CHANNEL_PROCESSES;
-    uint64_t page = is_copy ? index - CHANNEL_PROCESSES - 1 : index - 1;
-    uint64_t table =
-        page < CHANNEL_NEAR_PROCESSES ? CHANNEL_NEAR_PROCESSES_AT : CHANNEL_PROCESSES_AT;
-    return (struct process_slot *)channel_at(view, table + page * CHANNEL_PAGE +
-                                                       is_copy * sizeof(struct process_slot));
+    uint64_t entry = channel_process_at(is_copy ? index - CHANNEL_PROCESSES - 1 : index - 1);
+    return (struct process_slot *)channel_at(view, entry + is_copy * sizeof(struct process_slot));
+}
+
+/* Returns the request of a process, which is no copy. */
+static inline struct snapshot_request *channel_request(struct channel_view *view, uint32_t index)
+{
+    uint64_t entry = channel_process_at(index - 1);
+    return (struct snapshot_request *)channel_at(view, entry + CHANNEL_REQUEST_WITHIN);
 }
 
 static inline struct thread_slot *channel_thread(struct channel_view *view, uint32_t index)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdrecord: records the heap events of a program. */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,76 +15,12 @@
 #include "collect/collector.h"
 #include "collect/messages.h"
 #include "common/standard_descriptors.h"
+#include "control_client.h"
 #include "launch.h"
+#include "options.h"
 #include "signals.h"
 
-static const char help[] =
-    "Usage: ttdrecord [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
-    "Run PROGRAM and record every heap call that it makes into a trace.\n"
-    "\n"
-    "  -o, --output=FILE   write the trace to FILE instead of trace.bin; an existing\n"
-    "                      file is replaced. Child processes that allocate get\n"
-    "                      files of their own beside it: FILE.PID.NAME\n"
-    "      --no-children   record PROGRAM itself only\n"
-    "  -q, --quiet         no summary at the end\n"
-    "  -h, --help          print this and exit\n"
-    "  -V, --version       print the version and exit\n"
-    "\n"
-    "The exit status is that of PROGRAM; if it is killed by a signal, ttdrecord dies\n"
-    "by the same. Statuses of ttdrecord itself:\n"
-    "  121  PROGRAM has a sanitizer's runtime\n"
-    "  122  the trace cannot be written       125  wrong usage, or an internal failure\n"
-    "  123  PROGRAM is setuid or alike        126  PROGRAM cannot be executed\n"
-    "  124  PROGRAM is statically linked      127  PROGRAM is not found\n"
-    "\n"
-    "Then ask the trace:  ttdanalyze leaks trace.bin\n";
-
-struct options {
-    const char *output;
-    bool no_children;
-    bool quiet;
-};
-
-enum { OPTION_NO_CHILDREN = 256 };
-
-static void parse_options(int argc, char **argv, struct options *options)
-{
-    static const struct option known[] = {
-        {"output", required_argument, NULL, 'o'},
-        {"no-children", no_argument, NULL, OPTION_NO_CHILDREN},
-        {"quiet", no_argument, NULL, 'q'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},
-        {0},
-    };
-    int option;
-    while ((option = getopt_long(argc, argv, "+o:qhV", known, NULL)) != -1) {
-        switch (option) {
-        case 'o':
-            options->output = optarg;
-            break;
-        case 'q':
-            options->quiet = true;
-            break;
-        case OPTION_NO_CHILDREN:
-            options->no_children = true;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            exit(EXIT_SUCCESS);
-        case 'V':
-            puts("ttdrecord " TTD_VERSION_STRING);
-            exit(EXIT_SUCCESS);
-        default:
-            fputs("Try 'ttdrecord --help'.\n", stderr);
-            exit(EXIT_RECORDER);
-        }
-    }
-    if (optind == argc) {
-        message("no program given\nTry 'ttdrecord --help'.");
-        exit(EXIT_RECORDER);
-    }
-}
+enum { KEPT_MEMORY = 16 << 20 };
 
 /* Joins the command line, for the trace's metadata. */
 static char *join(char *const *arguments)
@@ -128,6 +64,23 @@ static void print_summary(const struct collector *collector, const struct option
                 status.st_size < 1000000 ? "kB" : "MB", options->output);
 }
 
+static void print_missing_snapshots(const struct collector *collector)
+{
+    unsigned denied = collector->snapshots_missing.denied;
+    unsigned failed = collector->snapshots_missing.failed;
+    unsigned late = collector->snapshots_missing.late;
+    if (denied != 0)
+        message("warning: %u snapshot%s could not be taken: the system does not permit it", denied,
+                denied == 1 ? "" : "s");
+    if (failed != 0)
+        message("warning: %u snapshot%s could not be taken: a process could not be read, or memory "
+                "ran out",
+                failed, failed == 1 ? "" : "s");
+    if (late != 0)
+        message("warning: %u process%s ended without a snapshot, which took too long", late,
+                late == 1 ? "" : "es");
+}
+
 /* Prints warnings about whatever is missing from the trace, also with --quiet. */
 static void print_warnings(struct collector *collector)
 {
@@ -152,6 +105,7 @@ static void print_warnings(struct collector *collector)
         message("warning: %u process%s executed a program that could not be recorded, such as one "
                 "that is statically linked or changes its user",
                 collector->images_left, collector->images_left == 1 ? "" : "es");
+    print_missing_snapshots(collector);
     if (collector->is_left_alone)
         message("warning: processes of the program go on, and are not recorded any more");
     if (message_count(MESSAGE_UNNAMED) > 1)
@@ -173,6 +127,15 @@ static int pass_on(int status)
     return 128 + WTERMSIG(status);
 }
 
+/* Keeps freed memory for the next trace: many processes end soon, and to give it back to the system
+ * and get it again, page by page, is most of what recording such a process costs here. */
+static void keep_memory(void)
+{
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY);
+    mallopt(M_MMAP_THRESHOLD, KEPT_MEMORY);
+}
+
 /* Raises the limit of descriptors, since each recorded process takes two. The program was started
  * with the old limit. */
 static void allow_many_files(void)
@@ -188,10 +151,10 @@ static void allow_many_files(void)
 static int record(const struct options *options, const char *path, const char *preload,
                   char *const *arguments, const char *command, int *status)
 {
-    struct collector collector = {.command = command};
+    struct collector collector = {.command = command, .snapshots = options->snapshots};
     struct launch launch;
     struct ttd_error error;
-    int reason = host_open(&collector.host, options->no_children ? CHANNEL_NO_CHILDREN : 0);
+    int reason = host_open(&collector.host, options->has_no_children ? CHANNEL_NO_CHILDREN : 0);
     if (reason != 0) {
         message("cannot create shared memory: %s", strerror(reason));
         return EXIT_RECORDER;
@@ -207,6 +170,7 @@ static int record(const struct options *options, const char *path, const char *p
     }
     signals_catch(launch.pid);
     allow_many_files();
+    keep_memory();
     if (!launch_go(&launch)) {
         collector_close(&collector);
         return EXIT_CANNOT_RUN;
@@ -216,7 +180,7 @@ static int record(const struct options *options, const char *path, const char *p
     collector.stop = signals_stop;
     collector_run(&collector, &signals_seen.detach);
     print_warnings(&collector);
-    if (!options->quiet && collector.has_attached_first)
+    if (!options->is_quiet && collector.has_attached_first)
         print_summary(&collector, options);
     collector_close(&collector);
     *status = collector.launched_status;
@@ -225,10 +189,12 @@ static int record(const struct options *options, const char *path, const char *p
 
 int main(int argc, char **argv)
 {
-    struct options options = {.output = "trace.bin"};
+    struct options options;
     char path[LAUNCH_PATH_MAX], preload[LAUNCH_PATH_MAX];
     standard_descriptors_open();
-    parse_options(argc, argv, &options);
+    if (control_is_command(argc, argv))
+        return control_ask(argv);
+    options_parse(argc, argv, &options);
     if (!launch_is_possible())
         return EXIT_RECORDER;
     int refused = launch_find(argv[optind], path);

@@ -95,7 +95,9 @@ leak:^main$
 }
 '''
 # What two commands need besides.
-NEEDED = {'history': '--address {a}', 'recover': '-o recovered-{f}.ttd'}
+NEEDED = {'history': '--address {a}', 'recover': '-o recovered-{f}.ttd',
+          'redact': '-o redacted-{f}.ttd', 'memory': '--address {a}',
+          'referrers': '--address {a}', 'find': '--pointer-to {a}'}
 # Options of each command: "{a}" and "{b}" are addresses of the trace, "{c}" is the command, "{t}"
 # the trace. Each is run in one format, another with each trace; without options, in all four.
 COMMANDS = {
@@ -104,7 +106,7 @@ COMMANDS = {
                '--action Alloc,Free --limit 40', '--address {a}', '--address {a}+0x100 --stacks',
                '--size 1K-', '--heap malloc --limit 9', '--stack *main* --limit 30',
                '--stack #3 --limit 4', '--thread os:1', '--from #50 --limit 3'],
-    'leaks': [*VIEWS, *KNOWN, '--show-runtime', *(f'--at {p}' for p in POSITIONS)],
+    'leaks': [*VIEWS, *KNOWN, '--show-runtime', '--show all', *(f'--at {p}' for p in POSITIONS)],
     'state': [*VIEWS, '--show-runtime', '--blocks', '--address {a}', '--address {b} --at 60%',
               '--blocks --at #77', '--by file --at 50%', *(f'--at {p}' for p in POSITIONS)],
     'history': ['--address {b} --size 4096', '--address {b} --limit 1',
@@ -125,6 +127,13 @@ COMMANDS = {
     'errors': [*KNOWN, '--limit 1', '--remember 2', '--include main', '--limit 0 --full-stacks'],
     'verify': ['-o verified.txt'],
     'recover': ['', '-o recovered-text.ttd'],
+    'redact': ['', '--strings'],
+    'roots': ['--limit 2'],
+    'retained': ['--by site', '--by class', '--by root', '--tree'],
+    'snapshots': [],
+    'memory': ['--address {a} --length 4K', '--address {b} --at 50%'],
+    'find': ['--string a --limit 3', '--address {b} --at 50%'],
+    'referrers': ['--address {b} --depth 3', '--address {a} --limit 2 --at 50%'],
     'index': ['--no-index'],
 }
 # What an index may change, run once more with one; and what comes of one that does not fit.

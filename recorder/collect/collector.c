@@ -6,14 +6,17 @@
 #include "messages.h"
 #include "origin.h"
 #include "process_end.h"
+#include "snapshots.h"
 #include "upkeep.h"
 
 enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20, UNHELD_LOOKS = 10 };
 
 bool collector_open(struct collector *collector, const char *output, struct ttd_error *error)
 {
+    collector->host.channel->exit_contents = collector->snapshots.at_exit;
     group_init(&collector->group, output);
     trace_closers_init(&collector->closers);
+    control_open(&collector->control, collector->host.channel);
     messages_share(); /* after the fork of the helper, which reads untrusted files */
     collector->first = group_open(&collector->group, &collector->host, collector->launched, error);
     return collector->first != NULL;
@@ -36,6 +39,15 @@ static void refuse(struct collector *collector, struct process_slot *slot, struc
     atomic_store_explicit(&slot->state, SLOT_REFUSED, memory_order_release);
 }
 
+/* The child of a fork has its parent's blocks. */
+static void inherit(const struct collector *collector, const struct process *process,
+                    const struct process_slot *claim)
+{
+    const struct process *parent = processes_parent(&collector->processes, claim);
+    if (parent != NULL)
+        heap_pages_join(&process->trace->pages, &parent->trace->pages);
+}
+
 static void add_process(struct collector *collector, uint32_t index)
 {
     struct process_slot *slot = channel_process(&collector->host.view, index);
@@ -55,6 +67,8 @@ static void add_process(struct collector *collector, uint32_t index)
         refuse(collector, slot, trace);
         return;
     }
+    if (claim.flags & PROCESS_FORKED)
+        inherit(collector, process, &claim);
     processes_add(&collector->processes, process);
     process->start = launched ? 0 : claim.clock;
     process->is_launched = launched;
@@ -156,8 +170,7 @@ static void reap_processes(struct collector *collector)
             process_end(collector, i, &collector->processes.items[i]->end);
 }
 
-/* One round over all processes. Returns how many records were written. */
-static size_t collect(struct collector *collector)
+size_t collector_collect(struct collector *collector)
 {
     struct host *host = &collector->host;
     size_t taken = 0;
@@ -210,7 +223,9 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
     while (!*detach) {
         uint64_t now = host_tick(&collector->host);
         uint32_t attention = atomic_load(&collector->host.channel->attention);
-        size_t taken = collect(collector);
+        size_t taken = collector_collect(collector);
+        snapshots_answer(collector);
+        snapshots_step(collector, now);
         upkeep(collector, now);
         launched_reap(collector); /* also when it was never attached */
         reap_processes(collector);
@@ -230,6 +245,7 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
 
 void collector_close(struct collector *collector)
 {
+    control_close(&collector->control);
     if (collector->first != NULL)
         trace_discard(collector->first);
     trace_closers_free(&collector->closers);

@@ -8,13 +8,22 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "control.h"
 #include "trace_closers.h"
 #include "group.h"
 #include "host.h"
 #include "processes.h"
 
+/* What snapshots to take. Contents are sums of enum ttd_snapshot_contents. */
+struct snapshot_options {
+    uint32_t at_exit;  /* contents of that at the end of each process; 0 for none */
+    uint32_t contents; /* of others */
+    uint64_t every;    /* nanoseconds from one of each process to the next; 0 for none */
+};
+
 struct collector {
     struct host host;
+    struct control control;
     pid_t launched;
     int launched_status; /* as from waitpid(), once `launched_has_ended` */
     bool launched_has_ended;
@@ -25,6 +34,7 @@ struct collector {
     void (*stop)(int number); /* stops this process; returns when it is continued */
     uint64_t launched_start;  /* see origin_start_time() */
     const char *command;      /* of the launched program, as metadata */
+    struct snapshot_options snapshots;
     struct group group;
     struct processes processes;
     uint32_t attention; /* channel->attention at the last search for processes and threads */
@@ -32,6 +42,7 @@ struct collector {
     uint64_t next_reap;
     uint64_t next_prepare;
     uint64_t next_names;
+    uint64_t next_control;
     size_t names_turn; /* index of the process whose trace gets names next */
     struct trace_closers closers;
     bool was_held;         /* other processes have held the channel */
@@ -41,7 +52,10 @@ struct collector {
     struct trace *first; /* opened before the program starts; NULL once it has a process */
     bool has_attached_first;
     unsigned foreign_mallocs; /* children with a malloc linked into the program */
-    unsigned images_left;     /* programs executed by recorded ones that were not recorded */
+    struct {
+        unsigned denied, failed, late;
+    } snapshots_missing;
+    unsigned images_left; /* programs executed by recorded ones that were not recorded */
     uint64_t events, acquisitions, releases, lost;
     unsigned children;
     uint32_t notes; /* enum process_notes of the launched process */
@@ -52,6 +66,10 @@ struct collector {
  * false, with the reason in `error`, and leaves nothing behind, if that is impossible.
  */
 bool collector_open(struct collector *collector, const char *output, struct ttd_error *error);
+
+/* Collects what is published by now, as far as its order is known. Returns how many records were
+ * written. */
+size_t collector_collect(struct collector *collector);
 
 /* Collects until all recorded processes are gone, or `*detach` becomes non-zero. */
 void collector_run(struct collector *collector, const volatile sig_atomic_t *detach);

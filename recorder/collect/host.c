@@ -56,7 +56,7 @@ char *channel_map(struct channel_view *view, uint32_t index)
 int host_open(struct host *host, uint32_t flags)
 {
     memset(host, 0, sizeof *host);
-    host->memfd = memfd_create("ttdrecord", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    host->memfd = memfd_create(CHANNEL_FILE, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (host->memfd < 0)
         return errno;
     if (ftruncate(host->memfd, (off_t)CHANNEL_SIZE) != 0 ||
@@ -83,16 +83,16 @@ failed:;
     return reason;
 }
 
-static void wake(_Atomic uint32_t *word)
+void host_wake(_Atomic uint32_t *word)
 {
-    atomic_fetch_add(word, 1);
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void host_stop(struct host *host)
 {
     atomic_store(&host->channel->stopped, 1);
-    wake(&host->channel->freed);
+    atomic_fetch_add(&host->channel->freed, 1);
+    host_wake(&host->channel->freed);
 }
 
 uint64_t host_now(const struct host *host)

@@ -22,6 +22,9 @@ struct host {
 /* Creates the channel. Returns 0 or an errno value. */
 int host_open(struct host *host, uint32_t flags);
 
+/* Wakes all that wait on a word of the channel. */
+void host_wake(_Atomic uint32_t *word);
+
 /* Stops recording in all processes, and wakes those that wait. */
 void host_stop(struct host *host);
 

@@ -2,7 +2,6 @@
 #include "process.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -19,6 +18,7 @@ static void set_slot(struct process *process, uint32_t slot, const struct proces
 {
     process->slot = slot;
     process->mark = claim->mark;
+    process->requests = 0;
     process->sequence = claim->sequence;
 }
 
@@ -56,6 +56,8 @@ void process_free(struct process *process)
         close(process->pidfd);
     free(process->threads);
     free(process->queue);
+    free(process->silent);
+    interrupted_calls_free(&process->interrupted);
     free(process);
 }
 
@@ -124,6 +126,29 @@ bool process_add_thread(struct process *process, struct host *host, uint32_t slo
 static struct ttd_position thread_position(const struct thread_stream *thread)
 {
     return (struct ttd_position){thread->sequence, thread->steps};
+}
+
+ttd_id process_thread_id(struct process *process, struct ttd_position position, uint32_t tid)
+{
+    for (size_t i = 0; i < process->thread_count; i++) {
+        struct thread_stream *thread = process->threads[i];
+        if (thread->tid != tid)
+            continue;
+        if (!thread->is_defined)
+            thread_stream_define(thread, process->trace, process->pid);
+        return thread->id;
+    }
+    for (size_t i = 0; i < process->silent_count; i++)
+        if (process->silent[i].tid == tid)
+            return process->silent[i].id;
+    struct silent_thread *silent =
+        reallocarray(process->silent, process->silent_count + 1, sizeof *silent);
+    if (silent == NULL)
+        return TTD_NONE;
+    process->silent = silent;
+    silent[process->silent_count] = (struct silent_thread){
+        tid, thread_stream_begin(process->trace, position, process->pid, tid)};
+    return silent[process->silent_count++].id;
 }
 
 /* Removes a thread that has ended and whose records are all read. */

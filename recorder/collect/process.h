@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "../snapshot/interrupted.h"
 #include "host.h"
 #include "thread_stream.h"
 #include "trace.h"
@@ -24,12 +25,15 @@ struct process {
     uint32_t pid;
     int pidfd;
     uint64_t next_prepare,
-        next_names;              /* times of the next lookup of its names, and of writing them */
-    bool is_launched;            /* it is the launched program */
-    bool is_gone;                /* it has ended: set by processes_poll() */
-    bool has_exited;             /* `end` is set */
-    bool is_dead;                /* it will publish nothing more */
-    uint32_t notes;              /* enum process_notes of its slot that the trace states */
+        next_names; /* times of the next lookup of its names, and of writing them */
+    struct interrupted_calls interrupted; /* by snapshots */
+    unsigned requests;      /* for snapshots that this image has made: see snapshots_answer() */
+    uint64_t next_snapshot; /* time of the next one at intervals; 0 before the first look */
+    bool is_launched;       /* it is the launched program */
+    bool is_gone;           /* it has ended: set by processes_poll() */
+    bool has_exited;        /* `end` is set */
+    bool is_dead;           /* it will publish nothing more */
+    uint32_t notes;         /* enum process_notes of its slot that the trace states */
     struct ttd_position checked; /* the trace's last position when `notes` was read */
     struct ttd_end end;
     struct trace *trace;
@@ -37,6 +41,11 @@ struct process {
     struct record log_next; /* valid while `has_log_next` */
     bool has_log_next;
     uint64_t log_looks; /* host.look_count when the log was last found empty */
+    struct silent_thread {
+        uint32_t tid;
+        ttd_id id;
+    } * silent; /* threads that the trace has, but no call of which */
+    size_t silent_count;
     struct thread_stream **threads;
     size_t thread_count, thread_capacity;
     struct merge_entry *queue; /* scratch space of the merge, one entry for each thread */
@@ -83,6 +92,9 @@ bool process_add_thread(struct process *process, struct host *host, uint32_t slo
  * Writes the published records of sequences up to `bound`, whose order is known. Returns how many.
  */
 size_t process_merge(struct process *process, struct host *host, uint64_t bound);
+
+/* Returns the trace's id of a thread, which need not have made a call. */
+ttd_id process_thread_id(struct process *process, struct ttd_position position, uint32_t tid);
 
 /* Removes threads that have ended, and frees their slots. */
 void process_reap_threads(struct process *process, struct host *host);

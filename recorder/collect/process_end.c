@@ -50,6 +50,7 @@ void process_end(struct collector *collector, size_t index, const struct ttd_end
         collector->notes |= notes;
     else
         collector->foreign_mallocs += (notes & NOTE_FOREIGN_MALLOC) != 0;
+    collector->snapshots_missing.late += (notes & NOTE_SNAPSHOT_LATE) != 0;
     uint32_t slot = process->slot;
     /* A child's command is read at its end: at first it is mostly that of the forking shell. */
     if (!process->is_launched) {

@@ -4,18 +4,24 @@
 #include <stdio.h>
 #include <string.h>
 
-static void define_outermost(struct thread_stream *thread, struct trace *trace, uint32_t pid)
+ttd_id thread_stream_begin(struct trace *trace, struct ttd_position position, uint32_t pid,
+                           uint32_t tid)
 {
     char path[64], name[32] = "";
-    snprintf(path, sizeof path, "/proc/%u/task/%u/comm", pid, thread->tid);
+    snprintf(path, sizeof path, "/proc/%u/task/%u/comm", pid, tid);
     FILE *file = fopen(path, "re");
     if (file != NULL) {
         if (fgets(name, sizeof name, file) != NULL)
             name[strcspn(name, "\n")] = '\0';
         fclose(file);
     }
+    return trace_thread_begin(trace, position, tid, name);
+}
+
+static void define_outermost(struct thread_stream *thread, struct trace *trace, uint32_t pid)
+{
     struct ttd_position position = {thread->shared->sequence, 0};
-    thread->id = trace_thread_begin(trace, position, thread->tid, name);
+    thread->id = thread_stream_begin(trace, position, pid, thread->tid);
     thread->is_defined = true;
 }
 

@@ -43,4 +43,8 @@ struct thread_stream {
 /* Defines the thread in the trace of its process `pid`. An inner level has the id of its thread. */
 void thread_stream_define(struct thread_stream *thread, struct trace *trace, uint32_t pid);
 
+/* Defines a thread that has no stream. */
+ttd_id thread_stream_begin(struct trace *trace, struct ttd_position position, uint32_t pid,
+                           uint32_t tid);
+
 #endif

@@ -94,6 +94,7 @@ void trace_new_heap(struct trace *trace, struct ttd_position position, ttd_id th
             .time_end = {position.sequence, position.steps + 1},
         };
         trace_event(trace, &event, position);
+        heap_pages_clear(&trace->pages);
     }
     struct ttd_heap heap = {.name = trace_string(trace, "malloc", 6)};
     if (trace->writer != NULL)
@@ -214,6 +215,52 @@ void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count
                                    .count = unique};
     trace_check(trace, ttd_writer_live_blocks(trace->writer, &list));
     free(blocks);
+}
+
+void trace_variable(struct trace *trace, struct ttd_variable *variable, const char *name,
+                    size_t name_size)
+{
+    variable->name = trace_string(trace, name, name_size);
+    if (trace->writer != NULL && variable->name != TTD_NONE)
+        trace_check(trace, ttd_writer_variable(trace->writer, variable));
+}
+
+ttd_id trace_text(struct trace *trace, const char *text)
+{
+    return text != NULL ? trace_string(trace, text, strlen(text)) : TTD_NONE;
+}
+
+bool trace_regions(struct trace *trace, const struct ttd_regions *regions)
+{
+    return trace->writer != NULL && trace_check(trace, ttd_writer_regions(trace->writer, regions));
+}
+
+bool trace_references(struct trace *trace, const struct ttd_references *references)
+{
+    return trace->writer != NULL &&
+           trace_check(trace, ttd_writer_references(trace->writer, references));
+}
+
+bool trace_classes(struct trace *trace, const struct ttd_classes *classes)
+{
+    return trace->writer != NULL && trace_check(trace, ttd_writer_classes(trace->writer, classes));
+}
+
+bool trace_frames(struct trace *trace, const struct ttd_frames *frames)
+{
+    return trace->writer != NULL && trace_check(trace, ttd_writer_frames(trace->writer, frames));
+}
+
+bool trace_snapshot(struct trace *trace, const struct ttd_snapshot *snapshot)
+{
+    return trace->writer != NULL &&
+           trace_check(trace, ttd_writer_snapshot(trace->writer, snapshot));
+}
+
+bool trace_fatal_signal(struct trace *trace, const struct ttd_fatal_signal *fatal)
+{
+    return trace->writer != NULL &&
+           trace_check(trace, ttd_writer_fatal_signal(trace->writer, fatal));
 }
 
 void trace_flush(struct trace *trace)

@@ -8,8 +8,11 @@
 
 #include <ttdtrace/ttdtrace.h>
 
+#include "../snapshot/heap_pages.h"
+#include "../snapshot/page_store.h"
 #include "modules.h"
 #include "stacks.h"
+#include "variables.h"
 
 struct symbolize_cache;
 
@@ -26,12 +29,17 @@ struct trace {
     uint64_t events, acquisitions, releases, lost;
     bool is_damaged; /* invalid records were left out, and the trace states the loss */
 
+    struct heap_pages pages;  /* where blocks of the present image have ever been */
+    uint32_t snapshots;       /* number of the last one */
+    struct page_store *store; /* of snapshots with contents; NULL before the first */
+
     struct stacks stacks;
     struct modules modules;
-    size_t frames_prepared; /* of modules.frames: see trace_prepare() */
-    /* Numbers of frames and answers at the last trace_write_known_names(), which has nothing to do
-     * before one of them grows; and how many frames it left without names. */
-    size_t frames_looked_at, answers_looked_at, frames_unnamed;
+    size_t frames_prepared;     /* of modules.frames: see trace_prepare() */
+    struct variables variables; /* that held references in snapshots */
+    /* Numbers of frames, words of data and answers at the last trace_write_known_names(), which has
+     * nothing to do before one of them grows; and how many frames it left without names. */
+    size_t frames_looked_at, words_looked_at, answers_looked_at, frames_unnamed;
     struct ttd_names *names; /* writer of names; NULL before the first name */
 };
 
@@ -113,7 +121,10 @@ static inline void trace_event(struct trace *trace, const struct ttd_event *even
     trace->last = position;
     trace->clock = event->wall_time;
     trace->events++;
-    trace->acquisitions += event->address != 0;
+    if (event->address != 0) {
+        trace->acquisitions++;
+        heap_pages_add(&trace->pages, event->address, event->size);
+    }
     trace->releases += event->action == TTD_ACTION_FREE;
 }
 
@@ -122,6 +133,20 @@ void trace_loss(struct trace *trace, enum ttd_loss_reason reason, ttd_id thread,
                 struct ttd_position last_good, struct ttd_position first_good);
 /* Writes the list of the blocks that the runtimes keep, complete or not. Sorts `addresses`. */
 void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count, bool is_all);
+/* Writes a variable, whose `name` member is set here; nothing if it has no name. */
+void trace_variable(struct trace *trace, struct ttd_variable *variable, const char *name,
+                    size_t name_size);
+/* Returns the id of a text, TTD_NONE if it is NULL or cannot be written. */
+ttd_id trace_text(struct trace *trace, const char *text);
+
+/* Write parts of a snapshot, its end, and the signal of which the program dies. Return whether that
+ * was written. */
+bool trace_regions(struct trace *trace, const struct ttd_regions *regions);
+bool trace_references(struct trace *trace, const struct ttd_references *references);
+bool trace_classes(struct trace *trace, const struct ttd_classes *classes);
+bool trace_frames(struct trace *trace, const struct ttd_frames *frames);
+bool trace_snapshot(struct trace *trace, const struct ttd_snapshot *snapshot);
+bool trace_fatal_signal(struct trace *trace, const struct ttd_fatal_signal *fatal);
 void trace_flush(struct trace *trace);
 
 /*
@@ -131,8 +156,8 @@ void trace_flush(struct trace *trace);
  */
 bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symbolize_cache *names);
 
-/* Writes the names in the cache that the file lacks. Returns how many addresses remain without
- * names. */
+/* Writes the names in the cache that the file lacks. Returns how many addresses, and words of data,
+ * remain without names. */
 size_t trace_write_known_names(struct trace *trace, struct symbolize_cache *names);
 
 /* Starts looking up the names of all addresses that have none; the cache `names` will have them.

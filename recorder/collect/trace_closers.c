@@ -84,7 +84,7 @@ static void finish_here(struct trace_closers *closers, struct trace *trace,
 /* Whether writing even cached names would take noticeably long. */
 static bool is_large(const struct trace *trace)
 {
-    return trace->modules.frame_count > QUICK_FRAMES;
+    return trace->modules.frame_count + trace->variables.count > QUICK_FRAMES;
 }
 
 /* Writes the cached names if that is quick. Returns false if names are missing. */

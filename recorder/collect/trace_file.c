@@ -123,8 +123,11 @@ void trace_discard(struct trace *trace)
 
 void trace_free(struct trace *trace)
 {
+    heap_pages_free(&trace->pages);
+    page_store_free(trace->store);
     stacks_free(&trace->stacks);
     modules_free(&trace->modules);
+    variables_free(&trace->variables);
     ttd_names_close(trace->names);
     free(trace->created);
     free(trace->path);

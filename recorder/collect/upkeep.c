@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "upkeep.h"
 
+#include "requests.h"
+
 #define FLUSH_NS         UINT64_C(1000000000)
 #define REAP_NS          UINT64_C(500000000)
+#define CONTROL_NS       UINT64_C(20000000)
 #define PREPARE_NS       UINT64_C(50000000)
 #define PREPARE_AGAIN_NS UINT64_C(1000000000)
 /* Names are written into one trace at a time: nothing is collected during those milliseconds. */
@@ -43,6 +46,10 @@ static void write_names(struct collector *collector, uint64_t now)
 
 void upkeep(struct collector *collector, uint64_t now)
 {
+    if (now >= collector->next_control) {
+        control_step(&collector->control, now, requests_answer, collector);
+        collector->next_control = now + CONTROL_NS;
+    }
     if (now >= collector->next_prepare) {
         for (size_t i = 0; i < collector->processes.count; i++)
             prepare(collector, collector->processes.items[i], now);

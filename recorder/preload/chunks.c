@@ -13,9 +13,8 @@
 
 enum {
     WAIT_ONCE_NS = 20 * 1000 * 1000,
-    WAIT_TIMES = 3000,             /* a minute of a collector that works but frees no chunk */
-    STALL_NS = 1500 * 1000 * 1000, /* without progress of the collector */
-    SPINS_MAX = 1 << 25,           /* about as long */
+    WAIT_TIMES = 3000,   /* a minute of a collector that works but frees no chunk */
+    SPINS_MAX = 1 << 25, /* about as long as COLLECTOR_STALL_NS */
 };
 
 bool collector_is_gone(void)
@@ -57,15 +56,7 @@ static bool is_unwanted(void)
     return true;
 }
 
-/* The last progress of the collector that was seen, and when. */
-struct patience {
-    uint32_t progress;
-    uint64_t since;
-};
-
-/* Whether the collector has stalled: it was stopped, or the file that it writes to blocks. `now`
- * and `limit` may be of any unit. */
-static bool is_stalled(struct patience *patience, uint64_t now, uint64_t limit)
+bool collector_has_stalled(struct patience *patience, uint64_t now, uint64_t limit)
 {
     uint32_t progress = atomic_load_explicit(&target_channel->heartbeat, memory_order_relaxed) +
                         atomic_load_explicit(&target_channel->freed, memory_order_relaxed);
@@ -85,7 +76,7 @@ static uint32_t spin_for_chunk(uint32_t full, size_t words)
             return index;
         struct patience patience = {0};
         for (uint64_t spin = 1; atomic_load(&channel->freed) == freed; spin++) {
-            if (is_stalled(&patience, spin, SPINS_MAX) || is_unwanted())
+            if (collector_has_stalled(&patience, spin, SPINS_MAX) || is_unwanted())
                 return CHANNEL_NONE;
             __builtin_ia32_pause();
         }
@@ -108,7 +99,7 @@ static uint32_t sleep_for_chunk(uint32_t full, size_t words)
             break;
         if (collector_is_gone())
             atomic_store(&channel->stopped, 1);
-        if (is_unwanted() || is_stalled(&patience, sys_clock(), STALL_NS))
+        if (is_unwanted() || collector_has_stalled(&patience, sys_clock(), COLLECTOR_STALL_NS))
             break;
         collector_wake();
         sys_call6(SYS_futex, (long)&channel->freed, FUTEX_WAIT, freed, (long)&once, 0, 0);

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 
+#include "fatal.h"
 #include "sys.h"
 #include "target.h"
 #include "unwind.h"
@@ -26,6 +27,7 @@ static void confine(void)
         return;
     if (target_channel != NULL)
         channel_map_ahead();
+    fatal_unwatch();
     unwind_confine(RESERVE_BYTES);
     process_is_confined = true;
 }

@@ -84,17 +84,6 @@ static bool found_refuses_us(const char *name)
         }                                                                                          \
     } while (0)
 
-/* The next function of this name; looked up here only in calls before the program starts. */
-#define REAL(type, name)                                                                           \
-    static type *real_##name;                                                                      \
-    REAL_LATER(real_##name, #name, name)                                                           \
-    static inline type *find_##name(void)                                                          \
-    {                                                                                              \
-        if (real_##name == NULL)                                                                   \
-            *(void **)&real_##name = dlsym(RTLD_NEXT, #name);                                      \
-        return real_##name;                                                                        \
-    }
-
 typedef int exec_function(const char *, char *const[], char *const[]);
 typedef int fexecve_function(int, char *const[], char *const[]);
 typedef int execveat_function(int, const char *, char *const[], char *const[], int);
@@ -102,13 +91,13 @@ typedef int dlclose_function(void *);
 typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *,
                            const posix_spawnattr_t *, char *const[], char *const[]);
 
-REAL(exec_function, execve)
-REAL(exec_function, execvpe)
-REAL(fexecve_function, fexecve)
-REAL(execveat_function, execveat)
-REAL(spawn_function, posix_spawn)
-REAL(spawn_function, posix_spawnp)
-REAL(dlclose_function, dlclose)
+REAL(exec_function, execve, execve)
+REAL(exec_function, execvpe, execvpe)
+REAL(fexecve_function, fexecve, fexecve)
+REAL(execveat_function, execveat, execveat)
+REAL(spawn_function, posix_spawn, posix_spawn)
+REAL(spawn_function, posix_spawnp, posix_spawnp)
+REAL(dlclose_function, dlclose, dlclose)
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {

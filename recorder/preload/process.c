@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "end.h"
+#include "fatal.h"
 #include "real.h"
 #include "sys.h"
 #include "levels.h"
@@ -280,6 +282,8 @@ __attribute__((constructor)) static void start(void)
     real_redirect();
     note_foreign_malloc();
     wipe_in_forks_of_guest();
+    end_register();
+    fatal_watch();
     redirect_note_extensions((uintptr_t)real.malloc);
     target_leave(thread);
 }

@@ -123,8 +123,9 @@ void real_redirect(void)
 #undef REDIRECTION
     size_t count = 10;
     for (const struct real_later *later = &first_later; later < &last_later && count < MAX; later++)
-        all[count++] = (struct redirection){later->name, (uintptr_t)*later->function,
-                                            (uintptr_t)later->hook, NULL};
+        if (later->hook != NULL)
+            all[count++] = (struct redirection){later->name, (uintptr_t)*later->function,
+                                                (uintptr_t)later->hook, NULL};
     redirect(all, count);
 }
 

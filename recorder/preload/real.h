@@ -3,6 +3,7 @@
 #ifndef TTD_PRELOAD_REAL_H
 #define TTD_PRELOAD_REAL_H
 
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,12 +49,25 @@ struct real_later {
     /* The section is an array: its elements must have no gaps. */
     _Alignas(32) const char *name;
     void **function;
+    /* What real_redirect() makes modules find; NULL to leave them. Each costs touching a page. */
     void (*hook)(void);
 };
 
 #define REAL_LATER(pointer, symbol, hook)                                                          \
     static struct real_later later_##pointer __attribute__((used, section("real_later"))) = {      \
         symbol, (void **)&pointer, (void (*)(void))hook};
+
+/* The next function of this name; looked up here only in calls before the program starts. `hook` is
+ * as in struct real_later. */
+#define REAL(type, name, hook)                                                                     \
+    static type *real_##name;                                                                      \
+    REAL_LATER(real_##name, #name, hook)                                                           \
+    static inline type *find_##name(void)                                                          \
+    {                                                                                              \
+        if (real_##name == NULL)                                                                   \
+            *(void **)&real_##name = dlsym(RTLD_NEXT, #name);                                      \
+        return real_##name;                                                                        \
+    }
 
 void real_find_later(void);
 

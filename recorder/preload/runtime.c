@@ -14,35 +14,25 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "sys.h"
-#include "levels.h"
+#include "end.h"
 #include "real.h"
+#include "sys.h"
 
 enum { WAIT_MS = 500 };
 
 typedef void freeres_function(void);
 
-/* The layout that the system call takes. */
-struct kernel_sigaction {
-    void (*handler)(int);
-    unsigned long flags;
-    void (*restorer)(void);
-    unsigned long mask;
-};
-
 /* Isolates the copy, so that nothing it does is noticed. All signals are blocked and no handler
  * runs; only abort() unblocks its own. */
 static void isolate(void)
 {
-    static const struct kernel_sigaction standard;
+    static const struct sys_sigaction standard;
     const struct rlimit no_core = {0, 0};
     sys_call3(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
     sys_call3(SYS_prlimit64, 0, RLIMIT_CORE, (long)&no_core);
@@ -52,9 +42,8 @@ static void isolate(void)
             sys_call3(SYS_close, file, 0, 0);
 }
 
-/* Waits for the copy, for a limited time: it may wait for a lock that no thread is left to release.
- */
-static void await(long copy)
+/* The copy may wait for a lock that no thread is left to release. */
+void runtime_await(long copy)
 {
     struct timespec limit = {.tv_nsec = WAIT_MS * 1000000L};
     struct pollfd wanted = {.events = POLLIN};
@@ -69,11 +58,18 @@ static void await(long copy)
         ;
 }
 
-static int is_cxx(struct dl_phdr_info *info, size_t size, void *unused)
+/* Finds the C++ runtime's function in the runtime's own table. dlopen() would run constructors
+ * again now that all destructors have run. */
+static int find_cxx(struct dl_phdr_info *info, size_t size, void *function)
 {
     (void)size;
-    (void)unused;
-    return strstr(info->dlpi_name, "libstdc++") != NULL;
+    if (strstr(info->dlpi_name, "libstdc++") == NULL)
+        return 0;
+    for (unsigned i = 0; i < info->dlpi_phnum && *(void **)function == NULL; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD)
+            *(void **)function = real_find_beside(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr,
+                                                  "_ZN9__gnu_cxx9__freeresEv");
+    return 1;
 }
 
 /*
@@ -84,11 +80,7 @@ static int is_cxx(struct dl_phdr_info *info, size_t size, void *unused)
 static bool release_all(void)
 {
     freeres_function *c, *cxx = NULL;
-    void *library = NULL;
-    if (dl_iterate_phdr(is_cxx, NULL) != 0) /* else it would be searched for in files */
-        library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    if (library != NULL)
-        *(void **)&cxx = dlsym(library, "_ZN9__gnu_cxx9__freeresEv");
+    dl_iterate_phdr(find_cxx, &cxx);
     if (cxx != NULL)
         cxx();
     /* To look in all modules would touch pages of each. */
@@ -100,43 +92,16 @@ static bool release_all(void)
     return c != NULL;
 }
 
-__attribute__((destructor)) static void ask_runtimes(void)
+long runtime_copy(struct thread *thread)
 {
-    /* Without a recorded call the runtimes keep no block. */
-    bool has_blocks = target_on->on != 0 && target_on->has_records != 0;
-    struct thread *thread = has_blocks && !process_is_confined ? target_enter(0) : NULL;
-    if (thread == NULL)
-        return;
-    target_phase(thread, PHASE_RECORD);
-    /* No handler of the program may run in the copy. */
-    unsigned long all = ~0UL, before = 0;
-    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
     long copy = sys_call6(SYS_clone, 0 /* a fork, without a signal at its end */, 0, 0, 0, 0, 0);
     if (copy != 0)
-        sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
-    if (copy == 0) {
-        process_is_copy = true;
-        isolate();
-        target_leave(thread);
-        if (release_all())
-            process_told_all();
-        sys_call3(SYS_exit_group, 0, 0, 0);
-    }
-    if (copy > 0)
-        await(copy);
+        return copy;
+    process_is_copy = true;
+    isolate();
     target_leave(thread);
-}
-
-/* A program that ends by _exit() runs no destructors. The child of a vfork only ends. */
-EXPORT void _exit(int status)
-{
-    if (!process_is_confined && process_is_own())
-        ask_runtimes();
+    if (release_all())
+        process_told_all();
     for (;;)
-        sys_call3(SYS_exit_group, status, 0, 0);
-}
-
-EXPORT void _Exit(int status)
-{
-    _exit(status);
+        sys_call3(SYS_exit_group, 0, 0, 0);
 }

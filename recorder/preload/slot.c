@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "../channel_pool.h"
+#include "own_memory.h"
 #include "sys.h"
 #include "target.h"
 
@@ -151,6 +152,11 @@ uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uin
     atomic_store(&slot->notes, 0);
     atomic_store(&slot->log, CHANNEL_NONE);
     atomic_store(&slot->lost, 0);
+    if (!process_is_copy) {
+        struct snapshot_request *request = channel_request(&target_view, index);
+        request->own_memory = (uintptr_t)&own_memory;
+        atomic_store(&request->state, SNAPSHOT_NONE);
+    }
     target_on->mark = slot->sequence;
     slot->mark = (uintptr_t)&target_on->mark;
     describe(slot);

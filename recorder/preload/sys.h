@@ -8,6 +8,14 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+/* What SYS_rt_sigaction takes. */
+struct sys_sigaction {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    unsigned long mask;
+};
+
 /* The number and six arguments. NOLINTNEXTLINE(readability-function-size) */
 static inline long sys_call6(long number, long a, long b, long c, long d, long e, long f)
 {

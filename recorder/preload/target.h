@@ -35,6 +35,8 @@ struct on_page {
     uint32_t refused;
     /* Room for a record has been taken. */
     _Atomic uint32_t has_records;
+    /* A snapshot has been asked for. */
+    _Atomic uint32_t has_asked;
     /* The `sequence` of the process's slot, whose `mark` leads here. */
     uint64_t mark;
 };
@@ -108,6 +110,19 @@ uint32_t thread_id(void);
 
 /* Whether the collector has ended. */
 bool collector_is_gone(void);
+
+/* The last progress of the collector that was seen, and when. All zero at first. */
+struct patience {
+    uint32_t progress;
+    uint64_t since;
+};
+
+/* A collector without progress for so long has stalled. */
+#define COLLECTOR_STALL_NS UINT64_C(1500000000)
+
+/* Whether the collector has stalled: it was stopped, or the file that it writes to blocks. `now`
+ * and `limit` may be of any unit. */
+bool collector_has_stalled(struct patience *patience, uint64_t now, uint64_t limit);
 
 /* Wakes the collector, for example so that it sees a process before that is gone. */
 void collector_wake(void);

@@ -196,11 +196,17 @@ struct thread *thread_attach(uintptr_t stack_pointer)
     return thread;
 }
 
-/* Returns the slot that stands for the thread in the trace. */
-static uint32_t first_slot(const struct thread *level)
+static const struct thread *first_level(const struct thread *level)
 {
     while (level->outer != NULL)
         level = level->outer;
+    return level;
+}
+
+/* Returns the slot that stands for the thread in the trace. */
+static uint32_t first_slot(const struct thread *level)
+{
+    level = first_level(level);
     return level->slot->within != CHANNEL_NONE ? level->slot->within : level->slot_index;
 }
 
@@ -223,17 +229,21 @@ void thread_recover(struct thread *level)
         target_on->on = 0;
 }
 
-bool thread_attach_inner(struct thread *level)
+struct unwinder *thread_unwinder(struct thread *level)
 {
-    const struct thread *thread = level;
-    while (thread->outer != NULL)
-        thread = thread->outer;
+    const struct stack_bounds *stack = &first_level(level)->stack;
     if (level->unwinder == NULL)
         level->unwinder = unwind_pages_used(unwinder_size());
-    uint32_t index = level->unwinder != NULL ? claim_slot() : CHANNEL_NONE;
+    if (level->slot == NULL && level->unwinder != NULL)
+        unwinder_init(level->unwinder, stack->low, stack->high, stack->grows);
+    return level->unwinder;
+}
+
+bool thread_attach_inner(struct thread *level)
+{
+    uint32_t index = thread_unwinder(level) != NULL ? claim_slot() : CHANNEL_NONE;
     if (index == CHANNEL_NONE)
         return false;
-    unwinder_init(level->unwinder, thread->stack.low, thread->stack.high, thread->stack.grows);
-    begin_slot(level, index, thread->slot->tid, first_slot(level));
+    begin_slot(level, index, first_level(level)->slot->tid, first_slot(level));
     return true;
 }

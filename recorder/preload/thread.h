@@ -83,6 +83,10 @@ extern __thread struct thread *target_self __attribute__((tls_model("initial-exe
 /* Gives the calling thread a slot and memory; NULL if none is left. */
 struct thread *thread_attach(uintptr_t stack_pointer);
 
+/* Returns the unwinder of a level, which an inner level has none of before it records; NULL if
+ * there is no memory. */
+struct unwinder *thread_unwinder(struct thread *level);
+
 /* Gives an inner level a slot and memory. False if none is left. */
 bool thread_attach_inner(struct thread *level);
 

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
+#include "own_memory.h"
 #include "sys.h"
 #include "unwind.h"
 
@@ -38,7 +39,10 @@ static void *map(size_t size, int flags)
 {
     long address = sys_call6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
-    return address < 0 && address > -4096 ? NULL : (void *)address;
+    if (address < 0 && address > -4096)
+        return NULL;
+    own_memory_add((uintptr_t)address, size);
+    return (void *)address;
 }
 
 /* The part of the reserve that is left: [reserve_next, reserve_end). */
@@ -79,8 +83,10 @@ void *unwind_pages_used(size_t size)
 
 void unwind_pages_free(void *pages, size_t size)
 {
-    if (!unwind_is_confined)
-        sys_call3(SYS_munmap, (long)pages, (long)size, 0);
+    if (unwind_is_confined)
+        return;
+    own_memory_remove((uintptr_t)pages);
+    sys_call3(SYS_munmap, (long)pages, (long)size, 0);
 }
 
 bool unwind_read_elsewhere(struct unwind_mem *mem, uintptr_t address, uintptr_t *value)

@@ -55,6 +55,26 @@ struct unwind_scratch;
 enum step_result unwind_step(struct step_regs *regs, struct unwind_mem *mem,
                              struct unwind_scratch *scratch);
 
+/* Sets the registers of the function that this is inlined into. */
+static inline __attribute__((always_inline)) void step_regs_here(struct step_regs *regs)
+{
+    __asm__ volatile("movq %%rbx, %c[rbx](%[r])\n\t"
+                     "movq %%rbp, %c[rbp](%[r])\n\t"
+                     "movq %%rsp, %c[rsp](%[r])\n\t"
+                     "movq %%r12, %c[r12](%[r])\n\t"
+                     "movq %%r13, %c[r13](%[r])\n\t"
+                     "movq %%r14, %c[r14](%[r])\n\t"
+                     "movq %%r15, %c[r15](%[r])\n\t"
+                     "leaq 1f(%%rip), %%rax\n"
+                     "1:\tmovq %%rax, %c[ra](%[r])"
+                     :
+                     : [r] "r"(&regs->reg[0]), [rbx] "i"(8 * CFI_RBX), [rbp] "i"(8 * CFI_RBP),
+                       [rsp] "i"(8 * CFI_RSP), [r12] "i"(8 * 12), [r13] "i"(8 * 13),
+                       [r14] "i"(8 * 14), [r15] "i"(8 * 15), [ra] "i"(8 * CFI_RA)
+                     : "rax", "memory");
+    regs->known = STEP_CALLEE_SAVED;
+}
+
 /* Completes the state of a walk after a step: an rbp that was not found is 0, by which no frame is
    found. Compiled rules take every register of the state for known. */
 static inline void step_settle_state(struct step_regs *regs)

@@ -103,21 +103,7 @@ __attribute__((noinline)) void walk_registers(const struct unwind_regs *start,
 {
     struct step_regs *regs = &scratch->own;
     struct unwind_mem own = *mem;
-    __asm__ volatile("movq %%rbx, %c[rbx](%[r])\n\t"
-                     "movq %%rbp, %c[rbp](%[r])\n\t"
-                     "movq %%rsp, %c[rsp](%[r])\n\t"
-                     "movq %%r12, %c[r12](%[r])\n\t"
-                     "movq %%r13, %c[r13](%[r])\n\t"
-                     "movq %%r14, %c[r14](%[r])\n\t"
-                     "movq %%r15, %c[r15](%[r])\n\t"
-                     "leaq 1f(%%rip), %%rax\n"
-                     "1:\tmovq %%rax, %c[ra](%[r])"
-                     :
-                     : [r] "r"(&regs->reg[0]), [rbx] "i"(8 * CFI_RBX), [rbp] "i"(8 * CFI_RBP),
-                       [rsp] "i"(8 * CFI_RSP), [r12] "i"(8 * 12), [r13] "i"(8 * 13),
-                       [r14] "i"(8 * 14), [r15] "i"(8 * 15), [ra] "i"(8 * CFI_RA)
-                     : "rax", "memory");
-    regs->known = STEP_CALLEE_SAVED;
+    step_regs_here(regs);
     scratch->others.known = 0;
     if (own.own_low <= start->sp && start->sp < own.own_high)
         own.own_low = regs->reg[CFI_RSP] < own.own_low ? regs->reg[CFI_RSP] : own.own_low;

@@ -121,7 +121,8 @@ void channel_map_ahead(void)
 {
     const struct channel *channel = target_channel;
     map_entries(CHANNEL_PROCESSES_AT,
-                entries_ahead(&channel->free_processes, CHANNEL_PROCESSES, AHEAD), CHANNEL_PAGE);
+                entries_ahead(&channel->free_processes, CHANNEL_PROCESSES, AHEAD),
+                CHANNEL_PROCESS_SIZE);
     map_entries(CHANNEL_THREADS_AT, entries_ahead(&channel->free_threads, CHANNEL_THREADS, AHEAD),
                 sizeof(struct thread_slot));
     map_entries(CHANNEL_SMALL_AT, entries_ahead(&channel->free_small, CHANNEL_SMALL_CHUNKS, AHEAD),

@@ -42,16 +42,29 @@ static const char *take_string(struct log_cursor *cursor, size_t size)
 
 static void take_frame(struct log_cursor *cursor, struct symbolize_frame *frame)
 {
-    frame->line = take_number(cursor);
+    *frame = (struct symbolize_frame){.line = take_number(cursor)};
     frame->function_size = take_number(cursor);
     frame->file_size = take_number(cursor);
     frame->function = take_string(cursor, frame->function_size);
     frame->file = take_string(cursor, frame->file_size);
 }
 
-static void skip_frames(struct log_cursor *cursor)
+static void take_variable(struct log_cursor *cursor, struct symbolize_frame *variable)
+{
+    *variable = (struct symbolize_frame){.line = 0};
+    take(cursor, &variable->begin, sizeof variable->begin);
+    take(cursor, &variable->size, sizeof variable->size);
+    variable->function_size = take_number(cursor);
+    variable->function = take_string(cursor, variable->function_size);
+}
+
+static void skip_answer(struct log_cursor *cursor, bool is_data)
 {
     struct symbolize_frame skipped;
+    if (is_data) {
+        take_variable(cursor, &skipped);
+        return;
+    }
     for (uint32_t count = take_number(cursor); count > 0; count--)
         take_frame(cursor, &skipped);
 }
@@ -62,8 +75,8 @@ static size_t find_image(const struct answer_index *index, const struct answered
 {
     for (size_t i = 0; i < index->image_count; i++) {
         const struct answered_image *one = &index->images[i];
-        if (one->id_size == image->id_size && one->path_size == image->path_size &&
-            memcmp(one->id, image->id, image->id_size) == 0 &&
+        if (one->is_data == image->is_data && one->id_size == image->id_size &&
+            one->path_size == image->path_size && memcmp(one->id, image->id, image->id_size) == 0 &&
             memcmp(one->path, image->path, image->path_size) == 0)
             return i;
     }
@@ -141,6 +154,7 @@ static bool add_answer(struct answer_index *index, size_t image, uint64_t offset
 static bool read_batch(struct answer_index *index, struct log_cursor batch)
 {
     struct answered_image image;
+    image.is_data = take_number(&batch) != 0;
     image.id_size = take_number(&batch);
     image.path_size = take_number(&batch);
     image.id = take_bytes(&batch, image.id_size);
@@ -153,7 +167,7 @@ static bool read_batch(struct answer_index *index, struct log_cursor batch)
         take(&batch, &offset, sizeof offset);
         if (!add_answer(index, number, offset, batch.at))
             return false;
-        skip_frames(&batch);
+        skip_answer(&batch, image.is_data);
     }
     return true;
 }
@@ -178,7 +192,8 @@ size_t answer_index_image(const struct answer_index *index, const struct symboli
     struct answered_image image = {.id = module->build_id,
                                    .path = (const uint8_t *)module->path,
                                    .id_size = (uint32_t)module->build_id_size,
-                                   .path_size = (uint32_t)strlen(module->path)};
+                                   .path_size = (uint32_t)strlen(module->path),
+                                   .is_data = module->is_data};
     return find_image(index, &image);
 }
 
@@ -191,6 +206,11 @@ bool answer_index_find(const struct answer_index *index, size_t image, uint64_t 
     if (answer->names == NULL)
         return false;
     struct log_cursor names = {.at = answer->names};
+    if (index->images[image].is_data) {
+        *count = 1;
+        take_variable(&names, frames);
+        return true;
+    }
     *count = take_number(&names);
     for (size_t i = 0; i < *count; i++)
         take_frame(&names, &frames[i]);

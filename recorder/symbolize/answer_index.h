@@ -18,6 +18,8 @@ struct answered_image {
     const uint8_t *path;
     uint32_t id_size;
     uint32_t path_size;
+    /** The answers are variables. */
+    bool is_data;
 };
 
 /** An entry of the table: the encoded names of an address. NULL in a free entry. */

@@ -42,10 +42,19 @@ static void begin_batch(struct answer_log *log, size_t index)
     answer_log_end_batch(log);
     log->module = index;
     put_number(log, 0); /* answer_log_end_batch() sets the size */
+    put_number(log, module->is_data);
     put_number(log, (uint32_t)module->build_id_size);
     put_number(log, (uint32_t)strlen(module->path));
     put(log, module->build_id, module->build_id_size);
     put(log, module->path, strlen(module->path));
+}
+
+static void put_variable(struct answer_log *log, const struct symbolize_frame *variable)
+{
+    put(log, &variable->begin, sizeof variable->begin);
+    put(log, &variable->size, sizeof variable->size);
+    put_number(log, (uint32_t)variable->function_size);
+    put(log, variable->function, variable->function_size);
 }
 
 void answer_log_add(void *context, size_t module, uint64_t offset,
@@ -59,6 +68,10 @@ void answer_log_add(void *context, size_t module, uint64_t offset,
     if (log->batch == log->size || log->module != module)
         begin_batch(log, module);
     put(log, &offset, sizeof offset);
+    if (log->modules[module].is_data) {
+        put_variable(log, frames);
+        return;
+    }
     put_number(log, (uint32_t)count);
     for (size_t i = 0; i < count; i++) {
         put_number(log, frames[i].line);

@@ -2,9 +2,11 @@
 /*
  * The cache is a log of batches. Each has the answers of one child for one module:
  *
- *     batch   size of the rest, size of the build-id, size of the path, build-id, path, answers
- *     answer  offset, number of frames, frames
- *     frame   line, size of function, size of file, bytes of function, bytes of file
+ *     batch     size of the rest, 1 if its answers are variables, size of the build-id,
+ *               size of the path, build-id, path, answers or variables
+ *     answer    offset, number of frames, frames
+ *     frame     line, size of function, size of file, bytes of function, bytes of file
+ *     variable  offset, begin and size of the variable, size of its name, name
  *
  * Bytes below `used` never change, so that they are read without a lock.
  */

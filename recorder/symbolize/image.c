@@ -62,33 +62,65 @@ static bool is_same_build(Dwfl_Module *opened, const struct symbolize_module *mo
            (actual == 0 || memcmp(id, module->build_id, actual) == 0);
 }
 
-static void add_code(struct image *image, size_t *capacity, uint64_t begin, uint64_t size)
+static void add_range(struct image_ranges *ranges, uint64_t begin, uint64_t size, size_t section)
 {
     if (size == 0 || begin > UINT64_MAX - size)
         return;
-    image->code = grow_by_one(image->code, capacity, image->code_count, sizeof *image->code);
-    image->code[image->code_count++] = (struct span){begin, begin + size, 0};
+    ranges->spans =
+        grow_by_one(ranges->spans, &ranges->capacity, ranges->count, sizeof *ranges->spans);
+    ranges->spans[ranges->count++] = (struct span){begin, begin + size, (uint32_t)section};
 }
 
-static void find_code(struct image *image, Elf *elf)
+static uint64_t find_tls(Elf *elf)
 {
-    size_t capacity = 0;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
-        GElf_Shdr header;
-        if (gelf_getshdr(section, &header) != NULL && header.sh_flags & SHF_ALLOC &&
-            header.sh_flags & SHF_EXECINSTR)
-            add_code(image, &capacity, header.sh_addr, header.sh_size);
-    }
     size_t segments = 0;
-    if (image->code_count == 0)
+    (void)elf_getphdrnum(elf, &segments);
+    for (size_t i = 0; i < segments; i++) {
+        GElf_Phdr header;
+        if (gelf_getphdr(elf, (int)i, &header) != NULL && header.p_type == PT_TLS)
+            return header.p_vaddr;
+    }
+    return 0;
+}
+
+static void add_section(struct image *image, Elf_Scn *section, uint64_t tls)
+{
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == NULL || !(header.sh_flags & SHF_ALLOC))
+        return;
+    size_t number = elf_ndxscn(section);
+    if (header.sh_flags & SHF_EXECINSTR)
+        add_range(&image->code, header.sh_addr, header.sh_size, number);
+    else if (header.sh_flags & SHF_TLS)
+        add_range(&image->data, (header.sh_addr - tls) | SYMBOLIZE_TLS, header.sh_size, number);
+    else
+        add_range(&image->data, header.sh_addr, header.sh_size, number);
+}
+
+static void add_segment(struct image *image, const GElf_Phdr *header)
+{
+    if (header->p_type == PT_TLS)
+        add_range(&image->data, SYMBOLIZE_TLS, header->p_memsz, 0);
+    if (header->p_type == PT_LOAD)
+        add_range(header->p_flags & PF_X ? &image->code : &image->data, header->p_vaddr,
+                  header->p_memsz, 0);
+}
+
+static void find_ranges(struct image *image, Elf *elf)
+{
+    uint64_t tls = find_tls(elf);
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;)
+        add_section(image, section, tls);
+    size_t segments = 0;
+    if (image->code.count == 0)
         (void)elf_getphdrnum(elf, &segments);
     for (size_t i = 0; i < segments; i++) {
         GElf_Phdr header;
-        if (gelf_getphdr(elf, (int)i, &header) != NULL && header.p_type == PT_LOAD &&
-            header.p_flags & PF_X)
-            add_code(image, &capacity, header.p_vaddr, header.p_memsz);
+        if (gelf_getphdr(elf, (int)i, &header) != NULL)
+            add_segment(image, &header);
     }
-    spans_sort(image->code, image->code_count);
+    spans_sort(image->code.spans, image->code.count);
+    spans_sort(image->data.spans, image->data.count);
 }
 
 /* Reports the file at bias 0, so that addresses are those of the file. */
@@ -105,7 +137,7 @@ static bool load(struct image *image, const char *path, int fd)
     if (dwfl_report_end(image->dwfl, NULL, NULL) != 0 || elf == NULL || bias != 0 ||
         gelf_getehdr(elf, &header) == NULL || (header.e_type != ET_EXEC && header.e_type != ET_DYN))
         return false;
-    find_code(image, elf);
+    find_ranges(image, elf);
     return true;
 }
 
@@ -133,7 +165,8 @@ void image_close(struct image *image)
 {
     dwfl_end(image->dwfl);
     inflate_free(&image->inflated);
-    free(image->code);
+    free(image->code.spans);
+    free(image->data.spans);
     *image = (struct image){0};
 }
 
@@ -171,16 +204,35 @@ void image_prepare_debug(struct image *image)
     inflate_sections(&image->inflated, image->symbols);
 }
 
-uint64_t image_code_end(const struct image *image, uint64_t address)
+const struct span *image_ranges_at(const struct image_ranges *ranges, uint64_t address)
 {
     size_t low = 0;
-    size_t high = image->code_count;
+    size_t high = ranges->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (image->code[middle].begin <= address)
+        if (ranges->spans[middle].begin <= address)
             low = middle + 1;
         else
             high = middle;
     }
-    return low > 0 && address < image->code[low - 1].end ? image->code[low - 1].end : 0;
+    return low > 0 && address < ranges->spans[low - 1].end ? &ranges->spans[low - 1] : NULL;
+}
+
+uint64_t image_ranges_end(const struct image_ranges *ranges, uint64_t address)
+{
+    const struct span *range = image_ranges_at(ranges, address);
+    return range != NULL ? range->end : 0;
+}
+
+const char *image_section_name(const struct image *image, const struct span *range)
+{
+    GElf_Addr bias;
+    GElf_Shdr header;
+    size_t strings;
+    Elf *elf = dwfl_module_getelf(image->module, &bias);
+    Elf_Scn *section = range->index > 0 ? elf_getscn(elf, range->index) : NULL;
+    if (section == NULL || gelf_getshdr(section, &header) == NULL ||
+        elf_getshdrstrndx(elf, &strings) != 0)
+        return NULL;
+    return elf_strptr(elf, strings, header.sh_name);
 }

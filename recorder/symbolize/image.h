@@ -13,12 +13,19 @@
 #include "spans.h"
 #include "symbolize.h"
 
+/** Ranges of addresses: sections, whose number is the index of the span; or segments, with 0, if
+ * there are no sections. Sorted. */
+struct image_ranges {
+    struct span *spans;
+    size_t count;
+    size_t capacity;
+};
+
 struct image {
     Dwfl *dwfl;
     Dwfl_Module *module;
-    /** Ranges of code: executable sections, or segments if there are no sections. Sorted. */
-    struct span *code;
-    size_t code_count;
+    struct image_ranges code; /* what is executable */
+    struct image_ranges data; /* all else; of threads at offsets with SYMBOLIZE_TLS */
     /** The file that the symbol table is in, mostly that of the debug information; NULL if there is
      * none. Set by symbols_load(). */
     Elf *symbols;
@@ -42,7 +49,13 @@ void image_close(struct image *image);
  * called before debug information is read. */
 void image_prepare_debug(struct image *image);
 
-/** Returns the end of the range of code that holds the address, or 0 if none does. */
-uint64_t image_code_end(const struct image *image, uint64_t address);
+/** Returns the range that holds the address, or NULL if none does. */
+const struct span *image_ranges_at(const struct image_ranges *ranges, uint64_t address);
+
+/** Returns the end of the range that holds the address, or 0 if none does. */
+uint64_t image_ranges_end(const struct image_ranges *ranges, uint64_t address);
+
+/** Returns the name of the section of a range, or NULL. Valid until image_close(). */
+const char *image_section_name(const struct image *image, const struct span *range);
 
 #endif

@@ -11,6 +11,7 @@ static void close_binary(struct binary *binary)
 {
     units_free(&binary->units);
     symbols_free(&binary->symbols);
+    symbols_free(&binary->variables);
     image_close(&binary->image);
     free(binary->path);
     free(binary->build_id);
@@ -113,14 +114,29 @@ enum image_result image_cache_open(struct image_cache *images,
         return opened;
     *binary = grow_new(1, sizeof **binary);
     (*binary)->image = image;
-    symbols_load(&(*binary)->symbols, &(*binary)->image);
-    if (with_debug)
-        image_prepare_debug(&(*binary)->image);
-    (*binary)->has_units = with_debug && units_load(&(*binary)->units, &(*binary)->image);
+    (*binary)->with_debug = with_debug;
     (*binary)->status = status;
     if (is_kept)
         keep(images, *binary, module);
     return IMAGE_OPEN;
+}
+
+void binary_load_code(struct binary *binary)
+{
+    if (binary->has_code)
+        return;
+    binary->has_code = true;
+    symbols_load(&binary->symbols, &binary->image);
+    if (binary->with_debug)
+        image_prepare_debug(&binary->image);
+    binary->has_units = binary->with_debug && units_load(&binary->units, &binary->image);
+}
+
+void binary_load_data(struct binary *binary)
+{
+    if (!binary->has_data)
+        symbols_load_data(&binary->variables, &binary->image);
+    binary->has_data = true;
 }
 
 void image_cache_release(struct binary *binary)

@@ -11,11 +11,18 @@
 
 enum { IMAGE_CACHE_MAX = 16 };
 
-/** A module's file, with the tables that every request for it needs. */
+/** A module's file, with the tables that the requests for it so far needed. */
 struct binary {
     struct image image;
+    /** Functions and units; empty before the first binary_load_code(). */
     struct symbols symbols;
     struct units units;
+    /** Variables; empty before the first binary_load_data(). */
+    struct symbols variables;
+    bool has_code;
+    bool has_data;
+    /** The request uses debug information. */
+    bool with_debug;
     /** The file has debug information, and the request uses it. */
     bool has_units;
     /** The module's path; NULL if the binary is not cached. */
@@ -46,6 +53,10 @@ struct image_cache {
 enum image_result image_cache_open(struct image_cache *images,
                                    const struct symbolize_module *module, bool with_debug,
                                    struct binary **binary);
+
+/** Loads what names of functions, or of variables, need, unless it is loaded. */
+void binary_load_code(struct binary *binary);
+void binary_load_data(struct binary *binary);
 
 /** Closes the binary unless it is cached. */
 void image_cache_release(struct binary *binary);

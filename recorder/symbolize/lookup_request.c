@@ -8,7 +8,7 @@
 
 #include "grow.h"
 
-enum { NUMBER = sizeof(uint64_t), MODULE_NUMBERS = 3 };
+enum { NUMBER = sizeof(uint64_t), MODULE_NUMBERS = 4 };
 
 static size_t round_up(size_t size)
 {
@@ -42,6 +42,7 @@ static void put_module(uint8_t **at, const struct symbolize_module *module)
     put_number(at, path_size(module));
     put_number(at, module->build_id_size);
     put_number(at, module->offset_count);
+    put_number(at, module->is_data);
     uint8_t *text = *at;
     put(&text, module->path, path_size(module));
     text++;
@@ -94,6 +95,7 @@ static void take_module(const uint8_t **at, struct symbolize_module *module)
     size_t length = take_number(at);
     module->build_id_size = take_number(at);
     module->offset_count = take_number(at);
+    module->is_data = take_number(at) != 0;
     module->path = (const char *)*at;
     module->build_id = *at + length + 1;
     *at += round_up(length + 1 + module->build_id_size);

@@ -4,8 +4,8 @@
  * are in the machine's byte order: both ends are the same program, and the child trusts its parent.
  *
  *     request    u64 size of the rest, u64 number of modules, modules
- *     module     u64 sizes of path and build-id, u64 number of offsets, path, NUL,
- *                build-id, zeros up to a multiple of 8, u64 offsets
+ *     module     u64 sizes of path and build-id, u64 number of offsets, u64 1 if they are data,
+ *                path, NUL, build-id, zeros up to a multiple of 8, u64 offsets
  */
 #ifndef TTD_SYMBOLIZE_LOOKUP_REQUEST_H
 #define TTD_SYMBOLIZE_LOOKUP_REQUEST_H

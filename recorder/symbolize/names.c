@@ -9,6 +9,7 @@
 #include "lines.h"
 #include "qualified.h"
 #include "scopes.h"
+#include "variables.h"
 
 /* The addresses to name, in ascending order, as parallel arrays. */
 struct targets {
@@ -39,7 +40,7 @@ static void load_targets(struct naming *naming, const struct symbolize_module *m
     for (size_t i = 0; i < module->offset_count; i++) {
         uint64_t address = module->offsets[i] - 1;
         if ((answered == NULL || !answered[i]) &&
-            image_code_end(&naming->binary->image, address) != 0)
+            image_ranges_end(&naming->binary->image.code, address) != 0)
             sorted[count++] = (struct span){address, 0, (uint32_t)i};
     }
     spans_sort(sorted, count);
@@ -225,24 +226,35 @@ static void answer_units(struct naming *naming)
     free(addresses);
 }
 
-enum wire_result names_look_up(struct wire_encoder *encoder, struct image_cache *images,
-                               const struct symbolize_module *module, const uint8_t *answered,
-                               bool is_reduced)
+static void answer_code(struct wire_encoder *encoder, struct binary *binary,
+                        const struct symbolize_module *module, const uint8_t *answered)
 {
-    struct naming naming = {.encoder = encoder};
-    enum image_result opened = image_cache_open(images, module, !is_reduced, &naming.binary);
-    if (opened != IMAGE_OPEN)
-        return opened == IMAGE_ABSENT ? WIRE_ABSENT : WIRE_FAILED;
+    struct naming naming = {.encoder = encoder, .binary = binary};
+    binary_load_code(binary);
     load_targets(&naming, module, answered);
-    symbols_find(&naming.binary->symbols, &naming.binary->image, naming.targets.addresses,
+    symbols_find(&binary->symbols, &binary->image.code, naming.targets.addresses,
                  naming.targets.count, naming.targets.symbols);
-    if (naming.binary->has_units) {
+    if (binary->has_units) {
         answer_units(&naming);
     } else {
         for (size_t i = 0; i < naming.targets.count; i++)
             answer_symbol(&naming, i);
     }
     free_targets(&naming.targets);
-    image_cache_release(naming.binary);
+}
+
+enum wire_result names_look_up(struct wire_encoder *encoder, struct image_cache *images,
+                               const struct symbolize_module *module, const uint8_t *answered,
+                               bool is_reduced)
+{
+    struct binary *binary;
+    enum image_result opened = image_cache_open(images, module, !is_reduced, &binary);
+    if (opened != IMAGE_OPEN)
+        return opened == IMAGE_ABSENT ? WIRE_ABSENT : WIRE_FAILED;
+    if (module->is_data)
+        variables_answer(encoder, binary, module, answered);
+    else
+        answer_code(encoder, binary, module, answered);
+    image_cache_release(binary);
     return WIRE_READ;
 }

@@ -42,7 +42,7 @@ static uint32_t claim(struct search *search, Dwarf_Die *die, uint32_t parent, bo
     for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;) {
         size_t i = addresses_from(search->addresses, search->count, begin);
         if (i == search->count || search->addresses[i] >= end ||
-            image_code_end(search->image, begin) == 0)
+            image_ranges_end(&search->image->code, begin) == 0)
             continue;
         for (; i < search->count && search->addresses[i] < end; i++) {
             if (search->innermost[i] != parent)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Names for addresses of modules: functions, files, lines and inlined calls.
+ * Names for addresses of modules: functions, files, lines and inlined calls; and variables.
  *
  * Debug information is untrusted input, so it is read in a child process, which can only write to
  * a pipe or a socket. Whatever happens to the child, the caller gets well-formed names or none. A
@@ -22,6 +22,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/**
+ * Set in offsets of thread-local data, whose other bits count from the begin of the module's block
+ * of thread-local storage. Its addresses in the file may be those of other sections, too.
+ */
+#define SYMBOLIZE_TLS (UINT64_C(1) << 63)
+
 enum {
     SYMBOLIZE_FRAMES_MAX = 256,       /* frames of one address */
     SYMBOLIZE_STRING_MAX = 64 * 1024, /* bytes of a function or file; longer ones are left out */
@@ -35,16 +41,19 @@ struct symbolize_module {
     size_t build_id_size;
     /**
      * Return addresses minus the module's load bias, in any order; names are looked up one byte
-     * before each.
+     * before each. Of data: addresses minus the load bias, ascending.
      */
     const uint64_t *offsets;
     size_t offset_count;
+    /** The variables that hold the offsets are named, not the functions. */
+    bool is_data;
 };
 
-/** A frame: a function and a source location. Strings are not NUL-terminated; NULL with size 0 if
- * unknown. */
+/** A frame: a function and a source location; or a variable. Strings are not NUL-terminated; NULL
+ * with size 0 if unknown. */
 struct symbolize_frame {
-    /** As in the module: mangled, without symbol version. */
+    /** As in the module: mangled, without symbol version. Of data: the variable or, where there is
+     * none, the section, which begins with a dot. */
     const char *function;
     size_t function_size;
     /** Absolute if the compiler recorded its directory. */
@@ -52,6 +61,9 @@ struct symbolize_frame {
     size_t file_size;
     /** From 1; 0 if unknown. */
     uint32_t line;
+    /** Of data: the first offset of the variable or section, and its size in bytes. */
+    uint64_t begin;
+    uint64_t size;
 };
 
 /**
@@ -59,6 +71,8 @@ struct symbolize_frame {
  * SYMBOLIZE_FRAMES_MAX of them, innermost first: inlined functions come before the function that
  * they are inlined in. `count` is 0 if the module has no name for the address. Frames are valid
  * during the call.
+ *
+ * Of data, `count` is 1, and only the first of the offsets in one variable or section is answered.
  */
 typedef void symbolize_function(void *context, size_t module, uint64_t offset,
                                 const struct symbolize_frame *frames, size_t count);
@@ -100,7 +114,7 @@ struct symbolize_options {
  *
  * `function` is called at most once for each element of `offsets`, module by module, in no order
  * within a module: for those that have names and, if the module was read to the end with its debug
- * information, for those that have none. It is called by this thread while the child runs.
+ * information, for those of code that have none. It is called by this thread while the child runs.
  *
  * One child, beside a helper, exists at a time and is gone on return. Only its own process id is
  * waited for; the caller may ignore SIGCHLD, and must tolerate one while it runs. The child

@@ -34,6 +34,14 @@ static bool is_code(const GElf_Sym *symbol)
            (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE);
 }
 
+/* Variables without a size, such as __bss_start, are labels. */
+static bool is_variable(const GElf_Sym *symbol)
+{
+    unsigned type = GELF_ST_TYPE(symbol->st_info);
+    return symbol->st_shndx != SHN_UNDEF && symbol->st_size > 0 &&
+           (type == STT_OBJECT || type == STT_COMMON || type == STT_TLS);
+}
+
 static size_t leading_underscores(const struct symbol *symbol)
 {
     size_t count = 0;
@@ -84,7 +92,10 @@ static void drop_labels(struct symbols *symbols)
     symbols->count = kept;
 }
 
-void symbols_load(struct symbols *symbols, struct image *image)
+typedef bool symbol_filter(const GElf_Sym *symbol);
+
+static void load(struct symbols *symbols, struct image *image, symbol_filter *is_wanted,
+                 const struct image_ranges *ranges)
 {
     *symbols = (struct symbols){0};
     size_t capacity = 0;
@@ -98,13 +109,15 @@ void symbols_load(struct symbols *symbols, struct image *image)
         const char *name =
             dwfl_module_getsym_info(image->module, i, &entry, &address, &section, &elf, &bias);
         image->symbols = elf;
-        if (name == NULL || !is_code(&entry) || is_mapping(name))
+        if (name == NULL || !is_wanted(&entry) || is_mapping(name))
             continue;
+        if (GELF_ST_TYPE(entry.st_info) == STT_TLS)
+            address = entry.st_value | SYMBOLIZE_TLS;
         size_t name_size = strcspn(name, "@");
-        uint64_t code_end = image_code_end(image, address);
-        if (name_size == 0 || code_end == 0)
+        uint64_t end = image_ranges_end(ranges, address);
+        if (name_size == 0 || end == 0)
             continue;
-        uint64_t size = entry.st_size < code_end - address ? entry.st_size : code_end - address;
+        uint64_t size = entry.st_size < end - address ? entry.st_size : end - address;
         symbols->symbols =
             grow_by_one(symbols->symbols, &capacity, symbols->count, sizeof *symbols->symbols);
         symbols->symbols[symbols->count++] =
@@ -113,6 +126,16 @@ void symbols_load(struct symbols *symbols, struct image *image)
     if (symbols->count > 0)
         qsort(symbols->symbols, symbols->count, sizeof *symbols->symbols, compare_symbols);
     drop_labels(symbols);
+}
+
+void symbols_load(struct symbols *symbols, struct image *image)
+{
+    load(symbols, image, is_code, &image->code);
+}
+
+void symbols_load_data(struct symbols *symbols, struct image *image)
+{
+    load(symbols, image, is_variable, &image->data);
 }
 
 void symbols_free(struct symbols *symbols)
@@ -134,12 +157,13 @@ static struct span *sized_spans(const struct symbols *symbols, size_t *count)
     return spans;
 }
 
-static bool reaches(const struct symbol *symbol, const struct image *image, uint64_t address)
+static bool reaches(const struct symbol *symbol, const struct image_ranges *ranges,
+                    uint64_t address)
 {
-    return symbol->end == symbol->begin && address < image_code_end(image, symbol->begin);
+    return symbol->end == symbol->begin && address < image_ranges_end(ranges, symbol->begin);
 }
 
-void symbols_find(const struct symbols *symbols, const struct image *image,
+void symbols_find(const struct symbols *symbols, const struct image_ranges *ranges,
                   const uint64_t *addresses, size_t count, const struct symbol **found)
 {
     size_t span_count;
@@ -153,7 +177,7 @@ void symbols_find(const struct symbols *symbols, const struct image *image,
         found[i] = NULL;
         if (span[i] != SPAN_NONE)
             found[i] = &symbols->symbols[spans[span[i]].index];
-        else if (after > 0 && reaches(&symbols->symbols[after - 1], image, addresses[i]))
+        else if (after > 0 && reaches(&symbols->symbols[after - 1], ranges, addresses[i]))
             found[i] = &symbols->symbols[after - 1];
     }
     free(span);

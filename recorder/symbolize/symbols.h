@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Functions of a module's symbol table. */
+/** Functions or variables of a module's symbol table. */
 #ifndef TTD_SYMBOLIZE_SYMBOLS_H
 #define TTD_SYMBOLIZE_SYMBOLS_H
 
@@ -9,7 +9,7 @@
 
 #include "image.h"
 
-/** A function symbol. The name points into the image and has no version suffix. */
+/** A symbol. The name points into the image and has no version suffix. */
 struct symbol {
     const char *name;
     size_t name_size;
@@ -25,7 +25,12 @@ struct symbols {
     size_t count;
 };
 
+/** Loads the functions. */
 void symbols_load(struct symbols *symbols, struct image *image);
+
+/** Loads the variables, those of threads at offsets with SYMBOLIZE_TLS. */
+void symbols_load_data(struct symbols *symbols, struct image *image);
+
 void symbols_free(struct symbols *symbols);
 
 /**
@@ -33,10 +38,11 @@ void symbols_free(struct symbols *symbols);
  * several with the same begin, the one of the highest rank; if none holds it, the nearest before
  * it, provided that this has no size and is in the same section.
  *
+ * @param ranges     code or data of the image, as the symbols.
  * @param addresses  ascending.
  * @param found      one for each address.
  */
-void symbols_find(const struct symbols *symbols, const struct image *image,
+void symbols_find(const struct symbols *symbols, const struct image_ranges *ranges,
                   const uint64_t *addresses, size_t count, const struct symbol **found);
 
 #endif

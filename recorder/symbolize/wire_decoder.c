@@ -65,6 +65,17 @@ static bool take_number(struct body *body, uint32_t *value)
     return true;
 }
 
+static bool take_span(struct body *body, struct symbolize_frame *variable)
+{
+    if (body->left < WIRE_SPAN)
+        return false;
+    memcpy(&variable->begin, body->at, sizeof variable->begin);
+    memcpy(&variable->size, body->at + sizeof variable->begin, sizeof variable->size);
+    body->at += WIRE_SPAN;
+    body->left -= WIRE_SPAN;
+    return variable->size > 0 && variable->size - 1 <= UINT64_MAX - variable->begin;
+}
+
 static bool take_string(struct body *body, uint32_t size, const char **string)
 {
     if (size > SYMBOLIZE_STRING_MAX || size > body->left)
@@ -77,6 +88,7 @@ static bool take_string(struct body *body, uint32_t size, const char **string)
 
 static bool take_frame(struct body *body, struct symbolize_frame *frame)
 {
+    *frame = (struct symbolize_frame){.line = 0};
     uint32_t function_size;
     uint32_t file_size;
     if (!take_number(body, &frame->line) || !take_number(body, &function_size) ||
@@ -88,17 +100,44 @@ static bool take_frame(struct body *body, struct symbolize_frame *frame)
     return true;
 }
 
+/* Takes the index of an offset that has no answer yet, in a module of data or of code. */
+static bool take_index(const struct wire_decoder *decoder, struct body *body, bool is_data,
+                       uint32_t *index)
+{
+    if (!decoder->is_in_module || !take_number(body, index))
+        return false;
+    const struct symbolize_module *module = &decoder->modules[decoder->module];
+    return module->is_data == is_data && *index < module->offset_count &&
+           !decoder->answered[*index];
+}
+
+static bool take_variable(struct wire_decoder *decoder, struct body *body)
+{
+    struct symbolize_frame variable = {.line = 0};
+    uint32_t index;
+    if (!take_index(decoder, body, true, &index) || !take_span(body, &variable) ||
+        body->left > SYMBOLIZE_STRING_MAX)
+        return false;
+    uint64_t offset = decoder->modules[decoder->module].offsets[index];
+    if (offset < variable.begin || offset - variable.begin >= variable.size)
+        return false;
+    variable.function_size = body->left;
+    variable.function = body->left > 0 ? (const char *)body->at : NULL;
+    decoder->answered[index] = 1;
+    decoder->named += body->left > 0;
+    decoder->function(decoder->context, decoder->module, offset, &variable, 1);
+    return true;
+}
+
 static bool take_answer(struct wire_decoder *decoder, struct body *body)
 {
     struct symbolize_frame frames[SYMBOLIZE_FRAMES_MAX];
     uint32_t index;
     uint32_t count;
-    if (!decoder->is_in_module || !take_number(body, &index) || !take_number(body, &count) ||
-        count < 1 || count > SYMBOLIZE_FRAMES_MAX)
+    if (!take_index(decoder, body, false, &index) || !take_number(body, &count) || count < 1 ||
+        count > SYMBOLIZE_FRAMES_MAX)
         return false;
     const struct symbolize_module *module = &decoder->modules[decoder->module];
-    if (index >= module->offset_count || decoder->answered[index])
-        return false;
     for (uint32_t i = 0; i < count; i++) {
         if (!take_frame(body, &frames[i]))
             return false;
@@ -146,7 +185,7 @@ static bool take_end(struct wire_decoder *decoder, struct body *body)
         decoder->reduced_count++;
     else
         decoder->results[result]++;
-    if (result == WIRE_READ && !reduced)
+    if (result == WIRE_READ && !reduced && !decoder->modules[decoder->module].is_data)
         tell_nameless(decoder);
     decoder->is_in_module = false;
     go_to(decoder, decoder->module + 1);
@@ -174,6 +213,8 @@ static bool take_message(struct wire_decoder *decoder, uint32_t kind, struct bod
         return take_module(decoder, &body);
     case WIRE_ANSWER:
         return take_answer(decoder, &body);
+    case WIRE_VARIABLE:
+        return take_variable(decoder, &body);
     case WIRE_END:
         return take_end(decoder, &body);
     case WIRE_FINISHED:

@@ -90,6 +90,19 @@ void wire_encoder_answer(struct wire_encoder *encoder, uint32_t index,
         flush(encoder);
 }
 
+void wire_encoder_variable(struct wire_encoder *encoder, uint32_t index,
+                           const struct symbolize_frame *variable)
+{
+    size_t name_size = sendable(variable->function_size);
+    put_header(encoder, WIRE_VARIABLE, WIRE_NUMBER + WIRE_SPAN + name_size);
+    put_number(encoder, index);
+    put(encoder, &variable->begin, sizeof variable->begin);
+    put(encoder, &variable->size, sizeof variable->size);
+    put(encoder, variable->function, name_size);
+    if (encoder->size >= FLUSH_AT)
+        flush(encoder);
+}
+
 void wire_encoder_end(struct wire_encoder *encoder, enum wire_result result)
 {
     put_header(encoder, WIRE_END, WIRE_NUMBER);

@@ -22,6 +22,12 @@ void wire_encoder_module(struct wire_encoder *encoder, uint32_t module);
 /** Encodes the names of the offset `index` of the module; frames that do not fit are left out. */
 void wire_encoder_answer(struct wire_encoder *encoder, uint32_t index,
                          const struct symbolize_frame *frames, size_t count);
+
+/** Encodes the variable that holds the offset `index` of the module, and those after it up to its
+ * end. Its name may be unknown. */
+void wire_encoder_variable(struct wire_encoder *encoder, uint32_t index,
+                           const struct symbolize_frame *variable);
+
 /** Ends the module. */
 void wire_encoder_end(struct wire_encoder *encoder, enum wire_result result);
 

@@ -28,7 +28,10 @@ def all_live(found):
 
 
 def analyze(command, trace, *options):
-    """The JSON object that a command prints; a list of them for events."""
+    """The JSON object that a command prints; a list of them for events. Leaks are of all classes:
+    whatever was never released."""
+    if command == 'leaks' and '--show' not in options:
+        options = ('--show', 'all', *options)
     result = subprocess.run([ANALYZER, command, '--format', 'json', *options, str(trace)],
                             capture_output=True, text=True, timeout=PATIENCE)
     if not result.stdout:

@@ -20,18 +20,18 @@ def position(text):
     return int(sequence, 16), int(steps, 16)
 
 
-def sums(groups):
-    return {group['stack_id']: (group['blocks'], group['bytes']) for group in groups}
-
-
 def added(*all_groups):
     """The groups of one stack together."""
     found = {}
-    for groups in all_groups:
-        for stack, (blocks, size) in sums(groups).items():
-            before = found.get(stack, (0, 0))
-            found[stack] = before[0] + blocks, before[1] + size
+    for group in (group for groups in all_groups for group in groups):
+        before = found.get(group['stack_id'], (0, 0))
+        found[group['stack_id']] = before[0] + group['blocks'], before[1] + group['bytes']
     return found
+
+
+def sums(groups):
+    """Groups of leaks may be several of one stack: one for each class."""
+    return added(groups)
 
 
 class Agreement(Recording):

@@ -25,7 +25,7 @@ static const uint64_t offsets[OFFSETS] = {10, 20, 30};
 
 static struct symbolize_module pretend(const char *path)
 {
-    return (struct symbolize_module){path, NULL, 0, offsets, OFFSETS};
+    return (struct symbolize_module){path, NULL, 0, offsets, OFFSETS, false};
 }
 
 /* How often each offset of each of up to four modules was answered, and the last answer. */
@@ -140,7 +140,7 @@ ParameterizedTest(struct behaviour *behaviour, child, is_asked_again_for_less)
 Test(helper, answers_question_after_question)
 {
     const struct symbolize_module modules[] = {
-        {NULL, NULL, 0, NULL, 0}, pretend("good"), pretend("absent"), pretend("good")};
+        {NULL, NULL, 0, NULL, 0, false}, pretend("good"), pretend("absent"), pretend("good")};
     struct helper helper;
     helper_start(&helper, MEMORY);
     cr_assert_eq(helper.state, HELPER_READY);
@@ -171,7 +171,7 @@ Test(helper, takes_large_questions)
 {
     enum { MANY = 300000 };
     uint64_t *many = calloc(MANY, sizeof *many);
-    const struct symbolize_module module = {"good", NULL, 0, many, MANY};
+    const struct symbolize_module module = {"good", NULL, 0, many, MANY, false};
     struct helper helper;
     helper_start(&helper, MEMORY);
     size_t count = 0;

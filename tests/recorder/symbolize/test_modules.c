@@ -118,10 +118,10 @@ Test(modules, that_are_no_files)
     static const uint64_t offsets[] = {1, 2, 4097};
     run("gcc -Wl,--build-id=none -o program plain.c");
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        const struct symbolize_module module = {paths[i], NULL, 0, offsets, 3};
+        const struct symbolize_module module = {paths[i], NULL, 0, offsets, 3, false};
         expect_absent(&module);
     }
-    const struct symbolize_module module = {NULL, NULL, 0, offsets, 3};
+    const struct symbolize_module module = {NULL, NULL, 0, offsets, 3, false};
     expect_absent(&module);
 }
 
@@ -131,7 +131,7 @@ Test(modules, opening_a_pipe_does_not_wait, .timeout = 10)
     char directory[4096];
     run("mkfifo pipe");
     cr_assert(realpath("pipe", directory) != NULL);
-    const struct symbolize_module module = {directory, NULL, 0, &offset, 1};
+    const struct symbolize_module module = {directory, NULL, 0, &offset, 1, false};
     expect_absent(&module);
 }
 

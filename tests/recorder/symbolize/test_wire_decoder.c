@@ -12,9 +12,9 @@ enum { OFFSETS = 3, STREAM_MAX = 2 * SYMBOLIZE_STRING_MAX };
 static const uint64_t offsets[OFFSETS] = {10, 20, 30};
 
 static const struct symbolize_module modules[] = {
-    {"/a", NULL, 0, offsets, OFFSETS},
-    {"/empty", NULL, 0, NULL, 0},
-    {"/b", NULL, 0, offsets, OFFSETS},
+    {"/a", NULL, 0, offsets, OFFSETS, false},
+    {"/empty", NULL, 0, NULL, 0, false},
+    {"/b", NULL, 0, offsets, OFFSETS, false},
 };
 
 struct stream {
@@ -328,4 +328,66 @@ Test(wire_decoder, forgets_what_a_dead_child_began_to_say)
     memcpy(wire_decoder_room(&decoder, &room), next.bytes, next.size);
     cr_assert_not(wire_decoder_take(&decoder, next.size));
     wire_decoder_free(&decoder);
+}
+
+static const struct symbolize_module data = {"/data", NULL, 0, offsets, OFFSETS, true};
+
+/* A variable "vv" for an offset of the data module. */
+static struct stream variable_stream(uint32_t index, uint64_t begin, uint64_t size)
+{
+    struct stream stream = {.size = 0};
+    add_module(&stream, 0);
+    add(&stream, WIRE_VARIABLE);
+    add(&stream, 4 + 16 + 2);
+    add(&stream, index);
+    memcpy(stream.bytes + stream.size, &begin, sizeof begin);
+    memcpy(stream.bytes + stream.size + 8, &size, sizeof size);
+    stream.size += 16;
+    add_text(&stream, "vv");
+    return stream;
+}
+
+static void look_at_variable(void *context, size_t module, uint64_t offset,
+                             const struct symbolize_frame *frames, size_t count)
+{
+    size_t *calls = context;
+    ++*calls;
+    cr_expect(module == 0 && offset == 20 && count == 1);
+    cr_expect(frames->begin == 16 && frames->size == 5 && frames->function_size == 2);
+    cr_expect(memcmp(frames->function, "vv", 2) == 0);
+}
+
+static bool is_taken(const struct symbolize_module *module, const struct stream *stream)
+{
+    struct wire_decoder decoder;
+    size_t room, calls = 0;
+    cr_assert(wire_decoder_init(&decoder, module, 1, look_at_variable, &calls) == 0);
+    memcpy(wire_decoder_room(&decoder, &room), stream->bytes, stream->size);
+    bool taken = wire_decoder_take(&decoder, stream->size);
+    cr_expect_eq(calls, taken);
+    wire_decoder_free(&decoder);
+    return taken;
+}
+
+Test(wire_decoder, takes_variables_that_hold_their_offset)
+{
+    static const struct {
+        uint32_t index;
+        uint64_t begin, size;
+    } refused[] = {{1, 21, 5}, {1, 16, 4}, {1, 16, 0}, {1, 16, UINT64_MAX}, {OFFSETS, 16, 5}};
+    struct stream good = variable_stream(1, 16, 5);
+    cr_expect(is_taken(&data, &good));
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct stream bad = variable_stream(refused[i].index, refused[i].begin, refused[i].size);
+        cr_expect_not(is_taken(&data, &bad), "%zu", i);
+    }
+}
+
+Test(wire_decoder, keeps_code_and_data_apart)
+{
+    struct stream variable = variable_stream(1, 16, 5), answer = {.size = 0};
+    add_module(&answer, 0);
+    add_answer(&answer, 1);
+    cr_expect_not(is_taken(&modules[0], &variable));
+    cr_expect_not(is_taken(&data, &answer));
 }

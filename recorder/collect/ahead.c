@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "ahead.h"
+
+/* A place in a thread's chain of chunks. Unlike a stream it frees no chunk that it leaves. */
+struct place {
+    uint32_t index; /* of the chunk */
+    const struct chunk *chunk;
+    uint32_t word;
+};
+
+/* Returns the committed words of the chunk, as far as they can be believed. */
+static uint32_t committed(const struct place *place)
+{
+    uint32_t words = atomic_load_explicit(&place->chunk->committed, memory_order_acquire) / 8;
+    return words <= channel_chunk_words(place->index) ? words : place->word;
+}
+
+/* Goes to a chunk. Returns false if there is none. */
+static bool go_to(struct place *place, struct host *host, uint32_t index)
+{
+    place->index = index;
+    place->word = 0;
+    place->chunk =
+        index != CHANNEL_NONE && index <= CHANNEL_CHUNKS ? channel_chunk(&host->view, index) : NULL;
+    return place->chunk != NULL;
+}
+
+/* Adds the block that a record acquires. `size` is that of the reallocation under way. */
+static void add_block(struct heap_pages *pages, const volatile uint64_t *words, uint64_t *size)
+{
+    uint64_t head = words[0], operands[CALL_OPERANDS] = {[OPERAND_ONE] = 1};
+    const struct call_shape *shape = &call_shapes[record_operation(head)];
+    unsigned skip = 1u + record_changes(head);
+    struct ttd_event event;
+    if (shape->kind == CALL_UNKNOWN || skip + shape->operands > record_words(head))
+        return;
+    for (unsigned i = 0; i < shape->operands; i++)
+        operands[i] = words[skip + i];
+    if (shape->kind == CALL_END) {
+        if (operands[0] != 0)
+            heap_pages_add(pages, operands[0], *size);
+        return;
+    }
+    translate_call(shape, operands, &event);
+    *size = event.size;
+    if (shape->kind == CALL_ACQUISITION && event.address != 0)
+        heap_pages_add(pages, event.address, event.size);
+}
+
+static void look_ahead(const struct thread_stream *thread, struct heap_pages *pages,
+                       struct host *host)
+{
+    struct place place = {thread->stream.index, thread->stream.chunk, thread->stream.word};
+    uint64_t size = thread->has_held ? thread->held.size : 0;
+    if (thread->stream.is_broken)
+        return;
+    if (place.chunk == NULL &&
+        !go_to(&place, host, atomic_load_explicit(&thread->shared->first, memory_order_acquire)))
+        return;
+    /* The limit ends the loop if a program has linked the chain into a ring. */
+    for (int hop = 0; hop < CHANNEL_BACKLOG + 2; hop++) {
+        uint32_t next = atomic_load_explicit(&place.chunk->next, memory_order_acquire);
+        uint32_t end = committed(&place);
+        while (place.word < end) {
+            const volatile uint64_t *words = place.chunk->data + place.word;
+            uint32_t count = record_words(words[0]);
+            if (count == 0 || count > end - place.word)
+                return;
+            add_block(pages, words, &size);
+            place.word += count;
+        }
+        if (!go_to(&place, host, next))
+            return;
+    }
+}
+
+void ahead_add_blocks(const struct process *process, struct host *host)
+{
+    for (size_t i = 0; i < process->thread_count; i++)
+        look_ahead(process->threads[i], &process->trace->pages, host);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "requests.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "snapshots.h"
+
+static void answer_status(const struct process *process, struct control_answer *answer)
+{
+    const struct trace *trace = process->trace;
+    answer->result = CONTROL_DONE;
+    snprintf(answer->text, sizeof answer->text,
+             "'%s': %" PRIu64 " events (%" PRIu64 " allocations, %" PRIu64 " frees), %" PRIu64
+             " lost, %zu thread%s",
+             trace->path, trace->events, trace->acquisitions, trace->releases, trace->lost,
+             process->thread_count, process->thread_count == 1 ? "" : "s");
+}
+
+static void answer_snapshot(struct collector *collector, struct process *process,
+                            struct control_answer *answer)
+{
+    enum take_result result =
+        snapshots_take(collector, process, TTD_SNAPSHOT_REQUESTED, collector->snapshots.contents);
+    if (result != TAKE_DONE) {
+        snprintf(answer->text, sizeof answer->text, "a snapshot could not be taken%s",
+                 result == TAKE_DENIED ? ": the system does not permit it" : "");
+        return;
+    }
+    answer->result = CONTROL_DONE;
+    snprintf(answer->text, sizeof answer->text, "'%s': snapshot %" PRIu32, process->trace->path,
+             process->trace->snapshots);
+}
+
+void requests_answer(void *context, const struct control_request *request,
+                     struct control_answer *answer)
+{
+    struct collector *collector = context;
+    struct process *process = processes_by_pid(&collector->processes, request->pid);
+    if (process == NULL) {
+        answer->result = CONTROL_UNKNOWN;
+        return;
+    }
+    switch ((enum control_command)request->command) {
+    case CONTROL_STATUS:
+        answer_status(process, answer);
+        break;
+    case CONTROL_SNAPSHOT:
+        answer_snapshot(collector, process, answer);
+        break;
+    default:
+        snprintf(answer->text, sizeof answer->text, "the recorder does not know this command");
+        break;
+    }
+}

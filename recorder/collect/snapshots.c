@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+#include "snapshots.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ahead.h"
+
+/* A snapshot that is being taken of a process. */
+struct taking {
+    struct collector *collector;
+    struct process *process;
+    struct trace *trace;
+    uint64_t own_memory;
+    struct ttd_snapshot snapshot;
+    struct snapshot_module *modules;
+};
+
+/* Lists the modules that are loaded. Returns false if memory ran out. */
+static bool list_modules(struct taking *taking, struct snapshot_subject *subject)
+{
+    const struct modules *modules = &taking->trace->modules;
+    taking->modules = calloc(modules->count + 1, sizeof *taking->modules);
+    if (taking->modules == NULL)
+        return false;
+    for (size_t i = 0; i < modules->count; i++) {
+        const struct module *module = &modules->items[i];
+        if (module->is_loaded)
+            taking->modules[subject->module_count++] = (struct snapshot_module){
+                (ttd_id)(i + 1), module->path, module->bias, module->begin, module->end};
+    }
+    subject->modules = taking->modules;
+    return true;
+}
+
+/* Gives the snapshot its position, behind all that was published before it, and collects that. */
+static bool settle(void *context, struct snapshot_subject *subject)
+{
+    struct taking *taking = context;
+    struct host *host = &taking->collector->host;
+    struct stat channel;
+    uint64_t sequence = atomic_fetch_add(&host->channel->sequence, 1) + 1;
+    if (sequence > TTD_SEQUENCE_MAX || fstat(host->memfd, &channel) != 0)
+        return false;
+    taking->snapshot.position = (struct ttd_position){sequence, 0};
+    collector_collect(taking->collector);
+    ahead_add_blocks(taking->process, host);
+    *subject = (struct snapshot_subject){.pages = &taking->trace->pages,
+                                         .channel_inode = channel.st_ino,
+                                         .own_memory = taking->own_memory};
+    return taking->trace->writer != NULL && list_modules(taking, subject);
+}
+
+static ttd_id find_thread(void *context, uint32_t tid)
+{
+    const struct taking *taking = context;
+    return process_thread_id(taking->process, taking->snapshot.position, tid);
+}
+
+static ttd_id write_text(void *context, const char *text)
+{
+    return trace_text(((const struct taking *)context)->trace, text);
+}
+
+static bool write_regions(void *context, const struct ttd_regions *regions)
+{
+    return trace_regions(((const struct taking *)context)->trace, regions);
+}
+
+static bool write_references(void *context, const struct ttd_references *references)
+{
+    return trace_references(((const struct taking *)context)->trace, references);
+}
+
+static bool write_classes(void *context, const struct ttd_classes *classes)
+{
+    return trace_classes(((const struct taking *)context)->trace, classes);
+}
+
+static void note_variable(void *context, const struct region *region, uint64_t offset)
+{
+    struct trace *trace = ((const struct taking *)context)->trace;
+    uint64_t begin = region->kind == TTD_REGION_TLS
+                         ? TTD_THREAD_LOCAL
+                         : region->begin - trace->modules.items[region->module - 1].bias;
+    variables_add(&trace->variables, region->module, begin + offset);
+}
+
+static void tick(void *context)
+{
+    host_tick(&((const struct taking *)context)->collector->host);
+}
+
+static const struct snapshot_calls calls = {
+    .settle = settle,
+    .thread = find_thread,
+    .text = write_text,
+    .regions = write_regions,
+    .references = write_references,
+    .classes = write_classes,
+    .variable = note_variable,
+    .tick = tick,
+};
+
+static uint32_t frame_count(const struct snapshot_request *request)
+{
+    return request->frame_count < SNAPSHOT_FRAMES ? request->frame_count : SNAPSHOT_FRAMES;
+}
+
+/* Returns the stack of the thread that waits, or TTD_NONE. */
+static ttd_id stack_of(struct trace *trace, const struct snapshot_request *request)
+{
+    ttd_id stack = TTD_NONE;
+    for (uint32_t i = frame_count(request); i-- > 0;)
+        stack = trace_stack(trace, stack, request->frame_pcs[i]);
+    return stack;
+}
+
+/* Writes where the frames of the thread that waits lie. */
+static bool write_frames(const struct taking *taking, const struct snapshot_request *request)
+{
+    uint32_t count = frame_count(request);
+    struct ttd_frames frames = {.snapshot = taking->snapshot.number,
+                                .thread = taking->snapshot.thread,
+                                .stack = stack_of(taking->trace, request),
+                                .addresses = request->frame_cfas};
+    while (frames.count < count && request->frame_cfas[frames.count] != 0)
+        frames.count++;
+    return frames.stack == TTD_NONE || trace_frames(taking->trace, &frames);
+}
+
+/* Writes the signal of which the thread that waits dies. `is_taken` says whether there is a
+ * snapshot as well. */
+static bool write_signal(struct taking *taking, const struct snapshot_request *request,
+                         bool is_taken)
+{
+    struct trace *trace = taking->process->trace;
+    struct ttd_register registers[SNAPSHOT_REGISTERS];
+    struct ttd_fatal_signal fatal = {
+        .position = taking->snapshot.position,
+        .wall_time = process_time(taking->process, host_tick(&taking->collector->host)),
+        .signal = request->signal,
+        .code = request->code,
+        .address = request->fault_address,
+        .snapshot = is_taken ? taking->snapshot.number : 0,
+        .registers = registers,
+    };
+    if (!is_taken)
+        fatal.position = (struct ttd_position){
+            atomic_fetch_add(&taking->collector->host.channel->sequence, 1) + 1, 0};
+    if (request->signal > INT32_MAX || fatal.position.sequence > TTD_SEQUENCE_MAX)
+        return false;
+    for (uint32_t number = 0; number < SNAPSHOT_REGISTERS; number++)
+        if ((request->registers_valid >> number & 1) != 0)
+            registers[fatal.count++] =
+                (struct ttd_register){.number = number, .value = request->registers[number]};
+    fatal.thread = process_thread_id(taking->process, fatal.position, request->tid);
+    fatal.stack = stack_of(trace, request);
+    return trace_fatal_signal(trace, &fatal);
+}
+
+/* Makes sure that a trace whose snapshot shall have contents of memory has a place for them.
+ * Returns false if memory ran out. */
+static bool has_store(struct trace *trace, uint32_t contents)
+{
+    if ((contents & TTD_SNAPSHOT_MEMORY) && trace->store == NULL)
+        trace->store = page_store_new(trace->writer);
+    return !(contents & TTD_SNAPSHOT_MEMORY) || trace->store != NULL;
+}
+
+/* Collects most of what is published, so that less is left to do while the program is held. */
+static void catch_up(struct collector *collector)
+{
+    enum { ROUNDS = 5, FEW = 10000 };
+    for (int i = 0; i < ROUNDS && collector_collect(collector) > FEW; i++)
+        ;
+}
+
+/* Takes a snapshot with references. `request` is a copy of that of a thread that waits, or NULL. */
+static enum take_result take_references(struct taking *taking,
+                                        const struct snapshot_request *request)
+{
+    struct snapshot_order order = {
+        .pid = taking->process->pid,
+        .child = (uint32_t)taking->collector->launched,
+        .request = request,
+        .interrupted = &taking->process->interrupted,
+        .store = taking->trace->store,
+        .time_limit = SNAPSHOT_TIME_LIMIT,
+        .calls = calls,
+    };
+    order.calls.context = taking;
+    catch_up(taking->collector);
+    enum take_result result = snapshot_take(&order, &taking->snapshot);
+    free(taking->modules);
+    if (result != TAKE_DONE || request == NULL)
+        return result;
+    taking->snapshot.thread = find_thread(taking, request->tid);
+    return write_frames(taking, request) ? TAKE_DONE : TAKE_FAILED;
+}
+
+/* Takes a snapshot of the blocks alone, which the events tell: it is a position. */
+static enum take_result take_blocks(struct taking *taking)
+{
+    struct snapshot_subject subject;
+    bool is_taken = settle(taking, &subject);
+    free(taking->modules);
+    return is_taken ? TAKE_DONE : TAKE_FAILED;
+}
+
+/* Contents of memory come with references, which tell what the memory is. */
+static enum take_result take(struct taking *taking, const struct snapshot_request *request)
+{
+    struct trace *trace = taking->trace = taking->process->trace;
+    struct ttd_snapshot *snapshot = &taking->snapshot;
+    if (trace->writer == NULL || trace->snapshots == UINT32_MAX)
+        return TAKE_FAILED;
+    snapshot->contents &= TTD_SNAPSHOT_REFERENCES | TTD_SNAPSHOT_MEMORY;
+    if (!has_store(trace, snapshot->contents))
+        return TAKE_FAILED;
+    bool has_references = snapshot->contents != 0;
+    snapshot->contents |= has_references ? TTD_SNAPSHOT_REFERENCES : TTD_SNAPSHOT_BLOCKS;
+    snapshot->number = ++trace->snapshots;
+    snapshot->wall_time = process_time(taking->process, host_tick(&taking->collector->host));
+    enum take_result result =
+        has_references ? take_references(taking, request) : take_blocks(taking);
+    return result == TAKE_DONE && !trace_snapshot(trace, snapshot) ? TAKE_FAILED : result;
+}
+
+/* Counts a snapshot that is missing, unless that is because its process or its trace has ended. */
+static void note_missing(struct collector *collector, const struct process *process,
+                         enum take_result result)
+{
+    if (result == TAKE_DONE || process->trace->writer == NULL)
+        return;
+    processes_poll(&collector->processes);
+    if (!process->is_gone && result == TAKE_DENIED)
+        collector->snapshots_missing.denied++;
+    else if (!process->is_gone)
+        collector->snapshots_missing.failed++;
+}
+
+enum take_result snapshots_take(struct collector *collector, struct process *process,
+                                enum ttd_snapshot_reason reason, uint32_t contents)
+{
+    const struct snapshot_request *request = channel_request(&collector->host.view, process->slot);
+    struct taking taking = {
+        .collector = collector,
+        .process = process,
+        .own_memory = request != NULL ? request->own_memory : 0,
+        .snapshot = {.contents = contents, .reason = reason},
+    };
+    return take(&taking, NULL);
+}
+
+/* Takes the snapshot that a thread has asked for. Returns the answer. */
+static uint32_t take_asked(struct collector *collector, struct process *process,
+                           const struct snapshot_request *asked)
+{
+    struct snapshot_request request; /* the program may change it meanwhile */
+    memcpy(&request, asked, sizeof request);
+    struct taking taking = {
+        .collector = collector,
+        .process = process,
+        .own_memory = request.own_memory,
+        /* No more than what was asked for here. */
+        .snapshot = {.contents = request.contents & collector->snapshots.at_exit,
+                     .reason = request.reason <= INT32_MAX ? request.reason : 0},
+    };
+    enum take_result result = taking.snapshot.contents != 0 ? take(&taking, &request) : TAKE_FAILED;
+    if (result == TAKE_DENIED && !request.has_permitted)
+        return SNAPSHOT_DENIED;
+    if (taking.snapshot.contents != 0)
+        note_missing(collector, process, result);
+    bool is_written = request.signal != 0 && write_signal(&taking, &request, result == TAKE_DONE);
+    return result == TAKE_DONE || is_written ? SNAPSHOT_TAKEN : SNAPSHOT_REFUSED;
+}
+
+void snapshots_answer(struct collector *collector)
+{
+    /* One that is denied and one more: a program that asks all the time gets no more of ours. */
+    enum { REQUESTS_MAX = 2 };
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        struct process *process = collector->processes.items[i];
+        struct snapshot_request *request = channel_request(&collector->host.view, process->slot);
+        uint32_t expected = SNAPSHOT_ASKED;
+        if (request == NULL ||
+            atomic_load_explicit(&request->state, memory_order_acquire) != SNAPSHOT_ASKED)
+            continue;
+        uint32_t state = process->requests++ < REQUESTS_MAX
+                             ? take_asked(collector, process, request)
+                             : SNAPSHOT_REFUSED;
+        /* The request may have been withdrawn since. */
+        if (atomic_compare_exchange_strong(&request->state, &expected, state))
+            host_wake(&request->state);
+    }
+}
+
+void snapshots_step(struct collector *collector, uint64_t now)
+{
+    if (collector->snapshots.every == 0)
+        return;
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        struct process *process = collector->processes.items[i];
+        if (process->next_snapshot == 0)
+            process->next_snapshot = now + collector->snapshots.every;
+        /* One that has asked is at its end: what it holds from then on is not its own doing. */
+        if (now < process->next_snapshot || process->has_exited || process->requests != 0)
+            continue;
+        note_missing(collector, process,
+                     snapshots_take(collector, process, TTD_SNAPSHOT_INTERVAL,
+                                    collector->snapshots.contents));
+        process->next_snapshot = host_now(&collector->host) + collector->snapshots.every;
+    }
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "variables.h"
+
+#include <stdlib.h>
+
+void variables_free(struct variables *variables)
+{
+    free(variables->words);
+    free(variables->known);
+    *variables = (struct variables){0};
+}
+
+static void *grow(void *array, size_t *capacity, size_t size)
+{
+    size_t wanted = *capacity != 0 ? *capacity * 4 : 64;
+    void *grown = reallocarray(array, wanted, size);
+    if (grown != NULL)
+        *capacity = wanted;
+    return grown;
+}
+
+void variables_add(struct variables *variables, ttd_id module, uint64_t offset)
+{
+    if (variables->count == variables->capacity) {
+        void *grown = variables->count < VARIABLE_WORDS_MAX
+                          ? grow(variables->words, &variables->capacity, sizeof *variables->words)
+                          : NULL;
+        if (grown == NULL)
+            return;
+        variables->words = grown;
+    }
+    variables->words[variables->count++] = (struct variable_word){module, offset};
+    variables->is_sorted = false;
+}
+
+void variables_know(struct variables *variables, ttd_id module, uint64_t begin, uint64_t size)
+{
+    if (variables->known_count == variables->known_capacity) {
+        void *grown = grow(variables->known, &variables->known_capacity, sizeof *variables->known);
+        if (grown == NULL)
+            return;
+        variables->known = grown;
+    }
+    variables->known[variables->known_count++] = (struct known_variable){module, begin, size};
+    variables->is_sorted = false;
+}
+
+static int compare(ttd_id a_module, uint64_t a, ttd_id b_module, uint64_t b)
+{
+    if (a_module != b_module)
+        return a_module < b_module ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+static int compare_words(const void *left, const void *right)
+{
+    const struct variable_word *a = left, *b = right;
+    return compare(a->module, a->offset, b->module, b->offset);
+}
+
+static int compare_known(const void *left, const void *right)
+{
+    const struct known_variable *a = left, *b = right;
+    return compare(a->module, a->begin, b->module, b->begin);
+}
+
+static bool has(const struct known_variable *variable, const struct variable_word *word)
+{
+    return variable->module == word->module && word->offset - variable->begin < variable->size;
+}
+
+void variables_sort(struct variables *variables)
+{
+    if (variables->is_sorted || variables->count == 0)
+        return;
+    qsort(variables->words, variables->count, sizeof *variables->words, compare_words);
+    if (variables->known_count > 0)
+        qsort(variables->known, variables->known_count, sizeof *variables->known, compare_known);
+    size_t kept = 0, next = 0; /* the first variable that begins above the word */
+    for (size_t i = 0; i < variables->count; i++) {
+        const struct variable_word *word = &variables->words[i];
+        while (next < variables->known_count &&
+               compare(variables->known[next].module, variables->known[next].begin, word->module,
+                       word->offset) <= 0)
+            next++;
+        bool is_known = next > 0 && has(&variables->known[next - 1], word);
+        bool is_same = kept > 0 && compare_words(&variables->words[kept - 1], word) == 0;
+        if (!is_known && !is_same)
+            variables->words[kept++] = *word;
+    }
+    variables->count = kept;
+    variables->is_sorted = true;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `ttdrecord status PID`, `ttdrecord snapshot PID` and the collector say to each other: one
+ * request, one answer, each a packet of a local socket. The socket has no name in the file system.
+ * The kernel chooses its name, which stands in the channel, and tells each side who the other one
+ * is: only the user who records, and root, may ask, and only the collector may answer.
+ */
+#ifndef TTD_RECORDER_CONTROL_H
+#define TTD_RECORDER_CONTROL_H
+
+#include <stdint.h>
+
+#define CONTROL_MAGIC UINT64_C(0x314c4f5254445454) /* "TTDTROL1" */
+
+enum control_command { CONTROL_STATUS = 1, CONTROL_SNAPSHOT = 2 };
+
+/* CONTROL_UNKNOWN: another collector may record the process. */
+enum control_result { CONTROL_DONE, CONTROL_FAILED, CONTROL_UNKNOWN };
+
+struct control_request {
+    uint64_t magic;
+    uint32_t command; /* enum control_command */
+    uint32_t pid;     /* of the recorded process */
+};
+
+enum { CONTROL_TEXT_MAX = 480 };
+
+struct control_answer {
+    uint64_t magic;
+    uint32_t result; /* enum control_result */
+    uint32_t size;   /* of the text */
+    char text[CONTROL_TEXT_MAX];
+};
+
+#endif

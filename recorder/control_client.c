@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "control_client.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "channel.h"
+#include "collect/messages.h"
+#include "control.h"
+#include "launch.h"
+
+enum { ANSWER_SECONDS = 60 };
+
+static uint32_t command_of(const char *name)
+{
+    if (strcmp(name, "snapshot") == 0)
+        return CONTROL_SNAPSHOT;
+    return strcmp(name, "status") == 0 ? CONTROL_STATUS : 0;
+}
+
+/* Returns the number that is the whole text, or 0. */
+static uint32_t number_of(const char *text)
+{
+    char *end;
+    if (!isdigit((unsigned char)text[0]))
+        return 0;
+    unsigned long number = strtoul(text, &end, 10);
+    return *end == '\0' && number <= INT32_MAX ? (uint32_t)number : 0;
+}
+
+bool control_is_command(int argc, char **argv)
+{
+    return argc == 3 && command_of(argv[1]) != 0 && number_of(argv[2]) != 0;
+}
+
+/* Reads the channel of a collector, if `path` is that, and the collector is `pid`. */
+static bool read_channel(const char *path, uint32_t pid, struct channel *channel)
+{
+    char target[64];
+    ssize_t size = readlink(path, target, sizeof target - 1);
+    if (size < 0)
+        return false;
+    target[size] = '\0';
+    if (strcmp(target, CHANNEL_NAME " (deleted)") != 0)
+        return false;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    size = pread(file, channel, sizeof *channel, 0);
+    close(file); /* at once: as long as it is open, the collector waits for more processes */
+    return size == sizeof *channel && channel->magic == CHANNEL_MAGIC &&
+           channel->version == CHANNEL_VERSION && channel->collector_pid == pid &&
+           channel->control_size > 0 && channel->control_size <= sizeof channel->control_name;
+}
+
+/* Finds the channel of a process that may be a collector. */
+static bool find_channel(uint32_t pid, struct channel *channel)
+{
+    char path[300], name[16] = "";
+    snprintf(path, sizeof path, "/proc/%u/comm", pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    bool is_recorder = fgets(name, sizeof name, file) != NULL && strcmp(name, "ttdrecord\n") == 0;
+    fclose(file);
+    snprintf(path, sizeof path, "/proc/%u/fd", pid);
+    DIR *files = is_recorder ? opendir(path) : NULL;
+    if (files == NULL)
+        return false;
+    bool found = false;
+    const struct dirent *entry;
+    while (!found && (entry = readdir(files)) != NULL) {
+        snprintf(path, sizeof path, "/proc/%u/fd/%.200s", pid, entry->d_name);
+        found = read_channel(path, pid, channel);
+    }
+    closedir(files);
+    return found;
+}
+
+/* Connects to the collector of a channel; -1 if nobody, or somebody else, is there. */
+static int connect_to(const struct channel *channel)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    memcpy(name.sun_path, channel->control_name, channel->control_size);
+    socklen_t size = (socklen_t)offsetof(struct sockaddr_un, sun_path) + channel->control_size;
+    struct timeval limit = {.tv_sec = ANSWER_SECONDS};
+    struct ucred user;
+    socklen_t user_size = sizeof user;
+    int connected = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (connected < 0)
+        return -1;
+    if (setsockopt(connected, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
+        setsockopt(connected, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
+        connect(connected, (struct sockaddr *)&name, size) != 0 ||
+        getsockopt(connected, SOL_SOCKET, SO_PEERCRED, &user, &user_size) != 0 ||
+        (uint32_t)user.pid != channel->collector_pid) {
+        close(connected);
+        return -1;
+    }
+    return connected;
+}
+
+/* Asks the collector of a channel. */
+static enum control_result ask(const struct channel *channel, const struct control_request *request)
+{
+    struct control_answer answer;
+    int connected = connect_to(channel);
+    if (connected < 0)
+        return CONTROL_UNKNOWN;
+    ssize_t size = -1;
+    if (send(connected, request, sizeof *request, MSG_NOSIGNAL) == sizeof *request)
+        size = recv(connected, &answer, sizeof answer, 0);
+    bool is_late = size < 0 && errno == EAGAIN;
+    close(connected);
+    if (is_late)
+        message("process %u: its recorder does not answer", request->pid);
+    /* One that ends meanwhile closes the connection: it may be a recorder of other processes. */
+    if (size != sizeof answer || answer.magic != CONTROL_MAGIC || answer.size > CONTROL_TEXT_MAX)
+        return is_late ? CONTROL_FAILED : CONTROL_UNKNOWN;
+    for (uint32_t i = 0; i < answer.size; i++)
+        if (iscntrl((unsigned char)answer.text[i]))
+            answer.text[i] = '?';
+    if (answer.result == CONTROL_DONE)
+        printf("%.*s\n", (int)answer.size, answer.text);
+    else if (answer.result == CONTROL_FAILED)
+        message("process %u: %.*s", request->pid, (int)answer.size, answer.text);
+    return (enum control_result)answer.result;
+}
+
+int control_ask(char **argv)
+{
+    struct control_request request = {
+        .magic = CONTROL_MAGIC, .command = command_of(argv[1]), .pid = number_of(argv[2])};
+    enum control_result result = CONTROL_UNKNOWN;
+    DIR *processes = opendir("/proc");
+    const struct dirent *entry;
+    while (processes != NULL && result == CONTROL_UNKNOWN && (entry = readdir(processes)) != NULL) {
+        struct channel channel;
+        uint32_t pid = number_of(entry->d_name);
+        if (pid != 0 && find_channel(pid, &channel))
+            result = ask(&channel, &request);
+    }
+    if (processes != NULL)
+        closedir(processes);
+    if (result == CONTROL_UNKNOWN)
+        message("process %u is not being recorded by this user", request.pid);
+    return result == CONTROL_DONE && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_RECORDER;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ttdtrace/snapshot.h>
+#include <ttdtrace/version.h>
+
+#include "collect/messages.h"
+#include "launch.h"
+
+static const char help[] =
+    "Usage: ttdrecord [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+    "Run PROGRAM and record every heap call that it makes into a trace.\n"
+    "  or:  ttdrecord status PID\n"
+    "  or:  ttdrecord snapshot PID\n"
+    "Say how far the recording of process PID is, or take a snapshot of it.\n"
+    "\n"
+    "  -o, --output=FILE   write the trace to FILE instead of trace.bin; an existing\n"
+    "                      file is replaced. Child processes that allocate get\n"
+    "                      files of their own beside it: FILE.PID.NAME\n"
+    "      --no-children   record PROGRAM itself only\n"
+    "      --snapshot-at-exit=KIND\n"
+    "                      take a snapshot when a process ends: references (what\n"
+    "                      points to which block; the default), blocks, memory\n"
+    "                      (also the contents) or none\n"
+    "      --no-snapshot   the same as --snapshot-at-exit=none\n"
+    "      --snapshot-every=SECONDS\n"
+    "                      take a snapshot of each process so often\n"
+    "      --snapshot=KIND what such a snapshot has: references (the default),\n"
+    "                      blocks or memory\n"
+    "  -q, --quiet         no summary at the end\n"
+    "  -h, --help          print this and exit\n"
+    "  -V, --version       print the version and exit\n"
+    "\n"
+    "The exit status is that of PROGRAM; if it is killed by a signal, ttdrecord dies\n"
+    "by the same. Statuses of ttdrecord itself:\n"
+    "  121  PROGRAM has a sanitizer's runtime\n"
+    "  122  the trace cannot be written       125  wrong usage, or an internal failure\n"
+    "  123  PROGRAM is setuid or alike        126  PROGRAM cannot be executed\n"
+    "  124  PROGRAM is statically linked      127  PROGRAM is not found\n"
+    "\n"
+    "Then ask the trace:  ttdanalyze leaks trace.bin\n";
+
+enum {
+    OPTION_NO_CHILDREN = 256,
+    OPTION_SNAPSHOT,
+    OPTION_SNAPSHOT_AT_EXIT,
+    OPTION_SNAPSHOT_EVERY,
+    OPTION_NO_SNAPSHOT
+};
+
+/* Seconds between snapshots, at least and at most. */
+#define EVERY_MIN 0.001
+#define EVERY_MAX 1e9
+
+static const struct snapshot_kind {
+    const char *name;
+    uint32_t contents;
+} snapshot_kinds[] = {
+    {"blocks", TTD_SNAPSHOT_BLOCKS},
+    {"references", TTD_SNAPSHOT_REFERENCES},
+    {"memory", TTD_SNAPSHOT_REFERENCES | TTD_SNAPSHOT_MEMORY},
+    {"none", 0}, /* at the end only */
+};
+
+static void fail(void)
+{
+    fputs("Try 'ttdrecord --help'.\n", stderr);
+    exit(EXIT_RECORDER);
+}
+
+static uint32_t parse_kind(const char *name, bool is_at_exit)
+{
+    size_t count = sizeof snapshot_kinds / sizeof *snapshot_kinds - !is_at_exit;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, snapshot_kinds[i].name) == 0)
+            return snapshot_kinds[i].contents;
+    message("'%s' is no kind of snapshot: %s", name,
+            is_at_exit ? "blocks, references, memory or none" : "blocks, references or memory");
+    fail();
+    return 0;
+}
+
+/* Returns nanoseconds. */
+static uint64_t parse_seconds(const char *text)
+{
+    char *end;
+    double seconds = strtod(text, &end);
+    if (end != text && *end == '\0' && seconds >= EVERY_MIN && seconds <= EVERY_MAX)
+        return (uint64_t)(seconds * 1e9);
+    message("'%s' is no number of seconds from %g to %g", text, EVERY_MIN, EVERY_MAX);
+    fail();
+    return 0;
+}
+
+static bool parse_snapshot_option(int option, struct snapshot_options *snapshots)
+{
+    switch (option) {
+    case OPTION_SNAPSHOT:
+        snapshots->contents = parse_kind(optarg, false);
+        return true;
+    case OPTION_SNAPSHOT_AT_EXIT:
+        snapshots->at_exit = parse_kind(optarg, true);
+        return true;
+    case OPTION_SNAPSHOT_EVERY:
+        snapshots->every = parse_seconds(optarg);
+        return true;
+    case OPTION_NO_SNAPSHOT:
+        snapshots->at_exit = 0;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void parse_option(int option, struct options *options)
+{
+    switch (option) {
+    case 'o':
+        options->output = optarg;
+        break;
+    case 'q':
+        options->is_quiet = true;
+        break;
+    case OPTION_NO_CHILDREN:
+        options->has_no_children = true;
+        break;
+    case 'h':
+        fputs(help, stdout);
+        exit(EXIT_SUCCESS);
+    case 'V':
+        puts("ttdrecord " TTD_VERSION_STRING);
+        exit(EXIT_SUCCESS);
+    default:
+        if (!parse_snapshot_option(option, &options->snapshots))
+            fail();
+    }
+}
+
+void options_parse(int argc, char **argv, struct options *options)
+{
+    static const struct option known[] = {
+        {"output", required_argument, NULL, 'o'},
+        {"no-children", no_argument, NULL, OPTION_NO_CHILDREN},
+        {"snapshot", required_argument, NULL, OPTION_SNAPSHOT},
+        {"snapshot-at-exit", required_argument, NULL, OPTION_SNAPSHOT_AT_EXIT},
+        {"snapshot-every", required_argument, NULL, OPTION_SNAPSHOT_EVERY},
+        {"no-snapshot", no_argument, NULL, OPTION_NO_SNAPSHOT},
+        {"quiet", no_argument, NULL, 'q'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
+        {0},
+    };
+    *options = (struct options){
+        .output = "trace.bin",
+        .snapshots = {.at_exit = TTD_SNAPSHOT_REFERENCES, .contents = TTD_SNAPSHOT_REFERENCES},
+    };
+    int option;
+    while ((option = getopt_long(argc, argv, "+o:qhV", known, NULL)) != -1)
+        parse_option(option, options);
+    if (optind < argc)
+        return;
+    message("no program given");
+    fail();
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of ttdrecord. */
+#ifndef TTD_RECORDER_OPTIONS_H
+#define TTD_RECORDER_OPTIONS_H
+
+#include "collect/collector.h"
+
+struct options {
+    const char *output;
+    bool has_no_children;
+    bool is_quiet;
+    struct snapshot_options snapshots;
+};
+
+/* Parses the options, and sets `optind` to the program's index. Ends this process, with a message,
+ * if they are wrong, or if they only ask for the usage or the version. */
+void options_parse(int argc, char **argv, struct options *options);
+
+#endif

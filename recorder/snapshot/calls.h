@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Callbacks of a snapshot: its caller knows the process, and writes the trace. */
+#ifndef TTD_SNAPSHOT_CALLS_H
+#define TTD_SNAPSHOT_CALLS_H
+
+#include "layout.h"
+
+/* Those that return a bool return false to give up. */
+struct snapshot_calls {
+    /* Is called once the threads are stopped: collects what they have published, and says what is
+       known of the process by then. */
+    bool (*settle)(void *context, struct snapshot_subject *subject);
+    /* Return the trace's id of a thread and of a text, or TTD_NONE. */
+    ttd_id (*thread)(void *context, uint32_t tid);
+    ttd_id (*text)(void *context, const char *text);
+    /* Write parts of the snapshot. */
+    bool (*regions)(void *context, const struct ttd_regions *regions);
+    bool (*references)(void *context, const struct ttd_references *references);
+    bool (*classes)(void *context, const struct ttd_classes *classes);
+    /* Is told of each word of a module's data, or thread-local storage, that is a reference. */
+    void (*variable)(void *context, const struct region *region, uint64_t offset);
+    /* Shows, every few milliseconds, that the collector is alive. */
+    void (*tick)(void *context);
+    void *context;
+};
+
+#endif

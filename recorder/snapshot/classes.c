@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+#include "classes.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum { WORD = sizeof(uint64_t), FIRST_VALUES = 1024 };
+
+/* How far a part can be from the begin of its object. */
+#define OBJECT_MAX (UINT64_C(1) << 32)
+
+enum verdict { UNSEEN, NO_CLASS, CLASS_WITHOUT_NAME, CLASS_WITH_NAME };
+
+struct class_value {
+    uint64_t value;
+    uint32_t name; /* index in names */
+    uint32_t verdict;
+};
+
+struct class_cached_page {
+    uint64_t address; /* 0: nothing is cached */
+    bool is_there;
+    unsigned char bytes[CLASS_PAGE];
+};
+
+void classes_init(struct classes *classes, class_page_reader *reader, void *context,
+                  const struct class_range *ranges, size_t range_count)
+{
+    *classes = (struct classes){
+        .reader = reader, .context = context, .ranges = ranges, .range_count = range_count};
+    if (getrandom(&classes->key, sizeof classes->key, 0) != sizeof classes->key)
+        classes->key = (uintptr_t)classes;
+    classes->pages = calloc(CLASS_PAGES, sizeof *classes->pages);
+    classes->values = calloc(FIRST_VALUES, sizeof *classes->values);
+    classes->is_incomplete = classes->pages == NULL || classes->values == NULL;
+    if (classes->is_incomplete || range_count == 0)
+        return;
+    classes->value_capacity = FIRST_VALUES;
+    classes->low = ranges[0].begin;
+    classes->high = ranges[range_count - 1].end;
+}
+
+void classes_free(struct classes *classes)
+{
+    for (size_t i = 0; i < classes->name_count; i++)
+        free(classes->names[i]);
+    free(classes->names);
+    free(classes->values);
+    free(classes->pages);
+    *classes = (struct classes){0};
+}
+
+/* ---- Memory ---- */
+
+/* Returns the rest of the page from an address on, and its size; NULL if it is not there. */
+static const unsigned char *look_at(struct classes *classes, uint64_t address, size_t *size)
+{
+    uint64_t page = address - address % CLASS_PAGE;
+    struct class_cached_page *cached = &classes->pages[page / CLASS_PAGE % CLASS_PAGES];
+    if (cached->address != page) {
+        cached->address = page;
+        cached->is_there = classes->reader(classes->context, page, cached->bytes);
+    }
+    *size = CLASS_PAGE - address % CLASS_PAGE;
+    return cached->is_there ? cached->bytes + address % CLASS_PAGE : NULL;
+}
+
+/* Returns the range that holds an address, or NULL. */
+static const struct class_range *range_of(const struct classes *classes, uint64_t address)
+{
+    size_t low = 0, high = classes->range_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (classes->ranges[middle].begin <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && address < classes->ranges[low - 1].end ? &classes->ranges[low - 1] : NULL;
+}
+
+/* Reads an aligned word of a module. */
+static bool read_word(struct classes *classes, uint64_t address, uint64_t *word)
+{
+    size_t size;
+    const unsigned char *bytes = address % WORD == 0 && range_of(classes, address) != NULL
+                                     ? look_at(classes, address, &size)
+                                     : NULL;
+    if (bytes != NULL)
+        memcpy(word, bytes, WORD);
+    return bytes != NULL;
+}
+
+/* Reads a string of at most CLASS_NAME_MAX bytes, NUL included, into `name`. */
+static bool read_name(struct classes *classes, uint64_t address, char *name)
+{
+    for (size_t done = 0; done < CLASS_NAME_MAX;) {
+        size_t size;
+        const unsigned char *bytes = range_of(classes, address + done) != NULL
+                                         ? look_at(classes, address + done, &size)
+                                         : NULL;
+        if (bytes == NULL)
+            return false;
+        size = size < CLASS_NAME_MAX - done ? size : CLASS_NAME_MAX - done;
+        const unsigned char *end = memchr(bytes, 0, size);
+        memcpy(name + done, bytes, end != NULL ? (size_t)(end - bytes) + 1 : size);
+        if (end != NULL)
+            return true;
+        done += size;
+    }
+    return false;
+}
+
+/* ---- Names ---- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_name_byte(char c)
+{
+    return is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
+           c == '$' || c == '.' || (unsigned char)c >= 0x80;
+}
+
+/* Whether a string can be the mangled name of a class: a name with its length before it, of a
+ * namespace (N, St), or local to a function (Z). */
+static bool is_class_name(const char *name)
+{
+    size_t size = strlen(name), length = 0, digits = 0;
+    while (is_digit(name[digits]) && length <= size)
+        length = length * 10 + (size_t)(name[digits++] - '0');
+    if (digits > 0 ? length == 0 || length > size - digits : strchr("NSZ", *name) == NULL)
+        return false;
+    for (size_t i = 0; i < size; i++)
+        if (!is_name_byte(name[i]))
+            return false;
+    return size > 1;
+}
+
+/* Finds out the name in a type_info. Gcc marks names that are no global symbols with a star. */
+static bool read_type_name(struct classes *classes, uint64_t type, char *name)
+{
+    uint64_t address;
+    if (!read_word(classes, type + WORD, &address) || !read_name(classes, address, name))
+        return false;
+    if (*name == '*')
+        memmove(name, name + 1, strlen(name));
+    return is_class_name(name);
+}
+
+/* Whether a type_info is one of a class, by its own class. */
+static bool is_type_of_class(struct classes *classes, uint64_t type, char *name)
+{
+    static const char *const names[] = {"N10__cxxabiv117__class_type_infoE",
+                                        "N10__cxxabiv120__si_class_type_infoE",
+                                        "N10__cxxabiv121__vmi_class_type_infoE"};
+    uint64_t table, own_type;
+    if (!read_word(classes, type, &table) || !read_word(classes, table - WORD, &own_type) ||
+        !read_type_name(classes, own_type, name))
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Keeps a copy of a name. Returns false if a limit is reached. */
+static bool keep_name(struct classes *classes, const char *name, uint32_t *index)
+{
+    size_t size = strlen(name) + 1;
+    if (classes->name_count == classes->name_capacity) {
+        size_t capacity = classes->name_capacity != 0 ? classes->name_capacity * 2 : 64;
+        void *grown = reallocarray(classes->names, capacity, sizeof *classes->names);
+        if (grown == NULL)
+            return false;
+        classes->names = grown;
+        classes->name_capacity = capacity;
+    }
+    char *copy = size <= CLASS_NAMES_MAX - classes->name_bytes ? malloc(size) : NULL;
+    if (copy == NULL)
+        return false;
+    memcpy(copy, name, size);
+    classes->name_bytes += size;
+    *index = (uint32_t)classes->name_count;
+    classes->names[classes->name_count++] = copy;
+    return true;
+}
+
+/* ---- Verdicts ---- */
+
+static bool is_code(const struct classes *classes, uint64_t address)
+{
+    const struct class_range *range = range_of(classes, address);
+    return range != NULL && range->is_code;
+}
+
+/* Judges a value that lies in a module. */
+static enum verdict judge(struct classes *classes, uint64_t value, uint32_t *index)
+{
+    char name[CLASS_NAME_MAX];
+    uint64_t offset, type, function;
+    const struct class_range *range = range_of(classes, value);
+    if (range == NULL || !read_word(classes, value - WORD, &type) ||
+        !read_word(classes, value - 2 * WORD, &offset) || -offset >= OBJECT_MAX)
+        return NO_CLASS;
+    if (type == 0) {
+        bool is_table = !range->is_writable && !range->is_code &&
+                        read_word(classes, value, &function) && is_code(classes, function);
+        return is_table ? CLASS_WITHOUT_NAME : NO_CLASS;
+    }
+    if (!is_type_of_class(classes, type, name) || !read_type_name(classes, type, name))
+        return NO_CLASS;
+    if (keep_name(classes, name, index))
+        return CLASS_WITH_NAME;
+    classes->is_incomplete = true;
+    return CLASS_WITHOUT_NAME;
+}
+
+/* Returns the entry of a value, or the free one where it belongs. */
+static struct class_value *probe(const struct classes *classes, uint64_t value)
+{
+    __uint128_t product = (__uint128_t)(value ^ classes->key) * UINT64_C(0x9e3779b97f4a7c15);
+    size_t mask = classes->value_capacity - 1;
+    size_t at = ((uint64_t)(product >> 64) ^ (uint64_t)product) & mask;
+    while (classes->values[at].verdict != UNSEEN && classes->values[at].value != value)
+        at = (at + 1) & mask;
+    return &classes->values[at];
+}
+
+static bool make_room(struct classes *classes)
+{
+    if (classes->value_count * 2 < classes->value_capacity)
+        return true;
+    struct classes old = *classes;
+    struct class_value *values = classes->value_count < CLASS_VALUES_MAX
+                                     ? calloc(old.value_capacity * 2, sizeof *values)
+                                     : NULL;
+    if (values == NULL)
+        return false;
+    classes->values = values;
+    classes->value_capacity *= 2;
+    for (size_t i = 0; i < old.value_capacity; i++)
+        if (old.values[i].verdict != UNSEEN)
+            *probe(classes, old.values[i].value) = old.values[i];
+    free(old.values);
+    return true;
+}
+
+bool classes_look(struct classes *classes, uint64_t value)
+{
+    if (range_of(classes, value) == NULL)
+        return false;
+    struct class_value *entry = probe(classes, value);
+    if (entry->verdict == UNSEEN) {
+        if (!make_room(classes)) {
+            classes->is_incomplete = true;
+            return false;
+        }
+        uint32_t name = 0;
+        enum verdict verdict = judge(classes, value, &name);
+        entry = probe(classes, value);
+        *entry = (struct class_value){value, name, verdict};
+        classes->value_count++;
+    }
+    return entry->verdict != NO_CLASS;
+}
+
+static int compare_addresses(const void *left, const void *right)
+{
+    const struct class_found *a = left, *b = right;
+    return a->address < b->address ? -1 : a->address > b->address;
+}
+
+struct class_found *classes_list(const struct classes *classes, size_t *count)
+{
+    struct class_found *list = calloc(classes->value_count + 1, sizeof *list);
+    *count = 0;
+    for (size_t i = 0; list != NULL && i < classes->value_capacity; i++) {
+        const struct class_value *value = &classes->values[i];
+        if (value->verdict >= CLASS_WITHOUT_NAME)
+            list[(*count)++] = (struct class_found){value->value, value->verdict == CLASS_WITH_NAME
+                                                                      ? classes->names[value->name]
+                                                                      : NULL};
+    }
+    if (*count > 0)
+        qsort(list, *count, sizeof *list, compare_addresses);
+    return list;
+}

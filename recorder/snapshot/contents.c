@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "contents.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+_Static_assert((int)STORE_PAGE == (int)MEMORY_PAGE, "pages are stored as the system has them");
+
+struct copying {
+    const struct contents_job *job;
+    struct memory_batch *batch;
+    uint64_t done; /* all pages of the part before this address are in the store */
+    uint64_t missing;
+    bool is_late;
+    uint32_t untouched; /* id of the pages that were never touched */
+};
+
+enum { PROTECTION = TTD_MEMORY_READ | TTD_MEMORY_WRITE };
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void add_absent(struct copying *copying, uint64_t end, uint32_t page)
+{
+    if (end > copying->done)
+        page_store_add_absent(copying->job->store, copying->done,
+                              (end - copying->done) / MEMORY_PAGE, page, PROTECTION);
+    copying->done = end;
+}
+
+/* Adds the pages of a piece, and before them those that were never touched. */
+static void store_piece(struct copying *copying, const struct memory_piece *piece)
+{
+    add_absent(copying, piece->address, copying->untouched);
+    for (uint32_t at = 0; at < piece->size; at += MEMORY_PAGE) {
+        uint64_t address = piece->address + at;
+        if (memory_batch_has_hole(copying->batch, piece->at + at))
+            add_absent(copying, address + MEMORY_PAGE, TTD_PAGE_UNREADABLE);
+        else
+            page_store_add(copying->job->store, address, copying->batch->bytes + piece->at + at,
+                           PROTECTION);
+        copying->done = address + MEMORY_PAGE;
+    }
+}
+
+static void flush(struct copying *copying)
+{
+    struct memory_batch *batch = copying->batch;
+    memory_batch_read(batch, copying->job->memory);
+    for (size_t i = 0; i < batch->count; i++)
+        store_piece(copying, &batch->pieces[i]);
+    memory_batch_clear(batch);
+    copying->job->tick(copying->job->context);
+    copying->is_late |= now_ns() > copying->job->deadline;
+}
+
+static void copy_span(struct copying *copying, struct memory_span span)
+{
+    while (span.begin < span.end && !copying->is_late) {
+        uint64_t added = memory_batch_add(copying->batch, span.begin, span.end - span.begin, 0);
+        span.begin += added;
+        if (span.begin < span.end)
+            flush(copying);
+    }
+}
+
+/* Copies a part of a region: whole pages. */
+static void copy_part(struct copying *copying, uint64_t begin, uint64_t end)
+{
+    struct memory_span spans[MEMORY_SPANS];
+    begin =
+        begin > copying->done ? begin : copying->done; /* a page of two regions is copied once */
+    copying->done = begin;
+    for (uint64_t at = begin; at < end && !copying->is_late;) {
+        size_t count = memory_touched(copying->job->memory, &at, end, spans);
+        for (size_t i = 0; i < count; i++)
+            copy_span(copying, spans[i]);
+        flush(copying);
+    }
+    if (copying->is_late && copying->done < end)
+        copying->missing += end - copying->done;
+    add_absent(copying, end, copying->is_late ? TTD_PAGE_NOT_CAPTURED : copying->untouched);
+}
+
+/* Copies the units of other memory that have held blocks: blocks with mappings of their own. */
+static void copy_units(struct copying *copying, const struct region *region)
+{
+    const struct heap_pages *pages = copying->job->pages;
+    uint64_t unit = UINT64_C(1) << HEAP_PAGE_BITS;
+    uint64_t from = region->begin > pages->low ? region->begin : pages->low;
+    uint64_t to = region->end < pages->high ? region->end : pages->high;
+    for (uint64_t at = from / unit * unit; at < to; at += unit) {
+        uint64_t begin = at > region->begin ? at : region->begin;
+        uint64_t end = at + unit < region->end ? at + unit : region->end;
+        if (heap_pages_has(pages, at))
+            copy_part(copying, begin / MEMORY_PAGE * MEMORY_PAGE,
+                      (end + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE);
+    }
+}
+
+uint64_t contents_copy(const struct contents_job *job, const struct regions *regions)
+{
+    struct copying copying = {.job = job,
+                              .batch = calloc(1, sizeof *copying.batch),
+                              .untouched = job->is_stopped ? TTD_PAGE_ZERO : TTD_PAGE_NOT_CAPTURED};
+    if (copying.batch == NULL)
+        copying.is_late = true; /* nothing is captured: all of it counts as missing */
+    for (size_t i = 0; i < regions->count; i++) {
+        const struct region *region = &regions->items[i];
+        uint64_t begin = region->begin / MEMORY_PAGE * MEMORY_PAGE;
+        uint64_t end = (region->end + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE;
+        if (region->kind == TTD_REGION_HEAP)
+            copy_part(&copying, begin, end);
+        else if (region->kind == TTD_REGION_ANONYMOUS &&
+                 heap_pages_touch(job->pages, region->begin, region->end))
+            copy_units(&copying, region);
+    }
+    if (copying.batch != NULL)
+        copying.missing += copying.batch->missing;
+    free(copying.batch);
+    return copying.missing;
+}

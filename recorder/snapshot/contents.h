@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Copies what the heaps of a process contain, page by page. */
+#ifndef TTD_SNAPSHOT_CONTENTS_H
+#define TTD_SNAPSHOT_CONTENTS_H
+
+#include "heap_pages.h"
+#include "memory.h"
+#include "page_store.h"
+#include "regions.h"
+
+struct contents_job {
+    struct memory *memory;
+    const struct heap_pages *pages;
+    struct page_store *store;    /* has begun a snapshot */
+    bool is_stopped;             /* all threads are: what memory there is does not change */
+    uint64_t deadline;           /* on CLOCK_MONOTONIC, in nanoseconds */
+    void (*tick)(void *context); /* is called every few milliseconds */
+    void *context;
+};
+
+/*
+ * Adds to the store all memory of the regions that has held blocks. Pages that were never touched
+ * are zeros if the threads are stopped, else they may be gone, and are not captured. Neither is
+ * what is left at the deadline. Pages that went away meanwhile are unreadable. Returns how many
+ * bytes were not captured or could not be read.
+ */
+uint64_t contents_copy(const struct contents_job *job, const struct regions *regions);
+
+#endif

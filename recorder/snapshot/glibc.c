@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include "glibc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * The structure of a thread, struct pthread. It begins with what the compiler and the linker agree
+ * on: a pointer to itself, one to the vector of thread-local storage, and another one to itself.
+ */
+enum {
+    THREAD_SIZE = 0x900,
+    THREAD_SELF = 0,
+    THREAD_VECTOR = 1,
+    THREAD_SELF_AGAIN = 2,
+    THREAD_LIST = 0x2c0, /* links of the list that the thread is in */
+    THREAD_TID = 0x2d0,
+    THREAD_ALIGNMENT = 64,
+    THREADS_MAX = 65536,
+    TLS_MAX = 1 << 20, /* static storage is not larger than this */
+    VECTOR_MAX = 1024,
+    THREAD_LISTS_MAX = 16,
+};
+
+static bool is_aligned(uint64_t value)
+{
+    return value % MEMORY_PAGE == 0;
+}
+
+/* Finds the extent of the thread's block of memory in its structure: an address and a size that
+ * enclose the structure, at the end. */
+static void find_block(const uint64_t *words, struct glibc_thread *thread)
+{
+    for (size_t i = THREAD_TID / 8; i + 1 < THREAD_SIZE / 8; i++) {
+        uint64_t begin = words[i], end = begin + words[i + 1];
+        if (begin == 0 || !is_aligned(begin) || !is_aligned(end) || begin >= thread->pointer ||
+            end < thread->pointer + THREAD_SIZE - MEMORY_PAGE || end < begin ||
+            end - thread->pointer > 4 * MEMORY_PAGE)
+            continue;
+        thread->block_begin = begin;
+        thread->block_end = end;
+        return;
+    }
+}
+
+/* The vector has pairs: the number of those that follow, a generation, then for each module the
+ * address of its storage and what to free: NULL for static storage, which lies before the thread's
+ * structure. */
+static void find_static_storage(const struct memory *memory, uint64_t vector,
+                                struct glibc_thread *thread)
+{
+    uint64_t entries[VECTOR_MAX][2], count;
+    uint64_t low = thread->block_begin != 0 ? thread->block_begin : thread->pointer - TLS_MAX;
+    if (!memory_read(memory, vector - 16, &count, sizeof count))
+        return;
+    count = count < VECTOR_MAX ? count : VECTOR_MAX;
+    if (!memory_read(memory, vector + 16, entries, count * sizeof *entries))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t address = entries[i][0];
+        if (entries[i][1] == 0 && address >= low && address < thread->tls_begin)
+            thread->tls_begin = address / 8 * 8;
+    }
+}
+
+bool glibc_thread_read(const struct memory *memory, uint64_t pointer, struct glibc_thread *thread)
+{
+    uint64_t words[THREAD_SIZE / 8];
+    if (pointer % 8 != 0 || !memory_read(memory, pointer, words, sizeof words) ||
+        words[THREAD_SELF] != pointer || words[THREAD_SELF_AGAIN] != pointer)
+        return false;
+    int32_t tid;
+    memcpy(&tid, (const char *)words + THREAD_TID, sizeof tid);
+    *thread = (struct glibc_thread){
+        .pointer = pointer,
+        .tid = tid > 0 ? (uint32_t)tid : 0,
+        .tls_begin = pointer,
+        .tls_end = pointer + THREAD_SIZE,
+    };
+    find_block(words, thread);
+    if (thread->block_end != 0)
+        thread->tls_end = thread->block_end;
+    find_static_storage(memory, words[THREAD_VECTOR], thread);
+    return true;
+}
+
+/* The address of the head of a list of threads, its first link and its last one. */
+struct list {
+    uint64_t head, link, last;
+};
+
+/* Calls `found` for each thread of a list. */
+static void follow(const struct memory *memory, struct list list, bool is_joinable,
+                   const struct glibc_calls *calls)
+{
+    for (int i = 0; i < THREADS_MAX && list.link != list.head; i++) {
+        struct glibc_thread thread;
+        if (!glibc_thread_read(memory, list.link - THREAD_LIST, &thread))
+            return;
+        thread.is_joinable = is_joinable;
+        calls->found(calls->context, &thread);
+        if (!memory_read(memory, list.link, &list.link, sizeof list.link))
+            return;
+    }
+}
+
+/* Whether the main thread is in a list, as the first that was put there: the library has not made
+ * its stack. */
+static bool has_main_thread(const struct memory *memory, struct list list)
+{
+    struct glibc_thread thread;
+    return glibc_thread_read(memory, list.last - THREAD_LIST, &thread) && thread.block_begin == 0;
+}
+
+/* Reads data that is known to be touched, such as that of the library. Returns NULL if it cannot.
+ */
+static uint64_t *read_data(const struct memory *memory, struct memory_span data, size_t *count)
+{
+    enum { DATA_MAX = 1 << 20 };
+    if (data.end - data.begin > DATA_MAX)
+        return NULL;
+    uint64_t *words = malloc(data.end - data.begin);
+    *count = (data.end - data.begin) / 8;
+    if (words != NULL && memory_read(memory, data.begin, words, *count * 8))
+        return words;
+    free(words);
+    return NULL;
+}
+
+/* Finds the heads of lists of threads. Returns how many there are. */
+static size_t find_heads(const struct memory *memory, struct memory_span data,
+                         const struct glibc_calls *calls, struct list lists[THREAD_LISTS_MAX])
+{
+    size_t count, found = 0;
+    uint64_t *words = read_data(memory, data, &count);
+    for (size_t i = 0; words != NULL && i + 1 < count && found < THREAD_LISTS_MAX; i++) {
+        uint64_t links[2], link = words[i], head = data.begin + i * 8;
+        if ((link - THREAD_LIST) % THREAD_ALIGNMENT == 0 && calls->may_be(calls->context, link) &&
+            memory_read(memory, link, links, sizeof links) && links[1] == head)
+            lists[found++] = (struct list){head, link, words[i + 1]};
+    }
+    free(words);
+    return found;
+}
+
+/* The heads of three lists lie side by side: of threads that run or can be joined, of those whose
+ * stacks the library has not made, which the main thread is among, and of stacks that are kept. */
+void glibc_threads_find(const struct memory *memory, struct memory_span data,
+                        const struct glibc_calls *calls)
+{
+    struct list lists[THREAD_LISTS_MAX];
+    size_t count = find_heads(memory, data, calls, lists);
+    for (size_t i = 0; i < count; i++) {
+        bool is_joinable = i + 1 < count && lists[i + 1].head == lists[i].head + 16 &&
+                           has_main_thread(memory, lists[i + 1]);
+        follow(memory, lists[i], is_joinable, calls);
+    }
+}
+
+/*
+ * The main arena has an array of 127 pairs, the ends of lists. An empty list is a pair that points
+ * to itself, as if it were a chunk, which begins two words earlier.
+ */
+enum {
+    LISTS = 127,
+    LISTS_EMPTY = 60, /* at least as many are empty at any time */
+    CHUNK_HEAD = 16,
+    ARENA_BEFORE = 112,           /* what the arena has before the lists */
+    ARENA_NEXT = LISTS * 16 + 16, /* from the lists on: the next arena */
+    ARENA_BEHIND = ARENA_NEXT + 5 * 8,
+    HEAP_HEAD_MAX = 64, /* where the arena of another heap begins, at most */
+};
+
+static bool is_empty_list(const uint64_t *words, size_t at, uint64_t begin)
+{
+    uint64_t chunk = begin + at * 8 - CHUNK_HEAD;
+    return words[at] == chunk && words[at + 1] == chunk;
+}
+
+/* Whether the array of lists begins at word `at`: the link to the next arena is where it must be.
+ */
+static bool lists_begin(const uint64_t *words, size_t count, size_t at, uint64_t begin)
+{
+    if ((at + 1) * 8 < ARENA_BEFORE || at + ARENA_NEXT / 8 >= count)
+        return false;
+    uint64_t next = words[at + ARENA_NEXT / 8], self = begin + at * 8 - ARENA_BEFORE;
+    uint64_t within_heap = next % GLIBC_HEAP_SIZE;
+    return next == self || next == self + 8 /* older versions */ ||
+           (next != 0 && within_heap != 0 && within_heap <= HEAP_HEAD_MAX);
+}
+
+/* Returns where the array of lists begins: at its first empty list, or before it. */
+static size_t find_lists(const uint64_t *words, size_t count, size_t first, uint64_t begin)
+{
+    for (size_t before = 0; before + LISTS_EMPTY <= LISTS && 2 * before <= first; before++)
+        if (lists_begin(words, count, first - 2 * before, begin))
+            return first - 2 * before;
+    return first;
+}
+
+bool glibc_arena_find(const struct memory *memory, struct memory_span data,
+                      struct memory_span *arena)
+{
+    size_t count, empty = 0, first = 0;
+    uint64_t *words = read_data(memory, data, &count);
+    bool is_found = false;
+    for (size_t i = 0; words != NULL && i + 1 < count && !is_found; i++) {
+        if (!is_empty_list(words, i, data.begin))
+            continue;
+        if (empty == 0 || i - first >= 2 * LISTS || (i - first) % 2 != 0) {
+            first = i;
+            empty = 0;
+        }
+        is_found = ++empty >= LISTS_EMPTY;
+    }
+    if (is_found) {
+        uint64_t lists = data.begin + find_lists(words, count, first, data.begin) * 8;
+        *arena = (struct memory_span){lists - ARENA_BEFORE, lists + ARENA_BEHIND};
+    }
+    free(words);
+    return is_found;
+}
+
+bool glibc_heap_find(const struct memory *memory, uint64_t address, struct memory_span *heap)
+{
+    uint64_t head[4]; /* the arena, the heap before, the size in use, the size that is writable */
+    if (!memory_read(memory, address, head, sizeof head))
+        return false;
+    uint64_t within_heap = head[0] % GLIBC_HEAP_SIZE;
+    if (head[0] == 0 || within_heap == 0 || within_heap > HEAP_HEAD_MAX ||
+        head[1] % GLIBC_HEAP_SIZE != 0 || head[2] == 0 || !is_aligned(head[2]) ||
+        !is_aligned(head[3]) || head[2] > head[3] || head[3] > GLIBC_HEAP_SIZE)
+        return false;
+    *heap = (struct memory_span){address, address + head[3]};
+    return true;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap_pages.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Bytes of the table of leaves. It is mapped: a process touches two or three pages of it, while an
+ * allocator would clear it all. */
+#define TABLE_SIZE (HEAP_LEAVES * sizeof(struct heap_leaf *))
+
+/* Bits of the number of a unit within its leaf. */
+enum { UNIT_BITS = HEAP_LEAF_BITS - HEAP_PAGE_BITS };
+
+/* Stands for leaves that are all heap, and for those that there is no memory for: all of them
+ * counts as heap. */
+static struct heap_leaf full_leaf;
+
+static struct heap_leaf *filled_leaf(void)
+{
+    if (full_leaf.bits[0] == 0)
+        memset(&full_leaf, 0xff, sizeof full_leaf);
+    return &full_leaf;
+}
+
+void heap_pages_clear(struct heap_pages *pages)
+{
+    for (size_t i = 0; i < pages->used_count; i++) {
+        struct heap_leaf *leaf = pages->leaves[pages->used[i]];
+        pages->leaves[pages->used[i]] = NULL;
+        if (leaf != &full_leaf)
+            free(leaf);
+    }
+    pages->used_count = pages->allocated = 0;
+    pages->low = pages->high = 0;
+}
+
+void heap_pages_free(struct heap_pages *pages)
+{
+    heap_pages_clear(pages);
+    if (pages->leaves != NULL)
+        munmap(pages->leaves, TABLE_SIZE);
+    free(pages->used);
+    *pages = (struct heap_pages){0};
+}
+
+/* Makes the tables, and room for one more leaf. */
+static bool reserve(struct heap_pages *pages)
+{
+    if (pages->leaves == NULL) {
+        void *table = mmap(NULL, TABLE_SIZE, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (table == MAP_FAILED)
+            return false;
+        pages->leaves = table;
+    }
+    if (pages->used_count < pages->used_capacity)
+        return true;
+    size_t capacity = pages->used_capacity * 2 + 8;
+    uint32_t *used = reallocarray(pages->used, capacity, sizeof *used);
+    if (used == NULL)
+        return false;
+    pages->used = used;
+    pages->used_capacity = capacity;
+    return true;
+}
+
+/* Returns the place of the leaf of an index, which is listed as used; NULL if memory ran out. */
+static struct heap_leaf **place_of(struct heap_pages *pages, uint64_t index)
+{
+    if (!reserve(pages))
+        return NULL;
+    struct heap_leaf **place = &pages->leaves[index];
+    if (*place == NULL)
+        pages->used[pages->used_count++] = (uint32_t)index;
+    return place;
+}
+
+/* Returns the leaf of an index, made if it is new; NULL if memory ran out for its entry. */
+static struct heap_leaf *make_leaf(struct heap_pages *pages, uint64_t index)
+{
+    struct heap_leaf **place = place_of(pages, index);
+    if (place == NULL || *place != NULL)
+        return place != NULL ? *place : NULL;
+    if (pages->allocated < HEAP_LEAVES_MAX)
+        *place = calloc(1, sizeof **place);
+    if (*place != NULL)
+        pages->allocated++;
+    else
+        *place = filled_leaf();
+    return *place;
+}
+
+/* Makes all of a leaf heap. Returns false if memory ran out for its entry. */
+static bool fill_leaf(struct heap_pages *pages, uint64_t index)
+{
+    struct heap_leaf **place = place_of(pages, index);
+    if (place == NULL)
+        return false;
+    if (*place != NULL && *place != &full_leaf) {
+        free(*place);
+        pages->allocated--;
+    }
+    *place = filled_leaf();
+    return true;
+}
+
+/* Sets the units `first` to `last`, which lie in one leaf. Returns false if memory ran out. */
+static bool set_units(struct heap_pages *pages, uint64_t first, uint64_t last)
+{
+    struct heap_leaf *leaf = make_leaf(pages, first >> UNIT_BITS);
+    for (uint64_t unit = first; leaf != NULL && leaf != &full_leaf && unit <= last; unit++)
+        leaf->bits[unit / 64 % HEAP_LEAF_WORDS] |= UINT64_C(1) << unit % 64;
+    return leaf != NULL;
+}
+
+void heap_pages_add_new(struct heap_pages *pages, uint64_t address, uint64_t last)
+{
+    if (last < address || last >> HEAP_ADDRESS_BITS != 0)
+        return;
+    uint64_t first_unit = address >> HEAP_PAGE_BITS, last_unit = last >> HEAP_PAGE_BITS;
+    for (uint64_t index = address >> HEAP_LEAF_BITS; index <= last >> HEAP_LEAF_BITS; index++) {
+        uint64_t begin = index << UNIT_BITS, end = (index + 1) << UNIT_BITS;
+        bool is_whole = first_unit <= begin && last_unit >= end - 1;
+        if (is_whole ? !fill_leaf(pages, index)
+                     : !set_units(pages, first_unit > begin ? first_unit : begin,
+                                  last_unit < end ? last_unit : end - 1))
+            return;
+    }
+    uint64_t low = first_unit << HEAP_PAGE_BITS, high = (last_unit + 1) << HEAP_PAGE_BITS;
+    pages->low = pages->high == 0 || low < pages->low ? low : pages->low;
+    pages->high = high > pages->high ? high : pages->high;
+}
+
+void heap_pages_join(struct heap_pages *pages, const struct heap_pages *from)
+{
+    for (size_t i = 0; i < from->used_count; i++) {
+        const struct heap_leaf *other = from->leaves[from->used[i]];
+        if (other == &full_leaf) {
+            fill_leaf(pages, from->used[i]);
+            continue;
+        }
+        struct heap_leaf *leaf = make_leaf(pages, from->used[i]);
+        for (size_t word = 0; leaf != NULL && leaf != &full_leaf && word < HEAP_LEAF_WORDS; word++)
+            leaf->bits[word] |= other->bits[word];
+    }
+    if (from->high == 0)
+        return;
+    pages->low = pages->high == 0 || from->low < pages->low ? from->low : pages->low;
+    pages->high = from->high > pages->high ? from->high : pages->high;
+}
+
+bool heap_pages_touch(const struct heap_pages *pages, uint64_t begin, uint64_t end)
+{
+    begin = begin > pages->low ? begin : pages->low;
+    end = end < pages->high ? end : pages->high;
+    for (uint64_t at = begin >> HEAP_PAGE_BITS << HEAP_PAGE_BITS; at < end;) {
+        if (pages->leaves[at >> HEAP_LEAF_BITS] == NULL) {
+            at = ((at >> HEAP_LEAF_BITS) + 1) << HEAP_LEAF_BITS;
+            continue;
+        }
+        if (heap_pages_has(pages, at))
+            return true;
+        at += UINT64_C(1) << HEAP_PAGE_BITS;
+    }
+    return false;
+}

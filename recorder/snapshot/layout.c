@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "layout.h"
+
+#include <string.h>
+
+#include "../channel.h"
+#include "layout_parts.h"
+
+static bool begins_with(const char *text, const char *begin)
+{
+    return strncmp(text, begin, strlen(begin)) == 0;
+}
+
+const struct layout_thread *layout_thread_find(const struct layout_search *search, uint32_t tid)
+{
+    size_t low = 0, high = search->thread_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (search->threads[middle].tid < tid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_found = low < search->thread_count && search->threads[low].tid == tid;
+    return is_found ? &search->threads[low] : NULL;
+}
+
+void layout_skip(struct layout_search *search, uint64_t begin, uint64_t end)
+{
+    struct region region = {.begin = begin, .end = end, .kind = REGION_SKIPPED};
+    regions_add(&search->refined, &region);
+}
+
+/* Memory of devices may do anything when it is read. */
+static bool is_device(const char *name)
+{
+    return begins_with(name, "/dev/") && !begins_with(name, "/dev/zero") &&
+           !begins_with(name, "/dev/shm/");
+}
+
+static bool is_channel(const struct layout_search *search, const struct mapping *mapping)
+{
+    return mapping->inode == search->subject->channel_inode &&
+           begins_with(mapping->name, CHANNEL_NAME);
+}
+
+static struct region region_of(const struct layout_search *search, const struct mapping *mapping)
+{
+    struct region region = {
+        .begin = mapping->begin,
+        .end = mapping->end,
+        .kind = mapping->is_file || mapping->is_shared ? TTD_REGION_FILE : TTD_REGION_ANONYMOUS,
+        .name = *mapping->name != '\0' ? mapping->name : NULL,
+    };
+    if (mapping->is_file) {
+        if (is_channel(search, mapping) || is_device(mapping->name))
+            region.kind = REGION_SKIPPED;
+    } else if (strcmp(mapping->name, "[stack]") == 0) {
+        /* The stack of a main thread that has ended is no root. */
+        region.kind =
+            layout_thread_find(search, search->pid) != NULL ? TTD_REGION_STACK : REGION_SKIPPED;
+        region.tid = search->pid;
+        region.name = NULL;
+    }
+    return region;
+}
+
+/* Whether the program may have pointers in a mapping: where it can write, or could before it
+ * protected what it wrote. Files that cannot be written are as they were built. */
+static bool is_searched(const struct mapping *mapping)
+{
+    bool is_of_kernel = begins_with(mapping->name, "[v"); /* [vvar], [vdso] */
+    return mapping->is_writable || !(mapping->is_file || mapping->is_shared || is_of_kernel);
+}
+
+/* Cuts out the memory that the recorder has mapped for itself. */
+static void add_own(struct layout_search *search)
+{
+    enum { PARTS_MAX = 4096 };
+    struct own_memory part;
+    uint64_t at = search->subject->own_memory;
+    for (int i = 0; i < PARTS_MAX && at != 0; i++, at = part.next) {
+        if (!memory_read(search->memory, at, &part, sizeof part))
+            break;
+        layout_skip(search, at, at + sizeof part);
+        for (size_t j = 0; j < OWN_RANGES; j++)
+            layout_skip(search, part.ranges[j].begin, part.ranges[j].begin + part.ranges[j].size);
+    }
+    regions_refine(search->regions, &search->refined);
+}
+
+/* Removes what is skipped, and words that do not begin where words do. */
+static void remove_skipped(struct regions *regions)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < regions->count; i++) {
+        struct region region = regions->items[i];
+        region.begin = (region.begin + 7) / 8 * 8;
+        region.end = region.end / 8 * 8;
+        if (region.kind != REGION_SKIPPED && region.begin < region.end)
+            regions->items[count++] = region;
+    }
+    regions->count = count;
+}
+
+bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memory,
+                 const struct snapshot_subject *subject, const struct layout_thread *threads,
+                 size_t thread_count)
+{
+    *layout = (struct layout){0};
+    struct layout_search search = {.memory = memory,
+                                   .subject = subject,
+                                   .threads = threads,
+                                   .thread_count = thread_count,
+                                   .pid = pid,
+                                   .regions = &layout->regions};
+    if (!maps_read(&layout->maps, pid, memory->tid))
+        return false;
+    for (size_t i = 0; i < layout->maps.count; i++) {
+        struct region region = region_of(&search, &layout->maps.items[i]);
+        if (is_searched(&layout->maps.items[i]))
+            regions_add(&layout->regions, &region);
+    }
+    layout_add_modules(&search);
+    add_own(&search);
+    layout_add_threads(&search);
+    tls_blocks_cut(&search.blocks, &layout->regions);
+    layout_add_heaps(&search);
+    remove_skipped(&layout->regions);
+    layout->is_whole =
+        layout->maps.is_whole && !layout->regions.is_short && !memory_is_late(memory);
+    return true;
+}
+
+void layout_free(struct layout *layout)
+{
+    regions_free(&layout->regions);
+    maps_free(&layout->maps);
+}

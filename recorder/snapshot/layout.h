@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the memory of a process consists of: the regions that are searched for references. The
+ * mappings are cut, in turn, by what modules, the recorder, threads and allocators have in them.
+ */
+#ifndef TTD_SNAPSHOT_LAYOUT_H
+#define TTD_SNAPSHOT_LAYOUT_H
+
+#include "heap_pages.h"
+#include "maps.h"
+#include "memory.h"
+#include "regions.h"
+
+struct snapshot_module {
+    ttd_id id; /* in the trace */
+    const char *path;
+    uint64_t bias, begin, end;
+};
+
+/* What the collector knows of a process. */
+struct snapshot_subject {
+    const struct snapshot_module *modules; /* those that are loaded */
+    size_t module_count;
+    const struct heap_pages *pages;
+    uint64_t channel_inode; /* of the file of the channel, whose name is CHANNEL_NAME */
+    uint64_t own_memory;    /* address in the process of the first struct own_memory, or 0 */
+};
+
+#define OWN_LIBRARY "libttdpreload.so"
+
+/* A living thread of the process. */
+struct layout_thread {
+    uint32_t tid;
+    bool is_known;        /* it was stopped, and the rest is set */
+    uint64_t stack_begin; /* where the part of the stack that is in use begins */
+    uint64_t thread_pointer;
+};
+
+/* Names of regions of modules; compared by address. */
+extern const char layout_data_name[], layout_bss_name[];
+
+struct layout {
+    struct maps maps;       /* has the names of the regions */
+    struct regions regions; /* by address, without those that are skipped */
+    bool is_whole;          /* no memory is missing */
+};
+
+/*
+ * Finds the regions of a process with these threads, sorted by tid. Returns false if that is not
+ * permitted, or memory ran out. What the process has in memory is not trusted: it yields regions
+ * that are wrong, at worst.
+ */
+bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memory,
+                 const struct snapshot_subject *subject, const struct layout_thread *threads,
+                 size_t thread_count);
+void layout_free(struct layout *layout);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* The data of modules, as their program headers in memory tell. */
+#include "layout_parts.h"
+
+#include <elf.h>
+#include <string.h>
+
+const char layout_data_name[] = ".data", layout_bss_name[] = ".bss";
+
+static bool begins_with(const char *text, const char *begin)
+{
+    return strncmp(text, begin, strlen(begin)) == 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), end_size = strlen(end);
+    return size >= end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+/* The file's name, without its directory. */
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+bool layout_is_library(const char *path)
+{
+    const char *name = base_name(path);
+    return begins_with(name, "libc.so") || begins_with(name, "libc-") ||
+           begins_with(name, "libpthread") || begins_with(name, "ld-linux") ||
+           begins_with(name, "ld-2") || begins_with(name, "ld.so");
+}
+
+static uint64_t page_down(uint64_t address)
+{
+    return address / MEMORY_PAGE * MEMORY_PAGE;
+}
+
+static uint64_t page_up(uint64_t address)
+{
+    return page_down(address + MEMORY_PAGE - 1);
+}
+
+/* Adds the parts of a writable segment: from the file, and behind these. */
+static void add_segment(struct layout_search *search, const struct snapshot_module *module,
+                        const Elf64_Phdr *segment)
+{
+    uint64_t begin = module->bias + segment->p_vaddr;
+    uint64_t filled = (begin + segment->p_filesz + 7) / 8 * 8;
+    struct region region = {
+        .begin = page_down(begin),
+        .end = filled,
+        .kind =
+            ends_with(base_name(module->path), OWN_LIBRARY) ? REGION_SKIPPED : TTD_REGION_MODULE,
+        .module = module->id,
+        .name = layout_data_name,
+    };
+    regions_add(&search->refined, &region);
+    region.begin = filled;
+    region.end = page_up(begin + segment->p_memsz);
+    region.name = layout_bss_name;
+    regions_add(&search->refined, &region);
+}
+
+enum { SEGMENTS_MAX = 64 };
+
+/* Reads the segments of a module where it is loaded. Returns how many there are. */
+static size_t read_segments(const struct layout_search *search,
+                            const struct snapshot_module *module, Elf64_Phdr segments[SEGMENTS_MAX])
+{
+    Elf64_Ehdr header;
+    if (!memory_read(search->memory, module->begin, &header, sizeof header) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phnum > SEGMENTS_MAX ||
+        header.e_phentsize != sizeof *segments ||
+        !memory_read(search->memory, module->begin + header.e_phoff, segments,
+                     header.e_phnum * sizeof *segments))
+        return 0;
+    return header.e_phnum;
+}
+
+/* Finds where threads have the variables of a module. */
+static void find_block(struct layout_search *search, const struct snapshot_module *module,
+                       const Elf64_Phdr *segments, size_t count)
+{
+    struct tls_module asked = {.id = module->id,
+                               .bias = module->bias,
+                               .begin = module->begin,
+                               .segments = segments,
+                               .segment_count = count,
+                               .is_library = layout_is_library(module->path)};
+    for (size_t i = 0; i < search->thread_count; i++) {
+        if (!search->threads[i].is_known)
+            continue;
+        tls_blocks_add(&search->blocks, search->memory, &asked, search->threads[i].thread_pointer);
+        return;
+    }
+}
+
+void layout_add_modules(struct layout_search *search)
+{
+    Elf64_Phdr segments[SEGMENTS_MAX];
+    for (size_t i = 0; i < search->subject->module_count; i++) {
+        const struct snapshot_module *module = &search->subject->modules[i];
+        size_t count = read_segments(search, module, segments);
+        find_block(search, module, segments, count);
+        for (size_t j = 0; j < count; j++)
+            if (segments[j].p_type == PT_LOAD && (segments[j].p_flags & PF_W))
+                add_segment(search, module, &segments[j]);
+    }
+    regions_refine(search->regions, &search->refined);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Internals of the search for regions, private to layout*.c. */
+#ifndef TTD_SNAPSHOT_LAYOUT_PARTS_H
+#define TTD_SNAPSHOT_LAYOUT_PARTS_H
+
+#include "layout.h"
+#include "tls.h"
+
+/* A search for regions. Each part of it collects regions in `refined`, then cuts `regions` by
+ * them. */
+struct layout_search {
+    const struct memory *memory;
+    const struct snapshot_subject *subject;
+    const struct layout_thread *threads; /* sorted by tid */
+    size_t thread_count;
+    uint32_t pid;
+    struct regions *regions;
+    struct regions refined;
+    bool has_arena; /* blocks come from the allocator of the GNU C library */
+    struct tls_blocks blocks;
+};
+
+/* Returns the living thread with a number; NULL if there is none. */
+const struct layout_thread *layout_thread_find(const struct layout_search *search, uint32_t tid);
+
+/* Adds memory that is not searched. */
+void layout_skip(struct layout_search *search, uint64_t begin, uint64_t end);
+
+/* Whether a module is the C library, a part of it, or the loader. */
+bool layout_is_library(const char *path);
+
+/* Cuts out the data of modules, and finds the blocks of their thread-local storage. */
+void layout_add_modules(struct layout_search *search);
+
+/* Cuts out stacks and thread-local storage, and what the C library's allocator keeps in its data.
+ * Needs the modules. */
+void layout_add_threads(struct layout_search *search);
+
+/* Cuts out the memory that blocks come from. Needs to know whether there is an arena. */
+void layout_add_heaps(struct layout_search *search);
+
+#endif

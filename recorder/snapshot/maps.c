@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "maps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A million mappings or so; the rest is left out. */
+enum { TEXT_FIRST = 64 * 1024, TEXT_MAX = 128 << 20 };
+
+/* Reads a file whose size is not known. Returns NULL if memory runs out or it cannot be read. */
+static char *read_all(int file, bool *is_whole)
+{
+    size_t size = 0, capacity = TEXT_FIRST;
+    char *text = malloc(capacity);
+    ssize_t got = 0;
+    while (text != NULL) {
+        got = read(file, text + size, capacity - 1 - size);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        size += (size_t)got;
+        if (capacity - 1 - size >= TEXT_FIRST / 4)
+            continue;
+        if (capacity >= TEXT_MAX)
+            break;
+        char *grown = realloc(text, capacity * 2);
+        if (grown == NULL)
+            break;
+        text = grown;
+        capacity *= 2;
+    }
+    *is_whole = got == 0;
+    if (text == NULL || size == 0) {
+        free(text);
+        return NULL;
+    }
+    text[size] = '\0';
+    return text;
+}
+
+/* Decodes "begin-end perms offset device inode   name". Returns false if the mapping is not one
+ * that can be read. */
+static bool parse(char *line, struct mapping *mapping)
+{
+    char *at;
+    mapping->begin = strtoull(line, &at, 16);
+    if (*at != '-')
+        return false;
+    mapping->end = strtoull(at + 1, &at, 16);
+    if (strncmp(at, " r", 2) != 0 || strlen(at) < 6 || mapping->end <= mapping->begin)
+        return false;
+    mapping->is_writable = at[2] == 'w';
+    mapping->is_executable = at[3] == 'x';
+    mapping->is_shared = at[4] == 's';
+    at = strchr(at + 6, ' '); /* behind the offset */
+    if (at == NULL)
+        return false;
+    at = strchr(at + 1, ' '); /* behind the device */
+    if (at == NULL)
+        return false;
+    mapping->inode = strtoull(at + 1, &at, 10);
+    mapping->is_file = mapping->inode != 0;
+    mapping->name = at + strspn(at, " ");
+    return true;
+}
+
+static bool add(struct maps *maps, const struct mapping *mapping)
+{
+    if (maps->count == maps->capacity) {
+        size_t capacity = maps->capacity * 2 + 64;
+        void *items = reallocarray(maps->items, capacity, sizeof *maps->items);
+        if (items == NULL)
+            return false;
+        maps->items = items;
+        maps->capacity = capacity;
+    }
+    maps->items[maps->count++] = *mapping;
+    return true;
+}
+
+bool maps_read(struct maps *maps, uint32_t pid, uint32_t tid)
+{
+    char path[64];
+    *maps = (struct maps){0};
+    snprintf(path, sizeof path, "/proc/%u/task/%u/maps", pid, tid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    maps->text = read_all(file, &maps->is_whole);
+    close(file);
+    for (char *line = maps->text, *end; line != NULL && *line != '\0'; line = end) {
+        struct mapping mapping;
+        end = strchr(line, '\n');
+        if (end != NULL)
+            *end++ = '\0';
+        if (parse(line, &mapping) && !add(maps, &mapping))
+            maps->is_whole = false;
+    }
+    return maps->text != NULL;
+}
+
+void maps_free(struct maps *maps)
+{
+    free(maps->items);
+    free(maps->text);
+}

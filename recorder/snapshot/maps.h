@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The mappings of another process, from /proc. */
+#ifndef TTD_SNAPSHOT_MAPS_H
+#define TTD_SNAPSHOT_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mapping {
+    uint64_t begin, end;
+    bool is_writable;
+    bool is_executable;
+    bool is_shared;
+    bool is_file;
+    uint64_t inode;
+    const char *name; /* "" if it has none */
+};
+
+struct maps {
+    struct mapping *items; /* by address; only what can be read */
+    size_t count, capacity;
+    char *text; /* the names */
+    bool is_whole;
+};
+
+/* Reads the mappings of a process; `tid` is one of its living threads: once the main thread has
+ * ended, only others' lists have them. Returns false if that is not permitted, or memory ran out.
+ */
+bool maps_read(struct maps *maps, uint32_t pid, uint32_t tid);
+void maps_free(struct maps *maps);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads the memory of another process, as far as it is there: pages that were never touched, or are
+ * not mapped any more, are neither read nor made.
+ */
+#ifndef TTD_SNAPSHOT_MEMORY_H
+#define TTD_SNAPSHOT_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    MEMORY_PAGE = 4096,
+    MEMORY_SPANS = 1024, /* ranges of a read, as many as the system takes at once */
+    MEMORY_BATCH = 1 << 20,
+};
+
+struct memory {
+    uint32_t tid; /* a thread of the process that has its memory still */
+    int pagemap;
+    bool has_scan; /* PAGEMAP_SCAN works */
+    /* CLOCK_MONOTONIC; memory_read() fails from then on, so that no structure that the process has
+       in memory, such as a list in a circle, takes more time. 0 for never. */
+    uint64_t deadline;
+};
+
+struct memory_span {
+    uint64_t begin, end;
+};
+
+/* Opens the memory of a process; `tid` is one of its living threads. Returns false if that is not
+ * permitted (errno is EPERM or EACCES), or if there is no such process. */
+bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid);
+void memory_close(struct memory *memory);
+
+/* Whether the deadline has passed. */
+bool memory_is_late(const struct memory *memory);
+
+/* Reads all of [address, address + size). Returns false if some of it is not there, or the deadline
+ * has passed. Untouched pages must not be among it: the system would make them. */
+bool memory_read(const struct memory *memory, uint64_t address, void *bytes, size_t size);
+
+/*
+ * Finds what the process has in memory, or swapped out, of [*begin, end), which are multiples of
+ * the page size. Moves `*begin` on to where the search ended. Returns the number of spans, of at
+ * most MEMORY_SPANS, which may be 0 also before the end.
+ */
+size_t memory_touched(struct memory *memory, uint64_t *begin, uint64_t end,
+                      struct memory_span spans[MEMORY_SPANS]);
+
+/* Ranges of memory that are read at once, one behind the other. */
+struct memory_batch {
+    struct memory_piece {
+        uint64_t address;
+        uint32_t size;
+        uint32_t at;  /* in `bytes` */
+        uint32_t tag; /* the caller's */
+    } pieces[MEMORY_SPANS];
+    size_t count;
+    uint32_t used;
+    uint64_t missing; /* bytes that could not be read, of all reads: they are 0 */
+    bool is_gone;     /* the process is */
+    uint64_t holes[MEMORY_BATCH / MEMORY_PAGE / 64]; /* a bit for each page that was not there */
+    unsigned char bytes[MEMORY_BATCH];
+};
+
+/* Adds as much of a range as there is room for. Returns how much. */
+uint64_t memory_batch_add(struct memory_batch *batch, uint64_t address, uint64_t size,
+                          uint32_t tag);
+
+/* Reads all pieces. */
+void memory_batch_read(struct memory_batch *batch, const struct memory *memory);
+
+/* Whether the byte `at` of the batch was not there, and is 0 instead. All pieces of the batch are
+ * whole pages. */
+static inline bool memory_batch_has_hole(const struct memory_batch *batch, uint32_t at)
+{
+    uint32_t page = at / MEMORY_PAGE;
+    return batch->holes[page / 64] >> page % 64 & 1;
+}
+
+/* Removes all pieces. */
+void memory_batch_clear(struct memory_batch *batch);
+
+#endif

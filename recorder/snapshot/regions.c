@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "regions.h"
+
+#include <stdlib.h>
+
+void regions_free(struct regions *regions)
+{
+    free(regions->items);
+    *regions = (struct regions){0};
+}
+
+void regions_add(struct regions *regions, const struct region *region)
+{
+    if (region->begin >= region->end)
+        return;
+    if (regions->count == regions->capacity) {
+        size_t capacity = regions->capacity * 2 + 64;
+        void *items = reallocarray(regions->items, capacity, sizeof *regions->items);
+        if (items == NULL) {
+            regions->is_short = true;
+            return;
+        }
+        regions->items = items;
+        regions->capacity = capacity;
+    }
+    regions->items[regions->count++] = *region;
+}
+
+const struct region *regions_at(const struct regions *regions, uint64_t address)
+{
+    size_t low = 0, high = regions->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (regions->items[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_found = low < regions->count && regions->items[low].begin <= address;
+    return is_found ? &regions->items[low] : NULL;
+}
+
+static int compare_begins(const void *left, const void *right)
+{
+    uint64_t a = ((const struct region *)left)->begin, b = ((const struct region *)right)->begin;
+    return a < b ? -1 : a > b;
+}
+
+/* Adds the part of a region in [begin, end). */
+static void add_part(struct regions *regions, const struct region *region, uint64_t begin,
+                     uint64_t end)
+{
+    struct region part = *region;
+    part.begin = begin;
+    part.end = end;
+    regions_add(regions, &part);
+}
+
+void regions_refine(struct regions *regions, struct regions *refined)
+{
+    struct regions result = {.is_short = regions->is_short || refined->is_short};
+    size_t next = 0;
+    if (refined->count == 0) {
+        regions->is_short |= refined->is_short;
+        return;
+    }
+    qsort(refined->items, refined->count, sizeof *refined->items, compare_begins);
+    for (size_t i = 0; i < regions->count; i++) {
+        const struct region *whole = &regions->items[i];
+        uint64_t at = whole->begin;
+        while (next < refined->count && refined->items[next].end <= at)
+            next++;
+        for (size_t j = next;
+             j < refined->count && refined->items[j].begin < whole->end && at < whole->end; j++) {
+            const struct region *over = &refined->items[j];
+            uint64_t begin = over->begin > at ? over->begin : at;
+            uint64_t end = over->end < whole->end ? over->end : whole->end;
+            if (begin >= end)
+                continue;
+            add_part(&result, whole, at, begin);
+            add_part(&result, over, begin, end);
+            at = end;
+        }
+        add_part(&result, whole, at, whole->end);
+    }
+    regions_free(refined);
+    regions_free(regions);
+    *regions = result;
+}

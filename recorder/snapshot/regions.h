@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that is to be searched, by address: what each part of it is. */
+#ifndef TTD_SNAPSHOT_REGIONS_H
+#define TTD_SNAPSHOT_REGIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ttdtrace/snapshot.h>
+
+/* A part of memory that is not searched: the recorder's own, or dead. */
+enum { REGION_SKIPPED = 0 };
+
+struct region {
+    uint64_t begin, end;
+    unsigned kind; /* enum ttd_region_kind, or REGION_SKIPPED */
+    uint32_t tid;  /* of stacks and thread-local storage; or 0 */
+    ttd_id module;
+    const char *name; /* NULL if none */
+    /* The word that points behind the first entry of a thread's vector of thread-local storage, or
+       0: it counts as a pointer to the vector itself. */
+    uint64_t vector;
+};
+
+/* All zero when empty. */
+struct regions {
+    struct region *items;
+    size_t count, capacity;
+    bool is_short; /* memory ran out, and some are missing */
+};
+
+void regions_free(struct regions *regions);
+
+/* Adds a region; an empty one is ignored. */
+void regions_add(struct regions *regions, const struct region *region);
+
+/* Returns the region that has an address; NULL if there is none. `regions` must be sorted and
+ * without overlaps. */
+const struct region *regions_at(const struct regions *regions, uint64_t address);
+
+/*
+ * Cuts regions by others, which tell what a part of them is: `regions` keeps its extent, and is
+ * what `refined` says where that has something. Sorts `refined` and frees it. `regions` must be
+ * sorted and without overlaps, and stays so; of overlapping parts of `refined` the first one
+ * counts.
+ */
+void regions_refine(struct regions *regions, struct regions *refined);
+
+#endif

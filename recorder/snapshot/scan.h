@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* Searches regions for words that may point into blocks, and writes these. */
+#ifndef TTD_SNAPSHOT_SCAN_H
+#define TTD_SNAPSHOT_SCAN_H
+
+#include "heap_pages.h"
+#include "memory.h"
+#include "regions.h"
+#include "calls.h"
+#include "tables.h"
+
+struct scan_limits {
+    uint64_t deadline;   /* on CLOCK_MONOTONIC, in nanoseconds */
+    uint64_t references; /* number of references, at most */
+};
+
+/* What is searched for, and where it goes. */
+struct scan_job {
+    struct memory *memory;
+    const struct heap_pages *pages;
+    struct tables *tables; /* words of the heap may also point to these */
+    uint32_t snapshot;     /* its number */
+    struct scan_limits limits;
+    const struct snapshot_calls *calls;
+};
+
+struct scan_result {
+    uint64_t references;
+    uint64_t searched; /* bytes */
+    uint64_t missing;  /* bytes that are there, and were not searched */
+    bool is_complete;
+    bool is_written;
+};
+
+/* Registers are a region that is in no memory. */
+struct scan_registers {
+    uint32_t region; /* its number */
+    uint32_t count;
+    uint64_t valid; /* a bit for each */
+    const uint64_t *values;
+};
+
+struct scan;
+
+/* Returns NULL if there is no memory. */
+struct scan *scan_open(const struct scan_job *job);
+
+/* Searches registers, before any memory. */
+void scan_registers(struct scan *scan, const struct scan_registers *registers);
+
+/* Searches a region of memory, which must stay until the search is closed. Numbers rise from call
+ * to call. */
+void scan_region(struct scan *scan, const struct region *region, uint32_t number);
+
+/* Ends the search, and writes the rest. */
+struct scan_result scan_close(struct scan *scan);
+
+#endif

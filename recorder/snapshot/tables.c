@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "tables.h"
+
+#include <stdlib.h>
+
+static bool read_page(void *context, uint64_t address, void *page)
+{
+    return memory_read(context, address, page, CLASS_PAGE);
+}
+
+static bool is_of_module(const struct snapshot_subject *subject, const struct mapping *mapping)
+{
+    for (size_t i = 0; i < subject->module_count; i++)
+        if (mapping->begin >= subject->modules[i].begin && mapping->begin < subject->modules[i].end)
+            return true;
+    return false;
+}
+
+/* Adds ".bss": a linker copies tables of libraries to there if the program itself uses them. */
+static void add_copies(struct tables *tables, const struct regions *regions)
+{
+    for (size_t i = 0; i < regions->count; i++) {
+        const struct region *region = &regions->items[i];
+        if (region->name == layout_bss_name)
+            heap_pages_add(&tables->pages, region->begin, region->end - region->begin);
+    }
+}
+
+void tables_open(struct tables *tables, const struct layout *layout,
+                 const struct snapshot_subject *subject, struct memory *memory)
+{
+    const struct maps *maps = &layout->maps;
+    *tables = (struct tables){0};
+    tables->ranges = calloc(maps->count + 1, sizeof *tables->ranges);
+    for (size_t i = 0; i < maps->count && tables->ranges != NULL; i++) {
+        const struct mapping *mapping = &maps->items[i];
+        if (mapping->is_shared || !is_of_module(subject, mapping))
+            continue;
+        tables->ranges[tables->range_count++] = (struct class_range){
+            mapping->begin, mapping->end, mapping->is_executable, mapping->is_writable};
+        if (!mapping->is_executable && !mapping->is_writable)
+            heap_pages_add(&tables->pages, mapping->begin, mapping->end - mapping->begin);
+    }
+    add_copies(tables, &layout->regions);
+    classes_init(&tables->classes, read_page, memory, tables->ranges, tables->range_count);
+}
+
+void tables_close(struct tables *tables)
+{
+    classes_free(&tables->classes);
+    heap_pages_free(&tables->pages);
+    free(tables->ranges);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Where tables of virtual functions may be: the modules of a process in its memory. */
+#ifndef TTD_SNAPSHOT_TABLES_H
+#define TTD_SNAPSHOT_TABLES_H
+
+#include "classes.h"
+#include "heap_pages.h"
+#include "layout.h"
+
+struct tables {
+    struct classes classes;
+    struct class_range *ranges;
+    size_t range_count;
+    /* Units that have constant data of modules, or data that was copied from there: what lies in
+       no such unit is no table. */
+    struct heap_pages pages;
+};
+
+/* Begins to tell tables. The memory must stay open. Without memory none is told. */
+void tables_open(struct tables *tables, const struct layout *layout,
+                 const struct snapshot_subject *subject, struct memory *memory);
+void tables_close(struct tables *tables);
+
+#endif

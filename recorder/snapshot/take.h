@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Takes a snapshot of a process: stops its threads, finds out what its memory is, and
+ * tells the words that may point into blocks; and what the heaps contain, if that is asked for.
+ */
+#ifndef TTD_SNAPSHOT_TAKE_H
+#define TTD_SNAPSHOT_TAKE_H
+
+#include "../channel.h"
+#include "calls.h"
+#include "interrupted.h"
+#include "page_store.h"
+
+struct snapshot_order {
+    uint32_t pid;
+    uint32_t child; /* a process whose exit status must be left to wait for, or 0 */
+    /* A copy of the request of the thread that waits for the snapshot; NULL if none does. */
+    const struct snapshot_request *request;
+    struct interrupted_calls *interrupted; /* of the process */
+    struct page_store *store; /* of the trace; needed if memory is among the contents */
+    uint64_t time_limit;      /* how long the program is held, at most; nanoseconds */
+    struct snapshot_calls calls;
+};
+
+#define SNAPSHOT_TIME_LIMIT UINT64_C(2000000000)
+
+enum take_result {
+    TAKE_DONE,
+    TAKE_DENIED, /* the system does not permit it */
+    TAKE_FAILED,
+};
+
+/*
+ * Takes a snapshot, except for its last record: that is `snapshot`, whose number and contents the
+ * caller has set, and whose duration, flags and bytes missing are set here. Unless that is
+ * done, the trace may have parts of a snapshot that was cut short. The calls are made by another
+ * thread, while this one waits.
+ */
+enum take_result snapshot_take(const struct snapshot_order *order, struct ttd_snapshot *snapshot);
+
+#endif

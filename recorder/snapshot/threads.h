@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stops the threads of another process, and lets them go on as if nothing had happened. All
+ * functions must be called by the same thread, which should end soon after: the system then lets go
+ * what could not be let go, because it has not stopped in time.
+ */
+#ifndef TTD_SNAPSHOT_THREADS_H
+#define TTD_SNAPSHOT_THREADS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "interrupted.h"
+
+enum { THREAD_REGISTERS = 17 /* DWARF numbers 0 to 16 of x86-64 */ };
+
+struct thread_state {
+    uint32_t tid;
+    bool is_seized;
+    bool is_stopped; /* the rest is set */
+    bool has_ended;
+    int signal; /* that stopped it, and is yet to be delivered; or 0 */
+    uint64_t thread_pointer;
+    uint64_t registers[THREAD_REGISTERS];
+};
+
+struct threads {
+    uint32_t pid;
+    uint32_t except;
+    uint32_t child;
+    struct interrupted_calls *interrupted;
+    struct thread_state *items; /* sorted by tid */
+    size_t count, capacity;
+    bool are_stopped; /* all of them, but for the one excepted */
+};
+
+/* Number of the register of the stack pointer. */
+enum { THREAD_STACK_POINTER = 7 };
+
+/*
+ * Stops all threads of a process but the thread `except`, which may be 0. `child` is a process
+ * whose exit status must be left to wait for, or 0. Threads that another process traces, or that do
+ * not stop for a second, go on: then `are_stopped` is false. `interrupted` is the same at each stop
+ * of the process.
+ */
+void threads_stop(struct threads *threads, uint32_t pid, uint32_t except, uint32_t child,
+                  struct interrupted_calls *interrupted);
+
+/* Lets all threads go on, and frees the list. */
+void threads_release(struct threads *threads);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Dies of a signal in the way that the argument names, or handles it and ends with status 3. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { NOWHERE = 0x10, STATUS = 3, STACK_SIZE = 64 * 1024, NEAR = 1 << 20, DEPTH = 1 << 30 };
+
+static struct sigaction before;
+static char signal_stack[STACK_SIZE];
+static const char *main_stack;
+
+__attribute__((noinline)) static void fail(void)
+{
+    *(volatile int *)NOWHERE = 1;
+}
+
+static void *fail_in_thread(void *unused)
+{
+    fail();
+    return unused;
+}
+
+__attribute__((noinline)) static int overflow(int depth)
+{
+    volatile char room[256] = {(char)depth};
+    return depth < DEPTH ? overflow(depth + 1) + room[0] : 0;
+}
+
+static void write_beyond_file(void)
+{
+    FILE *file = tmpfile();
+    volatile char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
+    page[0] = 1;
+}
+
+static void say(const char *what)
+{
+    write(STDOUT_FILENO, what, strlen(what));
+}
+
+static void handle(int number)
+{
+    (void)number;
+    say("handled\n");
+    _exit(STATUS);
+}
+
+/* As those that report a crash do. */
+static void handle_and_pass_on(int number)
+{
+    say("handled\n");
+    sigaction(number, &before, NULL);
+}
+
+static const char *action_of(const struct sigaction *action)
+{
+    return action->sa_handler == SIG_DFL ? "default" : "other";
+}
+
+static void say_where(int number)
+{
+    char here;
+    (void)number;
+    say(&here >= signal_stack && &here < signal_stack + STACK_SIZE ? "on the signal stack\n"
+        : llabs(&here - main_stack) < NEAR                         ? "on the stack\n"
+                                                                   : "elsewhere\n");
+}
+
+/* A handler for which there is no signal stack at first. */
+static void handle_on_stack(void)
+{
+    stack_t now;
+    char here;
+    main_stack = &here;
+    struct sigaction action = {.sa_handler = say_where, .sa_flags = SA_ONSTACK};
+    sigaltstack(NULL, &now);
+    printf("stack: %d %p\n", now.ss_flags, now.ss_sp);
+    sigaction(SIGUSR1, &action, NULL);
+    sigaction(SIGUSR1, NULL, &action);
+    printf("flags: %d\n", (action.sa_flags & SA_ONSTACK) != 0);
+    fflush(stdout);
+    raise(SIGUSR1);
+    sigaltstack(&(stack_t){.ss_sp = signal_stack, .ss_size = STACK_SIZE}, &now);
+    printf("stack before: %d %p\n", now.ss_flags, now.ss_sp);
+    fflush(stdout);
+    raise(SIGUSR1);
+    sigaction(SIGUSR1, NULL, &action);
+    printf("flags: %d\n", (action.sa_flags & SA_ONSTACK) != 0);
+}
+
+/* What the program sees of the signals' actions. */
+static void ask(void)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct sigaction now;
+        sigaction(signals[i], NULL, &now);
+        printf("%d: %s %x, ", signals[i], action_of(&now), (unsigned)now.sa_flags);
+        printf("%d, ", signal(signals[i], SIG_IGN) == SIG_DFL);
+        printf("%d, ", signal(signals[i], SIG_DFL) == SIG_IGN);
+        printf("%d\n", sysv_signal(signals[i], handle) == SIG_DFL);
+    }
+}
+
+static void die(const char *way)
+{
+    pthread_t thread;
+    volatile int zero = 0;
+    char *volatile block = malloc(10);
+    if (strcmp(way, "write") == 0)
+        fail();
+    if (strcmp(way, "overflow") == 0)
+        exit(overflow(0));
+    if (strcmp(way, "abort") == 0)
+        abort();
+    if (strcmp(way, "free") == 0) {
+        free(block);
+        free(block);
+    }
+    if (strcmp(way, "divide") == 0)
+        exit(STACK_SIZE / zero);
+    if (strcmp(way, "instruction") == 0)
+        __builtin_trap();
+    if (strcmp(way, "trap") == 0)
+        __asm__ volatile("int3");
+    if (strcmp(way, "file") == 0)
+        write_beyond_file();
+    if (strcmp(way, "thread") == 0) {
+        pthread_create(&thread, NULL, fail_in_thread, NULL);
+        pthread_join(thread, NULL);
+    }
+    if (strcmp(way, "raise") == 0)
+        raise(SIGSEGV);
+    if (strcmp(way, "kill") == 0)
+        kill(getpid(), SIGBUS);
+    if (strcmp(way, "own") == 0 || strcmp(way, "reset") == 0)
+        signal(SIGSEGV, handle);
+    if (strcmp(way, "reset") == 0)
+        signal(SIGSEGV, SIG_DFL);
+    if (strcmp(way, "pass on") == 0)
+        sigaction(SIGSEGV, &(struct sigaction){.sa_handler = handle_and_pass_on}, &before);
+    if (strcmp(way, "own") == 0 || strcmp(way, "reset") == 0 || strcmp(way, "pass on") == 0)
+        fail();
+    if (strcmp(way, "blocked") == 0) {
+        sigset_t all;
+        sigfillset(&all);
+        sigprocmask(SIG_SETMASK, &all, NULL);
+        fail();
+    }
+    if (strcmp(way, "ignored") == 0) {
+        signal(SIGTRAP, SIG_IGN);
+        raise(SIGTRAP);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2)
+        return EXIT_FAILURE;
+    if (strcmp(argv[1], "child") == 0 && fork() == 0)
+        die("write");
+    if (strcmp(argv[1], "vfork") == 0 && vfork() == 0)
+        abort();
+    int status = 0;
+    if (strcmp(argv[1], "child") == 0 || strcmp(argv[1], "vfork") == 0)
+        wait(&status);
+    printf("%d\n", status);
+    if (strcmp(argv[1], "ask") == 0)
+        ask();
+    else if (strcmp(argv[1], "stack") == 0)
+        handle_on_stack();
+    else
+        die(argv[1]);
+    return STATUS;
+}

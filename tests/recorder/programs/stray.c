@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* Dies in the way that the argument names: uses a released block whose memory is unmapped, or one
+ * that has a stray pointer in it, or releases a block behind one that it has written beyond. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LARGE = 16 << 20, OFFSET = 4096, SMALL = 40 };
+
+struct node {
+    struct node *next;
+    char *text;
+};
+
+__attribute__((noinline)) static char *make(size_t size)
+{
+    return malloc(size);
+}
+
+__attribute__((noinline)) static void drop(void *block)
+{
+    free(block);
+}
+
+__attribute__((noinline)) static char use(const char *block)
+{
+    return ((const volatile char *)block)[OFFSET];
+}
+
+__attribute__((noinline)) static char follow(const struct node *node)
+{
+    return *((const volatile struct node *)node)->text;
+}
+
+int main(int count, char **arguments)
+{
+    const char *way = count > 1 ? arguments[1] : "";
+    char *volatile block = make(strcmp(way, "unmapped") == 0 ? LARGE : SMALL);
+    char *volatile second = make(SMALL);
+    if (strcmp(way, "unmapped") == 0) {
+        drop(block);
+        return use(block);
+    }
+    if (strcmp(way, "poisoned") == 0) {
+        ((struct node *)block)->text = (char *)(uintptr_t)0xDEADBEEFDEADBEEF;
+        return follow((const struct node *)block);
+    }
+    for (volatile char *at = block; at < block + 3 * SMALL; at++)
+        *at = 'x';
+    drop(second);
+    return 0;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* Where pointers stand: thread-local storage, registers, mappings, buffers, coroutines. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/ucontext.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "case.h"
+
+static void *map(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED)
+        abort();
+    return memory;
+}
+
+static __thread void *local;
+
+CASE(thread_local_storage)
+{
+    local = block(40);
+    lose(&local);
+}
+
+CASE(thread_local_interior)
+{
+    local = (char *)block(40) + 8;
+    lose(&local);
+}
+
+static pthread_key_t key(int number)
+{
+    pthread_key_t result = 0;
+
+    for (int i = 0; i < number; i++)
+        if (pthread_key_create(&result, NULL) != 0)
+            abort();
+    return result;
+}
+
+CASE(thread_specific)
+{
+    pthread_setspecific(key(1), block(40));
+}
+
+CASE(thread_specific_many)
+{
+    pthread_setspecific(key(200), block(40));
+}
+
+/* Keys after the 32nd are in a block of the C library's, which this case has without a pointer. */
+CASE(thread_specific_many_nothing)
+{
+    static char data[40];
+
+    pthread_setspecific(key(200), data);
+}
+
+CASE(mapping)
+{
+    put(map(1 << 20), 512 << 10, block(40));
+}
+
+CASE(mapping_interior)
+{
+    put(map(1 << 20), 512 << 10, (char *)block(40) + 16);
+}
+
+CASE(mapping_unaligned)
+{
+    put(map(1 << 20), (512 << 10) + 3, block(40));
+}
+
+CASE(mapping_shared)
+{
+    void *memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    put(memory, 4096, block(40));
+}
+
+CASE(mapping_of_file)
+{
+    char name[] = "/tmp/reach.XXXXXX";
+    int file = mkstemp(name);
+    void *memory;
+
+    if (file < 0 || unlink(name) != 0 || ftruncate(file, 8192) != 0)
+        abort();
+    memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    put(memory, 4096, block(40));
+}
+
+CASE(mapping_unmapped)
+{
+    void *memory = map(1 << 20);
+
+    put(memory, 512 << 10, block(40));
+    munmap(memory, 1 << 20);
+}
+
+CASE(mapping_discarded)
+{
+    void *memory = map(1 << 20);
+
+    put(memory, 512 << 10, block(40));
+    madvise(memory, 1 << 20, MADV_DONTNEED);
+}
+
+CASE(mapping_read_only)
+{
+    void *memory = map(1 << 20);
+
+    put(memory, 512 << 10, block(40));
+    mprotect(memory, 1 << 20, PROT_READ);
+}
+
+CASE(mapping_without_access)
+{
+    void *memory = map(1 << 20);
+
+    put(memory, 512 << 10, block(40));
+    mprotect(memory, 1 << 20, PROT_NONE);
+}
+
+CASE(mapping_large_untouched)
+{
+    char *memory = mmap(NULL, 4UL << 30, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    put(memory, 3UL << 30, block(40));
+}
+
+CASE(program_break)
+{
+    uintptr_t middle = (uintptr_t)sbrk(1 << 20) + (512 << 10);
+
+    put((void *)(middle / 16 * 16), 0, block(40));
+}
+
+static uintptr_t hidden;
+
+static void NOINLINE hide_block(void)
+{
+    hidden = ~(uintptr_t)block(40);
+}
+
+static void NOINLINE hide_nothing(void)
+{
+    hidden = ~(uintptr_t)0;
+}
+
+CASE(register_callee_saved)
+{
+    hide_block();
+    clear_stack();
+    __asm__ volatile("mov %0, %%r12\n\tnot %%r12\n\tand $-16, %%rsp\n\txor %%edi, %%edi\n\t"
+                     "call _exit@PLT"
+                     :
+                     : "m"(hidden)
+                     : "r12", "memory");
+}
+
+CASE(register_callee_saved_exit)
+{
+    hide_block();
+    clear_stack();
+    __asm__ volatile("mov %0, %%r13\n\tnot %%r13\n\tand $-16, %%rsp\n\txor %%edi, %%edi\n\t"
+                     "call exit@PLT"
+                     :
+                     : "m"(hidden)
+                     : "r13", "memory");
+}
+
+/* In the rest of these, a thread waits in the kernel with the block in one place only. */
+static volatile int is_placed;
+
+#define PAUSE "movl $1, %1\n\t1: mov $34, %%eax\n\tsyscall\n\tjmp 1b"
+
+#define THREAD(name, hide, place)                                                                  \
+    static void *NOINLINE name##_thread(void *argument)                                            \
+    {                                                                                              \
+        hide();                                                                                    \
+        clear_stack();                                                                             \
+        __asm__ volatile("mov %0, %%rbx\n\tnot %%rbx\n\t" place "\n\t" PAUSE                       \
+                         :                                                                         \
+                         : "m"(hidden), "m"(is_placed)                                             \
+                         : "rax", "rbx", "rcx", "r11", "memory");                                  \
+        return argument;                                                                           \
+    }                                                                                              \
+    CASE(name)                                                                                     \
+    {                                                                                              \
+        pthread_t thread;                                                                          \
+                                                                                                   \
+        pthread_create(&thread, NULL, name##_thread, NULL);                                        \
+        while (!is_placed)                                                                         \
+            usleep(1000);                                                                          \
+    }
+
+THREAD(thread_register, hide_block, "")
+THREAD(thread_top_of_stack, hide_block, "push %%rbx\n\txor %%ebx, %%ebx")
+THREAD(thread_red_zone, hide_block, "mov %%rbx, -64(%%rsp)\n\txor %%ebx, %%ebx")
+THREAD(thread_below_stack, hide_block, "mov %%rbx, -2048(%%rsp)\n\txor %%ebx, %%ebx")
+THREAD(thread_nothing, hide_nothing, "")
+THREAD(thread_nowhere, hide_block, "xor %%ebx, %%ebx")
+
+static jmp_buf buffer;
+
+CASE(setjmp_plain)
+{
+    hide_block();
+    clear_stack();
+    __asm__ volatile("mov %0, %%r14\n\tnot %%r14\n\tmov %%rsp, %%rbx\n\tand $-16, %%rsp\n\t"
+                     "lea %1, %%rdi\n\tcall _setjmp@PLT\n\tmov %%rbx, %%rsp\n\txor %%r14d, %%r14d"
+                     :
+                     : "m"(hidden), "m"(buffer)
+                     : "rax", "rbx", "rcx", "rdx", "rdi", "rsi", "r8", "r9", "r10", "r11", "r14",
+                       "memory");
+}
+
+/* The C library mangles the base pointer that it saves, so nobody finds it there. */
+CASE(setjmp_mangled)
+{
+    hide_block();
+    clear_stack();
+    __asm__ volatile("mov %0, %%rax\n\tnot %%rax\n\tmov %%rsp, %%rbx\n\tmov %%rbp, %%r14\n\t"
+                     "lea %1, %%rdi\n\tand $-16, %%rsp\n\tmov %%rax, %%rbp\n\txor %%eax, %%eax\n\t"
+                     "call _setjmp@PLT\n\tmov %%r14, %%rbp\n\tmov %%rbx, %%rsp"
+                     :
+                     : "m"(hidden), "m"(buffer)
+                     : "rax", "rbx", "rcx", "rdx", "rdi", "rsi", "r8", "r9", "r10", "r11", "r14",
+                       "memory");
+}
+
+static ucontext_t outside, inside;
+
+static void *NOINLINE hidden_block(void)
+{
+    hide_block();
+    clear_stack();
+    return (void *)~hidden;
+}
+
+static void coroutine(void)
+{
+    void *volatile held = hidden_block();
+
+    swapcontext(&inside, &outside);
+    kept[0] = held;
+}
+
+static void start_coroutine(void *stack, size_t size)
+{
+    getcontext(&inside);
+    inside.uc_stack.ss_sp = stack;
+    inside.uc_stack.ss_size = size;
+    inside.uc_link = NULL;
+    makecontext(&inside, coroutine, 0);
+    swapcontext(&outside, &inside);
+}
+
+CASE(coroutine_suspended)
+{
+    start_coroutine(map(256 << 10), 256 << 10);
+    memset(&inside, 0, sizeof inside);
+}
+
+CASE(coroutine_on_block)
+{
+    void *stack = block(240 << 10);
+
+    start_coroutine(stack, 240 << 10);
+    memset(&inside, 0, sizeof inside);
+    kept[0] = stack;
+}
+
+static void coroutine_exit(void)
+{
+    memset(&outside, 0, sizeof outside);
+    exit(0);
+}
+
+/* The stack of main is suspended, and holds the block. */
+CASE(coroutine_exits)
+{
+    void *volatile held;
+
+    getcontext(&inside);
+    inside.uc_stack.ss_sp = map(256 << 10);
+    inside.uc_stack.ss_size = 256 << 10;
+    makecontext(&inside, coroutine_exit, 0);
+    held = hidden_block();
+    swapcontext(&outside, &inside);
+    kept[0] = held;
+}
+
+static void handler(int number)
+{
+    (void)number;
+    _exit(0);
+}
+
+/* The handler runs on a stack of its own while main's holds the block. */
+CASE(handler_on_own_stack)
+{
+    stack_t stack = {.ss_sp = map(64 << 10), .ss_size = 64 << 10};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+    void *volatile held;
+
+    sigaltstack(&stack, NULL);
+    sigaction(SIGUSR1, &action, NULL);
+    held = hidden_block();
+    raise(SIGUSR1);
+    kept[0] = held;
+}

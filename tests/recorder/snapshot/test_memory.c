@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory of a live child: what is there is read, what is not is neither read nor made. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "child.h"
+#include "snapshot/memory.h"
+
+#define RESERVATION (UINT64_C(1) << 40)
+#define FAR         (UINT64_C(1) << 39)
+
+static unsigned char *map(uint64_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Resident pages of a process. */
+static unsigned long resident(pid_t pid)
+{
+    char path[64];
+    unsigned long size = 0, pages = 0;
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    FILE *file = fopen(path, "r");
+    cr_assert(file != NULL && fscanf(file, "%lu %lu", &size, &pages) == 2);
+    fclose(file);
+    return pages;
+}
+
+/* A terabyte of which three pages were touched, two of them neighbours. */
+static void reserve(volatile struct child_shared *shared)
+{
+    unsigned char *memory = map(RESERVATION);
+    shared->values[0] = (uintptr_t)memory;
+    memory[0] = 1;
+    memory[FAR] = 2;
+    memory[FAR + MEMORY_PAGE] = 3;
+    child_wait(shared);
+}
+
+static void check_reservation(bool has_scan)
+{
+    struct child child = child_start(reserve);
+    struct memory memory;
+    struct memory_span spans[MEMORY_SPANS], seen[8];
+    size_t count = 0;
+    cr_assert(memory_open(&memory, (uint32_t)child.pid, (uint32_t)child.pid));
+    memory.has_scan &= has_scan;
+    unsigned long before = resident(child.pid);
+    uint64_t begin = child.shared->values[0], at = begin, end = begin + RESERVATION;
+    /* Without the system's help only the beginning is looked at: the rest takes a second. */
+    uint64_t stop = has_scan ? end : begin + (UINT64_C(1) << 30);
+    while (at < stop) {
+        size_t found = memory_touched(&memory, &at, stop, spans);
+        for (size_t i = 0; i < found; i++) {
+            cr_assert(count < 8);
+            seen[count++] = spans[i];
+        }
+    }
+    cr_assert(count == (stop == end ? 2 : 1), "%zu", count);
+    cr_assert(seen[0].begin == begin && seen[0].end == begin + MEMORY_PAGE);
+    if (stop == end)
+        cr_assert(seen[1].begin == begin + FAR && seen[1].end == begin + FAR + 2 * MEMORY_PAGE);
+    cr_assert(resident(child.pid) == before);
+    memory_close(&memory);
+    cr_assert(child_end(&child) == 0);
+}
+
+Test(memory, untouched_pages_are_not_found, .timeout = 30)
+{
+    struct child child = child_start(reserve);
+    struct memory memory;
+    cr_assert(memory_open(&memory, (uint32_t)child.pid, (uint32_t)child.pid));
+    struct memory_span spans[MEMORY_SPANS];
+    uint64_t at = child.shared->values[0];
+    memory_touched(&memory, &at, at + RESERVATION, spans);
+    bool has_scan = memory.has_scan;
+    memory_close(&memory);
+    child_end(&child);
+    if (has_scan)
+        check_reservation(true);
+}
+
+Test(memory, untouched_pages_are_not_found_in_the_page_map, .timeout = 30)
+{
+    check_reservation(false);
+}
+
+enum { PAGES = 3000 };
+
+/* Pages with their numbers in them, every other one of which is unmapped. */
+static void punch(volatile struct child_shared *shared)
+{
+    unsigned char *memory = map((uint64_t)PAGES * MEMORY_PAGE);
+    for (uint64_t i = 0; i < PAGES; i++)
+        *(volatile uint64_t *)(memory + i * MEMORY_PAGE + 8) = i;
+    for (uint64_t i = 1; i < PAGES; i += 2)
+        munmap(memory + i * MEMORY_PAGE, MEMORY_PAGE);
+    shared->values[0] = (uintptr_t)memory;
+    child_wait(shared);
+}
+
+static uint64_t word_at(const struct memory_batch *batch, uint64_t at)
+{
+    uint64_t value;
+    memcpy(&value, batch->bytes + at, sizeof value);
+    return value;
+}
+
+Test(memory, reading_goes_on_behind_holes)
+{
+    struct child child = child_start(punch);
+    struct memory memory;
+    struct memory_batch *batch = calloc(1, sizeof *batch);
+    uint64_t begin = child.shared->values[0], read = 0;
+    cr_assert(memory_open(&memory, (uint32_t)child.pid, (uint32_t)child.pid));
+    /* One range, holes and all; it ends in one. */
+    cr_assert(memory_batch_add(batch, begin, 100 * MEMORY_PAGE, 0) == 100 * MEMORY_PAGE);
+    memory_batch_read(batch, &memory);
+    cr_assert(batch->missing == 50 * MEMORY_PAGE, "%lu", (unsigned long)batch->missing);
+    for (uint64_t i = 0; i < 100; i++)
+        cr_assert(word_at(batch, i * MEMORY_PAGE + 8) == (i % 2 == 0 ? i : 0));
+    /* As many ranges as there may be, small ones, across the holes. */
+    memory_batch_clear(batch);
+    batch->missing = 0;
+    for (uint64_t i = 0; memory_batch_add(batch, begin + i * MEMORY_PAGE + 8, 8, 0) == 8; i++)
+        read++;
+    cr_assert(read == MEMORY_SPANS);
+    memory_batch_read(batch, &memory);
+    for (uint64_t i = 0; i < read; i++)
+        cr_assert(word_at(batch, i * 8) == (i % 2 == 0 ? i : 0), "%lu", (unsigned long)i);
+    cr_assert(batch->missing == read / 2 * 8);
+    memory_close(&memory);
+    cr_assert(child_end(&child) == 0);
+    /* Of a process that has ended all is missing. */
+    batch->missing = 0;
+    memory_batch_read(batch, &memory);
+    cr_assert(batch->is_gone && batch->missing == read * 8);
+    free(batch);
+}
+
+Test(memory, nothing_is_read_after_the_deadline)
+{
+    struct child child = child_start(punch);
+    struct memory memory;
+    uint64_t word;
+    cr_assert(memory_open(&memory, (uint32_t)child.pid, (uint32_t)child.pid));
+    cr_assert(memory_read(&memory, child.shared->values[0], &word, sizeof word));
+    memory.deadline = 1;
+    cr_assert(memory_is_late(&memory));
+    cr_assert(!memory_read(&memory, child.shared->values[0], &word, sizeof word));
+    memory.deadline = UINT64_MAX;
+    cr_assert(memory_read(&memory, child.shared->values[0], &word, sizeof word));
+    memory_close(&memory);
+    child_end(&child);
+}

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""Asking a recorder that runs, from outside: ttdrecord status PID."""
+
+import os
+import pathlib
+import socket
+import struct
+import subprocess
+import time
+import unittest
+
+from support import PATIENCE, RECORDER, Recording
+
+MAGIC = 0x314c4f5254445454
+STATUS, UNKNOWN_COMMAND = 1, 999
+DONE, FAILED, UNKNOWN_PROCESS = 0, 1, 2
+
+
+# Copies the channel of a recorder, puts itself into it, and answers nobody.
+IMPOSTOR = """
+import os, socket, struct, sys
+recorder = sys.argv[1]
+open('/proc/self/comm', 'w').write('ttdrecord')
+for file in os.listdir(f'/proc/{recorder}/fd'):
+    if os.readlink(f'/proc/{recorder}/fd/{file}') == '/memfd:ttdrecord (deleted)':
+        channel = bytearray(open(f'/proc/{recorder}/fd/{file}', 'rb').read(65536))
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+listener.bind('')
+listener.listen(8)
+at = channel.index(struct.pack('<I', 6) + b'\\0', 0, 128) + 4
+channel[at:at + 6] = listener.getsockname()
+pid = channel.index(struct.pack('<I', int(recorder)), 0, 128)
+channel[pid:pid + 4] = struct.pack('<I', os.getpid())
+os.write(os.memfd_create('ttdrecord'), channel)
+print('ready', flush=True)
+while True:
+    listener.accept()[0].close()
+    print('asked', flush=True)
+"""
+
+
+def ask_on_the_command_line(*arguments, **others):
+    result = subprocess.run([RECORDER, *map(str, arguments)], capture_output=True, text=True,
+                            timeout=PATIENCE, **others)
+    return result.returncode, result.stdout, result.stderr
+
+
+class Control(Recording):
+
+    def setUp(self):
+        super().setUp()
+        self.recorder = subprocess.Popen([RECORDER, '-q', '-o', str(self.trace), 'cat'],
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(self.end_program)
+        self.recorder.stdin.write(b'begin\n')
+        self.recorder.stdin.flush()
+        self.recorder.stdout.readline()
+        children = pathlib.Path(f'/proc/{self.recorder.pid}/task/{self.recorder.pid}/children')
+        self.program = next(int(child) for child in children.read_text().split()
+                            if pathlib.Path(f'/proc/{child}/comm').read_text() == 'cat\n')
+        deadline = time.monotonic() + PATIENCE
+        while ask_on_the_command_line('status', self.program)[0] and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def end_program(self):
+        self.recorder.stdin.close()
+        self.recorder.wait(PATIENCE)
+        self.recorder.stdout.close()
+
+    def address(self):
+        """The name of the socket, as `struct channel` has it in its first bytes."""
+        files = pathlib.Path(f'/proc/{self.recorder.pid}/fd')
+        for file in files.iterdir():
+            if os.readlink(file) == '/memfd:ttdrecord (deleted)':
+                head = file.open('rb').read(128)
+                at = head.index(struct.pack('<I', 6) + b'\0') + 4
+                return head[at:at + 6]
+        raise AssertionError('the recorder has no channel')
+
+    def connect(self):
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(connection.close)
+        connection.settimeout(PATIENCE)
+        connection.connect(self.address())
+        return connection
+
+    def ask(self, packet):
+        """The result and the text of the answer to a packet; None if there is none."""
+        connection = self.connect()
+        connection.send(packet)
+        answer = connection.recv(4096)
+        if not answer:
+            return None
+        magic, result, size = struct.unpack_from('<QII', answer)
+        self.assertEqual(magic, MAGIC)
+        return result, answer[16:16 + size].decode()
+
+    def request(self, command=STATUS):
+        return struct.pack('<QII', MAGIC, command, self.program)
+
+    def finish(self):
+        """Lets the program end; its recording must be as if nobody had asked."""
+        self.end_program()
+        self.assertEqual(self.recorder.returncode, 0)
+        self.assert_sound()
+
+    def test_status(self):
+        code, text, _ = ask_on_the_command_line('status', self.program)
+        self.assertEqual(code, 0)
+        self.assertRegex(text, r"trace\.bin': [1-9]\d* events .*, 0 lost, 1 thread\n$")
+        self.finish()
+
+    def test_a_process_that_is_not_recorded(self):
+        code, text, reason = ask_on_the_command_line('status', os.getpid())
+        self.assertEqual((code, text), (125, ''))
+        self.assertIn('is not being recorded by this user', reason)
+
+    @unittest.skipIf(os.geteuid() != 0, 'only root can be another user')
+    def test_another_user(self):
+        code, _, reason = ask_on_the_command_line('status', self.program, user=65534)
+        self.assertEqual(code, 125)
+        self.assertIn('is not being recorded by this user', reason)
+        # Even one who knows the socket.
+        script = ('import socket, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); '
+                  's.settimeout(60); s.connect(bytes.fromhex(sys.argv[1])); '
+                  's.send(bytes.fromhex(sys.argv[2])); print(len(s.recv(4096)))')
+        result = subprocess.run(['/usr/bin/python3', '-c', script, self.address().hex(),
+                                 self.request().hex()], user=65534, capture_output=True, text=True,
+                                timeout=PATIENCE)
+        self.assertNotRegex(result.stdout, '[1-9]')
+
+    def test_hostile_packets(self):
+        right = self.request()
+        for packet in [b'x', b'\0' * 16, right[:-1], right + b'x', right * 250]:
+            with self.subTest(size=len(packet)):
+                self.assertIsNone(self.ask(packet))
+        self.assertEqual(self.ask(self.request(UNKNOWN_COMMAND))[0], FAILED)
+        self.assertEqual(self.ask(struct.pack('<QII', MAGIC, STATUS, 1))[0], UNKNOWN_PROCESS)
+        self.assertEqual(self.ask(right)[0], DONE)
+        self.finish()
+
+    def test_who_connects_and_is_silent_does_not_keep_others_away(self):
+        idle = [self.connect() for _ in range(8)]
+        self.assertEqual(self.ask(self.request())[0], DONE)
+        self.assertEqual(len(idle), 8)
+        self.finish()
+
+    def test_a_recorder_that_ends_is_not_the_last_one_asked(self):
+        """Something that looks like a recorder closes the connection; a later one has the answer."""
+        impostor = subprocess.Popen(['/usr/bin/python3', '-c', IMPOSTOR, str(self.recorder.pid)],
+                                    stdout=subprocess.PIPE)
+        self.addCleanup(impostor.stdout.close)
+        self.addCleanup(impostor.wait)
+        self.addCleanup(impostor.kill)
+        self.assertEqual(impostor.stdout.readline(), b'ready\n')
+        second = Control('test_status')
+        second.setUp()
+        self.addCleanup(second.doCleanups)
+        self.assertGreater(second.recorder.pid, impostor.pid)
+        code, text, reason = ask_on_the_command_line('status', second.program)
+        self.assertEqual((code, reason), (0, ''))
+        self.assertEqual(impostor.stdout.readline(), b'asked\n')
+
+    def test_a_program_of_that_name_is_recorded(self):
+        path = self.directory / 'status'
+        path.symlink_to('/bin/echo')
+        result = subprocess.run([RECORDER, '-q', '-o', str(self.directory / 'other.bin'),
+                                 '--', 'status', str(self.program)], capture_output=True,
+                                env=dict(os.environ, PATH=str(self.directory)), timeout=PATIENCE)
+        self.assertEqual(result.stdout.decode(), f'{self.program}\n')
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""A program that dies of a signal: what the trace says of it, and that it dies as it would."""
+
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import unittest
+
+from support import PATIENCE, Recording, program
+
+READER = os.environ['READER']
+RIP = 16
+NOWHERE = 0x10
+SEGV_MAPERR, SI_TKILL, SI_USER, FPE_INTDIV, ILL_ILLOPN, SI_KERNEL, BUS_ADRERR = 1, -6, 0, 1, 2, 128, 2
+
+
+def note(core, kind):
+    """The first note of a kind in a core."""
+    offset, = struct.unpack_from('=Q', core, 32)
+    size, count = struct.unpack_from('=HH', core, 54)
+    for at in range(offset, offset + size * count, size):
+        segment_kind, _, begin, _, _, length = struct.unpack_from('=IIQQQQ', core, at)
+        end = begin + length
+        while segment_kind == 4 and begin < end:
+            name, content, found = struct.unpack_from('=III', core, begin)
+            begin += 12 + (name + 3) // 4 * 4
+            if found == kind:
+                return core[begin:begin + content]
+            begin += (content + 3) // 4 * 4
+    return None
+
+
+class Deaths(Recording):
+    def signals(self, trace=None):
+        """The fatal signals of the trace, by the second reader, as dicts."""
+        text = subprocess.run([sys.executable, '-B', READER, str(trace or self.trace)],
+                              capture_output=True, text=True, timeout=PATIENCE).stdout
+        return [{**dict(word.split('=') for word in line.split()[1:] if '=' in word),
+                 'registers': {int(number, 16): int(value, 16) for number, value in
+                               re.findall(r' ([0-9a-f]+):([0-9a-f]+)(?= |$)', line)}}
+                for line in text.splitlines() if line.startswith('signal ')]
+
+    def die(self, way, *options):
+        """Dies alone and recorded, in the same way. Returns the result and the fatal signals."""
+        native = subprocess.run([program('dies'), way], capture_output=True, timeout=PATIENCE)
+        recorded = self.record(program('dies'), way, options=options)
+        self.assertEqual((recorded.returncode, recorded.stdout, recorded.stderr),
+                         (native.returncode, native.stdout, native.stderr))
+        return native, self.signals()
+
+
+class Signals(Deaths):
+    def test_each(self):
+        for way, number, code, address in (
+                ('write', signal.SIGSEGV, SEGV_MAPERR, NOWHERE),
+                ('abort', signal.SIGABRT, SI_TKILL, 0),
+                ('free', signal.SIGABRT, SI_TKILL, 0),
+                ('divide', signal.SIGFPE, FPE_INTDIV, None),
+                ('instruction', signal.SIGILL, ILL_ILLOPN, None),
+                ('trap', signal.SIGTRAP, SI_KERNEL, None),
+                ('file', signal.SIGBUS, BUS_ADRERR, None),
+                ('thread', signal.SIGSEGV, SEGV_MAPERR, NOWHERE),
+                ('overflow', signal.SIGSEGV, SEGV_MAPERR, None),
+                ('raise', signal.SIGSEGV, SI_TKILL, 0),
+                ('kill', signal.SIGBUS, SI_USER, 0),
+                ('reset', signal.SIGSEGV, SEGV_MAPERR, NOWHERE),
+                ('pass on', signal.SIGSEGV, SEGV_MAPERR, NOWHERE)):
+            with self.subTest(way):
+                native, (found,) = self.die(way)
+                self.assertEqual(native.returncode, -number)
+                self.assertEqual((int(found['signal'], 16), int(found['code']), found['snapshot']),
+                                 (number, code, '1'))
+                if address is not None:
+                    self.assertEqual(int(found['address'], 16), address)
+                self.assertEqual(set(found['registers']), set(range(17)))
+                self.assertNotEqual(found['stack'], '0')
+                self.assertNotEqual(found['thread'], '0')
+
+    def test_where(self):
+        """The program's code is not moved: the address is the same without the recorder."""
+        _, (found,) = self.die('write')
+        listing = subprocess.run(['nm', '-S', program('dies')], capture_output=True,
+                                 text=True).stdout
+        begin, size = next((int(line.split()[0], 16), int(line.split()[1], 16))
+                           for line in listing.splitlines() if line.endswith(' fail'))
+        self.assertLess(found['registers'][RIP] - begin, size)
+
+    def test_without_a_snapshot(self):
+        _, (found,) = self.die('write', '--no-snapshot')
+        self.assertEqual(found['snapshot'], '0')
+
+    def test_child(self):
+        _, own = self.die('child')
+        self.assertEqual(own, [])
+        child, = self.directory.glob('trace.bin.*.dies')
+        self.assertEqual(len(self.signals(child)), 1)
+
+    def test_that_cannot_be_told(self):
+        """No handler runs where the signal is blocked, or in a child that shares the memory."""
+        for way, number in (('blocked', signal.SIGSEGV), ('vfork', 0)):
+            with self.subTest(way):
+                native, found = self.die(way)
+                self.assertEqual(found, [])
+
+    def test_core(self):
+        """The core has the registers and the signal of the failure itself."""
+        pattern = pathlib.Path('/proc/sys/kernel/core_pattern').read_text().strip()
+        if pattern != 'core':
+            self.skipTest('cores go elsewhere')
+        unlimited = {'preexec_fn': lambda: resource.setrlimit(
+            resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)),
+            'cwd': self.directory}
+        for way in ('write', 'divide', 'instruction', 'trap', 'abort'):
+            with self.subTest(way):
+                seen = []
+                for run in (lambda: subprocess.run([program('dies'), way], capture_output=True,
+                                                   **unlimited),
+                            lambda: self.record(program('dies'), way, **unlimited)):
+                    (self.directory / 'core').unlink(missing_ok=True)
+                    run()
+                    core = (self.directory / 'core').read_bytes()
+                    status, info = note(core, 1), note(core, 0x53494749)
+                    # In PRSTATUS the registers begin at 112; rip is the 17th of them. Addresses of
+                    # the C library and ids of processes differ from run to run.
+                    place = struct.unpack_from('=Q', status, 112 + 8 * 16)[0]
+                    seen.append((struct.unpack_from('=H', status, 12)[0],
+                                 struct.unpack_from('=iii', info),
+                                 place if way != 'abort' else 0))
+                self.assertEqual(*seen)
+
+
+class Handlers(Deaths):
+    """Programs with handlers of their own keep them, and see none of the recorder's."""
+
+    def test_own(self):
+        native, found = self.die('own')
+        self.assertEqual((native.returncode, found), (3, []))
+
+    def test_ignored(self):
+        native, found = self.die('ignored')
+        self.assertEqual((native.returncode, found), (3, []))
+
+    def test_what_the_program_sees(self):
+        for way in ('ask', 'stack'):
+            native, _ = self.die(way)
+            self.assertEqual(native.returncode, 3)
+            self.assertIn(b'default' if way == 'ask' else b'on the signal stack', native.stdout)
+
+    def test_faulthandler(self):
+        python = shutil.which('python3', path='/usr/bin')
+        if python is None:
+            self.skipTest('no python3 here')
+        command = [python, '-X', 'faulthandler', '-c', 'import ctypes; ctypes.string_at(0)']
+        result = self.record(*command)
+        self.assertEqual(result.returncode, -signal.SIGSEGV)
+        self.assertIn(b'Fatal Python error: Segmentation fault', result.stderr)
+        self.assertEqual([int(found['signal'], 16) for found in self.signals()], [signal.SIGSEGV])
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Snapshots that are asked for from outside, of a program that does not keep still."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import time
+import unittest
+
+from support import PATIENCE, RECORDER, Recording, analyze, program
+
+# A campaign sets this to a thousand.
+SNAPSHOTS = int(os.environ.get('SNAPSHOTS', 25))
+THREADS = 4
+
+
+class Requests(Recording):
+
+    def start(self, *options):
+        self.recorder = subprocess.Popen(
+            [RECORDER, '-q', *options, '-o', str(self.trace), program('restless'), str(THREADS)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline and self.recorder.poll() is None:
+            children = pathlib.Path(
+                f'/proc/{self.recorder.pid}/task/{self.recorder.pid}/children').read_text()
+            for child in children.split():
+                if pathlib.Path(f'/proc/{child}/comm').read_text() == 'restless\n':
+                    return int(child)
+            time.sleep(0.05)
+        raise AssertionError('the program does not start')
+
+    def ask(self, pid):
+        return subprocess.run([RECORDER, 'snapshot', str(pid)], capture_output=True, text=True,
+                              timeout=PATIENCE)
+
+    def finish(self):
+        """What the program says of what it computed; nothing may have disturbed it."""
+        output, messages = self.recorder.communicate(timeout=PATIENCE)
+        self.assertEqual((self.recorder.returncode, output.decode(), messages.decode()),
+                         (0, '0 failures\n', ''))
+
+    def check_pages(self):
+        output = subprocess.run([program('page_check'), str(self.trace)], check=True,
+                                capture_output=True, timeout=PATIENCE).stdout
+        return json.loads(output)
+
+    def test_contents(self):
+        pid = self.start('--snapshot=memory', '--snapshot-at-exit=none')
+        numbers = []
+        while len(numbers) < SNAPSHOTS:
+            answer = self.ask(pid)
+            if answer.returncode == 0:
+                numbers.append(int(re.search(r': snapshot (\d+)$', answer.stdout)[1]))
+            else:
+                self.assertIn('is not being recorded', answer.stderr)  # not yet
+                time.sleep(0.05)
+        self.finish()
+        self.assertEqual(numbers, sorted(set(numbers)))
+        pages = self.check_pages()
+        self.assertEqual(pages['snapshots'], SNAPSHOTS)
+        self.assertEqual(pages['maps'], SNAPSHOTS)
+        self.assertGreater(pages['filled'], SNAPSHOTS)
+        if pages['unstopped'] == 0:
+            self.assertEqual(pages['wrong'], 0)
+        verdict = analyze('verify', self.trace)
+        self.assertEqual(verdict['problems'], [])
+
+    def test_references_at_intervals(self):
+        self.start('--snapshot-every=0.05', '--snapshot-at-exit=none')
+        time.sleep(1.5)
+        self.finish()
+        pages = self.check_pages()
+        self.assertGreater(pages['snapshots'], 1)
+        self.assertEqual((pages['maps'], pages['filled']), (0, 0))
+        self.assertEqual(analyze('verify', self.trace)['problems'], [])
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""Which words snapshots have of real programs, however these end, and while they run."""
+
+import unittest
+
+from snapshots import Records
+from support import Recording, analyze, program
+
+HEAP, MODULE, STACK, REGISTERS, TLS, ANONYMOUS, FILE = range(1, 8)
+STOPPED = 1
+INTERVAL, EXIT = 2, 4
+
+# By size of the block: the kind of the region that has the only pointer to it. See places.c.
+MAIN_STACK, MAIN_TLS = 103, 104
+PLACES = {101: MODULE, 102: MODULE, MAIN_STACK: STACK, MAIN_TLS: TLS, 105: ANONYMOUS, 106: HEAP,
+          107: ANONYMOUS, 108: FILE, 109: STACK, 110: TLS, 111: ANONYMOUS, 112: HEAP,
+          1 << 20: ANONYMOUS, 140: ANONYMOUS}
+UNMAPPED, OVERWRITTEN, DEAD_STACK, ENDED_THREAD = LOST = 141, 142, 143, 144
+
+
+class Places(Recording):
+    def check(self, trace, expected=PLACES):
+        records = Records(trace)
+        snapshot, = records.kinds['snapshot']
+        self.assertEqual((snapshot.reason, snapshot.flags, snapshot.missing), (EXIT, STOPPED, 0))
+        for size, kind in expected.items():
+            kinds = {region.kind for region, _ in records.words_to(size)}
+            self.assertIn(kind, kinds, size)
+        for size in (UNMAPPED, DEAD_STACK, ENDED_THREAD):
+            self.assertEqual(records.words_to(size), [], size)
+        # The released block still has the pointer: no root, but a word of the heap.
+        self.assertLessEqual({region.kind for region, _ in records.words_to(OVERWRITTEN)}, {HEAP})
+        return records
+
+    def end(self, *arguments, expected=PLACES):
+        result = self.record(program('places'), *arguments)
+        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        return self.check(self.trace, expected)
+
+    def lost(self, trace):
+        return sorted(group['bytes'] for group in analyze('leaks', trace)['groups']
+                      if group['class'] == 'definitely_lost')
+
+    def test_return(self):
+        """What the frame of main had is not in use any more."""
+        expected = dict(PLACES)
+        del expected[MAIN_STACK]
+        self.end(expected=expected)
+        self.assertEqual(self.lost(self.trace), sorted((*LOST, MAIN_STACK)))
+
+    def test_exit(self):
+        self.end('exit')
+        self.assertEqual(self.lost(self.trace), sorted(LOST))
+
+    def test_exit_of_a_thread(self):
+        self.end('thread')
+        self.assertEqual(self.lost(self.trace), sorted(LOST))
+
+    def test_exit_after_the_main_thread(self):
+        """Its stack is not in use any more; its thread-local storage still is."""
+        expected = dict(PLACES) | {MAIN_TLS: ANONYMOUS}
+        del expected[MAIN_STACK]
+        records = self.end('gone', expected=expected)
+        self.assertEqual(records.words_to(MAIN_STACK), [])
+        self.assertEqual(self.lost(self.trace), sorted((*LOST, MAIN_STACK)))
+
+    def test_child(self):
+        """The child's blocks are in its own trace; one of them its parent has allocated."""
+        self.assertEqual(self.record(program('places'), 'fork').returncode, 0)
+        child, = self.directory.glob('trace.bin.*.places')
+        self.check(child, {size: kind for size, kind in PLACES.items() if size != MAIN_STACK})
+
+
+class Running(Recording):
+    def test_interval(self):
+        """The program notices nothing, and whatever it holds is found."""
+        result = self.record(program('churner'), options=['--snapshot-every=0.05'])
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b'fine\n', b''))
+        snapshots = Records(self.trace).kinds['snapshot']
+        self.assertGreater(len(snapshots), 2)
+        self.assertEqual([snapshot.number for snapshot in snapshots],
+                         list(range(1, len(snapshots) + 1)))
+        self.assertEqual({(snapshot.reason, snapshot.flags) for snapshot in snapshots[:-1]},
+                         {(INTERVAL, STOPPED)})
+        self.assertEqual(snapshots[-1].reason, EXIT)
+        self.assert_sound()
+        for percent in range(10, 101, 15):
+            found = analyze('leaks', self.trace, '--at', f'{percent}%')
+            if found['snapshot'] is not None:
+                self.assertEqual(found['classes']['definitely_lost']['blocks'], 0, found)
+
+
+if __name__ == '__main__':
+    unittest.main()
