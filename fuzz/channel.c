@@ -19,7 +19,7 @@
 
 #include "channel_script.h"
 #include "collect/collector.h"
-#include "collect/messages.h"
+#include "messages.h"
 #include "target.h"
 
 enum { ROUNDS_MAX = 64 };
@@ -35,7 +35,7 @@ static volatile sig_atomic_t is_over;
 static unsigned rounds;
 static uint64_t events_closed;
 
-/* ---- Replacements for messages.c and trace_closers.c ---- */
+/* ---- Replacements for messages.c and collect/trace/closers.c ---- */
 
 void message(const char *format, ...)
 {

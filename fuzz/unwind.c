@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 
 #include "target.h"
-#include "unwind_compile.h"
-#include "unwind_scratch.h"
+#include "unwind/compile.h"
+#include "dwarf/scratch.h"
 
 enum { PAGE = 4096, IMAGE_PAGES = 5, STACK_SIZE = 256, INFO_MAX = (IMAGE_PAGES - 1) * PAGE };
 

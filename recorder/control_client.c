@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "channel.h"
-#include "collect/messages.h"
+#include "messages.h"
 #include "control.h"
 #include "launch.h"
 

@@ -12,7 +12,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "collect/messages.h"
+#include "messages.h"
 #include "sanitizer.h"
 
 enum { INTERPRETERS_MAX = 4, SEGMENTS_MAX = 512 };

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "collect/host.h"
+#include "collect/channel/host.h"
 
 /* Exit statuses of ttdrecord itself; any other is that of the program. */
 enum launch_exit {

@@ -9,7 +9,7 @@
 #include <ttdtrace/snapshot.h>
 #include <ttdtrace/version.h>
 
-#include "collect/messages.h"
+#include "messages.h"
 #include "launch.h"
 
 static const char help[] =

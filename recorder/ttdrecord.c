@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "collect/collector.h"
-#include "collect/messages.h"
+#include "messages.h"
 #include "common/standard_descriptors.h"
 #include "control_client.h"
 #include "launch.h"

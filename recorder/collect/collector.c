@@ -3,8 +3,8 @@
 
 #include "../channel_pool.h"
 #include "launched.h"
-#include "messages.h"
-#include "origin.h"
+#include "../messages.h"
+#include "process/origin.h"
 #include "process_end.h"
 #include "snapshots.h"
 #include "upkeep.h"

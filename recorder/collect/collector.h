@@ -9,10 +9,10 @@
 #include <sys/types.h>
 
 #include "control.h"
-#include "trace_closers.h"
-#include "group.h"
-#include "host.h"
-#include "processes.h"
+#include "trace/closers.h"
+#include "trace/group.h"
+#include "channel/host.h"
+#include "process/processes.h"
 
 /* What snapshots to take. Contents are sums of enum ttd_snapshot_contents. */
 struct snapshot_options {

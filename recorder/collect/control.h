@@ -4,7 +4,7 @@
 #define TTD_COLLECT_CONTROL_H
 
 #include "../control.h"
-#include "host.h"
+#include "channel/host.h"
 
 enum { CONTROL_CLIENTS = 8 };
 

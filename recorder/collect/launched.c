@@ -3,7 +3,7 @@
 
 #include <sys/wait.h>
 
-#include "origin.h"
+#include "process/origin.h"
 
 void launched_reap(struct collector *collector)
 {

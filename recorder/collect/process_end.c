@@ -4,8 +4,8 @@
 #include <sys/wait.h>
 
 #include "launched.h"
-#include "origin.h"
-#include "runtime.h"
+#include "process/origin.h"
+#include "process/runtime.h"
 
 bool process_end_is_due(struct collector *collector, const struct process *process)
 {

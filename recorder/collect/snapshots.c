@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "ahead.h"
+#include "process/ahead.h"
 
 /* A snapshot that is being taken of a process. */
 struct taking {

@@ -14,7 +14,8 @@ import sys
 
 DOCUMENTS = ('README.md', 'CONTRIBUTING.md', 'bench/README.md')
 # Folders that the layout lists with every folder in them.
-LISTED_WHOLE = ('libtrace/src', 'analyzer', 'recorder')
+LISTED_WHOLE = ('libtrace/src', 'libtrace/src/codec', 'analyzer', 'recorder', 'recorder/collect',
+                'recorder/preload')
 FLAGS = ('-x', 'c', '-std=c11', '-Wall', '-Wextra', '-Werror', '-fsyntax-only')
 
 problems = []
@@ -92,16 +93,16 @@ def check_layout(text, folders):
         problems.append('CONTRIBUTING.md: no layout')
         return
     listed = set()
-    top = ''
+    above = {}  # the last path at each indentation
     for line in block[1].splitlines():
         entry = re.match(r'( *)([\w./-]+/) ', line)
         if not entry:
             continue
-        path = entry[2].rstrip('/')
-        if entry[1]:
-            path = f'{top}/{path}'
-        else:
-            top = path
+        indentation = len(entry[1])
+        parents = [above[column] for column in sorted(above) if column < indentation]
+        path = '/'.join([*parents[-1:], entry[2].rstrip('/')])
+        above = {column: above[column] for column in above if column < indentation}
+        above[indentation] = path
         listed.add(path)
         if path not in folders:
             problems.append(f'CONTRIBUTING.md: the layout has {path}, which is not there')

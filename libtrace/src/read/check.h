@@ -7,10 +7,10 @@
 #include <ttdtrace/verify.h>
 
 #include "base/cursor.h"
-#include "codec/blocks.h"
-#include "codec/header.h"
-#include "codec/index.h"
-#include "codec/snapshot_order.h"
+#include "codec/heap_state/blocks.h"
+#include "codec/chunk/header.h"
+#include "codec/chunk/index.h"
+#include "codec/snapshots/order.h"
 
 /** The ids that are defined, to check references. */
 struct ttd_id_check {

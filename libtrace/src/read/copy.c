@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "codec/fixed.h"
+#include "codec/chunk/fixed.h"
 
 static int emit(void *context, const void *data, size_t size)
 {

@@ -8,7 +8,7 @@
 #define TTD_READ_COPY_H
 
 #include "base/buffer.h"
-#include "codec/emitter.h"
+#include "codec/chunk/emitter.h"
 #include "read/walk.h"
 
 /** The new file in the making. */

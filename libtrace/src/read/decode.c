@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From payloads to batches: events and stacks; the other kinds are in decode_records.c. */
-#include "codec/payload.h"
+#include "codec/chunk/payload.h"
 #include "read/internal.h"
 
 /** Validates the header of a chunk that has one item of a fixed size. Returns a description of the

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* From payloads to batches: all kinds but events and stacks, one record after the other. */
 #include "base/memory.h"
-#include "codec/fixed.h"
-#include "codec/memory_map.h"
-#include "codec/pages.h"
+#include "codec/chunk/fixed.h"
+#include "codec/heap_state/memory_map.h"
+#include "codec/heap_state/pages.h"
 #include "codec/records.h"
-#include "codec/snapshots.h"
-#include "codec/states.h"
+#include "codec/snapshots/snapshots.h"
+#include "codec/heap_state/states.h"
 #include "read/internal.h"
 
 /** Bytes of a block, and of a run of a memory map, at least. */

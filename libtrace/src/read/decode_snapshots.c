@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* From payloads to batches: parts of snapshots that are arrays, or have some. */
 #include "base/memory.h"
-#include "codec/references.h"
-#include "codec/snapshots.h"
+#include "codec/snapshots/references.h"
+#include "codec/snapshots/snapshots.h"
 #include "read/internal.h"
 
 /** A batch gets no more records once their arrays have this many items. */

@@ -8,11 +8,11 @@
 #include "base/buffer.h"
 #include "base/cursor.h"
 #include "base/status.h"
-#include "codec/blocks.h"
-#include "codec/events.h"
-#include "codec/header.h"
-#include "codec/index.h"
-#include "codec/stacks.h"
+#include "codec/heap_state/blocks.h"
+#include "codec/events/events.h"
+#include "codec/chunk/header.h"
+#include "codec/chunk/index.h"
+#include "codec/stacks/stacks.h"
 #include "read/check.h"
 
 /** Records of kinds other than events that are decoded at a time at most. */

@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "codec/fixed.h"
+#include "codec/chunk/fixed.h"
 #include "read/internal.h"
 
 struct ttd_reader_options ttd_reader_options_default(void)

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "codec/records.h"
-#include "codec/snapshots.h"
+#include "codec/snapshots/snapshots.h"
 #include "layout.h"
 #include "read/copy.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "codec/payload.h"
+#include "codec/chunk/payload.h"
 
 void ttd_source_init(struct ttd_source *source, const struct ttd_input *input,
                      const struct ttd_allocator *allocator)

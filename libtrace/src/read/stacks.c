@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "codec/payload.h"
+#include "codec/chunk/payload.h"
 #include "read/internal.h"
 
 /** A payload that was compressed further than most is not kept: it is decoded as a whole. */

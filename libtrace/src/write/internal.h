@@ -7,11 +7,11 @@
 #include <ttdtrace/writer.h>
 
 #include "base/buffer.h"
-#include "codec/blocks.h"
-#include "codec/stacks.h"
-#include "codec/emitter.h"
-#include "codec/events.h"
-#include "codec/snapshot_order.h"
+#include "codec/heap_state/blocks.h"
+#include "codec/stacks/stacks.h"
+#include "codec/chunk/emitter.h"
+#include "codec/events/events.h"
+#include "codec/snapshots/order.h"
 
 /** A chunk of records of one kind in the making. */
 struct ttd_record_buffer {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "codec/header.h"
+#include "codec/chunk/header.h"
 #include "layout.h"
 
 enum ttd_status ttd_names_open(struct ttd_writer *writer, ttd_names_lookup lookup, void *context,

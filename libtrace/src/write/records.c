@@ -2,10 +2,10 @@
 #include "write/internal.h"
 
 #include "base/checked.h"
-#include "codec/memory_map.h"
-#include "codec/pages.h"
+#include "codec/heap_state/memory_map.h"
+#include "codec/heap_state/pages.h"
 #include "codec/records.h"
-#include "codec/states.h"
+#include "codec/heap_state/states.h"
 
 /** Raw bytes of a chunk of pages at most, but for one page. */
 #define PAGES_SIZE (UINT32_C(1) << 20)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "write/internal.h"
 
-#include "codec/references.h"
-#include "codec/snapshots.h"
+#include "codec/snapshots/references.h"
+#include "codec/snapshots/snapshots.h"
 
 /** How many of `left` records go into the next chunk. */
 static size_t chunk_count(size_t left)

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "codec/fixed.h"
+#include "codec/chunk/fixed.h"
 #include "write/internal.h"
 
 #define LEVEL_MAX 12

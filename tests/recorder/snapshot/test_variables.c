@@ -2,7 +2,7 @@
 /* Words of data that have to be named. */
 #include <criterion/criterion.h>
 
-#include "variables.h"
+#include "collect/trace/variables.h"
 
 static struct variables variables;
 

@@ -12,7 +12,7 @@
  * to it at exit.
  */
 
-#include "unwind.h"
+#include "unwind/unwind.h"
 
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>

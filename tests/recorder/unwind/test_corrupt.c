@@ -9,9 +9,9 @@
  * the program gets to its end is the test.
  */
 
-#include "unwind.h"
-#include "unwind_cfi.h"
-#include "unwind_compile.h"
+#include "unwind/unwind.h"
+#include "dwarf/cfi.h"
+#include "unwind/compile.h"
 
 #include "support/entropy.h"
 

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "codec/chunk/fixed.h"
+
+#include <string.h>
+
+#include "codec/positions.h"
+#include "layout.h"
+
+void ttd_encode_trace(struct ttd_buffer *out, const struct ttd_trace *trace)
+{
+    uint8_t bytes[TTD_TRACE_SIZE] = {0};
+    memcpy(bytes + TTD_TRACE_GROUP, trace->group.bytes, sizeof trace->group.bytes);
+    ttd_put64(bytes + TTD_TRACE_PARENT_TRACE_ID, trace->parent_trace_id);
+    ttd_put64(bytes + TTD_TRACE_PARENT_POSITION, trace->parent_position.sequence);
+    ttd_put64(bytes + TTD_TRACE_PARENT_POSITION + 8, trace->parent_position.steps);
+    ttd_put64(bytes + TTD_TRACE_START_TIME, (uint64_t)trace->start_time);
+    ttd_put64(bytes + TTD_TRACE_TIME_UNIT, trace->time_unit);
+    ttd_put64(bytes + TTD_TRACE_PROCESS_ID, trace->process_id);
+    ttd_put64(bytes + TTD_TRACE_PARENT_PROCESS, trace->parent_process_id);
+    ttd_put32(bytes + TTD_TRACE_FLAGS, trace->flags);
+    ttd_put32(bytes + TTD_TRACE_ARCHITECTURE, trace->architecture);
+    ttd_put32(bytes + TTD_TRACE_POINTER_SIZE, trace->pointer_size);
+    ttd_put64(bytes + TTD_TRACE_SOURCE_TRACE_ID, trace->source_trace_id);
+    ttd_put64(bytes + TTD_TRACE_SOURCE_SIZE, trace->source_size);
+    ttd_put64(bytes + TTD_TRACE_SOURCE_HASH, trace->source_hash);
+    ttd_buffer_put(out, bytes, sizeof bytes);
+}
+
+const char *ttd_check_trace(const struct ttd_trace *trace)
+{
+    if (trace->trace_id == 0)
+        return "trace_id 0";
+    if (trace->time_unit == 0 && !(trace->flags & TTD_TRACE_RECOVERED))
+        return "time_unit 0";
+    if (!ttd_position_is_canonical(trace->parent_position))
+        return "parent_position";
+    if (trace->pointer_size != 4 && trace->pointer_size != 8)
+        return "pointer_size";
+    if (trace->flags & ~TTD_TRACE_FLAGS_MASK)
+        return "unknown flags of the trace";
+    return NULL;
+}
+
+void ttd_decode_trace(struct ttd_cursor *in, struct ttd_trace *trace)
+{
+    memset(trace, 0, sizeof *trace);
+    const uint8_t *group = ttd_cursor_bytes(in, sizeof trace->group.bytes);
+    if (group)
+        memcpy(trace->group.bytes, group, sizeof trace->group.bytes);
+    trace->parent_trace_id = ttd_cursor_get64(in);
+    trace->parent_position.sequence = ttd_cursor_get64(in);
+    trace->parent_position.steps = ttd_cursor_get64(in);
+    trace->start_time = (int64_t)ttd_cursor_get64(in);
+    trace->time_unit = ttd_cursor_get64(in);
+    trace->process_id = ttd_cursor_get64(in);
+    trace->parent_process_id = ttd_cursor_get64(in);
+    trace->flags = ttd_cursor_get32(in);
+    trace->architecture = ttd_cursor_get32(in);
+    trace->pointer_size = ttd_cursor_get32(in);
+    ttd_cursor_reserved32(in);
+    trace->source_trace_id = ttd_cursor_get64(in);
+    trace->source_size = ttd_cursor_get64(in);
+    trace->source_hash = ttd_cursor_get64(in);
+}
+
+void ttd_encode_end(struct ttd_buffer *out, const struct ttd_end *end)
+{
+    uint8_t bytes[TTD_END_PAYLOAD_SIZE];
+    ttd_put32(bytes + TTD_END_PAYLOAD_REASON, end->reason);
+    ttd_put32(bytes + TTD_END_PAYLOAD_CODE, end->code);
+    ttd_put64(bytes + TTD_END_PAYLOAD_WALL_TIME, end->wall_time);
+    ttd_put64(bytes + TTD_END_PAYLOAD_EVENTS, end->events);
+    ttd_put64(bytes + TTD_END_PAYLOAD_LOST_EVENTS, end->lost_events);
+    ttd_put64(bytes + TTD_END_PAYLOAD_CHUNKS, end->chunks);
+    ttd_put64(bytes + TTD_END_PAYLOAD_INDEX_OFFSET, end->index_offset);
+    ttd_buffer_put(out, bytes, sizeof bytes);
+}
+
+void ttd_decode_end(struct ttd_cursor *in, struct ttd_end *end)
+{
+    uint32_t reason = ttd_cursor_get32(in);
+    if (reason > INT32_MAX)
+        ttd_cursor_fail(in, "reason of the end");
+    end->reason = (enum ttd_end_reason)reason;
+    end->code = ttd_cursor_get32(in);
+    end->wall_time = ttd_cursor_get64(in);
+    end->events = ttd_cursor_get64(in);
+    if (end->events == UINT64_MAX)
+        ttd_cursor_fail(in, "events of the end");
+    end->lost_events = ttd_cursor_get64(in);
+    end->chunks = ttd_cursor_get64(in);
+    end->index_offset = ttd_cursor_get64(in);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "codec/chunk/header.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+
+#include <ttdtrace/version.h>
+#include <ttdtrace/model.h>
+
+static const uint8_t magic[TTD_MAGIC_SIZE] = {TTD_MAGIC_BYTES};
+
+uint64_t ttd_hash(const void *data, size_t size)
+{
+    return XXH3_64bits(data, size);
+}
+
+bool ttd_is_magic(const uint8_t *bytes, size_t size)
+{
+    return memcmp(bytes, magic, size < sizeof magic ? size : sizeof magic) == 0;
+}
+
+static void put_position(uint8_t *bytes, struct ttd_position position)
+{
+    ttd_put64(bytes, position.sequence);
+    ttd_put64(bytes + 8, position.steps);
+}
+
+static struct ttd_position get_position(const uint8_t *bytes)
+{
+    struct ttd_position position = {ttd_get64(bytes), ttd_get64(bytes + 8)};
+    return position;
+}
+
+void ttd_header_encode(const struct ttd_header *header, uint8_t bytes[TTD_HEADER_SIZE])
+{
+    memcpy(bytes + TTD_HEADER_MAGIC, magic, sizeof magic);
+    ttd_put16(bytes + TTD_HEADER_MAJOR, header->major);
+    ttd_put16(bytes + TTD_HEADER_KIND, header->kind);
+    bytes[TTD_HEADER_CODEC] = header->codec;
+    bytes[TTD_HEADER_FLAGS] = header->flags;
+    ttd_put16(bytes + TTD_HEADER_MINOR, header->minor);
+    ttd_put32(bytes + TTD_HEADER_STORED_SIZE, header->stored_size);
+    ttd_put32(bytes + TTD_HEADER_RAW_SIZE, header->raw_size);
+    ttd_put64(bytes + TTD_HEADER_TRACE_ID, header->trace_id);
+    ttd_put64(bytes + TTD_HEADER_NUMBER, header->number);
+    ttd_put64(bytes + TTD_HEADER_OFFSET, header->offset);
+    ttd_put64(bytes + TTD_HEADER_FIRST_RECORD, header->first_record);
+    ttd_put32(bytes + TTD_HEADER_RECORD_COUNT, header->record_count);
+    ttd_put32(bytes + TTD_HEADER_RESERVED, 0);
+    put_position(bytes + TTD_HEADER_FIRST_POSITION, header->first_position);
+    put_position(bytes + TTD_HEADER_LAST_POSITION, header->last_position);
+    ttd_put64(bytes + TTD_HEADER_PAYLOAD_HASH, header->payload_hash);
+    ttd_put64(bytes + TTD_HEADER_HASH, ttd_hash(bytes, TTD_HEADER_HASH));
+}
+
+/** Validates the fields of a header whose hash matched. Returns a static description of the first
+ * violation, or NULL. */
+static const char *check(const struct ttd_header *header, uint32_t reserved)
+{
+    if (reserved != 0)
+        return "reserved field is not zero";
+    if (header->flags & ~TTD_CHUNK_FLAGS_MASK)
+        return "unknown flags of a chunk";
+    if (header->kind == 0)
+        return "kind 0";
+    if (header->kind <= TTD_KIND_LAST &&
+        ttd_kind_is_critical(header->kind) != ((header->flags & TTD_CHUNK_CRITICAL) != 0))
+        return "critical flag of a chunk";
+    if (header->stored_size > TTD_PAYLOAD_MAX || header->raw_size > TTD_PAYLOAD_MAX)
+        return "payload exceeds its limit";
+    if (header->codec == TTD_CODEC_RAW && header->stored_size != header->raw_size)
+        return "stored size of a raw payload";
+    if (header->codec == TTD_CODEC_LZ4 && header->raw_size > TTD_LZ4_RAW_MAX(header->stored_size))
+        return "raw size of a compressed payload";
+    if (header->record_count > TTD_RECORDS_MAX || header->record_count > header->raw_size)
+        return "number of items";
+    if (header->first_record > UINT64_MAX - header->record_count)
+        return "number of the first item";
+    if (header->trace_id == 0)
+        return "trace_id 0";
+    if (header->offset % TTD_ALIGNMENT != 0)
+        return "offset of a chunk";
+    if (!ttd_position_is_valid(header->first_position) ||
+        !ttd_position_is_valid(header->last_position) ||
+        ttd_position_compare(header->first_position, header->last_position) > 0)
+        return "positions of a chunk";
+    return NULL;
+}
+
+enum ttd_status ttd_header_decode(const uint8_t bytes[TTD_HEADER_SIZE], struct ttd_header *header,
+                                  const char **what)
+{
+    if (!ttd_is_magic(bytes, TTD_MAGIC_SIZE)) {
+        *what = "magic";
+        return TTD_ERROR_NOT_A_TRACE;
+    }
+    if (ttd_get64(bytes + TTD_HEADER_HASH) != ttd_hash(bytes, TTD_HEADER_HASH)) {
+        *what = "header checksum";
+        return TTD_ERROR_CORRUPT;
+    }
+    struct ttd_header result = {
+        .major = ttd_get16(bytes + TTD_HEADER_MAJOR),
+        .kind = ttd_get16(bytes + TTD_HEADER_KIND),
+        .codec = bytes[TTD_HEADER_CODEC],
+        .flags = bytes[TTD_HEADER_FLAGS],
+        .minor = ttd_get16(bytes + TTD_HEADER_MINOR),
+        .stored_size = ttd_get32(bytes + TTD_HEADER_STORED_SIZE),
+        .raw_size = ttd_get32(bytes + TTD_HEADER_RAW_SIZE),
+        .trace_id = ttd_get64(bytes + TTD_HEADER_TRACE_ID),
+        .number = ttd_get64(bytes + TTD_HEADER_NUMBER),
+        .offset = ttd_get64(bytes + TTD_HEADER_OFFSET),
+        .first_record = ttd_get64(bytes + TTD_HEADER_FIRST_RECORD),
+        .record_count = ttd_get32(bytes + TTD_HEADER_RECORD_COUNT),
+        .first_position = get_position(bytes + TTD_HEADER_FIRST_POSITION),
+        .last_position = get_position(bytes + TTD_HEADER_LAST_POSITION),
+        .payload_hash = ttd_get64(bytes + TTD_HEADER_PAYLOAD_HASH),
+    };
+    if (result.major != TTD_FORMAT_MAJOR) {
+        *what = "major version";
+        return TTD_ERROR_UNSUPPORTED;
+    }
+    *what = check(&result, ttd_get32(bytes + TTD_HEADER_RESERVED));
+    if (*what)
+        return TTD_ERROR_CORRUPT;
+    *header = result;
+    return TTD_OK;
+}

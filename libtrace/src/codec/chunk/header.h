@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/** Chunk headers (spec, "Chunk header"). */
+#ifndef TTD_CODEC_CHUNK_HEADER_H
+#define TTD_CODEC_CHUNK_HEADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ttdtrace/position.h>
+#include <ttdtrace/reader.h>
+#include <ttdtrace/status.h>
+
+#include "layout.h"
+
+/** A chunk header, field by field. */
+struct ttd_header {
+    uint16_t major;
+    uint16_t kind;
+    uint8_t codec;
+    uint8_t flags;
+    uint16_t minor;
+    uint32_t stored_size;
+    uint32_t raw_size;
+    uint64_t trace_id;
+    uint64_t number;
+    uint64_t offset;
+    uint64_t first_record;
+    uint32_t record_count;
+    struct ttd_position first_position;
+    struct ttd_position last_position;
+    uint64_t payload_hash;
+};
+
+/** Hash of all checksums: XXH3, 64 bits, seed 0. */
+uint64_t ttd_hash(const void *data, size_t size);
+
+/** Whether the bytes are the magic; compares `size` bytes, at most all eight. */
+bool ttd_is_magic(const uint8_t *bytes, size_t size);
+
+/** Writes a header with its hash. */
+void ttd_header_encode(const struct ttd_header *header, uint8_t bytes[TTD_HEADER_SIZE]);
+
+/**
+ * Reads a header: magic, then hash, then version, then every field by itself.
+ *
+ * @param what  set on failure, static
+ * @return TTD_OK, TTD_ERROR_NOT_A_TRACE (no magic), TTD_ERROR_CORRUPT, TTD_ERROR_UNSUPPORTED.
+ */
+enum ttd_status ttd_header_decode(const uint8_t bytes[TTD_HEADER_SIZE], struct ttd_header *header,
+                                  const char **what);
+
+/** Whether a known kind is critical: a reader that cannot read it cannot read the trace. */
+static inline bool ttd_kind_is_critical(unsigned kind)
+{
+    return kind == TTD_KIND_TRACE || kind == TTD_KIND_EVENTS;
+}
+
+/** Bytes of the whole chunk: header, stored payload and padding. */
+static inline uint64_t ttd_chunk_size(const struct ttd_header *header)
+{
+    uint64_t size = TTD_HEADER_SIZE + (uint64_t)header->stored_size;
+    return (size + (TTD_ALIGNMENT - 1)) & ~(uint64_t)(TTD_ALIGNMENT - 1);
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * Lists of addresses in order of use, newest last, from which any of the newest are taken out
+ * (spec, "Addresses"): the encoder's, and the decoder's, which has ordinals in place of addresses.
+ */
+#ifndef TTD_CODEC_EVENTS_ADDRESS_LIST_H
+#define TTD_CODEC_EVENTS_ADDRESS_LIST_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct ttd_address_list {
+    uint64_t *items;
+    size_t count;
+    size_t capacity;
+};
+
+/** Items of a list that are moved at once, so that the number of moves is easy to predict. */
+#define TTD_ADDRESS_BLOCK 4
+
+/** Takes out the item at `place`, counted from 1 for the newest. */
+static inline uint64_t ttd_address_take(struct ttd_address_list *list, size_t place)
+{
+    uint64_t *item = list->items + list->count - place;
+    uint64_t *end = list->items + list->count;
+    uint64_t address = *item;
+    list->count--;
+    /* May move what lies behind the end, which is of no account: there is room for a block. */
+    do {
+        uint64_t a = item[1], b = item[2], c = item[3], d = item[4];
+        item[0] = a;
+        item[1] = b;
+        item[2] = c;
+        item[3] = d;
+        item += TTD_ADDRESS_BLOCK;
+    } while (item < end);
+    return address;
+}
+
+static inline void ttd_address_push(struct ttd_address_list *list, uint64_t address)
+{
+    list->items[list->count++] = address;
+}
+
+/** Ordinals that are moved at once, so that the number of moves is easy to predict. */
+#define TTD_ORDINAL_BLOCK 16
+
+/** A list of addresses in order of use, newest last, by their ordinals. */
+struct ttd_ordinal_list {
+    uint32_t *items;
+    size_t count;
+    size_t capacity;
+};
+
+/** Four are one register; an array of all would go through memory. */
+struct ttd_ordinal_four {
+    uint32_t items[4];
+};
+
+/** Takes out the item at `place`, counted from 1 for the newest. */
+static inline uint32_t ttd_ordinal_take(struct ttd_ordinal_list *list, size_t place)
+{
+    uint32_t *item = list->items + list->count - place;
+    const uint32_t *end = list->items + list->count;
+    uint32_t ordinal = *item;
+    list->count--;
+    /* May move what lies behind the end, which is of no account: there is room for a block. */
+    do {
+        struct ttd_ordinal_four a, b, c, d;
+        memcpy(&a, item + 1, sizeof a);
+        memcpy(&b, item + 5, sizeof b);
+        memcpy(&c, item + 9, sizeof c);
+        memcpy(&d, item + 13, sizeof d);
+        memcpy(item, &a, sizeof a);
+        memcpy(item + 4, &b, sizeof b);
+        memcpy(item + 8, &c, sizeof c);
+        memcpy(item + 12, &d, sizeof d);
+        item += TTD_ORDINAL_BLOCK;
+    } while (item < end);
+    return ordinal;
+}
+
+static inline void ttd_ordinal_push(struct ttd_ordinal_list *list, uint32_t ordinal)
+{
+    list->items[list->count++] = ordinal;
+}
+
+#endif

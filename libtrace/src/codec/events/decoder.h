@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/** Internals of the decoder of events, private to its parts. */
+#ifndef TTD_CODEC_EVENTS_DECODER_H
+#define TTD_CODEC_EVENTS_DECODER_H
+
+#include "codec/events/events.h"
+
+/** Records an error, unless there is one already. */
+static inline void ttd_events_decoder_fail(struct ttd_events_decoder *decoder, const char *what)
+{
+    if (!decoder->error)
+        decoder->error = what;
+}
+
+/** Reads the table of classes. Errors of the columns stay in them. */
+enum ttd_status ttd_events_read_classes(struct ttd_events_decoder *decoder, uint32_t count);
+
+/** Reads the table of shapes; classes come first. */
+enum ttd_status ttd_events_read_shapes(struct ttd_events_decoder *decoder, uint32_t count);
+
+/** No event has this number. */
+#define TTD_NO_EVENT UINT64_MAX
+
+/**
+ * Reads the gap before the next entry of a list, which is for the event `number` or a later one.
+ * Returns the number of that event, or TTD_NO_EVENT at the end of the list.
+ */
+uint64_t ttd_events_next_gap(struct ttd_events_decoder *decoder, enum ttd_column column,
+                             uint64_t number);
+
+/**
+ * Decodes times of event `number`, which are not as predicted. state.effect is the effect position
+ * of the event before; state.thread and the thread's end are updated.
+ *
+ * @return false on failure
+ */
+bool ttd_events_decode_exception(struct ttd_events_decoder *decoder,
+                                 const struct ttd_event_class *class, uint64_t number,
+                                 struct ttd_position *start, struct ttd_position *end);
+
+/** The part of an event that its class gives, or that is 0 where the class has no such thing. */
+#define TTD_EVENT_CLASS_PART offsetof(struct ttd_event, address)
+
+/* Before these are called, each event has its number, times, thread, stack and ordinals. */
+_Static_assert(TTD_EVENT_CLASS_PART == 64, "members of ttd_event before the class's part");
+
+static inline void ttd_event_copy_class(struct ttd_event *event, const struct ttd_event *prototype)
+{
+    memcpy((char *)event + TTD_EVENT_CLASS_PART, (const char *)prototype + TTD_EVENT_CLASS_PART,
+           sizeof *event - TTD_EVENT_CLASS_PART);
+}
+
+/** Decodes sizes, addresses and parameters of `count` events, the rest of which is there. */
+void ttd_events_decode_values(struct ttd_events_decoder *decoder, uint32_t count);
+
+/** Decodes what an event has beside size and addresses, which are there. */
+void ttd_events_decode_general(struct ttd_events_decoder *decoder, size_t index);
+
+/** Decodes `count` events; what is wrong is left in the decoder and its columns. */
+void ttd_events_decode_batch(struct ttd_events_decoder *decoder, uint32_t count);
+
+#endif

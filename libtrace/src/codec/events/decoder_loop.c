@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The loops over the events of a batch: with those of decoder_values.c the library's hottest code.
+ * Each is about a few columns, so that what it needs stays in registers.
+ */
+#include "codec/events/decoder.h"
+
+/** The general case of a symbol: see TTD_SHAPE_ONE_BYTE. */
+static inline uint32_t read_symbol(struct ttd_cursor *more, uint32_t first)
+{
+    size_t size = first == TTD_SHAPE_ESCAPE ? 2 : 1;
+    if (ttd_cursor_left(more) < size) {
+        ttd_cursor_fail(more, "payload too short");
+        return 0;
+    }
+    uint32_t low = *more->at++;
+    if (size == 2)
+        return TTD_SHAPE_TWO_BYTES + low + ((uint32_t)*more->at++ << 8);
+    return TTD_SHAPE_ONE_BYTE + ((first - TTD_SHAPE_ONE_BYTE) << 8) + low;
+}
+
+/** Sets the members that shape and class determine; each event has one symbol. */
+static bool decode_shapes(struct ttd_events_decoder *decoder, uint32_t count)
+{
+    struct ttd_event_state *state = &decoder->state;
+    struct ttd_event_shape *shapes = state->shapes;
+    uint32_t *next = state->next_shapes;
+    uint32_t shape_count = (uint32_t)state->shape_count;
+    const struct ttd_event_class *classes = state->classes;
+    const struct ttd_event *prototypes = decoder->prototypes;
+    const uint8_t *symbols = decoder->columns[TTD_COLUMN_SHAPES_FIRST].at;
+    struct ttd_event *event = decoder->batch->events;
+    uint32_t before = state->shape;
+    uint32_t tally = 0;
+    for (uint32_t i = 0; i < count; i++, event++) {
+        uint32_t symbol = symbols[i];
+        if (symbol >= TTD_SHAPE_ONE_BYTE)
+            symbol = read_symbol(&decoder->columns[TTD_COLUMN_SHAPES_MORE], symbol);
+        /* Without a branch: nobody can predict whether the prediction was right. */
+        symbol |= next[before] & (0 - (uint32_t)(symbol == 0));
+        if (symbol - 1 >= shape_count) {
+            ttd_events_decoder_fail(decoder, "shape of an event");
+            return false;
+        }
+        next[before] = symbol;
+        before = symbol;
+        struct ttd_event_shape *shape = &shapes[symbol];
+        const struct ttd_event_class *class = &classes[shape->class_index];
+        ttd_event_copy_class(event, &prototypes[shape->class_index]);
+        event->stack = shape->stack;
+        decoder->shapes[i] = shape;
+        decoder->classes[i] = class;
+        tally += class->tally;
+    }
+    state->shape = before;
+    decoder->tally = tally;
+    decoder->columns[TTD_COLUMN_SHAPES_FIRST].at += count;
+    return true;
+}
+
+/** The wall clock changes with the next event. */
+static void change_clock(struct ttd_events_decoder *decoder)
+{
+    struct ttd_event_state *state = &decoder->state;
+    state->clock += ttd_unzigzag(ttd_cursor_varint(&decoder->columns[TTD_COLUMN_CLOCK]));
+    decoder->clock_change = ttd_events_next_gap(decoder, TTD_COLUMN_CLOCK, decoder->number + 1);
+    if (state->time_unit && state->clock > UINT64_MAX / state->time_unit)
+        ttd_events_decoder_fail(decoder, "wall time of an event");
+    state->wall_time = state->clock * state->time_unit;
+    if (state->wall_time == UINT64_MAX)
+        ttd_events_decoder_fail(decoder, "wall time of an event");
+}
+
+/** An event whose times are an exception. */
+static bool decode_exception(struct ttd_events_decoder *decoder, uint32_t index)
+{
+    struct ttd_event_state *state = &decoder->state;
+    struct ttd_event *event = &decoder->batch->events[index];
+    if (index)
+        state->effect = ttd_event_position(event - 1);
+    if (!ttd_events_decode_exception(decoder, decoder->classes[index], decoder->number,
+                                     &event->time_start, &event->time_end))
+        return false;
+    event->number = decoder->number++;
+    event->wall_time = state->wall_time;
+    event->thread = state->threads[state->thread].id;
+    return true;
+}
+
+/** Events whose times are as predicted: each takes two steps of the current thread. */
+static bool decode_run(struct ttd_events_decoder *decoder, struct ttd_event *event, uint32_t count)
+{
+    struct ttd_event_state *state = &decoder->state;
+    if (state->thread == UINT32_MAX)
+        return false;
+    struct ttd_event_thread *thread = &state->threads[state->thread];
+    struct ttd_position end = thread->end;
+    if (end.steps > UINT64_MAX - 2 * (uint64_t)count)
+        return false;
+    ttd_id id = thread->id;
+    uint64_t number = decoder->number;
+    uint64_t wall_time = state->wall_time;
+    for (const struct ttd_event *behind = event + count; event < behind; event++) {
+        event->number = number++;
+        event->time_start = (struct ttd_position){end.sequence, end.steps + 1};
+        event->time_end = (struct ttd_position){end.sequence, end.steps + 2};
+        event->wall_time = wall_time;
+        event->thread = id;
+        end.steps += 2;
+    }
+    thread->end = end;
+    decoder->number = number;
+    return true;
+}
+
+/** Times, from one event with an exception or another wall time to the next. False if they are
+ * wrong. */
+static bool decode_times(struct ttd_events_decoder *decoder, uint32_t count)
+{
+    struct ttd_event *events = decoder->batch->events;
+    uint32_t nevers = 0;
+    for (uint32_t i = 0, n = 1; i < count; i += n, n = 1) {
+        uint64_t number = decoder->number;
+        bool done;
+        if (number == decoder->clock_change)
+            change_clock(decoder);
+        if (number == decoder->exception) {
+            done = decode_exception(decoder, i);
+            nevers += TTD_TALLY_NEVERS(decoder->classes[i]->tally);
+        } else {
+            n = count - i;
+            n = n < decoder->exception - number ? n : (uint32_t)(decoder->exception - number);
+            n = n < decoder->clock_change - number ? n : (uint32_t)(decoder->clock_change - number);
+            done = decode_run(decoder, events + i, n);
+        }
+        if (!done)
+            return false;
+    }
+    /* A call that never returned is an exception. */
+    if (nevers != TTD_TALLY_NEVERS(decoder->tally))
+        return false;
+    decoder->state.effect = ttd_event_position(&events[count - 1]);
+    return true;
+}
+
+void ttd_events_decode_batch(struct ttd_events_decoder *decoder, uint32_t count)
+{
+    if (!decode_shapes(decoder, count))
+        return;
+    if (decode_times(decoder, count))
+        ttd_events_decode_values(decoder, count);
+    else
+        ttd_events_decoder_fail(decoder, "times of an event");
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sizes, addresses and parameters of the events of a batch; their classes are known. See
+ * decoder_loop.c.
+ */
+#include "codec/events/decoder.h"
+
+#include <string.h>
+
+#include "base/varint_fast.h"
+
+/** Reads an address that is spelled out; returns its ordinal. There is room, also after errors. */
+static inline uint32_t take_explicit(struct ttd_events_decoder *decoder, enum ttd_column column,
+                                     uint64_t *last)
+{
+    struct ttd_event_addresses *addresses = &decoder->addresses;
+    uint64_t address = *last + ttd_unzigzag(ttd_varint_fast(&decoder->columns[column]));
+    *last = address;
+    if (address == 0)
+        ttd_events_decoder_fail(decoder, "address of an event");
+    addresses->spelled[addresses->count] = ttd_rotate_left(address, TTD_ADDRESS_ROTATION);
+    return (uint32_t)addresses->count++;
+}
+
+/** Cursors that each event advances. A local copy, so that they stay in registers. */
+struct places {
+    const uint8_t *released;
+    const uint8_t *acquired;
+    struct ttd_ordinal_list allocated;
+    struct ttd_ordinal_list freed;
+};
+
+static inline void decode_base(struct ttd_events_decoder *decoder, struct places *at, bool releases,
+                               struct ttd_event *event)
+{
+    size_t place = *at->released++;
+    struct ttd_ordinal_list *allocated = &at->allocated;
+    uint32_t ordinal = 0;
+    if (place == 0)
+        ordinal = take_explicit(decoder, TTD_COLUMN_RELEASED_EXPLICIT, &decoder->state.released);
+    else if (place > allocated->count)
+        ttd_events_decoder_fail(decoder, "place of an address");
+    else if (releases)
+        ordinal = ttd_ordinal_take(allocated, place);
+    else
+        ordinal = allocated->items[allocated->count - place];
+    if (releases)
+        ttd_ordinal_push(&at->freed, ordinal);
+    event->base_ordinal = ordinal;
+    event->base_address = decoder->addresses.spelled[ordinal];
+}
+
+static inline void decode_address(struct ttd_events_decoder *decoder, struct places *at,
+                                  struct ttd_event *event)
+{
+    size_t place = *at->acquired++;
+    struct ttd_ordinal_list *freed = &at->freed;
+    uint32_t ordinal = 0;
+    if (place == 0)
+        ordinal = take_explicit(decoder, TTD_COLUMN_ACQUIRED_EXPLICIT, &decoder->state.acquired);
+    else if (place > freed->count)
+        ttd_events_decoder_fail(decoder, "place of an address");
+    else
+        ordinal = ttd_ordinal_take(freed, place);
+    ttd_ordinal_push(&at->allocated, ordinal);
+    event->address_ordinal = ordinal;
+    event->address = decoder->addresses.spelled[ordinal];
+}
+
+static inline void decode_size(struct ttd_cursor *sizes, struct ttd_event *event,
+                               struct ttd_event_shape *shape)
+{
+    shape->size = ttd_swap_predicted(ttd_varint_fast(sizes), shape->size);
+    event->size = shape->size;
+}
+
+/** The only parameter of a usual event is a member of it, too. */
+static inline void decode_event(struct ttd_events_decoder *decoder, struct places *at,
+                                struct ttd_cursor *sizes, size_t index, struct ttd_event *event)
+{
+    const struct ttd_event_class *class = decoder->classes[index];
+    if (class->fast == TTD_FAST_FREE) {
+        decode_base(decoder, at, true, event);
+        event->parameters = &event->base_address;
+    } else if (class->fast == TTD_FAST_ALLOC) {
+        decode_size(sizes, event, decoder->shapes[index]);
+        decode_address(decoder, at, event);
+        event->parameters = &event->size;
+    } else {
+        if (class->form & TTD_FORM_SIZE)
+            decode_size(sizes, event, decoder->shapes[index]);
+        if (class->form & TTD_FORM_BASE)
+            decode_base(decoder, at, class->releases, event);
+        if (class->form & TTD_FORM_ADDRESS)
+            decode_address(decoder, at, event);
+        if (class->general != TTD_GENERAL_NONE || class->action == TTD_ACTION_REALLOC)
+            ttd_events_decode_general(decoder, index);
+    }
+}
+
+/** Whether there is a place for each address. */
+static bool has_places(struct ttd_events_decoder *decoder)
+{
+    uint32_t tally = decoder->tally;
+    if (ttd_cursor_left(&decoder->columns[TTD_COLUMN_RELEASED]) >= TTD_TALLY_BASES(tally) &&
+        ttd_cursor_left(&decoder->columns[TTD_COLUMN_ACQUIRED]) >= TTD_TALLY_ADDRESSES(tally))
+        return true;
+    ttd_events_decoder_fail(decoder, "payload too short");
+    return false;
+}
+
+void ttd_events_decode_values(struct ttd_events_decoder *decoder, uint32_t count)
+{
+    if (!has_places(decoder))
+        return;
+    size_t spelled = decoder->addresses.count;
+    struct ttd_event_buffer *batch = decoder->batch;
+    struct ttd_cursor sizes = decoder->columns[TTD_COLUMN_SIZES];
+    struct places at = {decoder->columns[TTD_COLUMN_RELEASED].at,
+                        decoder->columns[TTD_COLUMN_ACQUIRED].at, decoder->addresses.allocated,
+                        decoder->addresses.freed};
+    for (uint32_t i = 0; i < count; i++)
+        decode_event(decoder, &at, &sizes, i, &batch->events[i]);
+    decoder->columns[TTD_COLUMN_SIZES] = sizes;
+    decoder->columns[TTD_COLUMN_RELEASED].at = at.released;
+    decoder->columns[TTD_COLUMN_ACQUIRED].at = at.acquired;
+    decoder->addresses.allocated.count = at.allocated.count;
+    decoder->addresses.freed.count = at.freed.count;
+    batch->first_ordinal = (uint32_t)spelled;
+    batch->address_count = decoder->addresses.count - spelled;
+    memcpy(batch->addresses, decoder->addresses.spelled + spelled,
+           batch->address_count * sizeof *batch->addresses);
+}

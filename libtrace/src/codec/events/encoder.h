@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/** Internals of the encoder of events, private to its parts. */
+#ifndef TTD_CODEC_EVENTS_ENCODER_H
+#define TTD_CODEC_EVENTS_ENCODER_H
+
+#include "codec/events/events.h"
+
+/* Appending to columns: room for one event was made before. */
+
+static inline void ttd_events_put8(struct ttd_events_encoder *encoder, enum ttd_column column,
+                                   unsigned value)
+{
+    struct ttd_buffer *buffer = &encoder->columns[column];
+    buffer->data[buffer->size++] = (uint8_t)value;
+}
+
+static inline void ttd_events_put(struct ttd_events_encoder *encoder, enum ttd_column column,
+                                  uint64_t value)
+{
+    ttd_buffer_append_varint(&encoder->columns[column], value);
+}
+
+/** The form of an event, without how its parameters are stored. */
+static inline unsigned ttd_events_form(const struct ttd_event *event)
+{
+    bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
+    unsigned form =
+        event->result < TTD_OUTCOME_RESULT ? (unsigned)event->result : TTD_OUTCOME_RESULT;
+    if (!ttd_event_returned(event))
+        form = TTD_OUTCOME_NEVER;
+    form |= (unsigned)(event->address != 0) * TTD_FORM_ADDRESS;
+    form |= (unsigned)(event->base_address != 0) * TTD_FORM_BASE;
+    form |= (unsigned)(allocates | (event->size != 0)) * TTD_FORM_SIZE;
+    return form;
+}
+
+/** Returns the key of an event's class; `form` is as ttd_events_form() returns it. */
+static inline uint64_t ttd_events_key(const struct ttd_event *event, unsigned form)
+{
+    /* One more than their number, so that no parameters differ from none recorded. */
+    uint64_t parameters = event->parameters ? event->parameter_count + UINT64_C(1) : 0;
+    return event->action | (uint64_t)event->api << 8 | (uint64_t)form << 16 | parameters << 24 |
+           (uint64_t)event->heap << 32;
+}
+
+/**
+ * Finds or adds the shape of an event that is not the predicted one, and appends its symbol.
+ *
+ * @param form   as ttd_events_form() gives it
+ * @param key    as ttd_events_key() gives it
+ * @param shape  set to its number
+ * @return false without memory
+ */
+bool ttd_events_encode_shape(struct ttd_events_encoder *encoder, const struct ttd_event *event,
+                             unsigned form, uint64_t key, uint32_t *shape);
+
+/** Appends the times of an event that are not as predicted, and counts it. False without memory. */
+bool ttd_events_encode_exception(struct ttd_events_encoder *encoder, const struct ttd_event *event);
+
+/** Appends the address that an event gives back, or only refers to. */
+void ttd_events_encode_base(struct ttd_events_encoder *encoder, const struct ttd_event *event,
+                            bool releases);
+
+/** Appends the address that an event acquires. */
+void ttd_events_encode_address(struct ttd_events_encoder *encoder, const struct ttd_event *event);
+
+/** Appends what an event has beside size and addresses. */
+void ttd_events_encode_extra(struct ttd_events_encoder *encoder, const struct ttd_event *event,
+                             const struct ttd_event_class *class);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/** Chunks of events (spec, "Events"). */
+#ifndef TTD_CODEC_EVENTS_EVENTS_H
+#define TTD_CODEC_EVENTS_EVENTS_H
+
+#include <ttdtrace/model.h>
+#include <ttdtrace/status.h>
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+#include "base/map.h"
+#include "codec/events/address_list.h"
+#include "codec/chunk/header.h"
+#include "layout.h"
+
+/** Properties that many shapes share: action, API, heap, flags, and which values are stored. */
+struct ttd_event_class {
+    uint8_t action;
+    uint8_t api;
+    uint8_t form;
+    uint8_t parameter_count;
+    ttd_id heap;
+    uint64_t flags;
+    /** The encoder's: all of the above but flags and how parameters are stored, as one number. */
+    uint64_t key;
+    /** Derived from the above: whether the event gives back the block at its base_address. */
+    bool releases;
+    /** How many parameters are in the extra column. */
+    uint8_t stored;
+    /** A ttd_event_general: what there is beside size and addresses. */
+    uint8_t general;
+    /** A ttd_event_fast. */
+    uint8_t fast;
+    /** The decoder's: what an event adds to a tally. */
+    uint32_t tally;
+    /** The API's template, if the parameters follow it; else NULL. */
+    const char *items;
+};
+
+/** How many events of a batch have a base address and an address, and how many never returned, as
+ * one number. */
+#define TTD_TALLY_BASE         (UINT32_C(1) << 0)
+#define TTD_TALLY_ADDRESS      (UINT32_C(1) << 10)
+#define TTD_TALLY_NEVER        (UINT32_C(1) << 20)
+#define TTD_TALLY_BASES(n)     ((n)&0x3FF)
+#define TTD_TALLY_ADDRESSES(n) ((n) >> 10 & 0x3FF)
+#define TTD_TALLY_NEVERS(n)    ((n) >> 20)
+
+/** How much work the rest of an event is; the frequent cases are told apart. */
+enum ttd_event_general {
+    TTD_GENERAL_NONE = 0,
+    /** Parameters by template, and nothing else: S, B, BS. */
+    TTD_GENERAL_SIZE = 1,
+    TTD_GENERAL_BASE = 2,
+    TTD_GENERAL_BASE_SIZE = 3,
+    TTD_GENERAL_OTHER = 4
+};
+
+/** The two forms that most events have. Encoder and decoder have a fast path for each. */
+enum ttd_event_fast {
+    TTD_FAST_NONE = 0,
+    /** An Alloc with result 1: size, address, and the size as its only parameter. */
+    TTD_FAST_ALLOC = 1,
+    /** A Free with result 1: base address, which is its only parameter. */
+    TTD_FAST_FREE = 2
+};
+
+/** Exchanges 0 and the predicted value, so that a right prediction is coded as 0; its own inverse.
+ */
+static inline uint64_t ttd_swap_predicted(uint64_t value, uint64_t predicted)
+{
+    if (value == predicted)
+        return 0;
+    return value == 0 ? predicted : value;
+}
+
+/** Properties of the events of one call site, and predictions from the last one of them. */
+struct ttd_event_shape {
+    uint64_t size;
+    uint32_t class_index;
+    ttd_id stack;
+};
+
+/** A thread that the chunk mentions, and where its last call ended. */
+struct ttd_event_thread {
+    ttd_id id;
+    struct ttd_position end;
+};
+
+/** State that encoder and decoder keep alike while they go through a chunk. */
+struct ttd_event_state {
+    const struct ttd_allocator *allocator;
+    uint64_t time_unit;
+    struct ttd_event_class *classes;
+    size_t class_count;
+    size_t class_capacity;
+    /** Numbered from 1; number 0 stands before the first event. */
+    struct ttd_event_shape *shapes;
+    /** Successor of each shape at its last occurrence, by shape; 0 for none. A separate array,
+     * which stays in the cache: one shape leads to the next, and nothing else can be done before.
+     */
+    uint32_t *next_shapes;
+    /** Index in `stored` of the last parameters of each shape, by shape. */
+    uint32_t *stored_at;
+    size_t shape_count;
+    size_t shape_capacity;
+    uint64_t *stored;
+    size_t stored_count;
+    size_t stored_capacity;
+    uint32_t shape;
+    struct ttd_address_list freed;
+    struct ttd_address_list allocated;
+    uint64_t released;
+    uint64_t acquired;
+    struct ttd_event_thread *threads;
+    size_t thread_count;
+    size_t thread_capacity;
+    uint32_t thread;
+    /** Effect position of the event before. */
+    struct ttd_position effect;
+    /** In time units, and in nanoseconds. */
+    uint64_t clock;
+    uint64_t wall_time;
+};
+
+void ttd_event_state_init(struct ttd_event_state *state, const struct ttd_allocator *allocator);
+void ttd_event_state_free(struct ttd_event_state *state);
+/** Begins a chunk. */
+void ttd_event_state_clear(struct ttd_event_state *state);
+/** Makes room for `count` addresses in both lists. False without memory. */
+bool ttd_event_state_reserve_addresses(struct ttd_event_state *state, size_t count);
+/** Makes room for shapes up to number `count`. False without memory. */
+bool ttd_event_state_reserve_shapes(struct ttd_event_state *state, size_t count);
+/** Adds a thread; its last end is 0 steps into the current sequence. False without memory. */
+bool ttd_event_state_add_thread(struct ttd_event_state *state, ttd_id id);
+
+/** Sets a shape, for which there is room; its parameters will be in `stored`, from stored_count on.
+ */
+static inline void ttd_event_state_set_shape(struct ttd_event_state *state, size_t number,
+                                             uint32_t class_index, ttd_id stack)
+{
+    state->shapes[number] = (struct ttd_event_shape){0, class_index, stack};
+    state->next_shapes[number] = 0;
+    state->stored_at[number] = (uint32_t)state->stored_count;
+}
+
+/** Fills in what is derived from the other members of a class. */
+void ttd_event_class_complete(struct ttd_event_class *class);
+
+/** Hashes of addresses: enough that among those that can be named few have the same. */
+#define TTD_ADDRESS_HASH_BITS 11
+#define TTD_ADDRESS_HASHES    (1u << TTD_ADDRESS_HASH_BITS)
+
+/** Encoder of one chunk at a time; it encodes event by event. */
+struct ttd_events_encoder {
+    struct ttd_event_state state;
+    struct ttd_buffer columns[TTD_COLUMN_COUNT];
+    struct ttd_map class_map;
+    /** The class that was last used with each API, as a first guess. */
+    uint32_t last_class[UINT8_MAX + 1];
+    struct ttd_map shape_map;
+    struct ttd_map thread_map;
+    /** By hash: how long the list was when it last got an address of that hash; 0 for never. */
+    uint32_t freed_at[TTD_ADDRESS_HASHES];
+    uint32_t allocated_at[TTD_ADDRESS_HASHES];
+    uint32_t count;
+    /** Events for which every column has room. */
+    uint32_t room;
+    uint32_t since_exception;
+    uint32_t since_clock;
+    struct ttd_position first;
+};
+
+void ttd_events_encoder_init(struct ttd_events_encoder *encoder,
+                             const struct ttd_allocator *allocator, uint64_t time_unit);
+void ttd_events_encoder_free(struct ttd_events_encoder *encoder);
+void ttd_events_encoder_clear(struct ttd_events_encoder *encoder);
+
+/**
+ * Adds an event if it is usual and just as predicted but for its size and address, as most are. It
+ * need not be known to be valid: it follows the event before, which was, in the same thread and at
+ * the same wall time, and shares its heap and stack with another one.
+ *
+ * @return false if it is not so, or there is no room: nothing has changed then
+ */
+bool ttd_events_encoder_add_predicted(struct ttd_events_encoder *encoder,
+                                      const struct ttd_event *event);
+
+/**
+ * Adds an event, which is valid: its effect position is not before that of the event before.
+ *
+ * @return false without memory; the encoder is then of no further use
+ */
+bool ttd_events_encoder_add(struct ttd_events_encoder *encoder, const struct ttd_event *event);
+
+/** Appends the payload to `out`, which keeps a failure. */
+void ttd_events_encoder_finish(struct ttd_events_encoder *encoder, struct ttd_buffer *out);
+
+/** Events that a decoder gives at a time at most; so few that they stay in the cache. */
+#define TTD_EVENT_BATCH 192
+
+/* So that each number of a tally has room. */
+_Static_assert(TTD_EVENT_BATCH < TTD_TALLY_ADDRESS, "events of a batch");
+
+/** Addresses that the events of a batch spell out at most. */
+#define TTD_EVENT_ADDRESSES ((size_t)2 * TTD_EVENT_BATCH)
+
+/** The addresses that a chunk spells out, by their ordinals, and the lists that repeat them. */
+struct ttd_event_addresses {
+    uint64_t *spelled;
+    size_t count;
+    size_t capacity;
+    struct ttd_ordinal_list freed;
+    struct ttd_ordinal_list allocated;
+};
+
+/** Where a batch of events is decoded to. */
+struct ttd_event_buffer {
+    struct ttd_event events[TTD_EVENT_BATCH];
+    /** Parameters of events that have two or more: one parameter alone is a member of the event. */
+    uint64_t parameters[TTD_EVENT_BATCH][2];
+    uint64_t more_parameters[TTD_EVENT_BATCH][TTD_PARAMETERS_MAX];
+    /** Addresses that the events spell out, the first of which has first_ordinal. */
+    uint64_t addresses[TTD_EVENT_ADDRESSES];
+    size_t address_count;
+    uint32_t first_ordinal;
+};
+
+/** Decoder of one chunk at a time. */
+struct ttd_events_decoder {
+    struct ttd_event_state state;
+    /** Places of the threads in the chunk's list, by id: each is there once. */
+    struct ttd_map threads;
+    /** For each class, an event with all that the class says. */
+    struct ttd_event *prototypes;
+    size_t prototype_capacity;
+    struct ttd_event_addresses addresses;
+    struct ttd_cursor columns[TTD_COLUMN_COUNT];
+    uint64_t number;
+    uint32_t left;
+    bool first_batch;
+    bool no_memory;
+    /** Effect positions that the first and the last event must have. */
+    struct ttd_position first;
+    struct ttd_position last;
+    /** Numbers of the next event whose times are an exception, and at which the clock changes. */
+    uint64_t exception;
+    uint64_t clock_change;
+    /** Description of the first error, static. */
+    const char *error;
+    /** Used in turn; allocated when the first chunk begins. */
+    struct ttd_event_buffer *buffers;
+    size_t buffer_count;
+    size_t buffer_next;
+    /** The batch that is being decoded, or was decoded last. */
+    struct ttd_event_buffer *batch;
+    /** Shape and class of each event of that batch, and how many events have which values. */
+    struct ttd_event_shape *shapes[TTD_EVENT_BATCH];
+    const struct ttd_event_class *classes[TTD_EVENT_BATCH];
+    uint32_t tally;
+};
+
+/** @param batches  how many stay as they are, the last one included; 1 or more. While another is
+ *                  decoded, all but the oldest do */
+void ttd_events_decoder_init(struct ttd_events_decoder *decoder,
+                             const struct ttd_allocator *allocator, size_t batches);
+void ttd_events_decoder_free(struct ttd_events_decoder *decoder);
+
+/**
+ * Begins the chunk of `header`, which has at least one event. `payload` must stay valid.
+ *
+ * @return TTD_OK, TTD_ERROR_CORRUPT (decoder->error says why), TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status ttd_events_decoder_begin(struct ttd_events_decoder *decoder,
+                                         const struct ttd_header *header, struct ttd_cursor payload,
+                                         uint64_t time_unit);
+
+/**
+ * Decodes the next up to TTD_EVENT_BATCH events into decoder->batch.
+ *
+ * @param count  set on TTD_OK
+ * @return TTD_OK, TTD_END after the last event, TTD_ERROR_CORRUPT, TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status ttd_events_decoder_next(struct ttd_events_decoder *decoder, size_t *count);
+
+#endif

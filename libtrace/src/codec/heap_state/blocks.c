@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "codec/heap_state/blocks.h"
+
+#include "codec/columns.h"
+#include "codec/positions.h"
+
+/* There is room for it in all columns. */
+static void append_block(struct ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT],
+                         const struct ttd_block *last, const struct ttd_block *block)
+{
+    uint64_t address = ttd_rotate_right(block->address, TTD_ADDRESS_ROTATION) -
+                       ttd_rotate_right(last->address, TTD_ADDRESS_ROTATION);
+    struct ttd_position since = {block->allocated.sequence - last->allocated.sequence,
+                                 block->allocated.steps - last->allocated.steps};
+    ttd_buffer_append_varint(&columns[TTD_BLOCK_ADDRESSES], ttd_zigzag(address));
+    ttd_buffer_append_varint(&columns[TTD_BLOCK_SIZES], block->size);
+    ttd_buffer_append_varint(&columns[TTD_BLOCK_EVENTS], ttd_zigzag(block->event - last->event));
+    ttd_buffer_append_varint(&columns[TTD_BLOCK_SEQUENCES], ttd_zigzag(since.sequence));
+    ttd_buffer_append_varint(&columns[TTD_BLOCK_STEPS], ttd_zigzag(since.steps));
+    ttd_buffer_append_varint(&columns[TTD_BLOCK_THREADS], block->thread);
+    ttd_buffer_append_varint(&columns[TTD_BLOCK_HEAPS], block->heap);
+    ttd_buffer_append_varint(&columns[TTD_BLOCK_STACKS],
+                             ttd_zigzag((uint64_t)block->stack - last->stack));
+    struct ttd_buffer *apis = &columns[TTD_BLOCK_APIS];
+    apis->data[apis->size++] = block->api;
+}
+
+void ttd_encode_live_blocks(struct ttd_buffer *out, const struct ttd_live_blocks *blocks,
+                            struct ttd_buffer work[TTD_BLOCK_COLUMN_COUNT])
+{
+    ttd_buffer_put32(out, blocks->list);
+    ttd_buffer_put32(out, blocks->list_id);
+    ttd_buffer_put32(out, blocks->last ? TTD_BLOCKS_LAST : 0);
+    ttd_buffer_put32(out, 0);
+    ttd_encode_fixed_position(out, blocks->position);
+    bool has_room = true;
+    for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++) {
+        ttd_buffer_clear(&work[i]);
+        has_room = ttd_buffer_reserve(&work[i], blocks->count * TTD_VARINT_MAX) && has_room;
+    }
+    for (size_t i = 0; i < blocks->count && has_room; i++) {
+        static const struct ttd_block none = {.event = TTD_UNKNOWN};
+        append_block(work, i ? &blocks->blocks[i - 1] : &none, &blocks->blocks[i]);
+    }
+    ttd_join_columns(out, work, TTD_BLOCK_COLUMN_COUNT);
+}
+
+static ttd_id get_stack(struct ttd_cursor *in, ttd_id last)
+{
+    uint64_t stack = last + ttd_unzigzag(ttd_cursor_varint(in));
+    if (stack > UINT32_MAX)
+        ttd_cursor_fail(in, "id of a stack");
+    return (ttd_id)stack;
+}
+
+static void get_block(struct ttd_cursor *columns, const struct ttd_block *last,
+                      struct ttd_block *block)
+{
+    uint64_t address = ttd_rotate_right(last->address, TTD_ADDRESS_ROTATION) +
+                       ttd_unzigzag(ttd_cursor_varint(&columns[TTD_BLOCK_ADDRESSES]));
+    block->address = ttd_rotate_left(address, TTD_ADDRESS_ROTATION);
+    if (block->address <= last->address)
+        ttd_cursor_fail(&columns[TTD_BLOCK_ADDRESSES], "blocks not in order of address");
+    block->size = ttd_cursor_varint(&columns[TTD_BLOCK_SIZES]);
+    block->event = last->event + ttd_unzigzag(ttd_cursor_varint(&columns[TTD_BLOCK_EVENTS]));
+    block->allocated.sequence =
+        last->allocated.sequence + ttd_unzigzag(ttd_cursor_varint(&columns[TTD_BLOCK_SEQUENCES]));
+    block->allocated.steps =
+        last->allocated.steps + ttd_unzigzag(ttd_cursor_varint(&columns[TTD_BLOCK_STEPS]));
+    if (!ttd_position_is_valid(block->allocated))
+        ttd_cursor_fail(&columns[TTD_BLOCK_SEQUENCES], "invalid position");
+    block->thread = ttd_cursor_varint32(&columns[TTD_BLOCK_THREADS]);
+    block->heap = ttd_cursor_varint32(&columns[TTD_BLOCK_HEAPS]);
+    block->stack = get_stack(&columns[TTD_BLOCK_STACKS], last->stack);
+    block->api = ttd_cursor_get8(&columns[TTD_BLOCK_APIS]);
+}
+
+void ttd_decode_live_blocks(struct ttd_cursor *in, struct ttd_live_blocks *list,
+                            struct ttd_block *blocks)
+{
+    uint32_t kind = ttd_cursor_get32(in);
+    if (kind < TTD_BLOCKS_KEYFRAME || kind > TTD_BLOCKS_RUNTIME)
+        ttd_cursor_fail(in, "list of blocks");
+    list->list = (enum ttd_block_list)kind;
+    list->list_id = ttd_cursor_get32(in);
+    if (list->list_id == 0)
+        ttd_cursor_fail(in, "number of a list of blocks");
+    uint32_t flags = ttd_cursor_get32(in);
+    if (flags & ~TTD_BLOCKS_LAST)
+        ttd_cursor_fail(in, "unknown flags of a list of blocks");
+    list->last = flags & TTD_BLOCKS_LAST;
+    ttd_cursor_reserved32(in);
+    list->position = ttd_decode_fixed_position(in);
+    list->blocks = blocks;
+    struct ttd_cursor columns[TTD_BLOCK_COLUMN_COUNT];
+    ttd_split_columns(in, columns, TTD_BLOCK_COLUMN_COUNT);
+    struct ttd_block last = {.event = TTD_UNKNOWN};
+    for (size_t i = 0; i < list->count; i++) {
+        get_block(columns, &last, &blocks[i]);
+        last = blocks[i];
+    }
+    for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++) {
+        ttd_cursor_finish(&columns[i]);
+        if (columns[i].error)
+            ttd_cursor_fail(in, columns[i].error);
+    }
+}
+
+const char *ttd_list_take(struct ttd_list_state *state, const struct ttd_live_blocks *blocks)
+{
+    bool continues = state->is_open && blocks->list_id == state->list_id;
+    if (continues && (blocks->list != state->list ||
+                      ttd_position_compare(blocks->position, state->position) != 0))
+        return "continuation of a list of blocks";
+    if (continues && blocks->count != 0 && blocks->blocks[0].address <= state->address)
+        return "order of blocks";
+    uint64_t before = continues ? state->address : 0;
+    *state = (struct ttd_list_state){
+        .list = blocks->list,
+        .list_id = blocks->list_id,
+        .is_open = !blocks->last,
+        .position = blocks->position,
+        .address = blocks->count != 0 ? blocks->blocks[blocks->count - 1].address : before};
+    return NULL;
+}

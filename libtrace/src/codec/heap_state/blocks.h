@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/** Chunks of live blocks (spec, "Live blocks"), and the lists that they make up. */
+#ifndef TTD_CODEC_HEAP_STATE_BLOCKS_H
+#define TTD_CODEC_HEAP_STATE_BLOCKS_H
+
+#include <ttdtrace/heap_state.h>
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+#include "layout.h"
+
+/** State of the list of blocks that the chunks so far have begun (spec, "Live blocks"). */
+struct ttd_list_state {
+    enum ttd_block_list list;
+    uint32_t list_id;
+    /** The list goes on in the next chunk of live blocks, unless it was cut short. */
+    bool is_open;
+    struct ttd_position position;
+    /** Last address of the list. */
+    uint64_t address;
+};
+
+/** Checks that a chunk continues its list, and takes it in; returns what is wrong, or NULL. */
+const char *ttd_list_take(struct ttd_list_state *state, const struct ttd_live_blocks *blocks);
+
+/** Appends the payload; `work` has one buffer per column. */
+void ttd_encode_live_blocks(struct ttd_buffer *out, const struct ttd_live_blocks *blocks,
+                            struct ttd_buffer work[TTD_BLOCK_COLUMN_COUNT]);
+/** Reads all: `blocks` has room for list->count blocks, which is set before the call. */
+void ttd_decode_live_blocks(struct ttd_cursor *in, struct ttd_live_blocks *list,
+                            struct ttd_block *blocks);
+
+#endif

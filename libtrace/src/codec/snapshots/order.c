@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "codec/snapshots/order.h"
+
+const char *ttd_snapshot_order_part(struct ttd_snapshot_order *order, uint32_t number)
+{
+    if (number <= order->finished)
+        return "part of a snapshot behind its end";
+    if (number < order->number)
+        return "order of snapshots";
+    if (number > order->number)
+        *order = (struct ttd_snapshot_order){.finished = order->finished, .number = number};
+    return NULL;
+}
+
+const char *ttd_snapshot_order_regions(struct ttd_snapshot_order *order,
+                                       const struct ttd_regions *regions, bool *redefines)
+{
+    const char *wrong = ttd_snapshot_order_part(order, regions->snapshot);
+    *redefines = wrong || regions->first <= order->regions;
+    if (wrong)
+        return wrong;
+    bool is_next = regions->first == order->regions + 1;
+    uint32_t last = regions->first + (uint32_t)(regions->count - 1);
+    if (last > order->regions)
+        order->regions = last;
+    return is_next ? NULL : "order of regions";
+}
+
+const char *ttd_snapshot_order_references(struct ttd_snapshot_order *order,
+                                          const struct ttd_references *references)
+{
+    const char *wrong = ttd_snapshot_order_part(order, references->snapshot);
+    if (wrong)
+        return wrong;
+    const struct ttd_reference *first = &references->references[0];
+    const struct ttd_reference *last = &references->references[references->count - 1];
+    bool goes_on = first->region > order->region ||
+                   (first->region == order->region && first->offset > order->offset);
+    order->region = last->region;
+    order->offset = last->offset;
+    order->references += references->count;
+    if (!goes_on)
+        return "order of references";
+    return last->region > order->regions ? "undefined region of a reference" : NULL;
+}
+
+const char *ttd_snapshot_order_finish(struct ttd_snapshot_order *order, uint32_t number,
+                                      bool *redefines)
+{
+    *redefines = number <= order->finished;
+    if (*redefines)
+        return "number of a snapshot";
+    const char *wrong = ttd_snapshot_order_part(order, number);
+    if (!wrong)
+        order->finished = number;
+    return wrong;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/** Chunks of references (spec, "References"). A large heap has tens of millions. */
+#ifndef TTD_CODEC_SNAPSHOTS_REFERENCES_H
+#define TTD_CODEC_SNAPSHOTS_REFERENCES_H
+
+#include <ttdtrace/snapshot.h>
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+#include "layout.h"
+
+/** Validates references, of which there are some: their values and their order. Returns a static
+ * description of the first violation, or NULL. */
+const char *ttd_check_references(const struct ttd_references *references);
+
+/** Appends the payload; `work` has one buffer per column. The references are valid. */
+void ttd_encode_references(struct ttd_buffer *out, const struct ttd_references *references,
+                           struct ttd_buffer work[TTD_REFERENCE_COLUMN_COUNT]);
+
+/** Reads all: `references` has room for list->count of them, which is set before the call. */
+void ttd_decode_references(struct ttd_cursor *in, struct ttd_references *list,
+                           struct ttd_reference *references);
+
+#endif

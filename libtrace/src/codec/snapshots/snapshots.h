@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/** Snapshots and all their parts but references (spec, "Snapshots" to "Fatal signals"). */
+#ifndef TTD_CODEC_SNAPSHOTS_SNAPSHOTS_H
+#define TTD_CODEC_SNAPSHOTS_SNAPSHOTS_H
+
+#include <ttdtrace/snapshot.h>
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+
+/** Bytes of a region, and of a class, at least. */
+#define TTD_REGION_BYTES_MIN 6
+#define TTD_CLASS_BYTES_MIN  2
+
+/* What ttd_check_…() returns is a static description of the first violation, or NULL. */
+
+void ttd_encode_snapshot(struct ttd_buffer *out, const struct ttd_snapshot *snapshot);
+void ttd_decode_snapshot(struct ttd_cursor *in, struct ttd_snapshot *snapshot);
+const char *ttd_check_snapshot(const struct ttd_snapshot *snapshot);
+
+/** Appends the payload of a chunk. */
+void ttd_encode_regions(struct ttd_buffer *out, const struct ttd_regions *regions);
+/** Reads all: `regions` has room for list->count regions, which is set before the call and not 0.
+ */
+void ttd_decode_regions(struct ttd_cursor *in, struct ttd_regions *list,
+                        struct ttd_region *regions);
+/** Checks the regions as well. */
+const char *ttd_check_regions(const struct ttd_regions *regions);
+
+/** `offset` is that of the variable before, 0 at first. */
+void ttd_encode_variable(struct ttd_buffer *out, const struct ttd_variable *variable,
+                         uint64_t *offset);
+void ttd_decode_variable(struct ttd_cursor *in, struct ttd_variable *variable, uint64_t *offset);
+
+void ttd_encode_frames(struct ttd_buffer *out, const struct ttd_frames *frames);
+/** Reads all but the addresses, which follow for ttd_decode_frame_addresses(). */
+void ttd_decode_frames(struct ttd_cursor *in, struct ttd_frames *frames);
+void ttd_decode_frame_addresses(struct ttd_cursor *in, uint64_t *addresses, size_t count);
+
+/** Appends the payload of a chunk. */
+void ttd_encode_classes(struct ttd_buffer *out, const struct ttd_classes *classes);
+/** Reads all: `classes` has room for list->count classes, which is set before the call. */
+void ttd_decode_classes(struct ttd_cursor *in, struct ttd_classes *list, struct ttd_class *classes);
+
+void ttd_encode_fatal_signal(struct ttd_buffer *out, const struct ttd_fatal_signal *signal);
+/** Reads all but the registers, which follow for ttd_decode_registers(). */
+void ttd_decode_fatal_signal(struct ttd_cursor *in, struct ttd_fatal_signal *signal);
+void ttd_decode_registers(struct ttd_cursor *in, struct ttd_register *registers, size_t count);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "codec/stacks/stacks.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/varint_fast.h"
+#include "codec/columns.h"
+
+bool ttd_stack_frames_grow(const struct ttd_allocator *allocator, struct ttd_stack_frame **frames,
+                           size_t *capacity, size_t count)
+{
+    void *array = *frames;
+    if (ttd_grow_array(allocator, &array, capacity, count + 1, sizeof **frames))
+        return false;
+    *frames = array;
+    return true;
+}
+
+void ttd_stacks_decoder_init(struct ttd_stacks_decoder *decoder,
+                             const struct ttd_allocator *allocator)
+{
+    memset(decoder, 0, sizeof *decoder);
+    decoder->allocator = allocator;
+}
+
+void ttd_stacks_decoder_free(struct ttd_stacks_decoder *decoder)
+{
+    if (!decoder->allocator)
+        return;
+    ttd_release(decoder->allocator, decoder->frames);
+}
+
+void ttd_stacks_decoder_begin(struct ttd_stacks_decoder *decoder, struct ttd_cursor *payload,
+                              ttd_id first_id)
+{
+    ttd_split_columns(payload, decoder->columns, TTD_STACK_COLUMN_COUNT);
+    decoder->frame_count = 0;
+    decoder->last_offset = 0;
+    decoder->next_id = first_id;
+}
+
+/** Reads a new frame into the table. */
+static bool new_frame(struct ttd_stacks_decoder *decoder)
+{
+    if (!ttd_stack_frames_grow(decoder->allocator, &decoder->frames, &decoder->frame_capacity,
+                               decoder->frame_count))
+        return false;
+    decoder->last_offset += ttd_unzigzag(ttd_cursor_varint(&decoder->columns[TTD_STACK_OFFSETS]));
+    ttd_id module = ttd_cursor_varint32(&decoder->columns[TTD_STACK_MODULES]);
+    decoder->frames[decoder->frame_count++] =
+        (struct ttd_stack_frame){module, decoder->last_offset};
+    return true;
+}
+
+static const char *first_error(const struct ttd_stacks_decoder *decoder)
+{
+    for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
+        if (decoder->columns[i].error)
+            return decoder->columns[i].error;
+    return NULL;
+}
+
+/** ttd_varint_fast(), for what has mostly one byte or two. */
+static inline uint64_t take_short(struct ttd_cursor *cursor)
+{
+    if (ttd_cursor_left(cursor) >= 2) {
+        uint32_t low = cursor->at[0];
+        uint32_t high = cursor->at[1];
+        if (low < 0x80) {
+            cursor->at++;
+            return low;
+        }
+        if (high - 1 < 0x7F) {
+            cursor->at += 2;
+            return (low & 0x7F) | high << 7;
+        }
+    }
+    return ttd_varint_fast(cursor);
+}
+
+bool ttd_stacks_decoder_next(struct ttd_stacks_decoder *decoder, struct ttd_stack_link *links,
+                             size_t count, const char **what)
+{
+    struct ttd_cursor parents = decoder->columns[TTD_STACK_PARENTS];
+    struct ttd_cursor frames = decoder->columns[TTD_STACK_FRAMES];
+    size_t frame_count = decoder->frame_count;
+    ttd_id id = decoder->next_id;
+    const char *wrong = NULL;
+    for (size_t i = 0; i < count; i++, id++) {
+        uint64_t back = take_short(&parents);
+        uint64_t frame = take_short(&frames);
+        if (back >= id) {
+            wrong = "parent of a stack";
+            break;
+        }
+        if (frame - 1 >= frame_count) {
+            if (frame != 0 || frames.error) {
+                wrong = "frame of a stack";
+                break;
+            }
+            if (!new_frame(decoder))
+                return false;
+            frame = frame_count = decoder->frame_count;
+        }
+        links[i] = (struct ttd_stack_link){(uint32_t)back, (uint32_t)(frame - 1)};
+    }
+    decoder->columns[TTD_STACK_PARENTS] = parents;
+    decoder->columns[TTD_STACK_FRAMES] = frames;
+    decoder->next_id = id;
+    *what = first_error(decoder);
+    if (!*what)
+        *what = wrong;
+    return true;
+}
+
+const char *ttd_stacks_decoder_finish(struct ttd_stacks_decoder *decoder)
+{
+    for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
+        ttd_cursor_finish(&decoder->columns[i]);
+    return first_error(decoder);
+}

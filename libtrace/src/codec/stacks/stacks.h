@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/** Chunks of stacks (spec, "Stacks"): encoder, decoder, and a check that decodes none. */
+#ifndef TTD_CODEC_STACKS_STACKS_H
+#define TTD_CODEC_STACKS_STACKS_H
+
+#include <ttdtrace/model.h>
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+#include "base/map.h"
+#include "layout.h"
+
+/** A frame of a chunk's table. */
+struct ttd_stack_frame {
+    ttd_id module;
+    uint64_t offset;
+};
+
+/** Makes room for one more frame of a table. False without memory. */
+bool ttd_stack_frames_grow(const struct ttd_allocator *allocator, struct ttd_stack_frame **frames,
+                           size_t *capacity, size_t count);
+
+/** Collects the stacks of one chunk (spec, "Stacks"). */
+struct ttd_stacks_encoder {
+    struct ttd_buffer columns[TTD_STACK_COLUMN_COUNT];
+    struct ttd_map frame_map;
+    struct ttd_stack_frame *frames;
+    size_t frame_count;
+    size_t frame_capacity;
+    uint64_t last_offset;
+    const struct ttd_allocator *allocator;
+};
+
+void ttd_stacks_encoder_init(struct ttd_stacks_encoder *encoder,
+                             const struct ttd_allocator *allocator);
+void ttd_stacks_encoder_free(struct ttd_stacks_encoder *encoder);
+void ttd_stacks_encoder_clear(struct ttd_stacks_encoder *encoder);
+/** Adds a stack. False without memory. */
+bool ttd_stacks_encoder_add(struct ttd_stacks_encoder *encoder, const struct ttd_stack *stack);
+/** Bytes of payload so far. */
+size_t ttd_stacks_encoder_size(const struct ttd_stacks_encoder *encoder);
+/** Appends the payload. */
+void ttd_stacks_encoder_finish(struct ttd_stacks_encoder *encoder, struct ttd_buffer *out);
+
+/** A stack of a chunk, in brief. */
+struct ttd_stack_link {
+    /** How much less the parent's id is; 0 for none. */
+    uint32_t back;
+    /** Index of the frame in the table. */
+    uint32_t frame;
+};
+
+/** Goes through the stacks of one chunk. */
+struct ttd_stacks_decoder {
+    struct ttd_cursor columns[TTD_STACK_COLUMN_COUNT];
+    struct ttd_stack_frame *frames;
+    size_t frame_count;
+    size_t frame_capacity;
+    uint64_t last_offset;
+    ttd_id next_id;
+    const struct ttd_allocator *allocator;
+};
+
+void ttd_stacks_decoder_init(struct ttd_stacks_decoder *decoder,
+                             const struct ttd_allocator *allocator);
+void ttd_stacks_decoder_free(struct ttd_stacks_decoder *decoder);
+/** Begins a chunk; errors are in the cursor. */
+void ttd_stacks_decoder_begin(struct ttd_stacks_decoder *decoder, struct ttd_cursor *payload,
+                              ttd_id first_id);
+/** The next `count` stacks; NULL or what is wrong. False without memory. */
+bool ttd_stacks_decoder_next(struct ttd_stacks_decoder *decoder, struct ttd_stack_link *links,
+                             size_t count, const char **what);
+/** The whole of a stack that was decoded. */
+static inline struct ttd_stack ttd_stacks_decoder_stack(const struct ttd_stacks_decoder *decoder,
+                                                        ttd_id id, struct ttd_stack_link link)
+{
+    const struct ttd_stack_frame *frame = &decoder->frames[link.frame];
+    return (struct ttd_stack){id, link.back ? id - link.back : TTD_NONE, frame->module,
+                              frame->offset};
+}
+/**
+ * Checks all stacks of a chunk that was begun and of which none was decoded, and decodes none.
+ *
+ * @param module_max  the last module that is defined
+ * @param depths      depths of stacks by id; of those before the chunk on entry, and room for the
+ *                    `count` of the chunk, which are set as far as they were checked
+ * @return whether the chunk decodes, its modules are defined and no stack is too deep.
+ */
+bool ttd_stacks_decoder_accepts(const struct ttd_stacks_decoder *decoder, size_t count,
+                                ttd_id module_max, uint16_t *depths);
+/** Ends a chunk. Returns a description of the first error, or NULL. */
+const char *ttd_stacks_decoder_finish(struct ttd_stacks_decoder *decoder);
+
+#endif

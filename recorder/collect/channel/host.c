@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../channel_pool.h"
+
+static uint64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void describe(struct channel *channel, uint32_t flags)
+{
+    struct stat namespace;
+    channel->magic = CHANNEL_MAGIC;
+    channel->version = CHANNEL_VERSION;
+    channel->flags = flags;
+    channel->size = CHANNEL_SIZE;
+    channel->collector_pid = (uint32_t)getpid();
+    channel->start = monotonic_ns();
+    if (stat("/proc/self/ns/pid", &namespace) == 0)
+        channel->pid_namespace = namespace.st_ino;
+}
+
+static struct host *host_of(struct channel_view *view)
+{
+    return (struct host *)((char *)view - offsetof(struct host, view));
+}
+
+char *channel_map(struct channel_view *view, uint32_t index)
+{
+    char *window = mmap(NULL, CHANNEL_WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED,
+                        host_of(view)->memfd, (off_t)index * CHANNEL_WINDOW);
+    if (window == MAP_FAILED)
+        return NULL;
+    /* Processes that the collector forks must not reach the channel. */
+    madvise(window, CHANNEL_WINDOW, MADV_DONTFORK);
+    atomic_store_explicit(&view->windows[index], window, memory_order_relaxed);
+    return window;
+}
+
+int host_open(struct host *host, uint32_t flags)
+{
+    memset(host, 0, sizeof *host);
+    host->memfd = memfd_create(CHANNEL_FILE, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (host->memfd < 0)
+        return errno;
+    if (ftruncate(host->memfd, (off_t)CHANNEL_SIZE) != 0 ||
+        fcntl(host->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        goto failed;
+    host->channel = (struct channel *)channel_map(&host->view, 0);
+    if (host->channel == NULL)
+        goto failed;
+    describe(host->channel, flags);
+    host->start = host->channel->start;
+    snprintf(host->path, sizeof host->path, "/proc/%d/fd/%d", (int)getpid(), host->memfd);
+    host->probe = open(host->path, O_RDWR | O_CLOEXEC);
+    if (host_is_held(host)) { /* nobody can hold it yet, so leases do not work here */
+        close(host->probe);
+        host->probe = -1;
+    }
+    /* A process that queries this lock learns the collector's id in its own pid namespace. */
+    fcntl(host->memfd, F_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET});
+    host->has_barriers = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) > 0;
+    return 0;
+failed:;
+    int reason = errno;
+    close(host->memfd);
+    return reason;
+}
+
+void host_wake(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void host_stop(struct host *host)
+{
+    atomic_store(&host->channel->stopped, 1);
+    atomic_fetch_add(&host->channel->freed, 1);
+    host_wake(&host->channel->freed);
+}
+
+uint64_t host_now(const struct host *host)
+{
+    return monotonic_ns() - host->start;
+}
+
+uint64_t host_tick(struct host *host)
+{
+    atomic_fetch_add_explicit(&host->channel->heartbeat, 1, memory_order_relaxed);
+    return channel_tick(host->channel, monotonic_ns());
+}
+
+bool host_is_held(const struct host *host)
+{
+    /* A write lease is granted only if nobody else has the file open or mapped. */
+    if (host->probe < 0)
+        return false;
+    if (fcntl(host->probe, F_SETLEASE, F_WRLCK) != 0)
+        return true;
+    fcntl(host->probe, F_SETLEASE, F_UNLCK);
+    return false;
+}
+
+void host_barrier(struct host *host)
+{
+    if (host->has_barriers)
+        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+void host_free_chunk(struct host *host, uint32_t index)
+{
+    struct channel *channel = host->channel;
+    const struct chunk *chunk = channel_chunk(&host->view, index);
+    if (chunk != NULL && chunk->counts)
+        atomic_fetch_sub(&channel->backlog, 1);
+    channel_put_chunk(&host->view, channel, index);
+    atomic_fetch_add(&channel->freed, 1);
+    if (atomic_load(&channel->waiters) != 0 &&
+        atomic_load_explicit(&channel->backlog, memory_order_relaxed) <= CHANNEL_RELIEF)
+        syscall(SYS_futex, &channel->freed, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void host_free_process(struct host *host, uint32_t index)
+{
+    struct channel *channel = host->channel;
+    atomic_store_explicit(&channel_process(&host->view, index)->state, SLOT_FREE,
+                          memory_order_release);
+    if (index > CHANNEL_PROCESSES) /* a copy's slot is freed with its process's */
+        return;
+    channel_put(&host->view, &channel->free_processes, index, channel_process_link);
+    atomic_store(&channel->is_full, 0);
+    atomic_fetch_add(&channel->slots_freed, 1);
+    if (atomic_load(&channel->slot_waiters) != 0)
+        syscall(SYS_futex, &channel->slots_freed, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+void host_free_thread(struct host *host, uint32_t index)
+{
+    struct thread_slot *slot = channel_thread(&host->view, index);
+    host->threads[index] = NULL;
+    atomic_store(&slot->pending, 0);
+    atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+    channel_put(&host->view, &host->channel->free_threads, index, channel_thread_link);
+}
+
+void host_sleep(struct host *host, uint32_t attention, int milliseconds)
+{
+    struct timespec time = {.tv_nsec = milliseconds * 1000000L};
+    syscall(SYS_futex, &host->channel->attention, FUTEX_WAIT, attention, &time, NULL, 0);
+}

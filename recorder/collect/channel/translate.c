@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "translate.h"
+
+#include "../../channel_record.h"
+
+#define ZERO OPERAND_ZERO
+#define ONE  OPERAND_ONE
+
+/* `parameters` arguments, then the address. */
+#define ACQUIRE(parameters, size)                                                                  \
+    {                                                                                              \
+        CALL_ACQUISITION, TTD_ACTION_ALLOC, (parameters) + 1, parameters, ZERO, parameters, size,  \
+            ONE                                                                                    \
+    }
+/* The base comes first; `size` as the caller has it, or ZERO. */
+#define RELEASE(parameters, size)                                                                  \
+    {                                                                                              \
+        CALL_RELEASE, TTD_ACTION_FREE, parameters, parameters, 0, ZERO, size, ONE                  \
+    }
+#define REALLOCATE(parameters, size, count)                                                        \
+    {                                                                                              \
+        CALL_REALLOCATION, TTD_ACTION_REALLOC, parameters, parameters, 0, ZERO, size, count        \
+    }
+
+const struct call_shape call_shapes[UINT8_MAX + 1] = {
+    [TTD_API_MALLOC] = ACQUIRE(1, 0),                                             /* size */
+    [TTD_API_CALLOC] = {CALL_ACQUISITION, TTD_ACTION_ALLOC, 3, 2, ZERO, 2, 1, 0}, /* count, size */
+    [TTD_API_REALLOC] = REALLOCATE(2, 1, ONE),                                    /* base, size */
+    [TTD_API_REALLOCARRAY] = REALLOCATE(3, 2, 1), /* base, count, size */
+    [TTD_API_FREE] = RELEASE(1, ZERO),            /* base */
+    [TTD_API_CFREE] = RELEASE(1, ZERO),
+    [TTD_API_MEMALIGN] = ACQUIRE(2, 1), /* alignment, size */
+    /* result pointer, alignment, size; status, address */
+    [TTD_API_POSIX_MEMALIGN] = {CALL_ACQUISITION, TTD_ACTION_ALLOC, 5, 3, ZERO, 4, 2, ONE},
+    [TTD_API_ALIGNED_ALLOC] = ACQUIRE(2, 1), /* alignment, size */
+    [TTD_API_VALLOC] = ACQUIRE(1, 0),        /* size */
+    [TTD_API_PVALLOC] = ACQUIRE(1, 0),
+    [TTD_API_FREE_SIZED] = RELEASE(2, 1),          /* base, size */
+    [TTD_API_FREE_ALIGNED_SIZED] = RELEASE(3, 2),  /* base, alignment, size */
+    [TTD_API_NEW] = ACQUIRE(1, 0),                 /* size */
+    [TTD_API_NEW_NOTHROW] = ACQUIRE(2, 0),         /* size, tag */
+    [TTD_API_NEW_ALIGNED] = ACQUIRE(2, 0),         /* size, alignment */
+    [TTD_API_NEW_ALIGNED_NOTHROW] = ACQUIRE(3, 0), /* size, alignment, tag */
+    [TTD_API_NEW_ARRAY] = ACQUIRE(1, 0),           /* new[] likewise */
+    [TTD_API_NEW_ARRAY_NOTHROW] = ACQUIRE(2, 0),
+    [TTD_API_NEW_ARRAY_ALIGNED] = ACQUIRE(2, 0),
+    [TTD_API_NEW_ARRAY_ALIGNED_NOTHROW] = ACQUIRE(3, 0),
+    [TTD_API_DELETE] = RELEASE(1, ZERO),                 /* base */
+    [TTD_API_DELETE_NOTHROW] = RELEASE(2, ZERO),         /* base, tag */
+    [TTD_API_DELETE_SIZED] = RELEASE(2, 1),              /* base, size */
+    [TTD_API_DELETE_ALIGNED] = RELEASE(2, ZERO),         /* base, alignment */
+    [TTD_API_DELETE_ALIGNED_NOTHROW] = RELEASE(3, ZERO), /* base, alignment, tag */
+    [TTD_API_DELETE_SIZED_ALIGNED] = RELEASE(3, 1),      /* base, size, alignment */
+    [TTD_API_DELETE_ARRAY] = RELEASE(1, ZERO),           /* delete[] likewise */
+    [TTD_API_DELETE_ARRAY_NOTHROW] = RELEASE(2, ZERO),
+    [TTD_API_DELETE_ARRAY_SIZED] = RELEASE(2, 1),
+    [TTD_API_DELETE_ARRAY_ALIGNED] = RELEASE(2, ZERO),
+    [TTD_API_DELETE_ARRAY_ALIGNED_NOTHROW] = RELEASE(3, ZERO),
+    [TTD_API_DELETE_ARRAY_SIZED_ALIGNED] = RELEASE(3, 1),
+    [OP_REALLOC_END] = {.kind = CALL_END, .operands = 1}, /* result */
+};
+
+void translate_reallocation_end(uint64_t address, struct ttd_event *event)
+{
+    /* The C library's realloc(base, 0) releases the block and returns NULL: a success. */
+    bool released = address == 0 && event->size == 0 && event->base_address != 0;
+    event->address = address;
+    event->result = address != 0 || released;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Translates a recorded call into a normalized event of the trace. */
+#ifndef TTD_COLLECT_CHANNEL_TRANSLATE_H
+#define TTD_COLLECT_CHANNEL_TRANSLATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <ttdtrace/model.h>
+
+enum call_kind {
+    CALL_UNKNOWN,      /* no operation of a thread's stream */
+    CALL_ACQUISITION,  /* recorded after its return */
+    CALL_RELEASE,      /* takes effect when it begins */
+    CALL_REALLOCATION, /* has a record of its own for its end */
+    CALL_END,          /* that record */
+};
+
+/* The most operands of a record; then two constants, for operands that a call does not have. */
+enum { CALL_OPERANDS_MAX = 5, OPERAND_ZERO = CALL_OPERANDS_MAX, OPERAND_ONE, CALL_OPERANDS };
+
+/* The meaning of a call's operands, by their indexes. */
+struct call_shape {
+    uint8_t kind;       /* enum call_kind */
+    uint8_t action;     /* ttd_action */
+    uint8_t operands;   /* arguments and results */
+    uint8_t parameters; /* the arguments, which come first */
+    uint8_t base;
+    uint8_t address;
+    uint8_t size;
+    uint8_t count; /* to be multiplied with size */
+};
+
+/* By operation. */
+extern const struct call_shape call_shapes[UINT8_MAX + 1];
+
+/*
+ * Sets action, addresses, size, result and parameters of `event` from `operands`, which has the two
+ * constants. `event->parameters` points to `operands`. Other fields are left alone.
+ */
+static inline void translate_call(const struct call_shape *shape, const uint64_t *operands,
+                                  struct ttd_event *event)
+{
+    uint64_t base = operands[shape->base], address = operands[shape->address], size;
+    if (__builtin_mul_overflow(operands[shape->size], operands[shape->count], &size))
+        size = UINT64_MAX;
+    event->action = shape->action;
+    event->size = size;
+    event->base_address = base;
+    event->previous_address = shape->kind == CALL_REALLOCATION ? base : 0;
+    event->address = address;
+    event->result = shape->kind != CALL_ACQUISITION || address != 0;
+    event->parameters = operands;
+    event->parameter_count = shape->parameters;
+}
+
+/* Sets the result of a reallocation, the address that it returned. */
+void translate_reallocation_end(uint64_t address, struct ttd_event *event);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#include "log.h"
+
+#include <string.h>
+
+#include "../../channel_record.h"
+
+static void copy_bytes(void *to, const volatile uint64_t *words, size_t size)
+{
+    uint64_t word;
+    for (size_t i = 0; i < size; i += 8) {
+        word = words[i / 8];
+        memcpy((char *)to + i, &word, size - i < 8 ? size - i : 8);
+    }
+}
+
+static void apply_load(struct process *process, const struct record *record,
+                       struct ttd_position position)
+{
+    enum { FACTS = 8, PATH_MAX_BYTES = 4096 };
+    char path[PATH_MAX_BYTES + 1];
+    if (record->count < FACTS)
+        return;
+    uint64_t id_size = record->words[6], path_size = record->words[7];
+    if (id_size > TTD_BUILD_ID_MAX || path_size > PATH_MAX_BYTES ||
+        FACTS + (id_size + 7) / 8 + (path_size + 7) / 8 > record->count)
+        return;
+    struct module module = {
+        .path = path,
+        .bias = record->words[3],
+        .begin = record->words[4],
+        .end = record->words[5],
+        .build_id_size = (uint32_t)id_size,
+    };
+    copy_bytes(module.build_id, record->words + FACTS, id_size);
+    copy_bytes(path, record->words + FACTS + (id_size + 7) / 8, path_size);
+    path[path_size] = '\0';
+    trace_module_load(process->trace, position, &module);
+}
+
+void log_apply(struct process *process, struct host *host, uint64_t sequence)
+{
+    for (;;) {
+        if (!process->has_log_next)
+            process->has_log_next =
+                stream_peek(&process->log, host, &channel_process(&host->view, process->slot)->log,
+                            &process->log_next);
+        const struct record *record = &process->log_next;
+        if (!process->has_log_next || record->count < 4 || record->words[1] > sequence)
+            break;
+        struct ttd_position position = {record->words[1], record->words[2]};
+        if (record_operation(record->head) == OP_MODULE_LOAD)
+            apply_load(process, record, position);
+        else if (record_operation(record->head) == OP_MODULE_UNLOAD)
+            trace_module_unload(process->trace, position, record->words[3]);
+        stream_consume(&process->log, record);
+        process->has_log_next = false;
+    }
+    process->log_looks = host->looks;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* Merges the threads of a process: writes fragments in the order of their sequences. */
+#include "../../channel_record.h"
+#include "log.h"
+#include "losses.h"
+#include "merge_queue.h"
+#include "process.h"
+
+enum { RECORDS_PER_TICK = 4096 };
+
+#define PRESSED_NS UINT64_C(100000000)
+
+/* A validated record. */
+struct parsed_record {
+    const struct call_shape *shape;
+    const volatile uint64_t *operands; /* followed by the added frames */
+    uint64_t sequence;                 /* if it begins a new fragment */
+    bool is_new;
+};
+
+/* Decodes the optional fields: a new sequence and a new time. */
+static bool parse_changes(const struct process *process, struct thread_stream *thread,
+                          const struct record *record, struct parsed_record *parsed)
+{
+    unsigned flags = record_flags(record->head);
+    if (flags & RECORD_SEQUENCE) {
+        parsed->is_new = true;
+        parsed->sequence = *parsed->operands++;
+        if (parsed->sequence < thread->sequence || parsed->sequence > TTD_SEQUENCE_MAX)
+            return false;
+    }
+    if (flags & RECORD_CLOCK)
+        thread->wall_time = process_time(process, *parsed->operands++);
+    return true;
+}
+
+static inline bool parse(const struct process *process, struct thread_stream *thread,
+                         const struct record *record, struct parsed_record *parsed)
+{
+    uint64_t head = record->head;
+    unsigned added = record_added(head), kept = record_kept(head);
+    unsigned changes = record_changes(head);
+    const struct call_shape *shape = &call_shapes[record_operation(head)];
+    *parsed = (struct parsed_record){.shape = shape, .operands = record->words + 1};
+    return shape->kind != CALL_UNKNOWN && kept <= thread->depth &&
+           kept + added <= STACK_DEPTH_MAX &&
+           record->count == 1u + changes + shape->operands + added &&
+           (changes == 0 || parse_changes(process, thread, record, parsed));
+}
+
+/* Returns the position of a step that the thread counted without a stamp. */
+static struct ttd_position count_step(struct thread_stream *thread)
+{
+    return (struct ttd_position){thread->sequence, ++thread->steps};
+}
+
+/* Returns the position of the record's stamp. */
+static struct ttd_position stamped_step(struct thread_stream *thread,
+                                        const struct parsed_record *parsed)
+{
+    if (!parsed->is_new)
+        return count_step(thread);
+    thread->sequence = parsed->sequence;
+    thread->steps = 0;
+    return (struct ttd_position){thread->sequence, 0};
+}
+
+static ttd_id update_stack(struct process *process, struct thread_stream *thread,
+                           const struct record *record, const struct parsed_record *parsed)
+{
+    uint32_t depth = record_kept(record->head);
+    uint32_t added = record_added(record->head);
+    const volatile uint64_t *frames = parsed->operands + parsed->shape->operands;
+    ttd_id stack = depth != 0 ? thread->path[depth - 1] : TTD_NONE;
+    for (uint32_t i = 0; i < added; i++)
+        thread->path[depth++] = stack = trace_stack(process->trace, stack, frames[i]);
+    thread->depth = depth;
+    return stack;
+}
+
+static void peek(struct thread_stream *thread, struct host *host)
+{
+    if (!thread->has_next)
+        thread->has_next =
+            stream_peek(&thread->stream, host, &thread->shared->first, &thread->next);
+}
+
+static void consume(struct thread_stream *thread)
+{
+    stream_consume(&thread->stream, &thread->next);
+    thread->has_next = false;
+}
+
+/* Gives the stream up, since its content is invalid: the program has overwritten it. */
+static void abandon_stream(struct process *process, struct thread_stream *thread)
+{
+    stream_break(&thread->stream);
+    thread->has_next = false;
+    thread->has_held = false;
+    trace_loss(process->trace, TTD_LOSS_DAMAGE, thread->id, TTD_UNKNOWN, process->trace->last,
+               ttd_position_max());
+}
+
+static inline void begin_call(struct process *process, struct thread_stream *thread,
+                              const struct parsed_record *parsed)
+{
+    struct ttd_event *event = &thread->held;
+    for (unsigned i = 0; i < parsed->shape->operands; i++)
+        thread->operands[i] = parsed->operands[i];
+    translate_call(parsed->shape, thread->operands, event);
+    event->api = (uint8_t)record_operation(thread->next.head);
+    event->thread = thread->id;
+    event->heap = process->trace->heap;
+}
+
+/* Writes the held call, which has returned, or whose return will never be seen. */
+static void release_held(struct process *process, struct thread_stream *thread)
+{
+    if (!ttd_event_returned(&thread->held))
+        thread->held.result = 0;
+    thread->held.wall_time = thread->wall_time;
+    thread->has_held = false;
+    trace_event(process->trace, &thread->held, thread->held.time_start);
+}
+
+/*
+ * Whether the held call must be written without its end, since the channel has been filling up
+ * behind it for some time. Waiting longer could deadlock: threads wait for free chunks, and the
+ * held call's own thread may be one of them. A short wait is normal: its thread may not have been
+ * scheduled.
+ */
+static bool is_pressed(struct thread_stream *thread, const struct host *host)
+{
+    if (atomic_load_explicit(&host->channel->backlog, memory_order_relaxed) <=
+        CHANNEL_BACKLOG / 2) {
+        thread->pressed_since = 0;
+        return false;
+    }
+    uint64_t now = host_now(host);
+    if (thread->pressed_since == 0)
+        thread->pressed_since = now;
+    return now - thread->pressed_since > PRESSED_NS;
+}
+
+/* Completes the held reallocation with its end, which is the next record. */
+static void end_reallocation(struct process *process, struct thread_stream *thread)
+{
+    struct parsed_record parsed;
+    if (!parse(process, thread, &thread->next, &parsed)) {
+        abandon_stream(process, thread);
+        return;
+    }
+    thread->held.time_end = stamped_step(thread, &parsed);
+    translate_reallocation_end(parsed.operands[0], &thread->held);
+    consume(thread);
+    release_held(process, thread);
+}
+
+/* Writes the held call if it has returned or cannot be waited for. Returns false if it is under
+ * way. */
+static bool resolve_held(struct process *process, struct thread_stream *thread, struct host *host)
+{
+    struct ttd_event *event = &thread->held;
+    peek(thread, host);
+    if (event->action == TTD_ACTION_FREE) {
+        bool running = !thread->has_next && atomic_load(&thread->shared->in_release) != 0;
+        if (running && !process->is_dead && !is_pressed(thread, host))
+            return false;
+        if (!running || !process->is_dead)
+            event->time_end = count_step(thread);
+    } else if (thread->has_next && record_operation(thread->next.head) == OP_REALLOC_END) {
+        end_reallocation(process, thread);
+        return true;
+    } else if (!thread->has_next && !process->is_dead && !is_pressed(thread, host)) {
+        return false;
+    }
+    release_held(process, thread);
+    return true;
+}
+
+/* Reports the end of a reallocation that was written before its end was known. */
+static void report_late_end(struct process *process, struct thread_stream *thread,
+                            struct ttd_position position)
+{
+    struct ttd_position last = process->trace->last;
+    bool is_behind = ttd_position_compare(position, last) > 0;
+    trace_loss(process->trace, TTD_LOSS_LATE, thread->id, 1, last, is_behind ? position : last);
+}
+
+/* Begins with the thread's next record: writes it, or holds it until its end is known. */
+static inline void begin_record(struct process *process, struct thread_stream *thread)
+{
+    struct parsed_record parsed;
+    if (!parse(process, thread, &thread->next, &parsed)) {
+        abandon_stream(process, thread);
+        return;
+    }
+    if (!thread->is_defined)
+        thread_stream_define(thread, process->trace, process->pid);
+    unsigned kind = parsed.shape->kind;
+    if (kind == CALL_END) { /* of a reallocation that was written without it */
+        report_late_end(process, thread, stamped_step(thread, &parsed));
+        consume(thread);
+        return;
+    }
+    struct ttd_event *event = &thread->held;
+    begin_call(process, thread, &parsed);
+    if (kind == CALL_ACQUISITION) {
+        event->time_start = count_step(thread);
+        event->time_end = stamped_step(thread, &parsed);
+    } else {
+        event->time_start = stamped_step(thread, &parsed);
+        event->time_end = ttd_position_invalid();
+    }
+    event->stack = update_stack(process, thread, &thread->next, &parsed);
+    consume(thread);
+    if (kind == CALL_ACQUISITION) {
+        event->wall_time = thread->wall_time;
+        trace_event(process->trace, event, event->time_end);
+    } else {
+        thread->has_held = true;
+        thread->pressed_since = 0;
+    }
+}
+
+/* Takes the thread's next record. False when that cannot be done yet. */
+static inline bool merge_record(struct process *process, struct thread_stream *thread,
+                                struct host *host)
+{
+    if (!thread->has_held)
+        begin_record(process, thread);
+    return !thread->has_held || resolve_held(process, thread, host);
+}
+
+/* Returns the sequence of the thread's next record or held call; UINT64_MAX if it has none. */
+static uint64_t next_sequence(struct thread_stream *thread, struct host *host)
+{
+    if (thread->has_held)
+        return thread->held.time_start.sequence;
+    peek(thread, host);
+    if (!thread->has_next)
+        return UINT64_MAX;
+    if (record_flags(thread->next.head) & RECORD_SEQUENCE && thread->next.count > 1)
+        return thread->next.words[1];
+    return thread->sequence;
+}
+
+static void fill_queue(struct merge_queue *queue, struct process *process, struct host *host)
+{
+    for (size_t i = 0; i < process->thread_count; i++) {
+        uint64_t sequence = next_sequence(process->threads[i], host);
+        if (sequence != UINT64_MAX)
+            queue->entries[queue->count++] = (struct merge_entry){sequence, process->threads[i]};
+    }
+    for (size_t i = queue->count / 2; i-- > 0;)
+        merge_queue_sift(queue, i);
+}
+
+size_t process_merge(struct process *process, struct host *host, uint64_t bound)
+{
+    size_t merged = 0;
+    struct merge_queue queue = {process->queue, 0};
+    losses_of_process(process, host);
+    for (size_t i = 0; i < process->thread_count; i++)
+        losses_of_thread(process, process->threads[i], host);
+    fill_queue(&queue, process, host);
+    while (queue.count > 0 && queue.entries[0].sequence <= bound) {
+        struct merge_entry *first = &queue.entries[0];
+        if (log_is_due(process, host))
+            log_apply(process, host, first->sequence);
+        if (!merge_record(process, first->thread, host))
+            break;
+        if (++merged % RECORDS_PER_TICK == 0)
+            host_tick(host);
+        uint64_t sequence = next_sequence(first->thread, host);
+        if (sequence == first->sequence)
+            continue;
+        first->sequence = sequence;
+        if (sequence == UINT64_MAX)
+            *first = queue.entries[--queue.count];
+        merge_queue_sift(&queue, 0);
+    }
+    log_apply(process, host, bound);
+    return merged;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* A binary heap of threads, the one whose next record has the least sequence first. */
+#ifndef TTD_COLLECT_PROCESS_MERGE_QUEUE_H
+#define TTD_COLLECT_PROCESS_MERGE_QUEUE_H
+
+#include "process.h"
+
+struct merge_queue {
+    struct merge_entry *entries;
+    size_t count;
+};
+
+/* Restores the order below index `at`, whose sequence may have grown. */
+static inline void merge_queue_sift(struct merge_queue *queue, size_t at)
+{
+    for (;;) {
+        size_t least = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < queue->count; child++)
+            if (queue->entries[child].sequence < queue->entries[least].sequence)
+                least = child;
+        if (least == at)
+            return;
+        struct merge_entry swap = queue->entries[at];
+        queue->entries[at] = queue->entries[least];
+        queue->entries[least] = swap;
+        at = least;
+    }
+}
+
+#endif

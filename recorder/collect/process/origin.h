@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Facts about a recorded process, from the system and from its slot. */
+#ifndef TTD_COLLECT_PROCESS_ORIGIN_H
+#define TTD_COLLECT_PROCESS_ORIGIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../channel.h"
+#include "../trace/trace.h"
+
+/* Writes the metadata that all traces of a recording share. */
+void origin_describe(struct trace *trace);
+
+/* Writes command and directory of the image in a slot; `command`, if not NULL, replaces its own. */
+void origin_image(struct trace *trace, const struct process_slot *slot, const char *command);
+
+/* Returns the start time of a process in ticks since boot; 0 if unknown. */
+uint64_t origin_start_time(uint32_t pid);
+
+/* Whether a process id in shared memory cannot be that of a recorded process: it is invalid, or
+ * that of the collector or a child of it, or of a process older than `start`, that of the program.
+ */
+bool origin_is_impossible(uint32_t pid, uint64_t start);
+
+/* Whether a process exists and is neither stopped nor ended. */
+bool origin_is_running(uint32_t pid);
+
+/*
+ * The exit status, as from waitpid(), of a process that has ended and is not our child: from the
+ * kernel's record of it as long as its parent has not waited for it, or from its pidfd (Linux
+ * 6.15). False if it cannot be known.
+ */
+bool origin_exit_status(uint32_t pid, int pidfd, int *status);
+
+#endif

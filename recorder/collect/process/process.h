@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* A recorded process: merges the streams of its threads into its trace. */
+#ifndef TTD_COLLECT_PROCESS_PROCESS_H
+#define TTD_COLLECT_PROCESS_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "../../snapshot/interrupted.h"
+#include "../channel/host.h"
+#include "thread_stream.h"
+#include "../trace/trace.h"
+
+/* An entry of the queue of a merge: a thread and the sequence of its next record. */
+struct merge_entry {
+    uint64_t sequence;
+    struct thread_stream *thread;
+};
+
+struct process {
+    uint32_t slot;
+    uint64_t mark, sequence; /* of the slot: see process_has_image() */
+    uint64_t calls_before;   /* calls of the trace, recorded or lost, before the present image */
+    uint64_t start;          /* the clock at its begin, from which its wall times count */
+    uint32_t pid;
+    int pidfd;
+    uint64_t next_prepare,
+        next_names; /* times of the next lookup of its names, and of writing them */
+    struct interrupted_calls interrupted; /* by snapshots */
+    unsigned requests;      /* for snapshots that this image has made: see snapshots_answer() */
+    uint64_t next_snapshot; /* time of the next one at intervals; 0 before the first look */
+    bool is_launched;       /* it is the launched program */
+    bool is_gone;           /* it has ended: set by processes_poll() */
+    bool has_exited;        /* `end` is set */
+    bool is_dead;           /* it will publish nothing more */
+    uint32_t notes;         /* enum process_notes of its slot that the trace states */
+    struct ttd_position checked; /* the trace's last position when `notes` was read */
+    struct ttd_end end;
+    struct trace *trace;
+    struct stream log;
+    struct record log_next; /* valid while `has_log_next` */
+    bool has_log_next;
+    uint64_t log_looks; /* host.look_count when the log was last found empty */
+    struct silent_thread {
+        uint32_t tid;
+        ttd_id id;
+    } * silent; /* threads that the trace has, but no call of which */
+    size_t silent_count;
+    struct thread_stream **threads;
+    size_t thread_count, thread_capacity;
+    struct merge_entry *queue; /* scratch space of the merge, one entry for each thread */
+};
+
+/* Makes a process of a claimed slot. `claim` is a private copy of the slot. Takes over `trace`.
+ * Returns NULL if memory ran out. */
+struct process *process_new(uint32_t slot, const struct process_slot *claim, struct trace *trace);
+void process_free(struct process *process);
+
+/* Whether the present image has made no calls, recorded or lost. */
+bool process_is_empty(const struct process *process);
+
+/* Returns the wall time in the process's trace for a time of the clock. The program may have set
+ * both to anything; the result can always be written. */
+static inline uint64_t process_time(const struct process *process, uint64_t clock)
+{
+    uint64_t time = clock > process->start ? clock - process->start : 0;
+    time = time < INT64_MAX ? time : INT64_MAX;
+    return time - time % CLOCK_UNIT_NS;
+}
+
+/*
+ * Whether the program image that claimed the slot still runs. It does not once the process has
+ * executed another program, or has ended. An emulator, however, runs a second image beside its own,
+ * and that attaches, too, as a PROCESS_GUEST. Returns false also if the process's memory cannot be
+ * read.
+ */
+bool process_has_image(const struct process *process);
+
+/*
+ * Moves the process to a new image, in another slot: ends the heap, modules and threads of the old
+ * one.
+ */
+void process_exec(struct process *process, struct host *host, uint32_t slot);
+
+/* Writes everything that a dead process has published, and frees its slots. */
+void process_drain(struct process *process, struct host *host);
+
+/* Adds the thread of a slot. Returns false if memory ran out. */
+bool process_add_thread(struct process *process, struct host *host, uint32_t slot);
+
+/*
+ * Writes the published records of sequences up to `bound`, whose order is known. Returns how many.
+ */
+size_t process_merge(struct process *process, struct host *host, uint64_t bound);
+
+/* Returns the trace's id of a thread, which need not have made a call. */
+ttd_id process_thread_id(struct process *process, struct ttd_position position, uint32_t tid);
+
+/* Removes threads that have ended, and frees their slots. */
+void process_reap_threads(struct process *process, struct host *host);
+
+/* Returns the least sequence that the process may still publish, or UINT64_MAX. */
+uint64_t process_pending(const struct process *process);
+
+#endif

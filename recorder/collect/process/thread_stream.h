@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* The stream of one thread, or of one inner level of it, and the state of decoding it. */
+#ifndef TTD_COLLECT_PROCESS_THREAD_STREAM_H
+#define TTD_COLLECT_PROCESS_THREAD_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../channel/stream.h"
+#include "../trace/trace.h"
+#include "../channel/translate.h"
+
+enum { STACK_DEPTH_MAX = 4096 };
+
+struct thread_stream {
+    uint32_t slot;
+    struct thread_slot *shared; /* the slot itself */
+    uint32_t process;           /* slot of its process */
+    uint32_t tid;
+    struct thread_stream *outer; /* the thread of which this is an inner level; or NULL */
+    uint32_t inner;              /* number of inner levels of this one */
+    ttd_id id; /* in the trace; TTD_NONE before its first event, or if there is no trace */
+    bool is_defined;
+    struct stream stream;
+    struct record next; /* valid while `has_next` */
+    bool has_next;
+    /* Position and time after the last record, computed by the rules by which the thread stamps. */
+    uint64_t sequence;
+    uint64_t steps;
+    uint64_t wall_time;
+    /* A call under way. Neither it nor anything after it can be written before it returns. */
+    bool has_held;
+    struct ttd_event held;
+    uint64_t pressed_since; /* since when much has been waiting behind the call; 0 if not so */
+    uint64_t operands[CALL_OPERANDS];
+    uint64_t lost[LOSS_COUNTERS];
+    struct ttd_position checked; /* the trace's last position when `lost` was read */
+    /* Ids of the last record's stack and of its callers' stacks, outermost first. */
+    uint32_t depth;
+    ttd_id path[STACK_DEPTH_MAX];
+};
+
+/* Defines the thread in the trace of its process `pid`. An inner level has the id of its thread. */
+void thread_stream_define(struct thread_stream *thread, struct trace *trace, uint32_t pid);
+
+/* Defines a thread that has no stream. */
+ttd_id thread_stream_begin(struct trace *trace, struct ttd_position position, uint32_t pid,
+                           uint32_t tid);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "group.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../messages.h"
+#include "stale.h"
+
+static void fill_random(void *bytes, size_t size)
+{
+    if (getrandom(bytes, size, 0) != (ssize_t)size)
+        message("no random numbers: ids of traces may not be unique");
+}
+
+void group_init(struct group *group, const char *output)
+{
+    *group = (struct group){.output = output};
+    fill_random(&group->id, sizeof group->id);
+}
+
+void group_free(struct group *group)
+{
+    free(group->pids);
+}
+
+static struct ttd_trace new_info(const struct group *group, const struct host *host)
+{
+    struct timespec now;
+    struct ttd_trace info = {
+        .group = group->id,
+        .time_unit = CLOCK_UNIT_NS,
+        .architecture = TTD_ARCH_X86_64,
+        .pointer_size = 8,
+    };
+    clock_gettime(CLOCK_REALTIME, &now);
+    info.start_time = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)host_now(host);
+    while (info.trace_id == 0)
+        fill_random(&info.trace_id, sizeof info.trace_id);
+    return info;
+}
+
+struct trace *group_open(struct group *group, const struct host *host, pid_t launched,
+                         struct ttd_error *error)
+{
+    struct ttd_trace info = new_info(group, host);
+    info.process_id = (uint64_t)launched;
+    info.parent_process_id = (uint64_t)getpid();
+    struct ttd_trace old;
+    bool is_replaced = stale_look(group->output, &old);
+    struct trace *trace = trace_open(group->output, &info, error);
+    group->is_file = trace != NULL && trace->created != NULL;
+    if (group->is_file && is_replaced)
+        stale_remove(group->output, &old);
+    return trace;
+}
+
+/* Returns how many children had this process id before: the system uses ids again. */
+static unsigned count_namesakes(struct group *group, uint32_t pid)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < group->pid_count; i++)
+        count += group->pids[i] == pid;
+    if (group->pid_count == group->pid_capacity) {
+        size_t capacity = group->pid_capacity * 2 + 8;
+        uint32_t *pids = reallocarray(group->pids, capacity, sizeof *pids);
+        if (pids == NULL)
+            return count;
+        group->pids = pids;
+        group->pid_capacity = capacity;
+    }
+    group->pids[group->pid_count++] = pid;
+    return count;
+}
+
+/* Makes a path beside the file of the launched program. */
+static void name_child_file(struct group *group, uint32_t pid, char *path, size_t size)
+{
+    unsigned namesakes = count_namesakes(group, pid);
+    int used = snprintf(path, size, "%s.%u", group->output, pid);
+    if (namesakes > 0 && used > 0 && (size_t)used < size)
+        snprintf(path + used, size - (size_t)used, "-%u", namesakes + 1);
+}
+
+enum { PROGRAM_MAX = 32 };
+
+/*
+ * Derives a file name from the program in a slot: the part of its first argument after the last
+ * slash, with unusual characters replaced, since the program may have set it to anything.
+ */
+static void find_program(const struct process_slot *slot, char name[PROGRAM_MAX + 1])
+{
+    static const char others[] = "+_-.";
+    const volatile char *command = slot->command;
+    size_t used = 0, size = slot->command_size < COMMAND_SIZE ? slot->command_size : COMMAND_SIZE;
+    for (size_t i = 0; i < size && command[i] != '\0'; i++) {
+        char c = command[i];
+        if (c == '/')
+            used = 0;
+        else if (used < PROGRAM_MAX && (used > 0 || c != '-')) /* a login shell's begins with - */
+            name[used++] = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                                   (c >= '0' && c <= '9') || strchr(others, c) != NULL
+                               ? c
+                               : '_';
+    }
+    name[used] = '\0';
+    if (used >= 4 && strcmp(name + used - 4, ".idx") == 0)
+        name[used - 4] = '_'; /* the suffix of index files */
+}
+
+/* Appends the program's name to the path. Returns false if there is no name, or no room. */
+static bool add_program(const char *path, size_t stem, const struct process_slot *slot,
+                        char named[2 * PATH_MAX])
+{
+    char program[PROGRAM_MAX + 1];
+    find_program(slot, program);
+    int used = snprintf(named, 2 * PATH_MAX, "%.*s.%s", (int)stem, path, program);
+    return program[0] != '\0' && used > 0 && used < PATH_MAX;
+}
+
+void group_name_child(const struct process_slot *slot, struct trace *trace)
+{
+    char named[2 * PATH_MAX];
+    if (trace->stem != 0 && add_program(trace->path, trace->stem, slot, named) &&
+        strcmp(named, trace->path) != 0)
+        trace_rename(trace, named);
+}
+
+/* Makes a position of numbers from the program. Invalid numbers make an unknown position. */
+static struct ttd_position told_position(uint64_t sequence, uint64_t steps)
+{
+    struct ttd_position position = {sequence, steps};
+    return ttd_position_is_valid(position) ? position : ttd_position_invalid();
+}
+
+struct trace *group_open_child(struct group *group, const struct host *host,
+                               const struct process_slot *slot, const struct trace *parent)
+{
+    char path[2 * PATH_MAX];
+    struct ttd_error error;
+    struct ttd_trace info = new_info(group, host);
+    info.process_id = slot->pid;
+    info.parent_process_id = slot->parent_pid;
+    uint64_t elapsed = host_now(host);
+    info.start_time += (int64_t)(slot->clock < elapsed ? slot->clock : elapsed);
+    info.parent_position = told_position(slot->sequence, 0);
+    if (parent != NULL)
+        info.parent_trace_id = parent->info.trace_id;
+    if (slot->flags & PROCESS_FORKED) {
+        info.flags |= TTD_TRACE_INHERITS;
+        info.parent_position = told_position(slot->parent_sequence, slot->parent_steps);
+    }
+    name_child_file(group, slot->pid, path, sizeof path);
+    if (!group->is_file) {
+        error = (struct ttd_error){TTD_ERROR_IO, ENOTDIR, TTD_NOWHERE, TTD_NOWHERE,
+                                   "no place for the trace of a child process"};
+        return trace_none(path, &info, &error);
+    }
+    char named[2 * PATH_MAX];
+    size_t stem = strlen(path);
+    bool has_name = add_program(path, stem, slot, named);
+    struct trace *trace = trace_open_child(has_name ? named : path, &info, &error);
+    if (trace == NULL)
+        return trace_none(path, &info, &error);
+    trace->stem = stem;
+    return trace;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes names for the addresses in the stacks of a trace, and for the data that held references in
+ * its snapshots. Names in the cache are written while the
+ * program runs, so that a trace has them even if the recorder is killed; the rest at its end.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../symbolize/cache.h"
+#include "../../messages.h"
+#include "trace.h"
+
+/* An address to name, and the index of its frame. */
+struct address {
+    ttd_id module;
+    uint64_t offset;
+    size_t frame;
+};
+
+/* The modules of a trace, each twice: with its addresses in stacks that have no names yet, and
+ * then, after all of these, with its words of data that have none. */
+struct name_request {
+    struct trace *trace;
+    struct symbolize_module *modules;
+    size_t module_count;
+    struct address *addresses; /* sorted */
+    uint64_t *offsets;         /* of the same */
+    size_t count;
+};
+
+static int compare_addresses(const void *left, const void *right)
+{
+    const struct address *a = left, *b = right;
+    if (a->module != b->module)
+        return a->module < b->module ? -1 : 1;
+    return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+static struct symbolize_module symbolize_module_of(const struct module *module, bool is_data)
+{
+    return (struct symbolize_module){.path = module->path,
+                                     .build_id = module->build_id,
+                                     .build_id_size = module->build_id_size,
+                                     .is_data = is_data};
+}
+
+static void free_request(struct name_request *request)
+{
+    free(request->modules);
+    free(request->addresses);
+    free(request->offsets);
+}
+
+static void collect_addresses(struct name_request *request, const struct modules *modules)
+{
+    for (size_t i = 0; i < modules->frame_count; i++) {
+        const struct frame *frame = &modules->frames[i];
+        if (!frame->is_settled)
+            request->addresses[request->count++] =
+                (struct address){.module = frame->module, .offset = frame->offset, .frame = i};
+    }
+    if (request->count > 0)
+        qsort(request->addresses, request->count, sizeof *request->addresses, compare_addresses);
+}
+
+/* Adds an offset, the next one, to a module of the request. */
+static void add_offset(struct name_request *request, size_t module, size_t at, uint64_t offset)
+{
+    struct symbolize_module *asked = &request->modules[module];
+    request->offsets[at] = offset;
+    if (asked->offset_count++ == 0)
+        asked->offsets = &request->offsets[at];
+}
+
+/* False without memory; the request is to be freed in any case. */
+static bool load_request(struct name_request *request, struct trace *trace)
+{
+    const struct modules *known = &trace->modules;
+    struct variables *variables = &trace->variables;
+    variables_sort(variables);
+    *request = (struct name_request){
+        .trace = trace,
+        .modules = calloc(2 * known->count + 1, sizeof *request->modules),
+        .module_count = 2 * known->count,
+        .addresses = calloc(known->frame_count + 1, sizeof *request->addresses),
+        .offsets = calloc(known->frame_count + variables->count + 1, sizeof *request->offsets),
+    };
+    if (request->modules == NULL || request->addresses == NULL || request->offsets == NULL)
+        return false;
+    for (size_t i = 0; i < request->module_count; i++)
+        request->modules[i] =
+            symbolize_module_of(&known->items[i % known->count], i >= known->count);
+    collect_addresses(request, known);
+    for (size_t i = 0; i < request->count; i++)
+        add_offset(request, request->addresses[i].module - 1, i, request->addresses[i].offset);
+    for (size_t i = 0; i < variables->count; i++)
+        add_offset(request, known->count + variables->words[i].module - 1, request->count + i,
+                   variables->words[i].offset);
+    return true;
+}
+
+/* Marks the frame of an address: its names are written, or it has none. */
+static void settle(struct name_request *request, ttd_id module, uint64_t offset)
+{
+    struct address wanted = {.module = module, .offset = offset};
+    const struct address *address =
+        bsearch(&wanted, request->addresses, request->count, sizeof wanted, compare_addresses);
+    if (address != NULL)
+        request->trace->modules.frames[address->frame].is_settled = true;
+}
+
+static void write_names(struct trace *trace, ttd_id module, uint64_t offset,
+                        const struct symbolize_frame *frames, size_t count)
+{
+    struct ttd_name named[SYMBOLIZE_FRAMES_MAX];
+    if (count == 0 || trace->writer == NULL)
+        return;
+    for (size_t i = 0; i < count; i++)
+        named[i] = (struct ttd_name){
+            .function = {frames[i].function, frames[i].function_size},
+            .file = {frames[i].file, frames[i].file_size},
+            .line = frames[i].line,
+        };
+    if (trace->names != NULL ||
+        ttd_names_open(trace->writer, NULL, NULL, NULL, &trace->names) == TTD_OK)
+        ttd_names_symbol(trace->names, module, offset, named, count);
+}
+
+/* Whether the region of a word says as much: it is in no variable of these sections. */
+static bool is_said_by_region(const char *name, size_t size)
+{
+    static const char *const sections[] = {".data", ".bss"};
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        size_t section = strlen(sections[i]);
+        if (size >= section && memcmp(name, sections[i], section) == 0 &&
+            (size == section || name[section] == '+'))
+            return true;
+    }
+    return false;
+}
+
+static void write_variable(struct trace *trace, ttd_id module,
+                           const struct symbolize_frame *variable)
+{
+    variables_know(&trace->variables, module, variable->begin, variable->size);
+    if (is_said_by_region(variable->function, variable->function_size))
+        return;
+    trace_variable(
+        trace,
+        &(struct ttd_variable){.module = module, .offset = variable->begin, .size = variable->size},
+        variable->function, variable->function_size);
+}
+
+static void add_names(void *context, size_t module, uint64_t offset,
+                      const struct symbolize_frame *frames, size_t count)
+{
+    struct name_request *request = context;
+    size_t modules = request->trace->modules.count;
+    if (module >= modules) {
+        if (count > 0)
+            write_variable(request->trace, (ttd_id)(module - modules + 1), frames);
+        return;
+    }
+    settle(request, (ttd_id)(module + 1), offset);
+    write_names(request->trace, (ttd_id)(module + 1), offset, frames, count);
+}
+
+static void name_addresses(struct trace *trace, struct symbolize_cache *names)
+{
+    struct name_request request;
+    int error = ENOMEM;
+    if (load_request(&request, trace))
+        error = symbolize_cached(names, request.modules, request.module_count, add_names, &request);
+    if (error != 0 && message_is_first(MESSAGE_UNNAMED, error))
+        message("%s: not all addresses have names: %s", trace->path, strerror(error));
+    free_request(&request);
+}
+
+/* Returns the number of a module's image for symbolize_answer(), or SIZE_MAX. */
+static size_t image_of(struct symbolize_cache *names, const struct module *module, bool is_data)
+{
+    struct symbolize_module asked = symbolize_module_of(module, is_data);
+    return symbolize_image(names, &asked);
+}
+
+/* Returns the images of all modules, to be freed; NULL if memory ran out. */
+static size_t *find_images(const struct modules *modules, struct symbolize_cache *names)
+{
+    size_t *images = calloc(modules->count + 1, sizeof *images);
+    for (size_t i = 0; images != NULL && i < modules->count; i++)
+        images[i] = image_of(names, &modules->items[i], false);
+    return images;
+}
+
+static void write_known(struct trace *trace, const struct symbolize_cache *names,
+                        const size_t *images)
+{
+    struct modules *modules = &trace->modules;
+    trace->frames_unnamed = 0;
+    for (size_t i = 0; i < modules->frame_count; i++) {
+        struct symbolize_frame frames[SYMBOLIZE_FRAMES_MAX];
+        struct frame *frame = &modules->frames[i];
+        size_t count;
+        if (frame->is_settled)
+            continue;
+        frame->is_settled =
+            symbolize_answer(names, images[frame->module - 1], frame->offset, frames, &count);
+        if (frame->is_settled)
+            write_names(trace, frame->module, frame->offset, frames, count);
+        trace->frames_unnamed += !frame->is_settled;
+    }
+}
+
+static void write_known_variables(struct trace *trace, struct symbolize_cache *names)
+{
+    struct variables *variables = &trace->variables;
+    struct symbolize_frame frames[SYMBOLIZE_FRAMES_MAX], variable = {.size = 0};
+    ttd_id module = TTD_NONE;
+    size_t image = SIZE_MAX, kept = 0, count;
+    variables_sort(variables);
+    for (size_t i = 0; i < variables->count; i++) {
+        struct variable_word word = variables->words[i];
+        if (word.module != module) {
+            module = word.module;
+            image = image_of(names, &trace->modules.items[module - 1], true);
+            variable.size = 0;
+        }
+        if (word.offset - variable.begin < variable.size)
+            continue;
+        if (symbolize_answer(names, image, word.offset, frames, &count) && count > 0) {
+            variable = frames[0];
+            write_variable(trace, module, &variable);
+        } else {
+            variables->words[kept++] = word;
+        }
+    }
+    variables->count = kept;
+}
+
+static size_t unnamed(const struct trace *trace)
+{
+    return trace->frames_unnamed + trace->variables.count;
+}
+
+size_t trace_write_known_names(struct trace *trace, struct symbolize_cache *names)
+{
+    size_t answers = symbolize_cache_size(names), frames = trace->modules.frame_count;
+    size_t words = trace->variables.count;
+    if (trace->writer == NULL)
+        return 0;
+    if (answers == trace->answers_looked_at && frames == trace->frames_looked_at &&
+        words == trace->words_looked_at)
+        return unnamed(trace);
+    size_t *images = find_images(&trace->modules, names);
+    if (images == NULL)
+        return frames + words;
+    write_known(trace, names, images);
+    free(images);
+    write_known_variables(trace, names);
+    trace->answers_looked_at = answers;
+    trace->frames_looked_at = frames;
+    trace->words_looked_at = trace->variables.count;
+    return unnamed(trace);
+}
+
+bool trace_prepare(struct trace *trace, struct symbolize_cache *names)
+{
+    struct name_request request;
+    bool is_requested = false;
+    if (load_request(&request, trace)) {
+        size_t count = 0;
+        for (size_t i = 0; i < request.module_count; i++) {
+            if (request.modules[i].build_id_size == 0) /* the cache would not store the answers */
+                request.modules[i].offset_count = 0;
+            count += request.modules[i].offset_count;
+        }
+        is_requested = count > 0 && symbolize_prepare(names, request.modules, request.module_count);
+    }
+    free_request(&request);
+    return is_requested;
+}
+
+bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symbolize_cache *names)
+{
+    if (trace->writer == NULL)
+        return false;
+    if (trace_write_known_names(trace, names) > 0) {
+        trace_flush(trace); /* in case this process is killed during the lookup */
+        name_addresses(trace, names);
+    }
+    if (trace->writer == NULL)
+        return false;
+    enum ttd_status status = ttd_writer_close(trace->writer, end, &trace->error);
+    trace->writer = NULL;
+    return status == TTD_OK;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* The trace of one process: its file, and what is defined in it. */
+#ifndef TTD_COLLECT_TRACE_TRACE_H
+#define TTD_COLLECT_TRACE_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <ttdtrace/ttdtrace.h>
+
+#include "../../snapshot/heap_pages.h"
+#include "../../snapshot/page_store.h"
+#include "modules.h"
+#include "stacks.h"
+#include "variables.h"
+
+struct symbolize_cache;
+
+struct trace {
+    struct ttd_writer *writer; /* NULL once it has failed; later records are ignored */
+    struct ttd_error error;    /* of that failure */
+    char *path;
+    size_t stem;   /* length of the path without the program name, in a child's trace */
+    char *created; /* the regular file, links followed; NULL for a pipe or the like */
+    struct ttd_trace info;
+    ttd_id heap;
+    struct ttd_position last; /* position of the last event */
+    uint64_t clock;           /* wall time of the last event */
+    uint64_t events, acquisitions, releases, lost;
+    bool is_damaged; /* invalid records were left out, and the trace states the loss */
+
+    struct heap_pages pages;  /* where blocks of the present image have ever been */
+    uint32_t snapshots;       /* number of the last one */
+    struct page_store *store; /* of snapshots with contents; NULL before the first */
+
+    struct stacks stacks;
+    struct modules modules;
+    size_t frames_prepared;     /* of modules.frames: see trace_prepare() */
+    struct variables variables; /* that held references in snapshots */
+    /* Numbers of frames, words of data and answers at the last trace_write_known_names(), which has
+     * nothing to do before one of them grows; and how many frames it left without names. */
+    size_t frames_looked_at, words_looked_at, answers_looked_at, frames_unnamed;
+    struct ttd_names *names; /* writer of names; NULL before the first name */
+};
+
+/*
+ * Creates the file, readable by its owner only, in place of any regular file of that name. Anything
+ * but a regular file, such as a pipe, is written to: see output_path_resolve().
+ * Returns NULL with the reason in `error`. `path` is copied.
+ */
+struct trace *trace_open(const char *path, const struct ttd_trace *info, struct ttd_error *error);
+
+/* As trace_open(), for a child's trace. The user did not choose its name: no link is followed. */
+struct trace *trace_open_child(const char *path, const struct ttd_trace *info,
+                               struct ttd_error *error);
+
+/* Renames the file of a child's trace, unless the new name is taken. */
+void trace_rename(struct trace *trace, const char *path);
+
+/* Makes a trace that is written nowhere, whose events count as lost. Returns NULL if memory ran
+ * out. */
+struct trace *trace_none(const char *path, const struct ttd_trace *info,
+                         const struct ttd_error *error);
+
+/* Removes the file and releases the memory. */
+void trace_discard(struct trace *trace);
+
+/* Releases the memory. The writer must have been closed. */
+void trace_free(struct trace *trace);
+
+/* Releases memory and file of a trace that a forked process continues. It must be flushed. */
+void trace_abandon(struct trace *trace);
+
+void trace_metadata(struct trace *trace, const char *key, const char *value);
+ttd_id trace_thread_begin(struct trace *trace, struct ttd_position position, uint64_t tid,
+                          const char *name);
+void trace_thread_end(struct trace *trace, struct ttd_position position, ttd_id id);
+
+/* Defines the heap of a new process image; destroys the one before, if any, at `position`. */
+void trace_new_heap(struct trace *trace, struct ttd_position position, ttd_id thread);
+
+/* `module->path` is copied. */
+void trace_module_load(struct trace *trace, struct ttd_position position,
+                       const struct module *module);
+void trace_module_unload(struct trace *trace, struct ttd_position position, uint64_t begin);
+/* Unloads all modules, when the process image has ended. */
+void trace_unload_all(struct trace *trace, struct ttd_position position);
+
+/* Defines a stack. Returns TTD_NONE if that is impossible. */
+ttd_id trace_new_stack(struct trace *trace, ttd_id parent, uint64_t pc);
+
+/* Returns the stack with the return address `pc` on top of `parent`, defined if it is new; TTD_NONE
+ * if that is impossible. */
+static inline ttd_id trace_stack(struct trace *trace, ttd_id parent, uint64_t pc)
+{
+    ttd_id known = stacks_probe(&trace->stacks, parent, pc)->id;
+    return known != TTD_NONE ? known : trace_new_stack(trace, parent, pc);
+}
+
+/* Cold paths of trace_event(): an event that comes too late, and one that cannot be written. */
+void trace_late(struct trace *trace, const struct ttd_event *event);
+void trace_unwritten(struct trace *trace, enum ttd_status status);
+
+/*
+ * Appends an event, or counts it as lost if a later one was already written. `position` is its
+ * ttd_event_position().
+ */
+static inline void trace_event(struct trace *trace, const struct ttd_event *event,
+                               struct ttd_position position)
+{
+    if (ttd_position_compare(position, trace->last) < 0) {
+        trace_late(trace, event);
+        return;
+    }
+    enum ttd_status status =
+        trace->writer != NULL ? ttd_writer_event(trace->writer, event) : TTD_ERROR_MISUSE;
+    if (status != TTD_OK) {
+        trace_unwritten(trace, status);
+        return;
+    }
+    trace->last = position;
+    trace->clock = event->wall_time;
+    trace->events++;
+    if (event->address != 0) {
+        trace->acquisitions++;
+        heap_pages_add(&trace->pages, event->address, event->size);
+    }
+    trace->releases += event->action == TTD_ACTION_FREE;
+}
+
+/* Writes that calls are missing between two positions, the first not after the second. */
+void trace_loss(struct trace *trace, enum ttd_loss_reason reason, ttd_id thread, uint64_t count,
+                struct ttd_position last_good, struct ttd_position first_good);
+/* Writes the list of the blocks that the runtimes keep, complete or not. Sorts `addresses`. */
+void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count, bool is_all);
+/* Writes a variable, whose `name` member is set here; nothing if it has no name. */
+void trace_variable(struct trace *trace, struct ttd_variable *variable, const char *name,
+                    size_t name_size);
+/* Returns the id of a text, TTD_NONE if it is NULL or cannot be written. */
+ttd_id trace_text(struct trace *trace, const char *text);
+
+/* Write parts of a snapshot, its end, and the signal of which the program dies. Return whether that
+ * was written. */
+bool trace_regions(struct trace *trace, const struct ttd_regions *regions);
+bool trace_references(struct trace *trace, const struct ttd_references *references);
+bool trace_classes(struct trace *trace, const struct ttd_classes *classes);
+bool trace_frames(struct trace *trace, const struct ttd_frames *frames);
+bool trace_snapshot(struct trace *trace, const struct ttd_snapshot *snapshot);
+bool trace_fatal_signal(struct trace *trace, const struct ttd_fatal_signal *fatal);
+void trace_flush(struct trace *trace);
+
+/*
+ * Adds the names of all addresses and closes the file. May be called in a forked process if its
+ * parent no longer uses the trace. `names`, which may be NULL, is shared by all traces of a
+ * recording. Returns false, with trace->error, if the file is incomplete.
+ */
+bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symbolize_cache *names);
+
+/* Writes the names in the cache that the file lacks. Returns how many addresses, and words of data,
+ * remain without names. */
+size_t trace_write_known_names(struct trace *trace, struct symbolize_cache *names);
+
+/* Starts looking up the names of all addresses that have none; the cache `names` will have them.
+ * Returns false if that is impossible: see symbolize_prepare(). */
+bool trace_prepare(struct trace *trace, struct symbolize_cache *names);
+
+#endif

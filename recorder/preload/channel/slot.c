@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Claims the slot of the process in the channel. */
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <time.h>
+
+#include "../../channel_pool.h"
+#include "../system/own_memory.h"
+#include "../system/sys.h"
+#include "target.h"
+
+#define SLOT_WAIT_ONCE_NS 20000000
+#define SLOT_WAIT_NS      UINT64_C(5000000000)
+
+void collector_wake(void)
+{
+    atomic_fetch_add(&target_channel->attention, 1);
+    if (!process_is_confined)
+        sys_call3(SYS_futex, (long)&target_channel->attention, FUTEX_WAKE, 1);
+}
+
+/* Fills in the facts that the system no longer has when the process is gone. */
+static void describe(struct process_slot *slot)
+{
+    slot->command_size = slot->directory_size = 0;
+    if (process_is_confined || process_is_copy)
+        return;
+    size_t length = 0;
+    const char *command = arguments(&length);
+    if (command != NULL) {
+        slot->command_size = (uint32_t)(length < COMMAND_SIZE ? length : COMMAND_SIZE);
+        memcpy(slot->command, command, slot->command_size);
+    }
+    long size = sys_call3(SYS_getcwd, (long)slot->directory, sizeof slot->directory, 0);
+    slot->directory_size = size > 0 ? (uint32_t)size - 1 : 0;
+}
+
+static bool try_slot(uint32_t index)
+{
+    uint32_t expected = SLOT_FREE;
+    return atomic_compare_exchange_strong(&channel_process(&target_view, index)->state, &expected,
+                                          SLOT_CLAIMED);
+}
+
+static uint32_t take_slot(void)
+{
+    for (;;) {
+        uint32_t index = channel_take(&target_view, &target_channel->free_processes,
+                                      CHANNEL_PROCESSES, channel_process_link);
+        if (index == CHANNEL_NONE || try_slot(index))
+            return index;
+    }
+}
+
+/*
+ * Takes a slot, and waits for one if need be: where processes come and go by the hundred, the
+ * collector frees slots a moment later. Does not wait if another process has just waited in vain,
+ * or in a confined process.
+ */
+static uint32_t wait_for_slot(void)
+{
+    struct channel *channel = target_channel;
+    struct timespec once = {.tv_nsec = SLOT_WAIT_ONCE_NS};
+    uint32_t index = take_slot();
+    if (index != CHANNEL_NONE || process_is_confined || atomic_load(&channel->is_full))
+        return index;
+    atomic_fetch_add(&channel->slot_waiters, 1);
+    for (uint64_t end = sys_clock() + SLOT_WAIT_NS;;) {
+        uint32_t freed = atomic_load(&channel->slots_freed);
+        atomic_store(&channel_is_short, false);
+        index = take_slot();
+        if (index != CHANNEL_NONE || atomic_load(&channel_is_short) || collector_is_gone() ||
+            sys_clock() >= end)
+            break;
+        collector_wake();
+        sys_call6(SYS_futex, (long)&channel->slots_freed, FUTEX_WAIT, freed, (long)&once, 0, 0);
+    }
+    atomic_fetch_sub(&channel->slot_waiters, 1);
+    if (index == CHANNEL_NONE)
+        atomic_store(&channel->is_full, 1);
+    return index;
+}
+
+/* The slot of a copy follows from that of its parent: see channel_copy(). */
+static uint32_t slot_for_copy(uint32_t process)
+{
+    return try_slot(channel_copy(process)) ? channel_copy(process) : CHANNEL_NONE;
+}
+
+static uint32_t parent_pid(uint32_t parent)
+{
+    if (!process_is_confined)
+        return (uint32_t)sys_call3(SYS_getppid, 0, 0, 0);
+    return parent != CHANNEL_NONE ? channel_process(&target_view, parent)->pid : 0;
+}
+
+/* Returns the slot that a process with this id has claimed before, if that is still known; else
+   CHANNEL_NONE. */
+static uint32_t note_claim(uint32_t pid, uint32_t index)
+{
+    uint64_t claim = (uint64_t)pid << 32 | index;
+    uint64_t before = atomic_exchange(&target_channel->claims[pid % CHANNEL_CLAIMS], claim);
+    return before >> 32 == pid && before != claim ? (uint32_t)before : CHANNEL_NONE;
+}
+
+/*
+ * Whether the image that has claimed the slot is in this process still. If so, it is an emulator
+ * and runs this one; else this one was executed in its place. The collector may look only when the
+ * process is gone, which has neither image then. The memory is read as the system has it: an
+ * emulator may give the program other addresses.
+ */
+static bool is_beside(uint32_t index)
+{
+    uint64_t word = 0;
+    if (index == CHANNEL_NONE || index > CHANNEL_SLOTS) /* another process may write anything */
+        return false;
+    const struct process_slot *slot = channel_process(&target_view, index);
+    if (slot == NULL)
+        return false;
+    long file =
+        sys_call6(SYS_openat, AT_FDCWD, (long)"/proc/self/mem", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (file < 0)
+        return false;
+    long size = sys_call6(SYS_pread64, file, (long)&word, sizeof word, (long)slot->mark, 0, 0);
+    sys_call3(SYS_close, file, 0, 0);
+    return size == sizeof word && word == slot->sequence;
+}
+
+/* What the slot says of the process's origin. A confined process is a fork. */
+static uint32_t origin_flags(uint32_t parent, uint32_t before)
+{
+    if (parent != CHANNEL_NONE)
+        return PROCESS_FORKED;
+    return is_beside(before) ? PROCESS_GUEST : 0;
+}
+
+uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
+{
+    uint32_t index = process_is_copy ? slot_for_copy(parent) : wait_for_slot();
+    if (index == CHANNEL_NONE)
+        return index;
+    struct process_slot *slot = channel_process(&target_view, index);
+    slot->pid = pid;
+    slot->parent_pid = parent_pid(parent);
+    slot->parent = parent;
+    slot->flags = origin_flags(parent, note_claim(pid, index));
+    slot->parent_sequence = parent_sequence;
+    slot->parent_steps = parent_steps;
+    slot->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
+    slot->clock = atomic_load_explicit(&target_channel->clock, memory_order_relaxed);
+    atomic_store(&slot->notes, 0);
+    atomic_store(&slot->log, CHANNEL_NONE);
+    atomic_store(&slot->lost, 0);
+    if (!process_is_copy) {
+        struct snapshot_request *request = channel_request(&target_view, index);
+        request->own_memory = (uintptr_t)&own_memory;
+        atomic_store(&request->state, SNAPSHOT_NONE);
+    }
+    target_on->mark = slot->sequence;
+    slot->mark = (uintptr_t)&target_on->mark;
+    describe(slot);
+    atomic_store_explicit(&slot->state, SLOT_READY, memory_order_release);
+    return index;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The process that the preload library records, and its part of the channel. Its threads are in
+ * threads/thread.h, their nested calls in threads/levels.h.
+ *
+ * Everything here runs inside somebody else's program, at any moment, in any thread, also in
+ * signal handlers and in the children of fork and vfork. So memory comes only from mmap, the fast
+ * path takes no lock, errno is never changed, and nothing is torn down.
+ */
+#ifndef TTD_PRELOAD_CHANNEL_TARGET_H
+#define TTD_PRELOAD_CHANNEL_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../channel_view.h"
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define EXPORT      __attribute__((visibility("default")))
+
+/* The part of the address space where a thread's stack may be read: [low, high). */
+struct stack_bounds {
+    uintptr_t low;
+    uintptr_t high;
+    bool grows; /* downwards, beyond low: the first thread's */
+};
+
+/* Reads 0 in the child of a fork, by MADV_WIPEONFORK, and stays 1 in that of a vfork. */
+struct on_page {
+    uint32_t on;
+    /* The collector has refused this process: it is not to begin again. */
+    uint32_t refused;
+    /* Room for a record has been taken. */
+    _Atomic uint32_t has_records;
+    /* A snapshot has been asked for. */
+    _Atomic uint32_t has_asked;
+    /* The `sequence` of the process's slot, whose `mark` leads here. */
+    uint64_t mark;
+};
+
+struct thread;
+
+extern struct channel *target_channel;
+extern struct channel_view target_view;
+extern struct on_page *target_on;
+/* Set when the system has no expedited membarrier: the collector then relies on our own fence. */
+extern bool target_fences;
+
+/* The channel, as this process sees it (view.c). */
+
+/* Maps the header of the channel that `path` opens. False if it is none. */
+bool channel_attach(const char *path);
+
+/* Returns the process that had the channel locked when it was attached, in this process's
+ * namespace; 0 for none. */
+uint32_t channel_owner(void);
+
+/* Set when a window could not be mapped: waiting for an entry within it is useless. */
+extern _Atomic bool channel_is_short;
+
+/* Maps ahead, while that is allowed, the windows that more threads and children will need. */
+void channel_map_ahead(void);
+
+/* Process (process/process.c). */
+
+/* Returns this process's slot, from 1; CHANNEL_NONE before it is attached. */
+uint32_t process_index(void);
+
+/* Whether this is the process that was attached, and not a child that shares its memory. */
+bool process_is_own(void);
+
+/* Set once the program may be confined by seccomp: no system calls from there on
+ * (process/confine.c). */
+extern bool process_is_confined;
+
+/* Set in a copy of the process that only tells what the runtimes would release (end/runtime.c). */
+extern bool process_is_copy;
+
+/* Tells the collector what the process does: enum process_notes. */
+void process_note(uint32_t note);
+
+/* Called before and after an attempt to execute another program; not in a confined process. */
+void process_executes(bool begins);
+
+/* Notes, in a copy, that the runtimes have released all that they keep. */
+void process_told_all(void);
+
+/* The strings that make a new process image record, as NAME=VALUE; NULL when this one does not. */
+const char *process_preload(void);
+const char *process_channel(void);
+
+/* Facts about the calling thread, from the C library (threads/control.c). */
+struct stack_bounds stack_bounds_find(uintptr_t stack_pointer);
+
+/* Sets, in the child of a fork, the stack that its only thread has from its parent. */
+void stack_bounds_inherit(const struct stack_bounds *bounds);
+
+/* Finds the program's arguments, before it may have changed where they are. */
+void arguments_find(void);
+
+/* Returns the arguments as they are now, each with a NUL behind it; NULL if they were not found. */
+const char *arguments(size_t *size);
+
+/* Returns the thread's id; 0 if that needs a system call and none may be made. */
+uint32_t thread_id(void);
+
+/* The collector and its memory (chunks.c, slot.c). */
+
+/* Whether the collector has ended. */
+bool collector_is_gone(void);
+
+/* The last progress of the collector that was seen, and when. All zero at first. */
+struct patience {
+    uint32_t progress;
+    uint64_t since;
+};
+
+/* A collector without progress for so long has stalled. */
+#define COLLECTOR_STALL_NS UINT64_C(1500000000)
+
+/* Whether the collector has stalled: it was stopped, or the file that it writes to blocks. `now`
+ * and `limit` may be of any unit. */
+bool collector_has_stalled(struct patience *patience, uint64_t now, uint64_t limit);
+
+/* Wakes the collector, for example so that it sees a process before that is gone. */
+void collector_wake(void);
+
+/*
+ * Claims a slot for this process, `pid`; may wait for one. For a fork, `parent` is the slot of the
+ * process that forked, at that sequence and step of its thread; else it is CHANNEL_NONE. Returns
+ * CHANNEL_NONE if there is no slot.
+ */
+uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps);
+
+/*
+ * Takes a chunk with room for `words`, in place of the chunk `full`, or as the first of its chain.
+ * Waits for one while the collector makes progress. Returns CHANNEL_NONE if none came.
+ */
+uint32_t chunk_wait(uint32_t full, size_t words, bool *starving);
+
+/* The process's log of modules (process/modules.c). */
+
+/* Logs all modules that are loaded: at the start, and again in the child of a fork. */
+void modules_begin(uint64_t sequence);
+/* Gives up the parent's log, in a copy, which needs none. */
+void modules_forget_log(void);
+/* Releases the log if a hook of the thread held it when a longjmp left the hook. */
+void modules_abandon(const struct thread *thread);
+/* Logs the modules that a dlclose has unloaded. */
+void modules_closed(void);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Maps the windows of the channel. Once the process is attached, no file is opened for that:
+ * descriptors belong to the program, which may also give up the right to open files. A new window
+ * is a second mapping of the first one, moved to another part of the file.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "../../channel_pool.h"
+#include "../system/sys.h"
+#include "target.h"
+
+/* Threads and processes that have room when no more windows can be mapped. */
+enum { AHEAD = 64 };
+
+struct channel *target_channel;
+struct channel_view target_view;
+_Atomic bool channel_is_short;
+
+/* The path of the file, for systems that need it to map a window. */
+static char channel_path[96];
+static struct stat channel_file;
+static uint32_t owner;
+
+static bool is_error(long address)
+{
+    return address < 0 && address > -4096;
+}
+
+static void unmap(long address)
+{
+    sys_call3(SYS_munmap, address, CHANNEL_WINDOW, 0);
+}
+
+uint32_t channel_owner(void)
+{
+    return owner;
+}
+
+static void find_owner(int file)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (sys_call3(SYS_fcntl, file, F_GETLK, (long)&lock) == 0 && lock.l_type != F_UNLCK)
+        owner = (uint32_t)lock.l_pid;
+}
+
+/* Maps a window of the file that `path` opens, and identifies the file. */
+static char *map_file(const char *path, uint64_t offset, struct stat *status)
+{
+    long address = 0;
+    long file = sys_call6(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
+    if (file < 0)
+        return NULL;
+    if (sys_call3(SYS_fstat, file, (long)status, 0) == 0 &&
+        status->st_size >= (off_t)(offset + CHANNEL_WINDOW))
+        address = sys_call6(SYS_mmap, 0, CHANNEL_WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, file,
+                            (long)offset);
+    if (offset == 0)
+        find_owner((int)file);
+    sys_call3(SYS_close, file, 0, 0);
+    return address == 0 || is_error(address) ? NULL : (char *)address;
+}
+
+static char *map_by_path(uint64_t offset)
+{
+    struct stat status;
+    char *window = map_file(channel_path, offset, &status);
+    if (window == NULL ||
+        (status.st_ino == channel_file.st_ino && status.st_dev == channel_file.st_dev))
+        return window;
+    unmap((long)window);
+    return NULL;
+}
+
+static char *map_again(uint64_t offset)
+{
+    long address =
+        sys_call6(SYS_mremap, (long)target_channel, 0, CHANNEL_WINDOW, MREMAP_MAYMOVE, 0, 0);
+    if (is_error(address)) /* emulators do not know how */
+        return map_by_path(offset);
+    if (sys_call6(SYS_remap_file_pages, address, CHANNEL_WINDOW, 0, (long)(offset / CHANNEL_PAGE),
+                  MAP_NONBLOCK, 0) == 0) /* or all of it would be put into memory */
+        return (char *)address;
+    unmap(address);
+    return map_by_path(offset);
+}
+
+char *channel_map(struct channel_view *view, uint32_t index)
+{
+    char *known = NULL;
+    char *window = process_is_confined ? NULL : map_again((uint64_t)index * CHANNEL_WINDOW);
+    if (window == NULL) {
+        atomic_store(&channel_is_short, true);
+        return NULL;
+    }
+    sys_call3(SYS_madvise, (long)window, CHANNEL_WINDOW, MADV_DONTDUMP);
+    if (atomic_compare_exchange_strong(&view->windows[index], &known, window))
+        return window;
+    unmap((long)window);
+    return known;
+}
+
+static void map_entries(uint64_t begin, uint32_t count, uint64_t size)
+{
+    uint64_t end = begin + count * size;
+    for (uint64_t offset = begin; offset < end; offset += CHANNEL_WINDOW)
+        channel_at(&target_view, offset);
+}
+
+/* Returns how many entries of a pool to map ahead: those that were used, and some more. */
+static uint32_t entries_ahead(const struct channel_pool *pool, uint32_t count, uint32_t more)
+{
+    uint32_t used = channel_used(pool, count);
+    return count - used < more ? count : used + more;
+}
+
+void channel_map_ahead(void)
+{
+    const struct channel *channel = target_channel;
+    map_entries(CHANNEL_PROCESSES_AT,
+                entries_ahead(&channel->free_processes, CHANNEL_PROCESSES, AHEAD),
+                CHANNEL_PROCESS_SIZE);
+    map_entries(CHANNEL_THREADS_AT, entries_ahead(&channel->free_threads, CHANNEL_THREADS, AHEAD),
+                sizeof(struct thread_slot));
+    map_entries(CHANNEL_SMALL_AT, entries_ahead(&channel->free_small, CHANNEL_SMALL_CHUNKS, AHEAD),
+                CHANNEL_SMALL_SIZE);
+    map_entries(CHANNEL_LARGE_AT,
+                entries_ahead(&channel->free_large, CHANNEL_LARGE_CHUNKS, CHANNEL_BACKLOG + AHEAD),
+                CHANNEL_CHUNK_SIZE);
+}
+
+bool channel_attach(const char *path)
+{
+    char *window = map_file(path, 0, &channel_file);
+    struct channel *channel = (struct channel *)window;
+    if (window == NULL)
+        return false;
+    if (channel->magic != CHANNEL_MAGIC || channel->version != CHANNEL_VERSION ||
+        channel->size != CHANNEL_SIZE || strlen(path) >= sizeof channel_path) {
+        unmap((long)window);
+        return false;
+    }
+    sys_call3(SYS_madvise, (long)window, CHANNEL_WINDOW, MADV_DONTDUMP);
+    strcpy(channel_path, path);
+    target_channel = channel;
+    atomic_store(&target_view.windows[0], window);
+    return true;
+}

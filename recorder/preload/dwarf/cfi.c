@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* _dl_find_object */
+#endif
+#include "cfi.h"
+
+/* The most of .eh_frame_hdr that comes before its table. */
+#define HEADER_MAX 32u
+
+/* A record whose bytes are known to be there: a CIE or an FDE without its length. */
+struct record {
+    uintptr_t at; /* of the length */
+    struct cursor body;
+};
+
+/* Reads the length of the record at `at`. False for the terminator as well. */
+static bool record_at(const struct cfi_span *span, uintptr_t at, struct record *record)
+{
+    struct cursor cursor = span_cursor(span, at, 4);
+    uint64_t size = cursor_uint(&cursor, 4);
+    uintptr_t body = at + 4;
+    if (size == 0xffffffff) {
+        cursor = span_cursor(span, body, 8);
+        size = cursor_uint(&cursor, 8);
+        body += 8;
+    }
+    if (cursor.is_bad || size == 0 || size > span->high - span->low)
+        return false;
+    record->at = at;
+    record->body = span_cursor(span, body, size);
+    return !record->body.is_bad;
+}
+
+/* Reads the augmentation of a CIE, which sets `encoding` and `is_signal_frame`. */
+static void read_augmentation(struct cursor *cursor, const char *letters,
+                              struct cfi_function *function)
+{
+    if (letters[0] == '\0')
+        return;
+    if (letters[0] != 'z') {
+        cursor_fail(cursor);
+        return;
+    }
+    function->is_augmented = true;
+    uint64_t size = cursor_uleb(cursor);
+    if (size > cursor_left(cursor)) {
+        cursor_fail(cursor);
+        return;
+    }
+    struct cursor data = {cursor->at, cursor->at + size, false};
+    cursor_skip(cursor, size);
+    for (letters++; *letters != '\0' && !data.is_bad; letters++) {
+        switch (*letters) {
+        case 'R':
+            function->encoding = cursor_u8(&data);
+            break;
+        case 'P': {
+            uint8_t encoding = cursor_u8(&data);
+            cursor_pointer(&data, encoding & 0x7f, 0);
+            break;
+        }
+        case 'L':
+            cursor_u8(&data);
+            break;
+        case 'S':
+            function->is_signal_frame = true;
+            break;
+        default: /* unknown letters: data ends where `size` says */
+            return;
+        }
+    }
+    cursor->is_bad |= data.is_bad;
+}
+
+static bool read_cie(struct cfi_function *function, uintptr_t at)
+{
+    struct record record;
+    if (!record_at(&function->span, at, &record) || cursor_uint(&record.body, 4) != 0)
+        return false;
+    struct cursor *cursor = &record.body;
+    uint8_t version = cursor_u8(cursor);
+    const char *letters = (const char *)cursor->at;
+    while (cursor_u8(cursor) != '\0') {
+    }
+    if (cursor->is_bad || (version != 1 && version != 3 && version != 4))
+        return false;
+    if (version == 4 && cursor_uint(cursor, 2) != 8) /* address size 8, no segment selector */
+        return false;
+    function->code_align = cursor_uleb(cursor);
+    function->data_align = cursor_sleb(cursor);
+    function->ra_column = version == 1 ? cursor_u8(cursor) : cursor_uleb(cursor);
+    function->encoding = PE_ABSPTR;
+    function->is_signal_frame = false;
+    function->is_augmented = false;
+    read_augmentation(cursor, letters, function);
+    function->common = *cursor;
+    return !cursor->is_bad && function->ra_column == CFI_RA;
+}
+
+/* Reads a record into `function`. False unless it is an FDE whose code contains `address`. */
+static bool read_fde(struct cfi_function *function, struct record *record, uintptr_t address)
+{
+    struct cursor *cursor = &record->body;
+    uintptr_t here = (uintptr_t)cursor->at;
+    uint64_t delta = cursor_uint(cursor, 4);
+    if (cursor->is_bad || delta == 0 || delta > here || !read_cie(function, here - delta))
+        return false;
+    function->start = cursor_pointer(cursor, function->encoding, 0);
+    function->size = cursor_pointer(cursor, function->encoding & 0x0f, 0);
+    if (cursor->is_bad || address < function->start || address - function->start >= function->size)
+        return false;
+    if (function->is_augmented)
+        cursor_skip(cursor, cursor_uleb(cursor));
+    function->specific = *cursor;
+    return !cursor->is_bad;
+}
+
+/* Finds the function where there is no table: tries each record up to the terminator. */
+static __attribute__((noinline)) bool scan(struct cfi_function *function, uintptr_t eh_frame,
+                                           uintptr_t address)
+{
+    struct record record;
+    struct cfi_span span =
+        span_holds(&function->span, eh_frame, 4) ? function->span : (struct cfi_span){0};
+    for (uintptr_t at = eh_frame; record_at(&span, at, &record);) {
+        at = (uintptr_t)record.body.end;
+        if (read_fde(function, &record, address))
+            return true;
+    }
+    return false;
+}
+
+/* The table of .eh_frame_hdr: pairs of (code, FDE), relative to the header, sorted by code. */
+struct table {
+    const struct cfi_span *span;
+    uintptr_t header;
+    uintptr_t first;
+    uint64_t count;
+};
+
+/* Finds the address of the FDE for `address`. */
+static bool search(const struct table *table, uintptr_t address, uintptr_t *fde)
+{
+    uint64_t low = 0;
+    uint64_t high = table->count;
+    uintptr_t end = table->span->high;
+    if (high == 0 || table->first > end || high > (end - table->first) / 8)
+        return false;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        struct cursor cursor = span_cursor(table->span, table->first + middle * 8, 4);
+        if (table->header + (uintptr_t)cursor_int(&cursor, 4) <= address)
+            low = middle;
+        else
+            high = middle;
+    }
+    struct cursor cursor = span_cursor(table->span, table->first + low * 8, 8);
+    cursor_skip(&cursor, 4);
+    *fde = table->header + (uintptr_t)cursor_int(&cursor, 4);
+    return !cursor.is_bad;
+}
+
+enum fde_search { FDE_UNKNOWN, FDE_FOUND, FDE_TO_SCAN };
+
+/* Reads the header. Sets `*fde` to the FDE for `address`; or, if there is no table of them, to the
+   first of all records. */
+static __attribute__((noinline)) enum fde_search locate(struct cfi_lookup *lookup,
+                                                        uintptr_t address, uintptr_t *fde)
+{
+    uintptr_t header = (uintptr_t)lookup->object.dlfo_eh_frame;
+    if (header == 0)
+        return FDE_UNKNOWN;
+    struct cfi_span *span = &lookup->function.span;
+    *span = span_around(&lookup->object, header);
+    size_t size = span->high - header < HEADER_MAX ? span->high - header : HEADER_MAX;
+    struct cursor cursor = span_cursor(span, header, size);
+    uint8_t version = cursor_u8(&cursor);
+    uint8_t frame_encoding = cursor_u8(&cursor);
+    uint8_t count_encoding = cursor_u8(&cursor);
+    uint8_t table_encoding = cursor_u8(&cursor);
+    uintptr_t eh_frame = cursor_pointer(&cursor, frame_encoding, header);
+    if (cursor.is_bad || version != 1)
+        return FDE_UNKNOWN;
+    if (count_encoding == PE_OMIT || table_encoding != (PE_DATAREL | PE_SDATA4)) {
+        *fde = eh_frame;
+        return FDE_TO_SCAN;
+    }
+    struct table table = {.span = span, .header = header};
+    table.count = cursor_pointer(&cursor, count_encoding, header);
+    table.first = (uintptr_t)cursor.at;
+    if (cursor.is_bad || !search(&table, address, fde))
+        return FDE_UNKNOWN;
+    if (*fde < span->low || *fde >= span->high)
+        *span = span_around(&lookup->object, *fde);
+    return FDE_FOUND;
+}
+
+/* The stack may be small: locate() and scan() are not inlined, so that they use it in turn. */
+bool cfi_find(struct cfi_lookup *lookup, uintptr_t address)
+{
+    uintptr_t fde = 0;
+    struct record record;
+    switch (locate(lookup, address, &fde)) {
+    case FDE_FOUND:
+        return record_at(&lookup->function.span, fde, &record) &&
+               read_fde(&lookup->function, &record, address);
+    case FDE_TO_SCAN:
+        return scan(&lookup->function, fde, address);
+    case FDE_UNKNOWN:
+    default:
+        return false;
+    }
+}
+
+struct cursor cfi_expression(const struct cfi_span *span, int32_t offset)
+{
+    /* The length was checked when the row was made; reading it again is cheaper than a field. */
+    struct cursor cursor = {(const uint8_t *)(span->low + (uint32_t)offset),
+                            (const uint8_t *)span->high, false};
+    uint64_t size = cursor_uleb(&cursor);
+    if (size > cursor_left(&cursor)) {
+        cursor_fail(&cursor);
+        return cursor;
+    }
+    cursor.end = cursor.at + size;
+    return cursor;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TTD_PRELOAD_DWARF_CURSOR_H
+#define TTD_PRELOAD_DWARF_CURSOR_H
+
+/*
+ * Bounds-safe reading of call frame information. The first error empties the cursor and sticks:
+ * callers check `is_bad` once. Reads after an error give 0.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "dwarf.h"
+
+struct cursor {
+    const uint8_t *at;
+    const uint8_t *end;
+    bool is_bad;
+};
+
+static inline size_t cursor_left(const struct cursor *cursor)
+{
+    return (size_t)(cursor->end - cursor->at);
+}
+
+static inline void cursor_fail(struct cursor *cursor)
+{
+    cursor->at = cursor->end;
+    cursor->is_bad = true;
+}
+
+static inline void cursor_skip(struct cursor *cursor, uint64_t size)
+{
+    if (size > cursor_left(cursor)) {
+        cursor_fail(cursor);
+        return;
+    }
+    cursor->at += size;
+}
+
+/* Reads a little-endian number of `size` bytes, 1 to 8. */
+static inline uint64_t cursor_uint(struct cursor *cursor, size_t size)
+{
+    uint64_t value = 0;
+    if (size > cursor_left(cursor)) {
+        cursor_fail(cursor);
+        return 0;
+    }
+    memcpy(&value, cursor->at, size);
+    cursor->at += size;
+    return value;
+}
+
+static inline int64_t cursor_int(struct cursor *cursor, size_t size)
+{
+    unsigned shift = 64 - 8 * (unsigned)size;
+    return (int64_t)(cursor_uint(cursor, size) << shift) >> shift;
+}
+
+static inline uint8_t cursor_u8(struct cursor *cursor)
+{
+    if (cursor->at == cursor->end) {
+        cursor->is_bad = true;
+        return 0;
+    }
+    return *cursor->at++;
+}
+
+static inline uint64_t cursor_uleb(struct cursor *cursor)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        uint8_t byte = cursor_u8(cursor);
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if ((byte & 0x80) == 0)
+            return value;
+    }
+    cursor_fail(cursor);
+    return 0;
+}
+
+static inline int64_t cursor_sleb(struct cursor *cursor)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        uint8_t byte = cursor_u8(cursor);
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if ((byte & 0x80) == 0) {
+            if ((byte & 0x40) != 0 && shift + 7 < 64)
+                value |= ~(uint64_t)0 << (shift + 7);
+            return (int64_t)value;
+        }
+    }
+    cursor_fail(cursor);
+    return 0;
+}
+
+/* Reads an encoded pointer; `data` is the base of DATAREL. Fails for indirect pointers. */
+static inline uintptr_t cursor_pointer(struct cursor *cursor, uint8_t encoding, uintptr_t data)
+{
+    uintptr_t base = 0;
+    uintptr_t value;
+    switch (encoding & 0xf0) {
+    case PE_ABSPTR:
+        break;
+    case PE_PCREL:
+        base = (uintptr_t)cursor->at;
+        break;
+    case PE_DATAREL:
+        base = data;
+        break;
+    default:
+        cursor_fail(cursor);
+        return 0;
+    }
+    switch (encoding & 0x0f) {
+    case PE_ABSPTR:
+    case PE_UDATA8:
+    case PE_SDATA8:
+        value = cursor_uint(cursor, 8);
+        break;
+    case PE_ULEB:
+        value = cursor_uleb(cursor);
+        break;
+    case PE_SLEB:
+        value = (uintptr_t)cursor_sleb(cursor);
+        break;
+    case PE_UDATA2:
+        value = cursor_uint(cursor, 2);
+        break;
+    case PE_SDATA2:
+        value = (uintptr_t)cursor_int(cursor, 2);
+        break;
+    case PE_UDATA4:
+        value = cursor_uint(cursor, 4);
+        break;
+    case PE_SDATA4:
+        value = (uintptr_t)cursor_int(cursor, 4);
+        break;
+    default:
+        cursor_fail(cursor);
+        return 0;
+    }
+    return base + value;
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TTD_PRELOAD_DWARF_EXPR_H
+#define TTD_PRELOAD_DWARF_EXPR_H
+
+/* DWARF expressions, as call frame information uses them. */
+
+#include "expr_stack.h"
+#include "step.h"
+
+/* What an expression works on. */
+struct expr_machine {
+    const struct step_regs *regs;
+    struct unwind_mem *mem;
+    struct step_log *log; /* may be NULL */
+    bool lacks_register;  /* set where a register was needed that is not known */
+    struct expr_stack stack;
+};
+
+#pragma GCC visibility push(hidden)
+
+/* Returns the value of a register, and logs its use. False, and machine->lacks_register set, if it
+   is not known. */
+bool expr_register(struct expr_machine *machine, uint64_t reg, uintptr_t *value);
+
+/* Reads a word, and logs it. False if it cannot be read. */
+bool expr_read(struct expr_machine *machine, uintptr_t address, uintptr_t *value);
+
+/* Evaluates `code`, whose stack starts with `*first` unless that is NULL. False if it is corrupt,
+   too long or unsupported, or needs a register or memory that is not there. */
+bool expr_evaluate(struct expr_machine *machine, struct cursor code, const uintptr_t *first,
+                   uintptr_t *value);
+
+#pragma GCC visibility pop
+
+#endif

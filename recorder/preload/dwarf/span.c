@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "span.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+/* Bytes of call frame information that are followed in memory of unknown extent. */
+#define PROBED_MAX ((uintptr_t)1 << 28)
+
+/* The program headers of the program itself, from the kernel. */
+static const ElfW(Phdr) * main_phdr;
+static size_t main_phnum;
+
+void span_setup(void)
+{
+    main_phdr = (const void *)getauxval(AT_PHDR);
+    main_phnum = getauxval(AT_PHNUM);
+}
+
+/* Returns the readable segment that holds `address`; its `low` is 0 if there is none. */
+static struct cfi_span find_segment(const ElfW(Phdr) * phdr, size_t count, uintptr_t load,
+                                    uintptr_t address)
+{
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t low = load + phdr[i].p_vaddr;
+        if (phdr[i].p_type == PT_LOAD && (phdr[i].p_flags & PF_R) != 0 && address >= low &&
+            address - low < phdr[i].p_filesz)
+            return (struct cfi_span){low, low + phdr[i].p_filesz, false};
+    }
+    return (struct cfi_span){0};
+}
+
+/* Finds the segment by the ELF header at the start of the mapping. */
+static struct cfi_span segment_by_header(const struct dl_find_object *object, uintptr_t address)
+{
+    uintptr_t start = (uintptr_t)object->dlfo_map_start;
+    uintptr_t end = (uintptr_t)object->dlfo_map_end;
+    const ElfW(Ehdr) *header = object->dlfo_map_start;
+    if (end - start < UNWIND_PAGE || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+        header->e_phentsize != sizeof(ElfW(Phdr)) || header->e_phoff > UNWIND_PAGE ||
+        header->e_phnum > (UNWIND_PAGE - header->e_phoff) / sizeof(ElfW(Phdr)))
+        return (struct cfi_span){0};
+    const ElfW(Phdr) *phdr = (const void *)(start + header->e_phoff);
+    struct cfi_span span =
+        find_segment(phdr, header->e_phnum, object->dlfo_link_map->l_addr, address);
+    return span.low >= start && span.high <= end && span.low < span.high ? span
+                                                                         : (struct cfi_span){0};
+}
+
+/* Finds the segment by the program headers that the kernel gave, if `object` is the program. */
+static struct cfi_span segment_of_main(const struct dl_find_object *object, uintptr_t address)
+{
+    uintptr_t load = object->dlfo_link_map->l_addr;
+    for (size_t i = 0; i < main_phnum; i++)
+        if (main_phdr[i].p_type == PT_GNU_EH_FRAME &&
+            load + main_phdr[i].p_vaddr == (uintptr_t)object->dlfo_eh_frame)
+            return find_segment(main_phdr, main_phnum, load, address);
+    return (struct cfi_span){0};
+}
+
+struct cfi_span span_around(const struct dl_find_object *object, uintptr_t address)
+{
+    struct cfi_span span = segment_by_header(object, address);
+    if (span.low == 0)
+        span = segment_of_main(object, address);
+    if (span.low == 0) { /* some tools that edit libraries move their program headers */
+        span.low = address - (address < PROBED_MAX ? address : PROBED_MAX);
+        span.high = address + (UINTPTR_MAX - address < PROBED_MAX ? 0 : PROBED_MAX);
+        span.needs_probe = true;
+    }
+    return span;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Signals of which a program dies, with a core: the recorder's handler takes the place of the
+ * default action, and only that. It tells the collector, and lets the process die of the signal as
+ * it would have. The program sees the default action: see hooks/signal.c.
+ */
+#ifndef TTD_PRELOAD_END_FATAL_H
+#define TTD_PRELOAD_END_FATAL_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+/* Installs the handler for all signals that have the default action. */
+void fatal_watch(void);
+
+/* Restores the default action, and leaves it from then on. */
+void fatal_unwatch(void);
+
+/* Whether the handler takes the place of the signal's default action. */
+bool fatal_is_watched(int number);
+
+/* Whether an action is the handler. */
+bool fatal_is_own(const struct sigaction *action);
+
+/* Whether the first thread has got a signal stack of the recorder. */
+bool fatal_has_stack(void);
+
+/* Whether a signal stack is the recorder's, which the program does not see. */
+bool fatal_is_own_stack(const stack_t *stack);
+
+/* The next sigaction(), which knows nothing of the handler; NULL if there is none. */
+typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);
+sigaction_function *fatal_real_sigaction(void);
+
+/* The action that takes the place of the default one. */
+extern const struct sigaction *const fatal_action;
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds the blocks that the C and C++ runtimes keep until the end: buffers of stdio, the emergency
+ * pool of exceptions. The runtimes can release them on request, but nothing works afterwards. So a
+ * copy of the process makes the request when the program has ended: the blocks that it releases are
+ * the runtimes'. The program cannot notice the copy: no handler of fork runs, no SIGCHLD comes,
+ * wait() does not see it; and it has no files, so that nothing is written twice.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "end.h"
+#include "../system/real.h"
+#include "../system/sys.h"
+
+enum { WAIT_MS = 500 };
+
+typedef void freeres_function(void);
+
+/* Isolates the copy, so that nothing it does is noticed. All signals are blocked and no handler
+ * runs; only abort() unblocks its own. */
+static void isolate(void)
+{
+    static const struct sys_sigaction standard;
+    const struct rlimit no_core = {0, 0};
+    sys_call3(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
+    sys_call3(SYS_prlimit64, 0, RLIMIT_CORE, (long)&no_core);
+    sys_call6(SYS_rt_sigaction, SIGABRT, (long)&standard, 0, sizeof standard.mask, 0, 0);
+    if (sys_call3(SYS_close_range, 0, ~0U, 0) != 0)
+        for (int file = 0; file < 65536; file++)
+            sys_call3(SYS_close, file, 0, 0);
+}
+
+/* The copy may wait for a lock that no thread is left to release. */
+void runtime_await(long copy)
+{
+    struct timespec limit = {.tv_nsec = WAIT_MS * 1000000L};
+    struct pollfd wanted = {.events = POLLIN};
+    long file = sys_call3(SYS_pidfd_open, copy, 0, 0);
+    wanted.fd = (int)file;
+    /* A signal ends the wait early: the list of the copy is then cut short, and says so. */
+    if (file < 0 || sys_call6(SYS_ppoll, (long)&wanted, 1, (long)&limit, 0, 0, 0) != 1)
+        sys_call3(SYS_kill, copy, SIGKILL, 0);
+    if (file >= 0)
+        sys_call3(SYS_close, file, 0, 0);
+    while (sys_call6(SYS_wait4, copy, 0, __WALL, 0, 0, 0) == -EINTR)
+        ;
+}
+
+/* Finds the C++ runtime's function in the runtime's own table. dlopen() would run constructors
+ * again now that all destructors have run. */
+static int find_cxx(struct dl_phdr_info *info, size_t size, void *function)
+{
+    (void)size;
+    if (strstr(info->dlpi_name, "libstdc++") == NULL)
+        return 0;
+    for (unsigned i = 0; i < info->dlpi_phnum && *(void **)function == NULL; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD)
+            *(void **)function = real_find_beside(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr,
+                                                  "_ZN9__gnu_cxx9__freeresEv");
+    return 1;
+}
+
+/*
+ * Makes the runtimes release their blocks, in the copy, because even the lookup of these functions
+ * may wait for a lock that is never released. The C++ runtime may be one that only a plugin sees.
+ * False if the C library cannot do it.
+ */
+static bool release_all(void)
+{
+    freeres_function *c, *cxx = NULL;
+    dl_iterate_phdr(find_cxx, &cxx);
+    if (cxx != NULL)
+        cxx();
+    /* To look in all modules would touch pages of each. */
+    *(void **)&c = real_find_beside((uintptr_t)gnu_get_libc_version, "__libc_freeres");
+    if (c == NULL)
+        *(void **)&c = dlsym(RTLD_DEFAULT, "__libc_freeres");
+    if (c != NULL)
+        c();
+    return c != NULL;
+}
+
+long runtime_copy(struct thread *thread)
+{
+    long copy = sys_call6(SYS_clone, 0 /* a fork, without a signal at its end */, 0, 0, 0, 0, 0);
+    if (copy != 0)
+        return copy;
+    process_is_copy = true;
+    isolate();
+    target_leave(thread);
+    if (release_all())
+        process_told_all();
+    for (;;)
+        sys_call3(SYS_exit_group, 0, 0, 0);
+}

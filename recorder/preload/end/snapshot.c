@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* Asks the collector for a snapshot of this process, and waits until it is taken. */
+#include <dlfcn.h>
+#include <gnu/libc-version.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include <ttdtrace/snapshot.h>
+
+#include "end.h"
+#include "../system/sys.h"
+#include "../unwind/list.h"
+#include "../system/memory.h"
+
+#define WAIT_ONCE_NS 20000000
+/* The collector limits its own time; but others may ask it as well. */
+#define WAIT_NS UINT64_C(20000000000)
+
+/* Bytes below the stack pointer that a function may use. */
+enum { RED_ZONE = 128 };
+
+static const void *module_of(uintptr_t address)
+{
+    struct dl_find_object object;
+    return _dl_find_object((void *)address, &object) == 0 ? object.dlfo_map_start : NULL;
+}
+
+/* Whether the code is of the C library, of the loader or of this library. */
+static bool is_of_system(uintptr_t address)
+{
+    const void *module = module_of(address);
+    return module != NULL && (module == module_of((uintptr_t)gnu_get_libc_version) ||
+                              module == module_of((uintptr_t)_dl_find_object) ||
+                              module == module_of((uintptr_t)snapshot_ask));
+}
+
+/* Says where the thread's stack counts from, and what was in its registers there. */
+static void describe_thread(struct unwinder *unwinder, struct snapshot_request *request)
+{
+    struct step_regs regs;
+    bool is_found = unwinder_find(unwinder, is_of_system, &regs);
+    request->tid = (uint32_t)sys_call3(SYS_gettid, 0, 0, 0);
+    __asm__("mov %%fs:0, %0" : "=r"(request->thread_pointer));
+    request->stack_pointer = regs.reg[CFI_RSP];
+    request->registers_valid = is_found ? regs.known : 0;
+    for (int i = 0; i < SNAPSHOT_REGISTERS; i++)
+        request->registers[i] = (request->registers_valid >> i & 1) != 0 ? regs.reg[i] : 0;
+    request->frame_count = is_found ? unwinder_list(unwinder, &regs, SNAPSHOT_FRAMES,
+                                                    request->frame_pcs, request->frame_cfas)
+                                    : 0;
+}
+
+/* Whether a signal waits by which somebody wants the program to end. */
+static bool is_unwanted(uint64_t mask)
+{
+    static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    uint64_t pending = 0;
+    sys_call3(SYS_rt_sigpending, (long)&pending, sizeof pending, 0);
+    pending &= ~mask;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct sys_sigaction action = {0};
+        if ((pending >> (ends[i] - 1) & 1) == 0)
+            continue;
+        sys_call6(SYS_rt_sigaction, ends[i], 0, (long)&action, sizeof action.mask, 0, 0);
+        if (action.handler != SIG_IGN) /* which is kept all the same while it is blocked */
+            return true;
+    }
+    return false;
+}
+
+/* Waits for an answer. Returns it, or SNAPSHOT_NONE if the request was withdrawn. */
+static uint32_t await(struct snapshot_request *request, uint64_t mask)
+{
+    struct timespec once = {.tv_nsec = WAIT_ONCE_NS};
+    struct patience patience = {0};
+    uint32_t state;
+    for (uint64_t end = 0; (state = atomic_load(&request->state)) == SNAPSHOT_ASKED;) {
+        sys_call6(SYS_futex, (long)&request->state, FUTEX_WAIT, SNAPSHOT_ASKED, (long)&once, 0, 0);
+        if (atomic_load(&request->state) != SNAPSHOT_ASKED)
+            continue;
+        uint64_t now = sys_clock();
+        end = end != 0 ? end : now + WAIT_NS;
+        bool is_late = now >= end || collector_has_stalled(&patience, now, COLLECTOR_STALL_NS);
+        if (!is_late && !collector_is_gone() && !is_unwanted(mask))
+            continue;
+        if (!atomic_compare_exchange_strong(&request->state, &state, SNAPSHOT_NONE))
+            continue;
+        if (is_late)
+            process_note(NOTE_SNAPSHOT_LATE);
+        return SNAPSHOT_NONE;
+    }
+    return state;
+}
+
+static uint32_t ask_once(struct snapshot_request *request, uint64_t mask)
+{
+    atomic_store_explicit(&request->state, SNAPSHOT_ASKED, memory_order_release);
+    collector_wake();
+    return await(request, mask);
+}
+
+static void ask(struct snapshot_request *request, uint64_t mask)
+{
+    request->has_permitted = 0;
+    if (ask_once(request, mask) != SNAPSHOT_DENIED)
+        return;
+    /* Yama permits it to ancestors only, and the process may be the child of an ended one. */
+    bool is_permitted = sys_call3(SYS_prctl, PR_SET_PTRACER, target_channel->collector_pid, 0) == 0;
+    request->has_permitted = 1;
+    ask_once(request, mask);
+    if (is_permitted)
+        sys_call3(SYS_prctl, PR_SET_PTRACER, 0, 0);
+}
+
+/* The collector sees the memory of an emulator, not that of its guest. */
+static bool is_guest(void)
+{
+    return channel_process(&target_view, process_index())->flags & PROCESS_GUEST;
+}
+
+void snapshot_ask(struct thread *thread, uint64_t mask)
+{
+    struct snapshot_request *request = channel_request(&target_view, process_index());
+    uint32_t contents = target_channel->exit_contents;
+    if (contents == 0 || is_guest() || atomic_exchange(&target_on->has_asked, 1) != 0)
+        return;
+    struct unwinder *unwinder = thread_unwinder(thread);
+    if (unwinder == NULL)
+        return;
+    request->reason = TTD_SNAPSHOT_EXIT;
+    request->contents = contents;
+    request->signal = 0;
+    describe_thread(unwinder, request);
+    ask(request, mask);
+}
+
+/* Sets the registers that were interrupted, by their DWARF numbers. */
+static void take_registers(const ucontext_t *context, struct step_regs *regs)
+{
+    static const uint8_t places[CFI_REGS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                                             REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                             REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+    for (int i = 0; i < CFI_REGS; i++)
+        regs->reg[i] = (uintptr_t)context->uc_mcontext.gregs[places[i]];
+    regs->known = (1u << CFI_REGS) - 1;
+}
+
+void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *context)
+{
+    struct snapshot_request *request = channel_request(&target_view, process_index());
+    uint64_t mask;
+    memcpy(&mask, &context->uc_sigmask, sizeof mask);
+    /* Not while another thread asks. */
+    if (is_guest() || (atomic_exchange(&target_on->has_asked, 1) != 0 &&
+                       atomic_load(&request->state) == SNAPSHOT_ASKED))
+        return;
+    /* The thread's own may be in use. */
+    struct unwinder *unwinder = unwind_pages_used(unwinder_size());
+    if (unwinder == NULL)
+        return;
+    unwinder_init(unwinder, 0, 0, false);
+    struct step_regs regs;
+    take_registers(context, &regs);
+    request->reason = TTD_SNAPSHOT_SIGNAL;
+    request->contents = target_channel->exit_contents;
+    request->signal = (uint32_t)number;
+    request->code = info->si_code;
+    request->fault_address = info->si_code > 0 ? (uintptr_t)info->si_addr : 0;
+    request->tid = (uint32_t)sys_call3(SYS_gettid, 0, 0, 0);
+    __asm__("mov %%fs:0, %0" : "=r"(request->thread_pointer));
+    request->stack_pointer = regs.reg[CFI_RSP] - RED_ZONE;
+    request->registers_valid = regs.known;
+    for (int i = 0; i < SNAPSHOT_REGISTERS; i++)
+        request->registers[i] = regs.reg[i];
+    regs.reg[CFI_RA]++; /* as in stacks: see unwind.h */
+    request->frame_count =
+        unwinder_list(unwinder, &regs, SNAPSHOT_FRAMES, request->frame_pcs, request->frame_cfas);
+    ask(request, mask);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The steps of every hook before and after the real call. Hooks are compiled with frame pointers,
+ * for unwind_here().
+ */
+#ifndef TTD_PRELOAD_HOOKS_HOOKS_H
+#define TTD_PRELOAD_HOOKS_HOOKS_H
+
+#include "../../channel_record.h"
+#include "../threads/levels.h"
+#include "../system/real.h"
+
+/* First in each hook: unwinders call level_personality() when they unwind its frame. */
+#define HOOK_FRAME() __asm__ volatile(".cfi_personality 0x1b, level_personality")
+
+/* Records an acquisition that has returned; the last operand is the block. Its begin and its end
+ * are two steps. */
+#define ACQUISITION_END(thread, operation, ...)                                                    \
+    do {                                                                                           \
+        struct unwind_regs caller_;                                                                \
+        target_phase(thread, PHASE_RECORD);                                                        \
+        unwind_here(&caller_);                                                                     \
+        const uint64_t operands_[] = {__VA_ARGS__};                                                \
+        const unsigned count_ = sizeof operands_ / sizeof *operands_;                              \
+        if (UNLIKELY(thread->is_special) && !level_was_served(thread, operands_[count_ - 1])) {    \
+            level_acquired(thread, operation, &caller_, operands_, count_);                        \
+        } else {                                                                                   \
+            thread->steps++;                                                                       \
+            thread_record(thread, operation, &caller_, operands_, count_);                         \
+        }                                                                                          \
+        target_leave(thread);                                                                      \
+    } while (0)
+
+/* Records a release that is about to begin, which is when it takes effect in the trace. */
+#define RELEASE_BEGIN(thread, operation, ...)                                                      \
+    do {                                                                                           \
+        struct unwind_regs caller_;                                                                \
+        target_phase(thread, PHASE_RECORD);                                                        \
+        unwind_here(&caller_);                                                                     \
+        const uint64_t operands_[] = {__VA_ARGS__};                                                \
+        const unsigned count_ = sizeof operands_ / sizeof *operands_;                              \
+        if (UNLIKELY(thread->is_special)) {                                                        \
+            level_begins(thread, operation, &caller_, operands_, count_);                          \
+        } else {                                                                                   \
+            atomic_store_explicit(&thread->slot->in_release, 1, memory_order_relaxed);             \
+            thread_record(thread, operation, &caller_, operands_, count_);                         \
+        }                                                                                          \
+        thread->released = operands_[0];                                                           \
+        target_phase(thread, PHASE_CALL);                                                          \
+    } while (0)
+
+/* Counts the return of a release, a step of the thread. */
+static inline void release_end(struct thread *thread)
+{
+    target_phase(thread, PHASE_RECORD);
+    thread->released = 0;
+    if (UNLIKELY(thread->held.block != 0))
+        level_ends(thread, 0);
+    if (LIKELY(!thread->is_silent)) {
+        thread->steps++;
+        atomic_store_explicit(&thread->slot->in_release, 0, memory_order_release);
+    }
+    target_leave(thread);
+}
+
+#endif

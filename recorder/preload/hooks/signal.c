@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hooks of the functions that set what a signal does: where the program sets or asks for the
+ * default action, the recorder's handler takes its place, or is not shown.
+ */
+#include <signal.h>
+
+#include "../end/fatal.h"
+#include "hooks.h"
+
+REAL(sigaction_function, sigaction, NULL)
+
+sigaction_function *fatal_real_sigaction(void)
+{
+    return find_sigaction();
+}
+
+/*
+ * Signals, a bit for each, whose handlers shall run on a signal stack, while the program has none.
+ * They must not run on the recorder's: without it they would run on the stack that was interrupted,
+ * or not at all.
+ */
+static _Atomic uint64_t without_stack;
+static _Atomic bool has_stack;
+
+static uint64_t bit_of(int number)
+{
+    return number > 0 && number <= 64 ? UINT64_C(1) << (number - 1) : 0;
+}
+
+/* Sets an action of the program. */
+static int set(int number, const struct sigaction *action, struct sigaction *before)
+{
+    struct sigaction changed = *action;
+    if (changed.sa_handler == SIG_DFL && fatal_is_watched(number))
+        return find_sigaction()(number, fatal_action, before);
+    bool is_changed =
+        (changed.sa_flags & SA_ONSTACK) != 0 && fatal_has_stack() && !atomic_load(&has_stack);
+    if (is_changed)
+        changed.sa_flags &= ~SA_ONSTACK;
+    int result = find_sigaction()(number, &changed, before);
+    if (result == 0 && is_changed)
+        atomic_fetch_or(&without_stack, bit_of(number));
+    else if (result == 0)
+        atomic_fetch_and(&without_stack, ~bit_of(number));
+    return result;
+}
+
+EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *before)
+{
+    bool is_onstack = (atomic_load(&without_stack) & bit_of(number)) != 0;
+    int result =
+        action != NULL ? set(number, action, before) : find_sigaction()(number, NULL, before);
+    if (result != 0 || before == NULL)
+        return result;
+    if (fatal_is_own(before))
+        *before = (struct sigaction){.sa_handler = SIG_DFL};
+    else if (is_onstack)
+        before->sa_flags |= SA_ONSTACK;
+    return 0;
+}
+
+/* Lets the handlers run on signal stacks that shall do so: there are some now. */
+static void use_stacks(void)
+{
+    atomic_store(&has_stack, true);
+    uint64_t numbers = atomic_exchange(&without_stack, 0);
+    for (int number = 1; number <= 64; number++) {
+        struct sigaction action;
+        if ((numbers & bit_of(number)) == 0 || find_sigaction()(number, NULL, &action) != 0)
+            continue;
+        action.sa_flags |= SA_ONSTACK;
+        find_sigaction()(number, &action, NULL);
+    }
+}
+
+typedef int sigaltstack_function(const stack_t *, stack_t *);
+REAL(sigaltstack_function, sigaltstack, NULL)
+
+EXPORT int sigaltstack(const stack_t *stack, stack_t *before)
+{
+    if (stack != NULL && (stack->ss_flags & SS_DISABLE) == 0 && !atomic_load(&has_stack))
+        use_stacks();
+    int result = find_sigaltstack()(stack, before);
+    if (result == 0 && before != NULL && fatal_is_own_stack(before))
+        *before = (stack_t){.ss_flags = SS_DISABLE};
+    return result;
+}
+
+typedef sighandler_t signal_function(int, sighandler_t);
+
+/* Makes what one of the older functions has set, and returns, as sigaction() would. */
+static sighandler_t settle(int number, sighandler_t handler, sighandler_t before)
+{
+    if (before != SIG_ERR && handler == SIG_DFL && fatal_is_watched(number))
+        find_sigaction()(number, fatal_action, NULL);
+    return (uintptr_t)before == (uintptr_t)fatal_action->sa_sigaction ? SIG_DFL : before;
+}
+
+#define HOOK_SIGNAL(name, symbol)                                                                  \
+    static signal_function *real_##name;                                                           \
+    signal_function name __asm__(symbol);                                                          \
+    REAL_LATER(real_##name, symbol, NULL)                                                          \
+    EXPORT sighandler_t name(int number, sighandler_t handler)                                     \
+    {                                                                                              \
+        if (real_##name == NULL)                                                                   \
+            *(void **)&real_##name = dlsym(RTLD_NEXT, symbol);                                     \
+        return settle(number, handler, real_##name(number, handler));                              \
+    }
+
+HOOK_SIGNAL(hook_signal, "signal")
+HOOK_SIGNAL(hook_ssignal, "ssignal")
+HOOK_SIGNAL(hook_bsd_signal, "bsd_signal")
+HOOK_SIGNAL(hook_sysv_signal, "sysv_signal")
+HOOK_SIGNAL(hook_sysv_signal_too, "__sysv_signal")
+HOOK_SIGNAL(hook_sigset, "sigset")

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The environment of a new process image: extended so that the image is recorded, or stripped of
+ * this library.
+ *
+ * The child of a vfork may run this, in its parent's memory: all new data is on the caller's stack.
+ */
+#ifndef TTD_PRELOAD_PROCESS_ENVIRONMENT_H
+#define TTD_PRELOAD_PROCESS_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Returns the number of variables; 0 for NULL. */
+size_t environment_count(char *const *environment);
+
+/* Whether an image with this environment loads this library; also true if nothing is recorded. */
+bool environment_is_ours(char *const *environment);
+
+/* Returns the bytes that environment_extend() and environment_strip() need for `joined`. */
+size_t environment_joined_size(char *const *environment);
+
+/*
+ * Copies the environment and adds the recorder's variables. `copy` has room for two more and the
+ * NULL; `joined` takes the new LD_PRELOAD.
+ */
+void environment_extend(char *const *environment, char **copy, char *joined);
+
+/* Copies the environment without this library in LD_PRELOAD. `copy` and `joined` as above. */
+void environment_strip(char *const *environment, char **copy, char *joined);
+
+#endif

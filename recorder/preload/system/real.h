@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* The real functions, which the hooks call. */
+#ifndef TTD_PRELOAD_SYSTEM_REAL_H
+#define TTD_PRELOAD_SYSTEM_REAL_H
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct real_functions {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void *(*reallocarray)(void *, size_t, size_t);
+    void (*free)(void *);
+    void *(*memalign)(size_t, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+    size_t (*malloc_usable_size)(void *);
+};
+
+/* Valid once real_ready() has returned true. */
+extern struct real_functions real;
+
+/*
+ * Looks the functions up at the first call. False while that is going on: dlsym may allocate, and
+ * its calls are served by the arena.
+ */
+bool real_find_all(void);
+
+/* Set once they are known. */
+extern _Atomic bool real_is_ready;
+
+static inline bool real_ready(void)
+{
+    return __builtin_expect(atomic_load_explicit(&real_is_ready, memory_order_acquire), 1) ||
+           real_find_all();
+}
+
+/*
+ * Functions that are looked up when the program starts, by real_find_later(); until then, or where
+ * there is none, the pointer is NULL.
+ */
+struct real_later {
+    /* The section is an array: its elements must have no gaps. */
+    _Alignas(32) const char *name;
+    void **function;
+    /* What real_redirect() makes modules find; NULL to leave them. Each costs touching a page. */
+    void (*hook)(void);
+};
+
+#define REAL_LATER(pointer, symbol, hook)                                                          \
+    static struct real_later later_##pointer __attribute__((used, section("real_later"))) = {      \
+        symbol, (void **)&pointer, (void (*)(void))hook};
+
+/* The next function of this name; looked up here only in calls before the program starts. `hook` is
+ * as in struct real_later. */
+#define REAL(type, name, hook)                                                                     \
+    static type *real_##name;                                                                      \
+    REAL_LATER(real_##name, #name, hook)                                                           \
+    static inline type *find_##name(void)                                                          \
+    {                                                                                              \
+        if (real_##name == NULL)                                                                   \
+            *(void **)&real_##name = dlsym(RTLD_NEXT, #name);                                      \
+        return real_##name;                                                                        \
+    }
+
+void real_find_later(void);
+
+/*
+ * Makes the libraries behind this one define the hooks instead of their functions, for modules that
+ * look there first (hooks/redirect.c). Called once all functions are known.
+ */
+void real_redirect(void);
+
+struct redirection {
+    const char *name;
+    uintptr_t real_function; /* 0 for none */
+    uintptr_t hook;
+    void *symbol; /* its definition; NULL at first */
+};
+
+void redirect(struct redirection *redirections, size_t count);
+
+/* Notes whether modules call extensions of the allocator that defines `function`: mallocx() and its
+ * like. */
+void redirect_note_extensions(uintptr_t function);
+
+/* Finds a function in the module that defines `function`; NULL if there is none. */
+void *real_find_beside(uintptr_t function, const char *name);
+
+/* Whether reallocarray() does what a call of our realloc() does, and nothing else: it is that of
+ * the C library, and ours is the first realloc() of all. Set when the program starts. */
+extern bool real_reallocarray_is_plain;
+
+/* Finds the next function of a name, also in a library opened with RTLD_LOCAL; NULL if there is
+ * none. */
+void *real_find(const char *name);
+
+/* A bump arena for the calls that come before the real functions are known; never freed. */
+void *arena_alloc(size_t size, size_t alignment);
+enum { ARENA_SIZE = 64 * 1024 };
+extern char arena_bytes[ARENA_SIZE];
+
+static inline bool arena_owns(const void *block)
+{
+    return (uintptr_t)block - (uintptr_t)arena_bytes < ARENA_SIZE;
+}
+
+/* Returns the bytes from `block` to the end of the used part of the arena: at least its size. */
+size_t arena_size(const void *block);
+
+#endif

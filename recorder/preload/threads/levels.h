@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Chooses the level at which a hook records: see struct thread. */
+#ifndef TTD_PRELOAD_THREADS_LEVELS_H
+#define TTD_PRELOAD_THREADS_LEVELS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "thread.h"
+
+/*
+ * Returns the level at which the hook with this frame records; attaches the thread and the process
+ * first if need be. NULL when this process does not record (any more).
+ */
+struct thread *target_enter_slow(uintptr_t frame, uint64_t base);
+
+/*
+ * Returns the level for a call that releases `base`, or 0, from the hook with this frame, while
+ * another hook of the thread runs or was left. NULL, with the call counted as lost, when no level
+ * is free.
+ */
+struct thread *level_enter(struct thread *thread, uintptr_t frame, uint64_t base);
+
+/* Ends an acquisition at a special level; its block is the last operand. */
+void level_acquired(struct thread *level, unsigned operation, const struct unwind_regs *caller,
+                    const uint64_t *operands, unsigned count);
+
+/* Begins a release or reallocation of the first operand at an inner level. False if it is not
+ * recorded. */
+bool level_begins(struct thread *level, unsigned operation, const struct unwind_regs *caller,
+                  const uint64_t *operands, unsigned count);
+
+/* Ends a release, or a reallocation that returns `block`, at a special level. */
+void level_ends(struct thread *level, uint64_t block);
+
+/*
+ * The serving sites: return addresses, in the allocator and the C++ runtime, of calls that were
+ * seen to serve the call around them. A hash table; a site that is missing costs a walk, and no
+ * more.
+ */
+enum { SERVING_SITES = 64 };
+extern _Atomic uintptr_t level_serving_sites[SERVING_SITES];
+
+static inline _Atomic uintptr_t *level_serving_site(uintptr_t pc)
+{
+    return &level_serving_sites[(pc ^ pc >> 6) % SERVING_SITES];
+}
+
+static inline bool level_is_serving(uintptr_t pc)
+{
+    return atomic_load_explicit(level_serving_site(pc), memory_order_relaxed) == pc;
+}
+
+/* Returns the level for a call that serves the call of `thread`, as nearly all calls within calls
+ * do. */
+static inline struct thread *level_enter_serving(const struct thread *thread, uintptr_t frame,
+                                                 uintptr_t pc)
+{
+    struct thread *level = thread->inner;
+    if (thread->phase != PHASE_CALL || frame >= thread->guard || level->guard != 0 ||
+        !level_is_serving(pc))
+        return NULL;
+    level->serves = true;
+    level->is_apart = false;
+    return level;
+}
+
+/* Whether the acquisition that a level holds has served that of `block`. It is then dropped. */
+static inline bool level_was_served(struct thread *level, uint64_t block)
+{
+    if (level->outer != NULL || level->held.block != block || level->held.is_captured)
+        return false;
+    level->held.block = 0;
+    level->is_special = false;
+    return true;
+}
+
+/* Enters a hook that releases `base`, or 0. Returns the level at which it is recorded, or NULL. */
+static inline struct thread *target_enter(uint64_t base)
+{
+    struct thread *thread = target_self;
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    if (UNLIKELY(thread == NULL || target_on->on == 0 || thread->guard != 0)) {
+        struct thread *level = NULL;
+        if (LIKELY(thread != NULL && target_on->on != 0))
+            level = level_enter_serving(thread, frame, (uintptr_t)__builtin_return_address(0));
+        thread = level != NULL ? level : target_enter_slow(frame, base);
+        if (thread == NULL)
+            return NULL;
+    }
+    thread->guard = frame;
+    thread->phase = PHASE_CALL;
+    atomic_signal_fence(memory_order_seq_cst);
+    return thread;
+}
+
+/* The personality of all hooks: frees the level of a hook that is unwound. */
+int level_personality(int version, int actions, uint64_t language, void *exception, void *context);
+
+#endif

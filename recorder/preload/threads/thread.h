@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* A recording thread: where it is within a hook, its stamps and its records. */
+#ifndef TTD_PRELOAD_THREADS_THREAD_H
+#define TTD_PRELOAD_THREADS_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../channel/target.h"
+#include "../unwind/unwind.h"
+
+/* The part of a hook that a thread executes. */
+enum phase {
+    PHASE_OUT,    /* no hook */
+    PHASE_CALL,   /* the real allocator */
+    PHASE_RECORD, /* code of this library: a call within it comes from a signal handler */
+};
+
+enum { ACQUISITION_OPERANDS = 5, LEVELS = 8 };
+
+/* The operation of an acquisition and its operands; the last operand is the block. */
+struct acquisition {
+    unsigned operation; /* 0 for none */
+    unsigned count;
+    uint64_t operands[ACQUISITION_OPERANDS];
+};
+
+/* An acquisition within a call, held until that call returns: only then is it known whether it has
+ * served that call. */
+struct held {
+    uint64_t block;   /* 0 for none */
+    uintptr_t site;   /* return address of the acquisition */
+    bool is_captured; /* `stack` is set */
+    struct acquisition call;
+    struct unwind_delta stack; /* of the inner level's unwinder, if it was captured */
+};
+
+/*
+ * A recording thread, at one of its levels. Level 0 records the thread's calls; it is indexed by
+ * the thread's slot, and used again when the collector has freed the slot.
+ *
+ * A call within a call of the same thread is at the next level. It is made by the allocator, the
+ * C++ runtime, a std::new_handler, or a signal handler. Wherever it comes from, it serves the call
+ * around it, and is part of that, if it acquires the block which that one returns or releases the
+ * block which that one releases. Any other call is independent. It is recorded by a slot of its
+ * level, as if by another thread, since level 0 may be interrupted at any point.
+ *
+ * A level is left when its hook returns; when an exception or the end of the thread unwinds the
+ * hook, which the personality of its frame reports; or by a longjmp, which the next call notices
+ * because the hook is missing from its stack.
+ */
+struct thread {
+    uintptr_t guard; /* frame of the hook that is running, 0 for none */
+    enum phase phase;
+    bool starving;     /* the last wait for a free chunk was in vain: do not wait again */
+    bool is_special;   /* an inner level, or one that holds an acquisition */
+    bool serves;       /* an inner level: its call comes from a serving site (levels.h) */
+    bool is_apart;     /* an inner level: it is unknown whether the hooks around it still run */
+    bool is_silent;    /* an inner level: its release is not recorded */
+    bool is_switching; /* between two chunks: the end of the chain is not known */
+    uint64_t released; /* the block that the running hook releases, or 0 */
+    uint64_t *write;
+    uint64_t *limit;
+    uint64_t *data; /* of `chunk`; NULL when there is none */
+    struct chunk *chunk;
+    uint32_t chunk_index; /* CHANNEL_NONE when there is none */
+    uint32_t slot_index;
+    struct thread_slot *slot; /* NULL for an inner level that has not recorded yet */
+    uint64_t sequence;
+    uint64_t steps;
+    uint64_t clock;
+    struct stack_bounds stack; /* level 0 only */
+    struct unwinder *unwinder;
+    struct acquisition call; /* an operator new that may be left by an exception */
+    struct held held;
+    struct thread *outer; /* NULL for level 0 */
+    struct thread *inner; /* NULL for the last */
+};
+
+extern __thread struct thread *target_self __attribute__((tls_model("initial-exec")));
+
+/* Gives the calling thread a slot and memory; NULL if none is left. */
+struct thread *thread_attach(uintptr_t stack_pointer);
+
+/* Returns the unwinder of a level, which an inner level has none of before it records; NULL if
+ * there is no memory. */
+struct unwinder *thread_unwinder(struct thread *level);
+
+/* Gives an inner level a slot and memory. False if none is left. */
+bool thread_attach_inner(struct thread *level);
+
+/* Makes a level usable again whose hook was left by a jump out of PHASE_RECORD. */
+void thread_recover(struct thread *level);
+
+/* Stamps. */
+
+/* Takes a synchronised step. True if it began a new fragment. */
+static inline bool thread_stamp(struct thread *thread)
+{
+    uint64_t newest = atomic_load_explicit(&target_channel->sequence, memory_order_acquire);
+    if (LIKELY(newest == thread->sequence)) {
+        thread->steps++;
+        return false;
+    }
+    thread->sequence =
+        atomic_fetch_add_explicit(&target_channel->sequence, 1, memory_order_acq_rel) + 1;
+    thread->steps = 0;
+    return true;
+}
+
+/* Until thread_not_pending() the collector waits for what this thread may publish. */
+static inline void thread_pending(struct thread *thread)
+{
+    atomic_store_explicit(&thread->slot->pending, thread->sequence + 1, memory_order_relaxed);
+    if (UNLIKELY(target_fences))
+        atomic_thread_fence(memory_order_seq_cst);
+    else
+        atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void thread_not_pending(struct thread *thread)
+{
+    atomic_store_explicit(&thread->slot->pending, 0, memory_order_release);
+}
+
+/* Captures the stack from `caller` on; it is valid until the thread's next capture. Only in
+ * PHASE_RECORD, like thread_append(). */
+void thread_capture(struct thread *thread, const struct unwind_regs *caller,
+                    struct unwind_delta *stack);
+
+/*
+ * Appends one record, with a synchronised stamp, and publishes it. Every capture must be followed
+ * by one. False when it was lost, and counted, because there is no room.
+ */
+bool thread_append(struct thread *thread, unsigned operation, const struct unwind_delta *stack,
+                   const uint64_t *operands, unsigned count);
+
+/* Captures the stack and appends the record. */
+static inline bool thread_record(struct thread *thread, unsigned operation,
+                                 const struct unwind_regs *caller, const uint64_t *operands,
+                                 unsigned count)
+{
+    struct unwind_delta stack;
+    thread_capture(thread, caller, &stack);
+    return thread_append(thread, operation, &stack, operands, count);
+}
+
+/* Notes which part of its hook the thread enters. */
+static inline void target_phase(struct thread *thread, enum phase phase)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->phase = phase;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* Leaves the hook. */
+static inline void target_leave(struct thread *thread)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->guard = 0;
+}
+
+#endif

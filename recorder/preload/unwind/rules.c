@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* _dl_find_object */
+#endif
+#include "rules.h"
+
+#include <dlfcn.h>
+
+#include "../dwarf/cfi.h"
+#include "compile.h"
+#include "../system/memory.h"
+#include "../dwarf/span.h"
+
+/* Sizes of the table: powers of two. */
+#define FIRST_BITS 10
+#define LAST_BITS  22
+#define GROW_BITS  2
+
+/* Announced objects that are remembered. */
+#define OBJECTS 512u
+
+struct rule_table *_Atomic rules_table;
+_Atomic uint32_t rules_epoch;
+
+static void (*_Atomic announce)(const struct dl_find_object *);
+static atomic_flag growing = ATOMIC_FLAG_INIT;
+
+/* Start addresses of the announced objects; a hash table. Once it is full, further objects are
+   announced each time. */
+static _Atomic uintptr_t announced[OBJECTS];
+
+static size_t table_size(unsigned bits)
+{
+    return sizeof(struct rule_table) + (sizeof(struct rule_entry) << bits);
+}
+
+static struct rule_table *table_new(unsigned bits)
+{
+    struct rule_table *table = unwind_pages_used(table_size(bits));
+    if (table != NULL) {
+        table->shift = 64 - bits;
+        table->mask = ((size_t)1 << bits) - 1;
+    }
+    return table;
+}
+
+/* Returns the entry of `pc`, or takes a free one for it. NULL if none of its entries is free. */
+static struct rule_entry *table_entry(struct rule_table *table, uintptr_t pc)
+{
+    size_t i = rules_hash(table, pc);
+    for (unsigned probe = 0; probe < RULE_PROBES; probe++) {
+        struct rule_entry *entry = &table->entry[(i + probe) & table->mask];
+        uintptr_t key = atomic_load_explicit(&entry->pc, memory_order_relaxed);
+        if (key == 0 && atomic_compare_exchange_strong(&entry->pc, &key, pc)) {
+            atomic_fetch_add_explicit(&table->used, 1, memory_order_relaxed);
+            return entry;
+        }
+        if (key == pc)
+            return entry;
+    }
+    return NULL;
+}
+
+/* Forgets the rules of [start, end). Keys stay, so that other keys are still found behind them. */
+static void table_clear(struct rule_table *table, uintptr_t start, uintptr_t end)
+{
+    for (size_t i = 0; i <= table->mask; i++) {
+        uintptr_t pc = atomic_load_explicit(&table->entry[i].pc, memory_order_relaxed);
+        if (pc >= start && pc <= end) /* a call at the very end returns to `end` */
+            atomic_store(&table->entry[i].rule, RULE_NONE);
+    }
+}
+
+static struct rule_table *table_grown(struct rule_table *old)
+{
+    unsigned bits = 64 - old->shift + GROW_BITS;
+    if (bits > LAST_BITS)
+        return NULL;
+    struct rule_table *table = table_new(bits);
+    if (table == NULL)
+        return NULL;
+    for (size_t i = 0; i <= old->mask; i++) {
+        unwind_rule rule = atomic_load_explicit(&old->entry[i].rule, memory_order_acquire);
+        if (rule == RULE_NONE)
+            continue;
+        struct rule_entry *entry = table_entry(table, atomic_load(&old->entry[i].pc));
+        if (entry != NULL)
+            atomic_store_explicit(&entry->rule, rule, memory_order_relaxed);
+    }
+    return table;
+}
+
+/*
+ * Replaces `old` by a larger copy, unless another thread is doing so. The old one stays mapped,
+ * since other threads may be reading it; rules that they add to it meanwhile are lost, and compiled
+ * again. If there is no memory, the table stays as it is: rules without room are compiled each
+ * time.
+ */
+static void table_grow(struct rule_table *old)
+{
+    if (atomic_flag_test_and_set_explicit(&growing, memory_order_acquire))
+        return;
+    if (atomic_load(&rules_table) == old) {
+        uint32_t epoch = atomic_load(&rules_epoch);
+        struct rule_table *table = table_grown(old);
+        if (table != NULL) {
+            atomic_store(&rules_table, table);
+            if (atomic_load(&rules_epoch) != epoch) /* the copy may have forgotten rules */
+                table_clear(table, 0, UINTPTR_MAX);
+        }
+    }
+    atomic_flag_clear_explicit(&growing, memory_order_release);
+}
+
+/* Puts a rule into the table, unless rules were forgotten since `epoch`. */
+static void keep(uintptr_t pc, unwind_rule rule, uint32_t epoch)
+{
+    struct rule_table *table = atomic_load(&rules_table);
+    if (table == NULL || pc == 0)
+        return;
+    struct rule_entry *entry = table_entry(table, pc);
+    if (entry != NULL) {
+        atomic_store(&entry->rule, rule);
+        if (atomic_load(&rules_epoch) != epoch) /* compiled from a module that may be gone */
+            atomic_store(&entry->rule, RULE_NONE);
+    }
+    if (entry == NULL || atomic_load_explicit(&table->used, memory_order_relaxed) > table->mask / 2)
+        table_grow(table);
+}
+
+/* Calls announce() for an object that was not announced before. */
+static void announce_once(const struct dl_find_object *object)
+{
+    void (*found)(const struct dl_find_object *) = atomic_load(&announce);
+    uintptr_t start = (uintptr_t)object->dlfo_map_start;
+    size_t i = (size_t)(start * 0x9e3779b97f4a7c15u >> 40);
+    if (found == NULL)
+        return;
+    for (unsigned probe = 0; probe < OBJECTS; probe++) {
+        uintptr_t known = atomic_load(&announced[(i + probe) % OBJECTS]);
+        if (known == start)
+            return;
+        if (known == 0) {
+            found(object);
+            atomic_compare_exchange_strong(&announced[(i + probe) % OBJECTS], &known, start);
+            return;
+        }
+    }
+    found(object);
+}
+
+unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup)
+{
+    uint32_t epoch = atomic_load(&rules_epoch);
+    if (_dl_find_object((void *)(pc - 1), &lookup->object) != 0)
+        return RULE_STRAY; /* not kept: a module may be loaded there at any time */
+    announce_once(&lookup->object);
+    unwind_rule rule = rule_compile(lookup, pc - 1);
+    keep(pc, rule, epoch);
+    return rule;
+}
+
+void rules_forget(uintptr_t start, uintptr_t end)
+{
+    struct rule_table *table;
+    atomic_fetch_add(&rules_epoch, 1);
+    do {
+        table = atomic_load(&rules_table);
+        if (table != NULL)
+            table_clear(table, start, end);
+    } while (table != atomic_load(&rules_table));
+    for (unsigned i = 0; i < OBJECTS; i++) {
+        uintptr_t known = atomic_load(&announced[i]);
+        /* Not 0, which would hide the objects behind it: 1 is the start of no object. */
+        if (known >= start && known < end && known > 1)
+            atomic_compare_exchange_strong(&announced[i], &known, 1);
+    }
+}
+
+void rules_setup(void (*found)(const struct dl_find_object *))
+{
+    span_setup();
+    atomic_store(&announce, found);
+    for (unsigned i = 0; i < OBJECTS; i++)
+        atomic_store_explicit(&announced[i], 0, memory_order_relaxed);
+    atomic_flag_clear(&growing); /* in a fork's child, the thread that held it is not there */
+    if (atomic_load(&rules_table) == NULL)
+        atomic_store(&rules_table, table_new(FIRST_BITS));
+    else
+        rules_forget(0, UINTPTR_MAX); /* so that all objects are announced again */
+}

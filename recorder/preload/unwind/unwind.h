@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TTD_PRELOAD_UNWIND_UNWIND_H
+#define TTD_PRELOAD_UNWIND_UNWIND_H
+
+/*
+ * The stack unwinder of the preload library: the stack of return addresses at every heap call,
+ * as a difference from the stack of the call before.
+ *
+ * Everything here is async-signal-safe: no allocation, no locks, no stdio, no thread-local
+ * storage, and errno is never changed. Memory comes from raw mmap. The calls out are
+ * _dl_find_object (glibc 2.35) and, in unwind_setup, getauxval; compilers may add memcpy and
+ * memset. Link with -z now, so that none of them enters the lazy binder.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dl_find_object;
+
+#pragma GCC visibility push(hidden)
+
+/* No stack is ever reported with more frames than this. */
+#define UNWIND_MAX_FRAMES 4096u
+
+/* A deeper stack is cut down to at least this many of its innermost frames; to fewer only if there
+   is no memory. */
+#define UNWIND_CUT_FRAMES (UNWIND_MAX_FRAMES / 2)
+
+/* One per thread. Not to be entered twice: a signal handler that interrupts a capture must not
+   start another one with the same unwinder (the caller's recursion guard sees to that). */
+struct unwinder;
+
+/* Where a walk starts: the state of the caller of a hook just after the hook returns. */
+struct unwind_regs {
+    uintptr_t pc; /* the return address of the hook */
+    uintptr_t sp; /* the stack pointer after the return (the hook's CFA) */
+    uintptr_t bp; /* the caller's rbp */
+};
+
+/*
+ * The stack, outermost frame first. frames[0 .. kept) are as they were at the last capture,
+ * frames[kept .. kept + added) are new; older frames beyond `kept` are gone. The array belongs to
+ * the unwinder and is overwritten by the next capture.
+ *
+ * Frames are return addresses, to be looked up at address - 1. For a frame that a signal
+ * interrupted it is the interrupted address plus one, so that the same rule holds.
+ */
+struct unwind_delta {
+    uint32_t kept;
+    uint32_t added;
+    const uintptr_t *frames;
+    bool truncated; /* outer frames are missing: deeper than UNWIND_MAX_FRAMES */
+};
+
+/*
+ * Prepares the rules that all threads share. Call it once before anything else, and again in a
+ * fork's child. `found` may be NULL; it is called, from within a capture, when code of a loaded
+ * object is met for the first time (by several threads at once, perhaps several times), before
+ * the capture that met it returns. It must itself be async-signal-safe. Objects are told apart by
+ * their link map: for a program mapped in pieces, the bounds are those of a segment.
+ */
+void unwind_setup(void (*found)(const struct dl_find_object *));
+
+/*
+ * Forgets what is known of the code in [start, end), which was unmapped or is about to be. Other
+ * threads may be capturing meanwhile. Every unwinder's next capture is a whole stack.
+ */
+void unwind_forget(uintptr_t start, uintptr_t end);
+
+/* Every capture is empty from now on. */
+void unwind_stop(void);
+
+/* The bytes of one unwinder, page aligned. For deep stacks it maps more. */
+size_t unwinder_size(void);
+
+/*
+ * Initialises an unwinder: unwinder_size() bytes of zeroed memory, or the unwinder of a thread that
+ * is gone. [low, high) is the stack of the thread that will use it: readable from the stack pointer
+ * to `high` whenever the stack pointer is inside. `grows` is for the main thread, whose `low` is
+ * only where the stack pointer was at some time: the unwinder lowers it as the stack grows.
+ */
+void unwinder_init(struct unwinder *unwinder, uintptr_t low, uintptr_t high, bool grows);
+
+/* The next capture reports the whole stack: kept = 0. */
+void unwinder_reset(struct unwinder *unwinder);
+
+/* Likewise, after a capture that was interrupted for good: nothing that is remembered is trusted.
+ */
+void unwinder_abandon(struct unwinder *unwinder);
+
+/* Captures the stack of the calling thread. Never fails; at worst the stack ends early. */
+void unwinder_capture(struct unwinder *unwinder, const struct unwind_regs *regs,
+                      struct unwind_delta *delta);
+
+/*
+ * Whether the stack that was captured last has a frame with this stack pointer, or may have one
+ * where the walk did not get. `*inner` is the return address of the frame that it called, 0 if that
+ * is not known.
+ */
+bool unwinder_finds(const struct unwinder *unwinder, uintptr_t sp, uintptr_t *inner);
+
+/*
+ * Fills `regs` in a hook; frame 0 is then the caller of the hook. Inlined, so it must stand in
+ * the body of the exported function itself. The hook must not realign its stack (no local of more
+ * than 16-byte alignment) and must not be a tail-called inner function.
+ */
+static inline __attribute__((always_inline)) void unwind_here(struct unwind_regs *regs)
+{
+    const uintptr_t *frame = __builtin_frame_address(0);
+    regs->pc = (uintptr_t)__builtin_return_address(0);
+    regs->sp = (uintptr_t)(frame + 2);
+    regs->bp = frame[0];
+}
+
+#pragma GCC visibility pop
+
+#endif
