@@ -6,14 +6,14 @@
  */
 #include <stdlib.h>
 
-#include "analyses/compare.h"
-#include "analyses/errors.h"
-#include "analyses/history.h"
-#include "analyses/leaks.h"
-#include "analyses/moves.h"
-#include "analyses/peak.h"
-#include "analyses/state.h"
-#include "analyses/timeline.h"
+#include "analyses/state/compare.h"
+#include "analyses/errors/errors.h"
+#include "analyses/state/history.h"
+#include "analyses/reachability/leaks.h"
+#include "analyses/activity/moves.h"
+#include "analyses/state/peak.h"
+#include "analyses/state/state.h"
+#include "analyses/activity/timeline.h"
 #include "target.h"
 
 enum { POINTS = 12, CHAINS = 4, ADDRESSES_MAX = 16 };

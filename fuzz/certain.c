@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyses/errors.h"
-#include "analyses/leaks.h"
+#include "analyses/errors/errors.h"
+#include "analyses/reachability/leaks.h"
 
 /* A file that has the size `later` during its next `calls` calls, and `size` otherwise. */
 struct shrinking {

@@ -6,10 +6,10 @@
  */
 #include <stdlib.h>
 
-#include "analyses/memory.h"
-#include "analyses/referrers.h"
-#include "analyses/retained.h"
-#include "analyses/search.h"
+#include "analyses/memory/memory.h"
+#include "analyses/reachability/referrers.h"
+#include "analyses/reachability/retained.h"
+#include "analyses/memory/search.h"
 #include "heap/site_table.h"
 #include "target.h"
 

@@ -13,8 +13,8 @@
 #include "cli/input.h"
 #include "cli/limits.h"
 #include "cli/message.h"
-#include "cli/position_spec.h"
 #include "cli/output.h"
+#include "cli/position_spec.h"
 #include "cli/suggest.h"
 
 #define OWN_MAX    32

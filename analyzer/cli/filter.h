@@ -4,8 +4,8 @@
 #define ANALYZER_CLI_FILTER_H
 
 #include "base/map.h"
-#include "cli/position_spec.h"
 #include "cli/numbers.h"
+#include "cli/position_spec.h"
 #include "symbols/definitions.h"
 #include "symbols/memo.h"
 

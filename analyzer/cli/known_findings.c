@@ -10,7 +10,7 @@
 #include "cli/exit.h"
 #include "cli/message.h"
 #include "cli/output.h"
-#include "report/escape.h"
+#include "report/writers/escape.h"
 #include "symbols/runtime.h"
 #include "view/allocators.h"
 

@@ -8,7 +8,7 @@
 
 #include "cli/exit.h"
 #include "cli/limits.h"
-#include "report/escape.h"
+#include "report/writers/escape.h"
 
 /* Prints an error text in a way that is safe for terminals: it may quote a file name, which can
  * contain any bytes. */

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "common/output_path.h"
-#include "report/out.h"
+#include "report/writers/out.h"
 
 struct output {
     struct out out;

@@ -3,10 +3,10 @@
 #ifndef ANALYZER_CLI_SESSION_H
 #define ANALYZER_CLI_SESSION_H
 
+#include "analyses/state/kept.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/source.h"
-#include "analyses/kept.h"
 #include "travel/replay_to.h"
 #include "view/tree.h"
 

@@ -9,8 +9,8 @@
 #include "cli/clock.h"
 #include "cli/progress.h"
 #include "cli/stamp.h"
-#include "travel/trace.h"
 #include "symbols/definitions.h"
+#include "travel/trace.h"
 
 /** Limit on damage that is reported one by one. */
 #define SOURCE_REPORTED_MAX 10

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "report/formats.h"
-
 static const struct report_format formats[] = {
     {
         .name = "text",

@@ -3,8 +3,13 @@
 #ifndef ANALYZER_REPORT_FORMAT_H
 #define ANALYZER_REPORT_FORMAT_H
 
-#include "report/data.h"
-#include "report/report.h"
+#include "report/activity/reports.h"
+#include "report/errors/reports.h"
+#include "report/memory/reports.h"
+#include "report/reachability/reports.h"
+#include "report/sections/tree.h"
+#include "report/state/reports.h"
+#include "report/trace/reports.h"
 
 /** An output format: for each command the function that writes its report. */
 struct report_format {

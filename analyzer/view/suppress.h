@@ -21,8 +21,8 @@
 #ifndef ANALYZER_VIEW_SUPPRESS_H
 #define ANALYZER_VIEW_SUPPRESS_H
 
+#include "analyses/errors/errors.h"
 #include "base/arena.h"
-#include "analyses/errors.h"
 #include "symbols/frames.h"
 
 /** Kinds of findings: the kinds of errors, and leaks. */

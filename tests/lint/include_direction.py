@@ -14,6 +14,11 @@ CHANNEL = [f'recorder/channel{part}.h' for part in ('', '_pool', '_record', '_vi
 # The codecs: what several kinds of chunks share, the frame of a chunk, then each kind by itself.
 CODEC = ['libtrace/src/base', 'libtrace/src/layout.h', 'libtrace/src/codec/*']
 
+# Parts of the analyzer that many others may include.
+BELOW_CONTENTS = ('reach', 'graph', 'travel', 'heap', 'base')
+ANALYSES = ('analyses', 'contents', *BELOW_CONTENTS)
+SECTIONS = ('report/sections', 'report/writers', 'view', 'symbols')
+
 # A part of the tree and the parts that its quoted includes may lead to; with /*, only the files
 # directly in that folder. Public headers are included as <ttdtrace/...>, which everyone may.
 ALLOWED = {
@@ -38,16 +43,28 @@ ALLOWED = {
         ('travel', 'heap', 'base'),
         ('reach', 'graph', 'travel', 'heap', 'base'),
         ('contents', 'reach', 'graph', 'travel', 'heap', 'base'),
-        ('analyses', 'contents', 'reach', 'graph', 'travel', 'heap', 'base'),
+        ('analyses/state', 'travel', 'heap', 'base'),
+        ('analyses/activity', 'travel', 'heap', 'base'),
+        ('analyses/errors', 'analyses/state', *BELOW_CONTENTS),
+        ('analyses/reachability', 'analyses/state', *BELOW_CONTENTS),
+        ('analyses/memory', 'analyses/state', 'contents', *BELOW_CONTENTS),
+        ('analyses/trace', 'travel', 'heap', 'base'),
         ('symbols', 'base'),
-        ('view', 'symbols', 'analyses', 'contents', 'reach', 'graph', 'travel', 'heap',
-         'base'),
-        ('report', 'view', 'symbols', 'analyses', 'contents', 'reach', 'graph', 'travel', 'heap',
-         'base'),
+        ('view', 'symbols', *ANALYSES),
+        ('report/writers',),
+        ('report/sections', 'report/writers', 'view', 'symbols', *ANALYSES),
+        ('report/reachability', *SECTIONS, 'analyses/reachability', 'analyses/state',
+         *BELOW_CONTENTS),
+        ('report/state', 'report/reachability', *SECTIONS, 'analyses/state', *BELOW_CONTENTS),
+        ('report/activity', *SECTIONS, 'analyses/activity', *BELOW_CONTENTS),
+        ('report/errors', *SECTIONS, 'analyses/errors', *BELOW_CONTENTS),
+        ('report/memory', *SECTIONS, 'analyses/memory', *BELOW_CONTENTS),
+        ('report/trace', *SECTIONS, 'analyses/trace', *BELOW_CONTENTS),
+        ('report', 'view', 'symbols', *ANALYSES),
+        ('commands', 'cli', 'report', 'view', 'symbols', *ANALYSES),
     )},
     'analyzer/cli': ['analyzer/' + part for part in (
-        'cli', 'report', 'view', 'symbols', 'analyses', 'contents', 'reach', 'graph', 'travel',
-        'heap', 'base')] + ['common'],
+        'cli', 'report', 'view', 'symbols', *ANALYSES)] + ['common'],
     'analyzer': ['analyzer', 'common'],
     **{'recorder/preload/' + part: ['recorder/preload/' + other for other in (part, *below)]
                                    + CHANNEL for part, *below in (

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/** How the sizes of a call site's reallocations grow. */
+#ifndef ANALYZER_ANALYSES_ACTIVITY_GROWTH_H
+#define ANALYZER_ANALYSES_ACTIVITY_GROWTH_H
+
+#include "analyses/activity/moves.h"
+
+/** Adds a reallocation from `before` to `after` bytes to the group's statistics. */
+void heap_growth_add(struct heap_move_group *group, uint64_t before, uint64_t after);
+
+/** Adds the statistics of another group. */
+void heap_growth_merge(struct heap_move_group *sum, const struct heap_move_group *group);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/activity/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct timeline_finder {
+    struct heap_timeline *timeline;
+    const struct heap_timeline_options *options;
+    struct heap_totals totals;
+    struct ttd_position position;
+    uint64_t wall_time;
+    /* The largest number of an event that had an effect before the position or first at it. */
+    uint64_t event;
+};
+
+static enum ttd_status see_call(void *context, const struct ttd_event *event)
+{
+    struct timeline_finder *finder = context;
+    if (event->wall_time > finder->wall_time)
+        finder->wall_time = event->wall_time;
+    return TTD_OK;
+}
+
+/* Makes points twice as wide, and so half as many. */
+static void merge(struct heap_timeline *timeline)
+{
+    size_t count = (timeline->count + 1) / 2;
+    for (size_t i = 0; i < count; i++) {
+        struct heap_point *point = &timeline->points[i];
+        *point = timeline->points[2 * i];
+        if (2 * i + 1 == timeline->count)
+            break;
+        const struct heap_point *other = &timeline->points[2 * i + 1];
+        if (heap_sum_is_less(point->peak, other->peak))
+            point->peak = other->peak;
+        point->live = other->live;
+        point->allocations += other->allocations;
+        point->releases += other->releases;
+        struct heap_sum sum = point->allocated;
+        heap_sum_add(&sum, other->allocated.low);
+        sum.high += other->allocated.high;
+        point->allocated = sum;
+    }
+    timeline->count = count;
+    timeline->width *= 2;
+}
+
+/* The state at a position includes all that happens at it: only then does it count. */
+static void settle(struct timeline_finder *finder)
+{
+    struct heap_timeline *timeline = finder->timeline;
+    if (!timeline->count)
+        return;
+    struct heap_point *point = &timeline->points[timeline->count - 1];
+    point->live = finder->totals.all;
+    if (heap_sum_is_less(point->peak, point->live.bytes))
+        point->peak = point->live.bytes;
+}
+
+/* The point of a value of the axis, which is not before the last one. */
+static struct heap_point *reach(struct timeline_finder *finder, uint64_t value)
+{
+    struct heap_timeline *timeline = finder->timeline;
+    if (!timeline->count)
+        timeline->first = value - value % timeline->width;
+    while ((value - timeline->first) / timeline->width >= timeline->max)
+        merge(timeline);
+    size_t index = (size_t)((value - timeline->first) / timeline->width);
+    while (timeline->count <= index) {
+        struct heap_point *point = &timeline->points[timeline->count++];
+        *point = (struct heap_point){.peak = finder->totals.all.bytes,
+                                     .live = finder->totals.all,
+                                     .position = finder->position,
+                                     .begin = finder->wall_time};
+    }
+    return &timeline->points[index];
+}
+
+/* Whether an effect is of blocks that count: of a heap, those were counted that do. */
+static enum ttd_status judge(const struct timeline_finder *finder, const struct heap_effect *effect,
+                             bool *is_wanted)
+{
+    const struct heap_timeline_options *options = finder->options;
+    *is_wanted = true;
+    if (!options->filter || effect->kind == HEAP_DESTROYED)
+        return TTD_OK;
+    return options->filter(options->filter_context, effect->block->stack, is_wanted);
+}
+
+static enum ttd_status count_effect(struct timeline_finder *finder, struct heap_point *point,
+                                    const struct heap_effect *effect)
+{
+    uint64_t before = finder->totals.all.blocks;
+    enum ttd_status status = heap_totals_add(&finder->totals, effect);
+    if (effect->kind != HEAP_ACQUIRED) {
+        point->releases += before - finder->totals.all.blocks;
+        return status;
+    }
+    point->allocations++;
+    heap_sum_add(&point->allocated, effect->block->size);
+    return status;
+}
+
+/* The axis is that of all effects, so that timelines of parts of them can be compared. */
+static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+{
+    struct timeline_finder *finder = context;
+    if (effect->kind == HEAP_DISCARDED || effect->kind == HEAP_UNKNOWN_RELEASE)
+        return TTD_OK;
+    if (ttd_position_compare(effect->position, finder->position) != 0) {
+        settle(finder);
+        finder->position = effect->position;
+        /* Points begin between positions. The block of a ReAlloc in flight comes late. */
+        if (effect->event > finder->event)
+            finder->event = effect->event;
+    }
+    bool is_time = finder->options->axis == HEAP_AXIS_TIME;
+    struct heap_point *point = reach(finder, is_time ? finder->wall_time : finder->event);
+    bool is_wanted;
+    enum ttd_status status = judge(finder, effect, &is_wanted);
+    return status == TTD_OK && is_wanted ? count_effect(finder, point, effect) : status;
+}
+
+/* Over time points begin where the axis says, whenever the first call was. */
+static void finish(struct timeline_finder *finder)
+{
+    struct heap_timeline *timeline = finder->timeline;
+    timeline->end = finder->wall_time;
+    if (finder->options->axis != HEAP_AXIS_TIME)
+        return;
+    for (size_t i = 0; i < timeline->count; i++)
+        timeline->points[i].begin = timeline->first + (uint64_t)i * timeline->width;
+}
+
+uint64_t heap_timeline_duration(const struct heap_timeline *timeline, size_t index)
+{
+    bool is_last = index + 1 == timeline->count;
+    uint64_t end = is_last ? timeline->end : timeline->points[index + 1].begin;
+    return end - timeline->points[index].begin;
+}
+
+/* The smallest of 1, 2, 5, 10, 20, … that covers a length with so many points. */
+static uint64_t round_width(uint64_t length, size_t max)
+{
+    static const unsigned steps[] = {1, 2, 5};
+    uint64_t least = length / max + 1;
+    for (uint64_t ten = 1;; ten *= 10) {
+        for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+            if (ten > UINT64_MAX / 10)
+                return 1;
+            if (steps[i] * ten >= least)
+                return steps[i] * ten;
+        }
+    }
+}
+
+/* A trace that says how long it is has points of a round width; one that does not, or lies, of one
+ * that doubles on the way. */
+static uint64_t first_width(struct ttd_reader *reader, const struct heap_timeline_options *options)
+{
+    struct ttd_end end;
+    if (ttd_reader_end(reader, &end) != TTD_OK)
+        return 1;
+    return round_width(options->axis == HEAP_AXIS_TIME ? end.wall_time : end.events, options->max);
+}
+
+enum ttd_status heap_timeline_find(const struct heap_trace *trace,
+                                   const struct heap_timeline_options *options,
+                                   struct heap_timeline *timeline, struct ttd_error *error)
+{
+    *timeline =
+        (struct heap_timeline){.width = first_width(trace->reader, options), .max = options->max};
+    timeline->points = calloc(options->max, sizeof *timeline->points);
+    if (!timeline->points)
+        return TTD_ERROR_NO_MEMORY;
+    struct timeline_finder finder = {.timeline = timeline, .options = options};
+    heap_totals_init(&finder.totals);
+    struct heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
+    struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
+    struct heap_arrival arrival;
+    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
+    heap_arrival_end(&arrival, &timeline->outcome);
+    settle(&finder);
+    finish(&finder);
+    heap_totals_free(&finder.totals);
+    if (status != TTD_OK)
+        heap_timeline_free(timeline);
+    return status;
+}
+
+void heap_timeline_free(struct heap_timeline *timeline)
+{
+    free(timeline->points);
+    timeline->points = NULL;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/** How much was live in the course of a trace, at a fixed number of points. */
+#ifndef ANALYZER_ANALYSES_ACTIVITY_TIMELINE_H
+#define ANALYZER_ANALYSES_ACTIVITY_TIMELINE_H
+
+#include "heap/totals.h"
+#include "travel/replay_to.h"
+
+enum heap_axis {
+    /** Nanoseconds from the start: the wall time of the latest call. */
+    HEAP_AXIS_TIME,
+    /** Events, in the order of their effects: positions themselves lie anyhow far apart. */
+    HEAP_AXIS_POSITION
+};
+
+/** A stretch of the axis. */
+struct heap_point {
+    /** The largest number of live bytes at any position in it, the one it begins with included. */
+    struct heap_sum peak;
+    /** Blocks and bytes that are live at its end. */
+    struct heap_total live;
+    uint64_t allocations;
+    struct heap_sum allocated;
+    uint64_t releases;
+    /** The position and the wall time of the first effect in it or after. Over time `begin` is when
+     * the axis says that it begins. */
+    struct ttd_position position;
+    uint64_t begin;
+};
+
+struct heap_timeline {
+    struct heap_outcome outcome;
+    /** Point i covers `width` values of the axis from first + i * width on; both are round numbers
+     * if the trace says how long it is. */
+    uint64_t first;
+    uint64_t width;
+    struct heap_point *points;
+    size_t count;
+    size_t max;
+    /** The wall time of the last call, with which the last point ends. */
+    uint64_t end;
+};
+
+/** Sets `is_wanted` to whether blocks allocated with a stack count. Returns TTD_OK, or what ends
+ * the work. */
+typedef enum ttd_status (*heap_stack_filter)(void *context, ttd_id stack, bool *is_wanted);
+
+struct heap_timeline_options {
+    enum heap_axis axis;
+    /** Points at most, from 2 on; if the axis is long enough there are two fifths of that. */
+    size_t max;
+    /** NULL if all blocks count. */
+    heap_stack_filter filter;
+    void *filter_context;
+};
+
+/**
+ * Replays the whole trace.
+ *
+ * @param timeline  set on TTD_OK; release with heap_timeline_free()
+ * @return as heap_replay_to(), and what the filter returns.
+ */
+enum ttd_status heap_timeline_find(const struct heap_trace *trace,
+                                   const struct heap_timeline_options *options,
+                                   struct heap_timeline *timeline, struct ttd_error *error);
+/** How long point `index` lasts, in nanoseconds. */
+uint64_t heap_timeline_duration(const struct heap_timeline *timeline, size_t index);
+void heap_timeline_free(struct heap_timeline *timeline);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/activity/usage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+/* The time of a live block's allocation, which the block itself does not have: positions are no
+ * times. `user` of a block is an index plus 1. */
+struct birth {
+    uint64_t wall_time;
+    /** Calls of the thread up to the one that allocated; 0 if by reallocation. */
+    uint64_t thread_call;
+};
+
+struct usage_finder {
+    struct heap_usage *usage;
+    /** The latest wall time of the calls so far. */
+    uint64_t wall_time;
+    uint64_t *thread_calls;
+    size_t thread_count;
+    size_t thread_capacity;
+    struct hash_map by_thread;
+    struct birth *births;
+    size_t birth_count;
+    size_t birth_capacity;
+    uint32_t *unused;
+    size_t unused_count;
+    size_t unused_capacity;
+};
+
+static enum ttd_status thread_calls_of(struct usage_finder *finder, ttd_id thread, uint64_t **calls)
+{
+    uint32_t index = map_get(&finder->by_thread, thread, 0);
+    if (index == MAP_NONE) {
+        index = (uint32_t)finder->thread_count;
+        enum ttd_status status =
+            grow_array((void **)&finder->thread_calls, &finder->thread_capacity,
+                       finder->thread_count + 1, sizeof *finder->thread_calls);
+        if (status == TTD_OK)
+            status = map_set(&finder->by_thread, thread, 0, index);
+        if (status != TTD_OK)
+            return status;
+        finder->thread_calls[finder->thread_count++] = 0;
+    }
+    *calls = &finder->thread_calls[index];
+    return TTD_OK;
+}
+
+static enum ttd_status see_call(void *context, const struct ttd_event *event)
+{
+    struct usage_finder *finder = context;
+    uint64_t *calls;
+    if (event->wall_time > finder->wall_time)
+        finder->wall_time = event->wall_time;
+    enum ttd_status status = thread_calls_of(finder, event->thread, &calls);
+    if (status == TTD_OK)
+        ++*calls;
+    return status;
+}
+
+static enum ttd_status site_of(struct heap_usage *usage, const struct heap_block *block,
+                               struct heap_site **site)
+{
+    struct heap_key key = heap_key_of_block(usage->options.split, block);
+    uint32_t index = map_get(&usage->by_key, key.stack, key.other);
+    if (index == MAP_NONE) {
+        index = (uint32_t)usage->count;
+        enum ttd_status status = grow_array((void **)&usage->sites, &usage->capacity,
+                                            usage->count + 1, sizeof *usage->sites);
+        if (status == TTD_OK)
+            status = map_set(&usage->by_key, key.stack, key.other, index);
+        if (status != TTD_OK)
+            return status;
+        usage->sites[usage->count++] = (struct heap_site){.key = key};
+    }
+    *site = &usage->sites[index];
+    return TTD_OK;
+}
+
+/* Takes an entry that a block which is gone has left, so that memory grows with the blocks that
+ * live at once, not with the length of the trace. */
+static enum ttd_status new_birth(struct usage_finder *finder, uint32_t *user)
+{
+    if (finder->unused_count) {
+        *user = finder->unused[--finder->unused_count];
+        return TTD_OK;
+    }
+    enum ttd_status status = grow_array((void **)&finder->births, &finder->birth_capacity,
+                                        finder->birth_count + 1, sizeof *finder->births);
+    if (status == TTD_OK)
+        *user = (uint32_t)++finder->birth_count;
+    return status;
+}
+
+/* A reallocated block counts as a new one, but is never temporary: its contents were needed
+ * before. */
+static enum ttd_status acquire(struct usage_finder *finder, const struct heap_effect *effect)
+{
+    struct heap_block *block = effect->block;
+    struct heap_site *sites[2] = {&finder->usage->total, NULL};
+    uint64_t *calls;
+    enum ttd_status status = site_of(finder->usage, block, &sites[1]);
+    if (status == TTD_OK)
+        status = thread_calls_of(finder, block->thread, &calls);
+    if (status == TTD_OK)
+        status = new_birth(finder, &block->user);
+    if (status != TTD_OK)
+        return status;
+    finder->births[block->user - 1] = (struct birth){
+        .wall_time = finder->wall_time, .thread_call = effect->previous_address ? 0 : *calls};
+    for (size_t i = 0; i < 2; i++) {
+        sites[i]->allocations++;
+        heap_sum_add(&sites[i]->bytes, block->size);
+    }
+    return TTD_OK;
+}
+
+/* Whether the block was freed by the same thread, with few calls between. */
+static enum ttd_status check_temporary(struct usage_finder *finder,
+                                       const struct heap_effect *effect, bool *result)
+{
+    const struct heap_block *block = effect->block;
+    uint64_t allocation = finder->births[block->user - 1].thread_call;
+    *result = false;
+    if (effect->kind != HEAP_RELEASED || effect->action != TTD_ACTION_FREE || !allocation ||
+        effect->thread != block->thread)
+        return TTD_OK;
+    uint64_t *calls;
+    enum ttd_status status = thread_calls_of(finder, effect->thread, &calls);
+    if (status == TTD_OK)
+        *result = *calls - allocation - 1 <= finder->usage->options.steps;
+    return status;
+}
+
+static enum ttd_status add_lifetime(struct heap_groups *lifetimes, uint64_t length,
+                                    const struct heap_block *block)
+{
+    struct heap_group one = {.key = {block->stack, heap_class_of(length)},
+                             .blocks = 1,
+                             .bytes = block->size,
+                             .first = block->allocated,
+                             .last = block->allocated,
+                             .api = block->api};
+    return heap_groups_add_sum(lifetimes, &one);
+}
+
+static enum ttd_status add_lifetimes(struct usage_finder *finder, const struct heap_effect *effect)
+{
+    const struct heap_block *block = effect->block;
+    uint64_t time = finder->wall_time - finder->births[block->user - 1].wall_time;
+    /* A reallocation in flight may take the place of a block that was allocated after its call. */
+    uint64_t calls = effect->event > block->event ? effect->event - block->event : 0;
+    enum ttd_status status = add_lifetime(&finder->usage->by_time, time, block);
+    return status == TTD_OK ? add_lifetime(&finder->usage->by_calls, calls, block) : status;
+}
+
+static void add_time(struct usage_finder *finder, struct heap_site *site,
+                     const struct heap_block *block)
+{
+    uint64_t time = finder->wall_time - finder->births[block->user - 1].wall_time;
+    double amount = (double)block->size * (double)time / 1e9;
+    site->byte_seconds += amount;
+    finder->usage->total.byte_seconds += amount;
+}
+
+/* A block is gone, other than with its heap. */
+static enum ttd_status release(struct usage_finder *finder, const struct heap_effect *effect)
+{
+    const struct heap_block *block = effect->block;
+    struct heap_site *site;
+    bool is_temporary = false;
+    enum ttd_status status = site_of(finder->usage, block, &site);
+    if (status == TTD_OK)
+        status = check_temporary(finder, effect, &is_temporary);
+    if (status != TTD_OK)
+        return status;
+    if (is_temporary) {
+        site->temporary++;
+        finder->usage->total.temporary++;
+        heap_sum_add(&site->temporary_bytes, block->size);
+        heap_sum_add(&finder->usage->total.temporary_bytes, block->size);
+    }
+    add_time(finder, site, block);
+    return finder->usage->options.has_lifetimes ? add_lifetimes(finder, effect) : TTD_OK;
+}
+
+static enum ttd_status forget(struct usage_finder *finder, uint32_t user)
+{
+    enum ttd_status status = grow_array((void **)&finder->unused, &finder->unused_capacity,
+                                        finder->unused_count + 1, sizeof *finder->unused);
+    if (status == TTD_OK)
+        finder->unused[finder->unused_count++] = user;
+    return status;
+}
+
+static enum ttd_status discard(struct usage_finder *finder, const struct heap_effect *effect)
+{
+    struct heap_site *site;
+    enum ttd_status status = site_of(finder->usage, effect->block, &site);
+    if (status != TTD_OK)
+        return status;
+    site->destroyed++;
+    finder->usage->total.destroyed++;
+    return TTD_OK;
+}
+
+static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+{
+    struct usage_finder *finder = context;
+    enum ttd_status status = TTD_OK;
+    switch (effect->kind) {
+    case HEAP_ACQUIRED:
+        return acquire(finder, effect);
+    case HEAP_RELEASED:
+    case HEAP_OVERLAPPED:
+        status = release(finder, effect);
+        break;
+    case HEAP_DISCARDED:
+        status = discard(finder, effect);
+        break;
+    case HEAP_DESTROYED:
+    case HEAP_UNKNOWN_RELEASE:
+        return TTD_OK;
+    }
+    return status == TTD_OK ? forget(finder, effect->block->user) : status;
+}
+
+/* Blocks that are never released live up to the end of the trace. The sweep tells of those whose
+ * heap was destroyed, which are not among them. */
+static enum ttd_status finish(struct usage_finder *finder, struct heap_live *live)
+{
+    size_t cursor = 0;
+    const struct heap_block *block;
+    struct heap_site *site;
+    enum ttd_status status = TTD_OK;
+    heap_live_sweep(live);
+    while (status == TTD_OK && (block = heap_live_each(live, &cursor))) {
+        status = site_of(finder->usage, block, &site);
+        if (status != TTD_OK)
+            break;
+        site->never_released++;
+        finder->usage->total.never_released++;
+        add_time(finder, site, block);
+    }
+    return status;
+}
+
+static void begin(struct heap_usage *usage, const struct heap_usage_options *options)
+{
+    memset(usage, 0, sizeof *usage);
+    usage->options = *options;
+    map_init(&usage->by_key);
+    heap_groups_init(&usage->by_time);
+    heap_groups_init(&usage->by_calls);
+}
+
+enum ttd_status heap_usage_find(const struct heap_trace *trace,
+                                const struct heap_usage_options *options, struct heap_usage *usage,
+                                struct ttd_error *error)
+{
+    begin(usage, options);
+    struct usage_finder finder = {.usage = usage};
+    map_init(&finder.by_thread);
+    struct heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
+    struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
+    struct heap_arrival arrival;
+    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
+    if (status == TTD_OK)
+        status = finish(&finder, &arrival.cursor.replay.live);
+    if (status == TTD_OK)
+        status = arrival.cursor.replay.observer_status;
+    heap_arrival_end(&arrival, &usage->outcome);
+    if (usage->count)
+        qsort(usage->sites, usage->count, sizeof *usage->sites,
+              heap_usage_site_table(usage).compare);
+    free(finder.thread_calls);
+    map_free(&finder.by_thread);
+    free(finder.births);
+    free(finder.unused);
+    if (status != TTD_OK)
+        heap_usage_free(usage);
+    return status;
+}
+
+void heap_usage_free(struct heap_usage *usage)
+{
+    free(usage->sites);
+    map_free(&usage->by_key);
+    heap_groups_free(&usage->by_time);
+    heap_groups_free(&usage->by_calls);
+    usage->sites = NULL;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/errors/errors.h"
+
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+void heap_errors_free(struct heap_errors *errors)
+{
+    free(errors->findings);
+    map_free(&errors->index);
+}
+
+/* The stacks of a finding that tell it from others, as one half of a key each. */
+static uint64_t call_key(const struct heap_finding *finding)
+{
+    return (uint64_t)finding->call.stack << 16 | (uint64_t)finding->kind << 8 |
+           finding->call.action | (finding->signal ? 0x80 : 0);
+}
+
+static uint64_t conflict_key(const struct heap_finding *finding)
+{
+    ttd_id allocated = heap_call_is_known(&finding->allocated) ? finding->allocated.stack : 0;
+    ttd_id other = heap_call_is_known(&finding->released) ? finding->released.stack : 0;
+    if (heap_call_is_known(&finding->conflict))
+        other = finding->conflict.stack;
+    return (uint64_t)allocated << 32 | other;
+}
+
+/* A loop makes the same mistake a million times: calls with the same kind and stacks are one
+ * finding. */
+enum ttd_status heap_errors_add(struct heap_errors *errors, const struct heap_finding *finding)
+{
+    uint64_t a = call_key(finding);
+    uint64_t b = conflict_key(finding);
+    uint32_t index = map_get(&errors->index, a, b);
+    errors->calls++;
+    if (index != MAP_NONE) {
+        errors->findings[index].count++;
+        errors->findings[index].last = finding->call.position;
+        return TTD_OK;
+    }
+    if (errors->count == HEAP_FINDINGS_MAX) {
+        errors->omitted++;
+        return TTD_OK;
+    }
+    enum ttd_status status = grow_array((void **)&errors->findings, &errors->capacity,
+                                        errors->count + 1, sizeof *errors->findings);
+    if (status == TTD_OK)
+        status = map_set(&errors->index, a, b, (uint32_t)errors->count);
+    if (status != TTD_OK)
+        return status;
+    struct heap_finding *kept = &errors->findings[errors->count++];
+    *kept = *finding;
+    kept->count = 1;
+    kept->last = finding->call.position;
+    return TTD_OK;
+}
+
+const char *heap_error_name(enum heap_error_kind kind)
+{
+    static const char *const names[HEAP_ERROR_KINDS] = {
+        [HEAP_ERROR_DOUBLE_FREE] = "double-free",
+        [HEAP_ERROR_REALLOC_OF_FREED] = "realloc-of-freed",
+        [HEAP_ERROR_INVALID_FREE] = "invalid-free",
+        [HEAP_ERROR_INTERIOR_FREE] = "interior-free",
+        [HEAP_ERROR_MISMATCHED_FREE] = "mismatched-free",
+        [HEAP_ERROR_MISMATCHED_SIZE] = "mismatched-size",
+        [HEAP_ERROR_WRONG_HEAP] = "wrong-heap",
+        [HEAP_ERROR_USE_OF_DESTROYED_HEAP] = "use-of-destroyed-heap",
+        [HEAP_ERROR_USE_OF_READ_ONLY_HEAP] = "use-of-read-only-heap",
+        [HEAP_ERROR_UNBALANCED_LOCK] = "unbalanced-lock",
+        [HEAP_ERROR_FAILED_CALL] = "failed-call",
+        [HEAP_ERROR_DIED_IN_CALL] = "died-in-call",
+        [HEAP_ERROR_TRACE_INCONSISTENCY] = "trace-inconsistency",
+    };
+    return names[kind];
+}

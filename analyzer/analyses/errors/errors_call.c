@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* Judges each call by the state just before it. */
+#include "analyses/errors/api_match.h"
+#include "analyses/errors/errors_parts.h"
+#include "heap/locate.h"
+
+/* Blocks that may be looked through for addresses inside them: at first, and for each call. */
+#define SEARCH_FIRST    (UINT64_C(1) << 28)
+#define SEARCH_PER_CALL 16
+
+struct heap_finding heap_finding_of(enum heap_error_kind kind, const struct ttd_event *event)
+{
+    bool allocates = event->action == TTD_ACTION_ALLOC;
+    return (struct heap_finding){.kind = kind,
+                                 .call = heap_call_of_event(event),
+                                 .address = allocates ? event->address : event->base_address,
+                                 .size = event->size,
+                                 .heap = event->heap,
+                                 .allocated = heap_call_none(),
+                                 .released = heap_call_none(),
+                                 .conflict = heap_call_none(),
+                                 .is_certain = true};
+}
+
+/* A call that may be the last one of its thread is a finding of its own: its signal tells it from
+ * others with the same stacks. */
+enum ttd_status heap_error_finder_add(struct error_finder *finder,
+                                      const struct heap_finding *finding)
+{
+    struct heap_finding added = *finding;
+    added.signal = finding->call.is_unfinished ? finder->last_calls.signal : 0;
+    return heap_errors_add(finder->errors, &added);
+}
+
+void heap_finding_set_block(struct heap_finding *finding, const struct heap_block *block)
+{
+    finding->block_address = block->address;
+    finding->block_size = block->size;
+    finding->block_heap = block->heap;
+    finding->allocated = heap_call_of_block(block);
+}
+
+/* A live block is given to the call: does the call fit it? */
+static enum ttd_status check_known(struct error_finder *finder, const struct ttd_event *event,
+                                   const struct heap_block *block, bool *is_error)
+{
+    enum heap_error_kind kind;
+    bool tells_size = event->action == TTD_ACTION_FREE && heap_release_is_sized(event->api);
+    if (block->heap != event->heap)
+        kind = HEAP_ERROR_WRONG_HEAP;
+    else if (!heap_api_matches(block->api, event->api))
+        kind = HEAP_ERROR_MISMATCHED_FREE;
+    else if (tells_size && event->size != block->size)
+        kind = HEAP_ERROR_MISMATCHED_SIZE;
+    else
+        return TTD_OK;
+    struct heap_finding finding = heap_finding_of(kind, event);
+    heap_finding_set_block(&finding, block);
+    *is_error = true;
+    return heap_error_finder_add(finder, &finding);
+}
+
+/* Whether `count` more blocks may be looked through. */
+static bool may_search(struct error_finder *finder, uint64_t count)
+{
+    uint64_t allowed =
+        SEARCH_FIRST + SEARCH_PER_CALL * finder->arrival->cursor.replay.counts.events;
+    if (finder->searched > allowed) {
+        finder->errors->unexamined++;
+        return false;
+    }
+    finder->searched += count;
+    return true;
+}
+
+/* Finds the live or released block that an address lies in, at which no block begins. */
+static void find_enclosing(struct error_finder *finder, struct heap_finding *finding)
+{
+    const struct heap_block *block = heap_live_containing(finder->live, finding->address);
+    if (block) {
+        finding->kind = HEAP_ERROR_INTERIOR_FREE;
+        heap_finding_set_block(finding, block);
+        return;
+    }
+    const struct heap_freed_block *freed = heap_freed_containing(&finder->freed, finding->address);
+    if (freed) {
+        finding->block_address = freed->address;
+        finding->block_size = freed->size;
+        finding->block_heap = finding->heap;
+        finding->allocated = freed->allocated;
+        finding->released = freed->released;
+    }
+}
+
+/* No block begins at the address, and none was released there lately. */
+static enum ttd_status check_unknown(struct error_finder *finder, const struct ttd_event *event,
+                                     bool *is_error)
+{
+    struct heap_finding finding = heap_finding_of(HEAP_ERROR_INVALID_FREE, event);
+    bool searched = may_search(finder, finder->live->block_count + finder->freed.capacity);
+    if (searched)
+        find_enclosing(finder, &finding);
+    bool is_interior = finding.kind == HEAP_ERROR_INTERIOR_FREE;
+    if (!is_interior && finder->has_early_blocks && !(event->base_address & finder->misaligned)) {
+        finder->errors->early_releases++;
+        struct heap_freed_block freed = {.address = event->base_address,
+                                         .allocated = heap_call_none(),
+                                         .released = finding.call};
+        if (event->result || (event->action == TTD_ACTION_FREE && !ttd_event_returned(event)))
+            heap_freed_add(&finder->freed, &freed);
+        return TTD_OK;
+    }
+    finding.is_certain = searched && (is_interior || !finder->freed.forgotten);
+    *is_error = true;
+    return heap_error_finder_add(finder, &finding);
+}
+
+static enum ttd_status check_release(struct error_finder *finder, const struct ttd_event *event,
+                                     bool *is_error)
+{
+    if (!event->base_address)
+        return TTD_OK;
+    const struct heap_block *block = heap_live_find(finder->live, event->base_address);
+    if (block)
+        return check_known(finder, event, block, is_error);
+    struct heap_freed_block *freed = heap_freed_find(&finder->freed, event->base_address);
+    if (!freed)
+        return check_unknown(finder, event, is_error);
+    bool reallocates = event->action == TTD_ACTION_REALLOC;
+    struct heap_finding finding =
+        heap_finding_of(reallocates ? HEAP_ERROR_REALLOC_OF_FREED : HEAP_ERROR_DOUBLE_FREE, event);
+    finding.block_address = freed->address;
+    finding.block_size = freed->size;
+    finding.block_heap = event->heap;
+    finding.allocated = freed->allocated;
+    finding.released = freed->released;
+    freed->released = finding.call;
+    *is_error = true;
+    return heap_error_finder_add(finder, &finding);
+}
+
+/* Destroyed and read-only heaps. A call that was under way when that happened is not to blame. */
+static enum ttd_status check_heap(struct error_finder *finder, const struct ttd_event *event,
+                                  bool *is_error)
+{
+    const struct heap_status *heap_status = heap_status_table_of(&finder->statuses, event->heap);
+    if (!heap_status || event->action == TTD_ACTION_CREATE)
+        return TTD_OK;
+    enum heap_error_kind kind = HEAP_ERROR_USE_OF_DESTROYED_HEAP;
+    const struct heap_call *conflict = &heap_status->destroyed;
+    bool changes = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC ||
+                   event->action == TTD_ACTION_FREE;
+    if (!heap_call_is_known(conflict) && changes) {
+        kind = HEAP_ERROR_USE_OF_READ_ONLY_HEAP;
+        conflict = &heap_status->read_only;
+    }
+    if (!heap_call_is_known(conflict) ||
+        ttd_position_compare(event->time_start, conflict->position) <= 0)
+        return TTD_OK;
+    struct heap_finding finding = heap_finding_of(kind, event);
+    finding.conflict = *conflict;
+    *is_error = true;
+    return heap_error_finder_add(finder, &finding);
+}
+
+static enum ttd_status check_lock(struct error_finder *finder, const struct ttd_event *event,
+                                  bool *is_error)
+{
+    if (!event->result)
+        return TTD_OK;
+    if (event->action == TTD_ACTION_LOCK)
+        return heap_status_table_lock(&finder->statuses, event);
+    if (heap_status_table_unlock(&finder->statuses, event))
+        return TTD_OK;
+    struct heap_finding finding = heap_finding_of(HEAP_ERROR_UNBALANCED_LOCK, event);
+    const struct heap_hold *hold = heap_status_table_held(&finder->statuses, event->heap);
+    if (hold)
+        finding.conflict = hold->locked;
+    *is_error = true;
+    return heap_error_finder_add(finder, &finding);
+}
+
+static enum ttd_status check_action(struct error_finder *finder, const struct ttd_event *event,
+                                    bool *is_error)
+{
+    switch (event->action) {
+    case TTD_ACTION_FREE:
+    case TTD_ACTION_REALLOC:
+        return check_release(finder, event, is_error);
+    case TTD_ACTION_LOCK:
+    case TTD_ACTION_UNLOCK:
+        return check_lock(finder, event, is_error);
+    case TTD_ACTION_CREATE:
+    case TTD_ACTION_PROTECT:
+    case TTD_ACTION_DESTROY:
+        if (!event->result)
+            return TTD_OK;
+        return heap_status_table_change(&finder->statuses, event);
+    default:
+        return TTD_OK;
+    }
+}
+
+/* Nothing to give for no bytes is no failure. */
+static bool is_failure(const struct ttd_event *event)
+{
+    bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
+    return ttd_event_returned(event) && !event->result && !(allocates && !event->size);
+}
+
+/* The call may be the one in which the process died. */
+static void add_last_call(struct error_finder *finder, const struct ttd_event *event)
+{
+    struct heap_finding finding = heap_finding_of(HEAP_ERROR_DIED_IN_CALL, event);
+    const struct heap_block *block = heap_live_find(finder->live, event->base_address);
+    if (block)
+        heap_finding_set_block(&finding, block);
+    bool searches = finding.address && may_search(finder, finder->live->block_count);
+    heap_last_calls_add(&finder->last_calls, &finding, searches ? finder->live : NULL);
+}
+
+enum ttd_status heap_error_finder_see_call(void *context, const struct ttd_event *event)
+{
+    struct error_finder *finder = context;
+    bool is_error = false;
+    if (heap_last_calls_see(&finder->last_calls, event))
+        add_last_call(finder, event);
+    enum ttd_status status = check_heap(finder, event, &is_error);
+    if (status == TTD_OK && !is_error)
+        status = check_action(finder, event, &is_error);
+    if (status != TTD_OK || is_error || !is_failure(event))
+        return status;
+    struct heap_finding finding = heap_finding_of(HEAP_ERROR_FAILED_CALL, event);
+    return heap_error_finder_add(finder, &finding);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* The search for errors: what effects and the end of the trace tell; errors_call.c judges calls. */
+#include <string.h>
+
+#include "analyses/errors/errors_parts.h"
+
+static enum ttd_status overlap(struct error_finder *finder, const struct heap_effect *effect)
+{
+    struct heap_finding finding = {.kind = HEAP_ERROR_TRACE_INCONSISTENCY,
+                                   .call = heap_call_of_effect(effect),
+                                   .address = effect->address,
+                                   .heap = effect->heap,
+                                   .released = heap_call_none(),
+                                   .conflict = heap_call_none(),
+                                   .is_certain = true};
+    heap_finding_set_block(&finding, effect->block);
+    return heap_error_finder_add(finder, &finding);
+}
+
+static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+{
+    struct error_finder *finder = context;
+    if (effect->kind == HEAP_ACQUIRED)
+        heap_freed_remove(&finder->freed, effect->address);
+    if (effect->kind == HEAP_RELEASED) {
+        struct heap_freed_block freed = {.address = effect->address,
+                                         .size = effect->block->size,
+                                         .allocated = heap_call_of_block(effect->block),
+                                         .released = heap_call_of_effect(effect)};
+        heap_freed_add(&finder->freed, &freed);
+    }
+    return effect->kind == HEAP_OVERLAPPED ? overlap(finder, effect) : TTD_OK;
+}
+
+/* Locks that were held when the program exited. */
+static enum ttd_status find_held(struct error_finder *finder, struct ttd_reader *reader)
+{
+    struct ttd_end end;
+    enum ttd_status status = TTD_OK;
+    if (ttd_reader_end(reader, &end) != TTD_OK || end.reason != TTD_END_REASON_EXITED)
+        return TTD_OK;
+    for (size_t i = 0; i < finder->statuses.hold_count && status == TTD_OK; i++) {
+        const struct heap_hold *hold = &finder->statuses.holds[i];
+        if (!heap_hold_is_active(&finder->statuses, hold))
+            continue;
+        struct heap_finding finding = {.kind = HEAP_ERROR_UNBALANCED_LOCK,
+                                       .call = hold->locked,
+                                       .heap = hold->heap,
+                                       .allocated = heap_call_none(),
+                                       .released = heap_call_none(),
+                                       .conflict = heap_call_none(),
+                                       .is_certain = true};
+        status = heap_error_finder_add(finder, &finding);
+    }
+    return status;
+}
+
+/* A finding rests on what happened since the block was allocated or released, or on everything. */
+static void judge(struct heap_errors *errors)
+{
+    for (size_t i = 0; i < errors->count; i++) {
+        struct heap_finding *finding = &errors->findings[i];
+        struct ttd_position from = ttd_position_min();
+        if (heap_call_is_known(&finding->allocated))
+            from = finding->allocated.position;
+        if (heap_call_is_known(&finding->released))
+            from = finding->released.position;
+        if (heap_call_is_known(&finding->conflict))
+            from = finding->conflict.position;
+        /* The return of a last call may be among the events that are missing. */
+        struct ttd_position to = finding->signal ? ttd_position_max() : finding->call.position;
+        bool rests_on_itself = finding->kind == HEAP_ERROR_FAILED_CALL;
+        if (!rests_on_itself && heap_losses_between(&errors->outcome.losses, from, to))
+            finding->is_certain = false;
+    }
+}
+
+bool heap_has_early_blocks(const struct ttd_reader *reader)
+{
+    return ttd_reader_trace(reader)->flags & (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED);
+}
+
+static enum ttd_status begin(struct error_finder *finder, struct ttd_reader *reader,
+                             const struct heap_errors_options *options)
+{
+    const struct ttd_trace *trace = ttd_reader_trace(reader);
+    memset(finder->errors, 0, sizeof *finder->errors);
+    map_init(&finder->errors->index);
+    finder->live = &finder->arrival->cursor.replay.live;
+    finder->has_early_blocks = heap_has_early_blocks(reader);
+    finder->misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
+    heap_status_table_init(&finder->statuses);
+    heap_last_calls_begin(&finder->last_calls, reader);
+    return heap_freed_init(&finder->freed, options->remembered);
+}
+
+/* Adds the findings that only the end of the trace tells, and judges the certainty of all: losses
+ * may be recorded long after they happened. */
+static enum ttd_status finish(struct error_finder *finder, struct ttd_reader *reader)
+{
+    enum ttd_status status = find_held(finder, reader);
+    if (status == TTD_OK)
+        status = heap_last_calls_report(&finder->last_calls, finder->errors);
+    finder->errors->forgotten = finder->freed.forgotten;
+    judge(finder->errors);
+    return status;
+}
+
+enum ttd_status heap_errors_find(const struct heap_trace *trace,
+                                 const struct heap_errors_options *options,
+                                 struct heap_errors *errors, struct ttd_error *error)
+{
+    struct heap_arrival arrival = {.has_losses = false};
+    struct error_finder finder = {.errors = errors, .arrival = &arrival};
+    struct heap_observer observer = {
+        .context = &finder, .effect = see_effect, .call = heap_error_finder_see_call};
+    struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
+    enum ttd_status status = begin(&finder, trace->reader, options);
+    if (status == TTD_OK)
+        status = heap_replay_to(&arrival, trace, &route, error);
+    heap_arrival_end(&arrival, &errors->outcome);
+    if (status == TTD_OK)
+        status = finish(&finder, trace->reader);
+    heap_freed_free(&finder.freed);
+    heap_status_table_free(&finder.statuses);
+    if (status != TTD_OK)
+        heap_errors_free(errors);
+    return status;
+}

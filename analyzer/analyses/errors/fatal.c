@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/errors/fatal.h"
+
+#include <string.h>
+
+#include "analyses/errors/errors.h"
+#include "heap/locate.h"
+#include "reach/snapshots.h"
+
+/* As the recorder's system counts them: SIGBUS and SIGSEGV, and the code of a signal of the kernel
+ * that has no address. */
+enum { BUS = 7, SEGV = 11, FROM_KERNEL = 128 };
+
+bool heap_fatal_has_address(const struct ttd_fatal_signal *signal)
+{
+    bool is_of_memory = signal->signal == BUS || signal->signal == SEGV;
+    return signal->address || (is_of_memory && signal->code > 0 && signal->code < FROM_KERNEL);
+}
+
+static void take_signal(struct heap_fatal *fatal, const struct ttd_fatal_signal *signal)
+{
+    fatal->signal = *signal;
+    for (size_t i = 0; i < signal->count; i++)
+        fatal->registers[i] = signal->registers[i];
+    fatal->signal.registers = fatal->registers;
+}
+
+static enum ttd_status find_signal(struct heap_fatal *fatal, struct ttd_reader *reader,
+                                   struct ttd_error *error)
+{
+    enum ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_FATAL_SIGNALS));
+    while (status == TTD_OK) {
+        struct ttd_batch batch;
+        status = ttd_reader_next(reader, &batch, error);
+        if (status != TTD_OK || batch.kind != TTD_KIND_FATAL_SIGNALS || !batch.count)
+            continue;
+        fatal->count += batch.count;
+        take_signal(fatal, &batch.u.fatal_signals[batch.count - 1]);
+    }
+    return heap_is_over(status) ? TTD_OK : status;
+}
+
+static enum ttd_status find_snapshot(struct heap_fatal *fatal, const struct heap_trace *trace,
+                                     struct ttd_error *error)
+{
+    struct heap_snapshots snapshots;
+    if (!fatal->signal.snapshot)
+        return TTD_OK;
+    enum ttd_status status = heap_snapshots_find(trace, &snapshots, error);
+    if (status != TTD_OK)
+        return status;
+    const struct ttd_snapshot *found = heap_snapshots_get(&snapshots, fatal->signal.snapshot);
+    if (found)
+        fatal->snapshot = *found;
+    heap_snapshots_free(&snapshots);
+    return TTD_OK;
+}
+
+static void add_place(struct heap_fatal *fatal, struct heap_fatal_place place)
+{
+    place.allocated = heap_call_none();
+    place.released = heap_call_none();
+    place.neighbours.before.allocated = heap_call_none();
+    place.neighbours.after.allocated = heap_call_none();
+    fatal->places[fatal->place_count++] = place;
+}
+
+static void list_places(struct heap_fatal *fatal)
+{
+    fatal->has_address = heap_fatal_has_address(&fatal->signal);
+    if (fatal->has_address)
+        add_place(fatal, (struct heap_fatal_place){.address = fatal->signal.address});
+    for (size_t i = 0; i < fatal->signal.count; i++)
+        add_place(fatal, (struct heap_fatal_place){.address = fatal->registers[i].value,
+                                                   .is_register = true,
+                                                   .number = fatal->registers[i].number});
+}
+
+/* Remembers for each place the block released last of those that had it, however long ago. The
+ * blocks of a destroyed heap are told late, but with the position of its destruction. */
+static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+{
+    struct heap_fatal *fatal = context;
+    if (effect->kind != HEAP_RELEASED && effect->kind != HEAP_DISCARDED)
+        return TTD_OK;
+    for (size_t i = 0; i < fatal->place_count; i++) {
+        struct heap_fatal_place *place = &fatal->places[i];
+        if (!heap_block_covers(effect->block, place->address, place->address) ||
+            (heap_call_is_known(&place->released) &&
+             ttd_position_compare(effect->position, place->released.position) < 0))
+            continue;
+        place->where = HEAP_FATAL_IN_RELEASED;
+        place->block_address = effect->block->address;
+        place->block_size = effect->block->size;
+        place->allocated = heap_call_of_block(effect->block);
+        place->released = heap_call_of_effect(effect);
+    }
+    return TTD_OK;
+}
+
+/* The live block of the place, and those that begin next before it and after it. */
+struct around {
+    const struct heap_block *in;
+    const struct heap_block *before;
+    const struct heap_block *after;
+};
+
+static void see_block(struct around *around, uint64_t address, const struct heap_block *block)
+{
+    const struct heap_block **nearest = &around->before;
+    if (heap_block_covers(block, address, address))
+        nearest = &around->in;
+    else if (block->address > address)
+        nearest = &around->after;
+    bool is_nearer =
+        !*nearest || (nearest == &around->after ? block->address < (*nearest)->address
+                                                : block->address > (*nearest)->address);
+    if (is_nearer)
+        *nearest = block;
+}
+
+static struct heap_neighbour neighbour_of(const struct heap_block *block)
+{
+    return (struct heap_neighbour){block->address, block->size, heap_call_of_block(block)};
+}
+
+static void decide(struct heap_fatal_place *place, const struct around *around)
+{
+    uint64_t near = place->is_register ? HEAP_FATAL_NEAR_REGISTER : HEAP_FATAL_NEAR_ADDRESS;
+    if (around->in) {
+        place->where = HEAP_FATAL_IN_LIVE;
+        place->block_address = around->in->address;
+        place->block_size = around->in->size;
+        place->allocated = heap_call_of_block(around->in);
+        place->released = heap_call_none();
+    }
+    if (place->where != HEAP_FATAL_ELSEWHERE)
+        return;
+    /* The block before ends at the address or before it. */
+    const struct heap_block *before = around->before, *after = around->after;
+    if (before && place->address - before->address - before->size <= near)
+        place->neighbours.before = neighbour_of(before);
+    if (after && after->address - place->address <= near)
+        place->neighbours.after = neighbour_of(after);
+    if (place->neighbours.before.address || place->neighbours.after.address)
+        place->where = HEAP_FATAL_NEAR;
+}
+
+/* One look at the live blocks for all places. */
+static void locate(struct heap_fatal *fatal, const struct heap_live *live)
+{
+    struct around around[TTD_REGISTERS_MAX + 1] = {{NULL, NULL, NULL}};
+    const struct heap_block *block;
+    size_t cursor = 0;
+    while ((block = heap_live_each(live, &cursor))) {
+        for (size_t i = 0; i < fatal->place_count; i++)
+            see_block(&around[i], fatal->places[i].address, block);
+    }
+    for (size_t i = 0; i < fatal->place_count; i++)
+        decide(&fatal->places[i], &around[i]);
+}
+
+/* What was said of a place rests on what happened since its block was allocated or released; that
+ * there is no block, on everything, and on there being no blocks that are not told of. */
+static void judge(struct heap_fatal *fatal, const struct ttd_reader *reader)
+{
+    bool has_others = heap_has_early_blocks(reader) || fatal->outcome.in_flight;
+    for (size_t i = 0; i < fatal->place_count; i++) {
+        struct heap_fatal_place *place = &fatal->places[i];
+        struct ttd_position from = ttd_position_min();
+        if (place->where == HEAP_FATAL_IN_LIVE)
+            from = place->allocated.position;
+        if (place->where == HEAP_FATAL_IN_RELEASED)
+            from = place->released.position;
+        bool has_block =
+            place->where == HEAP_FATAL_IN_LIVE || place->where == HEAP_FATAL_IN_RELEASED;
+        place->is_certain =
+            !fatal->outcome.truncated && (has_block || !has_others) &&
+            !heap_losses_between(&fatal->outcome.losses, from, fatal->signal.position);
+    }
+}
+
+static enum ttd_status replay(struct heap_fatal *fatal, const struct heap_trace *trace,
+                              struct ttd_error *error)
+{
+    struct heap_arrival arrival = {.has_losses = false};
+    struct heap_observer observer = {.context = fatal,
+                                     .effect = see_effect,
+                                     .unwanted = HEAP_EFFECT_BIT(HEAP_ACQUIRED) |
+                                                 HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
+    struct heap_route route = {.to = fatal->signal.position, .observer = &observer};
+    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
+    if (status == TTD_OK)
+        locate(fatal, &arrival.cursor.replay.live);
+    heap_arrival_end(&arrival, &fatal->outcome);
+    return status;
+}
+
+enum ttd_status heap_fatal_find(const struct heap_trace *trace, struct heap_fatal *fatal,
+                                struct ttd_error *error)
+{
+    memset(fatal, 0, sizeof *fatal);
+    enum ttd_status status = find_signal(fatal, trace->reader, error);
+    if (status != TTD_OK || !fatal->count)
+        return status;
+    list_places(fatal);
+    status = find_snapshot(fatal, trace, error);
+    if (status == TTD_OK)
+        status = replay(fatal, trace, error);
+    if (status == TTD_OK)
+        judge(fatal, trace->reader);
+    return status;
+}

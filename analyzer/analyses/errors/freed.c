@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/errors/freed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+enum ttd_status heap_freed_init(struct heap_freed *freed, uint32_t capacity)
+{
+    uint32_t heads = 1;
+    while (heads < capacity)
+        heads *= 2;
+    *freed = (struct heap_freed){.capacity = capacity, .mask = heads - 1, .key = hash_key_new()};
+    freed->records = calloc(capacity, sizeof *freed->records);
+    freed->heads = malloc(heads * sizeof *freed->heads);
+    if (!freed->records || !freed->heads) {
+        heap_freed_free(freed);
+        return TTD_ERROR_NO_MEMORY;
+    }
+    memset(freed->heads, 0xff, heads * sizeof *freed->heads);
+    return TTD_OK;
+}
+
+void heap_freed_free(struct heap_freed *freed)
+{
+    free(freed->records);
+    free(freed->heads);
+    *freed = (struct heap_freed){0};
+}
+
+static uint32_t *head_of(const struct heap_freed *freed, uint64_t address)
+{
+    return &freed->heads[hash_value(freed->key, address) & freed->mask];
+}
+
+struct heap_freed_block *heap_freed_find(const struct heap_freed *freed, uint64_t address)
+{
+    for (uint32_t i = *head_of(freed, address); i != NONE; i = freed->records[i].next) {
+        if (freed->records[i].address == address)
+            return &freed->records[i];
+    }
+    return NULL;
+}
+
+void heap_freed_remove(struct heap_freed *freed, uint64_t address)
+{
+    uint32_t *link = head_of(freed, address);
+    while (*link != NONE) {
+        struct heap_freed_block *record = &freed->records[*link];
+        if (record->address == address) {
+            *link = record->next;
+            record->address = 0;
+            return;
+        }
+        link = &record->next;
+    }
+}
+
+/* The ring overwrites the oldest record, so that a release long ago is forgotten rather than memory
+ * grows with the trace. */
+void heap_freed_add(struct heap_freed *freed, const struct heap_freed_block *block)
+{
+    uint32_t index = freed->position;
+    struct heap_freed_block *record = &freed->records[index];
+    freed->position = index + 1 == freed->capacity ? 0 : index + 1;
+    if (record->address) {
+        freed->forgotten++;
+        heap_freed_remove(freed, record->address);
+    }
+    uint32_t *head = head_of(freed, block->address);
+    *record = *block;
+    record->next = *head;
+    *head = index;
+}
+
+const struct heap_freed_block *heap_freed_containing(const struct heap_freed *freed,
+                                                     uint64_t address)
+{
+    for (uint32_t back = 1; back <= freed->capacity; back++) {
+        uint32_t index = freed->position >= back ? freed->position - back
+                                                 : freed->position + freed->capacity - back;
+        const struct heap_freed_block *record = &freed->records[index];
+        if (record->address && address > record->address &&
+            address - record->address < record->size)
+            return record;
+    }
+    return NULL;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/errors/heap_status.h"
+
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+void heap_status_table_init(struct heap_status_table *statuses)
+{
+    *statuses = (struct heap_status_table){0};
+    map_init(&statuses->by_heap);
+    map_init(&statuses->by_thread);
+}
+
+void heap_status_table_free(struct heap_status_table *statuses)
+{
+    free(statuses->statuses);
+    free(statuses->holds);
+    map_free(&statuses->by_heap);
+    map_free(&statuses->by_thread);
+    *statuses = (struct heap_status_table){0};
+}
+
+static struct heap_status *find(const struct heap_status_table *statuses, ttd_id heap)
+{
+    uint32_t index = statuses->count ? map_get(&statuses->by_heap, heap, 0) : MAP_NONE;
+    return index == MAP_NONE ? NULL : &statuses->statuses[index];
+}
+
+const struct heap_status *heap_status_table_of(const struct heap_status_table *statuses,
+                                               ttd_id heap)
+{
+    return find(statuses, heap);
+}
+
+/* Heaps get a record when something happens to them: most never do. */
+static enum ttd_status obtain(struct heap_status_table *statuses, ttd_id heap,
+                              struct heap_status **heap_status)
+{
+    *heap_status = find(statuses, heap);
+    if (*heap_status)
+        return TTD_OK;
+    enum ttd_status status = grow_array((void **)&statuses->statuses, &statuses->capacity,
+                                        statuses->count + 1, sizeof *statuses->statuses);
+    if (status == TTD_OK)
+        status = map_set(&statuses->by_heap, heap, 0, (uint32_t)statuses->count);
+    if (status != TTD_OK)
+        return status;
+    *heap_status = &statuses->statuses[statuses->count++];
+    **heap_status = (struct heap_status){.heap = heap,
+                                         .destroyed = heap_call_none(),
+                                         .read_only = heap_call_none(),
+                                         .first_hold = HEAP_NO_HOLD,
+                                         .last_hold = HEAP_NO_HOLD};
+    return TTD_OK;
+}
+
+enum ttd_status heap_status_table_change(struct heap_status_table *statuses,
+                                         const struct ttd_event *event)
+{
+    struct heap_status *heap_status;
+    enum ttd_status status = obtain(statuses, event->heap, &heap_status);
+    if (status != TTD_OK)
+        return status;
+    if (event->action == TTD_ACTION_PROTECT) {
+        heap_status->read_only =
+            event->make_read_only ? heap_call_of_event(event) : heap_call_none();
+        return TTD_OK;
+    }
+    heap_status->generation++;
+    heap_status->first_hold = heap_status->last_hold = HEAP_NO_HOLD;
+    heap_status->read_only = heap_call_none();
+    heap_status->destroyed =
+        event->action == TTD_ACTION_DESTROY ? heap_call_of_event(event) : heap_call_none();
+    return TTD_OK;
+}
+
+/* A heap that was destroyed or created since has another generation: its locks are void without a
+ * walk through them. */
+bool heap_hold_is_active(const struct heap_status_table *statuses, const struct heap_hold *hold)
+{
+    const struct heap_status *heap_status = find(statuses, hold->heap);
+    return hold->depth && hold->generation == (heap_status ? heap_status->generation : 0);
+}
+
+/* Where the link to what comes after a hold is, and to what comes before one. */
+static uint32_t *link_after(struct heap_status_table *statuses, struct heap_status *heap_status,
+                            uint32_t hold)
+{
+    return hold == HEAP_NO_HOLD ? &heap_status->first_hold : &statuses->holds[hold].after;
+}
+
+static uint32_t *link_before(struct heap_status_table *statuses, struct heap_status *heap_status,
+                             uint32_t hold)
+{
+    return hold == HEAP_NO_HOLD ? &heap_status->last_hold : &statuses->holds[hold].before;
+}
+
+static void append(struct heap_status_table *statuses, struct heap_status *heap_status,
+                   uint32_t index)
+{
+    statuses->holds[index].before = heap_status->last_hold;
+    statuses->holds[index].after = HEAP_NO_HOLD;
+    *link_after(statuses, heap_status, heap_status->last_hold) = index;
+    heap_status->last_hold = index;
+}
+
+static void take_out(struct heap_status_table *statuses, struct heap_status *heap_status,
+                     uint32_t index)
+{
+    const struct heap_hold *hold = &statuses->holds[index];
+    *link_after(statuses, heap_status, hold->before) = hold->after;
+    *link_before(statuses, heap_status, hold->after) = hold->before;
+}
+
+/* The thread's hold of the heap, perhaps not active. */
+static enum ttd_status obtain_hold(struct heap_status_table *statuses,
+                                   const struct ttd_event *event, uint32_t *index)
+{
+    *index = map_get(&statuses->by_thread, event->heap, event->thread);
+    if (*index != MAP_NONE)
+        return TTD_OK;
+    enum ttd_status status = grow_array((void **)&statuses->holds, &statuses->hold_capacity,
+                                        statuses->hold_count + 1, sizeof *statuses->holds);
+    *index = (uint32_t)statuses->hold_count;
+    if (status == TTD_OK)
+        status = map_set(&statuses->by_thread, event->heap, event->thread, *index);
+    if (status == TTD_OK)
+        statuses->holds[statuses->hold_count++] = (struct heap_hold){.heap = event->heap};
+    return status;
+}
+
+enum ttd_status heap_status_table_lock(struct heap_status_table *statuses,
+                                       const struct ttd_event *event)
+{
+    struct heap_status *heap_status;
+    uint32_t index;
+    enum ttd_status status = obtain(statuses, event->heap, &heap_status);
+    if (status == TTD_OK)
+        status = obtain_hold(statuses, event, &index);
+    if (status != TTD_OK)
+        return status;
+    struct heap_hold *hold = &statuses->holds[index];
+    if (!heap_hold_is_active(statuses, hold)) {
+        *hold = (struct heap_hold){.heap = event->heap,
+                                   .generation = heap_status->generation,
+                                   .locked = heap_call_of_event(event)};
+        append(statuses, heap_status, index);
+    }
+    hold->depth++;
+    return TTD_OK;
+}
+
+bool heap_status_table_unlock(struct heap_status_table *statuses, const struct ttd_event *event)
+{
+    uint32_t index = map_get(&statuses->by_thread, event->heap, event->thread);
+    if (index == MAP_NONE || !heap_hold_is_active(statuses, &statuses->holds[index]))
+        return false;
+    if (--statuses->holds[index].depth == 0)
+        take_out(statuses, find(statuses, event->heap), index);
+    return true;
+}
+
+const struct heap_hold *heap_status_table_held(const struct heap_status_table *statuses,
+                                               ttd_id heap)
+{
+    const struct heap_status *heap_status = find(statuses, heap);
+    if (!heap_status || heap_status->first_hold == HEAP_NO_HOLD)
+        return NULL;
+    return &statuses->holds[heap_status->first_hold];
+}

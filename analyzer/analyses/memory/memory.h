@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/** What a range of memory held at a position, and the blocks that lay there. */
+#ifndef ANALYZER_ANALYSES_MEMORY_MEMORY_H
+#define ANALYZER_ANALYSES_MEMORY_MEMORY_H
+
+#include "contents/cursor.h"
+#include "heap/live.h"
+#include "travel/replay_to.h"
+
+struct heap_memory_options {
+    struct ttd_position at;
+    /** The range of addresses. */
+    uint64_t first;
+    uint64_t last;
+    /** Set the blocks of the whole heap, not only those that lie in the range. */
+    bool keeps_all_blocks;
+};
+
+struct heap_memory {
+    struct heap_outcome outcome;
+    struct heap_memory_options options;
+    struct heap_snapshots snapshots;
+    struct contents_extents extents;
+    /** Pages are read when they are asked for, with the reader of the trace. */
+    struct contents_pages pages;
+    /** The live blocks, by address. */
+    struct heap_block *blocks;
+    size_t block_count;
+};
+
+/**
+ * @param memory  set on TTD_OK; release with heap_memory_free(). The trace must outlive it
+ * @return as heap_state_find().
+ */
+enum ttd_status heap_memory_find(const struct heap_trace *trace,
+                                 const struct heap_memory_options *options,
+                                 struct heap_memory *memory, struct ttd_error *error);
+void heap_memory_free(struct heap_memory *memory);
+
+/** The block that an address lies in; NULL if there is none. */
+const struct heap_block *heap_memory_block(const struct heap_memory *memory, uint64_t address);
+
+/** Whether the snapshot of a part of the memory was taken before a block was allocated there: the
+ * bytes are then not the block's. */
+bool heap_memory_is_older(const struct heap_memory *memory, const struct contents_part *part,
+                          const struct heap_block *block);
+
+#endif

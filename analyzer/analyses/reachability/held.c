@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/reachability/held.h"
+
+#include <stdlib.h>
+
+#include "heap/site_table.h"
+
+/* Finds the group of a root, or adds it. A group is known by its variable, else by its region. */
+static enum ttd_status find_group(struct heap_held *held, struct hash_map *index,
+                                  const struct heap_root_word *word, uint32_t *group)
+{
+    struct heap_place place = heap_place_of(&held->places, word->region, word->offset);
+    uint64_t variable =
+        place.variable ? (uint64_t)(place.variable - held->places.variables) + 1 : 0;
+    uint64_t region = variable ? 0 : word->region;
+    *group = map_get(index, variable, region);
+    if (*group != MAP_NONE)
+        return TTD_OK;
+    *group = held->group_count;
+    held->groups[held->group_count++] = (struct heap_root_group){.place = place};
+    return map_set(index, variable, region, *group);
+}
+
+static enum ttd_status make_groups(struct heap_held *held)
+{
+    const struct graph *graph = &held->reach.graph;
+    struct hash_map index;
+    enum ttd_status status = TTD_OK;
+    held->groups = calloc((size_t)graph->root_count + 1, sizeof *held->groups);
+    held->root_groups = calloc((size_t)graph->root_count + 1, sizeof *held->root_groups);
+    if (!held->groups || !held->root_groups)
+        return TTD_ERROR_NO_MEMORY;
+    map_init(&index);
+    for (uint64_t i = 0; i < graph->root_count && status == TTD_OK; i++) {
+        const struct heap_root_word *word = &held->reach.roots[graph->root_ids[i]];
+        status = find_group(held, &index, word, &held->root_groups[i]);
+        if (status == TTD_OK)
+            held->groups[held->root_groups[i]].words++;
+    }
+    map_free(&index);
+    return status;
+}
+
+static void sum_up(struct heap_held *held)
+{
+    for (uint32_t node = 0; node < held->reach.nodes.count; node++) {
+        uint64_t size = held->reach.nodes.blocks[node].size;
+        held->blocks++;
+        held->bytes = heap_add(held->bytes, size);
+        if (graph_retained_blocks(&held->dominators, node))
+            continue;
+        held->unheld_blocks++;
+        held->unheld_bytes = heap_add(held->unheld_bytes, size);
+    }
+}
+
+static enum ttd_status dominate(struct heap_held *held)
+{
+    uint32_t count = held->reach.nodes.count;
+    uint64_t *sizes = malloc((size_t)count * sizeof *sizes + 1);
+    if (!sizes)
+        return TTD_ERROR_NO_MEMORY;
+    for (uint32_t node = 0; node < count; node++)
+        sizes[node] = held->reach.nodes.blocks[node].size;
+    struct graph_dominators_query query = {.groups = held->root_groups,
+                                           .group_count = held->group_count};
+    enum ttd_status status = graph_dominate(&held->reach.graph, &query, sizes, &held->dominators);
+    free(sizes);
+    return status;
+}
+
+enum ttd_status heap_held_find(const struct heap_trace *trace, struct ttd_position at,
+                               struct heap_held *held, struct ttd_error *error)
+{
+    struct heap_reach_options options = {.at = at};
+    *held = (struct heap_held){.blocks = 0};
+    enum ttd_status status = heap_reach_find(trace, &options, &held->reach, error);
+    if (status != TTD_OK)
+        return status;
+    held->outcome = held->reach.outcome;
+    if (!held->reach.snapshot.number)
+        return TTD_OK;
+    status = heap_places_read(trace, &held->reach, &held->places, error);
+    if (status == TTD_OK)
+        status = make_groups(held);
+    if (status == TTD_OK)
+        status = dominate(held);
+    if (status == TTD_OK)
+        sum_up(held);
+    else
+        heap_held_free(held);
+    return status;
+}
+
+void heap_held_free(struct heap_held *held)
+{
+    graph_dominators_free(&held->dominators);
+    heap_places_free(&held->places);
+    heap_reach_free(&held->reach);
+    free(held->groups);
+    free(held->root_groups);
+    held->groups = NULL;
+    held->root_groups = NULL;
+}

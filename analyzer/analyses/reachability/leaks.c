@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A snapshot tells of blocks that were live at its position. The replay stops there to copy them,
+ * goes on to the position asked for, and ends before the graph is built, which needs the reader:
+ * so live blocks and edges are not in memory at once.
+ */
+#include "analyses/reachability/leaks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyses/reachability/lost_when.h"
+#include "base/grow.h"
+#include "graph/classes.h"
+
+struct search {
+    struct heap_leaks *leaks;
+    const struct heap_leaks_range *allocated;
+    bool tells_when;
+    struct heap_kept kept;
+    struct heap_reach reach;
+    /** By node: its block is a leak, live at the position asked for. */
+    bool *is_leak;
+    struct heap_snapshots snapshots;
+    /** The definitely lost blocks, if an earlier snapshot may tell when they were lost. */
+    struct heap_lost_block *lost;
+    size_t lost_count;
+    size_t lost_capacity;
+};
+
+static enum ttd_status add(void *context, const struct heap_block *block)
+{
+    struct search *search = context;
+    const struct heap_leaks_range *range = search->allocated;
+    if (range && (ttd_position_compare(block->allocated, range->first) < 0 ||
+                  ttd_position_compare(block->allocated, range->last) > 0))
+        return TTD_OK;
+    uint32_t node = search->is_leak ? heap_nodes_of(&search->reach.nodes, block) : HEAP_NO_NODE;
+    if (node == HEAP_NO_NODE)
+        return heap_groups_add(&search->leaks->kinds[HEAP_NOT_SEEN], block);
+    search->is_leak[node] = true;
+    return TTD_OK;
+}
+
+/* Blocks that a runtime may keep are decided on when it is known which are live at the end. */
+static enum ttd_status collect(struct search *search, struct heap_arrival *arrival,
+                               struct ttd_error *error)
+{
+    size_t cursor = 0;
+    const struct heap_block *block;
+    enum ttd_status status = TTD_OK;
+    struct heap_kept *kept = &search->kept;
+    search->leaks->outcome = heap_arrival_outcome(arrival);
+    while (status == TTD_OK && (block = heap_live_each(&arrival->cursor.replay.live, &cursor)))
+        status =
+            heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block) : add(search, block);
+    if (status == TTD_OK)
+        status =
+            heap_kept_decide(kept, &arrival->cursor, &search->leaks->runtime, add, search, error);
+    return status;
+}
+
+static enum ttd_status choose_snapshot(struct search *search, const struct heap_trace *trace,
+                                       struct ttd_position at, struct ttd_error *error)
+{
+    enum ttd_status status = heap_snapshots_find(trace, &search->snapshots, error);
+    if (status != TTD_OK)
+        return status;
+    const struct ttd_snapshot *snapshot =
+        heap_snapshots_before(&search->snapshots, at, TTD_SNAPSHOT_REFERENCES);
+    if (snapshot)
+        search->leaks->snapshot = *snapshot;
+    search->tells_when &= search->snapshots.count > 1;
+    return TTD_OK;
+}
+
+static enum ttd_status replay(struct search *search, const struct heap_trace *trace,
+                              struct ttd_position at, struct ttd_error *error)
+{
+    struct heap_arrival arrival;
+    const struct ttd_snapshot *snapshot = &search->leaks->snapshot;
+    struct heap_route route = {.to = snapshot->number ? snapshot->position : at};
+    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
+    if (status == TTD_OK && snapshot->number) {
+        status = heap_reach_begin(&search->reach, snapshot, &arrival.cursor.replay.live);
+        search->is_leak = calloc((size_t)search->reach.nodes.count + 1, sizeof *search->is_leak);
+        if (status == TTD_OK)
+            status = search->is_leak ? heap_replay_on(&arrival, at, error) : TTD_ERROR_NO_MEMORY;
+    }
+    if (status == TTD_OK)
+        status = collect(search, &arrival, error);
+    heap_arrival_free(&arrival);
+    return status;
+}
+
+static enum heap_leak_kind kind_of(const struct graph_classes *classes, uint32_t node)
+{
+    static const enum heap_leak_kind kinds[] = {[GRAPH_REACHABLE] = HEAP_REACHABLE,
+                                                [GRAPH_POSSIBLY_LOST] = HEAP_POSSIBLY_LOST,
+                                                [GRAPH_INDIRECTLY_LOST] = HEAP_INDIRECTLY_LOST,
+                                                [GRAPH_DEFINITELY_LOST] = HEAP_DEFINITELY_LOST};
+    enum heap_leak_kind kind = kinds[graph_class_of(classes, node)];
+    enum graph_holding holding = graph_holding_of(classes, node);
+    if (kind != HEAP_REACHABLE || holding == GRAPH_HELD)
+        return kind;
+    return holding == GRAPH_HELD_WEAKLY ? HEAP_HELD_WEAKLY : HEAP_HELD_BY_STALE;
+}
+
+/* Adds what hangs below a definitely lost block, and the block, to the total of its group. */
+static void add_total(const struct search *search, const struct graph_classes *classes,
+                      uint32_t node)
+{
+    const struct heap_block *blocks = search->reach.nodes.blocks;
+    uint32_t leader = classes->leaders ? classes->leaders[node] : GRAPH_NONE;
+    if (leader != GRAPH_NONE && search->is_leak[leader])
+        heap_groups_add_total(&search->leaks->kinds[HEAP_DEFINITELY_LOST], &blocks[leader],
+                              blocks[node].size);
+}
+
+static enum ttd_status add_lost(struct search *search, const struct heap_block *block)
+{
+    enum ttd_status status = grow_array((void **)&search->lost, &search->lost_capacity,
+                                        search->lost_count + 1, sizeof *search->lost);
+    if (status == TTD_OK)
+        search->lost[search->lost_count++].block = *block;
+    return status;
+}
+
+static enum ttd_status sort_out(struct search *search, const struct graph_classes *classes)
+{
+    enum ttd_status status = TTD_OK;
+    uint32_t count = search->reach.nodes.count;
+    for (uint32_t node = 0; node < count && status == TTD_OK; node++) {
+        if (!search->is_leak[node])
+            continue;
+        const struct heap_block *block = &search->reach.nodes.blocks[node];
+        enum heap_leak_kind kind = kind_of(classes, node);
+        status = heap_groups_add(&search->leaks->kinds[kind], block);
+        if (status == TTD_OK && kind == HEAP_DEFINITELY_LOST && search->tells_when)
+            status = add_lost(search, block);
+    }
+    for (uint32_t node = 0; node < count && status == TTD_OK; node++) {
+        if (search->is_leak[node])
+            add_total(search, classes, node);
+    }
+    return status;
+}
+
+static enum ttd_status classify(struct search *search, const struct heap_trace *trace,
+                                struct ttd_error *error)
+{
+    struct heap_reach_options options = {.keeps_offsets = false};
+    if (!search->leaks->snapshot.number)
+        return TTD_OK;
+    enum ttd_status status = heap_reach_read(&search->reach, trace, &options, error);
+    search->leaks->snapshot = search->reach.snapshot; /* which may have turned out incomplete */
+    search->leaks->misplaced = search->reach.misplaced;
+    return status == TTD_OK ? sort_out(search, &search->reach.verdicts) : status;
+}
+
+static void widen(struct heap_lost_range *range, const struct heap_lost_block *lost)
+{
+    if (ttd_position_compare(lost->after, range->after) < 0)
+        range->after = lost->after;
+    if (ttd_position_compare(lost->before, range->before) > 0)
+        range->before = lost->before;
+    if (!ttd_position_is_valid(lost->holder_released))
+        return;
+    range->released++;
+    if (ttd_position_compare(lost->holder_released, range->first_release) < 0)
+        range->first_release = lost->holder_released;
+    if (ttd_position_compare(lost->holder_released, range->last_release) > 0)
+        range->last_release = lost->holder_released;
+}
+
+/* Finds when the definitely lost blocks were lost, by group. */
+static enum ttd_status find_when(struct search *search, const struct heap_trace *trace,
+                                 struct ttd_error *error)
+{
+    struct heap_leaks *leaks = search->leaks;
+    struct heap_groups *groups = &leaks->kinds[HEAP_DEFINITELY_LOST];
+    if (!search->lost_count)
+        return TTD_OK;
+    heap_reach_free(&search->reach);
+    enum ttd_status status = heap_lost_when_find(trace, &search->snapshots, &leaks->snapshot,
+                                                 search->lost, search->lost_count, error);
+    if (status != TTD_OK)
+        return status;
+    leaks->lost_ranges = malloc(groups->count * sizeof *leaks->lost_ranges);
+    if (!leaks->lost_ranges)
+        return TTD_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < groups->count; i++) {
+        leaks->lost_ranges[i] = (struct heap_lost_range){.after = ttd_position_max(),
+                                                         .first_release = ttd_position_max()};
+        groups->items[i].lost = &leaks->lost_ranges[i];
+    }
+    for (size_t i = 0; i < search->lost_count; i++)
+        widen(heap_groups_find(groups, &search->lost[i].block)->lost, &search->lost[i]);
+    return TTD_OK;
+}
+
+static enum ttd_status sort(struct heap_leaks *leaks)
+{
+    enum ttd_status status = heap_groups_sort(&leaks->runtime.groups);
+    for (int kind = 0; kind < HEAP_LEAK_KINDS && status == TTD_OK; kind++)
+        status = heap_groups_sort(&leaks->kinds[kind]);
+    return status;
+}
+
+static void init(struct heap_leaks *leaks, const struct heap_leaks_options *options)
+{
+    memset(leaks, 0, sizeof *leaks);
+    for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++) {
+        heap_groups_init(&leaks->kinds[kind]);
+        leaks->kinds[kind].split = options->split;
+        leaks->kinds[kind].classes = options->classes;
+        leaks->kinds[kind].kind = (uint8_t)kind;
+    }
+}
+
+enum ttd_status heap_leaks_find(const struct heap_trace *trace,
+                                const struct heap_leaks_options *options, struct heap_leaks *leaks,
+                                struct ttd_error *error)
+{
+    struct search search = {
+        .leaks = leaks, .allocated = options->allocated, .tells_when = options->tells_when};
+    init(leaks, options);
+    enum ttd_status status =
+        heap_kept_read(&search.kept, trace, options->split, &leaks->runtime, error);
+    leaks->runtime.groups.classes = options->classes;
+    if (status == TTD_OK)
+        status = choose_snapshot(&search, trace, options->at, error);
+    if (status == TTD_OK)
+        status = replay(&search, trace, options->at, error);
+    if (status == TTD_OK)
+        status = classify(&search, trace, error);
+    if (status == TTD_OK)
+        status = find_when(&search, trace, error);
+    if (status == TTD_OK)
+        status = sort(leaks);
+    heap_kept_free(&search.kept);
+    heap_reach_free(&search.reach);
+    heap_snapshots_free(&search.snapshots);
+    free(search.is_leak);
+    free(search.lost);
+    if (status != TTD_OK)
+        heap_leaks_free(leaks);
+    return status;
+}
+
+void heap_leaks_free(struct heap_leaks *leaks)
+{
+    for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
+        heap_groups_free(&leaks->kinds[kind]);
+    heap_groups_free(&leaks->runtime.groups);
+    free(leaks->lost_ranges);
+    leaks->lost_ranges = NULL;
+}
+
+uint64_t heap_leaks_blocks(const struct heap_leaks *leaks)
+{
+    uint64_t blocks = 0;
+    for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
+        blocks += leaks->kinds[kind].blocks;
+    return blocks;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goes from snapshot to snapshot, the newest first. The first one in which a block is held, or not
+ * yet there, is where it was not lost; the one after it is where it was. What happened between is
+ * known only of the blocks that held it: a last replay looks for their releases.
+ */
+#include "analyses/reachability/lost_when.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "graph/classes.h"
+
+struct search {
+    struct heap_lost_block *blocks;
+    size_t count;
+    /** By block: the snapshots looked at so far bound when it was lost. */
+    bool *is_known;
+    /** Position of the snapshot looked at last, in which all other blocks were lost. */
+    struct ttd_position lost_at;
+};
+
+static int compare_snapshots(const void *left, const void *right)
+{
+    const struct ttd_snapshot *a = left;
+    const struct ttd_snapshot *b = right;
+    return ttd_position_compare(b->position, a->position);
+}
+
+/* Chooses snapshots with references before the last one, the newest first. Returns how many. */
+static size_t choose(const struct heap_snapshots *snapshots, const struct ttd_snapshot *last,
+                     struct ttd_snapshot *chosen)
+{
+    size_t count = 0;
+    size_t chosen_count = 0;
+    for (size_t i = 0; i < snapshots->count; i++) {
+        const struct ttd_snapshot *snapshot = &snapshots->snapshots[i];
+        if (snapshot->contents & TTD_SNAPSHOT_REFERENCES &&
+            ttd_position_compare(snapshot->position, last->position) < 0)
+            chosen[count++] = *snapshot;
+    }
+    qsort(chosen, count, sizeof *chosen, compare_snapshots);
+    if (count <= HEAP_LOST_SNAPSHOTS)
+        return count;
+    for (; chosen_count < HEAP_LOST_SNAPSHOTS; chosen_count++)
+        chosen[chosen_count] = chosen[chosen_count * count / HEAP_LOST_SNAPSHOTS];
+    return chosen_count;
+}
+
+static bool is_held(const struct graph_classes *classes, uint32_t node)
+{
+    enum graph_class class = graph_class_of(classes, node);
+    return class == GRAPH_REACHABLE || class == GRAPH_POSSIBLY_LOST;
+}
+
+/* The block that points at a node, if only one does. */
+struct holder {
+    uint32_t node;
+    bool is_one;
+    bool are_several;
+};
+
+static void add_holder(struct holder *holder, uint32_t source)
+{
+    holder->are_several |= source == GRAPH_NONE || (holder->is_one && holder->node != source);
+    holder->is_one = true;
+    holder->node = source;
+}
+
+/* Finds who holds the nodes. */
+static struct holder *find_holders(const struct heap_reach *reach,
+                                   const struct graph_classes *classes)
+{
+    const struct graph *graph = &reach->graph;
+    struct holder *holders = calloc((size_t)graph->node_count + 1, sizeof *holders);
+    for (uint64_t i = 0; holders && i < graph->root_count; i++)
+        add_holder(&holders[graph->root_targets[i]], GRAPH_NONE);
+    for (uint32_t node = 0; holders && node < graph->node_count; node++) {
+        if (!is_held(classes, node))
+            continue;
+        for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
+            if (graph->targets[i] != node)
+                add_holder(&holders[graph->targets[i]], node);
+        }
+    }
+    return holders;
+}
+
+/* Takes what a snapshot tells of the blocks that are lost in the one after it. */
+static void see_blocks(struct search *search, struct heap_reach *reach,
+                       const struct graph_classes *classes, const struct holder *holders)
+{
+    for (size_t i = 0; i < search->count; i++) {
+        struct heap_lost_block *lost = &search->blocks[i];
+        if (search->is_known[i])
+            continue;
+        uint32_t node = heap_nodes_of(&reach->nodes, &lost->block);
+        if (node != HEAP_NO_NODE && !is_held(classes, node))
+            continue;
+        search->is_known[i] = true;
+        lost->before = search->lost_at;
+        if (node == HEAP_NO_NODE)
+            continue;
+        lost->after = reach->snapshot.position;
+        if (holders[node].is_one && !holders[node].are_several)
+            lost->holder = reach->nodes.blocks[holders[node].node].event;
+    }
+    search->lost_at = reach->snapshot.position;
+}
+
+static enum ttd_status see_snapshot(struct search *search, const struct heap_trace *trace,
+                                    const struct ttd_snapshot *snapshot, struct ttd_error *error)
+{
+    struct heap_reach reach;
+    struct heap_reach_options options = {.takes_all_words = true};
+    enum ttd_status status = heap_reach_build(trace, &options, snapshot, &reach, error);
+    if (status != TTD_OK)
+        return status;
+    struct holder *holders = find_holders(&reach, &reach.verdicts);
+    if (holders)
+        see_blocks(search, &reach, &reach.verdicts, holders);
+    free(holders);
+    heap_reach_free(&reach);
+    return holders ? TTD_OK : TTD_ERROR_NO_MEMORY;
+}
+
+/* Releases of holders, by the event that acquired them. */
+struct releases {
+    struct hash_map index;
+    struct ttd_position *positions;
+};
+
+static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+{
+    struct releases *releases = context;
+    /* realloc() takes what the block holds with it. */
+    if (effect->continues)
+        return TTD_OK;
+    uint32_t index = map_get(&releases->index, effect->block->event, 0);
+    if (index != MAP_NONE)
+        releases->positions[index] = effect->position;
+    return TTD_OK;
+}
+
+static enum ttd_status index_holders(const struct search *search, struct releases *releases)
+{
+    uint32_t count = 0;
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < search->count && status == TTD_OK; i++) {
+        uint64_t holder = search->blocks[i].holder;
+        if (holder != UINT64_MAX && map_get(&releases->index, holder, 0) == MAP_NONE)
+            status = map_set(&releases->index, holder, 0, count++);
+    }
+    releases->positions = malloc(((size_t)count + 1) * sizeof *releases->positions);
+    if (status != TTD_OK || !releases->positions)
+        return TTD_ERROR_NO_MEMORY;
+    for (uint32_t i = 0; i < count; i++)
+        releases->positions[i] = ttd_position_invalid();
+    return TTD_OK;
+}
+
+static void take_releases(const struct search *search, const struct releases *releases)
+{
+    for (size_t i = 0; i < search->count; i++) {
+        struct heap_lost_block *lost = &search->blocks[i];
+        if (lost->holder == UINT64_MAX)
+            continue;
+        struct ttd_position released =
+            releases->positions[map_get(&releases->index, lost->holder, 0)];
+        if (ttd_position_is_valid(released) && ttd_position_compare(released, lost->before) <= 0)
+            lost->holder_released = released;
+    }
+}
+
+static enum ttd_status find_releases(const struct search *search, const struct heap_trace *trace,
+                                     struct ttd_position to, struct ttd_error *error)
+{
+    struct releases releases = {.positions = NULL};
+    struct heap_observer observer = {.context = &releases,
+                                     .effect = see_effect,
+                                     .unwanted = HEAP_EFFECT_BIT(HEAP_ACQUIRED) |
+                                                 HEAP_EFFECT_BIT(HEAP_DESTROYED) |
+                                                 HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
+    struct heap_route route = {.to = to, .observer = &observer};
+    struct heap_arrival arrival = {.has_losses = false};
+    map_init(&releases.index);
+    enum ttd_status status = index_holders(search, &releases);
+    if (status == TTD_OK && releases.index.count)
+        status = heap_replay_to(&arrival, trace, &route, error);
+    if (status == TTD_OK && releases.index.count)
+        take_releases(search, &releases);
+    heap_arrival_free(&arrival);
+    map_free(&releases.index);
+    free(releases.positions);
+    return status;
+}
+
+static void begin(struct search *search, const struct ttd_snapshot *last)
+{
+    search->lost_at = last->position;
+    for (size_t i = 0; i < search->count; i++) {
+        struct heap_lost_block *lost = &search->blocks[i];
+        lost->after = lost->block.allocated;
+        lost->before = last->position;
+        lost->holder_released = ttd_position_invalid();
+        lost->holder = UINT64_MAX;
+    }
+}
+
+enum ttd_status heap_lost_when_find(const struct heap_trace *trace,
+                                    const struct heap_snapshots *snapshots,
+                                    const struct ttd_snapshot *last, struct heap_lost_block *blocks,
+                                    size_t count, struct ttd_error *error)
+{
+    struct search search = {.blocks = blocks, .count = count};
+    struct ttd_snapshot *chosen = malloc((snapshots->count + 1) * sizeof *chosen);
+    search.is_known = calloc(count + 1, sizeof *search.is_known);
+    enum ttd_status status = chosen && search.is_known ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    size_t chosen_count = status == TTD_OK ? choose(snapshots, last, chosen) : 0;
+    begin(&search, last);
+    for (size_t i = 0; i < chosen_count && status == TTD_OK; i++)
+        status = see_snapshot(&search, trace, &chosen[i], error);
+    for (size_t i = 0; i < count && status == TTD_OK; i++) {
+        if (!search.is_known[i])
+            blocks[i].before = search.lost_at;
+    }
+    if (status == TTD_OK && chosen_count)
+        status = find_releases(&search, trace, last->position, error);
+    free(chosen);
+    free(search.is_known);
+    return status;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/reachability/places.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+#define PLACE_KINDS                                                                                \
+    (TTD_KIND_BIT(TTD_KIND_MODULES) | TTD_KIND_BIT(TTD_KIND_VARIABLES) |                           \
+     TTD_KIND_BIT(TTD_KIND_FRAMES))
+
+static enum ttd_status add_module(struct heap_places *places, const struct ttd_module *module)
+{
+    if (module->action != TTD_MODULE_LOAD ||
+        map_get(&places->bias_index, module->id, 0) != MAP_NONE)
+        return TTD_OK;
+    enum ttd_status status = grow_array((void **)&places->biases, &places->bias_capacity,
+                                        places->bias_count + 1, sizeof *places->biases);
+    if (status != TTD_OK)
+        return status;
+    places->biases[places->bias_count] = module->bias;
+    return map_set(&places->bias_index, module->id, 0, (uint32_t)places->bias_count++);
+}
+
+static enum ttd_status add_variable(struct heap_places *places, const struct ttd_variable *variable)
+{
+    enum ttd_status status = grow_array((void **)&places->variables, &places->variable_capacity,
+                                        places->variable_count + 1, sizeof *places->variables);
+    if (status == TTD_OK)
+        places->variables[places->variable_count++] = *variable;
+    return status;
+}
+
+static enum ttd_status add_frames(struct heap_places *places, const struct ttd_frames *frames)
+{
+    if (frames->snapshot != places->snapshot || !frames->count)
+        return TTD_OK;
+    enum ttd_status status = grow_array((void **)&places->frames, &places->frame_capacity,
+                                        places->frame_count + 1, sizeof *places->frames);
+    uint64_t *addresses = status == TTD_OK ? malloc(frames->count * sizeof *addresses) : NULL;
+    if (!addresses)
+        return TTD_ERROR_NO_MEMORY;
+    memcpy(addresses, frames->addresses, frames->count * sizeof *addresses);
+    places->frames[places->frame_count++] =
+        (struct heap_frames){frames->thread, frames->stack, addresses, frames->count};
+    return TTD_OK;
+}
+
+static enum ttd_status add_batch(struct heap_places *places, const struct ttd_batch *batch)
+{
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
+        if (batch->kind == TTD_KIND_MODULES)
+            status = add_module(places, &batch->u.modules[i]);
+        else if (batch->kind == TTD_KIND_VARIABLES)
+            status = add_variable(places, &batch->u.variables[i]);
+        else if (batch->kind == TTD_KIND_FRAMES)
+            status = add_frames(places, &batch->u.frames[i]);
+    }
+    return status;
+}
+
+static int compare_variables(const void *a, const void *b)
+{
+    const struct ttd_variable *x = a;
+    const struct ttd_variable *y = b;
+    if (x->module != y->module)
+        return x->module < y->module ? -1 : 1;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+enum ttd_status heap_places_read(const struct heap_trace *trace, const struct heap_reach *reach,
+                                 struct heap_places *places, struct ttd_error *error)
+{
+    *places = (struct heap_places){.regions = reach->regions,
+                                   .region_count = reach->region_count,
+                                   .snapshot = reach->snapshot.number};
+    map_init(&places->bias_index);
+    enum ttd_status status = ttd_reader_rewind(trace->reader, PLACE_KINDS);
+    while (status == TTD_OK) {
+        struct ttd_batch batch;
+        status = ttd_reader_next(trace->reader, &batch, error);
+        if (status == TTD_OK)
+            status = add_batch(places, &batch);
+    }
+    if (!heap_is_over(status)) {
+        heap_places_free(places);
+        return status;
+    }
+    if (places->variable_count)
+        qsort(places->variables, places->variable_count, sizeof *places->variables,
+              compare_variables);
+    return TTD_OK;
+}
+
+void heap_places_free(struct heap_places *places)
+{
+    for (size_t i = 0; i < places->frame_count; i++)
+        free(places->frames[i].addresses);
+    free(places->frames);
+    free(places->variables);
+    free(places->biases);
+    map_free(&places->bias_index);
+    *places = (struct heap_places){.regions = NULL};
+}
+
+/* The variable at an address of a module's data, or in its thread-local storage. */
+static void find_variable(const struct heap_places *places, struct heap_place *place)
+{
+    ttd_id module = place->region->module;
+    uint32_t bias = map_get(&places->bias_index, module, 0);
+    if (bias == MAP_NONE)
+        return;
+    uint64_t offset = place->region->kind == TTD_REGION_TLS
+                          ? TTD_THREAD_LOCAL + place->offset
+                          : place->region->begin + place->offset - places->biases[bias];
+    size_t first = 0;
+    size_t behind = places->variable_count;
+    while (first < behind) {
+        size_t middle = first + (behind - first) / 2;
+        const struct ttd_variable *variable = &places->variables[middle];
+        if (variable->module < module || (variable->module == module && variable->offset <= offset))
+            first = middle + 1;
+        else
+            behind = middle;
+    }
+    const struct ttd_variable *variable = first ? &places->variables[first - 1] : NULL;
+    if (!variable || variable->module != module ||
+        (variable->size && offset - variable->offset >= variable->size))
+        return;
+    place->variable = variable;
+    place->variable_offset = offset - variable->offset;
+}
+
+/* The frame at an address of a thread's stack. */
+static void find_frame(const struct heap_places *places, struct heap_place *place)
+{
+    uint64_t address = place->region->begin + place->offset;
+    for (size_t i = 0; i < places->frame_count; i++) {
+        const struct heap_frames *frames = &places->frames[i];
+        if (frames->thread != place->region->thread)
+            continue;
+        uint64_t begin = place->region->begin;
+        for (size_t frame = 0; frame < frames->count; frame++) {
+            if (address >= begin && address < frames->addresses[frame]) {
+                place->stack = frames->stack;
+                place->frame = frame;
+                place->frame_offset = address - begin;
+                return;
+            }
+            begin = frames->addresses[frame];
+        }
+    }
+}
+
+struct heap_place heap_place_of(const struct heap_places *places, uint32_t region, uint64_t offset)
+{
+    struct heap_place place = {.offset = offset};
+    if (!region || region > places->region_count)
+        return place;
+    place.region = &places->regions[region - 1];
+    if (place.region->kind == TTD_REGION_MODULE || place.region->kind == TTD_REGION_TLS)
+        find_variable(places, &place);
+    if (place.region->kind == TTD_REGION_STACK)
+        find_frame(places, &place);
+    return place;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/reachability/retained.h"
+
+#include <stdlib.h>
+
+#include "analyses/reachability/retained_parts.h"
+#include "base/grow.h"
+#include "heap/site_table.h"
+
+enum ttd_status retained_add(struct heap_retained *retained, const struct heap_retainer *item)
+{
+    enum ttd_status status = grow_array((void **)&retained->items, &retained->capacity,
+                                        retained->count + 1, sizeof *retained->items);
+    if (status == TTD_OK)
+        retained->items[retained->count++] = *item;
+    return status;
+}
+
+struct heap_retainer retained_of_node(const struct heap_retained *retained, uint32_t node)
+{
+    const struct heap_held *held = &retained->held;
+    const struct graph_dominators *dominators = &held->dominators;
+    struct heap_retainer item = {.node = node,
+                                 .retained_blocks = graph_retained_blocks(dominators, node),
+                                 .retained_bytes = dominators->bytes[node]};
+    if (node < held->reach.nodes.count) {
+        item.blocks = 1;
+        item.bytes = held->reach.nodes.blocks[node].size;
+        item.stack = held->reach.nodes.blocks[node].stack;
+    } else {
+        item.index = node - held->reach.nodes.count + 1;
+    }
+    return item;
+}
+
+int retained_compare(const void *a, const void *b)
+{
+    const struct heap_retainer *x = a;
+    const struct heap_retainer *y = b;
+    if (x->retained_bytes != y->retained_bytes)
+        return x->retained_bytes > y->retained_bytes ? -1 : 1;
+    if (x->retained_blocks != y->retained_blocks)
+        return x->retained_blocks > y->retained_blocks ? -1 : 1;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    if (x->stack != y->stack)
+        return x->stack < y->stack ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+void retained_cut(struct heap_retained *retained, size_t limit)
+{
+    if (retained->count)
+        qsort(retained->items, retained->count, sizeof *retained->items, retained_compare);
+    if (retained->count > limit)
+        retained->count = limit;
+}
+
+/* Of all blocks never more than twice as many as are asked for are kept. */
+static enum ttd_status find_blocks(struct heap_retained *retained, size_t limit)
+{
+    enum ttd_status status = TTD_OK;
+    for (uint32_t node = 0; node < retained->held.reach.nodes.count && status == TTD_OK; node++) {
+        struct heap_retainer item = retained_of_node(retained, node);
+        if (!item.retained_blocks)
+            continue;
+        retained->total++;
+        status = retained_add(retained, &item);
+        if (retained->count / 2 >= limit)
+            retained_cut(retained, limit);
+    }
+    return status;
+}
+
+/* The group of a node: its call site, or its class. */
+static enum ttd_status group_of(struct heap_retained *retained, struct hash_map *index,
+                                enum heap_retained_by by, uint32_t node, uint32_t *group)
+{
+    const struct heap_reach *reach = &retained->held.reach;
+    struct heap_retainer item = {.node = GRAPH_NONE};
+    if (by == HEAP_RETAINED_BY_SITE)
+        item.stack = reach->nodes.blocks[node].stack;
+    else
+        item.index = reach->node_classes ? reach->node_classes[node] : 0;
+    *group = map_get(index, item.stack, item.index);
+    if (*group != MAP_NONE)
+        return TTD_OK;
+    *group = (uint32_t)retained->count;
+    enum ttd_status status = retained_add(retained, &item);
+    return status == TTD_OK ? map_set(index, item.stack, item.index, *group) : status;
+}
+
+/* Groups the blocks that roots lead to. */
+static enum ttd_status group_nodes(struct heap_retained *retained, enum heap_retained_by by,
+                                   uint32_t *groups)
+{
+    struct hash_map index;
+    enum ttd_status status = TTD_OK;
+    map_init(&index);
+    for (uint32_t node = 0; node < retained->held.reach.nodes.count && status == TTD_OK; node++) {
+        groups[node] = GRAPH_NONE;
+        if (!graph_retained_blocks(&retained->held.dominators, node))
+            continue;
+        status = group_of(retained, &index, by, node, &groups[node]);
+        if (status != TTD_OK)
+            break;
+        struct heap_retainer *item = &retained->items[groups[node]];
+        item->blocks++;
+        item->bytes = heap_add(item->bytes, retained->held.reach.nodes.blocks[node].size);
+    }
+    map_free(&index);
+    return status;
+}
+
+static enum ttd_status find_groups(struct heap_retained *retained, enum heap_retained_by by)
+{
+    size_t nodes = retained->held.reach.nodes.count;
+    uint32_t *groups = malloc(nodes * sizeof *groups + 1);
+    enum ttd_status status = groups ? group_nodes(retained, by, groups) : TTD_ERROR_NO_MEMORY;
+    struct graph_retained *sums =
+        status == TTD_OK ? calloc(retained->count + 1, sizeof *sums) : NULL;
+    if (!sums)
+        status = TTD_ERROR_NO_MEMORY;
+    if (status == TTD_OK)
+        status = graph_retained_by_group(&retained->held.dominators, groups,
+                                         (uint32_t)retained->count, sums);
+    for (size_t i = 0; i < retained->count && status == TTD_OK; i++) {
+        retained->items[i].retained_blocks = sums[i].blocks;
+        retained->items[i].retained_bytes = sums[i].bytes;
+    }
+    retained->total = retained->count;
+    free(groups);
+    free(sums);
+    return status;
+}
+
+static enum ttd_status find_items(struct heap_retained *retained,
+                                  const struct heap_retained_options *options)
+{
+    enum ttd_status status;
+    if (options->depth)
+        return retained_tree(retained, options);
+    if (options->by == HEAP_RETAINED_BY_ROOT)
+        return retained_roots(retained, options->limit);
+    if (options->by == HEAP_RETAINED_BY_BLOCK)
+        status = find_blocks(retained, options->limit);
+    else
+        status = find_groups(retained, options->by);
+    retained_cut(retained, options->limit);
+    return status;
+}
+
+enum ttd_status heap_retained_find(const struct heap_trace *trace,
+                                   const struct heap_retained_options *options,
+                                   struct heap_retained *retained, struct ttd_error *error)
+{
+    *retained = (struct heap_retained){.count = 0};
+    enum ttd_status status = heap_held_find(trace, options->at, &retained->held, error);
+    if (status != TTD_OK)
+        return status;
+    retained->outcome = retained->held.outcome;
+    if (retained->held.reach.snapshot.number)
+        status = find_items(retained, options);
+    if (status != TTD_OK)
+        heap_retained_free(retained);
+    return status;
+}
+
+void heap_retained_free(struct heap_retained *retained)
+{
+    heap_held_free(&retained->held);
+    free(retained->items);
+    retained->items = NULL;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/** What the parts of the analysis of retained sizes share. Private to analyses/. */
+#ifndef ANALYZER_ANALYSES_REACHABILITY_RETAINED_PARTS_H
+#define ANALYZER_ANALYSES_REACHABILITY_RETAINED_PARTS_H
+
+#include "analyses/reachability/retained.h"
+
+/** Adds a record. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status retained_add(struct heap_retained *retained, const struct heap_retainer *item);
+
+/** Makes the record of a node of the dominator tree: a block, or a group of roots. */
+struct heap_retainer retained_of_node(const struct heap_retained *retained, uint32_t node);
+
+/** Order of records: what retains more comes first. */
+int retained_compare(const void *a, const void *b);
+
+/** Keeps the first records, in order. */
+void retained_cut(struct heap_retained *retained, size_t limit);
+
+/** Finds the records of a tree. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status retained_tree(struct heap_retained *retained,
+                              const struct heap_retained_options *options);
+
+/** Finds the records of root groups. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status retained_roots(struct heap_retained *retained, size_t limit);
+
+#endif

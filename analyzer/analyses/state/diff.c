@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/state/diff.h"
+
+#include <string.h>
+
+struct diff_finder {
+    struct heap_diff *diff;
+    struct ttd_position from;
+    /** The replay is behind the range. */
+    bool is_over;
+};
+
+/* Whether a position that is not behind the range is in it. */
+static bool is_inside(const struct diff_finder *finder, struct ttd_position position)
+{
+    return ttd_position_compare(position, finder->from) >= 0;
+}
+
+static enum ttd_status add(struct diff_finder *finder, const struct heap_block *block,
+                           bool is_freed)
+{
+    enum heap_quadrant quadrant = is_freed ? HEAP_AOFI : HEAP_AOFO;
+    if (is_inside(finder, block->allocated))
+        quadrant = is_freed ? HEAP_AIFI : HEAP_AIFO;
+    return heap_groups_add(&finder->diff->quadrants[quadrant], block);
+}
+
+/* A block is gone, for whatever reason. */
+static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+{
+    struct diff_finder *finder = context;
+    bool is_wanted = !finder->is_over && is_inside(finder, effect->position);
+    return is_wanted ? add(finder, effect->block, true) : TTD_OK;
+}
+
+static enum ttd_status add_live(void *context, const struct heap_block *block)
+{
+    return add(context, block, false);
+}
+
+static enum ttd_status collect(struct diff_finder *finder, struct heap_kept *kept,
+                               struct heap_live *live)
+{
+    size_t cursor = 0;
+    const struct heap_block *block;
+    enum ttd_status status = TTD_OK;
+    heap_live_sweep(live);
+    while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
+        status = heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block)
+                                                 : add_live(finder, block);
+    return status;
+}
+
+/* The way to the end, on which it is decided what the runtimes keep, is behind the range: its
+ * releases do not count. */
+static enum ttd_status finish(struct diff_finder *finder, struct heap_kept *kept,
+                              struct heap_arrival *arrival, struct ttd_error *error)
+{
+    struct heap_replay *replay = &arrival->cursor.replay;
+    struct heap_diff *diff = finder->diff;
+    enum ttd_status status = collect(finder, kept, &replay->live);
+    if (status == TTD_OK)
+        status = replay->observer_status;
+    diff->outcome = heap_arrival_outcome(arrival);
+    finder->is_over = true;
+    if (status == TTD_OK)
+        status = heap_kept_decide(kept, &arrival->cursor, &diff->runtime, add_live, finder, error);
+    for (size_t i = 0; i < HEAP_QUADRANTS && status == TTD_OK; i++)
+        status = heap_groups_sort(&diff->quadrants[i]);
+    return status == TTD_OK ? heap_groups_sort(&diff->runtime.groups) : status;
+}
+
+enum ttd_status heap_diff_find(const struct heap_trace *trace,
+                               const struct heap_diff_options *options, struct heap_diff *diff,
+                               struct ttd_error *error)
+{
+    memset(diff, 0, sizeof *diff);
+    for (size_t i = 0; i < HEAP_QUADRANTS; i++) {
+        heap_groups_init(&diff->quadrants[i]);
+        diff->quadrants[i].split = options->split;
+        diff->quadrants[i].classes = options->classes;
+    }
+    struct diff_finder finder = {.diff = diff, .from = options->from};
+    struct heap_observer observer = {.context = &finder,
+                                     .effect = see_effect,
+                                     .unwanted = HEAP_EFFECT_BIT(HEAP_ACQUIRED) |
+                                                 HEAP_EFFECT_BIT(HEAP_DESTROYED) |
+                                                 HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
+    struct heap_kept kept;
+    struct heap_route route = {.to = options->last, .from = options->from, .observer = &observer};
+    struct heap_arrival arrival = {.has_losses = false};
+    enum ttd_status status = heap_kept_read(&kept, trace, options->split, &diff->runtime, error);
+    diff->runtime.groups.classes = options->classes;
+    if (status == TTD_OK)
+        status = heap_replay_to(&arrival, trace, &route, error);
+    if (status == TTD_OK)
+        status = finish(&finder, &kept, &arrival, error);
+    heap_arrival_free(&arrival);
+    heap_kept_free(&kept);
+    if (status != TTD_OK)
+        heap_diff_free(diff);
+    return status;
+}
+
+void heap_diff_free(struct heap_diff *diff)
+{
+    for (size_t i = 0; i < HEAP_QUADRANTS; i++)
+        heap_groups_free(&diff->quadrants[i]);
+    heap_groups_free(&diff->runtime.groups);
+}
+
+const char *heap_quadrant_name(enum heap_quadrant quadrant)
+{
+    static const char *const names[HEAP_QUADRANTS] = {"aifi", "aifo", "aofi", "aofo"};
+    return names[quadrant];
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/state/fragmentation.h"
+
+#include <stdlib.h>
+
+#include "analyses/state/state.h"
+#include "base/grow.h"
+
+/* The last address of a block. Sizes are what the program asked for, which may be nonsense. */
+static uint64_t last_of(const struct heap_block *block)
+{
+    uint64_t reach = block->size ? block->size - 1 : 0;
+    return reach > UINT64_MAX - block->address ? UINT64_MAX : block->address + reach;
+}
+
+static enum ttd_status begin_region(struct heap_fragmentation *fragmentation,
+                                    const struct heap_block *block)
+{
+    enum ttd_status status = grow_array((void **)&fragmentation->regions, &fragmentation->capacity,
+                                        fragmentation->count + 1, sizeof *fragmentation->regions);
+    if (status == TTD_OK)
+        fragmentation->regions[fragmentation->count++] =
+            (struct heap_region){.begin = block->address,
+                                 .last = last_of(block),
+                                 .blocks = 1,
+                                 .used = last_of(block) - block->address + 1};
+    return status;
+}
+
+/* A block that is not before the region's beginning; blocks of a faulty trace may overlap. */
+static void extend(struct heap_region *region, const struct heap_block *block)
+{
+    uint64_t last = last_of(block);
+    region->blocks++;
+    if (block->address > region->last) {
+        uint64_t gap = block->address - region->last - 1;
+        region->gaps += gap > 0;
+        region->unused += gap;
+        region->largest_gap = gap > region->largest_gap ? gap : region->largest_gap;
+        region->used += last - block->address + 1;
+    } else if (last > region->last) {
+        region->used += last - region->last;
+    }
+    region->last = last > region->last ? last : region->last;
+}
+
+static void sum_up(struct heap_fragmentation *fragmentation)
+{
+    struct heap_region *total = &fragmentation->total;
+    for (size_t i = 0; i < fragmentation->count; i++) {
+        const struct heap_region *region = &fragmentation->regions[i];
+        total->blocks += region->blocks;
+        total->used += region->used;
+        total->unused += region->unused;
+        total->gaps += region->gaps;
+        if (region->largest_gap > total->largest_gap)
+            total->largest_gap = region->largest_gap;
+    }
+}
+
+/* Blocks come in the order of their addresses, so that only the last region can be near. */
+static enum ttd_status find_regions(struct heap_fragmentation *fragmentation,
+                                    const struct heap_state *state, uint64_t separating)
+{
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < state->block_count && status == TTD_OK; i++) {
+        const struct heap_block *block = &state->blocks[i];
+        struct heap_region *region =
+            fragmentation->count ? &fragmentation->regions[fragmentation->count - 1] : NULL;
+        bool is_near = region && (block->address <= region->last ||
+                                  block->address - region->last - 1 < separating);
+        if (is_near)
+            extend(region, block);
+        else
+            status = begin_region(fragmentation, block);
+    }
+    sum_up(fragmentation);
+    return status;
+}
+
+enum ttd_status heap_fragmentation_find(const struct heap_trace *trace,
+                                        const struct heap_fragmentation_options *options,
+                                        struct heap_fragmentation *fragmentation,
+                                        struct ttd_error *error)
+{
+    struct heap_state state;
+    struct heap_state_options blocks = {.at = options->at, .keeps_blocks = true};
+    *fragmentation = (struct heap_fragmentation){.count = 0};
+    enum ttd_status status = heap_state_find(trace, &blocks, &state, error);
+    if (status != TTD_OK)
+        return status;
+    fragmentation->outcome = state.outcome;
+    status = find_regions(fragmentation, &state, options->gap);
+    heap_state_free(&state);
+    if (status != TTD_OK)
+        heap_fragmentation_free(fragmentation);
+    return status;
+}
+
+void heap_fragmentation_free(struct heap_fragmentation *fragmentation)
+{
+    free(fragmentation->regions);
+    fragmentation->regions = NULL;
+}

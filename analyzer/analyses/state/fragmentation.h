@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/** How densely live blocks lie in memory. */
+#ifndef ANALYZER_ANALYSES_STATE_FRAGMENTATION_H
+#define ANALYZER_ANALYSES_STATE_FRAGMENTATION_H
+
+#include "heap/live.h"
+#include "travel/replay_to.h"
+
+/** Blocks that lie near each other. */
+struct heap_region {
+    uint64_t begin;
+    /** The last address. */
+    uint64_t last;
+    uint64_t blocks;
+    /** Addresses in blocks, and between them. */
+    uint64_t used;
+    uint64_t unused;
+    uint64_t gaps;
+    uint64_t largest_gap;
+};
+
+struct heap_fragmentation_options {
+    struct ttd_position at;
+    /** A gap of so many bytes or more separates regions; at least 1. */
+    uint64_t gap;
+};
+
+struct heap_fragmentation {
+    struct heap_outcome outcome;
+    struct heap_region *regions;
+    size_t count;
+    size_t capacity;
+    /** Sums over all regions; begin and last are 0. */
+    struct heap_region total;
+};
+
+/**
+ * @param fragmentation  set on TTD_OK; release with heap_fragmentation_free()
+ * @return as heap_replay_to().
+ */
+enum ttd_status heap_fragmentation_find(const struct heap_trace *trace,
+                                        const struct heap_fragmentation_options *options,
+                                        struct heap_fragmentation *fragmentation,
+                                        struct ttd_error *error);
+void heap_fragmentation_free(struct heap_fragmentation *fragmentation);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/state/peak.h"
+
+#include "analyses/state/state.h"
+
+/* Adds a block of the peak that is still live at the end: one of a runtime, if the trace names it.
+ */
+static enum ttd_status add_live(struct heap_peak_state *peak_state, const struct heap_kept *kept,
+                                const struct heap_block *block)
+{
+    if (ttd_position_compare(block->allocated, peak_state->peak.position) > 0)
+        return TTD_OK;
+    bool is_kept = heap_kept_may_have(kept, block);
+    return heap_groups_add(is_kept ? &peak_state->runtime.groups : &peak_state->groups, block);
+}
+
+/* The blocks that were live at the peak of a replay that is over. */
+static enum ttd_status collect(struct heap_peak_state *peak_state, const struct heap_kept *kept,
+                               const struct heap_replay *replay)
+{
+    const struct heap_block_copies *ended = &replay->ended_since_peak;
+    size_t cursor = 0;
+    const struct heap_block *block;
+    enum ttd_status status = TTD_OK;
+    while (status == TTD_OK && (block = heap_live_each(&replay->live, &cursor)))
+        status = add_live(peak_state, kept, block);
+    for (size_t i = 0; i < ended->count && status == TTD_OK; i++) {
+        bool is_kept = heap_kept_has_stack(kept, &ended->blocks[i]);
+        status = heap_groups_add(is_kept ? &peak_state->runtime.groups : &peak_state->groups,
+                                 &ended->blocks[i]);
+    }
+    return status;
+}
+
+static enum ttd_status replay_all(const struct heap_trace *trace, const struct heap_kept *kept,
+                                  struct heap_peak_state *peak_state, struct ttd_error *error)
+{
+    struct heap_arrival arrival;
+    struct heap_route route = {.to = ttd_position_max(), .keeps_peak = true};
+    struct heap_replay *replay = &arrival.cursor.replay;
+    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
+    if (status == TTD_OK)
+        status = heap_replay_end_peak(replay);
+    peak_state->peak = replay->peak;
+    if (status == TTD_OK)
+        status = collect(peak_state, kept, replay);
+    heap_arrival_end(&arrival, &peak_state->outcome);
+    return status;
+}
+
+static enum ttd_status find(const struct heap_trace *trace, struct heap_peak_state *peak_state,
+                            struct ttd_error *error)
+{
+    struct heap_kept kept;
+    enum ttd_status status =
+        heap_kept_read(&kept, trace, peak_state->groups.split, &peak_state->runtime, error);
+    if (status == TTD_OK)
+        status = replay_all(trace, &kept, peak_state, error);
+    heap_kept_free(&kept);
+    if (status == TTD_OK)
+        status = heap_groups_sort(&peak_state->groups);
+    return status == TTD_OK ? heap_groups_sort(&peak_state->runtime.groups) : status;
+}
+
+/* Goes to the peak that the index names, and separately to the end for the outcome. */
+static enum ttd_status look_up(const struct heap_trace *trace, struct heap_peak_state *peak_state,
+                               struct ttd_error *error)
+{
+    struct heap_arrival arrival;
+    struct heap_route route = {.to = ttd_position_max()};
+    struct heap_state_options options = {.at = trace->keyframes->peak.position,
+                                         .split = peak_state->groups.split,
+                                         .tells_runtime = true};
+    struct heap_state state;
+    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
+    heap_arrival_end(&arrival, &peak_state->outcome);
+    peak_state->peak = trace->keyframes->peak;
+    if (status == TTD_OK)
+        status = heap_state_find(trace, &options, &state, error);
+    if (status != TTD_OK)
+        return status;
+    struct heap_groups *by_stack = &state.tables.by[HEAP_BY_STACK];
+    heap_groups_free(&peak_state->groups);
+    peak_state->groups = *by_stack;
+    *by_stack = (struct heap_groups){.count = 0};
+    peak_state->runtime = state.runtime;
+    state.runtime = (struct heap_runtime){.told = HEAP_RUNTIME_UNKNOWN};
+    heap_state_free(&state);
+    return TTD_OK;
+}
+
+static void begin(struct heap_peak_state *peak_state, enum heap_split split)
+{
+    *peak_state = (struct heap_peak_state){.outcome = {.truncated = false}};
+    heap_groups_init(&peak_state->groups);
+    peak_state->groups.split = split;
+}
+
+/* An index is not trusted: whether the state at its peak is as it says. */
+static bool is_right(const struct heap_peak_state *peak_state)
+{
+    const struct heap_groups *kept = &peak_state->runtime.groups;
+    return peak_state->groups.blocks + kept->blocks == peak_state->peak.blocks &&
+           heap_add(peak_state->groups.bytes, kept->bytes) ==
+               heap_sum_value(peak_state->peak.bytes);
+}
+
+enum ttd_status heap_peak_state_find(const struct heap_trace *trace,
+                                     const struct heap_peak_state_options *options,
+                                     struct heap_peak_state *peak_state, struct ttd_error *error)
+{
+    bool is_known = trace->keyframes && trace->keyframes->has_peak;
+    begin(peak_state, options->split);
+    enum ttd_status status =
+        is_known ? look_up(trace, peak_state, error) : find(trace, peak_state, error);
+    if (status == TTD_OK && is_known && !is_right(peak_state)) {
+        heap_peak_state_free(peak_state);
+        begin(peak_state, options->split);
+        status = find(trace, peak_state, error);
+    }
+    if (status != TTD_OK)
+        heap_peak_state_free(peak_state);
+    return status;
+}
+
+void heap_peak_state_free(struct heap_peak_state *peak_state)
+{
+    heap_groups_free(&peak_state->groups);
+    heap_groups_free(&peak_state->runtime.groups);
+}

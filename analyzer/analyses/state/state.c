@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/state/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "heap/locate.h"
+#include "travel/confirm.h"
+
+static int compare_blocks(const void *a, const void *b)
+{
+    const struct heap_block *x = a;
+    const struct heap_block *y = b;
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+static enum ttd_status copy_blocks(struct heap_state *state, const struct heap_live *live)
+{
+    state->blocks = malloc((size_t)live->count * sizeof *state->blocks + 1);
+    if (!state->blocks)
+        return TTD_ERROR_NO_MEMORY;
+    size_t cursor = 0;
+    const struct heap_block *block;
+    while ((block = heap_live_each(live, &cursor)))
+        state->blocks[state->block_count++] = *block;
+    qsort(state->blocks, state->block_count, sizeof *state->blocks, compare_blocks);
+    return TTD_OK;
+}
+
+static enum ttd_status add(void *context, const struct heap_block *block)
+{
+    struct heap_state *state = context;
+    return heap_tables_add(&state->tables, block);
+}
+
+/* Blocks that a runtime may keep are decided on later, when it is known which are live at the end.
+ */
+static enum ttd_status collect(struct heap_state *state, struct heap_kept *kept,
+                               const struct heap_live *live)
+{
+    size_t cursor = 0;
+    const struct heap_block *block;
+    enum ttd_status status = TTD_OK;
+    while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
+        status = heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block) : add(state, block);
+    return status;
+}
+
+static enum ttd_status begin(struct heap_state *state, struct heap_kept *kept,
+                             const struct heap_trace *trace,
+                             const struct heap_state_options *options, struct ttd_error *error)
+{
+    memset(state, 0, sizeof *state);
+    *kept = (struct heap_kept){.count = 0};
+    heap_tables_init(&state->tables);
+    state->tables.by[HEAP_BY_STACK].split = options->split;
+    for (size_t i = 0; i < HEAP_TABLES; i++)
+        state->tables.by[i].has_stacks |= options->has_stacks_in_tables;
+    state->tables.by[HEAP_BY_STACK].classes = options->classes;
+    if (!options->tells_runtime)
+        return TTD_OK;
+    enum ttd_status status = heap_kept_read(kept, trace, options->split, &state->runtime, error);
+    state->runtime.groups.classes = options->classes;
+    return status;
+}
+
+/* Whether sums are enough, which a summary of the index has without the blocks. They cannot tell
+ * apart blocks that a runtime keeps, nor split groups. */
+static bool takes_sums(const struct heap_state_options *options, const struct heap_kept *kept)
+{
+    return options->split == HEAP_SPLIT_NONE && !options->has_stacks_in_tables &&
+           !options->keeps_blocks && !options->has_address && heap_kept_is_empty(kept);
+}
+
+static size_t copy_block(struct heap_block *copy, const struct heap_block *block)
+{
+    if (block)
+        *copy = *block;
+    return block != NULL;
+}
+
+/* Copies the block that the address lies in, and those beside it. */
+static size_t copy_around(const struct heap_state *state, const struct heap_live *live,
+                          uint64_t address, struct heap_block copies[3])
+{
+    const struct heap_neighbours *beside = &state->neighbours;
+    size_t count = copy_block(copies, heap_live_containing(live, address));
+    if (beside->before.address)
+        count += copy_block(&copies[count], heap_live_find(live, beside->before.address));
+    if (beside->after.address)
+        count += copy_block(&copies[count], heap_live_find(live, beside->after.address));
+    return count;
+}
+
+/* Compares what is shown block by block. The cursor cannot go on afterwards. */
+static enum ttd_status confirm(const struct heap_state *state,
+                               const struct heap_state_options *options,
+                               struct heap_arrival *arrival, struct ttd_error *error)
+{
+    struct heap_block around[3];
+    const struct heap_live *live = &arrival->cursor.replay.live;
+    struct ttd_reader *reader = arrival->cursor.reader;
+    if (!options->confirms_blocks || !arrival->cursor.start)
+        return TTD_OK;
+    enum ttd_status status = heap_confirm_blocks(reader, state->blocks, state->block_count, error);
+    if (status != TTD_OK || !options->has_address)
+        return status;
+    size_t count = copy_around(state, live, options->address, around);
+    return heap_confirm_blocks(reader, around, count, error);
+}
+
+/* Fills in the state once the replay has arrived. */
+static enum ttd_status find(struct heap_state *state, struct heap_kept *kept,
+                            const struct heap_state_options *options, struct heap_arrival *arrival,
+                            struct ttd_error *error)
+{
+    const struct heap_live *live = &arrival->cursor.replay.live;
+    state->outcome = heap_arrival_outcome(arrival);
+    enum ttd_status status = collect(state, kept, live);
+    if (status == TTD_OK && options->keeps_blocks)
+        status = copy_blocks(state, live);
+    if (status == TTD_OK && options->has_address)
+        state->neighbours = heap_neighbours_find(live, options->address);
+    if (status == TTD_OK)
+        status = heap_kept_decide(kept, &arrival->cursor, &state->runtime, add, state, error);
+    if (status == TTD_OK)
+        status = heap_tables_sort(&state->tables);
+    return status == TTD_OK ? heap_groups_sort(&state->runtime.groups) : status;
+}
+
+static enum ttd_status go(const struct heap_trace *trace, const struct heap_state_options *options,
+                          struct heap_state *state, bool *is_refuted, struct ttd_error *error)
+{
+    struct heap_kept kept;
+    struct heap_arrival arrival = {.has_losses = false};
+    enum ttd_status status = begin(state, &kept, trace, options, error);
+    struct heap_route route = {.to = options->at,
+                               .sums = takes_sums(options, &kept) ? &state->tables : NULL};
+    if (status == TTD_OK)
+        status = heap_replay_to(&arrival, trace, &route, error);
+    if (status == TTD_OK)
+        status = find(state, &kept, options, &arrival, error);
+    if (status == TTD_OK) {
+        status = confirm(state, options, &arrival, error);
+        *is_refuted = status == TTD_ERROR_CORRUPT;
+    }
+    heap_arrival_free(&arrival);
+    heap_kept_free(&kept);
+    if (status != TTD_OK)
+        heap_state_free(state);
+    return status;
+}
+
+enum ttd_status heap_state_find(const struct heap_trace *trace,
+                                const struct heap_state_options *options, struct heap_state *state,
+                                struct ttd_error *error)
+{
+    bool is_refuted = false;
+    enum ttd_status status = go(trace, options, state, &is_refuted, error);
+    if (!is_refuted)
+        return status;
+    struct heap_trace alone = *trace;
+    alone.keyframes = NULL;
+    status = go(&alone, options, state, &is_refuted, error);
+    if (status == TTD_OK)
+        state->outcome.has_refuted_index = true;
+    return status;
+}
+
+void heap_state_free(struct heap_state *state)
+{
+    heap_tables_free(&state->tables);
+    heap_groups_free(&state->runtime.groups);
+    free(state->blocks);
+    state->blocks = NULL;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/** The snapshots of a trace, and what each one stores. */
+#ifndef ANALYZER_ANALYSES_TRACE_SNAPSHOT_LIST_H
+#define ANALYZER_ANALYSES_TRACE_SNAPSHOT_LIST_H
+
+#include <ttdtrace/snapshot.h>
+
+#include "travel/replay_to.h"
+
+/** What a snapshot stores in the trace. */
+struct heap_snapshot_parts {
+    /** Number of the snapshot; 0 if none of its parts has told it. */
+    uint32_t number;
+    /** Bytes in the file, compressed. */
+    uint64_t stored_bytes;
+    uint64_t regions;
+    uint64_t references;
+    uint64_t classes;
+    /** Bytes of memory that it has in its maps, and of pages that were stored for it: others are
+     * those of earlier snapshots, or zeros. */
+    uint64_t mapped_bytes;
+    uint64_t page_bytes;
+};
+
+struct heap_listed_snapshot {
+    struct ttd_snapshot snapshot;
+    struct heap_snapshot_parts parts;
+};
+
+struct heap_snapshot_list {
+    struct heap_outcome outcome;
+    struct heap_listed_snapshot *items;
+    size_t count;
+    size_t capacity;
+    /** Snapshots that were cut short: they have parts, but are not used. */
+    uint64_t cut_short;
+};
+
+/**
+ * Reads the whole trace and checks it.
+ *
+ * @param list  set on TTD_OK; release with heap_snapshot_list_free()
+ * @return as heap_trace_stats_find().
+ */
+enum ttd_status heap_snapshot_list_find(const struct heap_trace *trace,
+                                        struct heap_snapshot_list *list, struct ttd_error *error);
+void heap_snapshot_list_free(struct heap_snapshot_list *list);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/trace/trace_stats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "heap/site_table.h"
+
+#define COUNTED_KINDS                                                                              \
+    (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_USER_EVENTS) |                          \
+     TTD_KIND_BIT(TTD_KIND_LOSSES) | TTD_KIND_BIT(TTD_KIND_FATAL_SIGNALS) |                        \
+     TTD_KIND_BIT(TTD_KIND_END))
+
+static void add_sizes(struct heap_trace_stats_chunks *sizes, const struct ttd_chunk *chunk)
+{
+    sizes->chunks++;
+    sizes->records += chunk->record_count;
+    sizes->stored_bytes += chunk->stored_size;
+    sizes->raw_bytes += chunk->raw_size;
+}
+
+static void add_chunk(struct heap_trace_stats *stats, const struct ttd_chunk *chunk)
+{
+    add_sizes(&stats->kinds[chunk->kind < HEAP_TRACE_STATS_KINDS ? chunk->kind : 0], chunk);
+    add_sizes(&stats->all, chunk);
+}
+
+static enum ttd_status thread_of(struct heap_trace_stats *stats, ttd_id id,
+                                 struct heap_trace_stats_thread **thread)
+{
+    uint32_t index = map_get(&stats->thread_index, id, 0);
+    if (index == MAP_NONE) {
+        enum ttd_status status = grow_array((void **)&stats->threads, &stats->thread_capacity,
+                                            stats->thread_count + 1, sizeof *stats->threads);
+        if (status == TTD_OK)
+            status = map_set(&stats->thread_index, id, 0, (uint32_t)stats->thread_count);
+        if (status != TTD_OK)
+            return status;
+        index = (uint32_t)stats->thread_count++;
+        stats->threads[index] = (struct heap_trace_stats_thread){.id = id};
+    }
+    *thread = &stats->threads[index];
+    return TTD_OK;
+}
+
+/* Calls of several threads overlap: the last event need not end last. */
+static void add_span(struct heap_trace_stats *stats, const struct ttd_event *event)
+{
+    struct ttd_position end = ttd_event_returned(event) ? event->time_end : event->time_start;
+    if (ttd_position_compare(event->time_start, stats->first) < 0)
+        stats->first = event->time_start;
+    if (ttd_position_compare(end, stats->last) > 0)
+        stats->last = end;
+    stats->last_wall_time = event->wall_time;
+}
+
+static void add_event(struct heap_trace_stats *stats, struct heap_trace_stats_thread *thread,
+                      const struct ttd_event *event)
+{
+    stats->events++;
+    stats->actions[event->action]++;
+    thread->events++;
+    thread->allocs += event->action == TTD_ACTION_ALLOC;
+    thread->frees += event->action == TTD_ACTION_FREE;
+    thread->reallocs += event->action == TTD_ACTION_REALLOC;
+    if (!ttd_event_returned(event))
+        stats->unfinished++;
+    else if (!event->result)
+        stats->failed++;
+    else if (event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC)
+        stats->bytes_requested = heap_add(stats->bytes_requested, event->size);
+    add_span(stats, event);
+}
+
+static enum ttd_status add_batch(struct heap_trace_stats *stats, const struct ttd_batch *batch)
+{
+    stats->has_end = batch->kind == TTD_KIND_END;
+    if (batch->kind == TTD_KIND_LOSSES)
+        heap_losses_add(&stats->outcome.losses, batch);
+    if (batch->kind == TTD_KIND_FATAL_SIGNALS && batch->count) {
+        stats->has_fatal_signal = true;
+        stats->fatal_signal = batch->u.fatal_signals[batch->count - 1];
+        stats->fatal_signal.registers = NULL;
+        stats->fatal_signal.count = 0;
+    }
+    if (batch->kind == TTD_KIND_USER_EVENTS)
+        stats->user_events += batch->count;
+    if (batch->kind != TTD_KIND_EVENTS)
+        return TTD_OK;
+    struct heap_trace_stats_thread *thread = NULL;
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct ttd_event *event = &batch->u.events[i];
+        if (!thread || thread->id != event->thread) {
+            enum ttd_status status = thread_of(stats, event->thread, &thread);
+            if (status != TTD_OK)
+                return status;
+        }
+        add_event(stats, thread, event);
+    }
+    return TTD_OK;
+}
+
+/* From header to header, without payloads: chunks whose payload is damaged are counted as well.
+ * The reading that follows reports any damage in them. */
+static enum ttd_status read_headers(struct heap_trace_stats *stats, struct ttd_reader *reader,
+                                    struct ttd_error *error)
+{
+    enum ttd_status status = ttd_reader_rewind(reader, TTD_KINDS_ALL);
+    while (status == TTD_OK) {
+        struct ttd_chunk chunk;
+        status = ttd_reader_next_chunk(reader, &chunk, error);
+        if (status == TTD_OK)
+            add_chunk(stats, &chunk);
+    }
+    return heap_is_over(status) || status == TTD_ERROR_UNSUPPORTED ? TTD_OK : status;
+}
+
+/* Adds the loss behind the last chunk, which the reader knows only when it has been there. */
+static void end_reading(struct heap_trace_stats *stats, const struct ttd_reader *reader)
+{
+    struct ttd_loss rest;
+    struct ttd_batch batch = {
+        .kind = TTD_KIND_LOSSES, .count = 1, .synthetic = true, .u.losses = &rest};
+    if (!stats->is_unsupported && ttd_reader_rest(reader, &rest))
+        heap_losses_add(&stats->outcome.losses, &batch);
+    stats->outcome.position = stats->last;
+    stats->outcome.reached_end = true;
+}
+
+/* The reading is checked, so that the reader can tell afterwards whether the trace is intact. */
+static enum ttd_status read_all(struct heap_trace_stats *stats, const struct heap_trace *trace,
+                                uint32_t kinds, struct ttd_error *error)
+{
+    enum ttd_status status = ttd_reader_rewind_checked(trace->reader, kinds | COUNTED_KINDS);
+    while (status == TTD_OK) {
+        struct ttd_batch batch;
+        status = ttd_reader_next(trace->reader, &batch, error);
+        if (status == TTD_OK && trace->hook.batch)
+            status = trace->hook.batch(trace->hook.context, &batch);
+        if (status == TTD_OK)
+            status = add_batch(stats, &batch);
+    }
+    stats->is_unsupported = status == TTD_ERROR_UNSUPPORTED;
+    stats->outcome.truncated = status != TTD_END && heap_is_over(status);
+    if (stats->is_unsupported || stats->outcome.truncated)
+        stats->outcome.error = *error;
+    return stats->is_unsupported || heap_is_over(status) ? TTD_OK : status;
+}
+
+enum ttd_status heap_trace_stats_find(const struct heap_trace *trace,
+                                      const struct heap_trace_stats_options *options,
+                                      struct heap_trace_stats *stats, struct ttd_error *error)
+{
+    memset(stats, 0, sizeof *stats);
+    stats->first = ttd_position_max();
+    map_init(&stats->thread_index);
+    enum ttd_status status = read_headers(stats, trace->reader, error);
+    if (status == TTD_OK)
+        status = read_all(stats, trace, options->kinds, error);
+    end_reading(stats, trace->reader);
+    if (status != TTD_OK)
+        heap_trace_stats_free(stats);
+    return status;
+}
+
+void heap_trace_stats_free(struct heap_trace_stats *stats)
+{
+    free(stats->threads);
+    map_free(&stats->thread_index);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/** Statistics of a trace: counts, sizes and spans. */
+#ifndef ANALYZER_ANALYSES_TRACE_TRACE_STATS_H
+#define ANALYZER_ANALYSES_TRACE_TRACE_STATS_H
+
+#include <ttdtrace/reader.h>
+#include <ttdtrace/snapshot.h>
+
+#include "base/map.h"
+#include "travel/replay_to.h"
+
+/** Kinds of chunks that are counted apart; others are counted in [0]. */
+#define HEAP_TRACE_STATS_KINDS (TTD_KIND_LAST + 1)
+
+struct heap_trace_stats_chunks {
+    uint64_t chunks;
+    uint64_t records;
+    uint64_t stored_bytes;
+    uint64_t raw_bytes;
+};
+
+struct heap_trace_stats_thread {
+    ttd_id id;
+    uint64_t events;
+    uint64_t allocs;
+    uint64_t frees;
+    uint64_t reallocs;
+};
+
+struct heap_trace_stats {
+    struct heap_outcome outcome;
+    struct heap_trace_stats_chunks kinds[HEAP_TRACE_STATS_KINDS];
+    struct heap_trace_stats_chunks all;
+    uint64_t events;
+    /** Events by ttd_action; [0] for unknown actions. */
+    uint64_t actions[TTD_ACTION_DESTROY + 1];
+    uint64_t failed;
+    uint64_t unfinished;
+    uint64_t bytes_requested;
+    uint64_t user_events;
+    /** Smallest and largest of all begins and ends of calls. */
+    struct ttd_position first;
+    struct ttd_position last;
+    uint64_t last_wall_time;
+    /** In order of first event. */
+    struct heap_trace_stats_thread *threads;
+    size_t thread_count;
+    size_t thread_capacity;
+    struct hash_map thread_index;
+    /** The last fatal signal, without its registers, if there is any. */
+    bool has_fatal_signal;
+    struct ttd_fatal_signal fatal_signal;
+    /** An End was used, and nothing is behind it. */
+    bool has_end;
+    /** A chunk that is not supported has ended the reading, as outcome.error says: only what comes
+     * before it was counted. */
+    bool is_unsupported;
+};
+
+struct heap_trace_stats_options {
+    /** Kinds of chunks that the trace's hook sees, beside those that are counted. */
+    uint32_t kinds;
+};
+
+/**
+ * Reads the whole trace and checks it; replays nothing, so that of the outcome's counts none is
+ * set.
+ *
+ * @param stats  set on TTD_OK; release with heap_trace_stats_free()
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and what the hook returns.
+ */
+enum ttd_status heap_trace_stats_find(const struct heap_trace *trace,
+                                      const struct heap_trace_stats_options *options,
+                                      struct heap_trace_stats *stats, struct ttd_error *error);
+void heap_trace_stats_free(struct heap_trace_stats *stats);
+
+#endif

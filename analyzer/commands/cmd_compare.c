@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "commands/cmd_compare.h"
+
+#include "cli/exit.h"
+#include "cli/session.h"
+#include "cli/sidecar.h"
+
+/* The whole work: what is left of each trace is its names, and how certain it is. */
+struct compared_heaps {
+    struct session sessions[HEAP_SIDES];
+    /** Blocks of each heap that the runtimes keep. */
+    struct heap_runtime runtimes[HEAP_SIDES];
+    bool shows_runtime;
+    struct heap_comparison comparison;
+    struct ttd_position positions[HEAP_SIDES];
+    /** Stacks are known by their identifiers, which are of one trace. */
+    bool is_one_trace;
+    /** Labels of groups in both traces. */
+    struct label_table labels;
+    /** If one is wanted; then nothing but the sums is in the comparison. */
+    struct view_tree tree;
+};
+
+/* Finds the key that makes groups of both sides one. Identifiers of stacks hold within one trace
+ * only; across two traces a stack is known by its fingerprint. Other groups are known by their
+ * label, which does not say where a module was loaded. */
+static enum ttd_status find_key(struct compared_heaps *heaps, enum heap_side side,
+                                struct fingerprinter *fingerprinter, struct heap_key group,
+                                struct fingerprint *key)
+{
+    struct session *session = &heaps->sessions[side];
+    if (session->options.view.by == VIEW_BY_STACK && heaps->is_one_trace) {
+        *key = (struct fingerprint){0, group.stack};
+        return TTD_OK;
+    }
+    if (session->options.view.by == VIEW_BY_STACK)
+        return fingerprint_stack(fingerprinter, &session->definitions, group.stack, key);
+    struct view_label label = *view_find_label(&session->view, group);
+    uint32_t index;
+    if (!heaps->is_one_trace)
+        label = label_across(label);
+    enum ttd_status status = labels_add(&heaps->labels, &label, &index);
+    if (status == TTD_OK)
+        *key = (struct fingerprint){0, index};
+    return status;
+}
+
+static enum ttd_status add_groups(struct compared_heaps *heaps, enum heap_side side,
+                                  const struct heap_groups *groups)
+{
+    struct fingerprinter fingerprinter = {.definitions = NULL};
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < groups->count && status == TTD_OK; i++) {
+        struct fingerprint key = {0, 0};
+        status = find_key(heaps, side, &fingerprinter, groups->items[i].key, &key);
+        if (status == TTD_OK)
+            status =
+                heap_comparison_add(&heaps->comparison, side, key.high, key.low, &groups->items[i]);
+    }
+    fingerprinter_free(&fingerprinter);
+    return status;
+}
+
+static enum ttd_status add_to_tree(struct compared_heaps *heaps, enum heap_side side,
+                                   const struct heap_groups *groups,
+                                   const struct heap_site_table *sites)
+{
+    heaps->comparison.blocks[side] += groups->blocks;
+    heaps->comparison.bytes[side] = heap_add(heaps->comparison.bytes[side], groups->bytes);
+    return view_tree_add(&heaps->tree, &heaps->sessions[side].view, sites, side);
+}
+
+/* Adds what is live on one side. */
+static int add(struct compared_heaps *heaps, enum heap_side side, struct heap_groups *groups)
+{
+    struct session *session = &heaps->sessions[side];
+    struct heap_site_table sites = heap_groups_site_table(groups);
+    int status = session_filter(session, &sites);
+    if (status == STATUS_OK && session_has_tree(session))
+        return session_check_tree(session, add_to_tree(heaps, side, groups, &sites));
+    if (status == STATUS_OK)
+        status = session_group(session, &sites);
+    return status == STATUS_OK ? session_check(session, add_groups(heaps, side, groups)) : status;
+}
+
+/* Adds the blocks of a heap. Those that the runtimes keep are compared if asked for, else only
+ * summed up. */
+static int add_all(struct compared_heaps *heaps, enum heap_side side, struct heap_groups *groups)
+{
+    struct session *session = &heaps->sessions[side];
+    struct heap_runtime *kept = &heaps->runtimes[side];
+    int status = add(heaps, side, groups);
+    if (status != STATUS_OK)
+        return status;
+    return heaps->shows_runtime ? add(heaps, side, &kept->groups)
+                                : session_runtime(session, kept, false);
+}
+
+static int find(struct compared_heaps *heaps, enum heap_side side, const struct position_spec *spec)
+{
+    struct session *session = &heaps->sessions[side];
+    struct ttd_position at;
+    int status = position_spec_resolve(spec, POSITION_FOR_STATE, &session->source, &at);
+    if (status != STATUS_OK)
+        return status;
+    struct heap_state state;
+    struct heap_state_options options = {
+        .at = at, .split = view_split(&session->options.view), .tells_runtime = true};
+    struct ttd_error error = {.what = NULL};
+    struct heap_trace trace;
+    status = session_trace(session, &trace);
+    if (status != STATUS_OK)
+        return status;
+    trace.keyframes = sidecar_use(session, at);
+    enum ttd_status result = heap_state_find(&trace, &options, &state, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    session_outcome(session, &state.outcome, at);
+    heaps->positions[side] = state.outcome.position;
+    heaps->runtimes[side] = state.runtime;
+    state.runtime = (struct heap_runtime){.told = HEAP_RUNTIME_UNKNOWN};
+    status = add_all(heaps, side, &state.tables.by[HEAP_BY_STACK]);
+    heap_state_free(&state);
+    progress_end(&session->source.progress);
+    return status;
+}
+
+static int print(struct compared_heaps *heaps, const struct compare_options *options)
+{
+    struct session *session = &heaps->sessions[HEAP_NEW];
+    bool has_tree = session_has_tree(session);
+    int status = STATUS_OK;
+    if (has_tree)
+        status = session_names(session, true); /* of threads and heaps, for both */
+    struct view_tree_scope scope = {.levels = view_tree_levels(&session->options.view),
+                                    .limit = session_tree_limit(session),
+                                    .has_same = session->options.format->needs_tree};
+    if (has_tree && status == STATUS_OK)
+        status = session_check_tree(session, view_tree_end(&heaps->tree, &scope));
+    if (status == STATUS_OK)
+        status = output_spare(session->options.output, heaps->sessions[HEAP_OLD].options.trace);
+    if (status == STATUS_OK)
+        status = session_output(session, true);
+    if (status != STATUS_OK)
+        return status;
+    heap_comparison_sort(&heaps->comparison);
+    struct report_compare data = {.comparison = &heaps->comparison,
+                                  .tree = has_tree ? &heaps->tree : NULL,
+                                  .limit = options->limit};
+    for (int i = 0; i < HEAP_SIDES; i++) {
+        struct session *side = &heaps->sessions[i];
+        data.sides[i] =
+            (struct report_side){.definitions = &side->definitions,
+                                 .view = &side->view,
+                                 .certainty = &side->report.certainty,
+                                 .runtime = &side->report.runtime,
+                                 .trace_id = ttd_reader_trace(side->source.reader)->trace_id,
+                                 .position = heaps->positions[i]};
+    }
+    session->options.format->compare(&session->report, &data);
+    return STATUS_OK;
+}
+
+/* Adds the new heap to the old one, and prints. */
+static int find_new(struct compared_heaps *heaps, const struct common_options *common,
+                    const struct compare_options *options)
+{
+    struct session *session = &heaps->sessions[HEAP_NEW];
+    struct common_options new_options = *common;
+    if (common->other)
+        new_options.trace = common->other;
+    int status = session_open(session, &new_options);
+    if (status != STATUS_OK)
+        return status;
+    status = find(heaps, HEAP_NEW, &options->specs[HEAP_NEW]);
+    if (status == STATUS_OK)
+        status = print(heaps, options);
+    return session_close(session, status, false);
+}
+
+static int find_both(struct compared_heaps *heaps, const struct common_options *common,
+                     const struct compare_options *options)
+{
+    struct session *session = &heaps->sessions[HEAP_OLD];
+    int status = session_open(session, common);
+    if (status != STATUS_OK)
+        return status;
+    if (session_has_tree(session))
+        status = session_check(session,
+                               view_tree_begin(&heaps->tree, &heaps->labels, !heaps->is_one_trace));
+    if (status == STATUS_OK)
+        status = find(heaps, HEAP_OLD, &options->specs[HEAP_OLD]);
+    if (status == STATUS_OK)
+        status = find_new(heaps, common, options);
+    return session_close(session, status, false);
+}
+
+/* One trace after the other: of the first, names and sums are kept, no block. */
+int compare_heaps(const struct common_options *common, const struct compare_options *options)
+{
+    struct compared_heaps heaps = {.is_one_trace = !common->other,
+                                   .shows_runtime = options->shows_runtime};
+    heap_comparison_init(&heaps.comparison);
+    labels_init(&heaps.labels);
+    int status = find_both(&heaps, common, options);
+    view_tree_free(&heaps.tree);
+    heap_comparison_free(&heaps.comparison);
+    labels_free(&heaps.labels);
+    for (int i = 0; i < HEAP_SIDES; i++)
+        heap_groups_free(&heaps.runtimes[i].groups);
+    return status;
+}

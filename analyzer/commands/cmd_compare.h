@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/** Comparing two heaps for ttdanalyze diff: of two traces, or of one at two positions. */
+#ifndef ANALYZER_COMMANDS_CMD_COMPARE_H
+#define ANALYZER_COMMANDS_CMD_COMPARE_H
+
+#include "cli/command.h"
+#include "cli/position_spec.h"
+
+struct compare_options {
+    /** Positions in the old and the new heap. */
+    struct position_spec specs[HEAP_SIDES];
+    /** Changes to show at most; SIZE_MAX for all. */
+    size_t limit;
+    /** Blocks that the runtimes keep are compared as well. */
+    bool shows_runtime;
+};
+
+/** With one trace it is compared with itself, by the identifiers of stacks. Returns the exit
+ * status. */
+int compare_heaps(const struct common_options *common, const struct compare_options *options);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze diff */
+#include "commands/cmd_compare.h"
+
+#include <string.h>
+
+#include "cli/exit.h"
+#include "cli/message.h"
+#include "cli/position_spec.h"
+#include "cli/session.h"
+#include "cli/sidecar.h"
+
+enum { OPTION_FROM = OPTION_FIRST, OPTION_TO, OPTION_CHANGES, OPTION_QUADRANT, OPTION_RUNTIME };
+
+static const struct option own_options[] = {{"from", required_argument, NULL, OPTION_FROM},
+                                            {"to", required_argument, NULL, OPTION_TO},
+                                            {"changes", no_argument, NULL, OPTION_CHANGES},
+                                            {"quadrant", required_argument, NULL, OPTION_QUADRANT},
+                                            {"show-runtime", no_argument, NULL, OPTION_RUNTIME},
+                                            {NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze diff [--from POSITION] [--to POSITION] [OPTIONS] [TRACE]\n"
+    "       ttdanalyze diff [--from POSITION] [--to POSITION] [OPTIONS] OLD NEW\n"
+    "\n"
+    "Tells what became of blocks in a range of positions, by the stack that allocated:\n"
+    "AIFI, allocated inside the range and freed inside; AIFO, allocated inside and not\n"
+    "freed in it: what the range has added; AOFI, allocated before and freed inside; and\n"
+    "AOFO, allocated before and not freed in it. If there is a snapshot of references,\n"
+    "tells what of AIFO is lost: by the first one after the range, or the last before.\n"
+    "\n"
+    "Of two traces, which live blocks are more or fewer in NEW than in OLD: the largest\n"
+    "changes first. Stacks are the same if the functions of the program in them are, or\n"
+    "without names their places in modules, wherever these were loaded; lines do not\n"
+    "matter.\n"
+    "\n"
+    "      --from POSITION     the first position of the range (start); of two traces,\n"
+    "                          the position in OLD (end)\n"
+    "      --to POSITION       the first position after it (end); of two traces, the\n"
+    "                          position in NEW (end)\n"
+    "      --changes           of one trace, compare the heap at --to with that at\n"
+    "                          --from, as if of two\n"
+    "      --quadrant NAME     of a range, make the tree of --tree of aifi, aifo (the\n"
+    "                          default), aofi or aofo\n"
+    "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
+    "                          themselves until the end, or of two heaps count "
+    "it\n" VIEW_HELP_WITH_CLASS COMMAND_COMMON_HELP "\n"
+    "A POSITION is one of:\n" POSITION_SPEC_FORMS;
+
+struct diff_options {
+    struct position_spec from;
+    struct position_spec to;
+    bool has_from;
+    bool has_changes;
+    bool has_quadrant;
+    bool shows_runtime;
+    enum heap_quadrant quadrant;
+};
+
+static bool take_quadrant(struct diff_options *options, const char *name)
+{
+    options->has_quadrant = true;
+    for (int i = 0; i < HEAP_QUADRANTS; i++) {
+        options->quadrant = (enum heap_quadrant)i;
+        if (strcmp(heap_quadrant_name(options->quadrant), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool parse_option(void *context, int option, const char *argument)
+{
+    struct diff_options *options = context;
+    switch (option) {
+    case OPTION_CHANGES:
+        options->has_changes = true;
+        return true;
+    case OPTION_FROM:
+        options->has_from = true;
+        return position_spec_parse(argument, &options->from);
+    case OPTION_RUNTIME:
+        options->shows_runtime = true;
+        return true;
+    case OPTION_QUADRANT:
+        return take_quadrant(options, argument);
+    default:
+        return position_spec_parse(argument, &options->to);
+    }
+}
+
+/* Where to ask what is lost of the blocks that were live at the end of the range: at the first
+ * snapshot from there on; without one at the end, as a snapshot before it tells. False if there is
+ * no snapshot. */
+static bool find_place(const struct heap_snapshots *snapshots, struct ttd_position last,
+                       struct ttd_position *place)
+{
+    const struct ttd_snapshot *after =
+        heap_snapshots_after(snapshots, last, TTD_SNAPSHOT_REFERENCES);
+    *place = after ? after->position : last;
+    return after || heap_snapshots_before(snapshots, last, TTD_SNAPSHOT_REFERENCES);
+}
+
+/* Finds the classes of blocks, by the snapshot that tells what is lost as well. */
+static int find_classes(struct session *session, const struct heap_trace *trace,
+                        struct heap_diff_options *range)
+{
+    struct ttd_position place;
+    struct ttd_error error = {.what = NULL};
+    struct heap_snapshots snapshots = {.count = 0};
+    if (session->options.view.by != VIEW_BY_CLASS)
+        return STATUS_OK;
+    enum ttd_status status = heap_snapshots_find(trace, &snapshots, &error);
+    if (status != TTD_OK)
+        return source_fail(&session->source, status, &error);
+    find_place(&snapshots, range->last, &place);
+    heap_snapshots_free(&snapshots);
+    return session_classes(session, trace, place, &range->classes);
+}
+
+/* Finds what is lost of the blocks that the range has added; nothing without a snapshot. */
+static enum ttd_status find_lost(const struct heap_trace *trace,
+                                 const struct heap_diff_options *range, struct heap_leaks *lost,
+                                 struct ttd_error *error)
+{
+    struct heap_leaks_range allocated = {range->from, range->last};
+    struct heap_leaks_options query = {.allocated = &allocated};
+    struct heap_snapshots snapshots = {.count = 0};
+    memset(lost, 0, sizeof *lost);
+    enum ttd_status status = heap_snapshots_find(trace, &snapshots, error);
+    if (status == TTD_OK && find_place(&snapshots, range->last, &query.at))
+        status = heap_leaks_find(trace, &query, lost, error);
+    heap_snapshots_free(&snapshots);
+    return status;
+}
+
+static int filter_lost(struct session *session, struct heap_leaks *lost)
+{
+    int status = STATUS_OK;
+    certainty_add_snapshot(&session->report.certainty, &lost->snapshot, lost->misplaced);
+    for (int kind = 0; kind < HEAP_LEAK_KINDS && status == STATUS_OK; kind++) {
+        struct heap_site_table sites = heap_groups_site_table(&lost->kinds[kind]);
+        status = session_filter(session, &sites);
+    }
+    return status;
+}
+
+static int print(struct session *session, const struct diff_options *options,
+                 struct heap_diff *diff, struct heap_leaks *lost, struct ttd_position last)
+{
+    session_outcome(session, &diff->outcome, last);
+    int status = session_runtime(session, &diff->runtime, options->shows_runtime);
+    if (status == STATUS_OK)
+        status = filter_lost(session, lost);
+    for (int i = 0; i < HEAP_QUADRANTS && status == STATUS_OK; i++) {
+        struct heap_site_table sites = heap_groups_site_table(&diff->quadrants[i]);
+        if (!session_has_tree(session) || options->quadrant == (enum heap_quadrant)i)
+            status = session_view(session, &sites);
+    }
+    if (status == STATUS_OK)
+        status = session_output(session, true);
+    if (status != STATUS_OK || session_print_tree(session, "block", "bytes"))
+        return status;
+    struct report_diff data = {.diff = diff, .lost = lost, .limit = session->options.view.limit};
+    session->options.format->diff(&session->report, &data);
+    return STATUS_OK;
+}
+
+static int execute(struct session *session, const struct diff_options *options)
+{
+    struct ttd_position from, to;
+    int status = position_spec_resolve(&options->from, POSITION_FOR_ORDER, &session->source, &from);
+    if (status == STATUS_OK)
+        status = position_spec_resolve(&options->to, POSITION_FOR_ORDER, &session->source, &to);
+    if (status != STATUS_OK)
+        return status;
+    if (ttd_position_compare(to, from) <= 0)
+        return message_usage("diff", "the range is empty: --to is not after --from");
+    bool is_end = ttd_position_compare(to, ttd_position_max()) == 0;
+    struct ttd_position last = is_end ? to : heap_position_before(to);
+    struct heap_diff diff;
+    struct heap_leaks lost;
+    struct ttd_error error = {.what = NULL};
+    struct heap_trace trace;
+    status = session_trace(session, &trace);
+    if (status != STATUS_OK)
+        return status;
+    trace.keyframes = sidecar_use(session, from);
+    struct heap_diff_options query = {
+        .from = from, .last = last, .split = view_split(&session->options.view)};
+    status = find_classes(session, &trace, &query);
+    if (status != STATUS_OK)
+        return status;
+    enum ttd_status result = heap_diff_find(&trace, &query, &diff, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    trace.keyframes = NULL;
+    result = find_lost(&trace, &query, &lost, &error);
+    status = result == TTD_OK ? print(session, options, &diff, &lost, last)
+                              : source_fail(&session->source, result, &error);
+    heap_diff_free(&diff);
+    if (result == TTD_OK)
+        heap_leaks_free(&lost);
+    return status;
+}
+
+static int compare(const struct common_options *common, const struct diff_options *options)
+{
+    struct compare_options two = {.specs = {options->from, options->to},
+                                  .limit = common->view.limit,
+                                  .shows_runtime = options->shows_runtime};
+    bool is_by_id = common->view.by == VIEW_BY_THREAD || common->view.by == VIEW_BY_HEAP;
+    if (options->has_quadrant)
+        return message_usage(
+            "diff", "--quadrant applies to a range of one trace, not to a comparison of two heaps");
+    if (common->other && is_by_id)
+        return message_usage("diff", "no thread or heap of one trace is one of another");
+    if (common->view.by == VIEW_BY_CLASS)
+        return message_usage("diff", "--by class applies to a range of one trace, not to a "
+                                     "comparison of two heaps");
+    if (common->other && !options->has_from)
+        two.specs[HEAP_OLD].kind = POSITION_SPEC_END;
+    return compare_heaps(common, &two);
+}
+
+static int run(const struct command *command, int count, char **arguments)
+{
+    struct diff_options options = {.from = {.kind = POSITION_SPEC_START},
+                                   .to = {.kind = POSITION_SPEC_END},
+                                   .quadrant = HEAP_AIFO};
+    struct common_options common_options;
+    int status = command_options(&common_options, command, count, arguments, &options);
+    if (status >= 0)
+        return status;
+    if (common_options.other || options.has_changes)
+        return compare(&common_options, &options);
+    if (options.has_quadrant && common_options.view.shape == VIEW_FLAT)
+        return message_usage("diff", "--quadrant needs --tree");
+    struct session session;
+    status = session_open(&session, &common_options);
+    if (status != STATUS_OK)
+        return status;
+    return session_close(&session, execute(&session, &options), false);
+}
+
+const struct command command_diff = {
+    .name = "diff",
+    .summary = "what a range of positions has added and freed; what two heaps differ in",
+    .help = help,
+    .shares = COMMAND_VIEWS | COMMAND_CLASSES,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .takes_two_traces = true,
+    .run = run,
+};

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze errors */
+#include "analyses/errors/fatal.h"
+#include "cli/exit.h"
+#include "cli/numbers.h"
+#include "cli/session.h"
+#include "view/allocators.h"
+
+enum { OPTION_LIMIT = OPTION_FIRST, OPTION_REMEMBER, OPTION_ERROR };
+
+static const struct option own_options[] = {
+    {"limit", required_argument, NULL, OPTION_LIMIT},
+    {"remember", required_argument, NULL, OPTION_REMEMBER},
+    {"error-exitcode", required_argument, NULL, OPTION_ERROR},
+    {NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze errors [OPTIONS] [TRACE]\n"
+    "\n"
+    "Finds calls that the program should not have made, each with the calls that it\n"
+    "conflicts with: blocks released twice, by a function that does not fit, or never\n"
+    "allocated; heaps used after their end; locks that do not match; calls that failed.\n"
+    "The call in which the process died of a fault, such as an abort() in free(), comes\n"
+    "first, with the blocks that lie beside the one it was given.\n"
+    "Before them comes the signal that the program died of, with the blocks that its fault\n"
+    "address and the registers point at: live ones, released ones, or those beside it.\n"
+    "Calls with the same stacks are one finding.\n"
+    "\n"
+    "      --limit N           show at most N findings (20; 0 for all). Totals count all\n"
+    "      --remember N        keep N released blocks in mind (262144), of which a second\n"
+    "                          release is known; beyond that, the oldest are forgotten\n"
+    "      --error-exitcode N  exit with status N if there are findings, other than\n"
+    "                          inconsistencies of the trace, or a fatal "
+    "signal\n" KNOWN_FINDINGS_HELP VIEW_FILTERS_HELP COMMAND_COMMON_HELP "\n"
+    "A trace-inconsistency is a block that was allocated where another was still live:\n"
+    "the trace lacks something, the program is not to blame.\n";
+
+struct errors_options {
+    uint64_t limit;
+    uint64_t remembered;
+    uint64_t error_status;
+};
+
+static bool parse_option(void *context, int option, const char *argument)
+{
+    struct errors_options *options = context;
+    switch (option) {
+    case OPTION_LIMIT:
+        return number_parse(argument, &options->limit);
+    case OPTION_REMEMBER:
+        return number_parse_size(argument, &options->remembered) && options->remembered &&
+               options->remembered <= HEAP_FREED_MAX;
+    default:
+        return number_parse(argument, &options->error_status) && options->error_status < 256;
+    }
+}
+
+static ttd_id stack_of(const struct heap_call *call)
+{
+    return heap_call_is_known(call) ? call->stack : TTD_NONE;
+}
+
+/*
+ * Whether one call of a pair that does not fit was made by an operator of C++. A library with such
+ * operators of its own calls malloc() where another module's delete is recorded as what it is.
+ */
+static int pairs_operators(struct session *session, const struct heap_finding *finding, bool *pairs)
+{
+    const ttd_id stacks[] = {finding->call.stack, stack_of(&finding->allocated)};
+    struct frame_list frames = {0};
+    enum ttd_status status = TTD_OK;
+    *pairs = false;
+    if (finding->kind != HEAP_ERROR_MISMATCHED_FREE)
+        return STATUS_OK;
+    for (size_t i = 0; i < 2 && status == TTD_OK; i++) {
+        status = frame_list_begin(&frames, &session->definitions, stacks[i], 1);
+        if (status == TTD_OK && frames.count)
+            *pairs |= allocators_are_operator(frames.frames[0].function);
+    }
+    frame_list_free(&frames);
+    return session_check(session, status);
+}
+
+/* Whether a finding is to be reported: by the stack of the call that is wrong, and if it is new. */
+static int judge(struct session *session, const struct heap_finding *finding, bool *is_wanted)
+{
+    struct finding known = {.kind = finding->kind,
+                            .api = finding->call.api,
+                            .stacks = {finding->call.stack, stack_of(&finding->allocated),
+                                       stack_of(&finding->released), stack_of(&finding->conflict)},
+                            .count = 1,
+                            .amount = finding->count};
+    int status = session_wants(session, finding->call.stack, is_wanted);
+    if (status == STATUS_OK && *is_wanted && known_findings_are_needed(&session->known_findings))
+        status = session_judge(session, &known, is_wanted);
+    return status;
+}
+
+static int judge_all(struct session *session, struct heap_errors *errors)
+{
+    size_t kept = 0;
+    int status = STATUS_OK;
+    errors->calls = errors->omitted;
+    for (size_t i = 0; i < errors->count && status == STATUS_OK; i++) {
+        const struct heap_finding *finding = &errors->findings[i];
+        bool is_wanted = false, pairs = false;
+        status = pairs_operators(session, finding, &pairs);
+        if (status == STATUS_OK && !pairs)
+            status = judge(session, finding, &is_wanted);
+        if (!is_wanted)
+            continue;
+        errors->calls += finding->count;
+        errors->findings[kept++] = *finding;
+    }
+    errors->count = kept;
+    return status == STATUS_OK ? session_end_known_findings(session) : status;
+}
+
+/* Whether the signal that the program died of is to be reported: by the stack of the thread. */
+static int judge_fatal(struct session *session, struct heap_fatal *fatal, bool *is_wanted)
+{
+    bool is_intact = source_is_intact(&session->source);
+    fatal->is_certain = is_intact;
+    for (size_t i = 0; i < fatal->place_count; i++) {
+        fatal->places[i].is_certain &= is_intact;
+        fatal->is_certain &= fatal->places[i].is_register || fatal->places[i].is_certain;
+    }
+    *is_wanted = false;
+    return fatal->count ? session_wants(session, fatal->signal.stack, is_wanted) : STATUS_OK;
+}
+
+static int print(struct session *session, const struct errors_options *options,
+                 struct heap_errors *errors, struct heap_fatal *fatal)
+{
+    bool has_fatal = false;
+    session_outcome(session, &errors->outcome, ttd_position_max());
+    for (size_t i = 0; i < errors->count; i++)
+        errors->findings[i].is_certain &= source_is_intact(&session->source);
+    session->needs_known_patterns = options->error_status;
+    bool needs_names = errors->count || fatal->count || view_has_filter(&session->options.view);
+    int status = session_names(session, needs_names);
+    if (status == STATUS_OK)
+        status = judge_all(session, errors);
+    if (status == STATUS_OK)
+        status = judge_fatal(session, fatal, &has_fatal);
+    if (status == STATUS_OK)
+        status = session_output(session, true);
+    if (status != STATUS_OK)
+        return status;
+    struct report_errors data = {.errors = errors,
+                                 .fatal = has_fatal ? fatal : NULL,
+                                 .limit = options->limit ? (size_t)options->limit : SIZE_MAX};
+    session->options.format->errors(&session->report, &data);
+    bool has_errors = has_fatal;
+    for (size_t i = 0; i < errors->count; i++)
+        has_errors |= errors->findings[i].kind != HEAP_ERROR_TRACE_INCONSISTENCY;
+    return known_findings_exit(&session->known_findings, has_errors, options->error_status);
+}
+
+static int execute(struct session *session, const void *context)
+{
+    const struct errors_options *options = context;
+    struct heap_errors errors;
+    struct ttd_error error = {.what = NULL};
+    struct heap_trace trace = source_trace(&session->source);
+    struct heap_errors_options query = {.remembered = (uint32_t)options->remembered};
+    struct heap_fatal fatal;
+    enum ttd_status result = heap_fatal_find(&trace, &fatal, &error);
+    if (result == TTD_OK)
+        result = heap_errors_find(&trace, &query, &errors, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    int status = print(session, options, &errors, &fatal);
+    heap_errors_free(&errors);
+    return status;
+}
+
+static const struct errors_options defaults = {.limit = 20, .remembered = HEAP_FREED_DEFAULT};
+
+const struct command command_errors = {
+    .name = "errors",
+    .summary = "calls that the program should not have made",
+    .help = help,
+    .shares = COMMAND_KNOWN_FINDINGS | COMMAND_FILTERS,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
+    .execute = execute,
+};

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze leaks */
+#include <string.h>
+
+#include "analyses/errors/errors.h"
+#include "base/grow.h"
+#include "cli/exit.h"
+#include "cli/numbers.h"
+#include "cli/position_spec.h"
+#include "cli/session.h"
+#include "cli/sidecar.h"
+
+enum { OPTION_AT = OPTION_FIRST, OPTION_ERROR, OPTION_ERRORS_FOR, OPTION_RUNTIME, OPTION_SHOW };
+
+/** A set of kinds of leaks is a bit mask. */
+#define KIND_BIT(kind) (1u << (kind))
+#define KINDS_ALL      (KIND_BIT(HEAP_LEAK_KINDS) - 1)
+#define KINDS_HELD                                                                                 \
+    (KIND_BIT(HEAP_HELD_BY_STALE) | KIND_BIT(HEAP_HELD_WEAKLY) | KIND_BIT(HEAP_REACHABLE))
+#define KINDS_LISTED (KIND_BIT(HEAP_DEFINITELY_LOST) | KIND_BIT(HEAP_POSSIBLY_LOST))
+
+static const struct option own_options[] = {
+    {"at", required_argument, NULL, OPTION_AT},
+    {"error-exitcode", required_argument, NULL, OPTION_ERROR},
+    {"errors-for", required_argument, NULL, OPTION_ERRORS_FOR},
+    {"show", required_argument, NULL, OPTION_SHOW},
+    {"show-runtime", no_argument, NULL, OPTION_RUNTIME},
+    {NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze leaks [OPTIONS] [TRACE]\n"
+    "\n"
+    "Lists the blocks that are lost: never released, and nothing points at them any\n"
+    "more. They are grouped by the stack that allocated them, those with the most\n"
+    "bytes first. A snapshot in the trace tells; ttdrecord takes one when the program\n"
+    "ends. Without a snapshot lists the blocks that were never released.\n"
+    "\n"
+    "      --at POSITION       at that moment instead of at the end, as the newest\n"
+    "                          snapshot before it tells\n"
+    "      --show KINDS        list blocks of these kinds (definite,possible): definite,\n"
+    "                          indirect, possible, reachable, all\n"
+    "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
+    "                          themselves until the end, which is not a leak\n"
+    "      --error-exitcode N  exit with status N if there are leaks\n"
+    "      --errors-for KINDS  which kinds of blocks are leaks then "
+    "(definite,possible)\n" KNOWN_FINDINGS_HELP VIEW_HELP_WITH_CLASS COMMAND_COMMON_HELP "\n"
+    "A POSITION is one of:\n" POSITION_SPEC_FORMS "\n"
+    "If events were lost, or the trace is incomplete, a block that seems leaked may have\n"
+    "been released: lines that begin with \"Uncertain\" say so.\n";
+
+struct leaks_options {
+    bool has_at;
+    struct position_spec at;
+    uint64_t error_status;
+    bool shows_runtime;
+    /** Kinds to list, and those that --error-exitcode counts. */
+    unsigned shown;
+    unsigned errors;
+};
+
+/* Parses names of kinds, as valgrind has them, with commas between. */
+static bool parse_kinds(const char *text, unsigned *kinds)
+{
+    static const struct {
+        const char *name;
+        unsigned kinds;
+    } names[] = {{"definite", KIND_BIT(HEAP_DEFINITELY_LOST)},
+                 {"possible", KIND_BIT(HEAP_POSSIBLY_LOST)},
+                 {"indirect", KIND_BIT(HEAP_INDIRECTLY_LOST)},
+                 {"reachable", KINDS_HELD},
+                 {"all", KINDS_ALL}};
+    const size_t count = sizeof names / sizeof names[0];
+    *kinds = 0;
+    for (;;) {
+        size_t length = strcspn(text, ",");
+        size_t i = 0;
+        while (i < count &&
+               (strlen(names[i].name) != length || strncmp(names[i].name, text, length) != 0))
+            i++;
+        if (i == count)
+            return false;
+        *kinds |= names[i].kinds;
+        if (!text[length])
+            return true;
+        text += length + 1;
+    }
+}
+
+static bool parse_option(void *context, int option, const char *argument)
+{
+    struct leaks_options *options = context;
+    switch (option) {
+    case OPTION_AT:
+        options->has_at = true;
+        return position_spec_parse(argument, &options->at);
+    case OPTION_ERROR:
+        return number_parse(argument, &options->error_status) && options->error_status < 256;
+    case OPTION_ERRORS_FOR:
+        return parse_kinds(argument, &options->errors);
+    case OPTION_SHOW:
+        return parse_kinds(argument, &options->shown);
+    default:
+        options->shows_runtime = true;
+        return true;
+    }
+}
+
+static unsigned suppressed_kind(enum heap_leak_kind kind)
+{
+    static const unsigned kinds[] = {[HEAP_DEFINITELY_LOST] = SUPPRESS_DEFINITE,
+                                     [HEAP_POSSIBLY_LOST] = SUPPRESS_POSSIBLE,
+                                     [HEAP_INDIRECTLY_LOST] = SUPPRESS_INDIRECT,
+                                     [HEAP_HELD_BY_STALE] = SUPPRESS_REACHABLE,
+                                     [HEAP_HELD_WEAKLY] = SUPPRESS_REACHABLE,
+                                     [HEAP_REACHABLE] = SUPPRESS_REACHABLE,
+                                     [HEAP_NOT_SEEN] = SUPPRESS_LEAK};
+    return kinds[kind];
+}
+
+/* Leaves out what is known. */
+static int judge_groups(struct session *session, struct heap_groups *groups)
+{
+    size_t kept = 0;
+    int status = STATUS_OK;
+    for (size_t i = 0; i < groups->count && status == STATUS_OK; i++) {
+        const struct heap_group *group = &groups->items[i];
+        struct finding finding = {.kind = suppressed_kind((enum heap_leak_kind)group->kind),
+                                  .api = group->api,
+                                  .stacks = {group->key.stack},
+                                  .count = group->blocks,
+                                  .amount = group->bytes};
+        bool is_new = false;
+        status = session_judge(session, &finding, &is_new);
+        if (is_new)
+            groups->items[kept++] = *group;
+    }
+    groups->count = kept;
+    struct heap_site_table sites = heap_groups_site_table(groups);
+    sites.recount(groups);
+    return status;
+}
+
+/* Kinds that are findings. Without a snapshot nothing is known, and everything is one. */
+static unsigned kinds_of(const struct heap_leaks *leaks, unsigned kinds)
+{
+    return leaks->snapshot.number ? kinds : KINDS_ALL;
+}
+
+/* Filters the blocks of a kind; leaves out known ones if they are findings; and groups them, unless
+ * they belong into a tree. */
+static int view_kind(struct session *session, struct heap_groups *groups, bool are_findings)
+{
+    struct heap_site_table sites = heap_groups_site_table(groups);
+    int status = session_filter(session, &sites);
+    if (status == STATUS_OK && are_findings && known_findings_are_needed(&session->known_findings))
+        status = judge_groups(session, groups);
+    return status == STATUS_OK && !session_has_tree(session) ? session_group(session, &sites)
+                                                             : status;
+}
+
+/* Lists the groups of the kinds that are shown, one kind after the other. */
+static enum ttd_status list_groups(const struct heap_leaks *leaks, unsigned shown,
+                                   struct heap_groups *list)
+{
+    for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++) {
+        const struct heap_groups *groups = &leaks->kinds[kind];
+        if (!(shown & KIND_BIT(kind)) || !groups->count)
+            continue;
+        enum ttd_status status = grow_array((void **)&list->items, &list->capacity,
+                                            list->count + groups->count, sizeof *list->items);
+        if (status != TTD_OK)
+            return status;
+        memcpy(&list->items[list->count], groups->items, groups->count * sizeof *list->items);
+        list->count += groups->count;
+    }
+    struct heap_site_table sites = heap_groups_site_table(list);
+    sites.recount(list);
+    return TTD_OK;
+}
+
+/* Groups the leaks as the options say, and what the runtimes keep in the same way. */
+static int view_groups(struct session *session, const struct leaks_options *options,
+                       struct heap_leaks *leaks, struct heap_groups *list)
+{
+    unsigned shown = kinds_of(leaks, options->shown);
+    unsigned findings = shown | kinds_of(leaks, options->errors);
+    int status = session_runtime(session, &leaks->runtime, options->shows_runtime);
+    for (int kind = 0; kind < HEAP_LEAK_KINDS && status == STATUS_OK; kind++)
+        status = view_kind(session, &leaks->kinds[kind], findings & KIND_BIT(kind));
+    if (status == STATUS_OK && known_findings_are_needed(&session->known_findings))
+        status = session_end_known_findings(session);
+    if (status == STATUS_OK)
+        status = session_check(session, list_groups(leaks, shown, list));
+    struct heap_site_table sites = heap_groups_site_table(list);
+    return status == STATUS_OK && session_has_tree(session) ? session_group(session, &sites)
+                                                            : status;
+}
+
+static int print(struct session *session, const struct leaks_options *options,
+                 struct heap_leaks *leaks, struct heap_groups *list, struct ttd_position at)
+{
+    session_outcome(session, &leaks->outcome, at);
+    certainty_add_snapshot(&session->report.certainty, &leaks->snapshot, leaks->misplaced);
+    int status = view_groups(session, options, leaks, list);
+    if (status == STATUS_OK)
+        status = session_output(session, true);
+    if (status != STATUS_OK || session_print_tree(session, "block", "bytes"))
+        return status;
+    struct report_leaks data = {.leaks = leaks,
+                                .groups = list,
+                                .limit = session->options.view.limit,
+                                .is_at_end = ttd_position_compare(at, ttd_position_max()) == 0,
+                                .has_early_blocks = heap_has_early_blocks(session->source.reader)};
+    session->options.format->leaks(&session->report, &data);
+    return STATUS_OK;
+}
+
+/* Whether there are blocks of the kinds that --error-exitcode counts. */
+static bool has_errors(const struct heap_leaks *leaks, unsigned errors)
+{
+    uint64_t blocks = 0;
+    for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
+        blocks += kinds_of(leaks, errors) & KIND_BIT(kind) ? leaks->kinds[kind].blocks : 0;
+    return blocks;
+}
+
+static int execute(struct session *session, const void *context)
+{
+    const struct leaks_options *options = context;
+    struct ttd_position at;
+    session->needs_known_patterns = options->error_status;
+    int status = position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &at);
+    if (status != STATUS_OK)
+        return status;
+    struct heap_leaks leaks;
+    struct heap_groups list = {.items = NULL};
+    struct ttd_error error = {.what = NULL};
+    struct heap_trace trace;
+    status = session_trace(session, &trace);
+    if (status != STATUS_OK)
+        return status;
+    trace.keyframes = sidecar_use(session, at);
+    struct heap_leaks_options query = {.at = at,
+                                       .split = view_split(&session->options.view),
+                                       .tells_when = !session_has_tree(session)};
+    status = session_classes(session, &trace, at, &query.classes);
+    if (status != STATUS_OK)
+        return status;
+    enum ttd_status result = heap_leaks_find(&trace, &query, &leaks, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    status = print(session, options, &leaks, &list, at);
+    if (status == STATUS_OK)
+        status = known_findings_exit(&session->known_findings, has_errors(&leaks, options->errors),
+                                     options->error_status);
+    heap_groups_free(&list);
+    heap_leaks_free(&leaks);
+    return status;
+}
+
+static const struct leaks_options defaults = {
+    .at = {.kind = POSITION_SPEC_END}, .shown = KINDS_LISTED, .errors = KINDS_LISTED};
+
+const struct command command_leaks = {
+    .name = "leaks",
+    .summary = "blocks that are lost, or were never released, by stack",
+    .help = help,
+    .shares = COMMAND_VIEWS | COMMAND_CLASSES | COMMAND_KNOWN_FINDINGS,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
+    .execute = execute,
+};

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze peak */
+#include "analyses/state/peak.h"
+#include "cli/exit.h"
+#include "cli/session.h"
+#include "cli/sidecar.h"
+
+enum { OPTION_RUNTIME = OPTION_FIRST };
+
+static const struct option own_options[] = {{"show-runtime", no_argument, NULL, OPTION_RUNTIME},
+                                            {NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze peak [OPTIONS] [TRACE]\n"
+    "\n"
+    "Finds the first position at which most bytes were live, and the stacks that had\n"
+    "allocated them.\n"
+    "\n"
+    "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
+    "                          themselves until the end\n" VIEW_HELP COMMAND_COMMON_HELP;
+
+struct peak_options {
+    bool shows_runtime;
+};
+
+static bool parse_option(void *context, int option, const char *argument)
+{
+    struct peak_options *options = context;
+    (void)option, (void)argument;
+    options->shows_runtime = true;
+    return true;
+}
+
+static int print(struct session *session, const struct peak_options *options,
+                 struct heap_peak_state *state)
+{
+    struct heap_site_table sites = heap_groups_site_table(&state->groups);
+    struct report_peak data = {.peak = state, .limit = session->options.view.limit};
+    int status = session_runtime(session, &state->runtime, options->shows_runtime);
+    if (status == STATUS_OK)
+        status = session_view(session, &sites);
+    if (status == STATUS_OK)
+        status = session_output(session, true);
+    if (status == STATUS_OK && !session_print_tree(session, "block", "bytes"))
+        session->options.format->peak(&session->report, &data);
+    return status;
+}
+
+static int execute(struct session *session, const void *options)
+{
+    struct heap_peak_state peak;
+    struct ttd_error error = {.what = NULL};
+    struct heap_trace trace;
+    int status = session_trace(session, &trace);
+    if (status != STATUS_OK)
+        return status;
+    trace.keyframes = sidecar_use_existing(session);
+    struct heap_peak_state_options query = {.split = view_split(&session->options.view)};
+    enum ttd_status result = heap_peak_state_find(&trace, &query, &peak, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    session_outcome(session, &peak.outcome, ttd_position_max());
+    status = print(session, options, &peak);
+    heap_peak_state_free(&peak);
+    return status;
+}
+
+static const struct peak_options defaults = {.shows_runtime = false};
+
+const struct command command_peak = {
+    .name = "peak",
+    .summary = "when most bytes were live, and whose",
+    .help = help,
+    .shares = COMMAND_VIEWS,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
+    .execute = execute,
+};

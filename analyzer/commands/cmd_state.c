@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze state */
+#include <string.h>
+
+#include "cli/exit.h"
+#include "cli/message.h"
+#include "cli/numbers.h"
+#include "cli/position_spec.h"
+#include "cli/session.h"
+#include "cli/sidecar.h"
+
+/* Owners of one address that matter: the one at the position, and those before and after. */
+#define OWNERS_KEPT 8
+/* Pointers to its block that are shown. */
+#define POINTERS_SHOWN 8
+
+enum { OPTION_AT = OPTION_FIRST, OPTION_ADDRESS, OPTION_BLOCKS, OPTION_RUNTIME };
+
+static const struct option own_options[] = {{"at", required_argument, NULL, OPTION_AT},
+                                            {"address", required_argument, NULL, OPTION_ADDRESS},
+                                            {"blocks", no_argument, NULL, OPTION_BLOCKS},
+                                            {"show-runtime", no_argument, NULL, OPTION_RUNTIME},
+                                            {NULL, 0, NULL, 0}};
+
+static const char help[] =
+    "Usage: ttdanalyze state [OPTIONS] [TRACE]\n"
+    "\n"
+    "Shows the heap as it was at a position: the live blocks by the stack that allocated\n"
+    "them, by heap, by thread and by size.\n"
+    "\n"
+    "      --at POSITION       that position; the end if not given\n"
+    "      --address A         what the address A is then: which block it lies in, who\n"
+    "                          allocated and who will release it; or who released it\n"
+    "                          before, and whose it will be next\n"
+    "      --blocks            list all live blocks, by address (text and json)\n"
+    "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
+    "                          themselves until the end\n" VIEW_HELP_WITH_CLASS COMMAND_COMMON_HELP
+    "\n"
+    "A POSITION is one of:\n" POSITION_SPEC_FORMS;
+
+struct state_options {
+    struct position_spec at;
+    uint64_t address;
+    bool has_address;
+    bool shows_blocks;
+    bool shows_runtime;
+};
+
+static bool parse_option(void *context, int option, const char *argument)
+{
+    struct state_options *options = context;
+    switch (option) {
+    case OPTION_AT:
+        return position_spec_parse(argument, &options->at);
+    case OPTION_ADDRESS:
+        options->has_address = true;
+        return number_parse(argument, &options->address);
+    case OPTION_RUNTIME:
+        options->shows_runtime = true;
+        return true;
+    default:
+        options->shows_blocks = true;
+        return true;
+    }
+}
+
+/* Shows all tables with the same blocks. */
+static int view_tables(struct session *session, struct heap_state *state)
+{
+    for (size_t i = HEAP_BY_STACK + 1; i < HEAP_TABLES; i++) {
+        struct heap_groups *table = &state->tables.by[i];
+        struct heap_site_table sites = heap_groups_site_table(table);
+        int status = session_filter(session, &sites);
+        enum ttd_status joined = status == STATUS_OK ? heap_groups_join(table) : TTD_OK;
+        if (joined != TTD_OK)
+            status = source_fail(&session->source, joined, &(struct ttd_error){.what = NULL});
+        if (status != STATUS_OK)
+            return status;
+    }
+    struct heap_site_table sites = heap_groups_site_table(&state->tables.by[HEAP_BY_STACK]);
+    return session_view(session, &sites);
+}
+
+static int print(struct session *session, const struct state_options *options,
+                 struct report_state *data)
+{
+    /* The fate of an address after the position depends on the whole trace. */
+    if (data->history)
+        session_outcome(session, &data->history->outcome, ttd_position_max());
+    if (data->referrers)
+        certainty_add_snapshot(&session->report.certainty, &data->referrers->reach.snapshot,
+                               data->referrers->reach.misplaced);
+    if (!data->history)
+        session_outcome(session, &data->state->outcome, data->at);
+    if (!data->referrers)
+        certainty_add_snapshot(&session->report.certainty, &session->classes.snapshot,
+                               session->classes.misplaced);
+    int status = session_names(session, options->has_address);
+    if (status == STATUS_OK)
+        status = session_runtime(session, &data->state->runtime, options->shows_runtime);
+    if (status == STATUS_OK)
+        status = view_tables(session, data->state);
+    if (status == STATUS_OK)
+        status = session_output(session, true);
+    if (status == STATUS_OK && !session_print_tree(session, "block", "bytes"))
+        session->options.format->state(&session->report, data);
+    return status;
+}
+
+/* Finds who points at the block that the address lies in, if a snapshot tells it: the block was
+ * there when the newest one was taken. */
+static int find_pointers(struct session *session, const struct state_options *options,
+                         struct report_state *data)
+{
+    const struct heap_owner *live = heap_history_live(data->history, data->at);
+    struct heap_referrers_options query = {
+        .at = data->at, .address = options->address, .depth = 1, .width = POINTERS_SHOWN};
+    struct heap_referrers referrers;
+    struct ttd_error error = {.what = NULL};
+    struct heap_trace trace = source_trace(&session->source);
+    if (!live)
+        return print(session, options, data);
+    trace.keyframes = sidecar_use(session, data->at);
+    enum ttd_status result = heap_referrers_find(&trace, &query, &referrers, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    bool is_there = referrers.target != GRAPH_NONE &&
+                    referrers.reach.nodes.blocks[referrers.target].event == live->block.event;
+    data->referrers = is_there ? &referrers : NULL;
+    int status = print(session, options, data);
+    heap_referrers_free(&referrers);
+    return status;
+}
+
+static int find_address(struct session *session, const struct state_options *options,
+                        struct report_state *data)
+{
+    if (!options->has_address)
+        return print(session, options, data);
+    struct heap_history_options query = {.first = options->address,
+                                         .last = options->address,
+                                         .max = OWNERS_KEPT,
+                                         .around = data->at};
+    struct heap_history history;
+    struct ttd_error error = {.what = NULL};
+    struct heap_trace trace = source_trace(&session->source);
+    trace.keyframes = sidecar_use(session, data->at);
+    enum ttd_status result = heap_history_find(&trace, &query, &history, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    data->history = &history;
+    int status = find_pointers(session, options, data);
+    heap_history_free(&history);
+    return status;
+}
+
+static int execute(struct session *session, const void *context)
+{
+    const struct state_options *options = context;
+    bool has_more = options->shows_blocks || options->has_address;
+    if (has_more && strcmp(session->options.format->name, "csv") == 0)
+        return message_usage("state", "--blocks and --address have no csv: try json");
+    struct report_state data = {.limit = session->options.view.limit};
+    int status =
+        position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &data.at);
+    if (status != STATUS_OK)
+        return status;
+    struct heap_state state;
+    struct ttd_error error = {.what = NULL};
+    const struct view_options *views = &session->options.view;
+    struct heap_state_options query = {.at = data.at,
+                                       .split = view_split(views),
+                                       .has_stacks_in_tables =
+                                           views->include.count || views->exclude.count,
+                                       .tells_runtime = true,
+                                       .keeps_blocks = options->shows_blocks,
+                                       .has_address = options->has_address,
+                                       .address = options->address,
+                                       .confirms_blocks = true};
+    struct heap_trace trace;
+    status = session_trace(session, &trace);
+    if (status != STATUS_OK)
+        return status;
+    trace.keyframes = sidecar_use(session, data.at);
+    status = session_classes(session, &trace, data.at, &query.classes);
+    if (status != STATUS_OK)
+        return status;
+    enum ttd_status result = heap_state_find(&trace, &query, &state, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    if (state.outcome.has_refuted_index)
+        sidecar_refute(&session->source);
+    data.state = &state;
+    status = find_address(session, options, &data);
+    heap_state_free(&state);
+    return status;
+}
+
+static const struct state_options defaults = {.at = {.kind = POSITION_SPEC_END}};
+
+const struct command command_state = {
+    .name = "state",
+    .summary = "the heap as it was at a position",
+    .help = help,
+    .shares = COMMAND_VIEWS | COMMAND_CLASSES,
+    .own_options = own_options,
+    .parse_option = parse_option,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
+    .execute = execute,
+};

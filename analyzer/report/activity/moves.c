@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Reallocations as JSON and as CSV. */
+#include "report/activity/reports.h"
+
+static void json_counts(struct json *json, const struct heap_move_counts *counts)
+{
+    json_unsigned(json, "reallocs", counts->reallocs);
+    json_unsigned(json, "moved", counts->moved);
+    json_unsigned(json, "in_place", counts->in_place);
+    json_unsigned(json, "from_null", counts->from_null);
+    json_unsigned(json, "to_zero", counts->to_zero);
+    json_unsigned(json, "failed", counts->failed);
+    json_unsigned(json, "unfinished", counts->unfinished);
+    json_unsigned(json, "unknown_old", counts->unknown_old);
+    json_unsigned(json, "bytes_copied", counts->bytes_copied);
+}
+
+static void json_sizes(struct report *report, struct json *json,
+                       const struct heap_move_group *group)
+{
+    double measure;
+    enum heap_growth growth = heap_move_growth(group, &measure);
+    bool has_sizes = group->largest >= group->smallest;
+    json_count(json, "smallest_size", has_sizes ? group->smallest : TTD_UNKNOWN);
+    json_count(json, "largest_size", has_sizes ? group->largest : TTD_UNKNOWN);
+    json_unsigned(json, "grown", group->grown);
+    json_unsigned(json, "shrunk", group->shrunk);
+    json_text(json, "growth", heap_growth_name(growth));
+    if (growth == HEAP_GROWTH_LINEAR)
+        json_double(json, "growth_bytes", measure);
+    else
+        json_null(json, "growth_bytes");
+    if (growth == HEAP_GROWTH_GEOMETRIC)
+        json_double(json, "growth_factor", measure);
+    else
+        json_null(json, "growth_factor");
+    report_site_json(report, json, group->key);
+    json_end_object(json);
+}
+
+static void json_regrown(struct report *report, struct json *json, const struct report_moves *data)
+{
+    const struct heap_move_table *table = &data->moves->regrown;
+    json_begin_object(json, "inferred");
+    json_unsigned(json, "replaced", table->total.reallocs);
+    json_unsigned(json, "bytes_copied_at_most", table->total.bytes_copied);
+    json_unsigned(json, "total_groups", table->count);
+    json_begin_array(json, "groups");
+    for (size_t i = 0; i < report_shown(table->count, data->limit); i++) {
+        json_begin_object(json, NULL);
+        json_unsigned(json, "replaced", table->groups[i].counts.reallocs);
+        json_unsigned(json, "bytes_copied_at_most", table->groups[i].counts.bytes_copied);
+        json_sizes(report, json, &table->groups[i]);
+    }
+    json_end_array(json);
+    json_end_object(json);
+}
+
+static void json_chain(struct json *json, const struct heap_chain *chain)
+{
+    json_begin_object(json, NULL);
+    json_unsigned(json, "start_size", chain->start_size);
+    json_unsigned(json, "final_size", chain->final_size);
+    json_unsigned(json, "reallocs", chain->reallocs);
+    json_unsigned(json, "moved", chain->moved);
+    json_unsigned(json, "bytes_copied", chain->bytes_copied);
+    json_position(json, "first_position", chain->first);
+    json_position(json, "last_position", chain->last);
+    json_hex(json, "address", chain->address);
+    json_unsigned(json, "stack_id", chain->stack);
+    json_end_object(json);
+}
+
+void json_moves(struct report *report, const struct report_moves *data)
+{
+    const struct heap_moves *moves = data->moves;
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    report_certainty_json(report, &json);
+    json_counts(&json, &moves->reallocs.total);
+    json_text(&json, "by", view_key_name(report->view->options.by));
+    const struct heap_move_table *table = &moves->reallocs;
+    json_unsigned(&json, "total_groups", table->count);
+    json_begin_array(&json, "groups");
+    for (size_t i = 0; i < report_shown(table->count, data->limit); i++) {
+        json_begin_object(&json, NULL);
+        json_counts(&json, &table->groups[i].counts);
+        json_sizes(report, &json, &table->groups[i]);
+    }
+    json_end_array(&json);
+    json_begin_array(&json, "chains");
+    for (size_t i = 0; i < moves->worst_count; i++)
+        json_chain(&json, &moves->worst[i]);
+    json_end_array(&json);
+    json_regrown(report, &json, data);
+    json_end_object(&json);
+}
+
+static void csv_counts(struct csv *csv, const struct heap_move_counts *counts)
+{
+    csv_unsigned(csv, counts->reallocs);
+    csv_unsigned(csv, counts->moved);
+    csv_unsigned(csv, counts->in_place);
+    csv_unsigned(csv, counts->from_null);
+    csv_unsigned(csv, counts->to_zero);
+    csv_unsigned(csv, counts->failed);
+    csv_unsigned(csv, counts->unfinished);
+    csv_unsigned(csv, counts->unknown_old);
+}
+
+/* Writes the counts of inferred growth; the columns of reallocations stay empty. */
+static void csv_regrown_counts(struct csv *csv, const struct heap_move_counts *counts)
+{
+    csv_empty(csv);
+    csv_unsigned(csv, counts->moved);
+    for (int i = 0; i < 6; i++)
+        csv_empty(csv);
+}
+
+static void csv_table(struct report *report, struct csv *csv, const struct report_moves *data,
+                      const struct heap_move_table *table)
+{
+    bool is_inferred = table == &data->moves->regrown;
+    for (size_t i = 0; i < report_shown(table->count, data->limit); i++) {
+        const struct heap_move_group *group = &table->groups[i];
+        double measure;
+        csv_text(csv, is_inferred ? "inferred" : "realloc");
+        if (is_inferred)
+            csv_regrown_counts(csv, &group->counts);
+        else
+            csv_counts(csv, &group->counts);
+        csv_unsigned(csv, group->counts.bytes_copied);
+        csv_text(csv, heap_growth_name(heap_move_growth(group, &measure)));
+        report_site_csv(report, csv, group->key);
+        csv_end_row(csv);
+    }
+}
+
+void csv_moves(struct report *report, const struct report_moves *data)
+{
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    report_site_header(report, &csv,
+                       "kind,reallocs,moved,in_place,from_null,to_zero,failed,unfinished,"
+                       "unknown_old,bytes_copied,growth");
+    csv_table(report, &csv, data, &data->moves->reallocs);
+    csv_table(report, &csv, data, &data->moves->regrown);
+}

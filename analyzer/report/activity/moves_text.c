@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Reallocations as text: the sums, the groups, the worst blocks, and inferred growth. */
+#include "report/activity/reports.h"
+
+static void text_growth(struct out *output, const struct heap_move_group *group)
+{
+    double measure;
+    enum heap_growth growth = heap_move_growth(group, &measure);
+    out_text(output, heap_growth_name(growth));
+    if (growth == HEAP_GROWTH_LINEAR)
+        out_format(output, ", by %.0f bytes each time", measure);
+    if (growth == HEAP_GROWTH_GEOMETRIC)
+        out_format(output, ", by a factor of %.2f each time", measure);
+}
+
+static void text_other(struct out *output, const struct heap_move_counts *counts)
+{
+    const struct {
+        uint64_t count;
+        const char *text;
+    } others[] = {{counts->from_null, " from NULL"},
+                  {counts->to_zero, " to zero"},
+                  {counts->failed, " failed"},
+                  {counts->unfinished, " never returned"},
+                  {counts->unknown_old, " of unknown blocks"}};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (!others[i].count)
+            continue;
+        out_text(output, ", ");
+        out_grouped(output, others[i].count);
+        out_text(output, others[i].text);
+    }
+}
+
+static void text_counts(struct out *output, const struct heap_move_counts *counts)
+{
+    report_count(output, counts->reallocs, "reallocation");
+    out_text(output, ": ");
+    out_grouped(output, counts->moved);
+    out_text(output, " moved, ");
+    out_grouped(output, counts->in_place);
+    out_text(output, " in place");
+    text_other(output, counts);
+}
+
+static void text_sizes(struct report *report, const struct heap_move_group *group)
+{
+    struct out *output = report->output;
+    if (group->largest >= group->smallest) {
+        out_text(output, "\n    sizes from ");
+        out_grouped(output, group->smallest);
+        out_text(output, " to ");
+        out_grouped(output, group->largest);
+        out_text(output, "; growth: ");
+        text_growth(output, group);
+    }
+    out_char(output, '\n');
+    report_site_text(report, group->key);
+}
+
+static void text_group(struct report *report, const struct heap_move_group *group)
+{
+    struct out *output = report->output;
+    out_char(output, '\n');
+    out_bold(output);
+    report_count(output, group->counts.bytes_copied, "byte");
+    out_text(output, " copied");
+    out_plain(output);
+    out_text(output, " by ");
+    text_counts(output, &group->counts);
+    text_sizes(report, group);
+}
+
+static void text_regrown_sums(struct out *output, const struct heap_move_counts *counts)
+{
+    out_text(output, "at most ");
+    report_count(output, counts->bytes_copied, "byte");
+    out_text(output, " copied when a block was replaced by a larger one, ");
+    report_count(output, counts->reallocs, "time");
+}
+
+static void text_regrown(struct report *report, const struct report_moves *data)
+{
+    const struct heap_move_table *table = &data->moves->regrown;
+    struct out *output = report->output;
+    if (!table->count)
+        return;
+    out_bold(output);
+    out_text(output,
+             "\nInferred, and no reallocations: a larger block was allocated, and a smaller "
+             "one of the same stack released soon\n");
+    out_plain(output);
+    for (size_t i = 0; i < report_shown(table->count, data->limit); i++) {
+        out_char(output, '\n');
+        text_regrown_sums(output, &table->groups[i].counts);
+        text_sizes(report, &table->groups[i]);
+    }
+    report_site_more(report, table->count - report_shown(table->count, data->limit));
+}
+
+static void text_chains(struct report *report, const struct heap_moves *moves)
+{
+    struct out *output = report->output;
+    if (!moves->worst_count)
+        return;
+    out_bold(output);
+    out_text(output, "\nBlocks that were reallocated again and again, worst first\n");
+    out_plain(output);
+    for (size_t i = 0; i < moves->worst_count; i++) {
+        const struct heap_chain *chain = &moves->worst[i];
+        out_text(output, "  ");
+        out_grouped(output, chain->start_size);
+        out_text(output, " to ");
+        report_count(output, chain->final_size, "byte");
+        out_text(output, ": ");
+        report_count(output, chain->reallocs, "reallocation");
+        out_text(output, ", ");
+        report_count(output, chain->moved, "move");
+        out_text(output, ", ");
+        report_count(output, chain->bytes_copied, "byte");
+        out_text(output, " copied\n      ");
+        report_position_text(report, chain->first);
+        out_text(output, " to ");
+        report_position_text(report, chain->last);
+        out_text(output, ", last at ");
+        out_hex(output, chain->address);
+        out_format(output, ", stack #%u\n", chain->stack);
+    }
+}
+
+void text_moves(struct report *report, const struct report_moves *data)
+{
+    const struct heap_moves *moves = data->moves;
+    out_bold(report->output);
+    out_text(report->output, "All: ");
+    text_counts(report->output, &moves->reallocs.total);
+    out_text(report->output, "; ");
+    report_count(report->output, moves->reallocs.total.bytes_copied, "byte");
+    out_text(report->output, " copied\n");
+    out_plain(report->output);
+    if (moves->regrown.count) {
+        out_text(report->output, "Inferred, not among these: ");
+        text_regrown_sums(report->output, &moves->regrown.total);
+        out_char(report->output, '\n');
+    }
+    report_certainty_text(report);
+    const struct heap_move_table *table = &moves->reallocs;
+    for (size_t i = 0; i < report_shown(table->count, data->limit); i++)
+        text_group(report, &table->groups[i]);
+    report_site_more(report, table->count - report_shown(table->count, data->limit));
+    text_chains(report, moves);
+    text_regrown(report, data);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* The signal that the program died of and what it points at: the first finding of `errors`. */
+#include "report/errors/reports.h"
+
+static void text_name(struct report *report, const struct heap_fatal_place *place)
+{
+    const char *name = place->is_register ? report_register_name(place->number) : NULL;
+    if (!place->is_register)
+        out_text(report->output, "  the fault address");
+    else if (name)
+        out_format(report->output, "  %s", name);
+    else
+        out_format(report->output, "  register %u", place->number);
+    out_text(report->output, place->is_register ? " = " : " ");
+    out_hex(report->output, place->address);
+}
+
+/* Registers that point at no block are those of most values, and not told. */
+static void text_place(struct report *report, const struct heap_fatal_place *place)
+{
+    struct out *output = report->output;
+    if (place->is_register && place->where == HEAP_FATAL_ELSEWHERE)
+        return;
+    text_name(report, place);
+    if (place->where == HEAP_FATAL_ELSEWHERE) {
+        out_text(output, " lies in no block, and near none\n");
+    } else if (place->where == HEAP_FATAL_NEAR) {
+        out_text(output, " lies in no block\n");
+        report_neighbours_text(report, &place->neighbours, place->address);
+    } else {
+        bool is_live = place->where == HEAP_FATAL_IN_LIVE;
+        out_text(output, " lies ");
+        report_count(output, place->address - place->block_address, "byte");
+        out_text(output, is_live ? " inside a live block: " : " inside a released block: ");
+        out_hex(output, place->block_address);
+        out_text(output, ", ");
+        report_count(output, place->block_size, "byte");
+        out_char(output, '\n');
+        report_call_text(report, "allocated", &place->allocated);
+        report_call_text(report, "released", &place->released);
+    }
+    if (!place->is_certain) {
+        out_alarm(output);
+        out_text(output, "  uncertain");
+        out_plain(output);
+        out_text(output, ": not everything before it is known\n");
+    }
+}
+
+static void text_snapshot(struct report *report, const struct heap_fatal *fatal)
+{
+    struct out *output = report->output;
+    out_text(output, "  ");
+    if (!fatal->signal.snapshot)
+        out_text(output, "no snapshot was taken then");
+    else if (!fatal->snapshot.number)
+        out_format(output, "snapshot %u was cut short, and is not used", fatal->signal.snapshot);
+    else
+        report_snapshot_text(report, &fatal->snapshot);
+    out_char(output, '\n');
+}
+
+void report_fatal_text(struct report *report, const struct heap_fatal *fatal)
+{
+    struct out *output = report->output;
+    if (!fatal)
+        return;
+    out_bold(output);
+    out_text(output, "fatal-signal");
+    out_plain(output);
+    out_text(output, ": ");
+    report_signal_text(report, &fatal->signal);
+    out_char(output, '\n');
+    report_stack_text(report, fatal->signal.stack);
+    for (size_t i = 0; i < fatal->place_count; i++)
+        text_place(report, &fatal->places[i]);
+    text_snapshot(report, fatal);
+    out_char(output, '\n');
+}
+
+static void json_place(struct report *report, struct json *json, const char *key,
+                       const struct heap_fatal_place *place)
+{
+    static const char *const wheres[] = {"elsewhere", "live", "released", "near"};
+    json_begin_object(json, key);
+    if (place->is_register) {
+        json_unsigned(json, "number", place->number);
+        json_text(json, "name", report_register_name(place->number));
+    }
+    json_hex(json, "address", place->address);
+    json_text(json, "where", wheres[place->where]);
+    json_bool(json, "certain", place->is_certain);
+    if (place->block_address) {
+        json_begin_object(json, "block");
+        json_hex(json, "address", place->block_address);
+        json_unsigned(json, "size", place->block_size);
+        json_unsigned(json, "offset", place->address - place->block_address);
+        json_end_object(json);
+    } else {
+        json_null(json, "block");
+    }
+    report_call_json(report, json, "allocated", &place->allocated);
+    report_call_json(report, json, "released", &place->released);
+    report_neighbours_json(report, json, &place->neighbours);
+    json_end_object(json);
+}
+
+void report_fatal_json(struct report *report, struct json *json, const struct heap_fatal *fatal)
+{
+    if (!fatal) {
+        json_null(json, "fatal_signal");
+        return;
+    }
+    json_begin_object(json, "fatal_signal");
+    report_signal_json(json, &fatal->signal);
+    json_unsigned(json, "stack_id", fatal->signal.stack);
+    report_stack_json(report, json, "stack", fatal->signal.stack);
+    json_unsigned(json, "snapshot_number", fatal->signal.snapshot);
+    report_snapshot_json(json, "snapshot", fatal->snapshot.number ? &fatal->snapshot : NULL);
+    if (fatal->has_address)
+        json_place(report, json, "fault", &fatal->places[0]);
+    else
+        json_null(json, "fault");
+    json_begin_array(json, "registers");
+    for (size_t i = fatal->has_address; i < fatal->place_count; i++)
+        json_place(report, json, NULL, &fatal->places[i]);
+    json_end_array(json);
+    json_end_object(json);
+}

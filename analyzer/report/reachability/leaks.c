@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* The report of `leaks`. */
+#include "report/reachability/reports.h"
+
+/* Writes counts of calls that make the list of leaks less than exact. */
+static void text_notes(struct report *report, const struct report_leaks *data)
+{
+    const struct heap_leaks *leaks = data->leaks;
+    if (leaks->outcome.counts.unknown_releases) {
+        report_count(report->output, leaks->outcome.counts.unknown_releases, "release");
+        out_text(report->output,
+                 data->has_early_blocks
+                     ? " of an address without a live block, as blocks from before the "
+                       "recording: 'ttdanalyze errors' tells them apart\n"
+                     : " of an address without a live block: 'ttdanalyze errors' says more\n");
+    }
+    if (leaks->outcome.in_flight) {
+        report_count(report->output, leaks->outcome.in_flight, "reallocation");
+        out_text(report->output, " in flight at this position, not counted\n");
+    }
+}
+
+/* Writes how many blocks were not released, where nothing tells which of them are lost. */
+static void text_live(struct report *report, const struct report_leaks *data)
+{
+    const struct heap_groups *groups = data->groups;
+    struct out *output = report->output;
+    if (data->is_at_end)
+        out_text(output, groups->blocks ? "Never released: " : "No leaks");
+    else
+        out_text(output, "Live at ");
+    if (!data->is_at_end) {
+        report_position_text(report, data->leaks->outcome.position);
+        out_text(output, ": ");
+    }
+    if (groups->blocks || !data->is_at_end) {
+        report_sums_text(output, groups);
+        out_text(output, ", from ");
+        report_site_count(report, groups->count);
+    }
+    out_plain(output);
+    out_char(output, '\n');
+    if (groups->blocks)
+        out_text(output, "What is lost and what is still reachable is not known: there is no "
+                         "snapshot of references (see ttdrecord --snapshot-at-exit)\n");
+}
+
+static void text_kind(struct report *report, const struct heap_groups *groups, const char *what)
+{
+    if (!groups->blocks)
+        return;
+    out_text(report->output, what);
+    report_sums_text(report->output, groups);
+    out_char(report->output, '\n');
+}
+
+/* Writes what the snapshot tells: what is lost, and what is not in one line each. */
+static void text_classes(struct report *report, const struct report_leaks *data)
+{
+    const struct heap_groups *groups = data->leaks->kinds;
+    struct out *output = report->output;
+    const struct heap_groups *lost = &groups[HEAP_DEFINITELY_LOST];
+    out_text(output, lost->blocks ? "Definitely lost: " : "Nothing is definitely lost");
+    if (lost->blocks) {
+        report_sums_text(output, lost);
+        out_text(output, ", from ");
+        report_site_count(report, lost->count);
+    }
+    out_plain(output);
+    out_char(output, '\n');
+    text_kind(report, &groups[HEAP_INDIRECTLY_LOST], "Indirectly lost, held by these: ");
+    text_kind(report, &groups[HEAP_POSSIBLY_LOST], "Possibly lost, held by pointers into them: ");
+    text_kind(report, &groups[HEAP_HELD_BY_STALE],
+              "Held only by words of blocks that may be older than what they point at: ");
+    text_kind(report, &groups[HEAP_HELD_WEAKLY], "Held only by an ending stack or a register: ");
+    text_kind(report, &groups[HEAP_REACHABLE], "Still reachable (--show reachable to list): ");
+    text_kind(report, &groups[HEAP_NOT_SEEN], "Allocated after the snapshot, not known: ");
+    out_text(output, "By ");
+    report_snapshot_why_text(report, &data->leaks->snapshot);
+    out_char(output, '\n');
+}
+
+static void text_releases(struct report *report, const struct heap_group *group)
+{
+    const struct heap_lost_range *lost = group->lost;
+    struct out *output = report->output;
+    bool is_one = lost->released == 1;
+    out_text(output, is_one ? "; the only block that held " : "; the only blocks that held ");
+    if (group->blocks == 1) {
+        out_text(output, "it");
+    } else {
+        out_grouped(output, lost->released);
+        out_text(output, " of them");
+    }
+    out_text(output, is_one ? " was released at " : " were released from ");
+    report_position_text(report, lost->first_release);
+    if (is_one)
+        return;
+    out_text(output, " to ");
+    report_position_text(report, lost->last_release);
+}
+
+/* Writes when the blocks of a group were lost. */
+static void text_when(struct report *report, const struct heap_group *group)
+{
+    struct out *output = report->output;
+    if (!group->lost)
+        return;
+    out_text(output, "    lost after ");
+    report_position_text(report, group->lost->after);
+    out_text(output, ", at ");
+    report_position_text(report, group->lost->before);
+    out_text(output, " at the latest");
+    if (group->lost->released)
+        text_releases(report, group);
+    out_char(output, '\n');
+}
+
+static void text_groups(struct report *report, const struct report_leaks *data)
+{
+    struct out *output = report->output;
+    size_t count = report_shown(data->groups->count, data->limit);
+    for (size_t i = 0; i < count; i++) {
+        const struct heap_group *group = &data->groups->items[i];
+        out_char(output, '\n');
+        out_bold(output);
+        report_count(output, group->bytes, "byte");
+        out_text(output, " in ");
+        report_count(output, group->blocks, "block");
+        out_plain(output);
+        if (data->leaks->snapshot.number)
+            out_format(output, " %s", report_leak_kinds[group->kind].text);
+        if (group->total_blocks > group->blocks) {
+            out_text(output, ", ");
+            report_count(output, group->total_bytes, "byte");
+            out_text(output, " in ");
+            report_count(output, group->total_blocks, "block");
+            out_text(output, " with what hangs below");
+        }
+        report_group_positions_text(report, group);
+        out_char(output, '\n');
+        text_when(report, group);
+        report_site_text(report, group->key);
+    }
+    report_site_more(report, data->groups->count - count);
+}
+
+void text_leaks(struct report *report, const struct report_leaks *data)
+{
+    out_bold(report->output);
+    if (data->leaks->snapshot.number)
+        text_classes(report, data);
+    else
+        text_live(report, data);
+    report_runtime_text(report);
+    report_known_findings_text(report, REPORT_BLOCKS);
+    text_notes(report, data);
+    report_certainty_text(report);
+    text_groups(report, data);
+    report_runtime_groups_text(report, data->limit, true);
+}
+
+static void json_when(struct json *json, const struct heap_lost_range *lost)
+{
+    if (!lost)
+        return;
+    json_position(json, "lost_after", lost->after);
+    json_position(json, "lost_before", lost->before);
+    json_unsigned(json, "holders_released", lost->released);
+    if (!lost->released)
+        return;
+    json_position(json, "first_release", lost->first_release);
+    json_position(json, "last_release", lost->last_release);
+}
+
+static void json_groups(struct report *report, struct json *json, const struct report_leaks *data)
+{
+    bool has_classes = data->leaks->snapshot.number;
+    json_begin_array(json, "groups");
+    for (size_t i = 0; i < data->groups->count && i < data->limit; i++) {
+        const struct heap_group *group = &data->groups->items[i];
+        json_begin_object(json, NULL);
+        if (has_classes)
+            json_text(json, "class", report_leak_kinds[group->kind].name);
+        if (report_leak_kinds[group->kind].held_by)
+            json_text(json, "held_by", report_leak_kinds[group->kind].held_by);
+        if (has_classes && group->kind == HEAP_DEFINITELY_LOST) {
+            json_unsigned(json, "total_blocks", group->total_blocks);
+            json_unsigned(json, "total_bytes", group->total_bytes);
+            json_when(json, group->lost);
+        }
+        report_group_json(report, json, group);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+/* Bytes of all kinds; the sum saturates. */
+static uint64_t bytes_of(const struct heap_leaks *leaks)
+{
+    uint64_t bytes = 0;
+    for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
+        bytes = heap_add(bytes, leaks->kinds[kind].bytes);
+    return bytes;
+}
+
+void json_leaks(struct report *report, const struct report_leaks *data)
+{
+    const struct heap_leaks *leaks = data->leaks;
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    json_position(&json, "position", leaks->outcome.position);
+    report_certainty_json(report, &json);
+    report_snapshot_json(&json, "snapshot", leaks->snapshot.number ? &leaks->snapshot : NULL);
+    report_classes_json(&json, leaks);
+    json_unsigned(&json, "total_blocks", heap_leaks_blocks(leaks));
+    json_unsigned(&json, "total_bytes", bytes_of(leaks));
+    json_text(&json, "by", view_key_name(report->view->options.by));
+    json_unsigned(&json, "total_groups", data->groups->count);
+    report_runtime_json(&report->runtime, &json);
+    json_unsigned(&json, "unknown_releases", leaks->outcome.counts.unknown_releases);
+    json_unsigned(&json, "overlaps", leaks->outcome.counts.overlaps);
+    json_unsigned(&json, "reallocs_in_flight", leaks->outcome.in_flight);
+    report_known_findings_json(report, &json, REPORT_BLOCKS);
+    json_groups(report, &json, data);
+    report_runtime_groups_json(report, &json, data->limit);
+    json_end_object(&json);
+}
+
+/* Writes the stacks that have more blocks than in the baseline. By other keys than the stack, a
+ * growth has no group to belong to. */
+static void csv_growths(struct report *report, struct csv *csv, size_t limit)
+{
+    const struct report_known_findings *known = report->known_findings;
+    if (report->view->options.by != VIEW_BY_STACK)
+        return;
+    for (size_t i = 0; i < known->growth_count && i < limit; i++) {
+        const struct report_growth *growth = &known->growths[i];
+        csv_text(csv, "grown");
+        csv_empty(csv);
+        csv_unsigned(csv, growth->now);
+        for (int empty = 0; empty < 5; empty++)
+            csv_empty(csv);
+        report_site_csv(report, csv, (struct heap_key){growth->stack, 0});
+        csv_end_row(csv);
+    }
+}
+
+static void csv_groups(struct report *report, struct csv *csv, const char *kind,
+                       const struct heap_groups *groups, const struct report_leaks *data)
+{
+    bool has_classes = data->leaks->snapshot.number && groups == data->groups;
+    for (size_t i = 0; i < groups->count && i < data->limit; i++) {
+        const struct heap_group *group = &groups->items[i];
+        bool has_totals = has_classes && group->kind == HEAP_DEFINITELY_LOST;
+        csv_text(csv, kind);
+        csv_text(csv, has_classes ? report_leak_kinds[group->kind].name : "");
+        csv_unsigned(csv, group->blocks);
+        csv_unsigned(csv, group->bytes);
+        csv_count(csv, has_totals ? group->total_blocks : TTD_UNKNOWN);
+        csv_count(csv, has_totals ? group->total_bytes : TTD_UNKNOWN);
+        csv_position(csv, group->first);
+        csv_position(csv, group->last);
+        report_site_csv(report, csv, group->key);
+        csv_end_row(csv);
+    }
+}
+
+void csv_leaks(struct report *report, const struct report_leaks *data)
+{
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    report_site_header(
+        report, &csv,
+        "kind,class,blocks,bytes,total_blocks,total_bytes,first_position,last_position");
+    csv_groups(report, &csv, "leak", data->groups, data);
+    if (report->runtime.is_shown)
+        csv_groups(report, &csv, "runtime", report->runtime.groups, data);
+    csv_growths(report, &csv, data->limit);
+}

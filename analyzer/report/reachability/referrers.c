@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* The report of `referrers`: a tree of the words that point at a block. */
+#include "report/reachability/reports.h"
+#include "report/sections/place.h"
+
+static const struct heap_block *block_of(const struct heap_referrers *referrers, uint32_t node)
+{
+    return node == GRAPH_NONE ? NULL : &referrers->reach.nodes.blocks[node];
+}
+
+static struct heap_place place_of(const struct heap_referrers *referrers,
+                                  const struct heap_referrer *item)
+{
+    return heap_place_of(&referrers->places, item->region, item->offset);
+}
+
+void report_no_snapshot_text(struct report *report)
+{
+    out_text(report->output, "No snapshot of references was taken at this position or before: "
+                             "record with ttdrecord --snapshot-at-exit=references\n");
+}
+
+static void text_flags(struct out *output, const struct heap_referrer *item)
+{
+    if (item->target_offset && item->kind != HEAP_REFERRER_CHAIN)
+        out_format(output, ", to its byte %llu", (unsigned long long)item->target_offset);
+    if (item->flags & GRAPH_STALE)
+        out_text(output, ", perhaps a stale word");
+    if (item->is_repeated)
+        out_text(output, ", see above");
+    if (item->is_too_deep)
+        out_text(output, ", … (--depth)");
+}
+
+static void text_item(struct report *report, const struct heap_referrers *referrers,
+                      const struct heap_referrer *item)
+{
+    struct out *output = report->output;
+    for (uint32_t i = 0; i <= item->depth; i++)
+        out_text(output, "  ");
+    if (item->kind == HEAP_REFERRER_MORE) {
+        out_text(output, "… and ");
+        report_count(output, item->count, "pointer");
+        out_text(output, " more (--limit)\n");
+        return;
+    }
+    if (item->kind == HEAP_REFERRER_ROOT) {
+        struct heap_place place = place_of(referrers, item);
+        report_place_text(report, &place, true);
+    } else if (item->kind == HEAP_REFERRER_CHAIN) {
+        out_text(output, "… through ");
+        report_count(output, item->count, "block");
+        out_text(output, " like it, each pointed at by the next, up to ");
+        out_hex(output, block_of(referrers, item->node)->address);
+    } else {
+        out_format(output, "byte %llu of ", (unsigned long long)item->offset);
+        report_node_text(report, &referrers->reach, item->node);
+    }
+    text_flags(output, item);
+    out_char(output, '\n');
+}
+
+static void text_total(struct out *output, const struct heap_referrers *referrers)
+{
+    report_count(output, referrers->total, "pointer");
+    out_text(output, referrers->total == 1 ? " points at it" : " point at it");
+    if (referrers->distance == GRAPH_NONE)
+        out_text(output, "; nothing leads to it from a variable, stack, register or mapping");
+}
+
+void report_pointers_text(struct report *report, const struct heap_referrers *referrers)
+{
+    struct out *output = report->output;
+    out_text(output, "By ");
+    report_snapshot_text(report, &referrers->reach.snapshot);
+    out_text(output, ", ");
+    text_total(output, referrers);
+    out_char(output, '\n');
+    for (size_t i = 0; i < referrers->count; i++)
+        text_item(report, referrers, &referrers->items[i]);
+}
+
+static void text_target(struct report *report, const struct report_referrers *data)
+{
+    const struct heap_referrers *referrers = data->referrers;
+    const struct heap_block *block = block_of(referrers, referrers->target);
+    struct out *output = report->output;
+    out_bold(output);
+    out_hex(output, data->address);
+    if (!block) {
+        out_text(output, " is in no block that was live");
+        out_plain(output);
+        out_char(output, '\n');
+        return;
+    }
+    if (data->address == block->address)
+        out_text(output, " is block ");
+    else
+        out_format(output, " is byte %llu of block ",
+                   (unsigned long long)(data->address - block->address));
+    report_node_text(report, &referrers->reach, referrers->target);
+    out_plain(output);
+    out_char(output, '\n');
+    text_total(output, referrers);
+    out_char(output, '\n');
+}
+
+void text_referrers(struct report *report, const struct report_referrers *data)
+{
+    const struct heap_referrers *referrers = data->referrers;
+    if (!referrers->reach.snapshot.number) {
+        report_no_snapshot_text(report);
+        report_certainty_text(report);
+        return;
+    }
+    out_text(report->output, "By ");
+    report_snapshot_text(report, &referrers->reach.snapshot);
+    out_char(report->output, '\n');
+    report_certainty_text(report);
+    text_target(report, data);
+    for (size_t i = 0; i < referrers->count; i++)
+        text_item(report, referrers, &referrers->items[i]);
+}
+
+static void json_item(struct report *report, struct json *json,
+                      const struct heap_referrers *referrers, const struct heap_referrer *item)
+{
+    static const char *const kinds[] = {"block", "root", "more", "chain"};
+    bool is_root = item->kind == HEAP_REFERRER_ROOT;
+    bool is_word = item->kind != HEAP_REFERRER_MORE;
+    json_begin_object(json, NULL);
+    json_text(json, "kind", kinds[item->kind]);
+    json_unsigned(json, "depth", item->depth);
+    report_block_json(report, json, "block", block_of(referrers, item->node));
+    json_name(json, "class", report_node_class(report, &referrers->reach, item->node));
+    if (is_root) {
+        struct heap_place place = place_of(referrers, item);
+        report_place_json(report, json, "root", &place, true);
+    } else {
+        json_null(json, "root");
+    }
+    json_count(json, "offset", is_word ? item->offset : TTD_UNKNOWN);
+    json_count(json, "target_offset", is_word ? item->target_offset : TTD_UNKNOWN);
+    json_bool(json, "interior", item->flags & GRAPH_INTERIOR);
+    json_bool(json, "stale", item->flags & GRAPH_STALE);
+    json_count(json, "distance",
+               is_word && item->distance != GRAPH_NONE ? item->distance : TTD_UNKNOWN);
+    json_bool(json, "repeated", item->is_repeated);
+    json_bool(json, "cut", item->is_too_deep);
+    json_unsigned(json, "pointers", item->count ? item->count : 1);
+    json_end_object(json);
+}
+
+/* Writes the members that tell who points at the block. */
+static void json_pointers(struct report *report, struct json *json,
+                          const struct heap_referrers *referrers)
+{
+    json_count(json, "distance",
+               referrers->distance == GRAPH_NONE ? TTD_UNKNOWN : referrers->distance);
+    json_unsigned(json, "total_pointers", referrers->total);
+    json_begin_array(json, "referrers");
+    for (size_t i = 0; i < referrers->count; i++)
+        json_item(report, json, referrers, &referrers->items[i]);
+    json_end_array(json);
+}
+
+void report_pointers_json(struct report *report, struct json *json, const char *key,
+                          const struct heap_referrers *referrers)
+{
+    if (!referrers) {
+        json_null(json, key);
+        return;
+    }
+    json_begin_object(json, key);
+    report_snapshot_json(json, "snapshot", &referrers->reach.snapshot);
+    json_pointers(report, json, referrers);
+    json_end_object(json);
+}
+
+void json_referrers(struct report *report, const struct report_referrers *data)
+{
+    const struct heap_referrers *referrers = data->referrers;
+    const struct ttd_snapshot *snapshot = &referrers->reach.snapshot;
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    json_hex(&json, "address", data->address);
+    report_certainty_json(report, &json);
+    report_snapshot_json(&json, "snapshot", snapshot->number ? snapshot : NULL);
+    report_block_json(report, &json, "block", block_of(referrers, referrers->target));
+    json_pointers(report, &json, referrers);
+    json_end_object(&json);
+}
+
+void csv_referrers(struct report *report, const struct report_referrers *data)
+{
+    static const char *const kinds[] = {"block", "root", "more", "chain"};
+    const struct heap_referrers *referrers = data->referrers;
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    csv_header(&csv, "depth,kind,block,size,root,offset,target_offset,stale,pointers");
+    for (size_t i = 0; i < referrers->count; i++) {
+        const struct heap_referrer *item = &referrers->items[i];
+        const struct heap_block *block = block_of(referrers, item->node);
+        bool is_word = item->kind != HEAP_REFERRER_MORE;
+        csv_unsigned(&csv, item->depth);
+        csv_text(&csv, kinds[item->kind]);
+        csv_hex_if(&csv, block, block ? block->address : 0);
+        csv_unsigned_if(&csv, block, block ? block->size : 0);
+        if (item->kind == HEAP_REFERRER_ROOT) {
+            struct heap_place place = place_of(referrers, item);
+            report_place_csv(report, &csv, &place, true);
+        } else {
+            csv_empty(&csv);
+        }
+        csv_unsigned_if(&csv, is_word, item->offset);
+        csv_unsigned_if(&csv, is_word, item->target_offset);
+        csv_bool(&csv, item->flags & GRAPH_STALE);
+        csv_unsigned(&csv, item->count ? item->count : 1);
+        csv_end_row(&csv);
+    }
+}

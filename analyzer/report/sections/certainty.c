@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* Reasons for uncertainty, from the facts about a trace and its replay. */
+#include "report/sections/certainty.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "heap/site_table.h"
+
+__attribute__((format(printf, 2, 3))) static void add(struct certainty *certainty,
+                                                      const char *format, ...)
+{
+    if (certainty->count == CERTAINTY_REASONS_MAX)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(certainty->reasons[certainty->count++], CERTAINTY_REASON_SIZE, format, arguments);
+    va_end(arguments);
+}
+
+/* Adds one reason for all losses of a kind, so that many losses stay readable. */
+static void add_losses(struct certainty *certainty, const struct certainty_facts *facts,
+                       enum ttd_loss_reason reason)
+{
+    uint64_t events = 0;
+    uint64_t places = 0;
+    bool is_unknown = false;
+    struct ttd_position first = ttd_position_max();
+    for (size_t i = 0; i < facts->losses->kept_count; i++) {
+        const struct ttd_loss *loss = &facts->losses->kept[i];
+        if (loss->reason != reason || !loss->count ||
+            ttd_position_compare(loss->last_good, facts->at) >= 0)
+            continue;
+        places++;
+        if (loss->count == TTD_UNKNOWN)
+            is_unknown = true;
+        else
+            events = heap_add(events, loss->count);
+        if (ttd_position_compare(loss->last_good, first) < 0)
+            first = loss->last_good;
+    }
+    if (!places)
+        return;
+    char position[TTD_POSITION_TEXT];
+    ttd_position_format(first, position);
+    if (is_unknown && !events)
+        add(certainty, "an unknown number of events is missing after %s: %s", position,
+            heap_loss_text(reason));
+    else
+        add(certainty, "%s%llu events are missing after %s: %s", is_unknown ? "at least " : "",
+            (unsigned long long)events, position, heap_loss_text(reason));
+}
+
+void certainty_judge(struct certainty *certainty, const struct certainty_facts *facts)
+{
+    certainty->count = 0;
+    for (int reason = TTD_LOSS_UNKNOWN; reason <= TTD_LOSS_LATE; reason++)
+        add_losses(certainty, facts, (enum ttd_loss_reason)reason);
+    if (facts->losses->records > facts->losses->kept_count)
+        add(certainty, "events are missing in %llu more places",
+            (unsigned long long)(facts->losses->records - facts->losses->kept_count));
+    char position[TTD_POSITION_TEXT];
+    ttd_position_format(facts->last, position);
+    if (!facts->is_closed && facts->reached_end)
+        add(certainty, "the trace was not closed cleanly%s: nothing is known after %s",
+            facts->is_given_up    ? " and was not read to its end"
+            : facts->is_truncated ? " and ends within a chunk"
+                                  : "",
+            position);
+    if (facts->part_of)
+        add(certainty,
+            "the trace is not complete: a position in %% is a part of the %llu events that can "
+            "be read",
+            (unsigned long long)facts->part_of);
+    if (facts->uses_times && !facts->trace->time_unit)
+        add(certainty, "wall times are not known: the trace's first chunk is lost");
+    if (facts->counts->overlaps)
+        add(certainty, "%llu blocks were allocated where another was still live",
+            (unsigned long long)facts->counts->overlaps);
+    if (facts->rests_on_index)
+        add(certainty, "the index was used, and not compared with the trace: '--no-index' reads "
+                       "the whole trace");
+    /* A loss may be recorded long after it happened, so an unread part of the trace may tell of
+     * one. */
+    if (!facts->is_intact && !certainty->count)
+        add(certainty, "%s",
+            facts->is_closed ? "the file is not intact, or was changed meanwhile: see "
+                               "'ttdanalyze verify'"
+                             : "the trace was not closed cleanly: events may be missing");
+}
+
+void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapshot *snapshot,
+                            uint64_t misplaced)
+{
+    if (!snapshot->number)
+        return;
+    if (!(snapshot->flags & TTD_SNAPSHOT_STOPPED))
+        add(certainty,
+            "threads ran on while snapshot %lu was taken: a pointer that moved may be missing",
+            (unsigned long)snapshot->number);
+    if (snapshot->flags & TTD_SNAPSHOT_INCOMPLETE && !snapshot->missing)
+        add(certainty, "snapshot %lu is not complete: parts of it are missing",
+            (unsigned long)snapshot->number);
+    if (snapshot->missing)
+        add(certainty,
+            "snapshot %lu is not complete: %llu bytes of memory were not searched for pointers",
+            (unsigned long)snapshot->number, (unsigned long long)snapshot->missing);
+    if (misplaced)
+        add(certainty, "%llu references of snapshot %lu lie in no memory that it has searched",
+            (unsigned long long)misplaced, (unsigned long)snapshot->number);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/** The certainty of a report: the reasons why its findings may be wrong. */
+#ifndef ANALYZER_REPORT_SECTIONS_CERTAINTY_H
+#define ANALYZER_REPORT_SECTIONS_CERTAINTY_H
+
+#include <ttdtrace/reader.h>
+#include <ttdtrace/snapshot.h>
+
+#include "heap/replay.h"
+#include "travel/losses.h"
+
+#define CERTAINTY_REASONS_MAX 8
+#define CERTAINTY_REASON_SIZE 240
+
+/** Reasons for uncertainty, as text. Without any the report is certain. */
+struct certainty {
+    char reasons[CERTAINTY_REASONS_MAX][CERTAINTY_REASON_SIZE];
+    size_t count;
+};
+
+/** The facts that certainty is judged by. */
+struct certainty_facts {
+    const struct ttd_trace *trace;
+    bool is_closed;
+    bool is_truncated;
+    bool is_given_up;
+    /** The whole trace was read, and is intact. */
+    bool is_intact;
+    /** An index stands for a part of the trace that was not read. */
+    bool rests_on_index;
+    /** The findings depend on wall times. */
+    bool uses_times;
+    const struct heap_losses *losses;
+    const struct heap_counts *counts;
+    /** Position that the report is about; ttd_position_max() for the end. */
+    struct ttd_position at;
+    /** Whether the trace was replayed to its end, and the last position that is known. */
+    bool reached_end;
+    struct ttd_position last;
+    /** Number of readable events, if a position was asked for in percent of it; else 0. */
+    uint64_t part_of;
+};
+
+void certainty_judge(struct certainty *certainty, const struct certainty_facts *facts);
+
+/** Adds the reasons why a snapshot may tell less than there was: `misplaced` counts the references
+ * that lie in none of its regions. A snapshot of number 0 is none, and adds nothing. */
+void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapshot *snapshot,
+                            uint64_t misplaced);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/** A report: where it is written, and the facts about the trace that all of its sections need. */
+#ifndef ANALYZER_REPORT_SECTIONS_REPORT_H
+#define ANALYZER_REPORT_SECTIONS_REPORT_H
+
+#include "heap/groups.h"
+#include "report/sections/certainty.h"
+#include "report/writers/out.h"
+#include "symbols/frames.h"
+#include "view/suppress.h"
+#include "view/view.h"
+
+/** A finding that occurs more often than in the baseline: blocks of a leak, calls of an error. */
+struct report_growth {
+    /** A heap_error_kind, or SUPPRESS_LEAK. */
+    unsigned kind;
+    ttd_id stack;
+    uint64_t before;
+    uint64_t now;
+};
+
+/** Totals of the findings that are not reported, because they are suppressed or in the baseline: in
+ * findings and calls, or in blocks and bytes. */
+struct report_known_findings {
+    bool has_suppressions;
+    bool has_baseline;
+    const struct suppressions *suppressions;
+    uint64_t suppressed;
+    uint64_t suppressed_amount;
+    uint64_t in_baseline;
+    uint64_t in_baseline_amount;
+    const struct report_growth *growths;
+    size_t growth_count;
+};
+
+/** Units of the totals of known findings. */
+enum report_unit { REPORT_BLOCKS, REPORT_FINDINGS };
+
+/** The blocks that the C and C++ runtimes keep until the end, which are not counted as leaks. */
+struct report_runtime {
+    /** NULL for commands that do not tell them apart. */
+    const struct heap_groups *groups;
+    /** They are listed as well. */
+    bool is_shown;
+    /** The trace does not name all of them: the others count as blocks of the program. */
+    bool is_counted;
+    /** The reason: the program was killed. */
+    bool was_killed;
+};
+
+/** Source of the wall times of positions. */
+struct report_clock {
+    void *context;
+    /** Writes the wall time of a position into `text`, of 32 bytes; false if it is not known. */
+    bool (*time)(void *context, struct ttd_position at, char *text);
+};
+
+struct report {
+    struct out *output;
+    /** Name of the trace's file. */
+    const char *path;
+    /** The names of the trace. NULL for commands that need none. */
+    struct definitions *definitions;
+    /** Frames of the stack written last, reused from stack to stack. */
+    struct frame_list frames;
+    /** How records are grouped. */
+    const struct view *view;
+    /** NULL for commands that report every finding. */
+    const struct report_known_findings *known_findings;
+    struct report_runtime runtime;
+    /** Text shows frames below main(), and template arguments of any length. */
+    bool shows_all;
+    struct report_clock clock;
+    /** The first failure to allocate memory, or TTD_OK. */
+    enum ttd_status status;
+    struct certainty certainty;
+};
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * Sections that several reports share: stacks, call sites, groups, owners, known findings, and the
+ * reasons for uncertainty. Internal to report/. `key` is the member's name in an object, NULL in an
+ * array.
+ */
+#ifndef ANALYZER_REPORT_SECTIONS_SECTIONS_H
+#define ANALYZER_REPORT_SECTIONS_SECTIONS_H
+
+#include <ttdtrace/snapshot.h>
+
+#include "analyses/errors/fatal.h"
+#include "analyses/reachability/leaks.h"
+#include "report/sections/report.h"
+#include "report/writers/csv.h"
+#include "report/writers/json.h"
+
+/** How many of `count` records a report shows. */
+static inline size_t report_shown(size_t count, size_t limit)
+{
+    return count < limit ? count : limit;
+}
+
+/** Sets report->frames to the frames of a stack; empty on failure. */
+void report_expand(struct report *report, ttd_id stack);
+
+/** Writes a function's name in text, without long template arguments unless report->shows_all. */
+void report_function_text(struct report *report, struct ttd_string name);
+
+/** Writes `function (file:line) in module`, or `module+0xoffset` for a frame without names. */
+void report_frame_text(struct report *report, const struct frame *frame);
+
+/** Writes the frames of a stack, each in a line of its own, indented. Frames below main() are
+ * counted, and written only if report->shows_all. */
+void report_stack_text(struct report *report, ttd_id stack);
+
+/** Writes the frames of a stack as an array of objects. */
+void report_stack_json(struct report *report, struct json *json, const char *key, ttd_id stack);
+
+/** Writes the frames of a stack as one field, such as "malloc;f;main". */
+void report_stack_csv(struct report *report, struct csv *csv, ttd_id stack);
+
+/** Writes the site of a record, in indented lines: its stack, or the label that it is grouped by.
+ */
+void report_site_text(struct report *report, struct heap_key key);
+
+/** Writes the site of a record as members of an object. */
+void report_site_json(struct report *report, struct json *json, struct heap_key key);
+
+/** Writes a header: the fields `names`, then those that report_site_csv() writes. */
+void report_site_header(struct report *report, struct csv *csv, const char *names);
+void report_site_csv(struct report *report, struct csv *csv, struct heap_key key);
+
+/** Writes how many groups there are, such as "3 stacks". */
+void report_site_count(struct report *report, size_t count);
+
+/** Writes a line that counts the groups that are not shown; nothing for none. */
+void report_site_more(struct report *report, size_t count);
+
+/** The name of the thread, heap, function, file or module of a label; size 0 if it has none. */
+struct ttd_string report_label_name(const struct report *report, const struct view_label *label);
+
+/** Write a label: in one line, or as members of an object. */
+void report_label_text(struct report *report, const struct view_label *label);
+void report_label_json(struct report *report, struct json *json, const struct view_label *label);
+
+/** Writes a call, with its stack, as an object; null if it is unknown. */
+void report_call_json(struct report *report, struct json *json, const char *key,
+                      const struct heap_call *call);
+
+/** Writes a line such as "allocated by malloc() at FAB:17B1 in thread 1", and the stack. */
+void report_call_text(struct report *report, const char *what, const struct heap_call *call);
+
+/** Writes a position, and in parentheses its wall time if that is known. */
+void report_position_text(struct report *report, struct ttd_position position);
+
+/** Writes the blocks before and after an address, and the calls that allocated them. */
+void report_neighbours_text(struct report *report, const struct heap_neighbours *neighbours,
+                            uint64_t address);
+/** Writes those blocks as the members `before` and `after`. */
+void report_neighbours_json(struct report *report, struct json *json,
+                            const struct heap_neighbours *neighbours);
+
+/** Returns the name of a register of x86-64, by its DWARF number; NULL if it has none. Static. */
+const char *report_register_name(uint64_t number);
+
+/** Writes a signal in one line without its end: "SIGSEGV (address not mapped) at 1:2 (+0.5s) in
+ * thread 1". */
+void report_signal_text(struct report *report, const struct ttd_fatal_signal *signal);
+/** Writes the same, and the fault address, as members of an object. */
+void report_signal_json(struct json *json, const struct ttd_fatal_signal *signal);
+
+/** Names of a kind of blocks: for people; and in files, where what still holds a reachable block is
+ * told apart, or NULL. */
+struct report_leak_kind {
+    const char *text;
+    const char *name;
+    const char *held_by;
+};
+
+/** By heap_leak_kind. */
+extern const struct report_leak_kind report_leak_kinds[HEAP_LEAK_KINDS];
+
+/** Writes the sums of groups: "2 blocks, 80 bytes". */
+void report_sums_text(struct out *output, const struct heap_groups *groups);
+
+/** Writes a snapshot as report_snapshot_text(), and why it was taken. */
+void report_snapshot_why_text(struct report *report, const struct ttd_snapshot *snapshot);
+
+/** Writes the member `classes`; null without a snapshot. */
+void report_classes_json(struct json *json, const struct heap_leaks *leaks);
+
+/** Writes the positions of the first and last allocation of a group: ", allocated at 0:2". */
+void report_group_positions_text(struct report *report, const struct heap_group *group);
+
+/** Writes the sums, positions and site of a group as members of an object. */
+void report_group_json(struct report *report, struct json *json, const struct heap_group *group);
+
+/** Writes a block and its allocation in one line, without its end: "0x1000, 24 bytes, allocated by
+ * malloc() at 1:2 in thread 1, main (main.c:7) in demo". */
+void report_block_text(struct report *report, const struct heap_block *block);
+
+/** Writes a block of a snapshot in the same way, with its class if that is known: "0x1000, 24
+ * bytes, app::Server, allocated by …". */
+void report_node_text(struct report *report, const struct heap_reach *reach, uint32_t node);
+
+/** The name of the class of a block of a snapshot; size 0 if it is not known, or no block. */
+struct ttd_string report_node_class(struct report *report, const struct heap_reach *reach,
+                                    uint32_t node);
+
+/** Writes a block and its allocation as an object; null for NULL. */
+void report_block_json(struct report *report, struct json *json, const char *key,
+                       const struct heap_block *block);
+
+/** Returns one word for why a snapshot was taken. Static. */
+const char *report_snapshot_reason(const struct ttd_snapshot *snapshot);
+
+/** Writes a snapshot as an object: its number, position, and how consistent it is; null for NULL.
+ */
+void report_snapshot_json(struct json *json, const char *key, const struct ttd_snapshot *snapshot);
+
+/** Writes a snapshot and how consistent it is, such as "snapshot 1 at 1:2". */
+void report_snapshot_text(struct report *report, const struct ttd_snapshot *snapshot);
+
+/** Writes groups as an array of objects. */
+void report_groups_json(struct report *report, struct json *json, const char *key,
+                        const struct heap_groups *groups, size_t limit);
+
+/** Writes groups, each with its sums and, if `shows_positions`, the positions of its first and last
+ * allocation; then how many groups are not shown. */
+void report_groups_text(struct report *report, const struct heap_groups *groups, size_t limit,
+                        bool shows_positions);
+
+/** Writes the fields blocks,bytes,first_position,last_position of a group and those of its site. */
+void report_group_csv(struct report *report, struct csv *csv, const struct heap_group *group);
+/** Writes a row for each group, which begins with the kind of the groups unless that is NULL. */
+void report_kind_csv(struct report *report, struct csv *csv, const char *kind,
+                     const struct heap_groups *groups, size_t limit);
+
+/* The blocks that the runtimes keep: their sums, and their groups if these are to be shown. Each
+ * function does nothing for commands that do not tell these blocks apart. */
+void report_runtime_text(struct report *report);
+void report_runtime_groups_text(struct report *report, size_t limit, bool shows_positions);
+void report_runtime_sums(struct out *output, const struct report_runtime *runtime);
+void report_runtime_json(const struct report_runtime *runtime, struct json *json);
+void report_runtime_groups_json(struct report *report, struct json *json, size_t limit);
+void report_runtime_csv(struct report *report, struct csv *csv, size_t limit);
+
+/** Writes a whole CSV file: a header and a row for each group. If the groups that the runtimes keep
+ * are shown, they follow, and every row begins with its kind. */
+void report_groups_csv(struct report *report, const struct heap_groups *groups, size_t limit);
+
+/** Writes the totals of findings that were not reported, by rule; nothing if there are none. */
+void report_known_findings_text(struct report *report, enum report_unit unit);
+
+/** Writes these totals as members; none if neither suppressions nor a baseline are given. */
+void report_known_findings_json(struct report *report, struct json *json, enum report_unit unit);
+
+/** Writes the members `certain` and `reasons`. */
+void report_certainty_json(const struct report *report, struct json *json);
+
+/** Writes a line for each reason for uncertainty. */
+void report_certainty_text(const struct report *report);
+
+/** Begins a CSV file whose rows say whether they are certain. */
+void report_csv_begin(const struct report *report, struct csv *csv);
+
+/** Begins a folded stack. An uncertain one hangs from a frame that says so, since a flame graph has
+ * neither columns nor comments. */
+void report_folded_begin(struct out *output, bool is_certain);
+
+/** Writes a number and its unit, in the plural for all but 1: "2 blocks". */
+void report_count(struct out *output, uint64_t count, const char *unit);
+
+#endif

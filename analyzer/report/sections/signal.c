@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* The signal that a program died of, in one line of a report and as members of an object. */
+#include "report/sections/sections.h"
+
+/* As Linux counts them on all architectures that are recorded. */
+enum { ILL = 4, TRAP = 5, ABRT = 6, BUS = 7, FPE = 8, SEGV = 11, SYS = 31, FROM_KERNEL = 128 };
+
+#define CODES_MAX 10
+
+/** A signal, and what its codes from 1 on mean. */
+struct signal_name {
+    uint32_t number;
+    const char *name;
+    const char *codes[CODES_MAX + 1];
+};
+
+static const struct signal_name signal_names[] = {
+    {ILL,
+     "SIGILL",
+     {NULL, "illegal opcode", "illegal operand", "illegal addressing mode", "illegal trap",
+      "privileged opcode", "privileged register", "coprocessor error", "internal stack error"}},
+    {TRAP,
+     "SIGTRAP",
+     {NULL, "process breakpoint", "process trace trap", "process taken branch trap",
+      "hardware breakpoint or watchpoint"}},
+    {ABRT, "SIGABRT", {NULL}},
+    {BUS,
+     "SIGBUS",
+     {NULL, "invalid address alignment", "nonexistent physical address",
+      "object-specific hardware error", "hardware memory error, action required",
+      "hardware memory error, action optional"}},
+    {FPE,
+     "SIGFPE",
+     {NULL, "integer divide by zero", "integer overflow", "floating-point divide by zero",
+      "floating-point overflow", "floating-point underflow", "floating-point inexact result",
+      "invalid floating-point operation", "subscript out of range"}},
+    {SEGV,
+     "SIGSEGV",
+     {NULL, "address not mapped", "access not permitted", "failed address bound checks",
+      "access denied by memory protection keys", NULL, NULL, NULL,
+      "asynchronous memory tag check failed", "memory tag check failed",
+      "control protection fault"}},
+    {SYS, "SIGSYS", {NULL, "system call not permitted"}}};
+
+static const struct signal_name *find_signal(uint32_t number)
+{
+    for (size_t i = 0; i < sizeof signal_names / sizeof signal_names[0]; i++) {
+        if (signal_names[i].number == number)
+            return &signal_names[i];
+    }
+    return NULL;
+}
+
+static const char *name_of(const struct ttd_fatal_signal *signal)
+{
+    const struct signal_name *found = find_signal(signal->signal);
+    return found ? found->name : NULL;
+}
+
+/* What the code means; NULL if that is not known. */
+static const char *reason_of(const struct ttd_fatal_signal *signal)
+{
+    static const char *const sent[] = {
+        "sent by kill",           "sent by sigqueue",           "a timer expired",
+        "a message arrived",      "asynchronous I/O completed", "queued I/O",
+        "sent by raise or tgkill"};
+    const struct signal_name *found = find_signal(signal->signal);
+    if (signal->code == FROM_KERNEL)
+        return "sent by the kernel";
+    if (signal->code <= 0)
+        return signal->code > -(int64_t)(sizeof sent / sizeof sent[0]) ? sent[-signal->code] : NULL;
+    return found && signal->code <= CODES_MAX ? found->codes[signal->code] : NULL;
+}
+
+void report_signal_text(struct report *report, const struct ttd_fatal_signal *signal)
+{
+    struct out *output = report->output;
+    const char *name = name_of(signal), *reason = reason_of(signal);
+    if (name)
+        out_text(output, name);
+    else
+        out_format(output, "signal %u", signal->signal);
+    if (reason)
+        out_format(output, " (%s)", reason);
+    else
+        out_format(output, " (code %lld)", (long long)signal->code);
+    out_text(output, " at ");
+    out_position(output, signal->position);
+    out_format(output, " (+%.4gs) in thread %u", (double)signal->wall_time / 1e9, signal->thread);
+}
+
+void report_signal_json(struct json *json, const struct ttd_fatal_signal *signal)
+{
+    json_unsigned(json, "signal", signal->signal);
+    json_text(json, "name", name_of(signal));
+    if (signal->code < 0)
+        json_difference(json, "code", 0 - (uint64_t)signal->code, 0);
+    else
+        json_unsigned(json, "code", (uint64_t)signal->code);
+    json_text(json, "reason", reason_of(signal));
+    json_position(json, "position", signal->position);
+    json_unsigned(json, "wall_time_ns", signal->wall_time);
+    json_unsigned(json, "thread", signal->thread);
+    json_hex_if(json, "address", heap_fatal_has_address(signal), signal->address);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* Sites of records: a stack, or the label that records are grouped by. */
+#include "report/sections/sections.h"
+#include "report/writers/escape.h"
+#include "view/glob.h"
+
+static bool is_by_stack(const struct report *report)
+{
+    return report->view->options.by == VIEW_BY_STACK;
+}
+
+struct ttd_string report_label_name(const struct report *report, const struct view_label *label)
+{
+    if (label->kind == LABEL_THREAD) {
+        const struct definition_thread *thread =
+            definitions_thread(report->definitions, (ttd_id)label->number);
+        return definitions_text(report->definitions, thread ? thread->name : TTD_NONE);
+    }
+    if (label->kind == LABEL_HEAP) {
+        const struct definition_heap *heap =
+            definitions_heap(report->definitions, (ttd_id)label->number);
+        return definitions_text(report->definitions, heap ? heap->name : TTD_NONE);
+    }
+    return label->name;
+}
+
+static void text_function(struct report *report, const struct view_label *label)
+{
+    struct out *output = report->output;
+    struct ttd_string module = glob_base_name(label->module);
+    if (label->name.size) {
+        report_function_text(report, label->name);
+        if (module.size)
+            out_text(output, " in ");
+        escape_text(output, module);
+        return;
+    }
+    if (!module.size && !label->number) {
+        out_text(output, "(in no module)");
+        return;
+    }
+    escape_text(output, module);
+    if (module.size)
+        out_char(output, '+');
+    out_hex(output, label->number);
+}
+
+static void text_owner(struct report *report, const char *kind, const struct view_label *label)
+{
+    struct ttd_string text = report_label_name(report, label);
+    out_format(report->output, "%s %u ", kind, (unsigned)label->number);
+    if (text.size)
+        escape_text(report->output, text);
+    else if (label->kind == LABEL_HEAP &&
+             definitions_heap(report->definitions, (ttd_id)label->number))
+        out_hex(report->output,
+                definitions_heap_handle(report->definitions, (ttd_id)label->number));
+}
+
+static void text_class(struct report *report, const struct view_label *label)
+{
+    if (label->name.size) {
+        report_function_text(report, label->name);
+    } else if (label->number) {
+        out_text(report->output, "table of virtual functions at ");
+        out_hex(report->output, label->number);
+    } else {
+        out_text(report->output, "(no class is known)");
+    }
+}
+
+void report_label_text(struct report *report, const struct view_label *label)
+{
+    struct out *output = report->output;
+    switch (label->kind) {
+    case LABEL_NONE:
+        out_text(output, "(no stack was recorded)");
+        break;
+    case LABEL_FUNCTION:
+        text_function(report, label);
+        break;
+    case LABEL_FILE:
+        if (label->name.size) {
+            escape_text(output, label->name);
+            break;
+        }
+        out_text(output, label->module.size ? "(no file is known) in " : "(no file is known)");
+        escape_text(output, glob_base_name(label->module));
+        break;
+    case LABEL_MODULE:
+        if (label->name.size)
+            escape_text(output, label->name);
+        else
+            out_text(output, "(in no module)");
+        break;
+    case LABEL_THREAD:
+        text_owner(report, "thread", label);
+        break;
+    case LABEL_HEAP:
+        text_owner(report, "heap", label);
+        break;
+    case LABEL_CLASS:
+        text_class(report, label);
+        break;
+    }
+}
+
+void report_label_json(struct report *report, struct json *json, const struct view_label *label)
+{
+    switch (label->kind) {
+    case LABEL_NONE:
+    case LABEL_FUNCTION:
+        json_name(json, "function", label->name);
+        json_name(json, "module", label->module);
+        json_hex_if(json, "offset", label->number, label->number);
+        break;
+    case LABEL_FILE:
+        json_name(json, "file", label->name);
+        json_name(json, "module", label->module);
+        break;
+    case LABEL_MODULE:
+        json_name(json, "module", label->name);
+        break;
+    case LABEL_THREAD:
+        json_unsigned(json, "thread", label->number);
+        json_name(json, "name", report_label_name(report, label));
+        break;
+    case LABEL_HEAP:
+        json_unsigned(json, "heap_id", label->number);
+        json_hex(json, "heap", definitions_heap_handle(report->definitions, (ttd_id)label->number));
+        json_name(json, "name", report_label_name(report, label));
+        break;
+    case LABEL_CLASS:
+        json_name(json, "class_name", label->name);
+        json_hex_if(json, "class_address", label->number, label->number);
+        break;
+    }
+}
+
+void report_site_text(struct report *report, struct heap_key key)
+{
+    if (is_by_stack(report)) {
+        report_stack_text(report, key.stack);
+        return;
+    }
+    out_text(report->output, "    ");
+    report_label_text(report, view_find_label(report->view, key));
+    out_char(report->output, '\n');
+}
+
+/* Returns the label of a record. A group without frames gets an empty label of the kind that all
+ * groups have, so that it has the same members. */
+static struct view_label label_of(const struct report *report, struct heap_key key)
+{
+    static const enum label_kind kinds[] = {LABEL_NONE,   LABEL_FUNCTION, LABEL_FILE, LABEL_MODULE,
+                                            LABEL_THREAD, LABEL_HEAP,     LABEL_CLASS};
+    struct view_label label = *view_find_label(report->view, key);
+    if (label.kind == LABEL_NONE)
+        label = (struct view_label){.kind = kinds[report->view->options.by]};
+    return label;
+}
+
+void report_site_json(struct report *report, struct json *json, struct heap_key key)
+{
+    if (is_by_stack(report)) {
+        json_unsigned(json, "stack_id", key.stack);
+        report_stack_json(report, json, "stack", key.stack);
+        return;
+    }
+    struct view_label label = label_of(report, key);
+    report_label_json(report, json, &label);
+}
+
+void report_site_header(struct report *report, struct csv *csv, const char *names)
+{
+    static const char *const fields[] = {
+        ",stack_id,stack",    ",function,module,offset",  ",file,module", ",module", ",thread,name",
+        ",heap_id,heap,name", ",class_name,class_address"};
+    out_text(report->output, names);
+    csv_header(csv, fields[report->view->options.by]);
+}
+
+static void csv_label(struct report *report, struct csv *csv, const struct view_label *label)
+{
+    switch (label->kind) {
+    case LABEL_NONE:
+        break;
+    case LABEL_FUNCTION:
+        csv_string(csv, label->name);
+        csv_string(csv, label->module);
+        csv_hex_if(csv, label->number, label->number);
+        break;
+    case LABEL_FILE:
+        csv_string(csv, label->name);
+        csv_string(csv, label->module);
+        break;
+    case LABEL_MODULE:
+        csv_string(csv, label->name);
+        break;
+    case LABEL_THREAD:
+        csv_unsigned(csv, label->number);
+        csv_string(csv, report_label_name(report, label));
+        break;
+    case LABEL_HEAP:
+        csv_unsigned(csv, label->number);
+        csv_hex(csv, definitions_heap_handle(report->definitions, (ttd_id)label->number));
+        csv_string(csv, report_label_name(report, label));
+        break;
+    case LABEL_CLASS:
+        csv_string(csv, label->name);
+        csv_hex_if(csv, label->number, label->number);
+        break;
+    }
+}
+
+void report_site_csv(struct report *report, struct csv *csv, struct heap_key key)
+{
+    if (is_by_stack(report)) {
+        csv_unsigned(csv, key.stack);
+        report_stack_csv(report, csv, key.stack);
+        return;
+    }
+    struct view_label label = label_of(report, key);
+    csv_label(report, csv, &label);
+}
+
+void report_site_count(struct report *report, size_t count)
+{
+    report_count(report->output, count, view_key_name(report->view->options.by));
+}
+
+void report_site_more(struct report *report, size_t count)
+{
+    if (!count)
+        return;
+    out_text(report->output, "\n… and ");
+    report_site_count(report, count);
+    out_text(report->output, " more (--limit 0 for all)\n");
+}

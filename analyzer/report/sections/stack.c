@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* Sections that most commands share: stacks, calls, certainty, counts. */
+#include "report/sections/sections.h"
+
+#include <string.h>
+
+#include "report/writers/escape.h"
+#include "symbols/runtime.h"
+#include "view/glob.h"
+
+/* Removes the first frames of a list, which the options skip. */
+static void skip(struct frame_list *list, size_t count)
+{
+    list->count -= count;
+    if (count)
+        memmove(list->frames, list->frames + count, list->count * sizeof *list->frames);
+}
+
+void report_expand(struct report *report, ttd_id stack)
+{
+    /* The stacks of a report cost no steps: the limits on groups bound their number. */
+    report->frames.count = 0;
+    if (report->output->error)
+        return;
+    uint64_t *steps = report->definitions->stacks.steps;
+    report->definitions->stacks.steps = NULL;
+    enum ttd_status status = frame_list_expand(&report->frames, report->definitions, stack);
+    report->definitions->stacks.steps = steps;
+    if (status == TTD_OK) {
+        skip(&report->frames, view_skipped(report->view, &report->frames));
+        return;
+    }
+    report->frames.count = 0;
+    report->status = status;
+}
+
+void report_frame_text(struct report *report, const struct frame *frame)
+{
+    struct out *output = report->output;
+    struct ttd_string module = glob_base_name(frame->module);
+    if (!frame->function.size) {
+        if (module.size)
+            escape_text(output, module);
+        else
+            out_text(output, frame->module_id ? "?" : "");
+        if (frame->module_id)
+            out_char(output, '+');
+        out_hex(output, frame->offset);
+        return;
+    }
+    report_function_text(report, frame->function);
+    if (frame->file.size) {
+        out_text(output, " (");
+        escape_text(output, frame->file);
+        if (frame->line)
+            out_format(output, ":%u", frame->line);
+        out_char(output, ')');
+    }
+    if (module.size) {
+        out_text(output, " in ");
+        escape_text(output, module);
+    }
+    if (frame->is_inlined)
+        out_text(output, " (inlined)");
+}
+
+void report_stack_text(struct report *report, ttd_id stack)
+{
+    report_expand(report, stack);
+    size_t count = report->frames.count;
+    size_t shown_count = report->shows_all ? count : runtime_main_of(&report->frames) + 1;
+    for (size_t i = 0; i < count && i < shown_count; i++) {
+        out_format(report->output, "    #%-2zu ", i);
+        report_frame_text(report, &report->frames.frames[i]);
+        out_char(report->output, '\n');
+    }
+    if (shown_count < count) {
+        out_text(report->output, "    … ");
+        report_count(report->output, count - shown_count, "frame");
+        out_text(report->output, " below main\n");
+    }
+    if (!count)
+        out_text(report->output, "    (no stack was recorded)\n");
+}
+
+void report_stack_json(struct report *report, struct json *json, const char *key, ttd_id stack)
+{
+    report_expand(report, stack);
+    json_begin_array(json, key);
+    for (size_t i = 0; i < report->frames.count; i++) {
+        const struct frame *frame = &report->frames.frames[i];
+        json_begin_object(json, NULL);
+        json_name(json, "function", frame->function);
+        json_name(json, "file", frame->file);
+        if (frame->line)
+            json_unsigned(json, "line", frame->line);
+        else
+            json_null(json, "line");
+        json_name(json, "module", frame->module);
+        json_hex(json, "offset", frame->offset);
+        json_hex(json, "address", frame->address);
+        json_bool(json, "inlined", frame->is_inlined);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+void report_stack_csv(struct report *report, struct csv *csv, ttd_id stack)
+{
+    report_expand(report, stack);
+    csv_list_begin(csv);
+    for (size_t i = 0; i < report->frames.count; i++) {
+        const struct frame *frame = &report->frames.frames[i];
+        struct ttd_string name =
+            frame->function.size ? frame->function : glob_base_name(frame->module);
+        csv_list_item(csv, name, !i);
+        if (frame->function.size)
+            continue;
+        if (name.size)
+            out_char(report->output, '+');
+        out_hex(report->output, frame->offset);
+    }
+    csv_list_end(csv);
+}
+
+void report_call_json(struct report *report, struct json *json, const char *key,
+                      const struct heap_call *call)
+{
+    if (!heap_call_is_known(call)) {
+        json_null(json, key);
+        return;
+    }
+    json_begin_object(json, key);
+    json_position(json, "position", call->position);
+    json_text(json, "action", ttd_action_name((enum ttd_action)call->action));
+    json_text(json, "api", ttd_api_name(call->api));
+    json_unsigned(json, "thread", call->thread);
+    json_unsigned(json, "stack_id", call->stack);
+    report_stack_json(report, json, "stack", call->stack);
+    json_bool(json, "returned", !call->is_unfinished);
+    json_end_object(json);
+}
+
+void report_position_text(struct report *report, struct ttd_position position)
+{
+    char text[32];
+    out_position(report->output, position);
+    if (report->clock.time && report->clock.time(report->clock.context, position, text))
+        out_format(report->output, " (%s)", text);
+}
+
+void report_call_text(struct report *report, const char *what, const struct heap_call *call)
+{
+    if (!heap_call_is_known(call))
+        return;
+    out_format(report->output, "  %s by %s() at ", what, ttd_api_name(call->api));
+    report_position_text(report, call->position);
+    out_format(report->output, " in thread %u%s\n", call->thread,
+               call->is_unfinished ? ", which never returned" : "");
+    report_stack_text(report, call->stack);
+}
+
+void report_certainty_json(const struct report *report, struct json *json)
+{
+    json_bool(json, "certain", !report->certainty.count);
+    json_begin_array(json, "reasons");
+    for (size_t i = 0; i < report->certainty.count; i++)
+        json_text(json, NULL, report->certainty.reasons[i]);
+    json_end_array(json);
+}
+
+void report_certainty_text(const struct report *report)
+{
+    for (size_t i = 0; i < report->certainty.count; i++) {
+        out_alarm(report->output);
+        out_text(report->output, "Uncertain");
+        out_plain(report->output);
+        out_text(report->output, ": ");
+        out_text(report->output, report->certainty.reasons[i]);
+        out_char(report->output, '\n');
+    }
+}
+
+void report_csv_begin(const struct report *report, struct csv *csv)
+{
+    csv_init(csv, report->output);
+    csv->has_verdict = true;
+    csv->is_certain = !report->certainty.count;
+}
+
+void report_folded_begin(struct out *output, bool is_certain)
+{
+    if (!is_certain)
+        out_text(output, "[uncertain];");
+}
+
+void report_count(struct out *output, uint64_t count, const char *unit)
+{
+    /* Sums stop at this value, so it is a lower bound. */
+    if (count == UINT64_MAX)
+        out_text(output, "at least ");
+    out_grouped(output, count);
+    out_char(output, ' ');
+    out_text(output, unit);
+    size_t size = strlen(unit);
+    if (count != 1)
+        out_text(output, size && unit[size - 1] == 's' ? "es" : "s");
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* The report of `state` as text: the heap in tables, or the owners of an address. */
+#include "report/state/reports.h"
+#include "report/writers/escape.h"
+
+/* Columns of the tables of heaps, threads and sizes. */
+#define COLUMN_BLOCKS 30
+#define COLUMN_BYTES  46
+
+static void text_heap(struct report *report, ttd_id id)
+{
+    report_label_text(report, &(struct view_label){.kind = LABEL_HEAP, .number = id});
+}
+
+static void text_thread(struct report *report, ttd_id id)
+{
+    report_label_text(report, &(struct view_label){.kind = LABEL_THREAD, .number = id});
+}
+
+static void text_size(struct report *report, ttd_id id)
+{
+    uint64_t first, last;
+    heap_class_range(id, &first, &last);
+    out_grouped(report->output, first);
+    if (last > first) {
+        out_text(report->output, " to ");
+        out_grouped(report->output, last);
+    }
+    out_text(report->output, last == 1 ? " byte" : " bytes");
+}
+
+static void text_table(struct report *report, const struct heap_groups *groups,
+                       void (*name)(struct report *report, ttd_id id))
+{
+    out_char(report->output, '\n');
+    for (size_t i = 0; i < groups->count; i++) {
+        out_text(report->output, "  ");
+        name(report, groups->items[i].key.other);
+        out_tab(report->output, COLUMN_BLOCKS);
+        report_count(report->output, groups->items[i].blocks, "block");
+        out_tab(report->output, COLUMN_BYTES);
+        report_count(report->output, groups->items[i].bytes, "byte");
+        out_char(report->output, '\n');
+    }
+}
+
+static void text_blocks(struct report *report, const struct heap_state *state)
+{
+    if (state->block_count)
+        out_char(report->output, '\n');
+    for (size_t i = 0; i < state->block_count; i++) {
+        const struct heap_block *block = &state->blocks[i];
+        out_text(report->output, "  ");
+        out_hex(report->output, block->address);
+        out_tab(report->output, 22);
+        report_count(report->output, block->size, "byte");
+        out_tab(report->output, 40);
+        out_text(report->output, "allocated at ");
+        out_position(report->output, block->allocated);
+        out_format(report->output, " in thread %u, stack #%u\n", block->thread, block->stack);
+    }
+}
+
+static void text_address(struct report *report, const struct report_state *data)
+{
+    struct out *output = report->output;
+    const struct heap_history *history = data->history;
+    const struct heap_owner *live = heap_history_live(history, data->at);
+    const struct heap_owner *before = heap_history_before(history, data->at);
+    const struct heap_owner *after = heap_history_after(history, data->at);
+    out_bold(output);
+    out_hex(output, history->options.first);
+    out_plain(output);
+    if (live) {
+        out_text(output, " lies ");
+        report_count(output, history->options.first - live->block.address, "byte");
+        out_text(output, " inside the block at ");
+        report_owner_text(report, live);
+    } else if (before) {
+        out_text(output, " is in no live block; it was in ");
+        report_owner_text(report, before);
+    } else {
+        out_text(output, " is in no live block, and was in none before\n");
+    }
+    if (after) {
+        out_text(output, "next in ");
+        report_owner_text(report, after);
+    }
+    if (data->referrers)
+        report_pointers_text(report, data->referrers);
+    report_neighbours_text(report, &data->state->neighbours, history->options.first);
+}
+
+static void text_tables(struct report *report, const struct report_state *data)
+{
+    const struct heap_state *state = data->state;
+    report_groups_text(report, &state->tables.by[HEAP_BY_STACK], data->limit, false);
+    text_table(report, &state->tables.by[HEAP_BY_HEAP], text_heap);
+    text_table(report, &state->tables.by[HEAP_BY_THREAD], text_thread);
+    text_table(report, &state->tables.by[HEAP_BY_SIZE], text_size);
+}
+
+static void text_totals(struct report *report, const struct heap_state *state)
+{
+    struct out *output = report->output;
+    out_bold(output);
+    out_text(output, "Live at ");
+    report_position_text(report, state->outcome.position);
+    out_text(output, ": ");
+    report_count(output, state->tables.by[HEAP_BY_STACK].blocks, "block");
+    out_text(output, ", ");
+    report_count(output, state->tables.by[HEAP_BY_STACK].bytes, "byte");
+    out_text(output, ", from ");
+    report_site_count(report, state->tables.by[HEAP_BY_STACK].count);
+    out_plain(output);
+    out_char(output, '\n');
+    if (report->view->classes) {
+        out_text(output, "Classes as ");
+        report_snapshot_text(report, &report->view->classes->snapshot);
+        out_text(output, " tells\n");
+    }
+    if (state->outcome.in_flight) {
+        report_count(output, state->outcome.in_flight, "reallocation");
+        out_text(output, " in flight at this position, not counted\n");
+    }
+}
+
+/* Writes the owners of the address if one was asked for; otherwise the whole heap. */
+void text_state(struct report *report, const struct report_state *data)
+{
+    const struct heap_state *state = data->state;
+    if (data->history)
+        text_address(report, data);
+    else {
+        text_totals(report, state);
+        report_runtime_text(report);
+    }
+    report_certainty_text(report);
+    if (!data->history)
+        text_tables(report, data);
+    text_blocks(report, state);
+    if (!data->history)
+        report_runtime_groups_text(report, data->limit, false);
+}

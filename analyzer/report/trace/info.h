@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/** Values of `info` that its formats share. */
+#ifndef ANALYZER_REPORT_TRACE_INFO_H
+#define ANALYZER_REPORT_TRACE_INFO_H
+
+#include "report/trace/reports.h"
+
+#define INFO_TIME_SIZE 32
+
+/** Returns one word for how the process of a closed trace ended. Static. */
+const char *info_end_reason(const struct report_info *data);
+
+/** Whether the end has a code: an exit status or a signal. */
+bool info_has_end_code(const struct report_info *data);
+
+/** Returns the name of a processor architecture. Static. */
+const char *info_architecture(uint32_t architecture);
+
+/** Writes when the recording began, such as "2024-02-29T12:00:00Z". */
+void info_start_time(const struct report_info *data, char text[INFO_TIME_SIZE]);
+
+/** Bytes in a chunk of pages before its pages. */
+#define INFO_PAGES_HEADER 8
+
+/** Returns the bytes of memory that the trace has contents of; what is stored once counts once. */
+uint64_t info_memory_bytes(const struct heap_trace_stats *stats);
+
+/** Returns the stored bytes of event chunks per event. */
+double info_bytes_per_event(const struct heap_trace_stats *stats);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* The report of `info` as JSON. */
+#include "report/trace/info.h"
+#include "report/trace/reports.h"
+
+static void summary(struct json *json, const struct report_info *data)
+{
+    const struct heap_trace_stats *stats = data->stats;
+    struct ttd_position none = ttd_position_invalid();
+    json_unsigned(json, "file_bytes", data->file_bytes);
+    json_unsigned(json, "chunks", stats->all.chunks);
+    json_unsigned(json, "events", stats->events);
+    json_unsigned(json, "allocs", stats->actions[TTD_ACTION_ALLOC]);
+    json_unsigned(json, "frees", stats->actions[TTD_ACTION_FREE]);
+    json_unsigned(json, "reallocs", stats->actions[TTD_ACTION_REALLOC]);
+    json_unsigned(json, "creates", stats->actions[TTD_ACTION_CREATE]);
+    json_unsigned(json, "protects", stats->actions[TTD_ACTION_PROTECT]);
+    json_unsigned(json, "locks", stats->actions[TTD_ACTION_LOCK]);
+    json_unsigned(json, "unlocks", stats->actions[TTD_ACTION_UNLOCK]);
+    json_unsigned(json, "destroys", stats->actions[TTD_ACTION_DESTROY]);
+    json_unsigned(json, "failed", stats->failed);
+    json_unsigned(json, "unfinished", stats->unfinished);
+    json_unsigned(json, "bytes_requested", stats->bytes_requested);
+    json_unsigned(json, "user_events", stats->user_events);
+    json_unsigned(json, "snapshots", stats->kinds[TTD_KIND_SNAPSHOTS].records);
+    json_unsigned(json, "references", stats->kinds[TTD_KIND_REFERENCES].records);
+    json_unsigned(json, "memory_bytes", info_memory_bytes(stats));
+    json_unsigned(json, "threads", stats->thread_count);
+    json_unsigned(json, "lost_events", stats->outcome.losses.events);
+    json_bool(json, "lost_events_exact", !stats->outcome.losses.unknown);
+    json_double(json, "bytes_per_event", info_bytes_per_event(stats));
+    json_position(json, "first_position", stats->events ? stats->first : none);
+    json_position(json, "last_position", stats->events ? stats->last : none);
+    json_count(json, "last_wall_time_ns",
+               data->trace->time_unit ? stats->last_wall_time : TTD_UNKNOWN);
+    json_bool(json, "closed", data->is_closed);
+    json_text(json, "end_reason", data->is_closed ? info_end_reason(data) : NULL);
+    if (info_has_end_code(data))
+        json_unsigned(json, "end_code", data->end->code);
+    else
+        json_null(json, "end_code");
+    if (stats->has_fatal_signal) {
+        json_begin_object(json, "fatal_signal");
+        report_signal_json(json, &stats->fatal_signal);
+        json_end_object(json);
+    } else {
+        json_null(json, "fatal_signal");
+    }
+}
+
+static void trace_object(struct json *json, const struct report_info *data)
+{
+    const struct ttd_trace *trace = data->trace;
+    char text[INFO_TIME_SIZE];
+    info_start_time(data, text);
+    json_begin_object(json, "trace");
+    json_hex(json, "trace_id", trace->trace_id);
+    json_bytes(json, "group", trace->group.bytes, sizeof trace->group.bytes);
+    if (trace->parent_trace_id) {
+        json_hex(json, "parent_trace_id", trace->parent_trace_id);
+        json_position(json, "parent_position", trace->parent_position);
+    } else {
+        json_null(json, "parent_trace_id");
+        json_null(json, "parent_position");
+    }
+    json_text(json, "start_time", trace->time_unit ? text : NULL);
+    json_count(json, "time_unit_ns", trace->time_unit ? trace->time_unit : TTD_UNKNOWN);
+    json_unsigned(json, "process_id", trace->process_id);
+    json_unsigned(json, "parent_process_id", trace->parent_process_id);
+    json_text(json, "architecture", info_architecture(trace->architecture));
+    json_unsigned(json, "pointer_size", trace->pointer_size);
+    json_bool(json, "derived", trace->flags & TTD_TRACE_DERIVED);
+    json_bool(json, "inherits", trace->flags & TTD_TRACE_INHERITS);
+    json_bool(json, "recovered", trace->flags & TTD_TRACE_RECOVERED);
+    json_bool(json, "attached", trace->flags & TTD_TRACE_ATTACHED);
+    json_end_object(json);
+}
+
+static void thread_list(struct report *report, struct json *json,
+                        const struct heap_trace_stats *stats)
+{
+    json_begin_array(json, "thread_list");
+    for (size_t i = 0; i < stats->thread_count; i++) {
+        const struct heap_trace_stats_thread *thread = &stats->threads[i];
+        const struct definition_thread *definition =
+            definitions_thread(report->definitions, thread->id);
+        json_begin_object(json, NULL);
+        json_unsigned(json, "thread", thread->id);
+        if (definition)
+            json_unsigned(json, "os_id", definition->os_id);
+        else
+            json_null(json, "os_id");
+        json_name(json, "name",
+                  definitions_text(report->definitions, definition ? definition->name : TTD_NONE));
+        json_position(json, "begun", definition ? definition->begun : ttd_position_invalid());
+        json_position(json, "ended", definition ? definition->ended : ttd_position_invalid());
+        json_unsigned(json, "events", thread->events);
+        json_unsigned(json, "allocs", thread->allocs);
+        json_unsigned(json, "frees", thread->frees);
+        json_unsigned(json, "reallocs", thread->reallocs);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+static void module_list(struct report *report, struct json *json)
+{
+    const struct idtable *modules = &report->definitions->modules;
+    json_begin_array(json, "module_list");
+    for (size_t run = 0; run < modules->run_count; run++) {
+        const struct definition_module *records = modules->runs[run].records;
+        for (size_t i = 0; i < modules->runs[run].count; i++) {
+            json_begin_object(json, NULL);
+            json_unsigned(json, "module", modules->runs[run].first + i);
+            json_name(json, "path", definitions_text(report->definitions, records[i].path));
+            json_bytes(json, "build_id", records[i].build_id, records[i].build_id_size);
+            json_hex(json, "begin", records[i].begin);
+            json_hex(json, "end", records[i].end);
+            json_hex(json, "bias", records[i].bias);
+            json_position(json, "loaded", records[i].loaded);
+            json_position(json, "unloaded", records[i].unloaded);
+            json_end_object(json);
+        }
+    }
+    json_end_array(json);
+}
+
+static void chunk_list(struct json *json, const struct heap_trace_stats *stats)
+{
+    json_begin_array(json, "chunk_list");
+    for (unsigned kind = 0; kind < HEAP_TRACE_STATS_KINDS; kind++) {
+        const struct heap_trace_stats_chunks *chunks = &stats->kinds[kind];
+        if (!chunks->chunks)
+            continue;
+        json_begin_object(json, NULL);
+        json_text(json, "kind", kind ? ttd_kind_name(kind) : "other");
+        json_unsigned(json, "chunks", chunks->chunks);
+        json_unsigned(json, "items", chunks->records);
+        json_unsigned(json, "stored_bytes", chunks->stored_bytes);
+        json_unsigned(json, "raw_bytes", chunks->raw_bytes);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+static void loss_list(struct json *json, const struct heap_losses *losses)
+{
+    json_begin_array(json, "loss_list");
+    for (size_t i = 0; i < losses->kept_count; i++) {
+        const struct ttd_loss *loss = &losses->kept[i];
+        json_begin_object(json, NULL);
+        json_text(json, "reason", heap_loss_text(loss->reason));
+        json_unsigned(json, "thread", loss->thread);
+        json_count(json, "events", loss->count);
+        json_position(json, "last_good", loss->last_good);
+        json_position(json, "first_good", loss->first_good);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+void json_info(struct report *report, const struct report_info *data)
+{
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    report_certainty_json(report, &json);
+    summary(&json, data);
+    trace_object(&json, data);
+    json_begin_array(&json, "metadata");
+    for (size_t i = 0; i < data->metadata_count; i++) {
+        json_begin_object(&json, NULL);
+        json_string(&json, "key", data->metadata[i].key);
+        json_string(&json, "value", data->metadata[i].value);
+        json_end_object(&json);
+    }
+    json_end_array(&json);
+    thread_list(report, &json, data->stats);
+    module_list(report, &json);
+    chunk_list(&json, data->stats);
+    loss_list(&json, &data->stats->outcome.losses);
+    json_end_object(&json);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * The reports about a trace as a file: their data, and the function of each format that writes
+ * them. Nothing is owned.
+ */
+#ifndef ANALYZER_REPORT_TRACE_REPORTS_H
+#define ANALYZER_REPORT_TRACE_REPORTS_H
+
+#include <ttdtrace/redact.h>
+#include <ttdtrace/verify.h>
+
+#include "analyses/trace/snapshot_list.h"
+#include "analyses/trace/trace_stats.h"
+#include "report/sections/sections.h"
+
+/** The contents of a trace, for `info`. */
+struct report_info {
+    const struct heap_trace_stats *stats;
+    const struct ttd_trace *trace;
+    bool is_closed;
+    const struct ttd_end *end;
+    uint64_t file_bytes;
+    /** Metadata, in the order of the file. */
+    const struct ttd_metadata *metadata;
+    size_t metadata_count;
+};
+
+/** One trace of a recording: the facts of its first chunk, its End and its metadata. */
+struct report_member {
+    const char *path;
+    struct ttd_trace trace;
+    uint64_t file_bytes;
+    bool is_closed;
+    struct ttd_end end;
+    /** The total of the End chunk; the events that are there, if the trace is not closed. */
+    uint64_t events;
+    /** Size 0 if unknown. */
+    struct ttd_string command;
+};
+
+/** The traces of one recording, for `info --group`. */
+struct report_group {
+    const struct ttd_group *id;
+    const struct report_member *members;
+    size_t count;
+};
+
+/** The parts of an event that `events` shows. */
+struct report_events {
+    bool shows_parameters;
+    bool shows_stacks;
+    /** Wall times are known. */
+    bool has_times;
+};
+
+/** An event, and the facts about it that are not among its members. */
+struct report_event {
+    const struct ttd_event *event;
+    const struct report_events *options;
+    /** No loss is known before it. */
+    bool is_certain;
+};
+
+/** The outcome of `verify`. */
+struct report_verification {
+    /** Result of checking the trace, without its index. */
+    struct ttd_verdict verdict;
+    /** The index that was compared with the trace; NULL for none. */
+    const char *index;
+    bool is_index_wrong;
+};
+
+/** The outcome of `recover`. */
+struct report_recovery {
+    const struct ttd_verdict *verdict;
+    /** Name of the file that was written. */
+    const char *result;
+};
+
+/** The outcome of `redact`. */
+struct report_redaction {
+    const struct ttd_redaction *removed;
+    /** Strings were kept. */
+    bool has_strings;
+    /** Name of the file that was written. */
+    const char *result;
+};
+
+/** The index that `index` made. */
+struct report_index {
+    const char *file;
+    uint64_t events;
+    uint64_t keyframes;
+    uint64_t summaries;
+    uint64_t bytes;
+};
+
+void text_info(struct report *report, const struct report_info *data);
+void json_info(struct report *report, const struct report_info *data);
+void csv_info(struct report *report, const struct report_info *data);
+
+void text_recording(struct report *report, const struct report_group *data);
+void json_recording(struct report *report, const struct report_group *data);
+void csv_recording(struct report *report, const struct report_group *data);
+
+void text_snapshots(struct report *report, const struct heap_snapshot_list *list);
+void json_snapshots(struct report *report, const struct heap_snapshot_list *list);
+void csv_snapshots(struct report *report, const struct heap_snapshot_list *list);
+
+void text_events_begin(struct report *report, const struct report_events *options);
+void text_event(struct report *report, const struct report_event *data);
+void text_events_end(struct report *report);
+void json_events_begin(struct report *report, const struct report_events *options);
+void json_event(struct report *report, const struct report_event *data);
+void csv_events_begin(struct report *report, const struct report_events *options);
+void csv_event(struct report *report, const struct report_event *data);
+
+void text_verify_begin(struct report *report);
+void text_problem(struct report *report, const struct ttd_problem *problem, uint64_t index);
+void text_verify_end(struct report *report, const struct report_verification *data);
+void json_verify_begin(struct report *report);
+void json_problem(struct report *report, const struct ttd_problem *problem, uint64_t index);
+void json_verify_end(struct report *report, const struct report_verification *data);
+void csv_verify_begin(struct report *report);
+void csv_problem(struct report *report, const struct ttd_problem *problem, uint64_t index);
+void csv_verify_end(struct report *report, const struct report_verification *data);
+
+void text_recover(struct report *report, const struct report_recovery *data);
+void json_recover(struct report *report, const struct report_recovery *data);
+void csv_recover(struct report *report, const struct report_recovery *data);
+
+void text_redact(struct report *report, const struct report_redaction *data);
+void json_redact(struct report *report, const struct report_redaction *data);
+void csv_redact(struct report *report, const struct report_redaction *data);
+
+void text_index(struct report *report, const struct report_index *data);
+void json_index(struct report *report, const struct report_index *data);
+void csv_index(struct report *report, const struct report_index *data);
+
+#endif

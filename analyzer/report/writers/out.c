@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/writers/out.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void out_init(struct out *output, int descriptor, bool has_color)
+{
+    output->descriptor = descriptor;
+    output->error = 0;
+    output->room = UINT64_MAX;
+    output->is_full = false;
+    output->has_color = has_color;
+    output->has_utf8 = true;
+    output->width = 0;
+    output->used = 0;
+    output->column = 0;
+}
+
+bool out_flush(struct out *output)
+{
+    size_t done = 0;
+    if (output->room < output->used) {
+        output->is_full = true;
+        output->error = output->error ? output->error : EFBIG;
+    } else if (output->room != UINT64_MAX) {
+        output->room -= output->used;
+    }
+    while (!output->error && done < output->used) {
+        ssize_t n = write(output->descriptor, output->buffer + done, output->used - done);
+        if (n >= 0)
+            done += (size_t)n;
+        else if (errno != EINTR)
+            output->error = errno;
+    }
+    output->used = 0;
+    return !output->error;
+}
+
+void out_write(struct out *output, const char *data, size_t size)
+{
+    output->column += size;
+    while (size && !output->error) {
+        if (output->used == OUT_BUFFER)
+            out_flush(output);
+        size_t room = OUT_BUFFER - output->used;
+        size_t part = size < room ? size : room;
+        memcpy(output->buffer + output->used, data, part);
+        output->used += part;
+        data += part;
+        size -= part;
+    }
+}
+
+void out_char(struct out *output, char c)
+{
+    if (output->used == OUT_BUFFER)
+        out_flush(output);
+    output->buffer[output->used++] = c;
+    output->column = c == '\n' ? 0 : output->column + 1;
+}
+
+void out_text(struct out *output, const char *text)
+{
+    out_write(output, text, strlen(text));
+    const char *line = strrchr(text, '\n');
+    if (line)
+        output->column = strlen(line + 1);
+}
+
+void out_unsigned(struct out *output, uint64_t value)
+{
+    char text[20];
+    size_t at = sizeof text;
+    do {
+        text[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    out_write(output, text + at, sizeof text - at);
+}
+
+void out_grouped(struct out *output, uint64_t value)
+{
+    char text[27];
+    size_t at = sizeof text;
+    unsigned digits = 0;
+    do {
+        if (digits && digits % 3 == 0)
+            text[--at] = ',';
+        text[--at] = (char)('0' + value % 10);
+        value /= 10;
+        digits++;
+    } while (value);
+    out_write(output, text + at, sizeof text - at);
+}
+
+void out_hex(struct out *output, uint64_t value)
+{
+    char text[18];
+    size_t at = sizeof text;
+    do {
+        text[--at] = "0123456789abcdef"[value & 15];
+        value >>= 4;
+    } while (value);
+    text[--at] = 'x';
+    text[--at] = '0';
+    out_write(output, text + at, sizeof text - at);
+}
+
+void out_position(struct out *output, struct ttd_position position)
+{
+    char text[TTD_POSITION_TEXT];
+    out_write(output, text, ttd_position_format(position, text));
+}
+
+void out_format(struct out *output, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    out_text(output, text);
+}
+
+void out_tab(struct out *output, size_t column)
+{
+    if (output->column)
+        out_char(output, ' ');
+    while (output->column < column)
+        out_char(output, ' ');
+}
+
+static void style(struct out *output, const char *sequence)
+{
+    size_t column = output->column;
+    if (output->has_color)
+        out_text(output, sequence);
+    output->column = column;
+}
+
+void out_bold(struct out *output)
+{
+    style(output, "\033[1m");
+}
+
+void out_alarm(struct out *output)
+{
+    style(output, "\033[1;31m");
+}
+
+void out_dim(struct out *output)
+{
+    style(output, "\033[2m");
+}
+
+void out_plain(struct out *output)
+{
+    style(output, "\033[0m");
+}

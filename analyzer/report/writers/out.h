@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/** Buffered output to a descriptor. After the first failure nothing more is written, so that
+ * callers check once, at the end. */
+#ifndef ANALYZER_REPORT_WRITERS_OUT_H
+#define ANALYZER_REPORT_WRITERS_OUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ttdtrace/model.h>
+
+#define OUT_BUFFER 65536
+
+struct out {
+    int descriptor;
+    /** The errno of the first failure, or 0. */
+    int error;
+    /** Bytes that may still be written, UINT64_MAX for no limit; and whether the limit was
+     * exceeded, which is an error. */
+    uint64_t room;
+    bool is_full;
+    /** Whether escape sequences for colours may be used. */
+    bool has_color;
+    /** Whether the reader's locale is UTF-8, and the number of columns; 0 if that is unknown. */
+    bool has_utf8;
+    size_t width;
+    size_t used;
+    /** Characters since the last new line. */
+    size_t column;
+    char buffer[OUT_BUFFER];
+};
+
+void out_init(struct out *output, int descriptor, bool has_color);
+
+/** Writes the buffer to the descriptor. False if anything has failed so far. */
+bool out_flush(struct out *output);
+
+void out_write(struct out *output, const char *data, size_t size);
+void out_char(struct out *output, char c);
+void out_text(struct out *output, const char *text);
+void out_unsigned(struct out *output, uint64_t value);
+/** Writes a number with thousands separated by commas. */
+void out_grouped(struct out *output, uint64_t value);
+/** Writes lower-case hexadecimal with 0x. */
+void out_hex(struct out *output, uint64_t value);
+void out_position(struct out *output, struct ttd_position position);
+__attribute__((format(printf, 2, 3))) void out_format(struct out *output, const char *format, ...);
+
+/** Writes spaces up to `column`, counted from 0; at least one unless the line is empty. */
+void out_tab(struct out *output, size_t column);
+
+/** Starts bold text, until out_plain(), if there are colours. */
+void out_bold(struct out *output);
+/** Starts text about errors and uncertainty. */
+void out_alarm(struct out *output);
+void out_dim(struct out *output);
+void out_plain(struct out *output);
+
+#endif
